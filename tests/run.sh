@@ -27,6 +27,7 @@ format       | install     | 2
 manpage      | install     | 1
 build-gcc    | install     | 10
 e2e          | build-gcc   | 25
+idioms       | build-gcc   | 20
 writers      | build-gcc   | 15
 linkage      | build-gcc   | 1
 shim         | build-gcc   | 1
@@ -167,7 +168,11 @@ run_pytest() { with_a_second_look pytest_here "$@"; }
 # Most of their time these tests wait. One worker has all of a file.
 run_pytest_at_once() { run_pytest -n "$1" --dist "$2" "${@:3}"; }
 
-lane_e2e() { run_pytest_at_once 4 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py; }
+lane_e2e() {
+	run_pytest_at_once 4 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py \
+		--ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
+}
+lane_idioms() { run_pytest_at_once 4 load tests/e2e/test_idioms.py tests/e2e/test_property.py; }
 lane_notices() { run_pytest_at_once 4 load tests/e2e/test_watch.py; }
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
 lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
@@ -197,7 +202,7 @@ lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
 	run_pytest_at_once 4 loadfile tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
-		--ignore tests/e2e/test_watch.py
+		--ignore tests/e2e/test_watch.py --ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }
 
 # A few seconds each; for longer: tests/fuzz/run.sh.
@@ -260,7 +265,7 @@ PYTHON
 count_lane() {
 	case $1 in
 	unit*) count_unit "$1" ;;
-	e2e* | writers | notices | containers | slurm | faults | store*) count_pytest "$1" ;;
+	e2e* | idioms | writers | notices | containers | slurm | faults | store*) count_pytest "$1" ;;
 	frameworks | fuzz)
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0

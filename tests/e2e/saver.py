@@ -5,9 +5,9 @@ Each checkpoint is a directory step-NNNNNN with two files: data, and meta with t
 written in place, data first, as a trainer without temporary names does: between the two, the checkpoint is not complete.
 
 At its start it takes the newest step directory. Unless that one is complete and right it prints BAD and exits 3: whoever put
-it there broke the promise. Lines on stdout: "resumes N" (0: afresh), "saved N", "finished N".
+it there broke the promise. Lines on stdout: "resumes N" (0: afresh), "saved N", "finished N"; with --every also "step N".
 
-saver.py [--steps N] [--size BYTES] [--pause SECONDS] [--keep N] [--between SECONDS] [--on-signal]
+saver.py [--steps N] [--size BYTES] [--pause SECONDS] [--keep N] [--between SECONDS] [--every STEPS] [--on-signal]
 """
 import argparse
 import hashlib
@@ -28,6 +28,7 @@ def options():
     parser.add_argument("--pause", type=float, default=0.02, help="seconds that a step takes")
     parser.add_argument("--between", type=float, default=0, help="seconds between the two files of a checkpoint")
     parser.add_argument("--keep", type=int, default=3, help="checkpoints kept in the directory")
+    parser.add_argument("--every", type=int, default=1, help="steps from one save to the next")
     parser.add_argument("--on-signal", action="store_true", help="save when SIGUSR1 asks, not after every step")
     return parser.parse_args()
 
@@ -94,7 +95,9 @@ def main():
     while step < arguments.steps:
         step += 1
         time.sleep(arguments.pause)
-        if asked or not arguments.on_signal:
+        if arguments.every > 1:
+            say("step", step)
+        if asked or not arguments.on_signal and step % arguments.every == 0:
             asked.clear()
             save(directory, step, arguments)
     say("finished", step)

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from harness import PYTHON, one_line
+from harness import PYTHON, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 # Far longer than any test may take: nothing that the job writes becomes complete, so that nobody who waits for it is answered.
@@ -114,3 +114,53 @@ def test_a_supervisor_that_does_not_answer_is_said(place, silent):
     silent.ends = False
     result = place.query("status", "--job", "leaving")
     assert result.code == 1 and "leaving (pid 1)" in one_line(result), result
+
+
+# Two whole checkpoints of two files each; then one with one file closed and one open; and, when `go` is there, all is closed.
+SAVES = """
+import os, pathlib, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+for step in (100, 200):
+    (top / f"checkpoint-{step}").mkdir(parents=True)
+    for name in ("model.bin", "optimizer.bin"):
+        (top / f"checkpoint-{step}" / name).write_bytes(b"x" * 1000)
+(top / "checkpoint-300").mkdir()
+with open(top / "checkpoint-300" / "model.bin", "wb") as file:
+    file.write(b"x" * 500)
+    file.flush()
+    print("half", flush=True)
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+print("one of two", flush=True)
+time.sleep(600)
+"""
+
+
+def checkpoints_of(place):
+    [job] = place.query("status", "--checkpoints", "--job", "told", "--json").json["jobs"]
+    return {checkpoint["checkpoint"]: checkpoint for checkpoint in job["checkpoints"]}
+
+
+def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
+    run = place.run(PYTHON, "-u", "-c", SAVES, options=("--job", "told", "--quiet-time", "60s"))
+    run.wait_for_output("half\n")
+    told = wait_for(f"the verdicts\n{run}", lambda: (
+        lambda told: told if told.get("checkpoint-200/", {}).get("verdict") == "complete" else None)(checkpoints_of(place)))
+    assert list(told) == ["checkpoint-300/", "checkpoint-200/", "checkpoint-100/"]
+    # The first one is known by the beginning of the second, which has the names of the first.
+    assert [told[f"checkpoint-{step}/"]["reason"] for step in (100, 200, 300)] == ["next", "signature", "open"]
+    assert [told[f"checkpoint-{step}/"]["missing"] for step in (100, 200, 300)] == [0, 0, 1]
+    assert told["checkpoint-300/"]["open"] == ["checkpoint-300/model.bin"]
+    assert told["checkpoint-300/"]["step"] == 300 and told["checkpoint-300/"]["files"] == 1
+
+    (place.path / "go").touch()
+    run.wait_for_output("one of two\n")
+    told = wait_for(f"the close\n{run}", lambda: (
+        lambda told: told if told["checkpoint-300/"]["reason"] != "open" else None)(checkpoints_of(place)))
+    assert told["checkpoint-300/"]["verdict"] == "under way" and told["checkpoint-300/"]["open"] == []
+    out = place.query("status", "--checkpoints", "--job", "told").out
+    assert "checkpoint-200/  complete     2 files  it has all files that earlier ones had, all closed\n" in out, out
+    assert "checkpoint-300/  under way    1 file" in out and "1 of the files that earlier ones had: missing\n" in out, out
+    # Only who asks for them is told of them.
+    assert "checkpoint-300" not in place.query("status", "--job", "told").out
+    assert run.process.poll() is None

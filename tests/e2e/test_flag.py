@@ -50,6 +50,7 @@ def test_a_notice_raises_the_flag_and_the_job_resumes(place):
     run.signal(signal.SIGTERM)
     assert run.wait() == 75, run
     [(step, _)] = saved(run)
+    assert re.search(rf"preempted; durable: \S+ \(step {step}, .* before the end; (no step|\d+ steps? later) (is|are) lost\)", run.err), run
     shutil.rmtree(place.directory)
     again = place.run(*FLAGGED, "--steps", "1", options=QUICK)
     assert again.wait() == 0

@@ -373,3 +373,20 @@ def test_a_name_that_was_made_is_said_first(place):
 def test_help_says_all(place):
     assert "  93        no progress" in place.query("run", "--help").out and "but --dry-run" in place.query("run", "--help").out
     assert "suspect" in place.query("list", "--help").out
+
+
+@pytest.mark.parametrize("option", ["--running", "--exclude", "--include"])
+@pytest.mark.parametrize("pattern", ["", "/tmp/*.csv", "runs/../../other", "a,,b"])
+def test_a_pattern_that_names_nothing_in_the_directory(place, option, pattern):
+    result = place.query("run", option, pattern, "--", "true")
+    line = one_line(result)
+    assert result.code == EXIT_USAGE and result.out == "" and f"{option}: invalid pattern " in line, result
+    variable = "REPRIEVE_" + option[2:].upper()
+    if pattern:
+        by_variable = place.query("run", "--", "true", **{variable: pattern})
+        assert by_variable.code == EXIT_USAGE and variable in one_line(by_variable), by_variable
+
+
+def test_a_snapshot_interval_is_a_duration(place):
+    result = place.query("run", "--snapshot-interval", "often", "--", "true")
+    assert result.code == EXIT_USAGE and "--snapshot-interval" in one_line(result) and "'often'" in result.err

@@ -106,7 +106,8 @@ def seen(run):
     ("import lightning.pytorch as pl", "lightning", "cannot be asked"),
     ("import lightning; ModelCheckpoint(save_on_exception=True)", "lightning", "asked with SIGTERM"),
     ("import xgboost as xgb", "xgboost", "its periodic ones count"),
-    ("import torch, numpy", "torch", "asked with SIGTERM"),
+    ("import torch, numpy", "torch", "no handler for SIGTERM is seen"),
+    ("import torch, signal; signal.signal(signal.SIGTERM, signal.SIG_DFL)", "torch", "asked with SIGTERM"),
 ])
 def test_said_at_the_start(place, imports, name, words):
     run = start(place, "say('runs')", imports)

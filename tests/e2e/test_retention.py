@@ -135,7 +135,7 @@ def test_what_it_costs_is_an_estimate(place):
 
 def test_run_forgets_behind_its_commits(place):
     run = place.run(*trainer(place, "--every", "5", "--steps", "40", "--step-time", "0.1"),
-                    options=(*QUICK, "--keep-last", "2", "--tag", "night"))
+                    options=(*QUICK, "--keep-last", "2", "--tag", "night", "--snapshot-interval", "0"))
     assert run.wait() == 0, run
     saved = {event["id"]: event["step"] for event in run.events("durable")}
     assert len(saved) > 4

@@ -3,13 +3,16 @@ import json
 import os
 import re
 import signal
+import time
 from pathlib import Path
 
 import pytest
-from harness import PYTHON, wait_for
+from harness import PYTHON, SAVER, wait_for
 
 GATED = str(Path(__file__).resolve().parent / "gated.py")
 HELD = "SIGTERM is forwarded when it completes"
+STEPS_PER_SAVE = 20
+SAVES_OFTEN = (PYTHON, SAVER, "--pause", "0.1", "--every", str(STEPS_PER_SAVE))
 
 
 def begin(place, step):
@@ -20,18 +23,18 @@ def go(place, step):
     (place.path / f"go-{step}").touch()
 
 
-def start(place, *arguments, options=(), quiet="0.3"):
+def start(place, *arguments, options=(), quiet="0.3", wrapper=()):
     """With one checkpoint that is durable."""
     begin(place, 1)
     go(place, 1)
-    run = place.run(PYTHON, GATED, *arguments, options=("--quiet-time", quiet, "--grace", "60", *options))
+    run = place.run(PYTHON, GATED, *arguments, options=("--quiet-time", quiet, "--grace", "60", *options), wrapper=wrapper)
     run.wait_for_event("durable")
     return run
 
 
-def start_saving(place, *arguments, options=()):
+def start_saving(place, *arguments, options=(), wrapper=()):
     """And in the midst of the second one."""
-    run = start(place, *arguments, options=options)
+    run = start(place, *arguments, options=options, wrapper=wrapper)
     begin(place, 2)
     run.wait_for_output("saving 2\n")
     run.wait_for_event("saving", 2)
@@ -40,6 +43,20 @@ def start_saving(place, *arguments, options=()):
 
 def wait_until_held(run):
     wait_for("SIGTERM is kept", lambda: HELD in run.err, process=run.process)
+
+
+def start_between_saves(place, *arguments, options=()):
+    """With two checkpoints that are durable, 2 s apart: the third one is due."""
+    run = start(place, *arguments, options=options)
+    time.sleep(2)
+    begin(place, 2)
+    go(place, 2)
+    run.wait_for_event("durable", 2)
+    return run
+
+
+def last_step(run):
+    return int(re.findall(r"(?m)^step (\d+)$", run.out)[-1])
 
 
 def loss(place, run):
@@ -89,15 +106,40 @@ def test_a_job_that_handles_sigterm_is_asked_at_once(place):
     assert "plan: a fresh checkpoint" in run.event("plan")["text"]
 
 
-def test_a_second_sigterm_is_passed_on_at_once(place):
+def test_a_sigterm_a_second_later_is_passed_on_at_once(place):
     run = start_saving(place, "2")
     run.signal(signal.SIGTERM)
     wait_until_held(run)
+    time.sleep(1.2)
     run.signal(signal.SIGTERM)
     assert run.wait() == 75, run
     assert place.newest()["step"] == 1
     assert run.event("stopping") is None, run
     assert run.event("child_exited")["signal"] == "SIGTERM"
+
+
+def test_timeout_signals_twice_and_means_it_once(place):
+    """timeout(1) ends its child and then its own group, at the end of its time as at a SIGTERM."""
+    run = start_saving(place, "2", wrapper=("timeout", "-s", "TERM", "600"))
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    go(place, 2)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 2, run
+
+
+def test_two_sigterms_within_a_second_are_one(place):
+    run = start_saving(place, "2")
+    began = time.monotonic()
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    run.signal(signal.SIGTERM)
+    if time.monotonic() - began > 0.9:
+        pytest.skip("this machine is too slow for two signals within a second")
+    go(place, 2)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 2, run
+    assert len(run.events("notice")) == 1
 
 
 def test_a_save_that_breaks_off_is_waited_for_no_longer(place):
@@ -137,3 +179,89 @@ def test_who_is_told_to_end_in_the_midst_of_a_save_has_time_to_hear_it(place, tm
     assert "has cleaned up\n" in run.out, run
     assert [event["signal"] for event in run.events("stopping")] == ["TERM"]
     assert "has not exited" not in run.err
+
+
+@pytest.mark.parametrize("options", [(), ("--checkpoint-signal", "none")])
+def test_the_next_save_is_waited_for_if_it_is_due_in_time(place, options):
+    run = start_between_saves(place, "3", options=options)
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    assert "the next save is due" in run.err and "forwarding" not in run.err
+    begin(place, 3)
+    go(place, 3)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 3, run
+    assert "plan: wait for the next save, due " in run.event("plan")["text"]
+    assert "forwarding SIGTERM" in run.err and run.event("stopping") is None
+
+
+def test_a_save_that_does_not_come_is_waited_for_no_longer(place):
+    run = start_between_saves(place, "3")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert HELD in run.err and run.event("stopping") is None, run
+    assert place.newest()["step"] == 2
+
+
+def test_the_next_save_is_not_waited_for_with_a_second_left(place):
+    run = start_between_saves(place, "3", options=("--grace", "1"))
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert HELD not in run.err and "forwarding SIGTERM" in run.err
+    assert run.event("plan")["text"].startswith("plan: rely on the newest durable checkpoint")
+
+
+def test_a_sigterm_a_second_later_ends_the_wait_for_the_next_save(place):
+    run = start(place, "3")
+    time.sleep(5)
+    begin(place, 2)
+    go(place, 2)
+    run.wait_for_event("durable", 2)
+    run.signal(signal.SIGTERM)
+    wait_until_held(run)
+    time.sleep(1.2)
+    assert "forwarding" not in run.err
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert run.event("child_exited")["signal"] == "SIGTERM"
+
+
+@pytest.mark.parametrize("notice", ["sigterm", "file"])
+def test_less_than_the_steps_between_two_saves_is_lost(place, tmp_path, notice):
+    path = tmp_path / "notice"
+    run = place.run(*SAVES_OFTEN, options=("--grace", "20", "--notice", f"file:{path}"))
+    run.wait_for_event("durable", 3)
+    if notice == "sigterm":
+        run.signal(signal.SIGTERM)
+    else:
+        path.write_text(json.dumps({"reason": "short", "in_seconds": 10}))
+    assert run.wait() == 75, run
+    newest = place.newest()
+    assert last_step(run) - newest["step"] < STEPS_PER_SAVE, run
+    said = rf"preempted; durable: {newest['id']} \(step {newest['step']}, [0-9.]+ m?s before the end\)\. Run the same command again"
+    assert re.search(said, run.err.splitlines()[-1]), run
+
+
+def start_pairs(place, *options):
+    """Each checkpoint has two files, the second one 2.5 s after the first. Now the third checkpoint has one."""
+    run = place.run(PYTHON, SAVER, "--pause", "0.5", "--between", "2.5", options=options)
+    run.wait_for_output("between 3\n")
+    return run
+
+
+def test_half_a_checkpoint_is_waited_for(place, tmp_path):
+    run = start_pairs(place, "--grace", "30")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert "saved 3\n" in run.out and place.newest()["step"] == 3, run
+    again = place.run(PYTHON, SAVER, "--steps", "4", directory=tmp_path / "elsewhere")
+    assert again.wait() == 0 and "resumes 3\n" in again.out, again
+
+
+def test_half_a_checkpoint_is_not_waited_for_with_a_second_left(place, tmp_path):
+    run = start_pairs(place, "--grace", "1")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert "saved 3\n" not in run.out and "has not exited" not in run.err, run
+    again = place.run(PYTHON, SAVER, "--steps", "3", directory=tmp_path / "elsewhere")
+    assert again.wait() == 0 and "resumes 2\n" in again.out, again

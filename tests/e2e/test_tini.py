@@ -178,6 +178,15 @@ def test_forwards_sigterm_to_a_handler(tmp_path, role):
         assert supervised.line() == f"got {signal.SIGTERM:d}"
 
 
+def test_forwards_each_sigterm_where_nothing_is_saved(tmp_path, role):
+    """Only for a job with checkpoints are two within a second one."""
+    with listen(tmp_path, role, "handle", [signal.SIGTERM]) as supervised:
+        assert supervised.line().startswith("ready")
+        for _ in range(2):
+            os.kill(role.pid(supervised), signal.SIGTERM)
+            assert supervised.line() == f"got {signal.SIGTERM:d}"
+
+
 def test_a_signal_that_the_job_ignores_changes_nothing(tmp_path, role):
     numbers = [n for n in CATCHABLE if n not in OURS_TOO]
     with listen(tmp_path, role, "ignore", numbers) as supervised:

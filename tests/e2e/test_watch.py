@@ -467,6 +467,32 @@ def test_deadline_and_slurm(start):
     assert not watch.notices()
 
 
+def test_a_member_that_is_not_known_is_said_once(start, place, tmp_path):
+    file = tmp_path / "notice"
+    watch = start.watch("--notice", f"file:{file}")
+    remarks = lambda: [event["why"] for event in watch.events("source") if event["why"]]
+    watch.wait_health("armed")
+    file.write_text('{"reason": "drain", "seconds": 90}')
+    wait_for("a remark", remarks, process=watch.process)
+    assert 28 < watch.wait_notice()["seconds_left"] <= 30
+    file.unlink()
+    watch.wait_notice("cancelled")
+    file.write_text('{"reason": "drain", "in_seconds": 90}')
+    wait_for("the next notice", lambda: len(watch.notices("stop")) == 2, process=watch.process)
+    assert watch.notices("stop")[1]["seconds_left"] > 60
+    assert remarks() == ['but "seconds" is not known (write "in_seconds")']
+    assert watch.end() == 0
+
+
+def test_a_job_is_told_of_a_member_that_is_not_known(place, tmp_path):
+    file = tmp_path / "notice"
+    run = place.run("sleep", "600", options=("--notice", f"file:{file}", "--checkpoint-signal", "none"))
+    run.wait_for_event("launched")
+    file.write_text('{"kind": "advice", "resaon": "drain"}')
+    run.wait_for_event("notice")
+    wait_for("a warning", lambda: "notices from file: armed" in run.err and '"resaon" is not known (write "reason")' in run.err, process=run.process)
+
+
 def test_several_sources_are_one_notice_that_only_comes_sooner(start, tmp_path):
     mock = start("aws")
     file = tmp_path / "notice"

@@ -1,0 +1,337 @@
+"""The start and the end of a run: what it has to itself from when on, where the job saves, what a command that detaches leaves behind,
+and what a job writes last."""
+import json
+import os
+import signal
+import subprocess
+import textwrap
+
+import pytest
+
+from harness import EXIT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
+
+# Saves files named by its arguments, each when the file "go-N" appears, and ends with the code that the last one has.
+SAVER = """
+import os, sys, time
+def await_file(name):
+    while not os.path.exists(name):
+        time.sleep(0.01)
+os.write(1, b"ready\\n")
+for number, path in enumerate(sys.argv[1:]):
+    await_file(f"go-{number}")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".tmp", "wb") as file:
+        file.write(b"x" * 1000)
+    os.replace(path + ".tmp", path)
+    os.write(1, b"saved %d\\n" % number)
+await_file("end")
+sys.exit(int(open("end").read() or 0))
+"""
+
+
+class Plain:
+    """`reprieve run -- COMMAND` with no options, or with these; its standard error in a file."""
+
+    def __init__(self, place, *command, options=(), name="plain", **environment):
+        self.err_path, self.out_path = place.path / f"{name}.err", place.path / f"{name}.out"
+        self.events_path = place.path / f"{name}.events"
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen([REPRIEVE, "run", *options, "--", *map(str, command)], cwd=place.path, stdout=out, stderr=err,
+                                            stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent,
+                                            env={**place.environment, "REPRIEVE_EVENTS": str(self.events_path), **environment})
+
+    @property
+    def err(self):
+        return self.err_path.read_text(errors="replace")
+
+    @property
+    def out(self):
+        return self.out_path.read_text(errors="replace")
+
+    def wait_for(self, text):
+        return wait_for(f"{text!r} on standard error", lambda: text in self.err, process=self.process)
+
+    def wait_for_output(self, text):
+        return wait_for(f"{text!r} on standard output", lambda: text in self.out, process=self.process)
+
+    def wait(self):
+        return self.process.wait(LIMIT)
+
+    def __repr__(self):
+        return f"exit {self.process.returncode}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+@pytest.fixture
+def plain(place):
+    """Starts one; all of them are killed at the end of the test."""
+    started = []
+
+    def start(*command, **more):
+        started.append(Plain(place, *command, name=f"plain{len(started) + 1}", **more))
+        return started[-1]
+
+    yield start
+    for run in started:
+        if run.process.poll() is None:
+            os.killpg(run.process.pid, signal.SIGKILL)
+            run.process.wait()
+
+
+def script(place, imports="", name="train.py"):
+    """A training script that is recognised by its imports: torch is a module of this test's own."""
+    (place.path / "torch.py").write_text("")
+    path = place.path / name
+    path.write_text(imports + SAVER)
+    return path
+
+
+def go(place, *names):
+    for name in names:
+        (place.path / name).touch()
+
+
+def end_with(place, code):
+    (place.path / "end.new").write_text(str(code))
+    (place.path / "end.new").rename(place.path / "end")
+
+
+def made_in(place):
+    return {path.name for path in place.path.iterdir()}
+
+
+# --- what a run has to itself ------------------------------------------------------------------------------------------------
+
+def test_a_second_start_of_the_line_is_refused_before_anything_is_saved(place, plain):
+    command = [PYTHON, script(place, "import torch\n"), "checkpoints/a.bin"]
+    first = plain(*command)
+    first.wait_for(f"checkpoints are expected in {place.directory}")
+    second = plain(*command)
+    assert second.wait() == EXIT_OURS and "another run here uses it" in second.err, second
+    go(place, "go-0", "end")
+    assert first.wait() == 0 and "durable: 000001-000001" in first.err, first
+
+
+def test_of_two_unknown_commands_the_later_writer_is_told_at_once(place, plain):
+    train = script(place)
+    first = plain(PYTHON, train, "checkpoints/a.bin")
+    second = plain(PYTHON, train, "checkpoints/b.bin", "checkpoints/c.bin")
+    first.wait_for_output("ready")
+    second.wait_for_output("ready")
+    go(place, "go-0")
+    first.wait_for_output("saved 0")
+    second.wait_for_output("saved 0")
+    told = wait_for("one of the two is told", lambda: next((run for run in (first, second) if "nothing of this run is saved" in run.err), None))
+    assert "--checkpoint-dir" in told.err and "error:" in told.err, told
+    third = plain(PYTHON, train, "checkpoints/a.bin")
+    assert third.wait() == EXIT_OURS, third
+    go(place, "go-1", "end")
+    assert first.wait() == 0 and second.wait() == 0
+    assert sum("nothing of this run is saved" in run.err for run in (first, second)) == 1
+    assert sum("durable: 0" in run.err for run in (first, second)) >= 1
+
+
+def test_a_run_inside_a_run_has_the_directory(place, plain):
+    train = script(place, "import torch\n")
+    run = plain("bash", "-c", f"{REPRIEVE} run -- {PYTHON} {train} checkpoints/a.bin; exit $?")
+    run.wait_for("attempt 1")
+    go(place, "go-0", "end")
+    assert run.wait() == 0 and "not started" not in run.err and "nothing of this run" not in run.err, run
+
+
+def test_a_command_that_saves_nothing_leaves_nothing(place, plain):
+    before = made_in(place)
+    run = plain("ls")
+    assert run.wait() == 0 and run.err == "", run
+    assert made_in(place) - before == {"plain1.out", "plain1.err", "plain1.events"}
+
+
+def test_nor_does_one_that_is_recognised(place, plain):
+    run = plain(PYTHON, script(place, "import torch\n"))
+    go(place, "end")
+    assert run.wait() == 0 and "attempt 1" in run.err, run
+    assert not {"checkpoints", "checkpoints.reprieve"} & made_in(place)
+
+
+def test_unrelated_commands_run_side_by_side(place, plain):
+    place.directory.mkdir()
+    runs = [plain("sh", "-c", "echo here; while ! test -e end; do sleep 0.01; done") for _ in range(2)]
+    for run in runs:
+        run.wait_for_output("here")
+    go(place, "end")
+    assert [run.wait() for run in runs] == [0, 0] and [run.err for run in runs] == ["", ""]
+
+
+@pytest.mark.parametrize("environment", [{"XDG_STATE_HOME": "/proc/none", "HOME": "/proc/none"}, {"XDG_STATE_HOME": "", "HOME": ""}])
+def test_where_no_store_can_be_made_the_job_runs(place, plain, environment):
+    run = plain(PYTHON, script(place, "import torch\n"), "checkpoints/a.bin", **environment)
+    go(place, "go-0")
+    run.wait_for_output("saved 0")
+    end_with(place, 7)
+    assert run.wait() == 7 and "not be saved" in run.err, run
+
+
+# --- where it saves ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("with_store", [False, True])
+def test_saves_elsewhere(place, plain, with_store):
+    options = ["--store", place.store, "--job", place.job] if with_store else []
+    run = plain(PYTHON, script(place), "output/ckpt/a.pt", "output/ckpt/b.pt", options=options)
+    go(place, "go-0")
+    run.wait_for(f"the job saves a.pt in {place.path}/output/ckpt, and nothing in {place.directory}")
+    assert f"--checkpoint-dir {place.path}/output/ckpt" in run.err
+    go(place, "go-1", "end")
+    assert run.wait() == 0 and run.err.count("the job saves") == 1 and run.err.count("the job has saved") == 1, run
+
+
+def test_saves_elsewhere_and_is_stopped(place, plain):
+    run = plain(PYTHON, script(place), "output/step-10/weights")
+    go(place, "go-0")
+    run.wait_for("the job saves")
+    run.process.send_signal(signal.SIGTERM)
+    assert run.wait() == 128 + signal.SIGTERM and f"the job has saved weights in {place.path}/output," in run.err, run
+
+
+def test_what_else_is_written_is_the_jobs_business(place, plain):
+    run = plain(PYTHON, script(place), "checkpoints/a.bin", "export/model.pt", "notes/a.txt", ".cache/b.pt")
+    go(place, "go-0")
+    run.wait_for("durable: 0")
+    go(place, "go-1", "go-2", "go-3", "end")
+    assert run.wait() == 0 and "which is watched" not in run.err, run
+
+
+def test_a_job_that_was_to_save_and_did_not(place):
+    run = place.run("true")
+    assert run.wait() == 0 and f"nothing was saved in {place.directory} within" in run.err and "--checkpoint-dir" in run.err, run
+
+
+# --- commands that detach ----------------------------------------------------------------------------------------------------
+
+TRAINER = """
+import os, signal, sys, time
+step = 0
+def save(*_):
+    os.makedirs("checkpoints", exist_ok=True)
+    with open("checkpoints/next.tmp", "w") as file:
+        file.write(str(step))
+    os.replace("checkpoints/next.tmp", f"checkpoints/step-{step}.bin")
+def save_and_end(*_):
+    save()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save_and_end)
+open("pid", "w").write(str(os.getpid()))
+while not os.path.exists("end"):
+    time.sleep(0.01)
+    step += 1
+save()
+sys.exit(int(open("end").read() or 0))
+"""
+
+DETACHING = {
+    "nohup": lambda train: ["bash", "-c", f"nohup {PYTHON} {train} > out.txt 2>&1 &"],
+    "background": lambda train: ["sh", "-c", f"{PYTHON} {train} & exit 0"],
+    "setsid": lambda train: ["setsid", PYTHON, train],
+    "twice": lambda train: ["sh", "-c", f"sh -c 'setsid {PYTHON} {train} &' & exit 0"],
+}
+
+
+def trainer(place):
+    path = place.path / "train.py"
+    path.write_text(TRAINER)
+    return path
+
+
+@pytest.mark.parametrize("idiom", DETACHING)
+def test_what_a_command_leaves_running_is_the_job(place, idiom):
+    command = DETACHING[idiom](trainer(place))
+    run = place.run(*command)
+    run.wait_for_event("detached")
+    wait_for("the training runs", lambda: (place.path / "pid").exists(), process=run.process)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE and "asked process" in run.err, run
+    assert not is_alive(int((place.path / "pid").read_text()))
+    again = place.run(*command)
+    again.wait_for_event("detached")
+    go(place, "end")
+    assert again.wait() == 0 and place.newest(), again
+    once_more = place.run(*command)
+    assert once_more.wait() == 0 and "nothing to do" in once_more.err, once_more
+
+
+def test_its_exit_code_is_that_of_the_run(place):
+    run = place.run(*DETACHING["nohup"](trainer(place)))
+    run.wait_for_event("detached")
+    end_with(place, 7)
+    assert run.wait() == 7, run
+
+
+def test_two_of_them(place):
+    train = script(place)
+    run = place.run("bash", "-c", f"{PYTHON} {train} checkpoints/a.bin & {PYTHON} {train} other/b.txt & exit 0")
+    run.wait_for_event("detached")
+    go(place, "go-0")
+    wait_for("both", lambda: run.out.count("saved 0") == 2, process=run.process)
+    go(place, "end")
+    assert run.wait() == 0, run
+    assert len(run.events("child_exited")) == 1
+
+
+@pytest.mark.parametrize("left", ["sleep 1000 &", "exec -a ssh-agent sleep 1000 &"])
+def test_helpers_that_outlive_the_job_are_nobodys(place, left):
+    run = place.run("bash", "-c", f"{left} exit 0")
+    assert run.wait() == 0 and not run.events("detached"), run
+
+
+def test_under_any_other_command_it_is_an_init(place, plain):
+    run = plain("sh", "-c", f"{PYTHON} {trainer(place)} & exit 3")
+    assert run.wait() == 3 and run.err == "", run
+    run = plain("sh", "-c", f"{PYTHON} {trainer(place)} & exit 0")
+    assert run.wait() == 0 and "neither waited for nor saved" in run.err, run
+
+
+@pytest.mark.parametrize("command", [["tmux", "new-session", "-d", "python train.py"], ["bash", "-c", "screen -dmS a python train.py"]])
+def test_a_session_elsewhere_is_refused(plain, command):
+    run = plain(*command)
+    assert run.wait() == EXIT_USAGE and "run reprieve inside" in run.err, run
+
+
+# --- what it writes last -----------------------------------------------------------------------------------------------------
+
+LAST = {
+    "result": ["result.json"],
+    "model-and-result": ["model_final.pt", "result.json"],
+    "in-a-directory": ["final/model.bin", "final/config.json", "metrics.csv"],
+    "many": [f"part-{number}.bin" for number in range(20)] + ["index.json"],
+}
+
+
+@pytest.mark.parametrize("names", LAST)
+@pytest.mark.parametrize("saved_before", [False, True])
+def test_what_a_finished_job_wrote_last_is_durable(place, names, saved_before):
+    """It exits as soon as the last file is closed."""
+    program = textwrap.dedent("""
+        import os, time, zipfile
+        def save(name):
+            path = os.path.join(os.environ["REPRIEVE_CHECKPOINT_DIR"], name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if name.endswith(".pt"):
+                with zipfile.ZipFile(path, "w") as archive:
+                    archive.writestr("data.pkl", name)
+            else:
+                with open(path, "w") as file:
+                    file.write(name)
+        if %r:
+            save("step-1.bin")
+            while not os.path.exists("end"):
+                time.sleep(0.01)
+        for name in %r:
+            save(name)
+    """ % (saved_before, LAST[names]))
+    run = place.run(PYTHON, "-c", program)
+    if saved_before:
+        run.wait_for_event("durable")
+        go(place, "end")
+    assert run.wait() == 0 and "NOT durable" not in run.err and "in no snapshot" not in run.err, run
+    listing = place.verb("show", place.newest()["id"], "--json")
+    assert listing.code == 0, listing
+    for name in LAST[names]:
+        assert json.dumps(name)[1:-1] in listing.out, listing
