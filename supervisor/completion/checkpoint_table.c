@@ -50,13 +50,20 @@ void checkpoint_table_release(struct checkpoint_table *table)
 
 /* --- families and checkpoints --- */
 
-struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name)
+struct family *checkpoint_table_find_family(const struct checkpoint_table *table, const char *name)
 {
-	struct family *family;
-
-	for (family = table->families; family; family = family->next)
+	for (struct family *family = table->families; family; family = family->next)
 		if (text_equal(family->name, name))
 			return family;
+	return NULL;
+}
+
+struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name)
+{
+	struct family *family = checkpoint_table_find_family(table, name);
+
+	if (family)
+		return family;
 	family = memory_new(sizeof(*family));
 	*family = (struct family){
 		.name = text_copy(name),
@@ -354,6 +361,19 @@ bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 		if (file->marks & marks)
 			return true;
 	return false;
+}
+
+bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && (file->marks & marks) != marks)
+			return false;
+	return true;
+}
+
+int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms, int64_t now_ms)
+{
+	return now_ms - last_ms - checkpoint->stalled_ms;
 }
 
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give)

@@ -76,7 +76,7 @@ struct tracked_file {
 	int64_t begun_ms;
 	/* signature_hash() of the name without the numbers */
 	uint64_t name;
-	/* when it was closed last: its size, and detector->written() */
+	/* when it was closed last: its size, and when it was written (file_look.h) */
 	uint64_t size;
 	int64_t written;
 	/* for running files: saves that the job had begun when it was opened; how often it was
@@ -166,6 +166,8 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 /* Removes a numbered directory's entry if it has no files. */
 void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory);
 
+/* NULL: there is none. */
+struct family *checkpoint_table_find_family(const struct checkpoint_table *table, const char *name);
 /* Makes it if there is none. */
 struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name);
 
@@ -175,6 +177,10 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
+/* Has each file that was written in this save all of the marks? */
+bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks);
+/* Time in ms since `last_ms`, without the time in which we were stalled. */
+int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms, int64_t now_ms);
 /* For the files with one of the marks `which`: removes `drop` and adds `give`. */
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give);
 void checkpoint_add_writer(struct checkpoint *checkpoint, int pid);

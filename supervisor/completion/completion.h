@@ -17,14 +17,15 @@
  * 4. Content. Before COMPLETE counts, the first and last bytes of its files and the framework's
  *    layout rules are checked (content_check.h). What is missing may still come for a while.
  * 5. Result. tracker.c calls `on_complete`. The job makes a snapshot when it sees fit:
- *tracker_plan() says what it may hold, tracker_confirm() whether that is still so once all files
- *are open.
+ *    tracker_plan() says what it may hold, tracker_confirm() whether that is still so once all
+ *    files are open.
  *
  * Read first: verdict.h (the rule, PURE), then detector.h, then tracker.h (what the job uses).
  *
  * For other folders:
  *
  *	tracker.h		collects the evidence on the loop, asks the detector, calls back
+ *	snapshot_plan.h		PURE: what a snapshot may hold, as of one moment
  *	content_check.h		checks a directory's files by format and by layout rules; blocks
  *
  * Of this folder only:
@@ -35,6 +36,8 @@
  *	checkpoint_report.h	PURE: what is known of each checkpoint, for people
  *	detector.h		PURE: events and time in, verdicts out; detector_*.c by source
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
+ *	under_way_report.h	PURE: when the list of what is under way is written for the next start
+ *	file_look.h		what the detector asks about one file; blocks
  *	content_check_worker.h	runs content checks for the loop; many files on a thread
  *	writer_monitor.h	which processes write, and how each of them ends
  *	untracked_writers.h	writers without the shim, found by /proc

@@ -26,6 +26,7 @@
 
 #include "checkpoint_table.h"
 #include "content_check.h"
+#include "file_look.h"
 #include "monitor/monitor.h"
 #include "verdict.h"
 #include "workspace/workspace.h"
@@ -50,6 +51,15 @@ struct fixed_write {
 	uint64_t name, size;
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;
+};
+
+/* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, to have
+ * a temporary name, or to be an SQLite database. */
+struct detector_questions {
+	struct file_look (*look)(void *arg, const char *path);
+	bool (*is_temporary)(void *arg, const char *path);
+	bool (*is_database)(void *arg, const char *path);
+	void *arg;
 };
 
 struct detector {
@@ -79,15 +89,7 @@ struct detector {
 	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
 	uint32_t moved_cookie;
 	char *moved_path;
-	/* Answers about a file, by its path: its size; is it there; is it an SQLite database? May
-	 * be NULL: then nothing is known to grow, to be gone, or to be a database. */
-	uint64_t (*size)(void *arg, const char *path);
-	/* ... when it was written last, in any unit: the same for the same content */
-	int64_t (*written)(void *arg, const char *path);
-	bool (*exists)(void *arg, const char *path);
-	bool (*is_temporary)(void *arg, const char *path);
-	bool (*is_database)(void *arg, const char *path);
-	void *arg;
+	struct detector_questions questions;
 };
 
 void detector_init(struct detector *detector, int64_t quiet_ms,
@@ -172,11 +174,18 @@ void detector_each_running(const struct detector *detector, path_set_fn *act, vo
 bool detector_is_running(const struct detector *detector, const char *path);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
+/* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
+ * in which nothing was written, unlike in the list of what is excluded. */
+void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files of checkpoints under way that all their writers have closed and that are not torn. Each is
  * finished as far as is known; the checkpoint may not be. */
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument);
+
+typedef void detector_each_fn(const struct detector *detector, path_set_fn *act, void *argument);
+/* One of these lists, NULL-terminated. The caller frees it (path_list_free()). */
+char **detector_list(const struct detector *detector, detector_each_fn *each);
 
 /* A checkpoint was requested at `now_ms`. */
 void detector_requested(struct detector *detector, int64_t now_ms);
@@ -230,6 +239,11 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
 /* Of the fixed names, those that stay open while saves come and go are running files. */
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
+/* Its only file was closed by the process that has died now, and nothing is known of its kind: it
+ * is complete if its format says that it is whole. */
+bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
+/* It is complete: the ones after it will have the same files. */
+void detector_learn(struct checkpoint *checkpoint);
 /* Before an event: what was complete by then stays complete, whatever the event says. */
 void detector_settle(struct detector *detector, int64_t now_ms);
 /* The writing of this file has ended: it was closed by its last writer, or renamed into place. */

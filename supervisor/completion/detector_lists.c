@@ -21,15 +21,19 @@ static void act_on_marked_of_all(const struct detector *detector, unsigned marks
 		act_on_marked(checkpoint, marks, act, argument);
 }
 
-/* All of a numbered checkpoint: its directory, and each of its files that does not lie there, as
- * under a temporary name. */
-static void act_on_whole(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+/* All of a numbered checkpoint: its directory with `end` behind it, and each of its files that does
+ * not lie there, as under a temporary name. */
+static void act_on_whole(const struct checkpoint *checkpoint, const char *end, path_set_fn *act,
+			 void *argument)
 {
 	auto_free char *directory = text_copy(checkpoint->key);
 
 	if (checkpoint->in_directory) {
+		auto_free char *listed = NULL;
+
 		directory[strlen(directory) - 1] = '\0';
-		act(argument, directory);
+		listed = text_format("%s%s", directory, end);
+		act(argument, listed);
 	}
 	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
 		if (!checkpoint->in_directory || !path_set_is_below(file->path, directory))
@@ -46,7 +50,7 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 			act_on_marked(checkpoint, FILE_FRESH | FILE_TORN | FILE_REJECTED, act,
 				      argument);
 		else if (!complete)
-			act_on_whole(checkpoint, act, argument);
+			act_on_whole(checkpoint, "", act, argument);
 	}
 }
 
@@ -58,7 +62,7 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 		if (checkpoint->changed <= generation)
 			continue;
 		if (*checkpoint->key)
-			act_on_whole(checkpoint, act, argument);
+			act_on_whole(checkpoint, "", act, argument);
 		else
 			act_on_marked(checkpoint, FILE_FRESH, act, argument);
 	}
@@ -77,6 +81,21 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	act_on_marked_of_all(detector, FILE_TORN | FILE_REJECTED, act, argument);
+}
+
+void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
+			       checkpoint->state == CHECKPOINT_TORN;
+
+		if (!*checkpoint->key)
+			act_on_marked(checkpoint, FILE_FRESH | FILE_TORN | FILE_REJECTED, act,
+				      argument);
+		else if (touched)
+			act_on_whole(checkpoint, "/", act, argument);
+	}
 }
 
 void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument)
@@ -113,6 +132,14 @@ void detector_each_closed(const struct detector *detector, path_set_fn *act, voi
 			    !writer_table_has_open(&detector->writers, file->path))
 				act(argument, file->path);
 	}
+}
+
+char **detector_list(const struct detector *detector, detector_each_fn *each)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	each(detector, path_list_add, &list);
+	return list.paths;
 }
 
 bool detector_has_ordinary_files(const struct detector *detector)

@@ -198,7 +198,8 @@ static void shim_unlinked(struct detector *detector, const struct shim_message *
 
 	detector->generation++;
 	if (!file || !(file->marks & FILE_REPORTED) || (file->marks & FILE_UNCLOSED) ||
-	    !detector->exists || detector->exists(detector->arg, message->path))
+	    !detector->questions.look ||
+	    detector->questions.look(detector->questions.arg, message->path).exists)
 		return;
 	checkpoint_table_remove(&detector->table, file);
 }

@@ -130,18 +130,25 @@ static bool is_of_database(const struct detector *detector, const char *path)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal"};
 
-	if (!detector->is_database)
+	if (!detector->questions.is_database)
 		return false;
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		if (text_ends(path, endings[i])) {
 			auto_free char *base = text_copy_n(path, strlen(path) - strlen(endings[i]));
 
-			return detector->is_database(detector->arg, base);
+			return detector->questions.is_database(detector->questions.arg, base);
 		}
-	return detector->is_database(detector->arg, path);
+	return detector->questions.is_database(detector->questions.arg, path);
 }
 
 /* --- a write --- */
+
+static bool is_temporary(const struct detector *detector, const char *path)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	return questions->is_temporary && questions->is_temporary(questions->arg, path);
+}
 
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
@@ -203,7 +210,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
-	if (detector->is_temporary && detector->is_temporary(detector->arg, path))
+	if (is_temporary(detector, path))
 		file->marks |= FILE_TEMPORARY;
 	file->marks |= FILE_FRESH | FILE_UNCHECKED | marks;
 	note_change(detector, checkpoint, now_ms);
@@ -398,28 +405,24 @@ static void note_growth(struct detector *detector, struct tracked_file *file, ui
 		make_running(detector, file);
 }
 
-/* Both the kernel and the shim tell of a close, in any order. */
-static bool is_told_already(const struct detector *detector, struct tracked_file *file)
-{
-	int64_t before = file->written;
-
-	if (!detector->written)
-		return false;
-	file->written = detector->written(detector->arg, file->path);
-	return before != 0 && file->written == before;
-}
-
 void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
-	uint64_t before = file->size;
+	const struct detector_questions *questions = &detector->questions;
+	struct file_look look = {0};
+	uint64_t size = file->size;
+	int64_t written = file->written;
 
-	if (is_told_already(detector, file))
+	if (questions->look)
+		look = questions->look(questions->arg, file->path);
+	file->written = look.written;
+	/* Both the kernel and the shim tell of a close, in any order. */
+	if (written != 0 && look.written == written)
 		return;
-	file->size = detector->size ? detector->size(detector->arg, file->path) : 0;
+	file->size = look.size;
 	if (*file->checkpoint->key)
 		return;
 	note_fixed_write(detector, file, now_ms);
-	note_growth(detector, file, before);
+	note_growth(detector, file, size);
 }
 
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms)

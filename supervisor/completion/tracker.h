@@ -12,6 +12,7 @@
 #include "frameworks/frameworks.h"
 #include "monitor/monitor.h"
 #include "shim/shim.h"
+#include "snapshot_plan.h"
 #include "workspace/workspace.h"
 
 #include <jansson.h>
@@ -131,22 +132,8 @@ uint64_t tracker_running_generation(const struct tracker *tracker);
 
 /* --- a snapshot --- */
 
-/* What a snapshot may hold, as of one moment. Paths are relative and NULL-terminated. */
-struct snapshot_plan {
-	uint64_t generation, running_generation;
-	/* checkpoints that are not complete, torn files; numbered directories as a whole */
-	char **excluded;
-	/* files that are running ones by behaviour */
-	char **running;
-	/* key of the newest complete checkpoint: if that one changes, the plan is void */
-	char *key;
-	/* added by tracker_confirm(): begun after the plan was made */
-	char **dropped;
-};
-
-/* Reads all queued events. The caller releases the plan. */
+/* Reads all queued events. The caller releases the plan (snapshot_plan.h). */
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
-void snapshot_plan_release(struct snapshot_plan *plan);
 /*
  * Every file that the plan allows is open now. Reads all queued events: may what was opened be
  * saved as it is? What the job has begun meanwhile is added to `dropped`. False: a checkpoint that
@@ -154,9 +141,6 @@ void snapshot_plan_release(struct snapshot_plan *plan);
  * and again are dropped instead.
  */
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try);
-/* PURE. Is the path, or a directory above it, in the list? */
-bool snapshot_plan_lists(char *const *paths, const char *path);
-
 /* What was learned of this job's checkpoints, for the manifest; NULL: nothing. The caller owns
  * it. */
 json_t *tracker_signatures(const struct tracker *tracker);

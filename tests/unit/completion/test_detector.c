@@ -710,14 +710,14 @@ struct teller {
 	char *word[4];
 };
 
-static uint64_t told_size(void *arg, const char *path)
+static struct file_look look_at_told(void *arg, const char *path)
 {
-	return path_set_marks(&((struct teller *)arg)->sizes, path);
-}
+	const struct teller *teller = arg;
 
-static bool is_there(void *arg, const char *path)
-{
-	return path_set_marks(&((struct teller *)arg)->gone, path) == 0;
+	return (struct file_look){
+		.exists = path_set_marks(&teller->gone, path) == 0,
+		.size = path_set_marks(&teller->sizes, path),
+	};
 }
 
 static void tell_size(struct teller *teller)
@@ -958,9 +958,10 @@ static void run(const struct row *row)
 	char *end;
 
 	detector_init(&teller.detector, 1000, NULL);
-	teller.detector.size = told_size;
-	teller.detector.exists = is_there;
-	teller.detector.arg = &teller;
+	teller.detector.questions = (struct detector_questions){
+		.look = look_at_told,
+		.arg = &teller,
+	};
 	for (char *part = strtok_r(story, ";", &end); part; part = strtok_r(NULL, ";", &end)) {
 		char *rest;
 

@@ -1,0 +1,128 @@
+/* The ends of writers and of the job, and which checkpoints they tear. See detector.h. */
+#include "detector.h"
+
+#include <stdlib.h>
+
+static enum writer_end effective_writer_end(const struct detector *detector,
+					    const struct writer *writer, enum writer_end end)
+{
+	if (end == WRITER_END_UNKNOWN && writer->failed)
+		end = WRITER_END_FAILED;
+	/* After a request to save, a job may end with any code; it says nothing about the files. */
+	if (end == WRITER_END_FAILED && detector->request_ms != DETECTOR_NEVER)
+		end = WRITER_END_EXITED;
+	return end;
+}
+
+static void note_death(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
+{
+	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
+		return;
+	if (detector_may_be_whole(detector, checkpoint)) {
+		checkpoint->needs_format = true;
+		return;
+	}
+	checkpoint->writer_died = true;
+	checkpoint->last_ms = now_ms;
+	checkpoint->stalled_ms = 0;
+	checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH,
+			  FILE_CREATED | FILE_REWRITTEN, FILE_TORN);
+	detector->generation++;
+}
+
+/* Complete before the death, by the evidence that there is: a signature needs no quiet time. */
+static void settle_before_death(struct detector *detector, int pid, int64_t now_ms)
+{
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		struct judgement judgement;
+
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
+		    !checkpoint_has_writer(checkpoint, pid))
+			continue;
+		judgement = detector_judge(detector, checkpoint, now_ms);
+		checkpoint->settled = judgement.verdict == VERDICT_COMPLETE;
+		checkpoint->reason = judgement.reason;
+	}
+}
+
+bool detector_close_all(struct detector *detector, int pid, bool complete, int64_t now_ms)
+{
+	char *path;
+	bool any = false;
+
+	while ((path = writer_table_close_next(&detector->writers, pid))) {
+		struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+		free(path);
+		if (!file || (file->marks & FILE_RUNNING))
+			continue;
+		any = true;
+		if (complete)
+			detector_file_closed(detector, file, true, now_ms);
+		else
+			note_death(detector, file->checkpoint, now_ms);
+	}
+	return any;
+}
+
+/* A process without the shim is found by a search now and then: it may have written to whatever
+ * nobody else is known to have closed. */
+static bool may_have_written(const struct checkpoint *checkpoint, const struct writer *writer,
+			     int pid)
+{
+	if (checkpoint_has_writer(checkpoint, pid))
+		return true;
+	return writer->pid == pid && !writer->speaks && checkpoint_any(checkpoint, FILE_FRESH) &&
+	       !checkpoint_all(checkpoint, FILE_WITNESSED);
+}
+
+void detector_process_ended(struct detector *detector, int pid, enum writer_end end, int64_t now_ms)
+{
+	const struct writer *found = writer_table_find(&detector->writers, pid);
+	struct writer writer = found ? *found : (struct writer){0};
+	bool badly;
+
+	end = effective_writer_end(detector, &writer, end);
+	detector_settle(detector, now_ms);
+	settle_before_death(detector, pid, now_ms);
+	detector_close_all(detector, pid, false, now_ms);
+	writer_table_forget(&detector->writers, pid);
+	/* The signal may have come while exit() was flushing; it may have died between two files
+	 * of a checkpoint; or it says itself that it failed. */
+	badly = (writer.open_at_exit && end == WRITER_END_KILLED) ||
+		(!writer.exiting && end != WRITER_END_EXITED) || end == WRITER_END_FAILED;
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint && badly;
+	     checkpoint = checkpoint->sibling)
+		if (may_have_written(checkpoint, &writer, pid))
+			note_death(detector, checkpoint, now_ms);
+}
+
+void detector_job_ended(struct detector *detector, enum job_end end, int64_t now_ms)
+{
+	detector_settle(detector, now_ms);
+	while (detector->writers.open_count > 0) {
+		struct writer_descriptor *open = &detector->writers.opens[0];
+		struct tracked_file *file = checkpoint_table_find(&detector->table, open->path);
+
+		if (file && !(file->marks & FILE_RUNNING))
+			note_death(detector, file->checkpoint, now_ms);
+		writer_table_close(&detector->writers, open);
+	}
+	detector->job_end = end;
+	detector->ended = detector->generation;
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling) {
+		struct judgement judgement;
+
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+			continue;
+		/* Nobody is left who could have a file open that only the kernel has reported. */
+		if (end == JOB_END_CLEAN)
+			checkpoint_change(checkpoint, FILE_UNCLOSED, FILE_UNCLOSED, 0);
+		judgement = detector_judge(detector, checkpoint, now_ms);
+		if (judgement.verdict == VERDICT_TORN &&
+		    detector_may_be_whole(detector, checkpoint))
+			checkpoint->needs_format = true;
+	}
+}

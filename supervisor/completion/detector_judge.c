@@ -1,0 +1,215 @@
+/* What is known of one checkpoint, put together for verdict.h. */
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "detector.h"
+
+#include <stdlib.h>
+
+/* A finding is looked at again after this time, if anything was written since. */
+#define RECHECK_MS 200
+
+/* A numbered checkpoint has all of its files, unless it is being written anew; of the fixed names,
+ * those count that were written in this save. */
+static bool counts(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return (file->marks & FILE_FRESH) || (*checkpoint->key && !checkpoint->rewritten);
+}
+
+/* The fixed name that this save was begun with. */
+static const struct tracked_file *find_leader(const struct checkpoint *fixed)
+{
+	const struct tracked_file *leader = NULL;
+
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && (!leader || file->begun_ms < leader->begun_ms))
+			leader = file;
+	return leader;
+}
+
+/* NULL: nothing is known of its kind yet. */
+static struct family *family_of(const struct detector *detector,
+				const struct checkpoint *checkpoint)
+{
+	const struct tracked_file *leader;
+	char name[DETECTOR_LEADER];
+
+	if (*checkpoint->key)
+		return checkpoint->family;
+	leader = find_leader(checkpoint);
+	if (!leader)
+		return NULL;
+	detector_leader_name(leader, name);
+	return checkpoint_table_find_family(&detector->table, name);
+}
+
+/* Its files that count; the caller frees. */
+static struct named_file *list_files(const struct checkpoint *checkpoint, size_t *count)
+{
+	struct named_file *names = memory_new((checkpoint->file_count + 1) * sizeof(*names));
+
+	*count = 0;
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if (counts(checkpoint, file))
+			names[(*count)++] = (struct named_file){file->name, file->size};
+	return names;
+}
+
+static enum signature_match match_signature(const struct detector *detector,
+					    const struct checkpoint *checkpoint)
+{
+	const struct family *family = family_of(detector, checkpoint);
+	auto_free struct named_file *names = NULL;
+	enum signature_match match;
+	size_t count;
+
+	if (!family || family->signature.expected == 0)
+		return SIGNATURE_UNKNOWN;
+	/* The quick answer while one of many files is being written. */
+	if (checkpoint->file_count < family->signature.expected)
+		return SIGNATURE_FEWER;
+	names = list_files(checkpoint, &count);
+	match = signature_compare(&family->signature, names, count);
+	if (match != SIGNATURE_FULL || !*checkpoint->key)
+		return match;
+	/* What was learned from this one alone says nothing of what else it will have; and it may
+	 * be a part of a checkpoint, like the ones before it. */
+	return !family->sure || (family->signature.learned == 1 && !checkpoint->rewritten &&
+				 family->signature.newest_number == checkpoint->number)
+		       ? SIGNATURE_UNKNOWN
+		       : match;
+}
+
+/* Of a numbered one, any torn file tears it. Of the fixed names each stands for itself. */
+static bool has_torn_files(const struct checkpoint *checkpoint)
+{
+	if (*checkpoint->key)
+		return checkpoint_any(checkpoint, FILE_TORN);
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & (FILE_FRESH | FILE_TORN)) == FILE_FRESH)
+			return false;
+	return true;
+}
+
+/* As long as it is not sure that the numbers count checkpoints, those of a family are parts of one:
+ * they are open and still together. */
+static void judge_with_family(const struct detector *detector, const struct checkpoint *checkpoint,
+			      struct checkpoint_facts *facts, int64_t now_ms)
+{
+	const struct family *family = checkpoint->family;
+
+	if (checkpoint->number < 0 || family->sure)
+		return;
+	facts->still_ms = checkpoint_still_ms(checkpoint, family->last_ms, now_ms);
+	for (const struct checkpoint *other = detector->table.checkpoints; other && !facts->open;
+	     other = other->sibling)
+		facts->open = other->family == family && other->state == CHECKPOINT_UNDER_WAY &&
+			      detector_is_open(detector, other);
+}
+
+/* Its framework will rename them when they are finished. */
+static bool has_temporary_files(const struct checkpoint *checkpoint)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY) &&
+		    *checkpoint->key)
+			return true;
+	return false;
+}
+
+static struct checkpoint_facts facts_of(const struct detector *detector,
+					const struct checkpoint *checkpoint, int64_t now_ms)
+{
+	bool found = checkpoint->defect > 0 && (checkpoint->defect == detector->generation ||
+						now_ms - checkpoint->defect_ms < RECHECK_MS);
+	struct checkpoint_facts facts = {
+		.open = detector_is_open(detector, checkpoint),
+		.writer_died = checkpoint->writer_died || has_torn_files(checkpoint),
+		.own_word = checkpoint->own_word == checkpoint->changed,
+		.committed = checkpoint->committed == checkpoint->changed,
+		.next_begun = checkpoint->next_begun,
+		/* What somebody else writes afterwards is no longer the job's last word. */
+		.job_end = checkpoint->changed <= detector->ended ? detector->job_end
+								  : JOB_END_NOT_YET,
+		.still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms),
+		.quiet_ms = detector->quiet_ms,
+		.defect = found,
+		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
+	};
+
+	judge_with_family(detector, checkpoint, &facts, now_ms);
+	facts.open |= has_temporary_files(checkpoint);
+	if (facts.open)
+		return facts;
+	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
+	facts.signature = match_signature(detector, checkpoint);
+	/* Of the fixed names, some may be written before and some after a numbered one. */
+	if (checkpoint->number < 0 && facts.signature == SIGNATURE_FEWER)
+		facts.next_begun = false;
+	/* A rank that has not begun its part of this one is behind the others. */
+	if (checkpoint->number >= 0 && facts.signature == SIGNATURE_FEWER &&
+	    checkpoint->writer_count < checkpoint->family->writers)
+		facts.next_begun = false;
+	if (facts.signature != SIGNATURE_UNKNOWN)
+		facts.pause_ms = family_of(detector, checkpoint)->signature.pause_ms;
+	/* Found again after RECHECK_MS, if something was written that may have mended it. */
+	if (found && checkpoint->defect != detector->generation &&
+	    facts.defect_wait_ms > RECHECK_MS)
+		facts.defect_wait_ms = RECHECK_MS;
+	return facts;
+}
+
+/* Of the fixed names, the others may be whole although one is rejected. */
+static bool leaves_something(const struct checkpoint *checkpoint)
+{
+	if (*checkpoint->key)
+		return false;
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && !(file->marks & (FILE_TORN | FILE_REJECTED)))
+			return true;
+	return false;
+}
+
+struct judgement detector_judge(const struct detector *detector,
+				const struct checkpoint *checkpoint, int64_t now_ms)
+{
+	struct checkpoint_facts facts = facts_of(detector, checkpoint, now_ms);
+	struct judgement judgement = verdict_of(&facts);
+
+	if (checkpoint->needs_format && !facts.open && !facts.defect) {
+		bool known = !checkpoint_any(checkpoint, FILE_UNCHECKED);
+		bool whole = checkpoint_all(checkpoint, FILE_VALID);
+
+		return (struct judgement){whole || !known ? VERDICT_COMPLETE : VERDICT_TORN,
+					  whole || !known ? REASON_FORMAT : REASON_DIED, INT64_MAX};
+	}
+	if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DEFECT &&
+	    leaves_something(checkpoint))
+		judgement.verdict = VERDICT_COMPLETE;
+	if (checkpoint->settled && judgement.verdict != VERDICT_COMPLETE && !facts.defect)
+		return (struct judgement){VERDICT_COMPLETE, checkpoint->reason, INT64_MAX};
+	return judgement;
+}
+
+bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	size_t fresh = 0;
+
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		fresh += counts(checkpoint, file);
+	return fresh == 1 && !detector_is_open(detector, checkpoint) &&
+	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
+	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
+}
+
+void detector_learn(struct checkpoint *checkpoint)
+{
+	auto_free struct named_file *names = NULL;
+	size_t count;
+
+	/* Of the fixed names it is learned when one of them is written again. */
+	if (!*checkpoint->key)
+		return;
+	names = list_files(checkpoint, &count);
+	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
+			checkpoint->pause_ms);
+}

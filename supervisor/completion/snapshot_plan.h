@@ -1,0 +1,35 @@
+/* PURE. What a snapshot may hold, as of one moment; and whether that still holds once its files are
+ * open. */
+#ifndef SNAPSHOT_PLAN_H
+#define SNAPSHOT_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct detector;
+
+/* Paths are relative and NULL-terminated. */
+struct snapshot_plan {
+	uint64_t generation, running_generation;
+	/* checkpoints that are not complete, torn files; numbered directories as a whole */
+	char **excluded;
+	/* files that are running ones by behaviour */
+	char **running;
+	/* key of the newest complete checkpoint: if that one changes, the plan is void */
+	char *key;
+	/* added by snapshot_plan_confirm(): begun after the plan was made */
+	char **dropped;
+};
+
+/* Of all that the detector knows now; `newest`: key of the newest complete checkpoint, NULL: there
+ * is none. The caller releases the plan. */
+void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
+			const char *newest);
+void snapshot_plan_release(struct snapshot_plan *plan);
+/* See tracker_confirm(). */
+bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *detector,
+			   bool last_try);
+/* Is the path, or a directory above it, in the list? */
+bool snapshot_plan_lists(char *const *paths, const char *path);
+
+#endif

@@ -1,0 +1,75 @@
+/* The tracker's own files only: tracker.c decides, tracker_evidence.c hands in what happens, and
+ * tracker_reports.c tells what is not a verdict. */
+#ifndef TRACKER_STATE_H
+#define TRACKER_STATE_H
+
+#include "base/loop.h"
+#include "detector.h"
+#include "monitor/monitor.h"
+#include "tracker.h"
+#include "under_way_report.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Shortest time between two reports of closed files. */
+#define TRACKER_REPORT_MS 200
+
+struct checker;
+struct writer_monitor;
+
+struct tracker {
+	struct tracker_options options;
+	struct directory_monitor *directory;
+	struct shim_channel *shim_channel; /* NULL: no shim */
+	struct writer_monitor *writers;
+	struct detector detector;
+	struct checker *checker; /* NULL: contents are not checked */
+	struct latest_checkpoint latest;
+	/* key of the checkpoint that became complete last */
+	char *latest_key;
+	struct timer timer;
+	struct stall_clock stall_clock;
+	/* everything written up to this generation has been reported, the last time at */
+	uint64_t reported_generation;
+	int64_t reported_ms;
+	uint64_t reported_running;
+	struct under_way_report under_way;
+	/* a save that was under way at the request: it is the answer if nothing follows until then;
+	 * 0: there is none */
+	int64_t answered_ms;
+	/* since when saves are under way without a verdict; 0: none is */
+	int64_t busy_since_ms;
+	bool warned_stuck;
+	/* why there is no shim */
+	char missing_evidence[400];
+	/* `saving` was called, and no verdict came since */
+	bool saving;
+	/* guards against recursion: `on_complete` may call tracker_poll() */
+	bool polling;
+	/* the job may be writing */
+	bool started;
+	/* kernel events were lost */
+	bool lost;
+};
+
+/* --- tracker_evidence.c --- */
+
+/* Decides after the whole batch of events was handed in, not after each event. */
+void tracker_poll_soon(void *arg);
+/* Hands in all queued events of the shim and the kernel. */
+void tracker_drain(void *arg);
+void tracker_handle_shim(void *arg, const struct shim_message *message);
+void tracker_handle_directory(void *arg, const struct dir_event *event);
+
+/* --- tracker_reports.c: each calls back if there is something new --- */
+
+void tracker_report_closed_files(struct tracker *tracker);
+void tracker_report_running_files(struct tracker *tracker);
+/* `at_once`: there may be no later time. */
+void tracker_report_under_way(struct tracker *tracker, bool at_once);
+/* A file that stays open, or saves that follow each other too closely: then nothing is ever
+ * complete, and that must be known. Warns once. */
+void tracker_warn_if_stuck(struct tracker *tracker);
+
+#endif

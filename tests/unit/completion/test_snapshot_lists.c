@@ -1,0 +1,177 @@
+/* What a snapshot may hold, and when the list of what is under way is written. */
+#include "completion/detector.h"
+#include "completion/snapshot_plan.h"
+#include "completion/under_way_report.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct detector detector;
+
+/* Process 1 opens the file, closes it, or both. */
+static void write_file(const char *path, const char *how, int64_t now_ms)
+{
+	struct shim_message message = {.pid = 1, .descriptor = 3, .path = path, .path2 = ""};
+
+	message.event = SHIM_OPENED;
+	message.flags = SHIM_FLAG_EMPTY;
+	if (*how == 'o')
+		detector_handle_shim(&detector, &message, now_ms);
+	message.event = SHIM_CLOSED;
+	message.flags = 0;
+	if (text_ends(how, "c"))
+		detector_handle_shim(&detector, &message, now_ms);
+}
+
+static void decide(int64_t now_ms)
+{
+	struct judgement judgement;
+	struct checkpoint *checkpoint;
+	int64_t at_ms;
+
+	while ((checkpoint = detector_next_decided(&detector, now_ms, &judgement, &at_ms)))
+		detector_decide(&detector, checkpoint, judgement);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	detector_init(&detector, DETECTOR_QUIET_MS, NULL);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	detector_release(&detector);
+	return 0;
+}
+
+static void test_only_what_is_complete_goes_in(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	decide(3000);
+	write_file("checkpoint-2/model.pt", "o", 4000);
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
+	assert_false(snapshot_plan_lists(plan.excluded, "checkpoint-1/model.pt"));
+	assert_true(snapshot_plan_lists(plan.excluded, "checkpoint-2/model.pt"));
+	assert_true(snapshot_plan_lists(plan.excluded, "checkpoint-2"));
+	assert_false(snapshot_plan_lists(plan.excluded, "checkpoint-20"));
+	assert_true(snapshot_plan_confirm(&plan, &detector, false));
+	snapshot_plan_release(&plan);
+}
+
+static void test_what_is_begun_later_is_dropped(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
+	write_file("checkpoint-2/model.pt", "oc", 4000);
+	assert_true(snapshot_plan_confirm(&plan, &detector, false));
+	assert_true(snapshot_plan_lists(plan.dropped, "checkpoint-2/model.pt"));
+	assert_false(snapshot_plan_lists(plan.dropped, "checkpoint-1/model.pt"));
+	snapshot_plan_release(&plan);
+}
+
+static void test_void_once_the_newest_is_written_again(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
+	write_file("checkpoint-1/model.pt", "o", 4000);
+	assert_false(snapshot_plan_confirm(&plan, &detector, false));
+	assert_false(snapshot_plan_confirm(&plan, &detector, true));
+	snapshot_plan_release(&plan);
+}
+
+static void test_fixed_names_that_are_written_again(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "");
+	write_file("model.pt", "o", 4000);
+	assert_false(snapshot_plan_confirm(&plan, &detector, false));
+	assert_true(snapshot_plan_confirm(&plan, &detector, true));
+	assert_true(snapshot_plan_lists(plan.dropped, "model.pt"));
+	snapshot_plan_release(&plan);
+}
+
+static void test_new_paths_are_reported_at_once(void **state)
+{
+	struct under_way_report report = {0};
+
+	(void)state;
+	/* An empty list is news at the start. */
+	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
+	under_way_report_written(&report, 1000, 1000);
+	assert_false(under_way_report_is_due(&report, &detector, 1000, false));
+	write_file("checkpoint-1/model.pt", "o", 1001);
+	assert_true(under_way_report_is_due(&report, &detector, 1001, false));
+	under_way_report_written(&report, 1001, 1001);
+	assert_int_equal(under_way_report_wakes_ms(&report), INT64_MAX);
+	under_way_report_release(&report);
+}
+
+static void test_a_slow_disk_is_left_in_peace(void **state)
+{
+	struct under_way_report report = {0};
+
+	(void)state;
+	assert_true(under_way_report_is_due(&report, &detector, 1000, false));
+	under_way_report_written(&report, 1000, 1100);
+	write_file("checkpoint-1/model.pt", "o", 1100);
+	assert_false(under_way_report_is_due(&report, &detector, 1299, false));
+	assert_int_equal(under_way_report_wakes_ms(&report), 1300);
+	assert_true(under_way_report_is_due(&report, &detector, 1300, false));
+	under_way_report_written(&report, 1300, 1400);
+	write_file("checkpoint-2/model.pt", "o", 1400);
+	/* There may be no later time. */
+	assert_true(under_way_report_is_due(&report, &detector, 1401, true));
+	under_way_report_release(&report);
+}
+
+static void test_whole_directories_end_in_a_slash(void **state)
+{
+	char **paths;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "o", 1000);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_string_equal(paths[0], "checkpoint-1/");
+	assert_null(paths[1]);
+	path_list_free(paths);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_only_what_is_complete_goes_in),
+		TEST(test_what_is_begun_later_is_dropped),
+		TEST(test_void_once_the_newest_is_written_again),
+		TEST(test_fixed_names_that_are_written_again),
+		TEST(test_new_paths_are_reported_at_once),
+		TEST(test_a_slow_disk_is_left_in_peace),
+		TEST(test_whole_directories_end_in_a_slash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
