@@ -34,7 +34,9 @@
  *	signature.h		PURE: the names that earlier complete checkpoints had
  *	checkpoint_table.h	PURE: files grouped into checkpoints, and what is remembered of each
  *	checkpoint_report.h	PURE: what is known of each checkpoint, for people
- *	detector.h		PURE: events and time in, verdicts out; detector_*.c by source
+ *	detector.h		PURE: events and time in, verdicts out
+ *	detector_parts.h	PURE: the files of the detector, by subject
+ *	tracker_state.h		the files of the tracker, by subject
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
  *	under_way_report.h	PURE: when the list of what is under way is written for the next start
  *	file_look.h		what the detector asks about one file; blocks

@@ -1,7 +1,7 @@
 /* Which checkpoint is decided next, and what is remembered of one that is. Its verdict is made in
  * detector_judge.c; the events are handled in detector_shim.c, detector_kernel.c and
  * detector_ends.c. */
-#include "detector.h"
+#include "detector_parts.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -222,38 +222,4 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 		     int64_t now_ms);
 bool detector_needs_verify(const struct detector *detector);
 
-/* --- between the files of the detector --- */
-
-/* Is it a running or an excluded file by name? Notes a write to a running one. */
-bool detector_passes_over(struct detector *detector, const char *path);
-/* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
- * file. `pid` 0: unknown. */
-struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
-				    int pid, int64_t now_ms);
-/* A write to a file whose name is not known. */
-void detector_touch_all(struct detector *detector, int64_t now_ms);
-/* Has a process a file of it open for writing, as far as is known? */
-bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
-/* The name of the family of saves that begin with this fixed name. */
-#define DETECTOR_LEADER 24
-void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
-/* Of the fixed names, those that stay open while saves come and go are running files. */
-void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
-/* Its only file was closed by the process that has died now, and nothing is known of its kind: it
- * is complete if its format says that it is whole. */
-bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
-/* It is complete: the ones after it will have the same files. */
-void detector_learn(struct checkpoint *checkpoint);
-/* Before an event: what was complete by then stays complete, whatever the event says. */
-void detector_settle(struct detector *detector, int64_t now_ms);
-/* The writing of this file has ended: it was closed by its last writer, or renamed into place. */
-void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms);
-/* The same for one descriptor of it: `complete`: the close succeeded. */
-void detector_file_closed(struct detector *detector, struct tracked_file *file, bool complete,
-			  int64_t now_ms);
-/* A file that was renamed away and did not reappear has left the directory. */
-void detector_forget_moved(struct detector *detector);
-/* Removes all descriptors of the process; true: there were some. `complete`: it closed them. */
-bool detector_close_all(struct detector *detector, int pid, bool complete, int64_t now_ms);
-
 #endif

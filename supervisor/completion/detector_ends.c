@@ -1,5 +1,5 @@
 /* The ends of writers and of the job, and which checkpoints they tear. See detector.h. */
-#include "detector.h"
+#include "detector_parts.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What is known of one checkpoint, put together for verdict.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "detector.h"
+#include "detector_parts.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What the kernel's events and the scans of the directory mean. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "detector.h"
+#include "detector_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The detector's lists, and the evidence of writers without the shim. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "detector.h"
+#include "detector_parts.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* What the shim's reports mean. See detector.h. */
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "detector.h"
+#include "detector_parts.h"
 
 #include <string.h>
 

@@ -1,0 +1,185 @@
+/* Fixed names: which of them are written together is learned from the pauses between their writes.
+ * See detector.h. */
+#include "detector_parts.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+
+/* Two fixed names are written together if the pause between them is shorter than the longest one
+ * between two writes of the first, by this ratio. */
+#define TOGETHER_NUM 3
+#define TOGETHER_DEN 2
+
+void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER])
+{
+	snprintf(name, DETECTOR_LEADER, "=%016llx", (unsigned long long)file->name);
+}
+
+static const struct fixed_write *write_at(const struct detector *detector, uint64_t index)
+{
+	return &detector->writes[index % DETECTOR_WRITES];
+}
+
+/* Index of the last write of the name; UINT64_MAX: it is not remembered. */
+static uint64_t last_write_of(const struct detector *detector, uint64_t name)
+{
+	uint64_t oldest = detector->write_count > DETECTOR_WRITES
+				  ? detector->write_count - DETECTOR_WRITES
+				  : 0;
+
+	for (uint64_t i = detector->write_count; i > oldest; i--)
+		if (write_at(detector, i - 1)->name == name)
+			return i - 1;
+	return UINT64_MAX;
+}
+
+/* A name that is gone, by a rename or a deletion, is written together with nothing. */
+static bool is_there(const struct checkpoint *fixed, uint64_t name)
+{
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if (file->name == name)
+			return true;
+	return false;
+}
+
+static bool learned_already(const struct named_file *names, size_t count, uint64_t name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (names[i].hash == name)
+			return true;
+	return false;
+}
+
+/* The pause before the write at `index`, in which none of them was written. */
+static int64_t pause_before(const struct detector *detector, uint64_t from, uint64_t index,
+			    int64_t begun_ms)
+{
+	int64_t closed_ms = 0;
+
+	for (uint64_t i = from; i < index; i++)
+		if (write_at(detector, i)->ms > closed_ms)
+			closed_ms = write_at(detector, i)->ms;
+	return begun_ms > closed_ms ? begun_ms - closed_ms : 0;
+}
+
+/* Of the pauses from the write at `from` up to the next one of that name. */
+static int64_t longest_pause(const struct detector *detector, const struct tracked_file *again,
+			     uint64_t from)
+{
+	int64_t longest = pause_before(detector, from, detector->write_count, again->begun_ms);
+
+	for (uint64_t i = from + 1; i < detector->write_count; i++) {
+		int64_t pause = pause_before(detector, from, i, write_at(detector, i)->begun_ms);
+
+		longest = pause > longest ? pause : longest;
+	}
+	return longest;
+}
+
+/* Is the pause one between two files of a save, and not one between two saves? */
+static bool is_within_save(int64_t pause, int64_t longest)
+{
+	return pause == 0 || pause * TOGETHER_NUM < longest * TOGETHER_DEN;
+}
+
+/* Where the save began in which the write at `from` is: other processes may have written their
+ * files before it, and do so after it the next time. */
+static uint64_t begin_of_save(const struct detector *detector, uint64_t from, int64_t longest)
+{
+	const struct fixed_write *own = write_at(detector, from);
+	uint64_t begin = from;
+
+	while (begin > 0 && detector->write_count - begin < DETECTOR_WRITES) {
+		const struct fixed_write *before = write_at(detector, begin - 1);
+		int64_t pause = write_at(detector, begin)->begun_ms - before->ms;
+
+		if (before->name == own->name || before->pid == own->pid || before->pid == 0 ||
+		    !is_within_save(pause > 0 ? pause : 0, longest))
+			break;
+		begin--;
+	}
+	return begin;
+}
+
+/*
+ * A fixed name was written again. What was written since its last time, up to a pause that is like
+ * the one between two saves, is what is written together with it: the signature of saves that this
+ * name begins.
+ */
+static void learn_companions(struct detector *detector, const struct tracked_file *again,
+			     uint64_t from)
+{
+	struct named_file names[DETECTOR_WRITES];
+	int64_t longest = longest_pause(detector, again, from), pause_ms = 0;
+	size_t count = 0;
+	char leader[DETECTOR_LEADER];
+
+	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
+		const struct fixed_write *write = write_at(detector, i);
+		int64_t pause = i > from ? pause_before(detector, from, i, write->begun_ms) : 0;
+
+		if (!is_within_save(pause, longest))
+			break;
+		pause_ms = pause > pause_ms ? pause : pause_ms;
+		if (!learned_already(names, count, write->name) &&
+		    is_there(again->checkpoint, write->name))
+			names[count++] = (struct named_file){write->name, write->size};
+	}
+	detector_leader_name(again, leader);
+	signature_learn(&checkpoint_table_family(&detector->table, leader)->signature,
+			(int64_t)detector->write_count, names, count, pause_ms);
+	detector->saves++;
+}
+
+/* The save that it was part of the last time is over: what was not written since is at rest. */
+static void begin_round(struct detector *detector, const struct tracked_file *again)
+{
+	struct checkpoint *fixed = again->checkpoint;
+
+	for (struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if (file != again && file->begun_ms < again->begun_ms &&
+		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
+		    !writer_table_has_open(&detector->writers, file->path))
+			file->marks &= ~(unsigned)FILE_FRESH;
+	if (again->begun_ms > fixed->begun_ms)
+		fixed->begun_ms = again->begun_ms;
+}
+
+static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
+			     int64_t now_ms)
+{
+	uint64_t before = last_write_of(detector, file->name);
+
+	if (before != UINT64_MAX) {
+		learn_companions(detector, file, before);
+		begin_round(detector, file);
+	}
+	detector->writes[detector->write_count++ % DETECTOR_WRITES] = (struct fixed_write){
+		.name = file->name,
+		.size = file->size,
+		.begun_ms = file->begun_ms,
+		.ms = now_ms,
+		.pid = file->pid,
+	};
+}
+
+void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms)
+{
+	const struct detector_questions *questions = &detector->questions;
+	struct file_look look = {0};
+	uint64_t size = file->size;
+	int64_t written = file->written;
+
+	if (questions->look)
+		look = questions->look(questions->arg, file->path);
+	file->written = look.written;
+	/* Both the kernel and the shim tell of a close, in any order. */
+	if (written != 0 && look.written == written)
+		return;
+	file->size = look.size;
+	if (*file->checkpoint->key)
+		return;
+	note_fixed_write(detector, file, now_ms);
+	detector_note_growth(detector, file, size);
+}

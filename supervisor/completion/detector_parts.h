@@ -1,0 +1,64 @@
+/* PURE. Between the files of the detector. */
+#ifndef DETECTOR_PARTS_H
+#define DETECTOR_PARTS_H
+
+#include "detector.h"
+
+/* --- detector.c --- */
+
+/* Before an event: what was complete by then stays complete, whatever the event says. */
+void detector_settle(struct detector *detector, int64_t now_ms);
+/* A file that was renamed away and did not reappear has left the directory. */
+void detector_forget_moved(struct detector *detector);
+
+/* --- detector_touch.c: what a write means --- */
+
+/* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
+ * file. `pid` 0: unknown. */
+struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
+				    int pid, int64_t now_ms);
+/* A write to a file whose name is not known. */
+void detector_touch_all(struct detector *detector, int64_t now_ms);
+/* Has a process a file of it open for writing, as far as is known? */
+bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
+
+/* --- detector_fixed.c: what finished files teach --- */
+
+/* The name of the family of saves that begin with this fixed name. */
+#define DETECTOR_LEADER 24
+void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
+/* The writing of this file has ended: it was closed by its last writer, or renamed into place. */
+void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms);
+
+/* --- detector_running.c --- */
+
+/* Is it a running or an excluded file by name? Notes a write to a running one. */
+bool detector_passes_over(struct detector *detector, const char *path);
+/* A running file was written. */
+void detector_note_running(struct detector *detector, const char *path);
+/* From now on it is part of no checkpoint. */
+void detector_make_running(struct detector *detector, struct tracked_file *file);
+/* Is it an SQLite database, or one of the files that SQLite keeps beside it? */
+bool detector_is_of_database(const struct detector *detector, const char *path);
+/* It was closed, and had the size `before` when it was closed the last time. */
+void detector_note_growth(struct detector *detector, struct tracked_file *file, uint64_t before);
+/* Of the fixed names, those that stay open while saves come and go are running files. */
+void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
+
+/* --- detector_judge.c --- */
+
+/* Its only file was closed by the process that has died now, and nothing is known of its kind: it
+ * is complete if its format says that it is whole. */
+bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
+/* It is complete: the ones after it will have the same files. */
+void detector_learn(struct checkpoint *checkpoint);
+
+/* --- detector_shim.c, detector_ends.c --- */
+
+/* One descriptor of the file was closed; `complete`: the close succeeded. */
+void detector_file_closed(struct detector *detector, struct tracked_file *file, bool complete,
+			  int64_t now_ms);
+/* Removes all descriptors of the process; true: there were some. `complete`: it closed them. */
+bool detector_close_all(struct detector *detector, int pid, bool complete, int64_t now_ms);
+
+#endif

@@ -1,0 +1,83 @@
+/* Which files are running ones, by name or by how they are written. See detector.h. */
+#include "detector_parts.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <string.h>
+
+/* A file is a running one if it stays open while so many saves are begun, and for so long: longer
+ * if it has a checkpoint's name, because a slow save is like that too. */
+#define RUNNING_SAVES 5
+#define RUNNING_OPEN_MS 10000
+#define RUNNING_SLOW_OPEN_MS 20000
+/* ... or if it was opened with content and closed longer so often in a row. */
+#define RUNNING_GROWN 2
+
+void detector_note_running(struct detector *detector, const char *path)
+{
+	detector->running_generation++;
+	text_set(detector->running_path, sizeof(detector->running_path), path);
+}
+
+bool detector_passes_over(struct detector *detector, const char *path)
+{
+	enum file_kind kind = file_patterns_kind(detector->patterns, path);
+
+	if (kind == FILE_KIND_RUNNING)
+		detector_note_running(detector, path);
+	return kind != FILE_KIND_ORDINARY;
+}
+
+void detector_make_running(struct detector *detector, struct tracked_file *file)
+{
+	struct checkpoint *checkpoint = file->checkpoint;
+
+	file->marks = FILE_RUNNING;
+	detector_note_running(detector, file->path);
+	detector->generation++;
+	if (checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint_any(checkpoint, FILE_FRESH))
+		checkpoint->state = CHECKPOINT_EMPTY;
+}
+
+bool detector_is_of_database(const struct detector *detector, const char *path)
+{
+	static const char *const endings[] = {"-wal", "-shm", "-journal"};
+
+	if (!detector->questions.is_database)
+		return false;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (text_ends(path, endings[i])) {
+			auto_free char *base = text_copy_n(path, strlen(path) - strlen(endings[i]));
+
+			return detector->questions.is_database(detector->questions.arg, base);
+		}
+	return detector->questions.is_database(detector->questions.arg, path);
+}
+
+void detector_note_growth(struct detector *detector, struct tracked_file *file, uint64_t before)
+{
+	bool grown = !(file->marks & FILE_CREATED) && before > 0 && file->size > before;
+
+	file->grown = grown ? file->grown + 1 : 0;
+	if (file->grown >= RUNNING_GROWN && !file_format_is_checkpoint_name(file->path))
+		detector_make_running(detector, file);
+}
+
+void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms)
+{
+	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
+		int64_t least_ms = file_format_is_checkpoint_name(file->path) ? RUNNING_SLOW_OPEN_MS
+									      : RUNNING_OPEN_MS;
+
+		next = file->sibling;
+		if (!(file->marks & FILE_FRESH) ||
+		    !((file->marks & FILE_UNCLOSED) ||
+		      writer_table_has_open(&detector->writers, file->path)))
+			continue;
+		if (detector_is_of_database(detector, file->path) ||
+		    (now_ms - file->begun_ms >= least_ms &&
+		     detector->saves - file->saves_at_open >= RUNNING_SAVES))
+			detector_make_running(detector, file);
+	}
+}
