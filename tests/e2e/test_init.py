@@ -34,9 +34,16 @@ UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 22, 38, 36
 
 
+def lead_a_group():
+    """In a child: its process group has a parent outside, as below a shell. In an orphaned one the kernel drops SIGTSTP, SIGTTIN and
+    SIGTTOU (setpgid(2)), and the group of a test run is orphaned once the shell that started it is gone."""
+    die_with_parent()
+    os.setpgid(0, 0)
+
+
 def deny_subreaper():
     """In a child: from here on the kernel refuses to make it a subreaper, as an old one or a sandbox does."""
-    die_with_parent()
+    lead_a_group()
     number = {"x86_64": 157, "aarch64": 167}[os.uname().machine]
     program = [(0x20, 0, 0, 0),  # load the number of the call
                (0x15, 0, 3, number),
@@ -81,7 +88,7 @@ class Init:
         more.setdefault("stderr", subprocess.DEVNULL)
         self.process = subprocess.Popen(
             [*(UNSHARE if self.first else []), *start, *command], cwd=self.path, env=bare_environment(self.path),
-            preexec_fn=deny_subreaper if role == "neither" else die_with_parent, bufsize=0, **more)
+            preexec_fn=deny_subreaper if role == "neither" else lead_a_group, bufsize=0, **more)
 
     def __enter__(self):
         return self
