@@ -165,17 +165,18 @@ with_a_second_look() {
 pytest_here() { without_randomisation "$python" -m pytest -q -rsfE "$@"; }
 run_pytest() { with_a_second_look pytest_here "$@"; }
 
-# Most of their time these tests wait. One worker has all of a file.
-run_pytest_at_once() { run_pytest -n "$1" --dist "$2" "${@:3}"; }
+# Most of their time these tests wait, so that many of them keep two cores no more than a third busy.
+run_pytest_at_once() { run_pytest -n "$1" --dist load "${@:2}"; }
 
 lane_e2e() {
-	run_pytest_at_once 4 loadfile tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py \
+	run_pytest_at_once 8 tests/e2e --ignore tests/e2e/test_writers.py --ignore tests/e2e/test_watch.py \
 		--ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }
-lane_idioms() { run_pytest_at_once 4 load tests/e2e/test_idioms.py tests/e2e/test_property.py; }
-lane_notices() { run_pytest_at_once 4 load tests/e2e/test_watch.py; }
+lane_idioms() { run_pytest_at_once 6 tests/e2e/test_idioms.py tests/e2e/test_property.py; }
+lane_notices() { run_pytest_at_once 6 tests/e2e/test_watch.py; }
+# One worker: the rows run side by side within it.
 lane_writers() { run_pytest tests/e2e/test_writers.py; }
-lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest tests/faults; }
+lane_faults() { REPRIEVE_KILLS=${REPRIEVE_KILLS:-25} run_pytest_at_once 4 tests/faults; }
 
 # Also builds the program that needs no library but libc. The schemas of Kubernetes are in the servers' environment.
 lane_containers() {
@@ -200,7 +201,7 @@ lane_store-faults() {
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself.
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1
-	run_pytest_at_once 4 loadfile tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
+	run_pytest_at_once 6 tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
 		--ignore tests/e2e/test_watch.py --ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }

@@ -80,9 +80,14 @@ static bool may_have_written(const struct checkpoint *checkpoint, const struct w
 void detector_process_ended(struct detector *detector, int pid, enum writer_end end, int64_t now_ms)
 {
 	const struct writer *found = writer_table_find(&detector->writers, pid);
-	struct writer writer = found ? *found : (struct writer){0};
+	struct writer writer;
 	bool badly;
 
+	/* It wrote to nothing that is under way; or this end was told already, by another source
+	 * that knew more: then nobody can say any longer that it had announced its exit. */
+	if (!found)
+		return;
+	writer = *found;
 	end = effective_writer_end(detector, &writer, end);
 	detector_settle(detector, now_ms);
 	settle_before_death(detector, pid, now_ms);
