@@ -54,6 +54,22 @@ static struct named_file *list_files(const struct checkpoint *checkpoint, size_t
 	return names;
 }
 
+/* The one that its signature was learned from last is being written on: it was not complete then,
+ * as when a rank is behind the others. */
+static bool was_taught_too_early(const struct detector *detector,
+				 const struct checkpoint *checkpoint)
+{
+	const struct family *family = checkpoint->family;
+
+	for (const struct checkpoint *other = detector->table.checkpoints; other;
+	     other = other->sibling)
+		if (other != checkpoint && other->number >= 0 && other->family == family &&
+		    other->number == family->signature.newest_number &&
+		    other->state == CHECKPOINT_UNDER_WAY && !other->rewritten)
+			return true;
+	return false;
+}
+
 static enum signature_match match_signature(const struct detector *detector,
 					    const struct checkpoint *checkpoint)
 {
@@ -62,7 +78,8 @@ static enum signature_match match_signature(const struct detector *detector,
 	enum signature_match match;
 	size_t count;
 
-	if (!family || family->signature.expected == 0)
+	if (!family || family->signature.expected == 0 ||
+	    was_taught_too_early(detector, checkpoint))
 		return SIGNATURE_UNKNOWN;
 	/* The quick answer while one of many files is being written. */
 	if (checkpoint->file_count < family->signature.expected)
@@ -110,8 +127,7 @@ static void judge_with_family(const struct detector *detector, const struct chec
 static bool has_temporary_files(const struct checkpoint *checkpoint)
 {
 	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		if ((file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY) &&
-		    *checkpoint->key)
+		if ((file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY))
 			return true;
 	return false;
 }
@@ -137,18 +153,14 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	};
 
 	judge_with_family(detector, checkpoint, &facts, now_ms);
-	facts.open |= has_temporary_files(checkpoint);
+	/* A numbered one with a temporary name has another when it is finished. Of the fixed names
+	 * one may be left over from a save that failed. */
+	facts.temporary = has_temporary_files(checkpoint);
+	facts.open |= facts.temporary && *checkpoint->key;
 	if (facts.open)
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
 	facts.signature = match_signature(detector, checkpoint);
-	/* Of the fixed names, some may be written before and some after a numbered one. */
-	if (checkpoint->number < 0 && facts.signature == SIGNATURE_FEWER)
-		facts.next_begun = false;
-	/* A rank that has not begun its part of this one is behind the others. */
-	if (checkpoint->number >= 0 && facts.signature == SIGNATURE_FEWER &&
-	    checkpoint->writer_count < checkpoint->family->writers)
-		facts.next_begun = false;
 	if (facts.signature != SIGNATURE_UNKNOWN)
 		facts.pause_ms = family_of(detector, checkpoint)->signature.pause_ms;
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */

@@ -80,6 +80,12 @@ static bool is_expected(const struct signature *signature, const struct known_na
 	       (name->seen >= 2 || signature->learned == 1);
 }
 
+/* Some have it: the newest, or two of the last few. */
+static bool is_possible(const struct signature *signature, const struct known_name *name)
+{
+	return name->newest == signature->learned || name->seen >= 2;
+}
+
 static void count_expected(struct signature *signature)
 {
 	signature->expected = 0;
@@ -128,8 +134,8 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	sort_files(sorted, count);
 	if (!again) {
 		signature->learned++;
-		/* Of the newest two: an unusual pause counts for one checkpoint more. */
-		signature->pause_ms /= 2;
+		/* An unusual pause counts for as long as a name that only some have. */
+		signature->pause_ms -= signature->pause_ms / 4;
 	}
 	if (pause_ms > signature->pause_ms)
 		signature->pause_ms = pause_ms;
@@ -153,6 +159,7 @@ static bool is_cut_off(uint64_t size, uint64_t before)
 enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
 				       size_t count)
 {
+	size_t missing = 0, known = 0;
 	bool smaller = false;
 
 	if (signature->expected == 0)
@@ -166,8 +173,13 @@ enum signature_match signature_compare(const struct signature *signature, struct
 
 		if (is_expected(signature, name) && !file)
 			return SIGNATURE_FEWER;
+		known += file != NULL;
+		missing += !file && is_possible(signature, name);
 		smaller |= file && is_cut_off(file->size, name->size);
 	}
+	/* A new name may stand for one that is missing: some are random. */
+	if (missing > count - known)
+		return SIGNATURE_OTHER;
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
 }
 

@@ -5,7 +5,9 @@
  *
  * A name is expected if one of the two newest complete checkpoints had it, and it was seen at least
  * twice: so a file that is written once (a configuration) or has a random name is expected once at
- * most, and one that is no longer written is forgotten after two checkpoints.
+ * most, and one that is no longer written is forgotten after two checkpoints. A name that the
+ * newest one had, or two of the last four, may come: without it the signature is no evidence, but
+ * nothing is missing either.
  */
 #ifndef SIGNATURE_H
 #define SIGNATURE_H
@@ -34,7 +36,7 @@ struct signature {
 	uint32_t learned; /* complete checkpoints so far */
 	/* identity of the newest of them: learning from it again, with more files, replaces it */
 	int64_t newest_number;
-	int64_t pause_ms; /* longest pause between two files of one, of the newest two */
+	int64_t pause_ms; /* longest pause between two files of one, of the last few */
 };
 
 /* A file of the checkpoint that is learned from or compared. */

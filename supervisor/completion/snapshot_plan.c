@@ -41,6 +41,9 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 	plan->dropped = dropped.paths;
 	if (*plan->key && detector_has_changed(detector, plan->key, plan->generation))
 		return false;
+	/* The newest complete checkpoint is the fixed names: without them there is nothing new. */
+	if (!*plan->key)
+		last_try = false;
 	return last_try || !detector_has_changed(detector, "", plan->generation);
 }
 

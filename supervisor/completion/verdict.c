@@ -23,31 +23,60 @@ int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms)
 	return by_quiet > by_pause ? by_quiet : by_pause;
 }
 
+/* How long it has to be still if there is nothing stronger. A file that some of them have may come
+ * as late as it did before. */
+static int64_t needed_ms(const struct checkpoint_facts *facts)
+{
+	if (facts->signature == SIGNATURE_FEWER)
+		return verdict_patience_ms(facts->quiet_ms, facts->pause_ms);
+	if (facts->signature == SIGNATURE_OTHER)
+		return PATIENCE_PAUSES * facts->pause_ms + facts->quiet_ms;
+	return facts->quiet_ms;
+}
+
+static bool has_signature(const struct checkpoint_facts *facts)
+{
+	return facts->signature == SIGNATURE_FULL || facts->signature == SIGNATURE_OTHER;
+}
+
+static bool may_be_renamed(const struct checkpoint_facts *facts)
+{
+	return facts->temporary && facts->job_end != JOB_END_CLEAN &&
+	       facts->still_ms < verdict_patience_ms(facts->quiet_ms, facts->pause_ms);
+}
+
 /* Nothing of it is open, and no writer of it died. */
 static struct judgement judge_closed(const struct checkpoint_facts *facts)
 {
 	bool fewer = facts->signature == SIGNATURE_FEWER;
-	int64_t needed =
-		fewer ? verdict_patience_ms(facts->quiet_ms, facts->pause_ms) : facts->quiet_ms;
+	/* A save that failed has fewer files, or smaller ones, and the next one is begun. */
+	bool lacks = fewer || facts->signature == SIGNATURE_SMALLER;
+	int64_t needed = needed_ms(facts);
 
 	if (facts->own_word)
 		return decided(VERDICT_COMPLETE, REASON_OWN_WORD);
+	if (may_be_renamed(facts))
+		return facts->job_end == JOB_END_NOT_YET
+			       ? wait_for(REASON_TEMPORARY,
+					  verdict_patience_ms(facts->quiet_ms, facts->pause_ms) -
+						  facts->still_ms)
+			       : decided(VERDICT_TORN, REASON_DIED);
 	if (facts->committed && facts->witnessed && !fewer)
 		return decided(VERDICT_COMPLETE, REASON_COMMIT);
 	if (facts->signature == SIGNATURE_FULL && facts->witnessed)
 		return decided(VERDICT_COMPLETE, REASON_SIGNATURE);
-	if (facts->next_begun && facts->witnessed)
+	if (facts->next_begun && facts->witnessed && !lacks)
 		return decided(VERDICT_COMPLETE, REASON_NEXT);
 	if (facts->still_ms >= needed)
 		return decided(VERDICT_COMPLETE, fewer ? REASON_PATIENCE : REASON_QUIET);
 	if (facts->job_end == JOB_END_CLEAN ||
-	    (facts->job_end == JOB_END_AMBIGUOUS && facts->signature == SIGNATURE_FULL))
+	    (facts->job_end == JOB_END_AMBIGUOUS && has_signature(facts)))
 		return decided(VERDICT_COMPLETE, REASON_ENDED);
 	if (facts->job_end != JOB_END_NOT_YET)
 		return facts->whole_by_format && facts->witnessed && !fewer
 			       ? decided(VERDICT_COMPLETE, REASON_FORMAT)
 			       : decided(VERDICT_TORN, REASON_DIED);
-	return wait_for(fewer && facts->still_ms >= facts->quiet_ms ? REASON_FEWER : REASON_MOVING,
+	return wait_for(facts->still_ms >= facts->quiet_ms ? REASON_FEWER : REASON_MOVING,
 			needed - facts->still_ms);
 }
 
@@ -84,6 +113,7 @@ static const struct {
 	[REASON_OPEN] = {"open", "a file of it is open for writing"},
 	[REASON_MOVING] = {"moving", "it was written a moment ago"},
 	[REASON_FEWER] = {"fewer", "it has fewer files than the complete ones before it"},
+	[REASON_TEMPORARY] = {"temporary", "a file of it still has a temporary name"},
 	[REASON_PENDING] = {"pending", "its content or layout lacks something"},
 	[REASON_OWN_WORD] = {"own_word", "the job called it complete"},
 	[REASON_COMMIT] = {"commit", "its framework's last write was seen"},

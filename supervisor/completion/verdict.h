@@ -18,16 +18,17 @@ enum verdict {
 /* Why. In the order of their strength for COMPLETE: the first one that is there decides. */
 enum verdict_reason {
 	/* UNDER_WAY */
-	REASON_OPEN,    /* a file of it is open for writing */
-	REASON_MOVING,  /* it was written a moment ago, and nothing stronger than quiet is there */
-	REASON_FEWER,   /* it has fewer files than its signature */
-	REASON_PENDING, /* its content or its layout lacks something that may still come */
+	REASON_OPEN,   /* a file of it is open for writing */
+	REASON_MOVING, /* it was written a moment ago, and nothing stronger than quiet is there */
+	REASON_FEWER,  /* it has fewer files than its signature */
+	REASON_TEMPORARY, /* a file of it still has a temporary name */
+	REASON_PENDING,   /* its content or its layout lacks something that may still come */
 	/* COMPLETE */
 	REASON_OWN_WORD,  /* the job called it complete */
 	REASON_COMMIT,    /* the framework's marker, or the rename of its directory into place */
 	REASON_SIGNATURE, /* all files that earlier ones had, none smaller, each closed by its
 			     writer */
-	REASON_NEXT,      /* its writer has begun the next one */
+	REASON_NEXT,      /* its writer has begun the next one, and it lacks nothing */
 	REASON_QUIET,     /* none of its files was touched for the quiet time */
 	REASON_PATIENCE,  /* fewer files than its signature, but nothing came for much longer */
 	REASON_FORMAT,    /* its writer died, but had closed each file, whole by its format */
@@ -42,6 +43,8 @@ enum verdict_reason {
 enum signature_match {
 	SIGNATURE_UNKNOWN, /* it is the first of its kind */
 	SIGNATURE_FEWER,
+	/* all that each of them had, but not a name that the newest one had, or that some have */
+	SIGNATURE_OTHER,
 	/* all names, but a file is smaller than the one before: a write may have failed */
 	SIGNATURE_SMALLER,
 	SIGNATURE_FULL,
@@ -63,6 +66,9 @@ struct checkpoint_facts {
 	bool witnessed;
 	/* a process that wrote to it ended badly before it was complete */
 	bool writer_died;
+	/* a file of it has a name that its writer will change when it is finished; once it was
+	 * still for long, the name is taken to stay */
+	bool temporary;
 	/* each file is whole by a format that records its end */
 	bool whole_by_format;
 	/* nothing was written since: the job's word; the framework's commit */
@@ -93,7 +99,7 @@ struct judgement {
 
 struct judgement verdict_of(const struct checkpoint_facts *facts);
 
-/* How long one with fewer files than its signature is waited for. */
+/* How long one with fewer files than its signature, or with temporary names, is waited for. */
 int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
 
 /* For people: "all files that earlier checkpoints had are closed". Static. */

@@ -282,10 +282,14 @@ def test_helpers_that_outlive_the_job_are_nobodys(place, left):
 
 
 def test_under_any_other_command_it_is_an_init(place, plain):
-    run = plain("sh", "-c", f"{PYTHON} {trainer(place)} & exit 3")
-    assert run.wait() == 3 and run.err == "", run
-    run = plain("sh", "-c", f"{PYTHON} {trainer(place)} & exit 0")
-    assert run.wait() == 0 and "neither waited for nor saved" in run.err, run
+    script = trainer(place)
+    try:
+        run = plain("sh", "-c", f"{PYTHON} {script} & exit 3")
+        assert run.wait() == 3 and run.err == "", run
+        run = plain("sh", "-c", f"{PYTHON} {script} & exit 0")
+        assert run.wait() == 0 and "neither waited for nor saved" in run.err, run
+    finally:
+        subprocess.run(["pkill", "-KILL", "-f", str(script)])  # nobody waits for them
 
 
 @pytest.mark.parametrize("command", [["tmux", "new-session", "-d", "python train.py"], ["bash", "-c", "screen -dmS a python train.py"]])

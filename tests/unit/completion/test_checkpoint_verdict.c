@@ -72,8 +72,14 @@ static const struct row rows[] = {
 		{.witnessed = true, .signature = SIGNATURE_FULL, .next_begun = true}, WHOLE(SIGNATURE)},
 
 	{"the next one begun", {.witnessed = true, .next_begun = true}, WHOLE(NEXT)},
-	{"the next one begun, fewer files",
-		{.witnessed = true, .next_begun = true, .signature = SIGNATURE_FEWER}, WHOLE(NEXT)},
+	{"the next one begun, without a name that some have",
+		{.witnessed = true, .next_begun = true, .signature = SIGNATURE_OTHER}, WHOLE(NEXT)},
+	{"the next one begun, fewer files: a save that failed",
+		{.witnessed = true, .next_begun = true, .signature = SIGNATURE_FEWER},
+		WAITS(MOVING, 10 * QUIET)},
+	{"the next one begun, one smaller: a save that failed",
+		{.witnessed = true, .next_begun = true, .signature = SIGNATURE_SMALLER},
+		WAITS(MOVING, QUIET)},
 	{"the next one begun, by writers that were guessed", {.next_begun = true}, WAITS(MOVING, QUIET)},
 
 	{"written now", {.witnessed = true}, WAITS(MOVING, QUIET)},
@@ -96,6 +102,25 @@ static const struct row rows[] = {
 	{"fewer, and so were three of those pauses",
 		{.signature = SIGNATURE_FEWER, .pause_ms = 5000, .still_ms = 16 * QUIET},
 		WHOLE(PATIENCE)},
+	{"without a name that some have, quiet",
+		{.witnessed = true, .signature = SIGNATURE_OTHER, .still_ms = QUIET}, WHOLE(QUIET)},
+	{"without a name that some have, which comes two seconds later",
+		{.witnessed = true, .signature = SIGNATURE_OTHER, .pause_ms = 2000, .still_ms = QUIET},
+		WAITS(FEWER, 6 * QUIET)},
+	{"... and which did not come",
+		{.signature = SIGNATURE_OTHER, .pause_ms = 2000, .still_ms = 7 * QUIET}, WHOLE(QUIET)},
+
+	/* What its writer will rename. */
+	{"a temporary name", {.temporary = true, .still_ms = QUIET}, WAITS(TEMPORARY, 9 * QUIET)},
+	{"a temporary name that stays", {.temporary = true, .still_ms = 10 * QUIET}, WHOLE(QUIET)},
+	{"a temporary name, and called complete",
+		{.temporary = true, .own_word = true}, WHOLE(OWN_WORD)},
+	{"a temporary name, ended well",
+		{.temporary = true, .job_end = JOB_END_CLEAN}, WHOLE(ENDED)},
+	{"a temporary name, asked, with all names",
+		{.temporary = true, .job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_FULL},
+		TORN(DIED)},
+
 	{"the usual pause does not hold up one that has all names",
 		{.signature = SIGNATURE_SMALLER, .pause_ms = 60000, .still_ms = QUIET}, WHOLE(QUIET)},
 
@@ -107,6 +132,8 @@ static const struct row rows[] = {
 	{"asked, and ended with some code", {.job_end = JOB_END_AMBIGUOUS}, TORN(DIED)},
 	{"asked, with all names",
 		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_FULL}, WHOLE(ENDED)},
+	{"asked, without a name that some have",
+		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_OTHER}, WHOLE(ENDED)},
 	{"asked, with all names, one smaller",
 		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_SMALLER}, TORN(DIED)},
 	{"asked, whole by format",
@@ -203,7 +230,7 @@ static bool *flag_at(struct checkpoint_facts *facts, size_t index)
 {
 	bool *flags[] = {&facts->open,       &facts->witnessed, &facts->writer_died,
 			 &facts->own_word,   &facts->committed, &facts->whole_by_format,
-			 &facts->next_begun, &facts->defect};
+			 &facts->next_begun, &facts->defect,    &facts->temporary};
 
 	return index < sizeof(flags) / sizeof(flags[0]) ? flags[index] : NULL;
 }
@@ -217,12 +244,13 @@ static void for_all_facts(check_fn *check)
 	static const int64_t pauses[] = {0, 5000};
 	static const int64_t waits[] = {-1, 0, 1, 400};
 	enum {
-		FLAGS = 8,
+		FLAGS = 9,
+		MATCHES = 5,
 		STILLS = 10,
 		PAUSES = 2,
 		WAITS = 4
 	};
-	const unsigned all = (1u << FLAGS) * 4 * 4 * STILLS * PAUSES * WAITS;
+	const unsigned all = (1u << FLAGS) * MATCHES * 4 * STILLS * PAUSES * WAITS;
 
 	for (unsigned number = 0; number < all; number++) {
 		struct checkpoint_facts facts = {.quiet_ms = QUIET};
@@ -231,8 +259,8 @@ static void for_all_facts(check_fn *check)
 
 		for (size_t i = 0; (flag = flag_at(&facts, i)); i++)
 			*flag = number >> i & 1;
-		facts.signature = (enum signature_match)(rest % 4);
-		rest /= 4;
+		facts.signature = (enum signature_match)(rest % MATCHES);
+		rest /= MATCHES;
 		facts.job_end = (enum job_end)(rest % 4);
 		rest /= 4;
 		facts.still_ms = stills[rest % STILLS];
@@ -266,7 +294,8 @@ static void check_what_is_never_complete(const struct checkpoint_facts *facts)
 {
 	bool fewer = facts->signature == SIGNATURE_FEWER;
 	bool ended = facts->job_end == JOB_END_CLEAN ||
-		     (facts->job_end == JOB_END_AMBIGUOUS && facts->signature == SIGNATURE_FULL);
+		     (facts->job_end == JOB_END_AMBIGUOUS &&
+		      (facts->signature == SIGNATURE_FULL || facts->signature == SIGNATURE_OTHER));
 	bool has_word = facts->own_word || ended;
 
 	if (!is_complete(facts))
@@ -280,9 +309,10 @@ static void check_what_is_never_complete(const struct checkpoint_facts *facts)
 	HOLDS(facts,
 	      facts->still_ms >= QUIET || has_word || facts->committed || facts->next_begun ||
 		      facts->signature == SIGNATURE_FULL || facts->whole_by_format);
-	/* With fewer files, quiet alone says nothing. */
-	HOLDS(facts, !fewer || has_word || (facts->next_begun && facts->witnessed) ||
-			     facts->still_ms >= verdict_patience_ms(QUIET, facts->pause_ms));
+	/* With fewer files or temporary names, quiet alone says nothing, nor does the next one. */
+	HOLDS(facts,
+	      !(fewer || facts->temporary) || facts->own_word || facts->job_end == JOB_END_CLEAN ||
+		      facts->still_ms >= verdict_patience_ms(QUIET, facts->pause_ms));
 }
 
 /* The reason that is given is there. */
@@ -295,7 +325,13 @@ static void check_reasons(const struct checkpoint_facts *facts)
 	case REASON_OPEN:
 		HOLDS(facts, facts->open);
 		break;
+	case REASON_TEMPORARY:
+		HOLDS(facts, facts->temporary);
+		break;
 	case REASON_FEWER:
+		HOLDS(facts, (signature == SIGNATURE_FEWER || signature == SIGNATURE_OTHER) &&
+				     facts->still_ms >= QUIET);
+		break;
 	case REASON_PATIENCE:
 		HOLDS(facts, signature == SIGNATURE_FEWER && facts->still_ms >= QUIET);
 		break;

@@ -206,7 +206,7 @@ static const struct row rows[] = {
 	{"an end that two sources tell",
 		"O 1 3 a; C 1 3 a; X 1; end 1 gone; end 1 gone; +1000; = complete; good a"},
 	{"a death that two sources tell",
-		"O 1 3 a; C 1 3 a; end 1 killed; end 1 exited; torn a; +1000; = torn"},
+		"O 1 3 a; C 1 3 a; end 1 killed; end 1 exited; torn a"},
 	{"a writer gone that said it was exiting",
 		"O 1 3 a; C 1 3 a; X 1; end 1 gone; +1000; = complete"},
 	{"the same, with a code that says that it failed",
@@ -471,8 +471,8 @@ static const struct row rows[] = {
 	{"the best is not written each time",
 		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
 		"+20000; O 1 3 last.pt; C 1 3 last.pt; = busy; +10000; = complete; +20000; O 1 3 "
-		"last.pt; C 1 3 last.pt; = complete; +20000; O 1 3 last.pt; C 1 3 last.pt; = "
-		"complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1000; = complete; "
+		"last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; C 1 3 last.pt; "
+		"+1000; = complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1000; = complete; "
 		"in best.pt"},
 	{"one fixed file that is written anew",
 		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; = busy; out "
@@ -530,11 +530,22 @@ static const struct row rows[] = {
 	{"a clean exit after the first of a pair",
 		"O 1 3 a.pt; C 1 3 a.pt; O 1 3 b.pt; C 1 3 b.pt; +1000; = complete; +60000; O 1 "
 		"3 a.pt; C 1 3 a.pt; X 1; job clean; = complete; in a.pt"},
-	{"a file of every second one: the next one says that it will not come",
+	{"a file of every second one, or a save that failed: the next one does not decide it",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; O 1 3 checkpoint-1/ema; C 1 3 "
 		"checkpoint-1/ema; +1000; = complete; O 1 3 checkpoint-2/a; C 1 3 "
-		"checkpoint-2/a; +3000; = busy; O 1 3 checkpoint-3/a; = complete; in "
-		"checkpoint-2; out checkpoint-3"},
+		"checkpoint-2/a; +3000; = busy; O 1 3 checkpoint-3/a; = busy; +7000; = "
+		"complete; in checkpoint-2; out checkpoint-3"},
+	{"a new name is seen for the first time, and comes late in the next one",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 "
+		"checkpoint-2/a; C 1 3 checkpoint-2/a; = complete; O 1 3 checkpoint-3/a; C 1 3 "
+		"checkpoint-3/a; = complete; O 1 3 checkpoint-4/a; C 1 3 checkpoint-4/a; +900; O 1 3 "
+		"checkpoint-4/b; C 1 3 checkpoint-4/b; +1000; = complete; O 1 3 checkpoint-5/a; C 1 "
+		"3 checkpoint-5/a; +1000; = busy; out checkpoint-5; O 1 3 checkpoint-5/b; C 1 3 "
+		"checkpoint-5/b; = complete"},
+	{"the half that taught the signature is written on: it vouches for nothing",
+		"O 1 3 checkpoint-1/rank0; C 1 3 checkpoint-1/rank0; +1000; = complete; O 1 3 "
+		"checkpoint-3/rank0; O 2 3 checkpoint-1/rank1; C 1 3 checkpoint-3/rank0; = busy; out "
+		"checkpoint-3; C 2 3 checkpoint-1/rank1; +1000; = complete; in checkpoint-1"},
 	{"a lower number, after a restart from an older one",
 		"O 1 3 step-50.pt; C 1 3 step-50.pt; +1000; = complete; O 1 3 step-40.pt; out "
 		"step-40.pt; C 1 3 step-40.pt; = complete; in step-40.pt; in step-50.pt"},

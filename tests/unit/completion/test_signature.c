@@ -36,14 +36,18 @@ static const struct row rows[] = {
 	{"written once: not expected of the next but one", "a config;a;= full a;a;= full a"},
 	{"written once, and what follows it has fewer", "a config;= fewer a"},
 	{"a new name is expected from its second time on",
-		"a;a b;= full a;a b;= fewer a;= full a b"},
+		"a;a b;= other a;= full a b;a b;= fewer a;= full a b"},
 	{"a name that is given up is waited for once",
-		"a b;a b;a;= fewer a;a;= full a"},
+		"a b;a b;a;= fewer a;a;= other a;a;a;= full a"},
+	{"a name of every third one", "a o;a;a;a o;a;= fewer a;a;= other a;= full a o"},
+	{"a name of every third one, which the next will have",
+		"a o;a;a;a o;a;a;= other a;a o;= fewer a"},
+	{"a new name, and then without it", "a;a;a b;= other a;a;= full a"},
 	{"a file of every second one", "a o;a;a o;= fewer a;= full a o"},
 	{"random names are never expected", "x1;x2;= unknown x3;x3;= unknown x4"},
 	{"random names beside fixed ones", "a x1;a x2;= full a x3;= fewer x3"},
 	{"names that come again after long count from the beginning",
-		"a b;a;a;a;a;a b;= full a;a b;= fewer a"},
+		"a b;a;a;a;a;a b;= other a;a b;= fewer a"},
 
 	{"smaller than the newest", "a b:5000;= smaller a b:4000;= full a b:5000;= full a b:5001"},
 	{"smaller, but a name is missing: that weighs more", "a b c:5000;= fewer a c:4000"},
@@ -60,12 +64,12 @@ static const struct row rows[] = {
 
 	{"learned again, with more files", "a;again a b;= fewer a;= full a b"},
 	{"learned again, and the next one has them too", "a;again a b;a b;= fewer a;= full a b"},
-	{"learned again is not seen twice", "a;a b;again a b;again a b;= full a"},
+	{"learned again is not seen twice", "a;a b;again a b;again a b;= other a;a;= full a"},
 
 	{"kept", "a b;a b:5000;kept;= full a b:5000;= fewer a;= smaller a b:4000"},
 	{"kept after one", "a b;kept;= fewer a"},
 	{"kept, and not confirmed by what follows",
-		"a b;a b;kept;a;= fewer a;a;= full a"},
+		"a b;a b;kept;a;= fewer a;a;= other a;a;a;= full a"},
 	{"kept, without what was never expected", "a x1;a x2;kept;= full a"},
 	{"kept, with what is written twice", "a a;kept;= fewer a;= full a a"},
 	{"kept with an unknown kind", "kept;= unknown a"},
@@ -106,9 +110,8 @@ static void keep(struct signature *signature)
 static bool run(const struct row *row)
 {
 	static const char *const matches[] = {
-		[SIGNATURE_UNKNOWN] = "unknown",
-		[SIGNATURE_FEWER] = "fewer",
-		[SIGNATURE_SMALLER] = "smaller",
+		[SIGNATURE_UNKNOWN] = "unknown", [SIGNATURE_FEWER] = "fewer",
+		[SIGNATURE_OTHER] = "other",     [SIGNATURE_SMALLER] = "smaller",
 		[SIGNATURE_FULL] = "full",
 	};
 	auto_free char *story = text_copy(row->story);
@@ -172,11 +175,11 @@ static void test_pause(void **state)
 	(void)state;
 	learn_pause(&signature, 1, 4000);
 	assert_int_equal(signature.pause_ms, 4000);
-	/* An unusual pause is halved with each checkpoint that has none. */
+	/* An unusual pause loses a quarter with each checkpoint that has none. */
 	learn_pause(&signature, 2, 0);
-	assert_int_equal(signature.pause_ms, 2000);
-	learn_pause(&signature, 3, 1500);
-	assert_int_equal(signature.pause_ms, 1500);
+	assert_int_equal(signature.pause_ms, 3000);
+	learn_pause(&signature, 3, 2500);
+	assert_int_equal(signature.pause_ms, 2500);
 	learn_pause(&signature, 4, 9000);
 	assert_int_equal(signature.pause_ms, 9000);
 	/* The same checkpoint again is not another one. */

@@ -105,12 +105,27 @@ static void test_fixed_names_that_are_written_again(void **state)
 
 	(void)state;
 	write_file("model.pt", "oc", 1000);
+	write_file("checkpoint-1/model.pt", "oc", 1000);
 	decide(3000);
-	snapshot_plan_make(&plan, &detector, "");
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
 	write_file("model.pt", "o", 4000);
 	assert_false(snapshot_plan_confirm(&plan, &detector, false));
 	assert_true(snapshot_plan_confirm(&plan, &detector, true));
 	assert_true(snapshot_plan_lists(plan.dropped, "model.pt"));
+	snapshot_plan_release(&plan);
+}
+
+static void test_fixed_names_are_not_dropped_if_they_are_the_checkpoint(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	write_file("optimizer.pt", "oc", 1000);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "");
+	write_file("model.pt", "o", 4000);
+	assert_false(snapshot_plan_confirm(&plan, &detector, true));
 	snapshot_plan_release(&plan);
 }
 
@@ -168,6 +183,7 @@ int main(void)
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),
 		TEST(test_fixed_names_that_are_written_again),
+		TEST(test_fixed_names_are_not_dropped_if_they_are_the_checkpoint),
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
