@@ -80,12 +80,6 @@ static bool is_expected(const struct signature *signature, const struct known_na
 	       (name->seen >= 2 || signature->learned == 1);
 }
 
-/* Some have it: the newest, or two of the last few. */
-static bool is_possible(const struct signature *signature, const struct known_name *name)
-{
-	return name->newest == signature->learned || name->seen >= 2;
-}
-
 static void count_expected(struct signature *signature)
 {
 	signature->expected = 0;
@@ -156,10 +150,37 @@ static bool is_cut_off(uint64_t size, uint64_t before)
 	return size + tolerance < before || (size == 0 && before > 0);
 }
 
+/* Names that one of the last few had and this one has not: those that were seen more often, and for
+ * each of the last few those that only it had. */
+struct absent {
+	size_t often, once[FORGET_AFTER];
+};
+
+static void note_absent(struct absent *absent, const struct signature *signature,
+			const struct known_name *name)
+{
+	if (name->seen >= 2)
+		absent->often++;
+	else
+		absent->once[(signature->learned - name->newest) % FORGET_AFTER]++;
+}
+
+/* How many names may still come. Random ones differ from save to save, so that a new name stands
+ * for one that is absent, but only for one of each save. */
+static size_t count_absent(const struct absent *absent)
+{
+	size_t once = 0;
+
+	for (size_t i = 0; i < FORGET_AFTER; i++)
+		once = absent->once[i] > once ? absent->once[i] : once;
+	return absent->often + once;
+}
+
 enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
 				       size_t count)
 {
-	size_t missing = 0, known = 0;
+	struct absent absent = {0};
+	size_t known = 0;
 	bool smaller = false;
 
 	if (signature->expected == 0)
@@ -174,11 +195,11 @@ enum signature_match signature_compare(const struct signature *signature, struct
 		if (is_expected(signature, name) && !file)
 			return SIGNATURE_FEWER;
 		known += file != NULL;
-		missing += !file && is_possible(signature, name);
+		if (!file)
+			note_absent(&absent, signature, name);
 		smaller |= file && is_cut_off(file->size, name->size);
 	}
-	/* A new name may stand for one that is missing: some are random. */
-	if (missing > count - known)
+	if (count_absent(&absent) > count - known)
 		return SIGNATURE_OTHER;
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
 }

@@ -5,9 +5,9 @@
  *
  * A name is expected if one of the two newest complete checkpoints had it, and it was seen at least
  * twice: so a file that is written once (a configuration) or has a random name is expected once at
- * most, and one that is no longer written is forgotten after two checkpoints. A name that the
- * newest one had, or two of the last four, may come: without it the signature is no evidence, but
- * nothing is missing either.
+ * most, and one that is no longer written is forgotten after two checkpoints. A name that one of
+ * the last four had may come: without it the signature is no evidence, but nothing is missing
+ * either.
  */
 #ifndef SIGNATURE_H
 #define SIGNATURE_H

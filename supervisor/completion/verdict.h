@@ -43,7 +43,7 @@ enum verdict_reason {
 enum signature_match {
 	SIGNATURE_UNKNOWN, /* it is the first of its kind */
 	SIGNATURE_FEWER,
-	/* all that each of them had, but not a name that the newest one had, or that some have */
+	/* all that each of them had, but not a name that one of the last few had */
 	SIGNATURE_OTHER,
 	/* all names, but a file is smaller than the one before: a write may have failed */
 	SIGNATURE_SMALLER,

@@ -471,8 +471,8 @@ static const struct row rows[] = {
 	{"the best is not written each time",
 		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
 		"+20000; O 1 3 last.pt; C 1 3 last.pt; = busy; +10000; = complete; +20000; O 1 3 "
-		"last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; C 1 3 last.pt; "
-		"+1000; = complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1000; = complete; "
+		"last.pt; C 1 3 last.pt; +1010; = complete; +20000; O 1 3 last.pt; C 1 3 last.pt; "
+		"+1010; = complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1010; = complete; "
 		"in best.pt"},
 	{"one fixed file that is written anew",
 		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; = busy; out "
