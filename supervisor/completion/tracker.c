@@ -87,6 +87,17 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	tracker->latest_key = text_copy(checkpoint->key);
 }
 
+/* It may be what a save left that failed. Warns once. */
+static void warn_of_fewer_files(struct tracker *tracker, const struct checkpoint *checkpoint)
+{
+	if (tracker->warned_fewer)
+		return;
+	tracker->warned_fewer = true;
+	log_warn("%s has fewer files than those before it, and no more came: it counts as "
+		 "complete. If that save failed, go on from an older one: reprieve restore",
+		 *checkpoint->key ? checkpoint->key : "the checkpoint");
+}
+
 static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint,
 			  struct judgement judgement)
 {
@@ -98,6 +109,8 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		  verdict_reason_name(judgement.reason));
 	if (judgement.reason == REASON_DEFECT)
 		content_check_worker_log(tracker->checker, true);
+	if (judgement.reason == REASON_PATIENCE)
+		warn_of_fewer_files(tracker, checkpoint);
 	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
 		note_complete(tracker, checkpoint, now_ms);
 	detector_decide(&tracker->detector, checkpoint, judgement);

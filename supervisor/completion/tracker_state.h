@@ -40,7 +40,7 @@ struct tracker {
 	int64_t answered_ms;
 	/* since when saves are under way without a verdict; 0: none is */
 	int64_t busy_since_ms;
-	bool warned_stuck;
+	bool warned_stuck, warned_fewer;
 	/* why there is no shim */
 	char missing_evidence[400];
 	/* `saving` was called, and no verdict came since */
