@@ -120,8 +120,9 @@ static const struct option_row other_rows[] = {
 };
 
 static const struct help_row exits[] = {
-	{"0", "all held"},
-	{"1", "not all held"},
+	{"0", "PASS: nothing was lost, and each machine was seen to go on from the checkpoint"},
+	{"1", "FAIL: what was lost or not loaded is said"},
+	{"2", "UNPROVEN: nothing shows that it went on; what would show it is said"},
 	{"64", "wrong usage"},
 	{"70", "a failure of ours"},
 	{"130, 143", "stopped by a signal"},
@@ -333,8 +334,10 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	auto_(scenario_release) struct scenario scenario;
 	struct err err = {0};
 	bool played = scenario_play(&options->scenario, &scenario, &err) == 0;
-	bool passed = played && verdict_drill(&scenario.facts, NULL, 0);
-	bool kept = options->scenario.directory || options->keep || (played && !passed);
+	enum drill_result result =
+		played ? verdict_drill(&scenario.facts, NULL, 0) : DRILL_UNPROVEN;
+	bool kept =
+		options->scenario.directory || options->keep || (played && result != DRILL_PASS);
 
 	if (played && options->json)
 		report_json(&scenario, kept);
@@ -344,7 +347,7 @@ static int run_scenario(const struct drill_options *options, bool colour)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
 		return report_failure(&err, &scenario);
-	return passed ? 0 : 1;
+	return result == DRILL_PASS ? 0 : result == DRILL_FAIL ? 1 : 2;
 }
 
 int cmd_drill(int argc, char **argv)

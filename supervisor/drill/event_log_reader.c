@@ -16,7 +16,8 @@ void event_log_reader_init(struct run_events *events)
 		.asked_ms = -1,
 		.saving_ms = -1,
 		.restored_step = -1,
-		.commit = {.step = -1},
+		.first_step = -1,
+		.commit = {.step = -1, .written_ms = -1},
 		.child_exited_ms = -1,
 	};
 }
@@ -93,6 +94,8 @@ static void on_checkpoint_complete(struct run_events *events, json_t *line)
 		.captured_ms = events->saving_ms >= 0 ? events->saving_ms : events->at_ms,
 		.step = json_number_or(line, "step", -1),
 	};
+	if (events->checkpoint_count == 1)
+		events->first_step = events->checkpoints[0].step;
 	events->saving_ms = -1;
 }
 
@@ -117,6 +120,7 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 static void on_durable(struct run_events *events, json_t *line)
 {
 	double seconds = json_number_value(json_object_get(line, "seconds"));
+	json_t *age = json_object_get(line, "age");
 	int64_t step = json_number_or(line, "step", -1);
 
 	events->commit = (struct run_commit){
@@ -126,6 +130,9 @@ static void on_durable(struct run_events *events, json_t *line)
 			find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
 		.step = step,
 		.bytes = read_count(line, "bytes"),
+		.written_ms = json_is_number(age)
+				      ? events->at_ms - (int64_t)(json_number_value(age) * 1000)
+				      : -1,
 	};
 	events->failed[0] = '\0';
 }

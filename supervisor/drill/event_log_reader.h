@@ -44,6 +44,7 @@ struct run_commit {
 	struct run_checkpoint checkpoint; /* the checkpoint in it */
 	int64_t step;
 	uint64_t bytes;
+	int64_t written_ms; /* the last write that is in it; -1: unknown */
 };
 
 struct run_events {
@@ -60,6 +61,7 @@ struct run_events {
 
 	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
 	size_t checkpoint_count;
+	int64_t first_step;  /* of the first one; -1: unknown */
 	int64_t saving_ms;   /* the first write since the last complete checkpoint */
 	char elsewhere[240]; /* a file that it saved outside its checkpoint directory; "": none */
 

@@ -1,0 +1,99 @@
+#include "drill/evidence.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "storage/storage.h"
+
+/* The files of a snapshot. */
+static void read_files(struct storage *storage, struct snapshot_id id, struct restored_files *files)
+{
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+	size_t index;
+	json_t *entry;
+
+	if (storage_read_manifest(storage, id, &body, NULL, &err) < 0)
+		return;
+	json_array_foreach(json_object_get(body, "entries"), index, entry)
+	{
+		json_t *mtime = json_object_get(entry, "mtime");
+
+		if (text_equal(json_text_or(entry, "type", ""), "file"))
+			restored_files_add(files, json_text_or(entry, "path", ""),
+					   (uint64_t)json_number_or(entry, "size", 0),
+					   json_integer_value(json_array_get(mtime, 0)) *
+							   1000000000 +
+						   json_integer_value(json_array_get(mtime, 1)));
+	}
+}
+
+static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
+		       struct round_facts *facts)
+{
+	const struct storage_options options = {
+		.url = sandbox->store,
+		.job = sandbox->job,
+		.read_only = true,
+	};
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct err err = {0};
+
+	if (storage_open(&options, &storage, NULL, &err) < 0 ||
+	    storage_list_snapshots(storage, &list, NULL, &err) < 0) {
+		text_set(facts->store_error, sizeof(facts->store_error), err.text);
+		return;
+	}
+	facts->store_read = true;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct snapshot_info *info = &list.items[i];
+
+		if (info->newest)
+			facts->store_newest = info->id;
+		if (info->state == SNAPSHOT_GOOD &&
+		    snapshot_id_compare(info->id, facts->events.commit.id) == 0)
+			facts->commit_good = true;
+	}
+	if (!snapshot_id_is_none(facts->store_newest))
+		read_files(storage, facts->store_newest, &evidence->files);
+}
+
+void evidence_of_round(struct evidence *evidence, const struct sandbox *sandbox,
+		       struct instance *instance, struct round_facts *facts)
+{
+	const struct job_counter *steps = job_log_steps(&instance->counts);
+
+	evidence_release(evidence);
+	if (steps) {
+		continuation_count_at_save(steps, &facts->events, &facts->count);
+		facts->counted = true;
+	}
+	instance_read_accesses(instance, &facts->accesses, NULL);
+	text_set(facts->warning, sizeof(facts->warning), instance->warning);
+	read_store(evidence, sandbox, facts);
+	evidence->counts = instance->counts;
+	instance->counts = (struct job_log){0};
+}
+
+void evidence_of_next(struct evidence *evidence, const struct instance *next, bool over,
+		      struct round_facts *before)
+{
+	struct resumption_facts *resumption = &before->resumption;
+	struct file_accesses accesses;
+
+	before->next_launched = next->events.launched_ms >= 0;
+	before->next_restored = next->events.restored;
+	before->next_step = next->events.restored_step;
+	instance_read_accesses(next, &accesses, &evidence->files);
+	resumption->reading =
+		opened_files_judge(&evidence->files, accesses.any || before->accesses.any);
+	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
+							    &next->counts, &next->events);
+	resumption->failed = over ? next->exit_code : 0;
+}
+
+void evidence_release(struct evidence *evidence)
+{
+	job_log_release(&evidence->counts);
+	restored_files_release(&evidence->files);
+}
