@@ -95,6 +95,46 @@ static bool count_output(const struct job_counter *counter, const struct run_eve
 	return true;
 }
 
+/* `stride` and `next` are still to be set. */
+static struct count_facts facts_of_saves(double first, double last, int64_t step)
+{
+	return (struct count_facts){
+		.first = first,
+		.last = last,
+		.low = (double)step,
+		.high = (double)step,
+		.saved = (double)step,
+		.before = first,
+		.step = (double)step,
+		.saves = true,
+	};
+}
+
+/* A refutation needs more than what a rotation looks like. */
+static bool is_telling(const struct count_facts *facts, size_t count)
+{
+	return facts->stride > 0 && (count >= SAVES_LEAST || facts->next > facts->low);
+}
+
+/* By the names of all files that were written. */
+static bool count_names(const struct job_counter *counter, const struct run_events *events,
+			const struct job_log *next_log, struct count_facts *facts)
+{
+	const struct job_counter *next = job_log_match(next_log, counter);
+	bool holds_step = false;
+
+	if (!next || counter->fell || next->fell_at_once || counter->count < 2)
+		return false;
+	for (size_t i = 0; i < counter->count; i++)
+		holds_step |= counter->samples[i].value == (double)events->commit.step;
+	*facts = facts_of_saves(counter->samples[0].value,
+				counter->samples[counter->count - 1].value, events->commit.step);
+	facts->stride = counter->stride;
+	facts->next = next->samples[0].value;
+	return holds_step && is_telling(facts, counter->count);
+}
+
+/* By what reprieve has seen complete, without the preload library. It does not see all of them. */
 static bool count_saves(const struct run_events *events, const struct run_events *next,
 			struct count_facts *facts)
 {
@@ -103,17 +143,9 @@ static bool count_saves(const struct run_events *events, const struct run_events
 
 	if (count < 2 || events->commit.step < 0 || next->first_step < 0)
 		return false;
-	*facts = (struct count_facts){
-		.first = (double)events->first_step,
-		.last = (double)checkpoints[count - 1].step,
-		.low = (double)events->commit.step,
-		.high = (double)events->commit.step,
-		.saved = (double)events->commit.step,
-		.step = (double)events->commit.step,
-		.next = (double)next->first_step,
-		.saves = true,
-	};
-	facts->before = facts->first;
+	*facts = facts_of_saves((double)events->first_step, (double)checkpoints[count - 1].step,
+				events->commit.step);
+	facts->next = (double)next->first_step;
 	for (size_t i = 1; i < count; i++) {
 		double rise = (double)(checkpoints[i].step - checkpoints[i - 1].step);
 
@@ -122,8 +154,7 @@ static bool count_saves(const struct run_events *events, const struct run_events
 		if (rise > facts->stride)
 			facts->stride = rise;
 	}
-	/* A refutation needs more than what a rotation looks like. */
-	return facts->stride > 0 && (count >= SAVES_LEAST || facts->next > facts->low);
+	return is_telling(facts, count);
 }
 
 /* The lower decides. The epochs may go on while the steps of each begin anew. */
@@ -166,11 +197,17 @@ struct continuation_facts continuation_of_machines(
 {
 	struct continuation_facts best = {.continuation = CONTINUATION_UNKNOWN};
 	struct count_facts count;
+	bool named = false;
 
-	for (size_t i = 0; i < log->count; i++)
-		if (count_output(&log->counters[i], events, next_log, &count))
-			take(&best, &count, log->counters[i].word);
-	if (count_saves(events, next, &count))
+	for (size_t i = 0; i < log->count; i++) {
+		const struct job_counter *counter = &log->counters[i];
+
+		named |= counter->kind == COUNTER_NAME;
+		if (counter->kind == COUNTER_NAME ? count_names(counter, events, next_log, &count)
+						  : count_output(counter, events, next_log, &count))
+			take(&best, &count, counter->word);
+	}
+	if (!named && count_saves(events, next, &count))
 		take(&best, &count, "checkpoint");
 	return best;
 }

@@ -58,38 +58,49 @@ static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
 		read_files(storage, facts->store_newest, &evidence->files);
 }
 
-void evidence_of_round(struct evidence *evidence, const struct sandbox *sandbox,
+static void note_next(const struct evidence *evidence, const struct instance *next, bool heard,
+		      bool over, struct round_facts *before)
+{
+	struct resumption_facts *resumption = &before->resumption;
+
+	before->next_launched = next->events.launched_ms >= 0;
+	before->next_restored = next->events.restored;
+	before->next_step = next->events.restored_step;
+	resumption->reading = opened_files_judge(&evidence->files, heard || before->accesses.any);
+	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
+							    &next->counts, &next->events);
+	resumption->failed = over ? next->exit_code : 0;
+}
+
+static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 		       struct instance *instance, struct round_facts *facts)
 {
 	const struct job_counter *steps = job_log_steps(&instance->counts);
 
-	evidence_release(evidence);
 	if (steps) {
 		continuation_count_at_save(steps, &facts->events, &facts->count);
 		facts->counted = true;
 	}
-	instance_read_accesses(instance, &facts->accesses, NULL);
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
 	read_store(evidence, sandbox, facts);
 	evidence->counts = instance->counts;
 	instance->counts = (struct job_log){0};
 }
 
-void evidence_of_next(struct evidence *evidence, const struct instance *next, bool over,
-		      struct round_facts *before)
+void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
+		      struct instance *instance, bool over, struct round_facts *before,
+		      struct round_facts *facts)
 {
-	struct resumption_facts *resumption = &before->resumption;
 	struct file_accesses accesses;
 
-	before->next_launched = next->events.launched_ms >= 0;
-	before->next_restored = next->events.restored;
-	before->next_step = next->events.restored_step;
-	instance_read_accesses(next, &accesses, &evidence->files);
-	resumption->reading =
-		opened_files_judge(&evidence->files, accesses.any || before->accesses.any);
-	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
-							    &next->counts, &next->events);
-	resumption->failed = over ? next->exit_code : 0;
+	instance_read_accesses(instance, &accesses, &evidence->files);
+	if (before)
+		note_next(evidence, instance, accesses.any, over, before);
+	evidence_release(evidence);
+	if (!facts)
+		return;
+	facts->accesses = accesses;
+	note_round(evidence, sandbox, instance, facts);
 }
 
 void evidence_release(struct evidence *evidence)

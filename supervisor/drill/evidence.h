@@ -16,14 +16,14 @@ struct evidence {
 	struct restored_files files; /* what the next machine gets */
 };
 
-/* The machine is gone: what it did, and what is left of it. */
-void evidence_of_round(struct evidence *evidence, const struct sandbox *sandbox,
-		       struct instance *instance, struct round_facts *facts);
-
-/* `next` is gone, too. `before`: the facts of the machine before it. `over`: it was not preempted,
- * so that its exit code is its job's own. */
-void evidence_of_next(struct evidence *evidence, const struct instance *next, bool over,
-		      struct round_facts *before);
+/*
+ * Call it once for each machine when it is gone. `before`: what the machine before it has left to
+ * it, NULL for the first. `facts`: its own, NULL for the last one, of which nothing is left.
+ * `over`: it was not preempted, so that its exit code is its job's own.
+ */
+void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
+		      struct instance *instance, bool over, struct round_facts *before,
+		      struct round_facts *facts);
 
 void evidence_release(struct evidence *evidence);
 

@@ -240,14 +240,15 @@ void instance_read_log(struct instance *instance, bool show)
 	}
 }
 
-void instance_read_accesses(const struct instance *instance, struct file_accesses *accesses,
+void instance_read_accesses(struct instance *instance, struct file_accesses *accesses,
 			    struct restored_files *restored)
 {
 	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
 
 	*accesses = (struct file_accesses){0};
 	if (file_read(instance->files, &text, NULL) == 0)
-		file_accesses_read((const char *)text.data, text.size, accesses, restored);
+		file_accesses_read((const char *)text.data, text.size, accesses, restored,
+				   &instance->counts);
 }
 
 char *instance_last_lines(const struct instance *instance, unsigned lines)

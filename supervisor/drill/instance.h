@@ -61,8 +61,9 @@ void instance_read_log(struct instance *instance, bool show);
  * `exit_code` stays if the run has ended by itself. */
 void instance_kill(struct instance *instance);
 
-/* What the job opened; marks those of the restored files (may be NULL). Read it at the end. */
-void instance_read_accesses(const struct instance *instance, struct file_accesses *accesses,
+/* What the job opened; marks those of the restored files (may be NULL), and adds the names of what
+ * it wrote to its counts. Call it once, at the end. */
+void instance_read_accesses(struct instance *instance, struct file_accesses *accesses,
 			    struct restored_files *restored);
 /* The last lines of the log; the caller frees. */
 char *instance_last_lines(const struct instance *instance, unsigned lines);

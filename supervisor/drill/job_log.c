@@ -270,6 +270,28 @@ void job_log_add(struct job_log *log, const char *line, size_t length, int64_t a
 	add_bare(log, line, line + length, at_ms);
 }
 
+/* A label says the kind of file, and which of its numbers this is. */
+void job_log_add_name(struct job_log *log, const char *name)
+{
+	const char *end = name + strlen(name);
+	char kind[JOB_LABEL_SIZE - 16], label[JOB_LABEL_SIZE];
+	unsigned index = 0;
+
+	make_label(name, end, "", label);
+	text_set(kind, sizeof(kind), label);
+	for (const char *at = name; at < end; at++) {
+		const char *digits = at;
+
+		if (!is_digit(*at))
+			continue;
+		while (is_digit(*at))
+			at++;
+		snprintf(label, sizeof(label), "%s %u", kind, index++);
+		if (at - digits < 10)
+			add_value(log, COUNTER_NAME, label, "checkpoint", strtod(digits, NULL), 0);
+	}
+}
+
 void job_log_release(struct job_log *log)
 {
 	for (size_t i = 0; i < log->count; i++)

@@ -1,7 +1,8 @@
 /*
  * PURE. Finds what a job counts in its output: "step 120 loss 0.3", "Epoch [3/10]", "{'epoch':
- * 0.4}", the bars of tqdm, and lines that begin with a number. Lines that are alike but for their
- * numbers belong to one counter, so that two machines' counters can be matched.
+ * 0.4}", the bars of tqdm, lines that begin with a number; and in the names of the files that it
+ * writes. What is alike but for its numbers belongs to one counter, so that two machines' counters
+ * can be matched.
  */
 #ifndef JOB_LOG_H
 #define JOB_LOG_H
@@ -13,14 +14,14 @@
 #include <stdint.h>
 
 #define JOB_LABEL_SIZE 96
-#define JOB_COUNTERS_MOST 32
+#define JOB_COUNTERS_MOST 48
 
 enum job_counter_kind {
 	COUNTER_STEP, /* step, iteration, batch, ... */
 	COUNTER_EPOCH,
 	COUNTER_BAR,  /* " 12%|#  | 120/1000 [" */
-	COUNTER_BARE, /* a line's first number, which may be a clock: it proves, and never refutes
-		       */
+	COUNTER_NAME, /* "checkpoint-120": the names of the files that it writes */
+	COUNTER_BARE, /* a line's first number, perhaps a clock: it proves, and never refutes */
 };
 
 struct job_sample {
@@ -48,6 +49,8 @@ struct job_log {
 /* Adds one complete line, without its end. Skips our own lines, and such as "resumed from step
  * 118", which is no step of this machine. */
 void job_log_add(struct job_log *log, const char *line, size_t length, int64_t at_ms);
+/* Adds the numbers in the name of a file. */
+void job_log_add_name(struct job_log *log, const char *name);
 void job_log_release(struct job_log *log);
 AUTO(struct job_log, job_log_release);
 

@@ -66,7 +66,7 @@ static void add_inode(struct inodes *inodes, struct inode inode)
 
 /* `line` is terminated. */
 static void read_line(const char *line, struct inodes *own, struct file_accesses *accesses,
-		      struct restored_files *restored)
+		      struct restored_files *restored, struct job_log *names)
 {
 	struct inode inode;
 	char *at;
@@ -82,13 +82,14 @@ static void read_line(const char *line, struct inodes *own, struct file_accesses
 		accesses->written++;
 		text_elide(accesses->last_written, sizeof(accesses->last_written), at);
 		add_inode(own, inode);
+		job_log_add_name(names, at);
 	} else if (!has_inode(own, inode)) {
 		mark_opened(restored, at);
 	}
 }
 
 void file_accesses_read(const char *text, size_t size, struct file_accesses *accesses,
-			struct restored_files *restored)
+			struct restored_files *restored, struct job_log *names)
 {
 	struct inodes own = {0};
 
@@ -99,7 +100,7 @@ void file_accesses_read(const char *text, size_t size, struct file_accesses *acc
 		auto_free char *line = text_copy_n(text + at, length);
 
 		if (newline)
-			read_line(line, &own, accesses, restored);
+			read_line(line, &own, accesses, restored, names);
 		at += length + 1;
 	}
 	free(own.items);

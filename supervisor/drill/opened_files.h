@@ -6,6 +6,7 @@
 #define OPENED_FILES_H
 
 #include "base/cleanup.h"
+#include "job_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,12 +36,12 @@ struct file_accesses {
 	bool any; /* the job is heard at all */
 };
 
-/*
- * Reads a whole access log. Marks the `restored` files (may be NULL) that were opened for reading.
- * A file that the job has written itself on this machine is its own, also under its new name.
+/* * Reads a whole access log. Marks the `restored` files (may be NULL) that were opened for
+ * reading, and adds the names of those that were written to `names`. A file that the job has
+ * written itself on this machine is its own, also under its new name.
  */
 void file_accesses_read(const char *text, size_t size, struct file_accesses *accesses,
-			struct restored_files *restored);
+			struct restored_files *restored, struct job_log *names);
 
 enum reading {
 	READING_UNKNOWN, /* the preload library has not seen the process that saves */

@@ -115,10 +115,11 @@ static void judge_older(const struct resumption_facts *facts, struct resumption 
 		       facts->reading.opened, facts->reading.missed);
 		return;
 	}
-	decide(resumption, DRILL_FAIL,
-	       "%s was restored, but the job went on with %s: it loads an older checkpoint",
+	decide(resumption, DRILL_FAIL, "%s was restored, but the job went on with %s: it loads %s",
 	       format_count(continuation, continuation->count.saved, at_save),
-	       format_count(continuation, continuation->count.next, next));
+	       format_count(continuation, continuation->count.next, next),
+	       facts->reading.reading == READING_NOTHING ? "nothing of what was restored"
+							 : "an older checkpoint");
 }
 
 static void judge_nothing_opened(const struct resumption_facts *facts,

@@ -234,12 +234,14 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 	return 0;
 }
 
-/* The machine before this one, if there was one, and this one is where its work went on. */
-static void note_next(struct scenario *scenario, const struct instance *instance, bool over)
+/* `facts`: of this machine; NULL: it is the last. */
+static void collect_evidence(struct scenario *scenario, struct instance *instance, bool over,
+			     struct round_facts *facts)
 {
-	if (scenario->facts.rounds_done > 0)
-		evidence_of_next(&scenario->evidence, instance, over,
-				 &scenario->rounds[scenario->facts.rounds_done - 1]);
+	unsigned done = scenario->facts.rounds_done;
+
+	evidence_collect(&scenario->evidence, &scenario->sandbox, instance, over,
+			 done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
 }
 
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
@@ -251,8 +253,7 @@ static int play_round(struct scenario *scenario, unsigned number, bool *over, st
 	if (play_preempted(scenario, &instance, facts, err) < 0)
 		return -1;
 	*over = ended_by_itself(facts);
-	note_next(scenario, &instance, *over);
-	evidence_of_round(&scenario->evidence, &scenario->sandbox, &instance, facts);
+	collect_evidence(scenario, &instance, *over, facts);
 	scenario->facts.rounds_done = number;
 	if (*over && facts->exit_code != 0)
 		keep_last_lines(scenario, &instance);
@@ -277,7 +278,7 @@ static int play_last(struct scenario *scenario, struct err *err)
 			    &scenario->facts.last_exit, err) < 0)
 		return -1;
 	scenario->facts.last_ran = true;
-	note_next(scenario, &instance, true);
+	collect_evidence(scenario, &instance, true, NULL);
 	return 0;
 }
 

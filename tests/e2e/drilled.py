@@ -25,6 +25,7 @@ WAYS = {
     "ten_a_second": {"every": 3},
     "holds_a_log_open": {"log": "metrics.csv"},
     "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
+    "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
     "says_nothing": {"say": None},
     # Cheating.
     "never_loads": {"load": "nothing"},

@@ -36,6 +36,7 @@ OTHERS = {
     "prints_a_faked_step": (1, "but did not open the restored file"),
     "prints_a_faked_step_once": (1, "it does not load its checkpoint"),
 }
+WITHOUT_LIBRARY = "--shim", "off", "--quiet-time", "200ms", "--checkpoint-signal", "USR1"
 OPTIONS = {"only_when_asked": ("--checkpoint-signal", "USR1"), "exits_without_saving": ("--checkpoint-signal", "TERM")}
 
 
@@ -84,10 +85,10 @@ def test_an_order_of_data_that_is_lost_shows_in_the_result_alone(drill):
 
 
 def test_a_job_without_the_preload_library_passes_by_its_count(drill):
-    result = drill("step_lines", run=("--shim", "off"))
+    result = drill("only_when_asked", run=WITHOUT_LIBRARY)
     assert result.code == 0 and "seen: which files it opened is not known; saved at about step" in result.out, result
 
 
 def test_without_the_preload_library_and_without_a_count_nothing_is_proven(drill):
-    result = drill("never_loads_and_says_nothing", run=("--shim", "off"))
+    result = drill("only_when_asked_and_says_nothing", run=WITHOUT_LIBRARY)
     assert result.code == 2 and "nothing shows where the job went on" in last_line(result), result

@@ -66,14 +66,17 @@ static void each_count(void **state)
 
 /* --- two whole machines --- */
 
-/* "12: step 3" for each line: the second at which it was seen. */
+/* "12: step 3" for each line: the second at which it was seen; "0: x-10.pt": a file. */
 static void add_lines(struct job_log *log, const char *const *lines)
 {
 	for (; *lines; lines++) {
 		int second = 0, skip = 0;
 
 		assert_int_equal(sscanf(*lines, "%d: %n", &second, &skip), 1);
-		job_log_add(log, *lines + skip, strlen(*lines + skip), second * 1000);
+		if (second == 0)
+			job_log_add_name(log, *lines + skip);
+		else
+			job_log_add(log, *lines + skip, strlen(*lines + skip), second * 1000);
 	}
 }
 
@@ -112,6 +115,10 @@ static const struct {
 	{"steps of many epochs", {"1: epoch 1 step 1", "9: epoch 1 step 9", "19: epoch 2 step 2"}, {"1: epoch 2 step 3"}, -1, -1, -1, PROVEN, "epoch"},
 	{"an older step of the same epoch", {"1: epoch 1, step 1", "9: epoch 1, step 10", "19: epoch 1, step 20"}, {"1: epoch 1, step 11"}, 10, 20, -1, OLDER, "step"},
 	{"no step, but checkpoints", {"1: hello"}, {"1: hello"}, 10, 20, 30, PROVEN, "checkpoint"},
+	{"names that reprieve has not all seen", {"0: m-10.pt", "0: m-15.pt", "0: m-20.pt"}, {"0: m-25.pt", "0: m-30.pt"}, 10, 20, 60, PROVEN, "checkpoint"},
+	{"names, and again from the second", {"0: m-5.pt", "0: m-10.pt", "0: m-15.pt", "0: m-20.pt"}, {"0: m-15.pt"}, 10, 20, -1, OLDER, "checkpoint"},
+	{"names of two places in turn", {"0: m-0.pt", "0: m-1.pt", "0: m-0.pt", "0: m-1.pt"}, {"0: m-0.pt"}, -1, 1, -1, UNKNOWN, ""},
+	{"names that count something else", {"0: m-1-of-2.pt", "0: m-2-of-2.pt", "0: m-1-of-2.pt"}, {"0: m-1-of-2.pt"}, -1, 20, -1, UNKNOWN, ""},
 	{"two places in turn", {"1: hello"}, {"1: hello"}, 0, 1, 0, UNKNOWN, ""},
 	{"checkpoints that all name one number", {"1: hello"}, {"1: hello"}, 22, 22, 22, UNKNOWN, ""},
 	{"nothing", {"1: hello"}, {"1: hello"}, -1, -1, -1, UNKNOWN, ""},

@@ -140,6 +140,21 @@ static void memory_is_bounded(void **state)
 	assert_int_equal(log.count, JOB_COUNTERS_MOST);
 }
 
+static void names_are_counted(void **state)
+{
+	auto_(job_log_release) struct job_log log = {0};
+
+	(void)state;
+	job_log_add_name(&log, "checkpoint-10/part-1-of-2.bin");
+	job_log_add_name(&log, "checkpoint-20/part-1-of-2.bin");
+	job_log_add_name(&log, "latest");
+	job_log_add_name(&log, "1234567890123.bin");
+	assert_int_equal(log.count, 3);
+	assert_true(log.counters[0].samples[1].value == 20);
+	assert_true(log.counters[1].samples[1].value == 1);
+	assert_null(job_log_steps(&log));
+}
+
 static void tail(void **state)
 {
 	static const char text[] = "a\nb\nc\n";
@@ -159,6 +174,7 @@ int main(void)
 		cmocka_unit_test(values_have_times),
 		cmocka_unit_test(two_logs_are_matched),
 		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(names_are_counted),
 		cmocka_unit_test(tail),
 	};
 

@@ -47,10 +47,12 @@ static void what_is_opened(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
 		auto_(restored_files_release) struct restored_files files = three_checkpoints();
+		auto_(job_log_release) struct job_log names = {0};
 		struct file_accesses accesses;
 		struct reading_facts found;
 
-		file_accesses_read(readings[i].log, strlen(readings[i].log), &accesses, &files);
+		file_accesses_read(readings[i].log, strlen(readings[i].log), &accesses, &files,
+				   &names);
 		found = opened_files_judge(&files, readings[i].heard);
 		if (found.reading != readings[i].expected ||
 		    strcmp(found.opened, readings[i].opened) != 0 ||
@@ -65,15 +67,18 @@ static void what_is_opened(void **state)
 
 static void what_is_written(void **state)
 {
-	static const char log[] = "w 1 7 a b.tmp\nr 1 8 c\nw 1 9 d\n";
+	static const char log[] = "w 1 7 a b-10.tmp\nr 1 8 c-11\nw 1 9 d\n";
+	auto_(job_log_release) struct job_log names = {0};
 	struct file_accesses accesses;
 
 	(void)state;
-	file_accesses_read(log, strlen(log), &accesses, NULL);
+	file_accesses_read(log, strlen(log), &accesses, NULL, &names);
+	assert_int_equal(names.count, 1);
+	assert_true(names.counters[0].samples[0].value == 10);
 	assert_int_equal(accesses.written, 2);
 	assert_string_equal(accesses.last_written, "d");
 	assert_true(accesses.any);
-	file_accesses_read("", 0, &accesses, NULL);
+	file_accesses_read("", 0, &accesses, NULL, &names);
 	assert_false(accesses.any);
 }
 

@@ -56,7 +56,7 @@ static const struct {
 	{"never loads, a static program", CONTINUATION_ANEW, 1, READING_UNKNOWN, 0, DRILL_FAIL, "does not load its checkpoint", ""},
 	{"never loads, says nothing", CONTINUATION_UNKNOWN, 0, READING_NOTHING, 0, DRILL_FAIL, "opened none of the 2 restored files: it does not load", ""},
 	{"opens and ignores, or counts anew", CONTINUATION_ANEW, 1, READING_DONE, 0, DRILL_FAIL, "ckpt-110.pt opened, but the job began again at step 1: it ignores", ""},
-	{"loads an older one", CONTINUATION_OLDER, 111, READING_OLDER, 0, DRILL_FAIL, "step 120 was restored, but the job went on with step 111: it loads an older", ""},
+	{"loads an older one", CONTINUATION_OLDER, 111, READING_OLDER, 0, DRILL_FAIL, "step 120 was restored, but the job went on with step 111: it loads an older", ""},	{"does not load, and begins later than before", CONTINUATION_OLDER, 3, READING_NOTHING, 0, DRILL_FAIL, "it loads nothing of what was restored", ""},
 	{"loads an older one, a static program", CONTINUATION_OLDER, 111, READING_UNKNOWN, 0, DRILL_FAIL, "it loads an older", ""},
 	{"loads an older one, says nothing", CONTINUATION_UNKNOWN, 0, READING_OLDER, 0, DRILL_FAIL, "opened ckpt-110.pt, and not ckpt-120.pt, which is newer", ""},
 	{"loads an older one, counts as if not", CONTINUATION_PROVEN, 121, READING_OLDER, 0, DRILL_UNPROVEN, "which is newer", ""},
