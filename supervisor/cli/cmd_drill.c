@@ -24,12 +24,14 @@ struct drill_options {
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
+	char **bare; /* "run -- COMMAND", of a command alone; its strings are borrowed */
 };
 
 static void drill_options_release(struct drill_options *options)
 {
 	free(options->checkpoint_dir);
 	free(options->compare);
+	free(options->bare);
 }
 
 AUTO(struct drill_options, drill_options_release);
@@ -132,10 +134,11 @@ static const struct help_row exits[] = {
 const struct verb verb_drill = {
 	.name = "drill",
 	.summary = "preempt a job on this machine, and see what it costs",
-	.examples = "reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
+	.examples = "reprieve drill -- python train.py\n"
+		"reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
 		"reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
 		"reprieve drill --compare final.npy -- run -c out -- python train.py",
-	.arguments = "-- run [run options] -- COMMAND [ARG...]",
+	.arguments = "-- COMMAND [ARG...]\n-- run [run options] -- COMMAND [ARG...]",
 	.takes_command = true,
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Preemption", preemption_rows, 0),
@@ -144,8 +147,10 @@ const struct verb verb_drill = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
 		{0},
 	},
-	.notes = "Notice, checkpoint, upload, kill, and on from there. Each machine is a "
-		"directory that shows the current one by links, without the checkpoints. It dies "
+	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof that the "
+		"next machine went on from the checkpoint: the restored files that the job opened, "
+		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
+		"bar) or in the names of its checkpoints. Each machine is a directory that shows the current one by links, without the checkpoints. It dies "
 		"with all its processes. Snapshots go to a store in the scratch directory, or to "
 		"--store of `run`; there under a job name of its own.",
 	.exits = exits,
@@ -233,6 +238,24 @@ static int check_options(char **argv, struct err *err)
 	return 0;
 }
 
+/* A command alone is run without options. NULL: it is none. */
+static char **make_run(char **command)
+{
+	char **argv;
+	size_t count = 0;
+
+	for (; command[count]; count++)
+		if (text_equal(command[count], "--"))
+			return NULL;
+	if (count == 0)
+		return NULL;
+	argv = memory_grow(NULL, count + 3, sizeof(*argv));
+	argv[0] = "run";
+	argv[1] = "--";
+	memcpy(argv + 2, command, (count + 1) * sizeof(*argv));
+	return argv;
+}
+
 /* `argv` begins with "run". */
 static enum option_result read_run(struct drill_options *options, char **argv, struct err *err)
 {
@@ -243,8 +266,9 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 
 	if (!argv[0] || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
-			       "behind `--` comes what is to be drilled, and it begins with `run`: "
-			       "reprieve drill -- run -- python train.py");
+			       "behind `--` comes what is to be drilled, and with options of `run` "
+			       "it begins with `run`: reprieve drill -- run -c out -- python "
+			       "train.py");
 	while (argv[argc])
 		argc++;
 	result = run_options_parse(argc, argv, &run, err);
@@ -298,7 +322,9 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 		return result;
 	if (options->scenario.notice_ms == 0)
 		options->scenario.notice_ms = usual_notice_ms(options->scenario.cloud);
-	return read_run(options, run, err);
+	if (run[0] && !text_equal(run[0], "run"))
+		options->bare = make_run(run);
+	return read_run(options, options->bare ? options->bare : run, err);
 }
 
 static void print_plan(const struct scenario_options *options, const struct console *console)

@@ -4,6 +4,8 @@
 
 /* The drill sees a line, and reprieve a file, a little late. */
 #define LATE_MS 100
+/* Mostly it is no later than this. */
+#define SEEN_MS 20
 /* As few checkpoints may be the places of a rotation (0, 1, 2), which count nothing. */
 #define SAVES_LEAST 4
 
@@ -72,7 +74,7 @@ bool continuation_count_at_save(const struct job_counter *counter, const struct 
 	if (snapshot_id_is_none(commit->id))
 		return false;
 	job_counter_value_at(counter, commit->checkpoint.captured_ms - LATE_MS, &facts->low);
-	job_counter_value_at(counter, commit->checkpoint.captured_ms, &facts->saved);
+	job_counter_value_at(counter, commit->checkpoint.captured_ms + SEEN_MS, &facts->saved);
 	job_counter_value_at(counter, ended_ms + LATE_MS, &facts->high);
 	if (continuation_is_same_count(facts))
 		facts->saved = facts->step;

@@ -2,7 +2,12 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/walk.h"
 #include "storage/storage.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 
 /* The files of a snapshot. */
 static void read_files(struct storage *storage, struct snapshot_id id, struct restored_files *files)
@@ -72,8 +77,45 @@ static void note_next(const struct evidence *evidence, const struct instance *ne
 	resumption->failed = over ? next->exit_code : 0;
 }
 
+/* The checkpoint directory, or reprieve's own beside it. */
+static bool is_checkpoints(const char *path, const char *checkpoint_dir)
+{
+	size_t length = strlen(checkpoint_dir);
+
+	return text_starts(path, checkpoint_dir) &&
+	       (path[length] == '\0' || text_equal(path + length, ".reprieve"));
+}
+
+/* A regular file in a machine's directory is its job's: the user's own are links. */
+static void find_newest_file(const char *directory, const char *checkpoint_dir, char *path,
+			     size_t capacity)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct timespec newest = {0};
+
+	if (walk_open(&walk, directory, 0) < 0)
+		return;
+	while (walk_next(&walk)) {
+		struct stat about;
+
+		if (walk.name[0] == '.' || text_equal(walk.name, "__pycache__") ||
+		    is_checkpoints(walk.path, checkpoint_dir) ||
+		    fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(about.st_mode))
+			walk_enter(&walk);
+		if (!S_ISREG(about.st_mode) || about.st_mtim.tv_sec < newest.tv_sec ||
+		    (about.st_mtim.tv_sec == newest.tv_sec &&
+		     about.st_mtim.tv_nsec <= newest.tv_nsec))
+			continue;
+		newest = about.st_mtim;
+		text_elide(path, capacity, walk.path);
+	}
+}
+
 static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
-		       struct instance *instance, struct round_facts *facts)
+		       const char *checkpoint_dir, struct instance *instance,
+		       struct round_facts *facts)
 {
 	const struct job_counter *steps = job_log_steps(&instance->counts);
 
@@ -82,14 +124,15 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 		facts->counted = true;
 	}
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
+	find_newest_file(instance->directory, checkpoint_dir, facts->wrote, sizeof(facts->wrote));
 	read_store(evidence, sandbox, facts);
 	evidence->counts = instance->counts;
 	instance->counts = (struct job_log){0};
 }
 
 void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
-		      struct instance *instance, bool over, struct round_facts *before,
-		      struct round_facts *facts)
+		      const char *checkpoint_dir, struct instance *instance, bool over,
+		      struct round_facts *before, struct round_facts *facts)
 {
 	struct file_accesses accesses;
 
@@ -100,7 +143,7 @@ void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
 	if (!facts)
 		return;
 	facts->accesses = accesses;
-	note_round(evidence, sandbox, instance, facts);
+	note_round(evidence, sandbox, checkpoint_dir, instance, facts);
 }
 
 void evidence_release(struct evidence *evidence)

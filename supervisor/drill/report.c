@@ -84,7 +84,8 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	       lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
 	       result_colour(verdict->result, colour), result_name(verdict->result),
 	       colour ? PLAIN : "");
-	if (verdict->reason[0])
+	/* The last line says it of the only round. */
+	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
 		printf("       %s\n", verdict->reason);
 	if (verdict->proof[0])
 		printf("       seen: %s\n", verdict->proof);

@@ -148,6 +148,7 @@ static void print_end(struct scenario *scenario, const struct instance *instance
 {
 	const struct console *console = scenario->options->console;
 
+	console_print_other_saves(console, instance);
 	if (facts->killed)
 		console_warn(console, instance,
 			     "the deadline: everything on the machine is killed");
@@ -240,8 +241,8 @@ static void collect_evidence(struct scenario *scenario, struct instance *instanc
 {
 	unsigned done = scenario->facts.rounds_done;
 
-	evidence_collect(&scenario->evidence, &scenario->sandbox, instance, over,
-			 done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
+	evidence_collect(&scenario->evidence, &scenario->sandbox, scenario->options->checkpoint_dir,
+			 instance, over, done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
 }
 
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)

@@ -23,8 +23,8 @@ __attribute__((format(printf, 2, 3))) static bool fail_round(struct round_verdic
 static bool not_tried(struct round_verdict *verdict, const char *when)
 {
 	fail_round(verdict,
-		   "the job finished %s: it was not preempted. Give a smaller --notice-after, or "
-		   "more work",
+		   "the job finished %s: it was not preempted. Give a smaller --notice-after, a "
+		   "shorter --notice, or more work",
 		   when);
 	verdict->result = DRILL_UNPROVEN;
 	return false;
@@ -143,11 +143,15 @@ static bool fail_without_commit(const struct round_facts *facts, struct round_ve
 				  "checkpoint appeared. Does it save into the checkpoint "
 				  "directory?",
 				  events->asked_how);
+	if (facts->wrote[0])
+		return fail_round(verdict,
+				  "nothing is durable: the job saved nothing in its checkpoint "
+				  "directory, but it wrote %s. If that is its checkpoint, set "
+				  "--checkpoint-dir to its directory",
+				  facts->wrote);
 	return fail_round(verdict,
-			  "nothing is durable: until the notice the job had saved nothing in its "
-			  "checkpoint directory, and it was not asked to save. If it saves "
-			  "elsewhere, set --checkpoint-dir; if it can be asked, "
-			  "--checkpoint-signal; else let it save more often");
+			  "nothing is durable: the job saved nothing, and it was not asked to. Let "
+			  "it save more often, or if it can be asked, set --checkpoint-signal");
 }
 
 static bool was_saved(const struct round_facts *facts, struct round_verdict *verdict)
@@ -246,6 +250,9 @@ void verdict_round(const struct round_facts *facts, struct round_verdict *verdic
 	verdict->result = resumption.result;
 	text_set(verdict->reason, sizeof(verdict->reason), resumption.reason);
 	text_set(verdict->proof, sizeof(verdict->proof), resumption.proof);
+	/* What it left to do was too little to prove anything. */
+	if (verdict->result == DRILL_UNPROVEN && facts->events.finished)
+		not_tried(verdict, "during the notice");
 	if (verdict->result == DRILL_PASS)
 		add_remark(facts, verdict);
 }

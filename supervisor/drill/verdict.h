@@ -25,6 +25,7 @@ struct round_facts {
 	bool counted;             /* the job printed its steps */
 	struct count_facts count; /* those steps; `next` is not used */
 	struct file_accesses accesses;
+	char wrote[160];   /* its newest file outside the checkpoint directory; "": none */
 	char warning[300]; /* the last of reprieve's; "": none */
 
 	/* The store itself, read after the machine was gone. */

@@ -23,6 +23,7 @@ WAYS = {
     "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 3},
     "numbered_files": {"say": None, "name": "{:05}.bin", "keep": 3},
     "ten_a_second": {"every": 3},
+    "each_two_seconds": {"every": 80},
     "holds_a_log_open": {"log": "metrics.csv"},
     "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
     "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
@@ -38,6 +39,8 @@ WAYS = {
     "ignores_its_data_order": {"load": "forgets the chain"},
     "saves_torn_files": {"torn": True},
     "saves_elsewhere": {"place": "runs", "name": "model-{}.pt"},
+    "saves_elsewhere_by_a_plain_name": {"place": "output", "name": "state.json"},
+    "never_closes_its_checkpoint": {"held": True},
     "exits_without_saving": {"every": 0, "asked": signal.SIGTERM, "deaf": True},
     "saves_at_the_end": {"every": 0},
     "resumes_from_a_private_copy": {"load": "private"},
@@ -61,10 +64,12 @@ class Job:
         self.deaf, self.weights, self.asked = way.get("deaf"), way.get("weights"), False
         self.private = Path(os.environ.get("PRIVATE", "/nowhere")) / "copy.bin"
         self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
-        self.log = None
+        self.log, self.held = None, None
         self.directory.mkdir(exist_ok=True)
         if way.get("log"):
             self.log = open(self.directory / way["log"], "a")
+        if way.get("held"):
+            self.held = open(self.directory / self.name, "ab")
         if way.get("asked"):
             signal.signal(way["asked"], self.ask)
 
@@ -72,6 +77,8 @@ class Job:
         self.asked = True
 
     def checkpoints(self):
+        if self.held:
+            return []
         pattern = self.name.replace("{:05}", "*").replace("{}", "*")
         return sorted(self.directory.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
 
@@ -113,6 +120,10 @@ class Job:
         os.replace(f"{path}.tmp", path)
 
     def save(self, state):
+        if self.held:
+            self.held.write(pickle.dumps(state))
+            self.held.flush()
+            return
         self.write(self.directory / self.name.format(state["step"]), state)
         if self.load == "private":
             self.write(self.private, state)

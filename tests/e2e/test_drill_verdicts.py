@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.long  # each is a whole drill
 
-HONEST = ["step_lines", "bare_numbers", "epochs", "steps_of_epochs", "bar", "trainer", "only_names_count", "numbered_files", "ten_a_second",
+HONEST = ["step_lines", "bare_numbers", "epochs", "steps_of_epochs", "bar", "trainer", "only_names_count", "numbered_files", "ten_a_second", "each_two_seconds",
           "holds_a_log_open", "only_when_asked"]
 # way: (exit code, part of the last line)
 OTHERS = {
@@ -29,8 +29,11 @@ OTHERS = {
     # A file that ends in the middle.
     "saves_torn_files": (1, "the job ended with 1 on the machine with the restored checkpoint"),
     "saves_elsewhere": (1, "nothing is durable: the job saves elsewhere"),
+    "saves_elsewhere_by_a_plain_name": (1, "but it wrote output/state.json. If that is its checkpoint, set --checkpoint-dir"),
+    # It does save; the reason must not be that it does not.
+    "never_closes_its_checkpoint": (1, "the job wrote to its checkpoint directory (1 time, last state.bin), but no checkpoint there was known to be"),
     "exits_without_saving": (1, "nothing is durable: the job was asked (SIGTERM) and no complete checkpoint appeared"),
-    "saves_at_the_end": (1, "nothing is durable: until the notice the job had saved nothing in its checkpoint directory"),
+    "saves_at_the_end": (1, "nothing is durable: the job saved nothing, and it was not asked to"),
     # Goes on, but not by what was restored.
     "resumes_from_a_private_copy": (1, "but did not open the restored file: it loads from a place that a new machine does not have"),
     "prints_a_faked_step": (1, "but did not open the restored file"),
@@ -92,3 +95,9 @@ def test_a_job_without_the_preload_library_passes_by_its_count(drill):
 def test_without_the_preload_library_and_without_a_count_nothing_is_proven(drill):
     result = drill("only_when_asked_and_says_nothing", run=WITHOUT_LIBRARY)
     assert result.code == 2 and "nothing shows where the job went on" in last_line(result), result
+
+
+def test_a_command_alone_is_drilled_without_options_of_run(place):
+    shutil.copy(os.path.join(os.path.dirname(__file__), "drilled.py"), place.path)
+    result = place.query("drill", "--notice-after", "2s", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "step_lines")
+    assert result.code == 0 and last_line(result) == "PASS", result

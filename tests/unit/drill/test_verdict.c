@@ -238,7 +238,7 @@ static const struct {
 	{finished_during,         "smaller --notice-after", DRILL_UNPROVEN},
 	{not_noticed,             "did not see the notice", DRILL_FAIL},
 	{nothing_saved,           "asked (SIGUSR1) and no complete checkpoint", DRILL_FAIL},
-	{nothing_saved_nor_asked, "set --checkpoint-dir; if it can be asked, --checkpoint-signal", DRILL_FAIL},
+	{nothing_saved_nor_asked, "if it can be asked, set --checkpoint-signal", DRILL_FAIL},
 	{starved,                 "(14 times, last state.pkl), but no checkpoint there was known to be complete. Reprieve said: metrics.csv is open", DRILL_FAIL},
 	{nothing_complete,        "no checkpoint there was known to be complete", DRILL_FAIL},
 	{saved_elsewhere,         "the job saves elsewhere (/a/model.pt)", DRILL_FAIL},
