@@ -56,42 +56,48 @@ enum continuation continuation_judge(const struct count_facts *facts)
 
 /* --- what is counted --- */
 
-bool continuation_count_at_save(const struct job_counter *counter, const struct run_events *events,
-				struct count_facts *facts)
+void continuation_time_of_save(const struct run_events *events, struct save_time *time)
 {
 	const struct run_commit *commit = &events->commit;
-	int64_t ended_ms = commit->written_ms >= 0 ? commit->written_ms : commit->checkpoint.at_ms;
 
+	time->began_ms = time->about_ms = commit->checkpoint.captured_ms;
+	time->ended_ms = commit->written_ms >= 0 ? commit->written_ms : commit->checkpoint.at_ms;
+}
+
+bool continuation_count_at_save(const struct job_counter *counter, const struct run_events *events,
+				const struct save_time *written, struct count_facts *facts)
+{
 	*facts = (struct count_facts){
 		.first = counter->samples[0].value,
 		.last = counter->samples[counter->count - 1].value,
 		.stride = counter->stride,
-		.step = (double)commit->step,
+		.step = (double)events->commit.step,
 		.bare = counter->kind == COUNTER_BARE,
 		.nested = counter->nested,
 	};
 	facts->low = facts->high = facts->saved = facts->before = facts->first;
-	if (snapshot_id_is_none(commit->id))
+	if (snapshot_id_is_none(events->commit.id))
 		return false;
-	job_counter_value_at(counter, commit->checkpoint.captured_ms - LATE_MS, &facts->low);
-	job_counter_value_at(counter, commit->checkpoint.captured_ms + SEEN_MS, &facts->saved);
-	job_counter_value_at(counter, ended_ms + LATE_MS, &facts->high);
+	job_counter_value_at(counter, written->began_ms - LATE_MS, &facts->low);
+	job_counter_value_at(counter, written->about_ms + SEEN_MS, &facts->saved);
+	job_counter_value_at(counter, written->ended_ms + LATE_MS, &facts->high);
 	if (continuation_is_same_count(facts))
 		facts->saved = facts->step;
 	for (size_t i = 0; i < events->checkpoint_count; i++)
-		if (events->checkpoints[i].at_ms < commit->checkpoint.captured_ms)
+		if (events->checkpoints[i].at_ms < written->began_ms)
 			job_counter_value_at(counter, events->checkpoints[i].captured_ms - LATE_MS,
 					     &facts->before);
 	return true;
 }
 
 static bool count_output(const struct job_counter *counter, const struct run_events *events,
-			 const struct job_log *next_log, struct count_facts *facts)
+			 const struct save_time *written, const struct job_log *next_log,
+			 struct count_facts *facts)
 {
 	const struct job_counter *next = job_log_match(next_log, counter);
 
 	if (!next || counter->fell || next->fell_at_once ||
-	    !continuation_count_at_save(counter, events, facts))
+	    !continuation_count_at_save(counter, events, written, facts))
 		return false;
 	facts->next = next->samples[0].value;
 	return true;
@@ -194,8 +200,8 @@ static void take(struct continuation_facts *best, const struct count_facts *coun
 }
 
 struct continuation_facts continuation_of_machines(
-	const struct job_log *log, const struct run_events *events, const struct job_log *next_log,
-	const struct run_events *next)
+	const struct job_log *log, const struct run_events *events, const struct save_time *written,
+	const struct job_log *next_log, const struct run_events *next)
 {
 	struct continuation_facts best = {.continuation = CONTINUATION_UNKNOWN};
 	struct count_facts count;
@@ -205,8 +211,9 @@ struct continuation_facts continuation_of_machines(
 		const struct job_counter *counter = &log->counters[i];
 
 		named |= counter->kind == COUNTER_NAME;
-		if (counter->kind == COUNTER_NAME ? count_names(counter, events, next_log, &count)
-						  : count_output(counter, events, next_log, &count))
+		if (counter->kind == COUNTER_NAME
+			    ? count_names(counter, events, next_log, &count)
+			    : count_output(counter, events, written, next_log, &count))
 			take(&best, &count, counter->word);
 	}
 	if (!named && count_saves(events, next, &count))

@@ -47,14 +47,23 @@ struct continuation_facts {
 	struct count_facts count;
 };
 
-/* Judges every count that both machines have, and returns what decides. `next`: the events of the
- * next machine. */
-struct continuation_facts continuation_of_machines(
-	const struct job_log *log, const struct run_events *events, const struct job_log *next_log,
-	const struct run_events *next);
+/* When a checkpoint was written. */
+struct save_time {
+	int64_t began_ms, ended_ms;
+	int64_t about_ms; /* what it holds is of then, for people */
+};
 
-/* The count in the output when the newest checkpoint was made. False: there is none. */
+/* Of the newest one in the store. */
+void continuation_time_of_save(const struct run_events *events, struct save_time *time);
+
+/* Judges every count that both machines have, and returns what decides. `written`: what the next
+ * machine has loaded; `next`: its events. */
+struct continuation_facts continuation_of_machines(
+	const struct job_log *log, const struct run_events *events, const struct save_time *written,
+	const struct job_log *next_log, const struct run_events *next);
+
+/* The count in the output when that was written. False: there is no checkpoint. */
 bool continuation_count_at_save(const struct job_counter *counter, const struct run_events *events,
-				struct count_facts *facts);
+				const struct save_time *written, struct count_facts *facts);
 
 #endif

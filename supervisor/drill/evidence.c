@@ -1,6 +1,7 @@
 #include "drill/evidence.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/walk.h"
 #include "storage/storage.h"
@@ -23,6 +24,9 @@ static void read_files(struct storage *storage, struct snapshot_id id, struct re
 	{
 		json_t *mtime = json_object_get(entry, "mtime");
 
+		if (text_equal(json_text_or(entry, "type", ""), "hardlink"))
+			restored_files_add_link(files, json_text_or(entry, "path", ""),
+						json_text_or(entry, "target", ""));
 		if (text_equal(json_text_or(entry, "type", ""), "file"))
 			restored_files_add(files, json_text_or(entry, "path", ""),
 					   (uint64_t)json_number_or(entry, "size", 0),
@@ -63,17 +67,38 @@ static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
 		read_files(storage, facts->store_newest, &evidence->files);
 }
 
-static void note_next(const struct evidence *evidence, const struct instance *next, bool heard,
-		      bool over, struct round_facts *before)
+/* What the job has loaded is known better by the files that it opened than by what was saved
+ * last. */
+static void time_of_files(const struct reading_facts *reading, const struct run_events *events,
+			  struct save_time *written)
+{
+	int64_t wall_ms = clock_wall_ms() - clock_monotonic_ms();
+	int64_t oldest_ms = reading->oldest_ns / 1000000 - wall_ms;
+
+	continuation_time_of_save(events, written);
+	if (reading->oldest_ns <= 0)
+		return;
+	/* A file's time is that of its last byte. */
+	if (oldest_ms < written->began_ms)
+		written->began_ms = oldest_ms;
+	written->ended_ms = written->about_ms = reading->newest_ns / 1000000 - wall_ms;
+}
+
+static void note_next(const struct evidence *evidence, const struct instance *next,
+		      const struct file_accesses *accesses, bool over, struct round_facts *before)
 {
 	struct resumption_facts *resumption = &before->resumption;
+	struct save_time written;
 
 	before->next_launched = next->events.launched_ms >= 0;
 	before->next_restored = next->events.restored;
 	before->next_step = next->events.restored_step;
-	resumption->reading = opened_files_judge(&evidence->files, heard || before->accesses.any);
+	resumption->reading =
+		opened_files_judge(&evidence->files,
+				   (accesses->any || before->accesses.any) && !accesses->unlisted);
+	time_of_files(&resumption->reading, &before->events, &written);
 	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
-							    &next->counts, &next->events);
+							    &written, &next->counts, &next->events);
 	resumption->failed = over ? next->exit_code : 0;
 }
 
@@ -120,7 +145,10 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 	const struct job_counter *steps = job_log_steps(&instance->counts);
 
 	if (steps) {
-		continuation_count_at_save(steps, &facts->events, &facts->count);
+		struct save_time written;
+
+		continuation_time_of_save(&facts->events, &written);
+		continuation_count_at_save(steps, &facts->events, &written, &facts->count);
 		facts->counted = true;
 	}
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
@@ -138,7 +166,7 @@ void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
 
 	instance_read_accesses(instance, &accesses, &evidence->files);
 	if (before)
-		note_next(evidence, instance, accesses.any, over, before);
+		note_next(evidence, instance, &accesses, over, before);
 	evidence_release(evidence);
 	if (!facts)
 		return;

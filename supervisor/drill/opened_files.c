@@ -21,19 +21,40 @@ void restored_files_add(struct restored_files *files, const char *path, uint64_t
 	};
 }
 
+void restored_files_add_link(struct restored_files *files, const char *path, const char *target)
+{
+	restored_files_add(files, path, 0, 0);
+	files->items[files->count - 1].target = text_copy(target);
+}
+
 void restored_files_release(struct restored_files *files)
 {
-	for (size_t i = 0; i < files->count; i++)
+	for (size_t i = 0; i < files->count; i++) {
 		free(files->items[i].path);
+		free(files->items[i].target);
+	}
 	free(files->items);
 	*files = (struct restored_files){0};
 }
 
-static void mark_opened(struct restored_files *files, const char *path)
+static struct restored_file *find_file(struct restored_files *files, const char *path)
 {
 	for (size_t i = 0; files && i < files->count; i++)
 		if (text_equal(files->items[i].path, path))
-			files->items[i].opened = true;
+			return &files->items[i];
+	return NULL;
+}
+
+/* False: there is no such file. */
+static bool mark_opened(struct restored_files *files, const char *path)
+{
+	struct restored_file *file = find_file(files, path);
+
+	if (file && file->target)
+		file = find_file(files, file->target);
+	if (file)
+		file->opened = true;
+	return file != NULL;
 }
 
 /* --- the access log --- */
@@ -83,8 +104,8 @@ static void read_line(const char *line, struct inodes *own, struct file_accesses
 		text_elide(accesses->last_written, sizeof(accesses->last_written), at);
 		add_inode(own, inode);
 		job_log_add_name(names, at);
-	} else if (!has_inode(own, inode)) {
-		mark_opened(restored, at);
+	} else if (!has_inode(own, inode) && !mark_opened(restored, at)) {
+		accesses->unlisted = true;
 	}
 }
 
@@ -155,7 +176,7 @@ static bool reads_older(const struct restored_files *files, struct reading_facts
 		const struct restored_file *one = &files->items[i];
 		const struct restored_file *newest = newest_of(files, one);
 
-		if (one == newest)
+		if (one == newest || one->target)
 			continue;
 		if (newest->opened)
 			return false;
@@ -168,6 +189,17 @@ static bool reads_older(const struct restored_files *files, struct reading_facts
 	return older != NULL;
 }
 
+/* A record of the training, which a job only adds to: nothing is lost by not reading it. */
+static bool is_log(const char *path)
+{
+	static const char *const ends[] = {".csv", ".tsv", ".jsonl", ".log"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (text_ends(path, ends[i]))
+			return true;
+	return strstr(path, "tfevents") != NULL;
+}
+
 static void add_up(const struct restored_files *files, struct reading_facts *facts)
 {
 	const struct restored_file *opened = NULL, *missed = NULL;
@@ -175,12 +207,18 @@ static void add_up(const struct restored_files *files, struct reading_facts *fac
 	for (size_t i = 0; i < files->count; i++) {
 		const struct restored_file *one = &files->items[i];
 
+		if (one->target)
+			continue;
 		facts->files++;
 		facts->opened_files += one->opened;
-		if (newest_of(files, one) != one)
+		if (newest_of(files, one) != one || (!one->opened && is_log(one->path)))
 			continue;
 		facts->bytes += one->size;
 		facts->opened_bytes += one->opened ? one->size : 0;
+		if (one->opened && (!facts->oldest_ns || one->mtime_ns < facts->oldest_ns))
+			facts->oldest_ns = one->mtime_ns;
+		if (one->opened && one->mtime_ns > facts->newest_ns)
+			facts->newest_ns = one->mtime_ns;
 		if (one->opened && (!opened || one->size > opened->size))
 			opened = one;
 		if (!one->opened && (!missed || one->size > missed->size))

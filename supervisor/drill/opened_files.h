@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 struct restored_file {
-	char *path; /* relative to the checkpoint directory */
+	char *path;   /* relative to the checkpoint directory */
+	char *target; /* of a hard link: the path of its file; NULL: it is a file */
 	uint64_t size;
 	int64_t mtime_ns;
 	bool opened;
@@ -26,6 +27,7 @@ struct restored_files {
 
 void restored_files_add(struct restored_files *files, const char *path, uint64_t size,
 			int64_t mtime_ns);
+void restored_files_add_link(struct restored_files *files, const char *path, const char *target);
 void restored_files_release(struct restored_files *files);
 AUTO(struct restored_files, restored_files_release);
 
@@ -33,7 +35,8 @@ AUTO(struct restored_files, restored_files_release);
 struct file_accesses {
 	unsigned written; /* times that a file was opened for writing */
 	char last_written[160];
-	bool any; /* the job is heard at all */
+	bool any;      /* the job is heard at all */
+	bool unlisted; /* it opened what was there before it, and is not in the list */
 };
 
 /* * Reads a whole access log. Marks the `restored` files (may be NULL) that were opened for
@@ -58,9 +61,10 @@ struct reading_facts {
 			   */
 	size_t files, opened_files;
 	uint64_t bytes, opened_bytes; /* of files that have no newer one of their kind */
+	int64_t oldest_ns, newest_ns; /* when those that it opened were written; 0: none was */
 };
 
-/* `heard`: the job was heard on this machine or on the one before. */
+/* `heard`: it is known what the job opened. */
 struct reading_facts opened_files_judge(const struct restored_files *restored, bool heard);
 
 #endif

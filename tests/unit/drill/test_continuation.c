@@ -134,12 +134,14 @@ static void whole_machines(void **state)
 		struct run_events events = saving(machines[i].first_step, machines[i].step);
 		struct run_events after;
 		struct continuation_facts found;
+		struct save_time written;
 
 		event_log_reader_init(&after);
 		after.first_step = machines[i].next_first_step;
 		add_lines(&one, machines[i].one);
 		add_lines(&next, machines[i].next);
-		found = continuation_of_machines(&one, &events, &next, &after);
+		continuation_time_of_save(&events, &written);
+		found = continuation_of_machines(&one, &events, &written, &next, &after);
 		if (found.continuation != machines[i].expected ||
 		    strcmp(found.word, machines[i].word) != 0)
 			fail_msg("%s: %d by %s", machines[i].what, found.continuation, found.word);

@@ -14,6 +14,7 @@ static struct restored_files three_checkpoints(void)
 	restored_files_add(&files, "checkpoint-100/model.bin", 5000, 20);
 	restored_files_add(&files, "checkpoint-110/model.bin", 5000, 30);
 	restored_files_add(&files, "checkpoint-90/model.bin", 5000, 10);
+	restored_files_add_link(&files, "last.bin", "checkpoint-110/model.bin");
 	return files;
 }
 
@@ -36,6 +37,8 @@ static const struct {
 	{"w 1 7 tmp\nr 2 7 checkpoint-110/model.bin\n", true, READING_DONE, "checkpoint-110/model.bin", NULL},
 	/* Opened for both: what was there before could be read. */
 	{"r 1 7 checkpoint-110/model.bin\nw 1 7 checkpoint-110/model.bin\n", true, READING_DONE, "checkpoint-110/model.bin", NULL},
+	/* By another name of its file. */
+	{"r 1 7 last.bin\n", true, READING_DONE, "checkpoint-110/model.bin", NULL},
 	/* A line that is cut off, and none of ours. */
 	{"r 1 7 checkpoint-110/model.bin", true, READING_NOTHING, "", NULL},
 	{"x\nr\nr 1\nr 1 7\n\nr 1 7 \n", true, READING_NOTHING, "", NULL},
@@ -59,6 +62,7 @@ static void what_is_opened(void **state)
 		    (readings[i].missed && strcmp(found.missed, readings[i].missed) != 0))
 			fail_msg("%zu: %d, '%s', '%s'", i, found.reading, found.opened,
 				 found.missed);
+		assert_false(accesses.unlisted);
 		/* Older ones of a kind are not counted in what there is to read. */
 		assert_int_equal(found.bytes, 5008);
 		assert_int_equal(found.files, 4);
@@ -82,6 +86,37 @@ static void what_is_written(void **state)
 	assert_false(accesses.any);
 }
 
+/* Its time says of when the state is that the job has loaded. */
+static void when_it_was_written(void **state)
+{
+	static const char log[] = "r 1 7 latest\nr 1 8 checkpoint-110/model.bin\nr 1 9 renamed\n";
+	auto_(restored_files_release) struct restored_files files = three_checkpoints();
+	auto_(job_log_release) struct job_log names = {0};
+	struct file_accesses accesses;
+
+	(void)state;
+	assert_int_equal(opened_files_judge(&files, true).oldest_ns, 0);
+	file_accesses_read(log, strlen(log), &accesses, &files, &names);
+	assert_int_equal(opened_files_judge(&files, true).oldest_ns, 30);
+	assert_int_equal(opened_files_judge(&files, true).newest_ns, 31);
+	assert_true(accesses.unlisted);
+}
+
+static void a_log_need_not_be_read(void **state)
+{
+	static const char log[] = "r 1 7 state.bin\n";
+	auto_(restored_files_release) struct restored_files files = {0};
+	auto_(job_log_release) struct job_log names = {0};
+	struct file_accesses accesses;
+
+	(void)state;
+	restored_files_add(&files, "state.bin", 10, 1);
+	restored_files_add(&files, "loss.csv", 5000, 2);
+	file_accesses_read(log, strlen(log), &accesses, &files, &names);
+	assert_int_equal(opened_files_judge(&files, true).reading, READING_DONE);
+	assert_int_equal(opened_files_judge(&files, true).bytes, 10);
+}
+
 static void nothing_was_restored(void **state)
 {
 	struct restored_files none = {0};
@@ -93,8 +128,8 @@ static void nothing_was_restored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_opened),
-		cmocka_unit_test(what_is_written),
+		cmocka_unit_test(what_is_opened),       cmocka_unit_test(what_is_written),
+		cmocka_unit_test(when_it_was_written),  cmocka_unit_test(a_log_need_not_be_read),
 		cmocka_unit_test(nothing_was_restored),
 	};
 
