@@ -19,9 +19,9 @@ WAYS = {
     "epochs": {"say": lambda step: f"Epoch {1 + (step - 1) // 5}/900  loss {1 / step:.4f}", "every": 5},
     "steps_of_epochs": {"say": lambda step: f"epoch {1 + (step - 1) // 20} step {1 + (step - 1) % 20} loss {1 / step:.4f}", "every": 20},
     "bar": {"say": lambda step: f"\r {step // 50}%|##    | {step}/5000 [00:{step % 60:02}<01:40, 49.9it/s]", "end": ""},
-    "trainer": {"say": lambda step: "{'loss': %.4f, 'learning_rate': 5e-05, 'epoch': %.2f}" % (1 / step, step / 100), "name": "checkpoint-{}/state.bin", "keep": 2},
-    "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 3},
-    "numbered_files": {"say": None, "name": "{:05}.bin", "keep": 3},
+    "trainer": {"say": lambda step: "{'loss': %.4f, 'learning_rate': 5e-05, 'epoch': %.2f}" % (1 / step, step / 100), "name": "checkpoint-{}/state.bin", "keep": 5},
+    "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 6},
+    "numbered_files": {"say": None, "name": "{:05}.bin", "keep": 6},
     "ten_a_second": {"every": 3},
     "each_two_seconds": {"every": 80},
     "holds_a_log_open": {"log": "metrics.csv"},
@@ -31,8 +31,8 @@ WAYS = {
     # Cheating.
     "never_loads": {"load": "nothing"},
     "never_loads_and_says_nothing": {"load": "nothing", "say": None},
-    "loads_an_older_one": {"load": "oldest", "name": "model-{}.bin", "keep": 4},
-    "loads_an_older_one_and_says_nothing": {"load": "oldest", "name": "model-{}.bin", "keep": 4, "say": None},
+    "loads_an_older_one": {"load": "oldest", "name": "model-{}.bin", "keep": 6},
+    "loads_an_older_one_and_says_nothing": {"load": "oldest", "name": "model-{}.bin", "keep": 6, "say": None},
     "counts_anew": {"load": "counts anew"},
     "opens_and_ignores": {"load": "ignores"},
     "opens_and_ignores_and_says_nothing": {"load": "ignores", "say": None},
@@ -44,8 +44,8 @@ WAYS = {
     "exits_without_saving": {"every": 0, "asked": signal.SIGTERM, "deaf": True},
     "saves_at_the_end": {"every": 0},
     "resumes_from_a_private_copy": {"load": "private"},
-    "prints_a_faked_step": {"load": "fakes", "name": "model-{}.bin"},
-    "prints_a_faked_step_once": {"load": "fakes once", "name": "model-{}.bin"},
+    "prints_a_faked_step": {"load": "fakes", "name": "model-{}.bin", "keep": 6},
+    "prints_a_faked_step_once": {"load": "fakes once", "name": "model-{}.bin", "keep": 6},
     "opens_only_the_counter": {"load": "counter", "weights": True},
 }
 NAME = "state.bin"
@@ -58,7 +58,7 @@ def content(path):
 
 class Job:
     def __init__(self, way):
-        self.load, self.every, self.keep, self.torn = way.get("load", "newest"), way.get("every", 10), way.get("keep", 1), way.get("torn")
+        self.load, self.every, self.keep, self.torn = way.get("load", "newest"), way.get("every", 15), way.get("keep", 1), way.get("torn")
         self.say, self.end = way.get("say", lambda step: f"step {step} loss {1 / step:.4f}"), way.get("end", "\n")
         self.directory, self.name = Path(way.get("place", "checkpoints")), way.get("name", NAME)
         self.deaf, self.weights, self.asked = way.get("deaf"), way.get("weights"), False
