@@ -102,11 +102,12 @@ static void print_table(const struct scenario *scenario, bool colour)
 	       "margin", "work lost", "resumed from");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
-	printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen it, "
-	       "until "
-	       "the\n"
-	       "checkpoint was complete on the machine's disk, and until it was in the store.\n"
-	       "margin: from then to the machine's end.\n\n");
+	printf("\n");
+	if (scenario->verdicts[0].noticed_ms == VERDICT_UNKNOWN)
+		return;
+	printf("noticed, saved, durable: seconds from the notice until reprieve had seen it, until "
+	       "the\ncheckpoint was complete on the machine's disk, and until it was in the "
+	       "store.\nmargin: from then to the machine's end.\n\n");
 }
 
 struct totals {
@@ -138,9 +139,10 @@ static void print_comparison(const struct scenario *scenario)
 
 	switch (scenario->facts.comparison) {
 	case COMPARISON_NOT_ASKED:
-		printf("  result      not compared: --compare FILE also proves the order of the "
-		       "data "
-		       "and the random state\n");
+		if (scenario->facts.rounds_passed > 0)
+			printf("  result      not compared: --compare FILE also proves the order "
+			       "of "
+			       "the data and the random state\n");
 		return;
 	case COMPARISON_EQUAL:
 		printf("  result      %s equals that of the undisturbed run, byte for byte (%s)\n",
