@@ -16,7 +16,12 @@
  *
  *	instance.h		one simulated machine: `reprieve run` in its own directory
  *	event_log_reader.h	PURE: reads the events of one run
- *	job_log.h		PURE: the training steps that a job printed
+ *	job_log.h		PURE: what a job counts in its output and in its files' names
+ *	printed_lines.h		PURE: do its lines go on where the machine before saved?
+ *	opened_files.h		PURE: which of the restored files did it open?
+ *	continuation.h		PURE: did its count go on where the checkpoint was made?
+ *	resumption.h		PURE: is it proven that it went on from the checkpoint?
+ *	evidence.h		collects these facts of one machine and the next
  *	comparison.h		compares two result files byte for byte
  */
 #ifndef DRILL_H

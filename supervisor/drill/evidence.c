@@ -99,6 +99,8 @@ static void note_next(const struct evidence *evidence, const struct instance *ne
 	time_of_files(&resumption->reading, &before->events, &written);
 	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
 							    &written, &next->counts, &next->events);
+	resumption->replayed =
+		printed_lines_go_on(&evidence->lines, &next->lines, written.began_ms);
 	resumption->failed = over ? next->exit_code : 0;
 }
 
@@ -156,6 +158,8 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 	read_store(evidence, sandbox, facts);
 	evidence->counts = instance->counts;
 	instance->counts = (struct job_log){0};
+	evidence->lines = instance->lines;
+	instance->lines = (struct printed_lines){0};
 }
 
 void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
@@ -177,5 +181,6 @@ void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
 void evidence_release(struct evidence *evidence)
 {
 	job_log_release(&evidence->counts);
+	printed_lines_release(&evidence->lines);
 	restored_files_release(&evidence->files);
 }

@@ -13,6 +13,7 @@
 /* What the next machine is compared with. */
 struct evidence {
 	struct job_log counts;
+	struct printed_lines lines;
 	struct restored_files files; /* what the next machine gets */
 };
 

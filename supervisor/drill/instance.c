@@ -40,6 +40,7 @@ void instance_release(struct instance *instance)
 	bytes_release(&instance->line);
 	bytes_release(&instance->log_line);
 	job_log_release(&instance->counts);
+	printed_lines_release(&instance->lines);
 	*instance = (struct instance){0};
 }
 
@@ -215,6 +216,7 @@ static void take_lines(struct instance *instance)
 		if (at + length == lines->size)
 			break;
 		job_log_add(&instance->counts, text + at, length, now_ms);
+		printed_lines_add(&instance->lines, text + at, length, now_ms);
 		take_warning(instance, text + at, length);
 		at += length + 1;
 	}

@@ -11,6 +11,7 @@
 #include "event_log_reader.h"
 #include "job_log.h"
 #include "opened_files.h"
+#include "printed_lines.h"
 #include "process/process.h"
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct instance {
 	off_t event_log_read; /* the event log was read up to here */
 
 	struct job_log counts; /* in the job's output */
+	struct printed_lines lines;
 	char warning[300];     /* the last of reprieve's, without the job's; "": none */
 	struct bytes log_line; /* as `line`, of the log */
 	off_t log_read;

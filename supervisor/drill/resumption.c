@@ -70,7 +70,10 @@ static void print_proof(const struct resumption_facts *facts, struct resumption 
 	if (used < 0 || (size_t)used >= capacity)
 		return;
 	if (continuation->continuation == CONTINUATION_UNKNOWN) {
-		snprintf(text + used, capacity - (size_t)used, "; no count shows where it went on");
+		snprintf(text + used, capacity - (size_t)used, "%s",
+			 facts->replayed ? "; its first lines are those that the machine before "
+					   "printed after the save"
+					 : "; no count shows where it went on");
 		return;
 	}
 	format_count(continuation, continuation->count.saved, at_save);
@@ -200,7 +203,8 @@ static void judge(const struct resumption_facts *facts, struct resumption *resum
 		judge_older(facts, resumption);
 	else if (reading == READING_NOTHING)
 		judge_nothing_opened(facts, resumption);
-	else if (continuation == CONTINUATION_PROVEN)
+	else if (continuation == CONTINUATION_PROVEN ||
+		 (continuation == CONTINUATION_UNKNOWN && facts->replayed))
 		judge_proven(facts, resumption);
 	else if (continuation == CONTINUATION_AHEAD)
 		judge_ahead(facts, resumption);

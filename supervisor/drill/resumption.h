@@ -17,7 +17,8 @@ enum drill_result {
 struct resumption_facts {
 	struct continuation_facts continuation;
 	struct reading_facts reading;
-	int failed; /* the job ended by itself with this on the next machine; 0: it did not */
+	bool replayed; /* its first lines are those that were printed after the save */
+	int failed;    /* the job ended by itself with this on the next machine; 0: it did not */
 };
 
 struct resumption {

@@ -87,6 +87,25 @@ static void each_job(void **state)
 	}
 }
 
+/* It counts nothing, but its losses go on. */
+static void lines_that_are_printed_again(void **state)
+{
+	struct resumption_facts facts = {
+		.continuation = went_on(CONTINUATION_UNKNOWN, 1),
+		.reading = opened(READING_DONE),
+		.replayed = true,
+	};
+
+	(void)state;
+	assert_int_equal(resumption_judge(&facts).result, DRILL_PASS);
+	assert_non_null(strstr(resumption_judge(&facts).proof, "its first lines are those"));
+	facts.reading.reading = READING_NOTHING;
+	assert_int_equal(resumption_judge(&facts).result, DRILL_FAIL);
+	facts.reading.reading = READING_DONE;
+	facts.continuation.continuation = CONTINUATION_ANEW;
+	assert_int_equal(resumption_judge(&facts).result, DRILL_FAIL);
+}
+
 static void a_save_that_came_too_early(void **state)
 {
 	struct resumption_facts facts = {
@@ -104,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_job),
+		cmocka_unit_test(lines_that_are_printed_again),
 		cmocka_unit_test(a_save_that_came_too_early),
 	};
 
