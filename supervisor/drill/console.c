@@ -72,6 +72,19 @@ static void print_launched(const struct console *console, const struct instance 
 			      snapshot_id_format(events->restored, id));
 }
 
+/* A job may save often by itself: only the first after the notice are printed. */
+static void print_complete(const struct console *console, const struct instance *instance)
+{
+	const struct run_events *events = &instance->events;
+	char step[48];
+
+	if (events->noticed_ms < 0 || events->complete_after_notice > SAVES_SHOWN)
+		return;
+	console_print(console, instance, "its checkpoint%s is complete on the disk",
+		      format_step(events->checkpoints[events->checkpoint_count - 1].step, step,
+				  sizeof(step)));
+}
+
 static void print_commit(const struct console *console, const struct instance *instance)
 {
 	const struct run_commit *commit = &instance->events.commit;
@@ -111,12 +124,7 @@ void console_print_event(const struct console *console, const struct instance *i
 				      events->asked_how);
 		return;
 	case RUN_CHECKPOINT_COMPLETE:
-		/* A job may save often by itself: only the first after the notice are printed. */
-		if (events->noticed_ms >= 0 && events->complete_after_notice <= SAVES_SHOWN)
-			console_print(console, instance, "its checkpoint%s is complete on the disk",
-				      format_step(events->checkpoints[events->checkpoint_count - 1]
-							  .step,
-						  step, sizeof(step)));
+		print_complete(console, instance);
 		return;
 	case RUN_DURABLE:
 		if (events->noticed_ms >= 0 && events->durable_after_notice <= SAVES_SHOWN)
