@@ -9,7 +9,8 @@
  *	report.h		prints the verdict, for people or as JSON
  *	linked_directory.h	a machine's working directory: links to the user's files
  *	sandbox.h		what all machines share: scratch directory, store, options
- *	verdict.h		PURE: did each preemption cost work? did the drill pass?
+ *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
+ *				has the table
  *	console.h		prints the drill as it happens
  *
  * Of this folder only:

@@ -102,3 +102,9 @@ def test_a_command_alone_is_drilled_without_options_of_run(place):
     shutil.copy(os.path.join(os.path.dirname(__file__), "drilled.py"), place.path)
     result = place.query("drill", "--notice-after", "2s", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "step_lines")
     assert result.code == 0 and last_line(result) == "PASS", result
+
+
+def test_the_page_of_verdicts_names_every_way():
+    page = (harness.ROOT / "supervisor" / "drill" / "VERDICTS.md").read_text()
+    missing = [way for way in [*HONEST, *OTHERS] if f"`{way}`" not in page]
+    assert not missing
