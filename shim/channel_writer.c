@@ -5,6 +5,7 @@
 
 #include "channel_writer.h"
 
+#include "access_log.h"
 #include "fd_table.h"
 #include "mapping_table.h"
 #include "peer.h"
@@ -127,6 +128,7 @@ static bool open_channel(void)
 	if (__register_atfork)
 		__register_atfork(NULL, NULL, after_fork, &__dso_handle);
 	atomic_store(&owner_pid, current_pid());
+	access_log_start();
 	return true;
 }
 

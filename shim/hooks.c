@@ -1,6 +1,7 @@
 /* Interposed functions that open, duplicate and close descriptors. */
 #include "hooks.h"
 
+#include "access_log.h"
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
@@ -55,8 +56,24 @@ static void report_opened(int fd, int flags, int directory_fd, const char *path)
 		path_remember_outside(path);
 	if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
 		channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
+	if (access_log_is_wanted())
+		access_log_note(&resolved_path, flags);
 	if (!resolved_path.inside && (flags & (O_CREAT | O_TRUNC)))
 		saved_elsewhere_report(directory_fd, path);
+}
+
+/* Only in a drill. */
+static __attribute__((noinline)) void report_read(int fd, int flags, int directory_fd,
+						  const char *path)
+{
+	struct resolved_path resolved_path;
+	int saved = errno;
+
+	if (channel_ready()) {
+		path_resolve_fd(channel_header(), fd, directory_fd, path, &resolved_path);
+		access_log_note(&resolved_path, flags);
+	}
+	errno = saved;
 }
 
 static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, int directory_fd,
@@ -71,6 +88,8 @@ static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, in
 
 int hooks_opened(int fd, int flags, int directory_fd, const char *path)
 {
+	if (fd >= 0 && !is_writing(flags) && access_log_is_wanted())
+		report_read(fd, flags, directory_fd, path);
 	if (fd < 0 || !is_writing(flags) || !channel_is_possible())
 		return fd;
 	/* Tested before channel_ready(), which costs a system call. */

@@ -11,7 +11,8 @@
  *
  * Files of this folder: channel_writer (sends records), hooks*.c (the interposed functions),
  * fd_table and mapping_table (what is open for writing), path_resolve (which files are below the
- * directory), saved_elsewhere (which look like checkpoints and are not), sigterm_handler (holds
+ * directory), access_log (what a job reads, for a drill), saved_elsewhere (which look like
+ * checkpoints and are not), sigterm_handler (holds
  * SIGTERM back), peer (is the supervisor alive?), libc_symbols (libc's own functions). reprieve.h
  * and reprieve.py are for the job's authors; they use another file, the page.
  */
@@ -28,6 +29,8 @@
 #define SHIM_ENV_CHANNEL "REPRIEVE_SHIM_CHANNEL"
 /* set to anything but "" and "0": the shim does nothing */
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE"
+/* of a drill: a file for what the job opens in its checkpoint directory (access_log.h) */
+#define SHIM_ENV_ACCESS_LOG "REPRIEVE_SHIM_ACCESS_LOG"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
 #define SHIM_VERSION 3u        /* a shim that finds another version does nothing */

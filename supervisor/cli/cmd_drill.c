@@ -24,12 +24,14 @@ struct drill_options {
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
+	char **bare; /* "run -- COMMAND", of a command alone; its strings are borrowed */
 };
 
 static void drill_options_release(struct drill_options *options)
 {
 	free(options->checkpoint_dir);
 	free(options->compare);
+	free(options->bare);
 }
 
 AUTO(struct drill_options, drill_options_release);
@@ -120,8 +122,9 @@ static const struct option_row other_rows[] = {
 };
 
 static const struct help_row exits[] = {
-	{"0", "all held"},
-	{"1", "not all held"},
+	{"0", "PASS: nothing was lost, and each machine was seen to go on from the checkpoint"},
+	{"1", "FAIL: what was lost or not loaded is said"},
+	{"2", "UNPROVEN: nothing shows that it went on; what would show it is said"},
 	{"64", "wrong usage"},
 	{"70", "a failure of ours"},
 	{"130, 143", "stopped by a signal"},
@@ -131,10 +134,11 @@ static const struct help_row exits[] = {
 const struct verb verb_drill = {
 	.name = "drill",
 	.summary = "preempt a job on this machine, and see what it costs",
-	.examples = "reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
+	.examples = "reprieve drill -- python train.py\n"
+		"reprieve drill -- run --checkpoint-signal USR1 -- python train.py\n"
 		"reprieve drill --cloud gcp --rounds 3 -- run -c out/ckpt -- bash train.sh\n"
 		"reprieve drill --compare final.npy -- run -c out -- python train.py",
-	.arguments = "-- run [run options] -- COMMAND [ARG...]",
+	.arguments = "-- COMMAND [ARG...]\n-- run [run options] -- COMMAND [ARG...]",
 	.takes_command = true,
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Preemption", preemption_rows, 0),
@@ -143,8 +147,10 @@ const struct verb verb_drill = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
 		{0},
 	},
-	.notes = "Notice, checkpoint, upload, kill, and on from there. Each machine is a "
-		"directory that shows the current one by links, without the checkpoints. It dies "
+	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof that the "
+		"next machine went on from the checkpoint: the restored files that the job opened, "
+		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
+		"bar) or in the names of its checkpoints. Each machine is a directory that shows the current one by links, without the checkpoints. It dies "
 		"with all its processes. Snapshots go to a store in the scratch directory, or to "
 		"--store of `run`; there under a job name of its own.",
 	.exits = exits,
@@ -232,6 +238,24 @@ static int check_options(char **argv, struct err *err)
 	return 0;
 }
 
+/* A command alone is run without options. NULL: it is none. */
+static char **make_run(char **command)
+{
+	char **argv;
+	size_t count = 0;
+
+	for (; command[count]; count++)
+		if (text_equal(command[count], "--"))
+			return NULL;
+	if (count == 0)
+		return NULL;
+	argv = memory_grow(NULL, count + 3, sizeof(*argv));
+	argv[0] = "run";
+	argv[1] = "--";
+	memcpy(argv + 2, command, (count + 1) * sizeof(*argv));
+	return argv;
+}
+
 /* `argv` begins with "run". */
 static enum option_result read_run(struct drill_options *options, char **argv, struct err *err)
 {
@@ -242,8 +266,9 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 
 	if (!argv[0] || !text_equal(argv[0], "run"))
 		return err_set(err, ERR_INVALID,
-			       "behind `--` comes what is to be drilled, and it begins with `run`: "
-			       "reprieve drill -- run -- python train.py");
+			       "behind `--` comes what is to be drilled, and with options of `run` "
+			       "it begins with `run`: reprieve drill -- run -c out -- python "
+			       "train.py");
 	while (argv[argc])
 		argc++;
 	result = run_options_parse(argc, argv, &run, err);
@@ -297,7 +322,9 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 		return result;
 	if (options->scenario.notice_ms == 0)
 		options->scenario.notice_ms = usual_notice_ms(options->scenario.cloud);
-	return read_run(options, run, err);
+	if (run[0] && !text_equal(run[0], "run"))
+		options->bare = make_run(run);
+	return read_run(options, options->bare ? options->bare : run, err);
 }
 
 static void print_plan(const struct scenario_options *options, const struct console *console)
@@ -333,8 +360,10 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	auto_(scenario_release) struct scenario scenario;
 	struct err err = {0};
 	bool played = scenario_play(&options->scenario, &scenario, &err) == 0;
-	bool passed = played && verdict_drill(&scenario.facts, NULL, 0);
-	bool kept = options->scenario.directory || options->keep || (played && !passed);
+	enum drill_result result =
+		played ? verdict_drill(&scenario.facts, NULL, 0) : DRILL_UNPROVEN;
+	bool kept =
+		options->scenario.directory || options->keep || (played && result != DRILL_PASS);
 
 	if (played && options->json)
 		report_json(&scenario, kept);
@@ -344,7 +373,7 @@ static int run_scenario(const struct drill_options *options, bool colour)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
 		return report_failure(&err, &scenario);
-	return passed ? 0 : 1;
+	return result == DRILL_PASS ? 0 : result == DRILL_FAIL ? 1 : 2;
 }
 
 int cmd_drill(int argc, char **argv)

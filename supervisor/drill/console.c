@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Of the saves after the notice. */
+#define SAVES_SHOWN 2
+
 bool console_wants_colour(void)
 {
 	const char *no_colour = getenv("NO_COLOR"); /* https://no-color.org */
@@ -69,6 +72,19 @@ static void print_launched(const struct console *console, const struct instance 
 			      snapshot_id_format(events->restored, id));
 }
 
+/* A job may save often by itself: only the first after the notice are printed. */
+static void print_complete(const struct console *console, const struct instance *instance)
+{
+	const struct run_events *events = &instance->events;
+	char step[48];
+
+	if (events->noticed_ms < 0 || events->complete_after_notice > SAVES_SHOWN)
+		return;
+	console_print(console, instance, "its checkpoint%s is complete on the disk",
+		      format_step(events->checkpoints[events->checkpoint_count - 1].step, step,
+				  sizeof(step)));
+}
+
 static void print_commit(const struct console *console, const struct instance *instance)
 {
 	const struct run_commit *commit = &instance->events.commit;
@@ -108,15 +124,10 @@ void console_print_event(const struct console *console, const struct instance *i
 				      events->asked_how);
 		return;
 	case RUN_CHECKPOINT_COMPLETE:
-		/* A job may save often by itself: only the saves after the notice are printed. */
-		if (events->noticed_ms >= 0)
-			console_print(console, instance, "its checkpoint%s is complete on the disk",
-				      format_step(events->checkpoints[events->checkpoint_count - 1]
-							  .step,
-						  step, sizeof(step)));
+		print_complete(console, instance);
 		return;
 	case RUN_DURABLE:
-		if (events->noticed_ms >= 0)
+		if (events->noticed_ms >= 0 && events->durable_after_notice <= SAVES_SHOWN)
 			print_commit(console, instance);
 		return;
 	case RUN_SNAPSHOT_FAILED:
@@ -129,14 +140,27 @@ void console_print_event(const struct console *console, const struct instance *i
 		return;
 	case RUN_CHILD_EXITED:
 		if (events->noticed_ms >= 0)
-			console_print(console, instance, "the job is stopped");
+			console_print(console, instance,
+				      events->finished ? "the job has ended by itself"
+						       : "the job is stopped");
 		return;
 	case RUN_UNREADABLE:
 		console_warn(console, instance, "a line of the event log cannot be read");
 		return;
 	case RUN_OTHER:
 	case RUN_SAVING:
+	case RUN_STOPPING:
 	case RUN_ENDED:
 		return;
 	}
+}
+
+void console_print_other_saves(const struct console *console, const struct instance *instance)
+{
+	unsigned durable = instance->events.durable_after_notice;
+
+	if (durable <= SAVES_SHOWN)
+		return;
+	console_print(console, instance, "%u more were saved; the last:", durable - SAVES_SHOWN);
+	print_commit(console, instance);
 }

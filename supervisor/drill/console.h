@@ -27,4 +27,8 @@ void console_warn(const struct console *console, const struct instance *instance
 void console_print_event(const struct console *console, const struct instance *instance,
 			 enum run_event event);
 
+/* Of many saves after the notice only the first are printed as they happen. Says at the machine's
+ * end what has come after them. */
+void console_print_other_saves(const struct console *console, const struct instance *instance);
+
 #endif

@@ -9,14 +9,20 @@
  *	report.h		prints the verdict, for people or as JSON
  *	linked_directory.h	a machine's working directory: links to the user's files
  *	sandbox.h		what all machines share: scratch directory, store, options
- *	verdict.h		PURE: did each preemption cost work? did the drill pass?
+ *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
+ *				has the table
  *	console.h		prints the drill as it happens
  *
  * Of this folder only:
  *
  *	instance.h		one simulated machine: `reprieve run` in its own directory
  *	event_log_reader.h	PURE: reads the events of one run
- *	job_log.h		PURE: the training steps that a job printed
+ *	job_log.h		PURE: what a job counts in its output and in its files' names
+ *	printed_lines.h		PURE: do its lines go on where the machine before saved?
+ *	opened_files.h		PURE: which of the restored files did it open?
+ *	continuation.h		PURE: did its count go on where the checkpoint was made?
+ *	resumption.h		PURE: is it proven that it went on from the checkpoint?
+ *	evidence.h		collects these facts of one machine and the next
  *	comparison.h		compares two result files byte for byte
  */
 #ifndef DRILL_H

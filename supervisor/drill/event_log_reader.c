@@ -14,9 +14,11 @@ void event_log_reader_init(struct run_events *events)
 		.launched_ms = -1,
 		.noticed_ms = -1,
 		.asked_ms = -1,
+		.stopping_ms = -1,
 		.saving_ms = -1,
 		.restored_step = -1,
-		.commit = {.step = -1},
+		.first_step = -1,
+		.commit = {.step = -1, .written_ms = -1},
 		.child_exited_ms = -1,
 	};
 }
@@ -93,7 +95,10 @@ static void on_checkpoint_complete(struct run_events *events, json_t *line)
 		.captured_ms = events->saving_ms >= 0 ? events->saving_ms : events->at_ms,
 		.step = json_number_or(line, "step", -1),
 	};
+	if (events->checkpoint_count == 1)
+		events->first_step = events->checkpoints[0].step;
 	events->saving_ms = -1;
+	events->complete_after_notice += events->noticed_ms >= 0;
 }
 
 /* The checkpoint that a commit holds: the one of the same step, if both have a step; else the
@@ -117,6 +122,7 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 static void on_durable(struct run_events *events, json_t *line)
 {
 	double seconds = json_number_value(json_object_get(line, "seconds"));
+	json_t *age = json_object_get(line, "age");
 	int64_t step = json_number_or(line, "step", -1);
 
 	events->commit = (struct run_commit){
@@ -126,8 +132,12 @@ static void on_durable(struct run_events *events, json_t *line)
 			find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
 		.step = step,
 		.bytes = read_count(line, "bytes"),
+		.written_ms = json_is_number(age)
+				      ? events->at_ms - (int64_t)(json_number_value(age) * 1000)
+				      : -1,
 	};
 	events->failed[0] = '\0';
+	events->durable_after_notice += events->noticed_ms >= 0;
 }
 
 static void on_snapshot_failed(struct run_events *events, json_t *line)
@@ -135,10 +145,18 @@ static void on_snapshot_failed(struct run_events *events, json_t *line)
 	text_set(events->failed, sizeof(events->failed), json_text_or(line, "why", "unknown"));
 }
 
-static void on_child_exited(struct run_events *events, json_t *line)
+static void on_stopping(struct run_events *events, json_t *line)
 {
 	(void)line;
+	if (events->stopping_ms < 0)
+		events->stopping_ms = events->at_ms;
+}
+
+static void on_child_exited(struct run_events *events, json_t *line)
+{
 	events->child_exited_ms = events->at_ms;
+	events->finished = json_number_or(line, "code", -1) == 0 && events->asked_ms < 0 &&
+			   events->stopping_ms < 0;
 }
 
 static void on_ended(struct run_events *events, json_t *line)
@@ -161,6 +179,7 @@ static const struct {
 	{"checkpoint_complete", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
 	{"durable", RUN_DURABLE, on_durable},
 	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed},
+	{"stopping", RUN_STOPPING, on_stopping},
 	{"child_exited", RUN_CHILD_EXITED, on_child_exited},
 	{"ended", RUN_ENDED, on_ended},
 };

@@ -25,6 +25,7 @@ enum run_event {
 	RUN_CHECKPOINT_COMPLETE,
 	RUN_DURABLE,
 	RUN_SNAPSHOT_FAILED,
+	RUN_STOPPING,
 	RUN_CHILD_EXITED,
 	RUN_ENDED,
 };
@@ -44,6 +45,7 @@ struct run_commit {
 	struct run_checkpoint checkpoint; /* the checkpoint in it */
 	int64_t step;
 	uint64_t bytes;
+	int64_t written_ms; /* the last write that is in it; -1: unknown */
 };
 
 struct run_events {
@@ -60,13 +62,17 @@ struct run_events {
 
 	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
 	size_t checkpoint_count;
+	int64_t first_step;  /* of the first one; -1: unknown */
+	int64_t stopping_ms; /* the job is told to stop */
 	int64_t saving_ms;   /* the first write since the last complete checkpoint */
 	char elsewhere[240]; /* a file that it saved outside its checkpoint directory; "": none */
 
 	struct run_commit commit; /* the newest */
 	char failed[200];         /* why the last snapshot failed; "": none did */
 
+	unsigned complete_after_notice, durable_after_notice;
 	int64_t child_exited_ms;
+	bool finished; /* with 0, and neither asked nor told to stop */
 	char outcome[32];
 };
 

@@ -1,6 +1,7 @@
 #include "instance.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "process/process.h"
 
@@ -23,7 +24,9 @@ void instance_init(struct instance *instance, const char *scratch, unsigned numb
 		.directory = text_format("%s/machine-%u", scratch, number),
 		.log = text_format("%s/machine-%u.log", scratch, number),
 		.event_log = text_format("%s/machine-%u.events", scratch, number),
+		.files = text_format("%s/machine-%u.files", scratch, number),
 		.line = {.limit = 1 << 20},
+		.log_line = {.limit = 1 << 20},
 	};
 	event_log_reader_init(&instance->events);
 }
@@ -33,7 +36,11 @@ void instance_release(struct instance *instance)
 	free(instance->directory);
 	free(instance->log);
 	free(instance->event_log);
+	free(instance->files);
 	bytes_release(&instance->line);
+	bytes_release(&instance->log_line);
+	job_log_release(&instance->counts);
+	printed_lines_release(&instance->lines);
 	*instance = (struct instance){0};
 }
 
@@ -97,8 +104,13 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 	auto_close int output =
 		open(instance->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 
+	auto_close int files =
+		open(instance->files, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+
 	if (input < 0)
 		return err_os(err, errno, "/dev/null");
+	if (files < 0)
+		return err_os(err, errno, "%s", instance->files);
 	if (output < 0)
 		return err_os(err, errno, "%s", instance->log);
 	instance->pid = fork();
@@ -179,25 +191,66 @@ bool instance_next_event(struct instance *instance, enum run_event *event)
 	return true;
 }
 
-void instance_show_log(struct instance *instance)
+static void take_warning(struct instance *instance, const char *line, size_t length)
+{
+	static const char said[] = "reprieve: warning: ";
+	size_t skip = sizeof(said) - 1;
+
+	if (length <= skip || memcmp(line, said, skip) != 0)
+		return;
+	auto_free char *text = text_copy_n(line + skip, length - skip);
+	text_set(instance->warning, sizeof(instance->warning), text);
+}
+
+/* A last line without its end may be incomplete: "step 12" of "step 120". */
+static void take_lines(struct instance *instance)
+{
+	struct bytes *lines = &instance->log_line;
+	const char *text = (const char *)lines->data;
+	int64_t now_ms = clock_monotonic_ms();
+	size_t at = 0;
+
+	for (;;) {
+		size_t length = job_log_line_length(text + at, lines->size - at);
+
+		if (at + length == lines->size)
+			break;
+		job_log_add(&instance->counts, text + at, length, now_ms);
+		printed_lines_add(&instance->lines, text + at, length, now_ms);
+		take_warning(instance, text + at, length);
+		at += length + 1;
+	}
+	lines->size -= at;
+	memmove(lines->data, lines->data + at, lines->size);
+}
+
+void instance_read_log(struct instance *instance, bool show)
 {
 	auto_close int fd = open(instance->log, O_RDONLY | O_CLOEXEC);
 	char buffer[16384];
 	ssize_t got;
 
-	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), instance->log_shown)) > 0) {
-		instance->log_shown += got;
-		file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
+	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), instance->log_read)) > 0) {
+		instance->log_read += got;
+		if (show)
+			file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
+		/* A line that long counts nothing. */
+		if (bytes_append(&instance->log_line, buffer, (size_t)got, NULL) < 0)
+			instance->log_line.size = 0;
+		else
+			take_lines(instance);
 	}
 }
 
-struct job_steps instance_steps(const struct instance *instance)
+void instance_read_accesses(struct instance *instance, struct file_accesses *accesses,
+			    struct restored_files *restored)
 {
 	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
 
-	if (file_read(instance->log, &text, NULL) < 0)
-		return (struct job_steps){.first = -1, .last = -1};
-	return job_log_steps((const char *)text.data, text.size);
+	*accesses = (struct file_accesses){0};
+	if (file_read(instance->files, &text, NULL) == 0)
+		file_accesses_read((const char *)text.data, text.size, accesses, restored,
+				   &instance->counts);
 }
 
 char *instance_last_lines(const struct instance *instance, unsigned lines)

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "event_log_reader.h"
 #include "job_log.h"
+#include "opened_files.h"
+#include "printed_lines.h"
 #include "process/process.h"
 
 #include <stdbool.h>
@@ -20,14 +22,20 @@ struct instance {
 	char *directory; /* <scratch>/machine-<number> */
 	char *log;       /* <scratch>/machine-<number>.log: output of the run and of the job */
 	char *event_log; /* <scratch>/machine-<number>.events */
-	pid_t pid;       /* of `reprieve run` */
+	char *files; /* <scratch>/machine-<number>.files: what the job opened (shim/access_log.h) */
+	pid_t pid;   /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
 
 	struct run_events events;
 	struct bytes line;    /* the start of a line that is not complete yet */
 	off_t event_log_read; /* the event log was read up to here */
-	off_t log_shown;
+
+	struct job_log counts; /* in the job's output */
+	struct printed_lines lines;
+	char warning[300];     /* the last of reprieve's, without the job's; "": none */
+	struct bytes log_line; /* as `line`, of the log */
+	off_t log_read;
 };
 
 /* Sets the names; creates no file. */
@@ -47,15 +55,18 @@ void instance_poll(struct instance *instance);
 /* Reads the next event of the log; false: there is none yet. Does not block. */
 bool instance_next_event(struct instance *instance, enum run_event *event);
 
-/* Copies the log's new lines to stderr. */
-void instance_show_log(struct instance *instance);
+/* Reads the log's new lines; `show`: copies them to stderr. Call it often: a line counts as of
+ * then. */
+void instance_read_log(struct instance *instance, bool show);
 
 /* Sends SIGKILL to all processes of the machine until none is left, and blocks until then.
  * `exit_code` stays if the run has ended by itself. */
 void instance_kill(struct instance *instance);
 
-/* The steps in the whole log. */
-struct job_steps instance_steps(const struct instance *instance);
+/* What the job opened; marks those of the restored files (may be NULL), and adds the names of what
+ * it wrote to its counts. Call it once, at the end. */
+void instance_read_accesses(struct instance *instance, struct file_accesses *accesses,
+			    struct restored_files *restored);
 /* The last lines of the log; the caller frees. */
 char *instance_last_lines(const struct instance *instance, unsigned lines);
 

@@ -51,6 +51,28 @@ static const char *resumed_cell(const struct round_facts *facts, char cell[CELL]
 	return cell;
 }
 
+static const char *result_name(enum drill_result result)
+{
+	static const char *const names[] = {
+		[DRILL_PASS] = "PASS",
+		[DRILL_FAIL] = "FAIL",
+		[DRILL_UNPROVEN] = "UNPROVEN",
+	};
+
+	return names[result];
+}
+
+static const char *result_colour(enum drill_result result, bool colour)
+{
+	static const char *const colours[] = {
+		[DRILL_PASS] = GREEN,
+		[DRILL_FAIL] = RED,
+		[DRILL_UNPROVEN] = YELLOW,
+	};
+
+	return colour ? colours[result] : "";
+}
+
 static void print_round(const struct scenario *scenario, unsigned index, bool colour)
 {
 	const struct round_verdict *verdict = &scenario->verdicts[index];
@@ -60,10 +82,13 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	       time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
 	       time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
 	       lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
-	       colour ? verdict->passed ? GREEN : RED : "", verdict->passed ? "PASS" : "FAIL",
+	       result_colour(verdict->result, colour), result_name(verdict->result),
 	       colour ? PLAIN : "");
-	if (verdict->reason[0])
+	/* The last line says it of the only round. */
+	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
 		printf("       %s\n", verdict->reason);
+	if (verdict->proof[0])
+		printf("       seen: %s\n", verdict->proof);
 	if (verdict->remark[0])
 		printf("       %snote: %s%s\n", colour ? YELLOW : "", verdict->remark,
 		       colour ? PLAIN : "");
@@ -77,11 +102,12 @@ static void print_table(const struct scenario *scenario, bool colour)
 	       "margin", "work lost", "resumed from");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
-	printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen it, "
-	       "until "
-	       "the\n"
-	       "checkpoint was complete on the machine's disk, and until it was in the store.\n"
-	       "margin: from then to the machine's end.\n\n");
+	printf("\n");
+	if (scenario->verdicts[0].noticed_ms == VERDICT_UNKNOWN)
+		return;
+	printf("noticed, saved, durable: seconds from the notice until reprieve had seen it, until "
+	       "the\ncheckpoint was complete on the machine's disk, and until it was in the "
+	       "store.\nmargin: from then to the machine's end.\n\n");
 }
 
 struct totals {
@@ -113,6 +139,10 @@ static void print_comparison(const struct scenario *scenario)
 
 	switch (scenario->facts.comparison) {
 	case COMPARISON_NOT_ASKED:
+		if (scenario->facts.rounds_passed > 0)
+			printf("  result      not compared: --compare FILE also proves the order "
+			       "of "
+			       "the data and the random state\n");
 		return;
 	case COMPARISON_EQUAL:
 		printf("  result      %s equals that of the undisturbed run, byte for byte (%s)\n",
@@ -168,10 +198,21 @@ static void print_last_lines(const struct scenario *scenario)
 	printf("\n");
 }
 
+/* The reason of the only round says more than that one of one failed. */
+static enum drill_result judge(const struct scenario *scenario, char *reason, size_t capacity)
+{
+	enum drill_result result = verdict_drill(&scenario->facts, reason, capacity);
+
+	if (scenario->facts.rounds_wanted == 1 && scenario->facts.rounds_done == 1 &&
+	    scenario->verdicts[0].result == result && result != DRILL_PASS)
+		text_set(reason, capacity, scenario->verdicts[0].reason);
+	return result;
+}
+
 void report_print(const struct scenario *scenario, bool colour, bool kept)
 {
-	char reason[256];
-	bool passed = verdict_drill(&scenario->facts, reason, sizeof(reason));
+	char reason[600];
+	enum drill_result result = judge(scenario, reason, sizeof(reason));
 
 	printf("\n");
 	print_table(scenario, colour);
@@ -179,8 +220,8 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	print_sums(scenario);
 	if (kept)
 		printf("  logs        %s/machine-*.log\n", scenario->sandbox.scratch);
-	printf("\n%s%s%s%s%s\n", colour ? passed ? GREEN : RED : "", passed ? "PASS" : "FAIL",
-	       colour ? PLAIN : "", passed ? "" : ": ", reason);
+	printf("\n%s%s%s%s%s\n", result_colour(result, colour), result_name(result),
+	       colour ? PLAIN : "", result == DRILL_PASS ? "" : ": ", reason);
 	fflush(stdout);
 }
 
@@ -212,9 +253,11 @@ static json_t *round_json(const struct scenario *scenario, unsigned index)
 	const struct round_verdict *verdict = &scenario->verdicts[index];
 	const struct round_facts *facts = &scenario->rounds[index];
 	const struct run_events *events = &facts->events;
-	json_t *round = json_pack("{s:i, s:b, s:o, s:o}", "round", (int)index + 1, "passed",
-				  verdict->passed, "reason", text_json(verdict->reason), "remark",
-				  text_json(verdict->remark));
+	json_t *round =
+		json_pack("{s:i, s:b, s:s, s:o, s:o, s:o}", "round", (int)index + 1, "passed",
+			  verdict->result == DRILL_PASS, "result", result_name(verdict->result),
+			  "reason", text_json(verdict->reason), "seen", text_json(verdict->proof),
+			  "remark", text_json(verdict->remark));
 
 	json_object_update_new(round,
 			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "noticed_seconds",
@@ -225,16 +268,18 @@ static json_t *round_json(const struct scenario *scenario, unsigned index)
 					 seconds_json(verdict->margin_ms), "lost_seconds",
 					 seconds_json(verdict->lost_ms), "lost_steps",
 					 number_json(verdict->lost_steps)));
-	json_object_update_new(round, json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}",
-						"snapshot", id_json(events->commit.id),
-						"snapshot_step", number_json(events->commit.step),
-						"snapshot_bytes", (json_int_t)events->commit.bytes,
-						"last_step", number_json(facts->steps.last),
-						"killed_at_deadline", facts->killed, "exit_code",
-						facts->killed ? json_null()
-							      : json_integer(facts->exit_code),
-						"resumed_from", id_json(facts->next_restored),
-						"outcome", text_json(events->outcome)));
+	json_object_update_new(round,
+			       json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
+					 id_json(events->commit.id), "snapshot_step",
+					 number_json(events->commit.step), "snapshot_bytes",
+					 (json_int_t)events->commit.bytes, "last_step",
+					 facts->counted ? number_json((int64_t)facts->count.last)
+							: json_null(),
+					 "killed_at_deadline", facts->killed, "exit_code",
+					 facts->killed ? json_null()
+						       : json_integer(facts->exit_code),
+					 "resumed_from", id_json(facts->next_restored), "outcome",
+					 text_json(events->outcome)));
 	return round;
 }
 
@@ -261,13 +306,14 @@ void report_json(const struct scenario *scenario, bool kept)
 	const struct drill_facts *facts = &scenario->facts;
 	struct totals totals = add_totals(scenario);
 	json_t *rounds = json_array();
-	char reason[256];
-	bool passed = verdict_drill(facts, reason, sizeof(reason));
+	char reason[600];
+	enum drill_result result = judge(scenario, reason, sizeof(reason));
 	json_t *whole;
 
 	for (unsigned i = 0; i < facts->rounds_done; i++)
 		json_array_append_new(rounds, round_json(scenario, i));
-	whole = json_pack("{s:b, s:o, s:s, s:I, s:o, s:s, s:s}", "passed", passed, "reason",
+	whole = json_pack("{s:b, s:s, s:o, s:s, s:I, s:o, s:s, s:s}", "passed",
+			  result == DRILL_PASS, "result", result_name(result), "reason",
 			  text_json(reason), "cloud", mock_cloud_name(options->cloud),
 			  "rounds_wanted", (json_int_t)facts->rounds_wanted, "notice_seconds",
 			  seconds_json(options->notice_ms), "store", scenario->sandbox.store, "job",

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "linked_directory.h"
+#include "shim/shim.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -106,9 +107,12 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
 	auto_free char **arguments = run_arguments(options, ours, count);
 	auto_free char *where = text_format("PWD=%s", instance->directory);
+	auto_free char *files = text_format(SHIM_ENV_ACCESS_LOG "=%s", instance->files);
 	/* Laptops often disable the metadata service, so that tools do not wait for one. Here there
 	 * is one. */
-	const char *variables[] = {where, "AWS_EC2_METADATA_DISABLED=false",
+	const char *variables[] = {where, files, "AWS_EC2_METADATA_DISABLED=false",
+				   /* A line tells the time of a step only if it comes at once. */
+				   "PYTHONUNBUFFERED=1",
 				   /* Settings of the real run that would reach other people, or
 				    * change how this one ends. */
 				   "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=",

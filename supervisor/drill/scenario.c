@@ -5,7 +5,6 @@
 #include "cloud/mock/mock.h"
 #include "drill/comparison.h"
 #include "scheduler/scheduler.h"
-#include "storage/storage.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -44,8 +43,7 @@ static void print_new_events(struct scenario *scenario, struct instance *instanc
 
 	while (instance_next_event(instance, &event))
 		console_print_event(scenario->options->console, instance, event);
-	if (scenario->options->verbose)
-		instance_show_log(instance);
+	instance_read_log(instance, scenario->options->verbose);
 }
 
 /* One turn: waits, reaps, prints. True: the run is still there. */
@@ -150,6 +148,7 @@ static void print_end(struct scenario *scenario, const struct instance *instance
 {
 	const struct console *console = scenario->options->console;
 
+	console_print_other_saves(console, instance);
 	if (facts->killed)
 		console_warn(console, instance,
 			     "the deadline: everything on the machine is killed");
@@ -232,52 +231,18 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 	facts->gone_ms = clock_monotonic_ms();
 	facts->events = instance->events;
 	facts->exit_code = plain_exit_code(instance);
-	facts->steps = instance_steps(instance);
 	print_end(scenario, instance, facts);
 	return 0;
 }
 
-/* --- facts from outside the machine --- */
-
-static void read_store_facts(struct scenario *scenario, struct round_facts *facts)
+/* `facts`: of this machine; NULL: it is the last. */
+static void collect_evidence(struct scenario *scenario, struct instance *instance, bool over,
+			     struct round_facts *facts)
 {
-	const struct storage_options options = {
-		.url = scenario->sandbox.store,
-		.job = scenario->sandbox.job,
-		.read_only = true,
-	};
-	auto_(storage_close) struct storage *storage = NULL;
-	auto_(snapshot_list_release) struct snapshot_list list = {0};
-	struct err err = {0};
+	unsigned done = scenario->facts.rounds_done;
 
-	if (storage_open(&options, &storage, NULL, &err) < 0 ||
-	    storage_list_snapshots(storage, &list, NULL, &err) < 0) {
-		text_set(facts->store_error, sizeof(facts->store_error), err.text);
-		return;
-	}
-	facts->store_read = true;
-	for (size_t i = 0; i < list.count; i++) {
-		const struct snapshot_info *info = &list.items[i];
-
-		if (info->newest)
-			facts->store_newest = info->id;
-		if (info->state == SNAPSHOT_GOOD &&
-		    snapshot_id_compare(info->id, facts->events.commit.id) == 0)
-			facts->commit_good = true;
-	}
-}
-
-static void note_next_start(struct scenario *scenario, const struct instance *instance)
-{
-	struct round_facts *before;
-
-	if (scenario->facts.rounds_done == 0)
-		return;
-	before = &scenario->rounds[scenario->facts.rounds_done - 1];
-	before->next_launched = instance->events.launched_ms >= 0;
-	before->next_restored = instance->events.restored;
-	before->next_step = instance->events.restored_step;
-	before->next_steps = instance_steps(instance);
+	evidence_collect(&scenario->evidence, &scenario->sandbox, scenario->options->checkpoint_dir,
+			 instance, over, done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
 }
 
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
@@ -288,10 +253,9 @@ static int play_round(struct scenario *scenario, unsigned number, bool *over, st
 	instance_init(&instance, scenario->sandbox.scratch, number);
 	if (play_preempted(scenario, &instance, facts, err) < 0)
 		return -1;
-	read_store_facts(scenario, facts);
-	note_next_start(scenario, &instance);
-	scenario->facts.rounds_done = number;
 	*over = ended_by_itself(facts);
+	collect_evidence(scenario, &instance, *over, facts);
+	scenario->facts.rounds_done = number;
 	if (*over && facts->exit_code != 0)
 		keep_last_lines(scenario, &instance);
 	return 0;
@@ -315,7 +279,7 @@ static int play_last(struct scenario *scenario, struct err *err)
 			    &scenario->facts.last_exit, err) < 0)
 		return -1;
 	scenario->facts.last_ran = true;
-	note_next_start(scenario, &instance);
+	collect_evidence(scenario, &instance, true, NULL);
 	return 0;
 }
 
@@ -339,7 +303,8 @@ static void judge_drill(struct scenario *scenario)
 {
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		verdict_round(&scenario->rounds[i], &scenario->verdicts[i]);
-		scenario->facts.rounds_passed += scenario->verdicts[i].passed;
+		scenario->facts.rounds_passed += scenario->verdicts[i].result == DRILL_PASS;
+		scenario->facts.rounds_unproven += scenario->verdicts[i].result == DRILL_UNPROVEN;
 	}
 }
 
@@ -370,6 +335,7 @@ int scenario_play(const struct scenario_options *options, struct scenario *scena
 void scenario_release(struct scenario *scenario)
 {
 	sandbox_release(&scenario->sandbox);
+	evidence_release(&scenario->evidence);
 	free(scenario->rounds);
 	free(scenario->verdicts);
 	free(scenario->last_lines);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "drill/verdict.h"
+#include "evidence.h"
 #include "sandbox.h"
 
 #include <stdint.h>
@@ -21,6 +22,7 @@ struct scenario {
 	struct round_facts *rounds; /* options->rounds of them; facts.rounds_done are valid */
 	struct round_verdict *verdicts;
 	struct drill_facts facts;
+	struct evidence evidence; /* of the machine before */
 	uint64_t compared_bytes;
 	int64_t undisturbed_ms;
 	unsigned last_machine;

@@ -15,6 +15,18 @@ __attribute__((format(printf, 2, 3))) static bool fail_round(struct round_verdic
 	va_start(args, format);
 	vsnprintf(verdict->reason, sizeof(verdict->reason), format, args);
 	va_end(args);
+	verdict->result = DRILL_FAIL;
+	return false;
+}
+
+/* The job has not been tried. */
+static bool not_tried(struct round_verdict *verdict, const char *when)
+{
+	fail_round(verdict,
+		   "the job finished %s: it was not preempted. Give a smaller --notice-after, a "
+		   "shorter --notice, or more work",
+		   when);
+	verdict->result = DRILL_UNPROVEN;
 	return false;
 }
 
@@ -33,35 +45,21 @@ static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
 }
 
-/* After the restore, the first step that the job printed is before its checkpoint's. It may have
- * ignored the checkpoint; or it counts steps per epoch, or names checkpoints by epoch, so that the
- * two numbers cannot be compared. */
-static bool began_earlier(const struct round_facts *facts)
-{
-	return facts->events.commit.step >= 0 && facts->next_steps.first >= 0 &&
-	       facts->next_steps.first < facts->events.commit.step;
-}
-
-/* The numbers can be compared if the checkpoint's is among the steps that this machine printed, and
- * nearer to the last than to the first. */
-static bool numbers_agree(const struct round_facts *facts)
-{
-	int64_t step = facts->events.commit.step;
-
-	return facts->steps.first >= 0 && step <= facts->steps.last &&
-	       step - facts->steps.first >= facts->steps.last - step;
-}
-
 static int64_t lost_steps(const struct round_facts *facts)
 {
 	const struct run_events *events = &facts->events;
-	int64_t kept = has_commit(facts)                       ? events->commit.step
-		       : snapshot_id_is_none(events->restored) ? 0
-							       : events->restored_step;
+	const struct count_facts *count = &facts->count;
+	double kept = 0;
 
-	if (kept < 0 || facts->steps.last < 0 || (began_earlier(facts) && !numbers_agree(facts)))
+	if (!facts->counted)
 		return VERDICT_UNKNOWN;
-	return facts->steps.last > kept ? facts->steps.last - kept : 0;
+	if (has_commit(facts))
+		kept = count->saved;
+	else if (!snapshot_id_is_none(events->restored))
+		kept = (double)events->restored_step;
+	if (kept < 0)
+		return VERDICT_UNKNOWN;
+	return count->last > kept ? (int64_t)(count->last - kept) : 0;
 }
 
 static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
@@ -95,18 +93,65 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 		return fail_round(verdict, "the job was not started: `reprieve run` ended with %d",
 				  facts->exit_code);
 	if (facts->fired_ms < 0 && facts->exit_code == 0)
-		return fail_round(verdict, "the job finished before the notice: give a smaller "
-					   "--notice-after, or more work");
+		return not_tried(verdict, "before the notice");
 	if (facts->fired_ms < 0)
 		return fail_round(verdict, "the job ended by itself before the notice, with %d",
 				  facts->exit_code);
 	if (!facts->killed && facts->exit_code == 0)
-		return fail_round(verdict, "the job finished during the notice: give a smaller "
-					   "--notice-after, or more work");
+		return not_tried(verdict, "during the notice");
 	if (events->noticed_ms < 0)
 		return fail_round(verdict, "reprieve did not see the notice within %" PRId64 " s",
 				  (facts->gone_ms - facts->fired_ms) / 1000);
 	return true;
+}
+
+/* Reprieve's own last warning says best why files that were written are no checkpoint. */
+static bool fail_incomplete(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	const struct file_accesses *accesses = &facts->accesses;
+	char written[240] = "";
+
+	if (accesses->written > 0)
+		snprintf(written, sizeof(written), " (%u time%s, last %s)", accesses->written,
+			 accesses->written == 1 ? "" : "s", accesses->last_written);
+	return fail_round(verdict,
+			  "nothing is durable: the job wrote to its checkpoint directory%s, but no "
+			  "checkpoint there was known to be complete%s%s",
+			  written, facts->warning[0] ? ". Reprieve said: " : "", facts->warning);
+}
+
+static bool fail_without_commit(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	const struct run_events *events = &facts->events;
+
+	if (events->failed[0])
+		return fail_round(verdict, "nothing is durable: %s", events->failed);
+	if (events->checkpoint_count > 0)
+		return fail_round(verdict,
+				  "nothing is durable: a checkpoint was complete, but its upload "
+				  "was not finished in time");
+	if (events->saving_ms >= 0 || facts->accesses.written > 0)
+		return fail_incomplete(facts, verdict);
+	if (events->elsewhere[0])
+		return fail_round(verdict,
+				  "nothing is durable: the job saves elsewhere (%s). Set "
+				  "--checkpoint-dir",
+				  events->elsewhere);
+	if (events->asked_ms >= 0)
+		return fail_round(verdict,
+				  "nothing is durable: the job was asked (%s) and no complete "
+				  "checkpoint appeared. Does it save into the checkpoint "
+				  "directory?",
+				  events->asked_how);
+	if (facts->wrote[0])
+		return fail_round(verdict,
+				  "nothing is durable: the job saved nothing in its checkpoint "
+				  "directory, but it wrote %s. If that is its checkpoint, set "
+				  "--checkpoint-dir to its directory",
+				  facts->wrote);
+	return fail_round(verdict,
+			  "nothing is durable: the job saved nothing, and it was not asked to. Let "
+			  "it save more often, or if it can be asked, set --checkpoint-signal");
 }
 
 static bool was_saved(const struct round_facts *facts, struct round_verdict *verdict)
@@ -114,32 +159,8 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 	const struct run_events *events = &facts->events;
 	char age[32];
 
-	if (!has_commit(facts) && events->failed[0])
-		return fail_round(verdict, "nothing is durable: %s", events->failed);
-	if (!has_commit(facts) && events->checkpoint_count > 0)
-		return fail_round(verdict,
-				  "nothing is durable: a checkpoint was complete, but its upload "
-				  "was not finished in time");
-	if (!has_commit(facts) && events->saving_ms >= 0)
-		return fail_round(verdict,
-				  "nothing is durable: the job wrote to its checkpoint directory, "
-				  "but no checkpoint there was known to be complete; the log of "
-				  "this machine says why");
-	if (!has_commit(facts) && events->elsewhere[0])
-		return fail_round(verdict,
-				  "nothing is durable: the job saves elsewhere (%s). Set "
-				  "--checkpoint-dir",
-				  events->elsewhere);
-	if (!has_commit(facts) && events->asked_ms >= 0)
-		return fail_round(verdict,
-				  "nothing is durable: the job was asked (%s) and no complete "
-				  "checkpoint appeared. Does it save into the checkpoint "
-				  "directory?",
-				  events->asked_how);
 	if (!has_commit(facts))
-		return fail_round(verdict,
-				  "nothing is durable: the job was not asked to save, and had "
-				  "saved nothing by itself. Use --checkpoint-signal");
+		return fail_without_commit(facts, verdict);
 	if (events->commit.at_ms > facts->deadline_ms)
 		return fail_round(verdict, "the checkpoint was durable only after the deadline");
 	text_duration(verdict->lost_ms, age, sizeof(age));
@@ -187,7 +208,7 @@ static bool is_in_store(const struct round_facts *facts, struct round_verdict *v
 	return true;
 }
 
-static bool was_resumed(const struct round_facts *facts, struct round_verdict *verdict)
+static bool was_restored(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct snapshot_id said = facts->events.commit.id;
 	char text[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT];
@@ -201,24 +222,12 @@ static bool was_resumed(const struct round_facts *facts, struct round_verdict *v
 	if (snapshot_id_compare(facts->next_restored, said) != 0)
 		return fail_round(verdict, "the next machine started from %s instead of %s",
 				  snapshot_id_format(facts->next_restored, other), text);
-	if (began_earlier(facts) && numbers_agree(facts))
-		return fail_round(verdict,
-				  "step %" PRId64
-				  " was restored, but the job continued with step %" PRId64
-				  ": it does not load its checkpoint",
-				  facts->events.commit.step, facts->next_steps.first);
 	return true;
 }
 
 static void add_remark(const struct round_facts *facts, struct round_verdict *verdict)
 {
-	if (began_earlier(facts))
-		snprintf(verdict->remark, sizeof(verdict->remark),
-			 "step %" PRId64
-			 " was restored, but the first step that the job printed then was %" PRId64
-			 ": does it load its checkpoint, or restart its count?",
-			 facts->events.commit.step, facts->next_steps.first);
-	else if (facts->killed)
+	if (facts->killed)
 		snprintf(verdict->remark, sizeof(verdict->remark),
 			 "the job had not exited at the deadline and was killed with its machine; "
 			 "its work was safe");
@@ -230,11 +239,21 @@ static void add_remark(const struct round_facts *facts, struct round_verdict *ve
 
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict)
 {
-	*verdict = (struct round_verdict){0};
+	struct resumption resumption;
+
+	*verdict = (struct round_verdict){.result = DRILL_PASS};
 	measure_times(facts, verdict);
-	verdict->passed = was_preempted(facts, verdict) && was_saved(facts, verdict) &&
-			  is_in_store(facts, verdict) && was_resumed(facts, verdict);
-	if (verdict->passed)
+	if (!was_preempted(facts, verdict) || !was_saved(facts, verdict) ||
+	    !is_in_store(facts, verdict) || !was_restored(facts, verdict))
+		return;
+	resumption = resumption_judge(&facts->resumption);
+	verdict->result = resumption.result;
+	text_set(verdict->reason, sizeof(verdict->reason), resumption.reason);
+	text_set(verdict->proof, sizeof(verdict->proof), resumption.proof);
+	/* What it left to do was too little to prove anything. */
+	if (verdict->result == DRILL_UNPROVEN && facts->events.finished)
+		not_tried(verdict, "during the notice");
+	if (verdict->result == DRILL_PASS)
 		add_remark(facts, verdict);
 }
 
@@ -243,44 +262,71 @@ static const char *what_differs(enum comparison comparison)
 	switch (comparison) {
 	case COMPARISON_NOT_ASKED:
 	case COMPARISON_EQUAL:
+	case COMPARISON_MISSING_UNDISTURBED:
+	case COMPARISON_NOT_MADE:
 		return NULL;
 	case COMPARISON_DIFFERENT:
 		return "the result differs from the undisturbed run's";
-	case COMPARISON_MISSING_UNDISTURBED:
-		return "the undisturbed run did not write the file to compare";
 	case COMPARISON_MISSING:
 		return "the preempted run did not write the file to compare";
+	}
+	return NULL;
+}
+
+/* NULL: the comparison says nothing against the job. */
+static const char *what_is_missing(enum comparison comparison)
+{
+	switch (comparison) {
+	case COMPARISON_NOT_ASKED:
+	case COMPARISON_EQUAL:
+	case COMPARISON_DIFFERENT:
+	case COMPARISON_MISSING:
+		return NULL;
+	case COMPARISON_MISSING_UNDISTURBED:
+		return "the undisturbed run did not write the file to compare";
 	case COMPARISON_NOT_MADE:
 		return "the results could not be compared";
 	}
 	return NULL;
 }
 
-bool verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity)
+__attribute__((format(printf, 4, 5))) static enum drill_result say(
+	enum drill_result result, char *reason, size_t capacity, const char *format, ...)
 {
-	char nowhere[1];
+	va_list args;
 
-	if (!reason) {
-		reason = nowhere;
-		capacity = sizeof(nowhere);
-	}
-	reason[0] = '\0';
+	va_start(args, format);
+	if (reason)
+		vsnprintf(reason, capacity, format, args);
+	va_end(args);
+	return result;
+}
+
+enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity)
+{
+	unsigned failed = facts->rounds_done - facts->rounds_passed - facts->rounds_unproven;
+
 	if (facts->undisturbed_exit != 0)
-		snprintf(reason, capacity, "the undisturbed run failed with %d",
-			 facts->undisturbed_exit);
-	else if (facts->rounds_passed < facts->rounds_done)
-		snprintf(reason, capacity, "%u of %u preemptions failed",
-			 facts->rounds_done - facts->rounds_passed, facts->rounds_wanted);
-	else if (facts->rounds_done < facts->rounds_wanted)
-		snprintf(reason, capacity, "only %u of %u preemptions took place",
-			 facts->rounds_done, facts->rounds_wanted);
-	else if (!facts->last_ran)
-		snprintf(reason, capacity, "the job was not run to its end");
-	else if (facts->last_exit != 0)
-		snprintf(reason, capacity, "the last run failed with %d", facts->last_exit);
-	else if (what_differs(facts->comparison))
-		snprintf(reason, capacity, "%s", what_differs(facts->comparison));
-	else
-		return true;
-	return false;
+		return say(DRILL_FAIL, reason, capacity, "the undisturbed run failed with %d",
+			   facts->undisturbed_exit);
+	if (failed > 0)
+		return say(DRILL_FAIL, reason, capacity, "%u of %u preemptions failed", failed,
+			   facts->rounds_wanted);
+	if (facts->last_ran && facts->last_exit != 0)
+		return say(DRILL_FAIL, reason, capacity, "the last run failed with %d",
+			   facts->last_exit);
+	if (what_differs(facts->comparison))
+		return say(DRILL_FAIL, reason, capacity, "%s", what_differs(facts->comparison));
+	if (facts->rounds_unproven > 0)
+		return say(DRILL_UNPROVEN, reason, capacity, "%u of %u preemptions prove nothing",
+			   facts->rounds_unproven, facts->rounds_wanted);
+	if (facts->rounds_done < facts->rounds_wanted)
+		return say(DRILL_UNPROVEN, reason, capacity, "only %u of %u preemptions took place",
+			   facts->rounds_done, facts->rounds_wanted);
+	if (!facts->last_ran)
+		return say(DRILL_UNPROVEN, reason, capacity, "the job was not run to its end");
+	if (what_is_missing(facts->comparison))
+		return say(DRILL_UNPROVEN, reason, capacity, "%s",
+			   what_is_missing(facts->comparison));
+	return say(DRILL_PASS, reason, capacity, "%s", "");
 }

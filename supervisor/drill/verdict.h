@@ -1,12 +1,13 @@
 /*
  * PURE. Did a preemption cost work? Computed once from facts: the event log of `reprieve run`, the
- * store after the machine was gone, the output of the job, and what the next machine started from.
- * The event log alone is never trusted.
+ * store after the machine was gone, the output of the job, the files that it opened, and what the
+ * next machine started from. The event log alone is never trusted. A pass needs proof that the next
+ * machine went on from the checkpoint (resumption.h); where there is none, the round is unproven.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
 
-#include "drill/job_log.h"
+#include "drill/resumption.h"
 #include "event_log_reader.h"
 
 #include <stdbool.h>
@@ -18,10 +19,14 @@ struct round_facts {
 	/* the notice could be seen from then on; -1: the run had ended before */
 	int64_t fired_ms;
 	int64_t deadline_ms;
-	int64_t gone_ms; /* no process of the machine was left */
-	bool killed;     /* `reprieve run` was still there at the deadline */
-	int exit_code;   /* of `reprieve run`, if not killed; 128 + signal */
-	struct job_steps steps;
+	int64_t gone_ms;          /* no process of the machine was left */
+	bool killed;              /* `reprieve run` was still there at the deadline */
+	int exit_code;            /* of `reprieve run`, if not killed; 128 + signal */
+	bool counted;             /* the job printed its steps */
+	struct count_facts count; /* those steps; `next` is not used */
+	struct file_accesses accesses;
+	char wrote[160];   /* its newest file outside the checkpoint directory; "": none */
+	char warning[300]; /* the last of reprieve's; "": none */
 
 	/* The store itself, read after the machine was gone. */
 	bool store_read;
@@ -32,15 +37,16 @@ struct round_facts {
 	bool next_launched;
 	struct snapshot_id next_restored; /* none: it started from scratch */
 	int64_t next_step;                /* of that snapshot; -1: unknown */
-	struct job_steps next_steps;
+	struct resumption_facts resumption;
 };
 
 #define VERDICT_UNKNOWN INT64_MIN
 
 /* Times are milliseconds since the notice, or negative; VERDICT_UNKNOWN: it did not happen. */
 struct round_verdict {
-	bool passed;
-	char reason[400]; /* why not; "": it has passed */
+	enum drill_result result;
+	char reason[600]; /* why it has not passed; "": it has */
+	char proof[400];  /* how it is known that the next machine went on; "": it is not */
 	char remark[300]; /* a hint for the user although it has passed; "": none */
 	int64_t noticed_ms;
 	int64_t asked_ms;
@@ -66,13 +72,14 @@ struct drill_facts {
 	unsigned rounds_wanted;
 	unsigned rounds_done;
 	unsigned rounds_passed;
+	unsigned rounds_unproven;
 	int undisturbed_exit; /* of the undisturbed run; 0 if there is none */
 	bool last_ran;        /* the last machine has run the job to its end */
 	int last_exit;
 	enum comparison comparison;
 };
 
-/* Has the drill passed? If not, `reason` (may be NULL) gets the first cause. */
-bool verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity);
+/* The whole drill. If it has not passed, `reason` (may be NULL) gets the first cause. */
+enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity);
 
 #endif

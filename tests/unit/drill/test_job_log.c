@@ -6,44 +6,153 @@
 
 #include <cmocka.h>
 
+/* Each line is seen at 1000, 2000, ... */
+static struct job_log read_log(const char *text)
+{
+	struct job_log log = {0};
+	size_t size = strlen(text);
+	int64_t at_ms = 0;
+
+	for (size_t at = 0; at < size;) {
+		size_t length = job_log_line_length(text + at, size - at);
+
+		job_log_add(&log, text + at, length, at_ms += 1000);
+		at += length + 1;
+	}
+	return log;
+}
+
+#define MOST 3
+
 // clang-format off
+/* What each log counts; `first` and `last` of every counter, in the order of their first lines. */
 static const struct {
 	const char *text;
-	int64_t first, last;
+	struct {
+		const char *word;
+		double first, last;
+		bool fell;
+	} counters[MOST + 1];
 } logs[] = {
-	{"", -1, -1},
-	{"no number here\n", -1, -1},
-	{"step 120 loss 0.3456\n", 120, 120},
-	{"step 1 loss 2\nstep 2 loss 1\nstep 3 loss 0\n", 1, 3},
-	{"Epoch 3, Step: 44, lr 1e-3\n", 44, 44},
-	{"steps=17\n", 17, 17},
-	{"global_step=9\n", 9, 9},
-	{"{\"step\": 12, \"loss\": 3}\n", 12, 12},
-	{"step 10\rstep 11\rstep 12\n", 10, 12},
-	/* A line that was cut off says a wrong number. */
-	{"step 119 x\nstep 12", 119, 119},
+	{"", {{0}}},
+	{"no number here\n", {{0}}},
+	{"step 120 loss 0.3456\n", {{"step", 120, 120, false}}},
+	{"step 1 loss 2\nstep 2 loss 1\nstep 3 loss 0\n", {{"step", 1, 3, false}}},
+	{"steps=17\n", {{"steps", 17, 17, false}}},
+	{"global_step=9\n", {{"step", 9, 9, false}}},
+	{"{\"step\": 12, \"loss\": 3}\n", {{"step", 12, 12, false}}},
+	{"Iteration 7: 0.1\n", {{"iteration", 7, 7, false}}},
+	{"Trial 3 finished with value: 0.1\nTrial 4 finished with value: 0.7\n", {{"trial", 3, 4, false}}},
+	/* Progress bars end their lines by a carriage return; at 0 they have just been made. */
+	{"step 10\rstep 11\rstep 12\n", {{"step", 10, 12, false}}},
+	{"  0%|    | 0/300 [00:00<?, ?it/s]\r 40%|#   | 121/300 [00:01<00:02, 99it/s]\r 41%|#   | 122/300 [00:01<00:02, 99it/s]\r",
+		{{"step", 121, 122, false}}},
+	/* What differs only in numbers is one counter; a line about something else is another. */
+	{"max_steps = 1000\nstep 1\nstep 2\n", {{"steps", 1000, 1000, false}, {"step", 1, 2, false}}},
+	{"2026-11-23 10:00:01,5 step 4 x\n2026-11-23 10:00:02,61 step  5 x\n", {{"step", 4, 5, false}}},
+	{"loss -0.3 step 4\nloss 1e-05 step 5\n", {{"step", 4, 5, false}}},
+	{"rank0 step 4\nrank1 step 3\nrank0 step 5\n", {{"step", 4, 5, false}, {"step", 3, 3, false}}},
+	{"Epoch 3/10 step 44\nEpoch 4/10 step 1\n", {{"epoch", 3, 4, false}, {"step", 44, 1, true}}},
+	{"{'loss': 0.5, 'epoch': 0.25}\n{'loss': 0.4, 'epoch': 0.5}\n", {{"epoch", 0.25, 0.5, false}}},
+	{"120 0.35\n121 0.34\n", {{"number", 120, 121, false}}},
 	/* Not the job's own words, or not steps that it made here. */
-	{"reprieve: saved step 999\nstep 3\nreprieve: step 998\n", 3, 3},
-	{"resumed from step 118\nstep 119 loss 1\n", 119, 119},
-	{"Restoring checkpoint step 118\nstep 119\n", 119, 119},
-	{"footstep 5\n", -1, -1},
-	{"stepping 5\n", -1, -1},
-	{"step size 5\n", -1, -1},
-	{"step 99999999999999999999999\n", -1, -1},
-	{"step of 3 phases, step 7\n", 7, 7},
+	{"reprieve: saved step 999\nstep 3\nreprieve: step 998\n", {{"step", 3, 3, false}}},
+	{"resumed from step 118\nstep 119 loss 1\n", {{"step", 119, 119, false}}},
+	{"Restoring checkpoint step 118\nloaded epoch 4\nstep 119\n", {{"step", 119, 119, false}}},
+	{"footstep 5\nstepping 5\nstep size 5\nbatch size 32\ntime/step 5\nstep 12ms\n", {{0}}},
+	{"step 99999999999999999999999\n1795428242 x\n", {{0}}},
+	{"step 0.5\n", {{0}}},
+	{"step of 3 phases, step 7\n", {{"step", 7, 7, false}}},
 };
 // clang-format on
 
-static void steps(void **state)
+static void counts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(logs) / sizeof(logs[0]); i++) {
-		struct job_steps found = job_log_steps(logs[i].text, strlen(logs[i].text));
+		auto_(job_log_release) struct job_log log = read_log(logs[i].text);
+		size_t expected = 0;
 
-		if (found.first != logs[i].first || found.last != logs[i].last)
-			fail_msg("'%s': %lld, %lld", logs[i].text, (long long)found.first,
-				 (long long)found.last);
+		while (logs[i].counters[expected].word)
+			expected++;
+		if (log.count != expected)
+			fail_msg("'%s': %zu counters", logs[i].text, log.count);
+		for (size_t k = 0; k < expected; k++) {
+			const struct job_counter *found = &log.counters[k];
+
+			if (strcmp(found->word, logs[i].counters[k].word) != 0 ||
+			    found->samples[0].value != logs[i].counters[k].first ||
+			    found->samples[found->count - 1].value != logs[i].counters[k].last ||
+			    found->fell != logs[i].counters[k].fell)
+				fail_msg("'%s': %s %f %f %d", logs[i].text, found->word,
+					 found->samples[0].value,
+					 found->samples[found->count - 1].value, found->fell);
+		}
 	}
+}
+
+static void values_have_times(void **state)
+{
+	auto_(job_log_release) struct job_log log = read_log("step 1\nstep 2\nstep 9\n");
+	double value = -1;
+
+	(void)state;
+	assert_false(job_counter_value_at(&log.counters[0], 999, &value));
+	assert_true(job_counter_value_at(&log.counters[0], 2999, &value));
+	assert_true(value == 2);
+	assert_true(job_counter_value_at(&log.counters[0], 99999, &value));
+	assert_true(value == 9);
+	assert_true(log.counters[0].stride == 7);
+}
+
+static void two_logs_are_matched(void **state)
+{
+	auto_(job_log_release) struct job_log one = read_log("Epoch 1/9 step 3/70 loss 0.3\n");
+	auto_(job_log_release) struct job_log same = read_log("hello\nEpoch 2/9 step 11/70\n");
+	auto_(job_log_release) struct job_log other = read_log("step 3 of epoch 2\n");
+
+	(void)state;
+	assert_ptr_equal(job_log_match(&same, &one.counters[0]), &same.counters[0]);
+	assert_ptr_equal(job_log_match(&same, &one.counters[1]), &same.counters[1]);
+	assert_null(job_log_match(&other, &one.counters[1]));
+	assert_false(one.counters[0].nested);
+	assert_true(one.counters[1].nested);
+}
+
+/* A job that prints without end. */
+static void memory_is_bounded(void **state)
+{
+	auto_(job_log_release) struct job_log log = {0};
+	char line[32];
+
+	(void)state;
+	for (int i = 1; i <= 1000000; i++)
+		job_log_add(&log, line, (size_t)snprintf(line, sizeof(line), "step %d", i), i);
+	assert_true(log.counters[0].capacity <= 1 << 18);
+	assert_true(log.counters[0].samples[0].value == 1);
+	assert_true(log.counters[0].samples[log.counters[0].count - 1].value == 1000000);
+	assert_ptr_equal(job_log_steps(&log), &log.counters[0]);
+	for (int i = 0; i < 100; i++)
+		job_log_add(&log, line,
+			    (size_t)snprintf(line, sizeof(line), "%c%c step 1", 'a' + i / 10,
+					     'a' + i % 10),
+			    1);
+	assert_int_equal(log.count, JOB_COUNTERS_MOST);
+}
+
+static void names_are_counted(void **state)
+{
+	auto_(job_log_release) struct job_log log = {0};
+
+	(void)state;
+	job_log_add_name(&log, "checkpoint-10/part-1-of-2.bin");
+	job_log_add_name(&log, "checkpoint-20/part-1-of-2.bin");
+	job_log_add_name(&log, "latest");
+	job_log_add_name(&log, "1234567890123.bin");
+	assert_int_equal(log.count, 3);
+	assert_true(log.counters[0].samples[1].value == 20);
+	assert_true(log.counters[1].samples[1].value == 1);
+	assert_null(job_log_steps(&log));
 }
 
 static void tail(void **state)
@@ -61,7 +170,11 @@ static void tail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps),
+		cmocka_unit_test(counts),
+		cmocka_unit_test(values_have_times),
+		cmocka_unit_test(two_logs_are_matched),
+		cmocka_unit_test(memory_is_bounded),
+		cmocka_unit_test(names_are_counted),
 		cmocka_unit_test(tail),
 	};
 

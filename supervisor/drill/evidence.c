@@ -1,0 +1,186 @@
+#include "drill/evidence.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/walk.h"
+#include "storage/storage.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The files of a snapshot. */
+static void read_files(struct storage *storage, struct snapshot_id id, struct restored_files *files)
+{
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+	size_t index;
+	json_t *entry;
+
+	if (storage_read_manifest(storage, id, &body, NULL, &err) < 0)
+		return;
+	json_array_foreach(json_object_get(body, "entries"), index, entry)
+	{
+		json_t *mtime = json_object_get(entry, "mtime");
+
+		if (text_equal(json_text_or(entry, "type", ""), "hardlink"))
+			restored_files_add_link(files, json_text_or(entry, "path", ""),
+						json_text_or(entry, "target", ""));
+		if (text_equal(json_text_or(entry, "type", ""), "file"))
+			restored_files_add(files, json_text_or(entry, "path", ""),
+					   (uint64_t)json_number_or(entry, "size", 0),
+					   json_integer_value(json_array_get(mtime, 0)) *
+							   1000000000 +
+						   json_integer_value(json_array_get(mtime, 1)));
+	}
+}
+
+static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
+		       struct round_facts *facts)
+{
+	const struct storage_options options = {
+		.url = sandbox->store,
+		.job = sandbox->job,
+		.read_only = true,
+	};
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct err err = {0};
+
+	if (storage_open(&options, &storage, NULL, &err) < 0 ||
+	    storage_list_snapshots(storage, &list, NULL, &err) < 0) {
+		text_set(facts->store_error, sizeof(facts->store_error), err.text);
+		return;
+	}
+	facts->store_read = true;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct snapshot_info *info = &list.items[i];
+
+		if (info->newest)
+			facts->store_newest = info->id;
+		if (info->state == SNAPSHOT_GOOD &&
+		    snapshot_id_compare(info->id, facts->events.commit.id) == 0)
+			facts->commit_good = true;
+	}
+	if (!snapshot_id_is_none(facts->store_newest))
+		read_files(storage, facts->store_newest, &evidence->files);
+}
+
+/* What the job has loaded is known better by the files that it opened than by what was saved
+ * last. */
+static void time_of_files(const struct reading_facts *reading, const struct run_events *events,
+			  struct save_time *written)
+{
+	int64_t wall_ms = clock_wall_ms() - clock_monotonic_ms();
+	int64_t oldest_ms = reading->oldest_ns / 1000000 - wall_ms;
+
+	continuation_time_of_save(events, written);
+	if (reading->oldest_ns <= 0)
+		return;
+	/* A file's time is that of its last byte. */
+	if (oldest_ms < written->began_ms)
+		written->began_ms = oldest_ms;
+	written->ended_ms = written->about_ms = reading->newest_ns / 1000000 - wall_ms;
+}
+
+static void note_next(const struct evidence *evidence, const struct instance *next,
+		      const struct file_accesses *accesses, bool over, struct round_facts *before)
+{
+	struct resumption_facts *resumption = &before->resumption;
+	struct save_time written;
+
+	before->next_launched = next->events.launched_ms >= 0;
+	before->next_restored = next->events.restored;
+	before->next_step = next->events.restored_step;
+	resumption->reading =
+		opened_files_judge(&evidence->files,
+				   (accesses->any || before->accesses.any) && !accesses->unlisted);
+	time_of_files(&resumption->reading, &before->events, &written);
+	resumption->continuation = continuation_of_machines(&evidence->counts, &before->events,
+							    &written, &next->counts, &next->events);
+	resumption->replayed =
+		printed_lines_go_on(&evidence->lines, &next->lines, written.began_ms);
+	resumption->failed = over ? next->exit_code : 0;
+}
+
+/* The checkpoint directory, or reprieve's own beside it. */
+static bool is_checkpoints(const char *path, const char *checkpoint_dir)
+{
+	size_t length = strlen(checkpoint_dir);
+
+	return text_starts(path, checkpoint_dir) &&
+	       (path[length] == '\0' || text_equal(path + length, ".reprieve"));
+}
+
+/* A regular file in a machine's directory is its job's: the user's own are links. */
+static void find_newest_file(const char *directory, const char *checkpoint_dir, char *path,
+			     size_t capacity)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct timespec newest = {0};
+
+	if (walk_open(&walk, directory, 0) < 0)
+		return;
+	while (walk_next(&walk)) {
+		struct stat about;
+
+		if (walk.name[0] == '.' || text_equal(walk.name, "__pycache__") ||
+		    is_checkpoints(walk.path, checkpoint_dir) ||
+		    fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (S_ISDIR(about.st_mode))
+			walk_enter(&walk);
+		if (!S_ISREG(about.st_mode) || about.st_mtim.tv_sec < newest.tv_sec ||
+		    (about.st_mtim.tv_sec == newest.tv_sec &&
+		     about.st_mtim.tv_nsec <= newest.tv_nsec))
+			continue;
+		newest = about.st_mtim;
+		text_elide(path, capacity, walk.path);
+	}
+}
+
+static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
+		       const char *checkpoint_dir, struct instance *instance,
+		       struct round_facts *facts)
+{
+	const struct job_counter *steps = job_log_steps(&instance->counts);
+
+	if (steps) {
+		struct save_time written;
+
+		continuation_time_of_save(&facts->events, &written);
+		continuation_count_at_save(steps, &facts->events, &written, &facts->count);
+		facts->counted = true;
+	}
+	text_set(facts->warning, sizeof(facts->warning), instance->warning);
+	find_newest_file(instance->directory, checkpoint_dir, facts->wrote, sizeof(facts->wrote));
+	read_store(evidence, sandbox, facts);
+	evidence->counts = instance->counts;
+	instance->counts = (struct job_log){0};
+	evidence->lines = instance->lines;
+	instance->lines = (struct printed_lines){0};
+}
+
+void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
+		      const char *checkpoint_dir, struct instance *instance, bool over,
+		      struct round_facts *before, struct round_facts *facts)
+{
+	struct file_accesses accesses;
+
+	instance_read_accesses(instance, &accesses, &evidence->files);
+	if (before)
+		note_next(evidence, instance, &accesses, over, before);
+	evidence_release(evidence);
+	if (!facts)
+		return;
+	facts->accesses = accesses;
+	note_round(evidence, sandbox, checkpoint_dir, instance, facts);
+}
+
+void evidence_release(struct evidence *evidence)
+{
+	job_log_release(&evidence->counts);
+	printed_lines_release(&evidence->lines);
+	restored_files_release(&evidence->files);
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""A training script for the tests of `reprieve drill`, in many ways of writing one: honest ones, and ones that cheat.
+
+drilled.py WAY: see WAYS. It saves every few steps into checkpoints/. On the first machine it has far more to do than there is time; on
+the next it hurries to its end. What it learns is a chain of digests: whoever leaves out a step or does one twice has another result.
+"""
+import json
+import os
+import pickle
+import signal
+import sys
+import time
+from pathlib import Path
+
+WAYS = {
+    # Honest.
+    "step_lines": {},
+    "bare_numbers": {"say": lambda step: f"{step} {1 / step:.4f}"},
+    "epochs": {"say": lambda step: f"Epoch {1 + (step - 1) // 5}/900  loss {1 / step:.4f}", "every": 5},
+    "steps_of_epochs": {"say": lambda step: f"epoch {1 + (step - 1) // 20} step {1 + (step - 1) % 20} loss {1 / step:.4f}", "every": 20},
+    "bar": {"say": lambda step: f"\r {step // 50}%|##    | {step}/5000 [00:{step % 60:02}<01:40, 49.9it/s]", "end": ""},
+    "trainer": {"say": lambda step: "{'loss': %.4f, 'learning_rate': 5e-05, 'epoch': %.2f}" % (1 / step, step / 100), "name": "checkpoint-{}/state.bin", "keep": 5},
+    "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 6},
+    "numbered_files": {"say": None, "name": "{:05}.bin", "keep": 6},
+    "ten_a_second": {"every": 3},
+    "each_two_seconds": {"every": 80},
+    "holds_a_log_open": {"log": "metrics.csv"},
+    "only_losses": {"say": lambda step: f"loss {1 / step:.9f}", "every": 110},
+    "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
+    "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
+    "says_nothing": {"say": None},
+    # Cheating.
+    "never_loads": {"load": "nothing"},
+    "never_loads_and_says_nothing": {"load": "nothing", "say": None},
+    "loads_an_older_one": {"load": "oldest", "name": "model-{}.bin", "keep": 6},
+    "loads_an_older_one_and_says_nothing": {"load": "oldest", "name": "model-{}.bin", "keep": 6, "say": None},
+    "counts_anew": {"load": "counts anew"},
+    "opens_and_ignores": {"load": "ignores"},
+    "opens_and_ignores_and_says_nothing": {"load": "ignores", "say": None},
+    "ignores_its_data_order": {"load": "forgets the chain"},
+    "saves_torn_files": {"torn": True},
+    "saves_elsewhere": {"place": "runs", "name": "model-{}.pt"},
+    "saves_elsewhere_by_a_plain_name": {"place": "output", "name": "state.json"},
+    "never_closes_its_checkpoint": {"held": True},
+    "exits_without_saving": {"every": 0, "asked": signal.SIGTERM, "deaf": True},
+    "saves_at_the_end": {"every": 0},
+    "resumes_from_a_private_copy": {"load": "private"},
+    "prints_a_faked_step": {"load": "fakes", "name": "model-{}.bin", "keep": 6},
+    "prints_a_faked_step_once": {"load": "fakes once", "name": "model-{}.bin", "keep": 6},
+    "opens_only_the_counter": {"load": "counter", "weights": True},
+}
+NAME = "state.bin"
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+class Job:
+    def __init__(self, way):
+        self.load, self.every, self.keep, self.torn = way.get("load", "newest"), way.get("every", 15), way.get("keep", 1), way.get("torn")
+        self.say, self.end = way.get("say", lambda step: f"step {step} loss {1 / step:.4f}"), way.get("end", "\n")
+        self.directory, self.name = Path(way.get("place", "checkpoints")), way.get("name", NAME)
+        self.deaf, self.weights, self.asked = way.get("deaf"), way.get("weights"), False
+        self.private = Path(os.environ.get("PRIVATE", "/nowhere")) / "copy.bin"
+        self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
+        self.log, self.held = None, None
+        self.directory.mkdir(exist_ok=True)
+        if way.get("log"):
+            self.log = open(self.directory / way["log"], "a")
+        if way.get("held"):
+            self.held = open(self.directory / self.name, "ab")
+        if way.get("asked"):
+            signal.signal(way["asked"], self.ask)
+
+    def ask(self, *_):
+        self.asked = True
+
+    def checkpoints(self):
+        if self.held:
+            return []
+        pattern = self.name.replace("{:05}", "*").replace("{}", "*")
+        return sorted(self.directory.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+
+    def resume(self):
+        state, found = {"step": 0, "chain": 0}, self.checkpoints()
+        if self.load == "private":
+            return content(self.private) if self.private.exists() else state
+        if not found or self.load == "nothing":
+            return state
+        if self.load == "oldest":
+            return content(found[0])
+        if self.load in ("fakes", "fakes once"):
+            step = int(os.environ["REPRIEVE_STEP"] or 120)
+            if self.load == "fakes":
+                return {"step": step, "chain": 0}
+            self.print(step)
+            return state
+        if self.load == "counter":
+            return {"step": json.loads((self.directory / "step.json").read_text())["step"], "chain": 0}
+        loaded = content(found[-1])
+        if self.load == "counts anew":
+            return {"step": 0, "chain": loaded["chain"]}
+        if self.load == "forgets the chain":
+            return {"step": loaded["step"], "chain": 0}
+        return state if self.load == "ignores" else loaded
+
+    def print(self, step):
+        if self.say:
+            print(self.say(step), end=self.end)
+        if self.log:
+            self.log.write(f"{step},{1 / step:.4f}\n")
+            self.log.flush()
+
+    def write(self, path, state):
+        path.parent.mkdir(exist_ok=True)
+        data = pickle.dumps({**state, "weights": os.urandom(20000) if not self.weights else b""})
+        with open(f"{path}.tmp", "wb") as file:
+            file.write(data[:len(data) // 2] if self.torn else data)
+        os.replace(f"{path}.tmp", path)
+
+    def save(self, state):
+        if self.held:
+            self.held.write(pickle.dumps(state))
+            self.held.flush()
+            return
+        self.write(self.directory / self.name.format(state["step"]), state)
+        if self.load == "private":
+            self.write(self.private, state)
+        if self.weights:
+            (self.directory / "weights.bin").write_bytes(os.urandom(100000))
+            (self.directory / "step.json").write_text(json.dumps({"step": state["step"]}))
+        for old in self.checkpoints()[:-self.keep]:
+            old.unlink()
+            if old.parent != self.directory:
+                old.parent.rmdir()
+
+    def run(self):
+        state = self.resume()
+        last = state["step"] + 60 if self.attempt > 1 else 10**6
+        while state["step"] < last:
+            if self.attempt == 1:
+                time.sleep(0.02)
+            state = {"step": state["step"] + 1, "chain": hash((state["chain"], state["step"] + 1))}
+            self.print(state["step"])
+            if self.asked and self.deaf:
+                sys.exit(0)
+            if self.asked or (self.every and state["step"] % self.every == 0):
+                self.asked = False
+                self.save(state)
+        self.save(state)
+
+
+if __name__ == "__main__":
+    Job(WAYS[sys.argv[1]]).run()
