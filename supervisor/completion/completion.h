@@ -38,7 +38,7 @@
  *	detector_parts.h	PURE: the files of the detector, by subject
  *	tracker_state.h		the files of the tracker, by subject
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
- *	under_way_report.h	PURE: when the list of what is under way is written for the next start
+ *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
  *	content_check_worker.h	runs content checks for the loop; many files on a thread
  *	writer_monitor.h	which processes write, and how each of them ends

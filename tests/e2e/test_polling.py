@@ -61,7 +61,7 @@ def test_what_another_machine_writes_is_kept(place, mounted, sleeper):
     (mounted / "old").write_bytes(b"was there")
     run = place.run(*sleeper, options=QUIET)
     run.wait_for_output("up")
-    assert "FUSE" in run.err
+    wait_for("it is said", lambda: "FUSE" in run.err, process=run.process)
     (mounted / "step-1").mkdir()
     (mounted / "step-1" / "data").write_bytes(b"1" * 100000)
     whole = {"old": b"was there", "step-1/data": b"1" * 100000}
