@@ -8,6 +8,8 @@
 #define RUNNING_SHARE 100
 /* ... and once a second when it is urgent. */
 #define RUNNING_URGENT_MS 1000
+/* Once the few that may follow each other are used up, urgent ones are begun so far apart. */
+#define URGENT_MS 500
 
 static int64_t later_of(int64_t a, int64_t b)
 {
@@ -39,6 +41,15 @@ static int64_t running_at_ms(const struct snapshot_pacing_facts *facts)
 	return since_ms + (facts->urgent ? earlier_of(every_ms, RUNNING_URGENT_MS) : every_ms);
 }
 
+/* As far as the cost goes. */
+static int64_t allowed_at_ms(const struct snapshot_pacer *pacer,
+			     const struct snapshot_pacing_facts *facts)
+{
+	int64_t at_ms = pacer->paid_until_ms - (SNAPSHOT_PACING_BURST - 1) * facts->interval_ms;
+
+	return facts->urgent ? earlier_of(at_ms, facts->begun_ms + URGENT_MS) : at_ms;
+}
+
 int64_t snapshot_pacing_wait_ms(const struct snapshot_pacer *pacer,
 				const struct snapshot_pacing_facts *facts)
 {
@@ -47,9 +58,8 @@ int64_t snapshot_pacing_wait_ms(const struct snapshot_pacer *pacer,
 	if (facts->pending_ms == 0 && !facts->only_running)
 		return SNAPSHOT_PACING_NEVER;
 	at_ms = facts->pending_ms > 0 ? settled_at_ms(facts) : running_at_ms(facts);
-	if (!facts->urgent && facts->interval_ms > 0)
-		at_ms = later_of(at_ms, pacer->paid_until_ms -
-						(SNAPSHOT_PACING_BURST - 1) * facts->interval_ms);
+	if (facts->interval_ms > 0)
+		at_ms = later_of(at_ms, allowed_at_ms(pacer, facts));
 	return later_of(at_ms - facts->now_ms, 0);
 }
 

@@ -32,7 +32,8 @@ struct snapshot_pacing_facts {
 	/* fixed names are being written, or name a checkpoint that is: a snapshot now would have to
 	 * leave them out, or what they name. It waits for at most so long; 0: there is none. */
 	int64_t replacing_most_ms;
-	/* a notice, a request, or the job's end: the interval does not count */
+	/* a notice, a request, or the job's end: the interval does not count, but there are two a
+	 * second at most */
 	bool urgent;
 	/* only running files were written since the last snapshot, and no checkpoint is ever
 	 * written: they are the job's work */

@@ -64,6 +64,12 @@ static const struct row rows[] = {
 	{"and not when it is urgent",
 		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60,
 			.urgent = true}, NOW + 3 * INTERVAL, 0},
+	{"but two a second, if they go on and on",
+		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60,
+			.urgent = true, .begun_ms = NOW - 100}, NOW + 3 * INTERVAL, 400},
+	{"the second one that is urgent follows at once",
+		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60,
+			.urgent = true, .begun_ms = NOW - 100}, NOW + INTERVAL, 0},
 	{"and not without an interval",
 		{.pending_ms = NOW - 60, .last_write_ms = NOW - 60}, NOW + 3 * INTERVAL, 0},
 
