@@ -16,11 +16,12 @@
 #include <string.h>
 
 #define STATUS_TIMEOUT_MS 5000
+#define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
 
 struct checkpoint_options {
 	const char *job;
-	pid_t pid;          /* 0: any */
-	int64_t timeout_ms; /* -1: none */
+	pid_t pid; /* 0: any */
+	int64_t timeout_ms;
 	bool json, no_wait;
 };
 
@@ -35,7 +36,7 @@ static const struct option_row own_rows[] = {
 
 static const struct option_row request_rows[] = {
 	{"timeout", 0, "DURATION", NULL,
-		"give up after this long (the checkpoint goes on); default: never",
+		"give up after this long (the checkpoint goes on); default: 10m",
 		OPTION_DURATION(struct checkpoint_options, timeout_ms)},
 	{"no-wait", 0, NULL, NULL, "return once the job has been asked",
 		OPTION_FLAG(struct checkpoint_options, no_wait)},
@@ -141,6 +142,7 @@ static char *find_session(const struct checkpoint_options *options, int *code, s
 struct request_result {
 	const struct checkpoint_options *options;
 	bool settled, failed;
+	bool asked, saved; /* what is still under way when the time is over */
 };
 
 static void print_durable(json_t *reply)
@@ -193,12 +195,27 @@ static void print_reply(void *arg, json_t *reply)
 			print_durable(reply);
 	} else if (text_equal(event, "asked")) {
 		request_result->settled = options->no_wait;
+		request_result->asked |= json_array_size(json_object_get(reply, "pids")) > 0;
 		if (!options->json && !json_true_or(reply, "again", false))
 			print_requested(reply);
+	} else if (text_equal(event, "saved")) {
+		request_result->saved = true;
 	} else if (text_equal(event, "rank_progress") && !options->json) {
 		terminal_line_print("%s", json_text_or(reply, "text", ""));
 	}
 	fflush(stdout);
+}
+
+/* The request stands: what it waits for now. */
+static int set_timeout_error(const struct request_result *result, struct err *err)
+{
+	char time[32];
+
+	return err_set(err, ERR_CANCELLED, "not durable after %s (--timeout); %s",
+		       text_duration(result->options->timeout_ms, time, sizeof(time)),
+		       result->saved   ? "the job has saved, and the upload goes on"
+		       : result->asked ? "the job was asked and has not finished saving: it goes on"
+				       : "the job is asked when the save under way has ended");
 }
 
 static int request_checkpoint(const struct checkpoint_options *options, const char *directory,
@@ -213,10 +230,11 @@ static int request_checkpoint(const struct checkpoint_options *options, const ch
 
 	if (cancel_init(&cancel, err) < 0)
 		return -1;
-	if (options->timeout_ms >= 0)
-		cancel_set_deadline(&cancel, clock_monotonic_ms() + options->timeout_ms);
+	cancel_set_deadline(&cancel, clock_monotonic_ms() + options->timeout_ms);
 	result = control_socket_call(path, request, print_reply, &request_result, &cancel, err);
 	cancel_release(&cancel);
+	if (result < 0 && err->kind == ERR_CANCELLED)
+		return set_timeout_error(&request_result, err);
 	if (result < 0)
 		return -1;
 	if (!request_result.settled)
@@ -226,7 +244,7 @@ static int request_checkpoint(const struct checkpoint_options *options, const ch
 
 int cmd_checkpoint(int argc, char **argv)
 {
-	struct checkpoint_options options = {.timeout_ms = -1};
+	struct checkpoint_options options = {.timeout_ms = DEFAULT_TIMEOUT_MS};
 	struct err err;
 	int code = option_table_parse(&verb_checkpoint, argc, argv, &options, NULL);
 

@@ -16,7 +16,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MOST 8
 #define CONNECT_AGAIN_MS 50
 #define REQUEST_MOST 4096
 #define UNSENT_MOST 65536
@@ -38,14 +37,14 @@ struct control_socket {
 	struct loop *loop;
 	struct control_handler handler;
 	char *path;
-	struct control_request *connections[CONNECTIONS_MOST];
+	struct control_request *connections[CONTROL_CONNECTIONS_MOST];
 };
 
 static void close_connection(struct control_request *request)
 {
 	struct control_socket *control_socket = request->control_socket;
 
-	for (int i = 0; i < CONNECTIONS_MOST; i++)
+	for (int i = 0; i < CONTROL_CONNECTIONS_MOST; i++)
 		if (control_socket->connections[i] == request)
 			control_socket->connections[i] = NULL;
 	loop_remove(control_socket->loop, &request->source);
@@ -212,9 +211,9 @@ static void listener_ready(struct source *source, uint32_t events)
 	(void)events;
 	if (fd < 0 || !peer_is_allowed(fd))
 		return;
-	while (free_place < CONNECTIONS_MOST && control_socket->connections[free_place])
+	while (free_place < CONTROL_CONNECTIONS_MOST && control_socket->connections[free_place])
 		free_place++;
-	if (free_place == CONNECTIONS_MOST) {
+	if (free_place == CONTROL_CONNECTIONS_MOST) {
 		(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		return;
 	}
@@ -252,7 +251,7 @@ int control_socket_open(struct loop *loop, const char *path, const struct contro
 	if (fill_socket_address(path, &address, err) < 0)
 		return -1;
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(fd, CONNECTIONS_MOST) < 0)
+	    listen(fd, CONTROL_CONNECTIONS_MOST) < 0)
 		return err_os(err, errno, "%s", path);
 	made = memory_new(sizeof(*made));
 	*made = (struct control_socket){.loop = loop, .handler = *handler, .path = text_copy(path)};
@@ -269,7 +268,7 @@ void control_socket_close(struct control_socket *control_socket)
 {
 	if (!control_socket)
 		return;
-	for (int i = 0; i < CONNECTIONS_MOST; i++)
+	for (int i = 0; i < CONTROL_CONNECTIONS_MOST; i++)
 		if (control_socket->connections[i])
 			close_connection(control_socket->connections[i]);
 	loop_remove(control_socket->loop, &control_socket->source);

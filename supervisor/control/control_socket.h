@@ -10,7 +10,8 @@
  *		{"event":"durable","id":..,"bytes":..,"step":..,"seconds":..}
  *		or {"event":"failed","error":..}
  *		with "wait":false nothing after "asked"; with "again":true, "asked" names more
- *		ranks that hear the same request
+ *		ranks that hear the same request; without pids, a save under way serves this
+ *		request, or the job is asked when that has ended
  *	{"do":"status"} -> one object
  *	{"do":"checkpoints"} -> the same with "checkpoints": what is known of each
  *
@@ -23,6 +24,9 @@
 #include "base/loop.h"
 
 #include <jansson.h>
+
+/* At once. Each has a descriptor, and the supervisor needs some too. */
+#define CONTROL_CONNECTIONS_MOST 256
 
 struct control_socket;
 struct control_request; /* one client that waits for replies */

@@ -121,8 +121,9 @@ void job_forward_sigterm(struct job *job)
 	log_note("forwarding SIGTERM to the job");
 	job->ask.by_flag = false;
 	job->facts.told_to_end = true;
-	job->request.active = job->request.forwarded = true;
+	job->request.forwarded = true;
 	job->request.sent_ms = clock_monotonic_ms();
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_FORWARDED}, NULL);
 	if (job->tracker)
 		tracker_requested(job->tracker);
 	child_forward_signal(&job->child, SIGTERM);
@@ -163,14 +164,14 @@ void job_request_at_notice(struct job *job)
 		return;
 	}
 	job->facts.told_to_end = true;
-	job_request_checkpoint(job, "notice");
+	job_request_checkpoint(job, SAVED_AT_NOTICE);
 }
 
 static void stop_child(struct job *job)
 {
 	bool forwarded = job->facts.told_to_end && was_asked_by_sigterm(job);
 
-	job_end_request(job);
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_STOPPED}, NULL);
 	job->facts.told_to_end = true;
 	/* A job that was asked by SIGTERM and has answered gets no second one, not even one that
 	 * was held back: that kills trainers which restore the default handler after the first. */
@@ -200,7 +201,8 @@ static void kill_child(struct job *job)
 static void withdraw_request(struct job *job)
 {
 	log_note("the notice was withdrawn: the job continues");
-	job_end_request(job);
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_WITHDRAWN}, NULL);
+	job_cancel_sigterm_deferral(job);
 	job_reset_plan(job);
 	sigterm_hold_set_notice(&job->sigterm_hold, false);
 	job->facts.noticed = false;
@@ -241,7 +243,7 @@ static void perform_action(struct job *job, enum job_action action)
 		break;
 	case DO_FLUSH_SNAPSHOTS:
 		sigterm_hold_end(&job->sigterm_hold);
-		job_end_request(job);
+		job_step_requests(job, (struct request_event){.kind = REQUEST_EV_STOPPED}, NULL);
 		job_flush(job);
 		break;
 	case DO_CANCEL_SNAPSHOTS:

@@ -113,6 +113,7 @@
 #include "planning/planning.h"
 #include "process/process.h"
 #include "request/request.h"
+#include "request_table.h"
 #include "restore/restore.h"
 #include "scheduler/scheduler.h"
 #include "stop_wish.h"
@@ -228,15 +229,14 @@ struct job {
 
 	struct notices notices;
 	struct {
-		bool active;     /* a request is out, and its checkpoint is not complete yet */
 		int64_t sent_ms; /* when the job was asked; 0: not yet */
 		bool forwarded;  /* the request was a SIGTERM, forwarded as it was received */
 		bool answered;   /* some request was followed by a complete checkpoint */
-		uint64_t answer_generation; /* of the newest such checkpoint */
 		/* when that first happened, even if the request had been withdrawn; 0: never */
 		int64_t first_answer_ms;
-		char reason[16];
-	} request;
+	} request; /* the newest asking */
+	struct request_table requests;
+	struct timer request_timer; /* a request waits for the save under way */
 	struct stop_wish stop_wish;
 	struct {
 		bool awaited;     /* SIGTERM is forwarded after the save under way, or the next */
@@ -317,13 +317,6 @@ struct job {
 	bool killed;           /* SIGKILL was sent */
 	int64_t told_ms;       /* when the job got its SIGTERM */
 	bool superseded;       /* another attempt has taken over: publish no more */
-
-	/* Clients of `reprieve checkpoint`. */
-	struct {
-		struct control_request *request;
-		bool until_asked; /* it waits for the request only, not for the checkpoint */
-	} waiting[8];
-	size_t waiting_count;
 
 	struct outcome_facts facts;
 	int refusal;                         /* exit code if the job was never started */
@@ -421,13 +414,19 @@ json_t *job_sources_json(const struct job *job);
 json_t *job_notice_json(const struct job *job);
 
 /* job_requests.c */
-/* `reason`: "notice", "advice", "interval" or "request". One request at a time: a second one is
- * served by the save that is under way. */
-void job_request_checkpoint(struct job *job, const char *reason);
+/* Makes a request that no client waits for. */
+void job_request_checkpoint(struct job *job, enum save_reason cause);
+/* The same, for `client` (NULL: none). */
+void job_make_request(struct job *job, enum save_reason cause, void *client, bool until_asked);
+/* Steps the table of requests, and performs its effects. `reply` (owned; may be NULL) is what the
+ * clients are told that this answers. */
+void job_step_requests(struct job *job, struct request_event event, json_t *reply);
+/* The job is asked now, or was and has not saved yet. */
+bool job_is_asking(const struct job *job);
 /* After the launch: how this job is asked. */
 void job_prepare_requests(struct job *job);
-/* Stops asking. A save that has begun goes on, and is uploaded. */
-void job_end_request(struct job *job);
+/* A request makes this framework save and exit. Intervals, advice and clients must not use it. */
+bool job_ends_when_asked(const struct job *job);
 bool job_requests_by_flag(const struct job *job); /* a request now would raise the flag */
 /* The job can be asked in another way than by a SIGTERM that may end it. */
 bool job_can_request(const struct job *job);
@@ -435,9 +434,14 @@ bool job_can_request(const struct job *job);
 void job_on_save_started(void *arg, const char *path);
 void job_on_checkpoint_complete(void *arg);
 bool job_on_files_closed(void *arg);
+
+/* job_clients.c */
 void job_open_control(struct job *job);
-/* Sends `reply` to all waiting clients, and lets them go if it is the last. Takes ownership. */
-void job_reply_to_clients(struct job *job, json_t *reply, bool last);
+/* Sends news of the asking to all clients whose request it serves. Takes ownership. */
+void job_tell_clients(struct job *job, json_t *reply);
+json_t *job_failure_reply(const char *why); /* owned by the caller */
+/* Performs a reply of the table's: sends `reply` (borrowed). */
+void job_reply_to_client(const struct request_effect *effect, json_t *reply);
 
 /* job_save_place.c */
 void job_expect_save(struct job *job); /* after the launch */

@@ -249,6 +249,17 @@ static struct outcome decide_outcome(const struct job *job)
 	return outcome;
 }
 
+/* Whoever still waits for a checkpoint is told that none will come. */
+static void answer_last_clients(struct job *job, const struct outcome *outcome)
+{
+	auto_free char *why = text_format("the job has ended (%s): what it saved after this "
+					  "request is not durable",
+					  outcome->name);
+
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_ENDED},
+			  job_failure_reply(why));
+}
+
 int job_finish(struct job *job)
 {
 	struct outcome outcome;
@@ -264,6 +275,7 @@ int job_finish(struct job *job)
 		log_torn_files(job);
 	job_say_where_it_saved(job, text_equal(outcome.name, "not_durable"));
 	log_outcome(job, &outcome);
+	answer_last_clients(job, &outcome);
 	job_write_end_message(job, &outcome);
 	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources
 	 * still post to these workers, so they are not freed yet. */

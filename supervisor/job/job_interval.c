@@ -74,7 +74,7 @@ static void on_interval_due(struct timer *timer)
 		return;
 	}
 	if (job->state == JOB_RUNNING)
-		job_request_checkpoint(job, "interval");
+		job_request_checkpoint(job, SAVED_AT_INTERVAL);
 	arm_interval_timer(job, now);
 }
 

@@ -61,7 +61,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 	case NOTICE_NEW_ADVICE:
 		announce_notice(job, notice);
 		if (job->state == JOB_RUNNING)
-			job_request_checkpoint(job, "advice");
+			job_request_checkpoint(job, SAVED_ON_ADVICE);
 		return;
 	case NOTICE_FIRST_STOP:
 	case NOTICE_EARLIER_DEADLINE:
@@ -346,7 +346,7 @@ static void handle_signal(struct job *job, const struct signalfd_siginfo *info)
 	}
 	if (signal == SIGUSR1 && job_can_request(job)) {
 		if (job->state == JOB_RUNNING)
-			job_request_checkpoint(job, "request");
+			job_request_checkpoint(job, SAVED_ON_REQUEST);
 		return;
 	}
 	if (job->state == JOB_RESTORING)

@@ -75,7 +75,7 @@ static void publish_rank_progress(struct job *job)
 		      (json_int_t)job->rank_progress.expected, "saving",
 		      (json_int_t)rank_progress_saving(&job->rank_progress));
 	json_object_set_new(rank_progress, "event", json_string("rank_progress"));
-	job_reply_to_clients(job, rank_progress, false);
+	job_tell_clients(job, rank_progress);
 }
 
 static void on_observation_due(struct timer *timer)
@@ -127,7 +127,7 @@ json_t *job_rank_progress_json(const struct job *job)
 	for (size_t i = 0; i < rank_progress->count; i++) {
 		const struct rank_progress_item *item = &rank_progress->items[i];
 		bool numbered = item->rank.number != PROCESS_NO_RANK;
-		bool late = job->request.active && rank_progress_is_late(rank_progress, i, now);
+		bool late = job_is_asking(job) && rank_progress_is_late(rank_progress, i, now);
 
 		json_array_append_new(ranks,
 				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
@@ -136,7 +136,7 @@ json_t *job_rank_progress_json(const struct job *job)
 						"pid", (int)item->rank.pid, "delivered",
 						item->delivered, "saving", item->saving, "saved",
 						item->saving && job->request.answered &&
-							!job->request.active,
+							!job_is_asking(job),
 						"gone", item->gone, "seconds",
 						(double)(now - item->asked_ms) / 1000, "late",
 						late ? rank_progress_late_reason(item) : NULL));
@@ -146,5 +146,5 @@ json_t *job_rank_progress_json(const struct job *job)
 			 (json_int_t)rank_progress->count, "expected",
 			 (json_int_t)rank_progress->expected, "saving",
 			 (json_int_t)rank_progress_saving(rank_progress), "active",
-			 job->request.active, "ranks", ranks);
+			 job_is_asking(job), "ranks", ranks);
 }

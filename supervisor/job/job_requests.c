@@ -1,5 +1,5 @@
-/* Checkpoint requests: clients that wait for one, how the job is asked, and the tracker's
- * callbacks. */
+/* Checkpoint requests: how the job is asked, the effects of the table of requests, and the
+ * tracker's callbacks. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAVE_OVER_CHECK_MS 20
+
 /* The previous request was withdrawn, but its save goes on. Another signal now would interrupt the
  * job's handler and run it a second time. */
 static bool is_still_saving(const struct job *job)
@@ -23,125 +25,9 @@ static bool is_still_saving(const struct job *job)
 }
 
 /* A request makes this framework save and exit. Intervals, advice and clients must not use it. */
-static bool ends_when_asked(const struct job *job)
+bool job_ends_when_asked(const struct job *job)
 {
 	return job->options->ask_ends_job && !job_requests_by_flag(job);
-}
-
-/* --- clients --- */
-
-void job_reply_to_clients(struct job *job, json_t *reply, bool last)
-{
-	for (size_t i = 0; i < job->waiting_count; i++) {
-		control_request_reply(job->waiting[i].request, json_incref(reply));
-		if (last)
-			control_request_finish(job->waiting[i].request);
-	}
-	if (last)
-		job->waiting_count = 0;
-	json_decref(reply);
-}
-
-static void release_client(struct job *job, size_t index)
-{
-	struct control_request *request = job->waiting[index].request;
-
-	job->waiting[index] = job->waiting[--job->waiting_count];
-	control_request_finish(request);
-}
-
-/* The job has been asked: clients that wait only for that are done. */
-static void release_clients_until_asked(struct job *job)
-{
-	for (size_t i = job->waiting_count; i > 0; i--)
-		if (job->waiting[i - 1].until_asked)
-			release_client(job, i - 1);
-}
-
-static void refuse_client(struct control_request *request, const char *why)
-{
-	control_request_reply(request, json_pack("{s:s, s:s}", "event", "failed", "error", why));
-	control_request_finish(request);
-}
-
-static void add_client(struct job *job, struct control_request *request, bool wait)
-{
-	/* A request that is out serves this client too: the job is not asked again. */
-	bool is_out = job->request.active && job->request.sent_ms > 0;
-
-	job->waiting[job->waiting_count].request = request;
-	job->waiting[job->waiting_count++].until_asked = !wait;
-	job_request_checkpoint(job, "request");
-	if (!wait && (is_out || is_still_saving(job))) {
-		control_request_reply(request, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
-		release_client(job, job->waiting_count - 1);
-	}
-}
-
-static void reply_with_checkpoints(struct job *job, struct control_request *request)
-{
-	json_t *reply = job_status_json(job);
-
-	json_object_set_new(reply, "checkpoints",
-			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
-	control_request_reply(request, reply);
-	control_request_finish(request);
-}
-
-static void handle_client_request(void *arg, struct control_request *request, json_t *message)
-{
-	struct job *job = arg;
-	const char *what = json_string_value(json_object_get(message, "do"));
-
-	if (text_equal(what, "status")) {
-		control_request_reply(request, job_status_json(job));
-		control_request_finish(request);
-	} else if (text_equal(what, "checkpoints")) {
-		reply_with_checkpoints(job, request);
-	} else if (!text_equal(what, "checkpoint")) {
-		refuse_client(request, "unknown request");
-	} else if (job->superseded) {
-		refuse_client(request, "superseded by a newer attempt: this one uploads no more "
-				       "checkpoints");
-	} else if (job->state != JOB_RUNNING) {
-		refuse_client(request, "the job is not running");
-	} else if (ends_when_asked(job)) {
-		refuse_client(request, "this job saves and exits when it is asked, so it is asked "
-				       "only at a stop notice");
-	} else if (!job_can_request(job)) {
-		refuse_client(request, "this job cannot be asked: start it with "
-				       "--checkpoint-signal or --checkpoint-command");
-	} else if (job->waiting_count == sizeof(job->waiting) / sizeof(job->waiting[0])) {
-		refuse_client(request, "too many requests at once");
-	} else {
-		add_client(job, request, json_true_or(message, "wait", true));
-	}
-}
-
-static void remove_client(void *arg, struct control_request *request)
-{
-	struct job *job = arg;
-
-	for (size_t i = 0; i < job->waiting_count; i++) {
-		if (job->waiting[i].request != request)
-			continue;
-		job->waiting[i] = job->waiting[--job->waiting_count];
-		return;
-	}
-}
-
-void job_open_control(struct job *job)
-{
-	struct control_handler handler = {
-		.asked = handle_client_request,
-		.gone = remove_client,
-		.arg = job,
-	};
-	auto_free char *path = session_path(&job->session, SESSION_CONTROL);
-	struct err err;
-
-	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
-		job_report_failure(job, "`reprieve checkpoint` cannot reach this job", &err);
 }
 
 /* --- asking --- */
@@ -151,6 +37,7 @@ static void on_request_sending(void *arg)
 	struct job *job = arg;
 
 	job->request.sent_ms = clock_monotonic_ms();
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_SENDING}, NULL);
 	if (job->tracker)
 		tracker_requested(job->tracker);
 	job_begin_rank_progress(job);
@@ -183,13 +70,12 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 	else
 		log_note("asked %zu processes for a checkpoint (%s)", count, name);
 	event_log_add(&job->events, "asked", "{s:s, s:s?, s:O, s:s, s:b}", "how", how, "signal",
-		      name, "pids", list, "reason", job->request.reason, "again", more);
-	job_reply_to_clients(job,
-			     json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again",
-				       more),
-			     false);
+		      name, "pids", list, "reason",
+		      save_reason_name(request_table_cause(&job->requests)), "again", more);
+	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_SENT},
+			  json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again",
+				    more));
 	job_add_rank_progress(job, ranks, count, expected);
-	release_clients_until_asked(job);
 }
 
 static void on_request_failed(void *arg, const char *why)
@@ -207,11 +93,9 @@ static void on_request_failed(void *arg, const char *why)
 	log_warn("cannot ask the job for a checkpoint: %s%s", why,
 		 job->ask.method == REQUEST_COMMAND ? "" : "; retrying");
 	event_log_add(&job->events, "request_failed", "{s:s}", "why", why);
-	if (job->state == JOB_RUNNING) {
-		job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "failed", "error", why),
-				     true);
-		job_end_request(job);
-	}
+	if (job->state == JOB_RUNNING)
+		job_step_requests(job, (struct request_event){.kind = REQUEST_EV_NOT_ASKED},
+				  job_failure_reply(why));
 }
 
 static size_t list_recent_writers(void *arg, pid_t *pids, size_t most)
@@ -313,40 +197,104 @@ void job_prepare_requests(struct job *job)
 	job_begin_interval(job);
 }
 
-void job_request_checkpoint(struct job *job, const char *reason)
-{
-	bool notice = text_equal(reason, "notice");
-	/* Without a profile, SIGTERM is the only request, and it may end the job: not for advice.
-	 */
-	bool may_ask = job_can_request(job) || (notice && job->options->ask == REQUEST_AUTO);
+/* --- the table of requests --- */
 
-	if (!may_ask || (!notice && ends_when_asked(job))) {
-		log_debug("no checkpoint request (%s): no way to ask this job is known", reason);
-		return;
-	}
-	if (job->request.active && job->request.sent_ms > 0) {
-		/* One save at a time: the one under way serves this request too. */
-		text_set(job->request.reason, sizeof(job->request.reason), reason);
-		return;
-	}
-	job->request.active = true;
-	text_set(job->request.reason, sizeof(job->request.reason), reason);
-	if (is_still_saving(job)) {
-		log_note("the job is still saving for the previous request: that save is used");
-		return;
-	}
+/* The job is asked anew, after what was asked before. */
+static void ask(struct job *job)
+{
+	checkpoint_request_stop(&job->ask);
 	job->request.sent_ms = 0;
 	job->request.answered = job->request.forwarded = false;
 	checkpoint_request_start(&job->ask, job->child.pid);
 }
 
-void job_end_request(struct job *job)
+static void stop_asking(struct job *job)
 {
 	checkpoint_request_stop(&job->ask);
 	job_cancel_sigterm_deferral(job);
 	job_end_rank_progress(job);
 	lower_request_flag(job, false);
-	job->request.active = false;
+}
+
+static void on_save_over_check(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, request_timer);
+	struct request_event event = {.kind = REQUEST_EV_SAVE_OVER, .saving = job_is_saving(job)};
+
+	if (job->state == JOB_RUNNING)
+		job_step_requests(job, event, NULL);
+}
+
+static void perform_effect(struct job *job, const struct request_effect *effect, json_t *reply)
+{
+	switch (effect->kind) {
+	case REQUEST_DO_ASK:
+		ask(job);
+		break;
+	case REQUEST_DO_STOP_ASKING:
+		stop_asking(job);
+		break;
+	case REQUEST_DO_USE_SAVE:
+		log_note("the job is still saving for the previous request: that save is used");
+		break;
+	case REQUEST_DO_BEGIN_LATER:
+		job->request_timer.fired = on_save_over_check;
+		loop_arm(&job->loop, &job->request_timer,
+			 clock_monotonic_ms() + SAVE_OVER_CHECK_MS);
+		break;
+	case REQUEST_DO_REPLY_ASKED:
+	case REQUEST_DO_REPLY_SAVED:
+	case REQUEST_DO_REPLY_DURABLE:
+	case REQUEST_DO_REPLY_FAILED:
+		job_reply_to_client(effect, reply);
+		break;
+	case REQUEST_EFFECTS:
+		break;
+	}
+}
+
+void job_step_requests(struct job *job, struct request_event event, json_t *reply)
+{
+	auto_(request_effects_release) struct request_effects effects = {0};
+
+	request_table_step(&job->requests, &event, &effects);
+	for (size_t i = 0; i < effects.count; i++)
+		perform_effect(job, &effects.items[i], reply);
+	json_decref(reply);
+}
+
+bool job_is_asking(const struct job *job)
+{
+	return job->requests.asking != ASKING_NONE &&
+	       (job->state == JOB_RUNNING || job->state == JOB_CHECKPOINTING);
+}
+
+void job_make_request(struct job *job, enum save_reason cause, void *client, bool until_asked)
+{
+	bool asked = job->requests.asking == ASKING_SENT;
+	struct request_event event = {
+		.kind = REQUEST_EV_MADE,
+		.cause = cause,
+		.client = client,
+		.until_asked = until_asked,
+		.saving = asked ? job_is_saving(job) : is_still_saving(job),
+	};
+
+	job_step_requests(job, event, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+}
+
+void job_request_checkpoint(struct job *job, enum save_reason cause)
+{
+	bool notice = cause == SAVED_AT_NOTICE;
+	/* Without a profile, SIGTERM is the only request, and it may end the job: not for advice.
+	 */
+	bool may_ask = job_can_request(job) || (notice && job->options->ask == REQUEST_AUTO);
+
+	if (!may_ask || (!notice && job_ends_when_asked(job)))
+		log_debug("no checkpoint request (%s): no way to ask this job is known",
+			  save_reason_name(cause));
+	else
+		job_make_request(job, cause, NULL, false);
 }
 
 /* --- the tracker's callbacks --- */
@@ -357,24 +305,23 @@ void job_on_save_started(void *arg, const char *path)
 
 	job->facts.managed = true;
 	job_note_write(job, path);
-	if (job->request.active && job->request.sent_ms > 0)
+	if (job->requests.asking == ASKING_SENT)
 		log_note("the job is saving %s", path);
 	job_note_save_started(job);
 	event_log_add(&job->events, "saving", "{s:s}", "path", path);
-	job_reply_to_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path), false);
+	job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", path));
 }
 
 void job_on_checkpoint_complete(void *arg)
 {
 	struct job *job = arg;
 	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
-	bool fresh = job->request.active && job->request.sent_ms > 0 && latest->fresh;
+	bool fresh = job->requests.asking == ASKING_SENT && latest->fresh;
 	/* One that was asked for is still to be saved: the next snapshot holds both. */
 	bool carries = !fresh && job_has_pending(job);
-	char reason[sizeof(job->newest_complete.reason)];
+	enum save_reason reason = job->newest_complete.reason;
 
 	job->facts.managed = true;
-	text_set(reason, sizeof(reason), job->newest_complete.reason);
 	job->any_complete = true;
 	job->newest_complete = (struct checkpoint){
 		.generation = latest->generation,
@@ -383,11 +330,11 @@ void job_on_checkpoint_complete(void *arg)
 		.written_ms = latest->written_ms,
 		.reported_step = job_reported_step(job),
 	};
-	text_set(job->newest_complete.reason, sizeof(job->newest_complete.reason),
-		 fresh                         ? job->request.reason
-		 : carries                     ? reason
-		 : job->state == JOB_UPLOADING ? "exit"
-					       : "change");
+	job->newest_complete.reason =
+		fresh                         ? request_table_cause(&job->requests)
+		: carries                     ? reason
+		: job->state == JOB_UPLOADING ? SAVED_AT_EXIT
+					      : SAVED_BY_ITSELF;
 	event_log_add(&job->events, "checkpoint_complete", "{s:o}", "step",
 		      job->newest_complete.step >= 0 ? json_integer(job->newest_complete.step)
 						     : json_null());
@@ -399,12 +346,13 @@ void job_on_checkpoint_complete(void *arg)
 		job->request.first_answer_ms = job->newest_complete.completed_ms;
 	if (!fresh)
 		return;
-	job->request.answer_generation = latest->generation;
 	lower_request_flag(job, true);
-	job_end_request(job);
 	job->request.answered = true;
+	job_step_requests(job,
+			  (struct request_event){.kind = REQUEST_EV_COMPLETE,
+						 .generation = latest->generation},
+			  json_pack("{s:s}", "event", "saved"));
 	log_note("the job has saved, %.1f s after it was asked",
 		 (double)(clock_monotonic_ms() - job->request.sent_ms) / 1000);
-	job_reply_to_clients(job, json_pack("{s:s}", "event", "saved"), false);
 	job_settle(job);
 }

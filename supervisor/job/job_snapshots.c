@@ -214,7 +214,7 @@ static void begin_snapshot(struct job *job)
 	if (!job->any_complete)
 		job->newest_complete = (struct checkpoint){
 			.step = -1,
-			.reason = "change",
+			.reason = SAVED_BY_ITSELF,
 			.completed_ms = now_ms,
 			.written_ms = now_ms,
 			.reported_step = job_reported_step(job),
@@ -252,8 +252,8 @@ void job_pace_snapshots(struct job *job)
 		.pending_ms = job->snapshots_due.pending_ms,
 		.last_write_ms = job->tracker && !ended ? tracker_last_write_ms(job->tracker) : 0,
 		.replacing_most_ms = ended ? 0 : replacing_most_ms(job),
-		.urgent = notices_stop(&job->notices) || ended || job->request.active ||
-			  job->waiting_count > 0,
+		.urgent = notices_stop(&job->notices) || ended ||
+			  request_table_awaits(&job->requests),
 		.only_running = has_only_running_files(job),
 		.launched_ms = job->launched_ms,
 		.begun_ms = job->snapshots_due.begun_ms,
@@ -343,7 +343,7 @@ static bool logs_this_one(struct job *job, const struct snapshot_outcome *report
 	int64_t now_ms = clock_monotonic_ms();
 	bool frequent = job->snapshots_due.logged >= LOGGED_FIRST &&
 			now_ms - job->snapshots_due.logged_ms < LOGGED_EVERY_MS &&
-			text_equal(report->checkpoint.reason, "change");
+			report->checkpoint.reason == SAVED_BY_ITSELF;
 
 	if (!frequent) {
 		job->snapshots_due.logged++;
@@ -387,19 +387,25 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 		      (json_int_t)report->result.bytes_sent, "seconds",
 		      (double)job->upload_ms / 1000, "age",
 		      (double)(clock_monotonic_ms() - report->checkpoint.written_ms) / 1000,
-		      "reason", report->checkpoint.reason);
-	if (job->request.answered &&
-	    report->checkpoint.generation >= job->request.answer_generation)
-		job_reply_to_clients(job,
-				     json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable",
-					       "id", id, "bytes", (json_int_t)report->result.bytes,
-					       "step", step_value, "seconds",
-					       (double)job->upload_ms / 1000),
-				     true);
+		      "reason", save_reason_name(report->checkpoint.reason));
+	job_step_requests(job,
+			  (struct request_event){.kind = REQUEST_EV_DURABLE,
+						 .generation = report->checkpoint.generation},
+			  json_pack("{s:s, s:s, s:I, s:O, s:f}", "event", "durable", "id", id,
+				    "bytes", (json_int_t)report->result.bytes, "step", step_value,
+				    "seconds", (double)job->upload_ms / 1000));
 	json_decref(step_value);
 	job_warn_if_window_too_short(job);
 	job_note_durable(job);
 	start_retention(job);
+}
+
+/* Whoever waits for that checkpoint is told. It may become durable yet, by another try. */
+static void answer_lost(struct job *job, uint64_t generation, const char *why)
+{
+	job_step_requests(job,
+			  (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation},
+			  job_failure_reply(why));
 }
 
 static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *report)
@@ -417,12 +423,11 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 		return;
 	}
 	event_log_add(&job->events, "snapshot_failed", "{s:s}", "why", err->text);
-	if (text_equal(report->checkpoint.reason, "request"))
-		job_reply_to_clients(job,
-				     json_pack("{s:s, s:s}", "event", "failed", "error", err->text),
-				     true);
+	answer_lost(job, report->checkpoint.generation, err->text);
 	if (err->kind == ERR_EXISTS) {
 		job->superseded = true;
+		job_step_requests(job, (struct request_event){.kind = REQUEST_EV_ENDED},
+				  job_failure_reply(err->text));
 		job_report_failure(
 			job, "superseded by a newer attempt: no further checkpoints are uploaded",
 			err);

@@ -57,6 +57,7 @@ void job_close(struct job *job)
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
 	rank_progress_release(&job->rank_progress);
+	request_table_release(&job->requests);
 	control_socket_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
@@ -426,7 +427,7 @@ static void queue_existing_checkpoint(struct job *job)
 	job->newest_complete = (struct checkpoint){
 		.generation = tracker_latest_checkpoint(job->tracker)->generation,
 		.step = job->resume.step,
-		.reason = "change",
+		.reason = SAVED_BY_ITSELF,
 		.completed_ms = clock_monotonic_ms(),
 		.written_ms = clock_monotonic_ms(),
 	};

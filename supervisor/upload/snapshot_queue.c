@@ -259,7 +259,7 @@ static void take_snapshot_worker(void *arg)
 		.id = run->report.id,
 		.parent = queue->newest,
 		.directory = options->workspace->directory,
-		.reason = run->report.checkpoint.reason,
+		.reason = save_reason_name(run->report.checkpoint.reason),
 		.step = run->report.checkpoint.step,
 		.about = run->about,
 		.progress = on_save_progress,

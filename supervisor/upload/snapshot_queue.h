@@ -11,6 +11,7 @@
 #include "base/workers.h"
 #include "completion/completion.h"
 #include "frameworks/frameworks.h"
+#include "save_reason.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 
@@ -23,7 +24,7 @@ struct snapshot_queue;
 struct checkpoint {
 	uint64_t generation;  /* latest_checkpoint.generation, when it became complete */
 	int64_t step;         /* -1: unknown */
-	char reason[16];      /* why it was saved: "notice", "interval", "change", "exit", ... */
+	enum save_reason reason;
 	int64_t completed_ms; /* when it was known to be complete */
 	int64_t written_ms;   /* its last write: later work of the job is not in it */
 	/* the newest step that the job had reported by then (progress_page_last_step()) */

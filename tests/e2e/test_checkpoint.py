@@ -1,13 +1,17 @@
 """Clients of `reprieve checkpoint`: who is answered when, and who is refused."""
 import fcntl
 import json
+import os
 import shutil
+import signal
 import socket
+import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from harness import PYTHON, one_line, wait_for
+from harness import EXIT_DURABLE, LIMIT, PYTHON, REPRIEVE, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 # Far longer than any test may take: nothing that the job writes becomes complete, so that nobody who waits for it is answered.
@@ -64,6 +68,149 @@ def test_either_process_id_finds_the_job(place):
     for pid in (run.job_pid, run.pid):
         assert place.query("checkpoint", "--pid", pid, "--no-wait").code == 0, run
     assert place.query("checkpoint", "--pid", 2**31 - 1, "--no-wait").code == 69
+
+
+class Client:
+    """`reprieve checkpoint --json` beside the test."""
+
+    def __init__(self, place, run, *options):
+        self.process = subprocess.Popen([REPRIEVE, "checkpoint", "--pid", str(run.pid), "--json", *options], cwd=place.path,
+                                        env=place.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def wait(self):
+        try:
+            out, self.err = self.process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.code, self.events = self.process.returncode, [json.loads(line) for line in out.splitlines()]
+        return self
+
+    def __repr__(self):
+        return f"exit {self.code} {self.events} {self.err}"
+
+
+# Says "asked N" and saves step N when it comes; the save ends when the file go-N is there. Saves nothing else.
+STEPPED = """
+import os, pathlib, signal, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print("ready", flush=True)
+step = 0
+while True:
+    time.sleep(0.01)
+    if asked:
+        del asked[0]
+        step += 1
+        path = top / f"step_{step}"
+        path.mkdir(parents=True)
+        with open(path / "weights.bin", "wb") as file:
+            file.write(os.urandom(SIZE))
+            file.flush()
+            print(f"saving {step}", flush=True)
+            while not pathlib.Path(f"go-{step}").exists():
+                time.sleep(0.01)
+        print(f"saved {step}", flush=True)
+"""
+
+
+def stepped(place, *options, size=1000):
+    run = place.run(PYTHON, "-u", "-c", STEPPED.replace("SIZE", str(size)),
+                    options=("--checkpoint-signal", "USR1", "--quiet-time", "150ms", *options))
+    run.wait_for_output("ready\n")
+    return run
+
+
+def go(place, *steps):
+    for step in steps:
+        (place.path / f"go-{step}").touch()
+
+
+def step_of(place, snapshot):
+    return next(known["step"] for known in place.snapshots() if known["id"] == snapshot)
+
+
+def test_a_request_is_answered_although_an_interval_comes_during_its_save(place):
+    run = stepped(place, "--every", "300ms")
+    run.wait_for_output("saving 1\n")
+    client = Client(place, run)
+    go(place, *range(1, 400))
+    assert client.wait().code == 0, (client, run)
+    assert client.events[-1]["event"] == "durable", client
+
+
+def test_a_request_is_answered_although_a_notice_comes_during_its_save(place):
+    notice = place.path / "notice"
+    run = stepped(place, "--notice", f"file:{notice}")
+    client = Client(place, run)
+    run.wait_for_output("saving 1\n")
+    notice.write_text('{"action": "terminate", "seconds": 60}')
+    run.wait_for_event("notice")
+    go(place, 1, 2)
+    assert run.wait() == EXIT_DURABLE, run
+    assert client.wait().code == 0 and client.events[-1]["event"] == "durable", (client, run)
+
+
+def test_each_client_gets_the_answer_of_its_own_request(place):
+    """The first one's checkpoint is still being uploaded when the second one asks."""
+    run = stepped(place, "--bandwidth", "2MB/s", size=8_000_000)
+    first = Client(place, run)
+    run.wait_for_output("saving 1\n")
+    go(place, 1)
+    wait_for("the first save", lambda: first.process.stdout and "saved 1\n" in run.out)
+    run.wait_for_event("checkpoint_complete")
+    second = Client(place, run)
+    run.wait_for_output("saving 2\n")
+    assert first.wait().code == 0 and first.events[-1]["step"] == 1, (first, run)
+    assert second.process.poll() is None, run
+    go(place, 2)
+    assert second.wait().code == 0 and second.events[-1]["step"] == 2, (second, run)
+    assert step_of(place, second.events[-1]["id"]) == 2
+
+
+def test_who_asks_during_a_save_gets_a_later_one(place):
+    run = stepped(place)
+    first = Client(place, run)
+    run.wait_for_event("saving")
+    second = Client(place, run)
+    wait_for("the second request", lambda: run.process.poll() is None and '"asked"' in second.process.stdout.readline())
+    go(place, 1)
+    run.wait_for_output("saving 2\n")
+    assert first.wait().events[-1]["step"] == 1, (first, run)
+    assert second.process.poll() is None
+    go(place, 2)
+    assert second.wait().code == 0 and second.events[-1]["step"] == 2, (second, run)
+
+
+def test_any_number_of_clients_shares_one_save(place):
+    run = stepped(place)
+    run.signal(signal.SIGSTOP)
+    clients = [Client(place, run) for _ in range(20)]
+    time.sleep(0.5)  # not asserted: who comes later waits for the next save
+    run.signal(signal.SIGCONT)
+    go(place, 1, 2, 3, 4)
+    for client in clients:
+        assert client.wait().code == 0 and client.events[-1]["event"] == "durable", (client, run)
+
+
+def test_who_waits_in_vain_hears_why(place):
+    run = stepped(place)
+    client = Client(place, run)
+    run.wait_for_output("saving 1\n")
+    os.kill(run.job_pid, signal.SIGKILL)
+    assert run.wait() != 0
+    assert client.wait().code == 1 and "the job has ended" in client.events[-1]["error"], (client, run)
+
+
+def test_at_its_time_out_a_client_says_what_is_under_way(place):
+    run = stepped(place)
+    for expected in ("has not finished saving", "is asked when the save under way has ended"):
+        result = place.query("checkpoint", "--pid", run.pid, "--timeout", "1s")
+        assert result.code == 1 and expected in one_line(result), (result, run)
+    go(place, 1, 2)
+    assert "default: 10m" in place.query("checkpoint", "--help").out
 
 
 @pytest.fixture

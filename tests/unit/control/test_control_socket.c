@@ -289,12 +289,12 @@ static void refuses_long_requests(void **state)
 
 static void crowd(struct client *client)
 {
-	int fds[8];
+	int fds[CONTROL_CONNECTIONS_MOST];
 
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < CONTROL_CONNECTIONS_MOST; i++)
 		fds[i] = dial();
 	talk(client, "{}\n", 3);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < CONTROL_CONNECTIONS_MOST; i++)
 		close(fds[i]);
 }
 

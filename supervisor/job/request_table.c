@@ -1,0 +1,317 @@
+#include "request_table.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void request_table_release(struct request_table *table)
+{
+	free(table->items);
+	free(table->waiters);
+	*table = (struct request_table){0};
+}
+
+void request_effects_release(struct request_effects *effects)
+{
+	free(effects->items);
+	*effects = (struct request_effects){0};
+}
+
+/* --- what it holds --- */
+
+static const struct request *find_request(const struct request_table *table, uint64_t id)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].id == id)
+			return &table->items[i];
+	return NULL;
+}
+
+static bool has_phase(const struct request_table *table, enum request_phase phase)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == phase)
+			return true;
+	return false;
+}
+
+enum request_phase request_table_phase(const struct request_table *table,
+				       const struct request_waiter *waiter)
+{
+	return find_request(table, waiter->request)->phase;
+}
+
+bool request_table_is_open(const struct request_table *table)
+{
+	return has_phase(table, REQUEST_ASKED) || has_phase(table, REQUEST_PENDING);
+}
+
+bool request_table_awaits(const struct request_table *table)
+{
+	return table->waiter_count > 0 || request_table_is_open(table);
+}
+
+enum save_reason request_table_cause(const struct request_table *table)
+{
+	enum save_reason most = SAVED_BY_ITSELF;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == REQUEST_ASKED && table->items[i].cause > most)
+			most = table->items[i].cause;
+	return most;
+}
+
+/* --- effects --- */
+
+static void add_effect(struct request_effects *effects, struct request_effect effect)
+{
+	effects->items = memory_grow(effects->items, effects->count + 1, sizeof(effects->items[0]));
+	effects->items[effects->count++] = effect;
+}
+
+static void act(struct request_effects *effects, enum request_effect_kind kind)
+{
+	add_effect(effects, (struct request_effect){.kind = kind});
+}
+
+/* One reply to each that waits for the request. */
+static void reply(struct request_table *table, uint64_t id, enum request_effect_kind kind,
+		  struct request_effects *effects)
+{
+	bool ends = kind == REQUEST_DO_REPLY_DURABLE || kind == REQUEST_DO_REPLY_FAILED;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->waiter_count; i++) {
+		struct request_waiter waiter = table->waiters[i];
+		bool last = ends || (kind == REQUEST_DO_REPLY_ASKED && waiter.until_asked);
+
+		if (waiter.request == id)
+			add_effect(effects, (struct request_effect){kind, waiter.client, last});
+		if (waiter.request != id || !last)
+			table->waiters[kept++] = waiter;
+	}
+	table->waiter_count = kept;
+}
+
+static void reply_all(struct request_table *table, enum request_phase phase,
+		      enum request_effect_kind kind, struct request_effects *effects)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == phase)
+			reply(table, table->items[i].id, kind, effects);
+}
+
+/* --- requests come and go --- */
+
+static uint64_t add_request(struct request_table *table, const struct request_event *event,
+			    enum request_phase phase)
+{
+	struct request request = {++table->last_id, event->cause, phase, 0};
+
+	table->items = memory_grow(table->items, table->count + 1, sizeof(table->items[0]));
+	table->items[table->count++] = request;
+	if (!event->client)
+		return request.id;
+	table->waiters =
+		memory_grow(table->waiters, table->waiter_count + 1, sizeof(table->waiters[0]));
+	table->waiters[table->waiter_count++] =
+		(struct request_waiter){event->client, request.id, event->until_asked};
+	return request.id;
+}
+
+/* Ends the requests of that phase up to `generation` with this reply. */
+static void end_requests(struct request_table *table, enum request_phase phase, uint64_t generation,
+			 enum request_effect_kind kind, struct request_effects *effects)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct request *request = &table->items[i];
+
+		if (request->phase == phase && request->generation <= generation)
+			reply(table, request->id, kind, effects);
+		else
+			table->items[kept++] = *request;
+	}
+	table->count = kept;
+}
+
+static void move_requests(struct request_table *table, enum request_phase from,
+			  enum request_phase to, uint64_t generation)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->items[i].phase != from)
+			continue;
+		table->items[i].phase = to;
+		table->items[i].generation = generation;
+	}
+}
+
+static void ask(struct request_table *table, struct request_effects *effects)
+{
+	move_requests(table, REQUEST_PENDING, REQUEST_ASKED, 0);
+	table->asking = ASKING_BEGUN;
+	act(effects, REQUEST_DO_ASK);
+}
+
+static void end_asking(struct request_table *table, struct request_effects *effects)
+{
+	table->asking = ASKING_NONE;
+	act(effects, REQUEST_DO_STOP_ASKING);
+	if (has_phase(table, REQUEST_PENDING))
+		act(effects, REQUEST_DO_BEGIN_LATER);
+}
+
+/* --- events --- */
+
+/* A client is promised what was saved after it asked. To the others, time matters more. */
+static bool needs_own_save(const struct request_event *event)
+{
+	return event->cause == SAVED_ON_REQUEST && event->saving;
+}
+
+static void on_made(struct request_table *table, const struct request_event *event,
+		    struct request_effects *effects)
+{
+	uint64_t id;
+
+	if (table->asking == ASKING_NONE && event->saving) {
+		table->asking = ASKING_SENT;
+		act(effects, REQUEST_DO_USE_SAVE);
+	}
+	if (table->asking == ASKING_NONE) {
+		add_request(table, event, REQUEST_ASKED);
+		ask(table, effects);
+		return;
+	}
+	if (table->asking == ASKING_SENT && needs_own_save(event)) {
+		/* One without a client needs no second one: it would ask for the same. */
+		if (!event->client && has_phase(table, REQUEST_PENDING))
+			return;
+		id = add_request(table, event, REQUEST_PENDING);
+		act(effects, REQUEST_DO_BEGIN_LATER);
+	} else if (!event->client && has_phase(table, REQUEST_ASKED) &&
+		   event->cause != SAVED_AT_NOTICE) {
+		return;
+	} else {
+		id = add_request(table, event, REQUEST_ASKED);
+	}
+	if (table->asking == ASKING_SENT)
+		reply(table, id, REQUEST_DO_REPLY_ASKED, effects);
+}
+
+static void on_complete(struct request_table *table, uint64_t generation,
+			struct request_effects *effects)
+{
+	if (table->asking != ASKING_SENT)
+		return;
+	reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_SAVED, effects);
+	move_requests(table, REQUEST_ASKED, REQUEST_SAVED, generation);
+	end_asking(table, effects);
+}
+
+static void on_withdrawn(struct request_table *table, struct request_effects *effects)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].cause != SAVED_AT_NOTICE)
+			table->items[kept++] = table->items[i];
+	table->count = kept;
+	if (!has_phase(table, REQUEST_ASKED))
+		end_asking(table, effects);
+}
+
+/* The save may have ended without a checkpoint: then all of them are asked for again. */
+static void on_save_over(struct request_table *table, bool saving, struct request_effects *effects)
+{
+	if (!has_phase(table, REQUEST_PENDING) || table->asking == ASKING_BEGUN)
+		return;
+	if (saving) {
+		act(effects, REQUEST_DO_BEGIN_LATER);
+		return;
+	}
+	ask(table, effects);
+}
+
+static void on_gone(struct request_table *table, const void *client)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->waiter_count; i++)
+		if (table->waiters[i].client != client)
+			table->waiters[kept++] = table->waiters[i];
+	table->waiter_count = kept;
+}
+
+static void on_stopped(struct request_table *table, struct request_effects *effects)
+{
+	/* A checkpoint that comes all the same answers whoever asked before it began. */
+	if (table->asking == ASKING_BEGUN)
+		table->asking = ASKING_NONE;
+	act(effects, REQUEST_DO_STOP_ASKING);
+}
+
+static void on_ended(struct request_table *table, struct request_effects *effects)
+{
+	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
+		end_requests(table, (enum request_phase)phase, UINT64_MAX, REQUEST_DO_REPLY_FAILED,
+			     effects);
+	table->asking = ASKING_NONE;
+}
+
+void request_table_step(struct request_table *table, const struct request_event *event,
+			struct request_effects *effects)
+{
+	switch (event->kind) {
+	case REQUEST_EV_MADE:
+		on_made(table, event, effects);
+		break;
+	case REQUEST_EV_SENDING:
+		table->asking = ASKING_SENT;
+		break;
+	case REQUEST_EV_SENT:
+		reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_ASKED, effects);
+		break;
+	case REQUEST_EV_FORWARDED:
+		move_requests(table, REQUEST_PENDING, REQUEST_ASKED, 0);
+		if (!has_phase(table, REQUEST_ASKED))
+			add_request(table, &(struct request_event){.cause = SAVED_AT_NOTICE},
+				    REQUEST_ASKED);
+		table->asking = ASKING_SENT;
+		break;
+	case REQUEST_EV_COMPLETE:
+		on_complete(table, event->generation, effects);
+		break;
+	case REQUEST_EV_DURABLE:
+		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_DURABLE,
+			     effects);
+		break;
+	case REQUEST_EV_LOST:
+		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_FAILED,
+			     effects);
+		break;
+	case REQUEST_EV_NOT_ASKED:
+		end_requests(table, REQUEST_ASKED, 0, REQUEST_DO_REPLY_FAILED, effects);
+		end_asking(table, effects);
+		break;
+	case REQUEST_EV_WITHDRAWN:
+		on_withdrawn(table, effects);
+		break;
+	case REQUEST_EV_STOPPED:
+		on_stopped(table, effects);
+		break;
+	case REQUEST_EV_SAVE_OVER:
+		on_save_over(table, event->saving, effects);
+		break;
+	case REQUEST_EV_ENDED:
+		on_ended(table, effects);
+		break;
+	case REQUEST_EV_GONE:
+		on_gone(table, event->client);
+		break;
+	case REQUEST_EVENTS:
+		break;
+	}
+}
