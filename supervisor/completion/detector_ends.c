@@ -25,8 +25,9 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->writer_died = true;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = 0;
+	/* Nobody will give them their final names. */
 	checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH,
-			  FILE_CREATED | FILE_REWRITTEN, FILE_TORN);
+			  FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY, FILE_TORN);
 	detector->generation++;
 }
 

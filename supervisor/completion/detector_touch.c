@@ -91,7 +91,8 @@ static bool is_temporary(const struct detector *detector, const char *path)
 {
 	const struct detector_questions *questions = &detector->questions;
 
-	return questions->is_temporary && questions->is_temporary(questions->arg, path);
+	return checkpoint_name_is_temporary(path) ||
+	       (questions->is_temporary && questions->is_temporary(questions->arg, path));
 }
 
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)

@@ -696,6 +696,33 @@ static const struct row rows[] = {
 		"3 last.pt; +1000; = complete; in last.pt; in prev.pt; +9000; kf last.pt 8; kt "
 		"prev.pt 8; R 1 last.pt prev.pt; O 1 3 last.pt; km last.pt; end 1 killed; "
 		"+1000; = torn; torn last.pt; good prev.pt"},
+
+	/* Directories that are renamed when they are finished. */
+	{"a directory with a temporary name is never complete",
+		"kD tmp-step-1; O 1 3 tmp-step-1/a; C 1 3 tmp-step-1/a; +60000; = busy; out "
+		"tmp-step-1/a; kf tmp-step-1 7; kt step-1 7 directory; = complete; in step-1"},
+	{"blind: nor is it learned from; what has been quiet is complete by the rename",
+		"kD tmp-step-1; kc tmp-step-1/a; kw tmp-step-1/a; +1300; = busy; kc tmp-step-1/b; "
+		"kw tmp-step-1/b; +1300; = busy; kf tmp-step-1 7; kt step-1 7 directory; = complete; "
+		"in step-1; kD tmp-step-2; kc tmp-step-2/a; kw tmp-step-2/a; +1300; = busy; kc "
+		"tmp-step-2/b; kw tmp-step-2/b; +1300; = busy; kf tmp-step-2 8; kt step-2 8 "
+		"directory; = complete; in step-1; in step-2"},
+	{"blind: renamed before it has been quiet: the quiet time goes on",
+		"kD step-1.tmp; kc step-1.tmp/a; kw step-1.tmp/a; +600; kf step-1.tmp 7; kt step-1 7 "
+		"directory; = busy; +399; = busy; +1; = complete; in step-1"},
+	{"complete by quiet before its rename, and its writer dies after it",
+		"kD t; O 1 3 t/a; C 1 3 t/a; O 1 3 t/b; C 1 3 t/b; +1000; = complete; kf t 7; kt "
+		"step-1 7 directory; R 1 t step-1; end 1 killed; = complete; good step-1/a; in step-1"},
+	{"a complete one that is moved elsewhere stays complete",
+		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b; C 1 3 step-1/b; saved 1; = "
+		"complete; kf step-1 7; kt kept/step-1 7 directory; R 1 step-1 kept/step-1; end 1 "
+		"killed; job failed; = complete; good kept/step-1/a; in kept/step-1"},
+	{"one that is torn stays torn",
+		"O 1 3 step-1.tmp/a; end 1 killed; +1000; = torn; kf step-1.tmp 7; kt step-1 7 "
+		"directory; +1000; = torn; torn step-1/a; out step-1"},
+	{"a file with a temporary name in a numbered directory",
+		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; +5000; = busy; kf step-1/a.tmp 7; kt "
+		"step-1/a 7; R 1 step-1/a.tmp step-1/a; +1000; = complete; in step-1"},
 };
 // clang-format on
 
