@@ -68,7 +68,7 @@ static void move_file(void *argument, struct tracked_file *file)
 	struct move *move = argument;
 	auto_free char *path = text_format("%s%s", move->to, file->path + strlen(move->from));
 	unsigned kept = file->marks & (FILE_TORN | FILE_REJECTED | FILE_REPORTED | FILE_UNCLOSED |
-				       FILE_CREATED | FILE_WITNESSED | FILE_HELD);
+				       FILE_CREATED | FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
 	int64_t begun_ms = file->begun_ms;
 	struct tracked_file *moved;
 
@@ -89,6 +89,8 @@ static void move_file(void *argument, struct tracked_file *file)
 	if (!moved)
 		return;
 	moved->marks |= kept;
+	/* There may have been another one of that name. */
+	moved->marks &= ~(unsigned)FILE_NEW;
 	moved->written = 0;
 	if (begun_ms > 0 && begun_ms < moved->checkpoint->begun_ms)
 		moved->checkpoint->begun_ms = begun_ms;
@@ -213,6 +215,8 @@ static void delete_file(void *argument, struct tracked_file *file)
 {
 	struct deletion *deletion = argument;
 
+	if (!*file->checkpoint->key)
+		deletion->detector->deleted_name = file->name;
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	remove_file(deletion->detector, file);
 }
@@ -235,6 +239,13 @@ static unsigned marks_of(const struct detector *detector, const char *path)
 	return file ? file->marks : 0;
 }
 
+/* One that was deleted a moment ago is being replaced. */
+static void note_new(const struct detector *detector, struct tracked_file *file)
+{
+	if (file->name != detector->deleted_name)
+		file->marks |= FILE_NEW;
+}
+
 static void created(struct detector *detector, const struct dir_event *event, int64_t now_ms)
 {
 	/* It may be open, with its content still in the writer's buffer; or it is a link. */
@@ -244,9 +255,13 @@ static void created(struct detector *detector, const struct dir_event *event, in
 	if (event->symlink)
 		give = FILE_REPORTED | FILE_WITNESSED;
 	/* The shim's report of the open came first. */
-	if (give == 0 && (marks_of(detector, event->path) & FILE_FRESH))
+	if (give == 0 && (marks_of(detector, event->path) & FILE_FRESH)) {
+		note_new(detector, checkpoint_table_find(&detector->table, event->path));
 		return;
-	file = detector_touch(detector, event->path, give, 0, now_ms);
+	}
+	file = detector_touch(detector, event->path, give | FILE_CREATED, 0, now_ms);
+	if (file)
+		note_new(detector, file);
 	if (file && event->symlink)
 		detector_file_finished(detector, file, now_ms);
 }
@@ -255,11 +270,17 @@ static void created(struct detector *detector, const struct dir_event *event, in
  * writer is unknown, and only the kernel's close event ends it. */
 static void modified(struct detector *detector, const char *path, int64_t now_ms)
 {
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
 	unsigned marks = marks_of(detector, path);
 	bool reported = (marks & FILE_REPORTED) && writer_table_has_open(&detector->writers, path);
+	/* Only its size tells that it is written anew from empty. */
+	bool anew = file && !reported && !(marks & (FILE_FRESH | FILE_SLOW)) &&
+		    detector_shrunk(detector, file);
 
+	if (anew)
+		detector_begin_anew(detector, file);
 	detector_touch(detector, path,
-		       FILE_HELD | (reported ? 0 : FILE_UNCLOSED) |
+		       FILE_HELD | (anew ? FILE_CREATED : 0) | (reported ? 0 : FILE_UNCLOSED) |
 			       (marks & FILE_TORN ? FILE_REWRITTEN : 0),
 		       0, now_ms);
 }
@@ -276,6 +297,10 @@ static void closed(struct detector *detector, const char *path, int64_t now_ms)
 	if (open)
 		detector->needs_verify = true;
 	writer_table_close_path(&detector->writers, path);
+	if (!open) {
+		detector_end_slow(detector, path, 0, now_ms);
+		detector_note_whole(detector, file);
+	}
 	/* The close of a descriptor that has written nothing since the shim's report of the last
 	 * one, and so changes nothing. */
 	if ((marks & FILE_REPORTED) && !(marks & FILE_UNCLOSED) && !open)
