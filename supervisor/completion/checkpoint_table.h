@@ -43,6 +43,12 @@ enum file_mark {
 	FILE_HELD = 2048,
 	/* it has a name that its framework gives to unfinished files */
 	FILE_TEMPORARY = 4096,
+	/* a save that takes very long: it holds nothing up, and is in no snapshot until its close */
+	FILE_SLOW = 8192,
+	/* it was opened empty and closed: if it is so again and stays open, it is a slow save */
+	FILE_REWRITES = 16384,
+	/* it was not there before this writing: no snapshot holds it */
+	FILE_NEW = 32768,
 };
 // clang-format on
 

@@ -194,12 +194,15 @@ bool detector_is_replacing(const struct detector *detector)
 {
 	const struct checkpoint *fixed = find_fixed(detector);
 
-	if (!fixed || fixed->state == CHECKPOINT_UNDER_WAY)
-		return fixed;
+	if (!fixed)
+		return false;
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
+			return true;
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
 	     checkpoint = checkpoint->sibling)
-		if (checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->reduced &&
-		    checkpoint->begun_ms <= fixed->last_ms)
+		if (checkpoint != fixed && checkpoint->state == CHECKPOINT_UNDER_WAY &&
+		    !checkpoint->reduced && checkpoint->begun_ms <= fixed->last_ms)
 			return true;
 	return false;
 }

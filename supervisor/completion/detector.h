@@ -86,6 +86,8 @@ struct detector {
 	bool needs_verify;
 	/* kernel events were lost: files that a scan has found since may still be open */
 	bool events_lost;
+	/* the fixed name that was deleted last */
+	uint64_t deleted_name;
 	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
 	uint32_t moved_cookie;
 	char *moved_path;
@@ -152,8 +154,9 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
-/* Are fixed names being written, or were they written after a checkpoint was begun that is not
- * decided yet? Earlier snapshots may hold the first; the second may name that checkpoint
+/* Are fixed names being written that were there before, or were some written after a checkpoint was
+ * begun that is not decided yet? Earlier snapshots may hold the first; the second may name that
+ * checkpoint
  * (`latest`), which a snapshot now would leave out. */
 bool detector_is_replacing(const struct detector *detector);
 

@@ -25,8 +25,9 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->writer_died = true;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = 0;
+	/* Nobody will give them their final names. */
 	checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH,
-			  FILE_CREATED | FILE_REWRITTEN, FILE_TORN);
+			  FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY, FILE_TORN);
 	detector->generation++;
 }
 
@@ -46,6 +47,12 @@ static void settle_before_death(struct detector *detector, int pid, int64_t now_
 	}
 }
 
+static void tear_slow(struct detector *detector, struct tracked_file *file)
+{
+	file->marks = (file->marks & ~(unsigned)(FILE_SLOW | FILE_CREATED)) | FILE_TORN;
+	detector->generation++;
+}
+
 bool detector_close_all(struct detector *detector, int pid, bool complete, int64_t now_ms)
 {
 	char *path;
@@ -58,10 +65,14 @@ bool detector_close_all(struct detector *detector, int pid, bool complete, int64
 		if (!file || (file->marks & FILE_RUNNING))
 			continue;
 		any = true;
-		if (complete)
+		if (complete) {
+			detector_end_slow(detector, file->path, pid, now_ms);
 			detector_file_closed(detector, file, true, now_ms);
-		else
+		} else if (file->marks & FILE_SLOW) {
+			tear_slow(detector, file);
+		} else {
 			note_death(detector, file->checkpoint, now_ms);
+		}
 	}
 	return any;
 }
@@ -103,6 +114,16 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 			note_death(detector, checkpoint, now_ms);
 }
 
+/* Nobody saw their closes. */
+static void tear_slow_ones(struct detector *detector)
+{
+	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		for (struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+			if (file->marks & FILE_SLOW)
+				tear_slow(detector, file);
+}
+
 void detector_job_ended(struct detector *detector, enum job_end end, int64_t now_ms)
 {
 	detector_settle(detector, now_ms);
@@ -110,10 +131,11 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 		struct writer_descriptor *open = &detector->writers.opens[0];
 		struct tracked_file *file = checkpoint_table_find(&detector->table, open->path);
 
-		if (file && !(file->marks & FILE_RUNNING))
+		if (file && !(file->marks & (FILE_RUNNING | FILE_SLOW)))
 			note_death(detector, file->checkpoint, now_ms);
 		writer_table_close(&detector->writers, open);
 	}
+	tear_slow_ones(detector);
 	detector->job_end = end;
 	detector->ended = detector->generation;
 	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;

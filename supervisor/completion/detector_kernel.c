@@ -12,7 +12,55 @@ struct move {
 	struct detector *detector;
 	const char *from, *to;
 	int64_t now_ms;
+	/* A directory: all that is known of its files moves with it. */
+	bool directory;
+	bool complete; /* and all of them belong to complete checkpoints */
+	enum verdict_reason reason;
+	int64_t last_ms, stalled_ms; /* the last write to any of them */
 };
+
+static void note_moving_file(void *argument, struct tracked_file *file)
+{
+	struct move *move = argument;
+	const struct checkpoint *checkpoint = file->checkpoint;
+	bool decided = checkpoint->settled || checkpoint->state == CHECKPOINT_COMPLETE ||
+		       (!*checkpoint->key && !(file->marks & FILE_FRESH));
+
+	if (file->marks & FILE_RUNNING)
+		return;
+	move->complete &= decided && !(file->marks & (FILE_TORN | FILE_REJECTED));
+	move->reason = checkpoint->reason;
+	if (checkpoint->last_ms < move->last_ms)
+		return;
+	move->last_ms = checkpoint->last_ms;
+	move->stalled_ms = checkpoint->stalled_ms;
+}
+
+/* A rename of the directory is no write: nothing begins by it, and no verdict is withdrawn. */
+static struct tracked_file *move_with_directory(const struct move *move, struct tracked_file *file)
+{
+	struct detector *detector = move->detector;
+	struct checkpoint *checkpoint = file->checkpoint;
+	struct checkpoint was = *checkpoint;
+	bool said = was.own_word > 0 && was.own_word == was.changed;
+	uint64_t saves = detector->saves;
+	int64_t last_ms = detector->last_ms;
+	struct tracked_file *moved =
+		detector_touch(detector, file->path, 0, file->pid, move->now_ms);
+
+	detector->saves = saves;
+	detector->last_ms = last_ms;
+	if (!moved || moved->checkpoint != checkpoint)
+		return moved;
+	checkpoint->last_ms = was.last_ms > move->last_ms ? was.last_ms : move->last_ms;
+	checkpoint->stalled_ms = move->stalled_ms;
+	checkpoint->pause_ms = was.pause_ms;
+	checkpoint->rewritten = was.rewritten;
+	checkpoint->next_begun = was.next_begun;
+	checkpoint->step = was.step;
+	checkpoint->own_word = said ? checkpoint->changed : 0;
+	return moved;
+}
 
 /* A file keeps under its new name what is known of its content. */
 static void move_file(void *argument, struct tracked_file *file)
@@ -20,7 +68,7 @@ static void move_file(void *argument, struct tracked_file *file)
 	struct move *move = argument;
 	auto_free char *path = text_format("%s%s", move->to, file->path + strlen(move->from));
 	unsigned kept = file->marks & (FILE_TORN | FILE_REJECTED | FILE_REPORTED | FILE_UNCLOSED |
-				       FILE_CREATED | FILE_WITNESSED | FILE_HELD);
+				       FILE_CREATED | FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
 	int64_t begun_ms = file->begun_ms;
 	struct tracked_file *moved;
 
@@ -36,10 +84,13 @@ static void move_file(void *argument, struct tracked_file *file)
 		return;
 	}
 	checkpoint_table_move(&move->detector->table, file, path);
-	moved = detector_touch(move->detector, path, 0, file->pid, move->now_ms);
+	moved = move->directory ? move_with_directory(move, file)
+				: detector_touch(move->detector, path, 0, file->pid, move->now_ms);
 	if (!moved)
 		return;
 	moved->marks |= kept;
+	/* There may have been another one of that name. */
+	moved->marks &= ~(unsigned)FILE_NEW;
 	moved->written = 0;
 	if (begun_ms > 0 && begun_ms < moved->checkpoint->begun_ms)
 		moved->checkpoint->begun_ms = begun_ms;
@@ -47,9 +98,11 @@ static void move_file(void *argument, struct tracked_file *file)
 		detector_file_finished(move->detector, moved, move->now_ms);
 }
 
-/* A directory whose files were all written by then is committed by its rename into place. */
-static void note_directory_commit(struct detector *detector, const char *directory)
+/* A directory whose files were all written by then is committed by its rename into place. What was
+ * complete before stays it. */
+static void note_directory_commit(struct detector *detector, const struct move *move)
 {
+	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
 	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
@@ -62,8 +115,13 @@ static void note_directory_commit(struct detector *detector, const char *directo
 		     file = file->sibling)
 			all = !(file->marks & FILE_FRESH) ||
 			      path_set_is_below(file->path, directory);
-		if (all && !detector_is_open(detector, checkpoint))
-			checkpoint->committed = checkpoint->changed;
+		if (!all || detector_is_open(detector, checkpoint))
+			continue;
+		checkpoint->committed = checkpoint->changed;
+		if (move->complete) {
+			checkpoint->settled = true;
+			checkpoint->reason = move->reason;
+		}
 	}
 }
 
@@ -89,9 +147,16 @@ static void note_symlink(struct detector *detector, const char *path, int64_t no
 
 static void moved_to(struct detector *detector, const struct dir_event *event, int64_t now_ms)
 {
-	struct move move = {detector, detector->moved_path, event->path, now_ms};
 	bool known = detector->moved_path && detector->moved_cookie == event->cookie;
 	bool file = known && checkpoint_table_find(&detector->table, detector->moved_path);
+	struct move move = {
+		.detector = detector,
+		.from = detector->moved_path,
+		.to = event->path,
+		.now_ms = now_ms,
+		.directory = known && !file,
+		.complete = true,
+	};
 	const struct tracked_file *there = checkpoint_table_find(&detector->table, event->path);
 
 	/* A rename over a file of a numbered one writes that one anew. */
@@ -99,6 +164,8 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 		detector_touch(detector, event->path, 0, 0, now_ms);
 	checkpoint_table_each_below(&detector->table, event->path, remove_file, detector);
 	if (known) {
+		checkpoint_table_each_below(&detector->table, detector->moved_path,
+					    note_moving_file, &move);
 		checkpoint_table_each_below(&detector->table, detector->moved_path, move_file,
 					    &move);
 		writer_table_rename_below(&detector->writers, detector->moved_path, event->path);
@@ -108,7 +175,7 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
 	if (known && !file && event->directory)
-		note_directory_commit(detector, event->path);
+		note_directory_commit(detector, &move);
 	else if (!file && !event->directory && !detector_passes_over(detector, event->path))
 		detector_touch(detector, event->path,
 			       event->symlink ? FILE_REPORTED | FILE_WITNESSED : 0, 0, now_ms);
@@ -148,6 +215,8 @@ static void delete_file(void *argument, struct tracked_file *file)
 {
 	struct deletion *deletion = argument;
 
+	if (!*file->checkpoint->key)
+		deletion->detector->deleted_name = file->name;
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	remove_file(deletion->detector, file);
 }
@@ -170,6 +239,13 @@ static unsigned marks_of(const struct detector *detector, const char *path)
 	return file ? file->marks : 0;
 }
 
+/* One that was deleted a moment ago is being replaced. */
+static void note_new(const struct detector *detector, struct tracked_file *file)
+{
+	if (file->name != detector->deleted_name)
+		file->marks |= FILE_NEW;
+}
+
 static void created(struct detector *detector, const struct dir_event *event, int64_t now_ms)
 {
 	/* It may be open, with its content still in the writer's buffer; or it is a link. */
@@ -179,9 +255,13 @@ static void created(struct detector *detector, const struct dir_event *event, in
 	if (event->symlink)
 		give = FILE_REPORTED | FILE_WITNESSED;
 	/* The shim's report of the open came first. */
-	if (give == 0 && (marks_of(detector, event->path) & FILE_FRESH))
+	if (give == 0 && (marks_of(detector, event->path) & FILE_FRESH)) {
+		note_new(detector, checkpoint_table_find(&detector->table, event->path));
 		return;
-	file = detector_touch(detector, event->path, give, 0, now_ms);
+	}
+	file = detector_touch(detector, event->path, give | FILE_CREATED, 0, now_ms);
+	if (file)
+		note_new(detector, file);
 	if (file && event->symlink)
 		detector_file_finished(detector, file, now_ms);
 }
@@ -190,11 +270,17 @@ static void created(struct detector *detector, const struct dir_event *event, in
  * writer is unknown, and only the kernel's close event ends it. */
 static void modified(struct detector *detector, const char *path, int64_t now_ms)
 {
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
 	unsigned marks = marks_of(detector, path);
 	bool reported = (marks & FILE_REPORTED) && writer_table_has_open(&detector->writers, path);
+	/* Only its size tells that it is written anew from empty. */
+	bool anew = file && !reported && !(marks & (FILE_FRESH | FILE_SLOW)) &&
+		    detector_shrunk(detector, file);
 
+	if (anew)
+		detector_begin_anew(detector, file);
 	detector_touch(detector, path,
-		       FILE_HELD | (reported ? 0 : FILE_UNCLOSED) |
+		       FILE_HELD | (anew ? FILE_CREATED : 0) | (reported ? 0 : FILE_UNCLOSED) |
 			       (marks & FILE_TORN ? FILE_REWRITTEN : 0),
 		       0, now_ms);
 }
@@ -211,6 +297,10 @@ static void closed(struct detector *detector, const char *path, int64_t now_ms)
 	if (open)
 		detector->needs_verify = true;
 	writer_table_close_path(&detector->writers, path);
+	if (!open) {
+		detector_end_slow(detector, path, 0, now_ms);
+		detector_note_whole(detector, file);
+	}
 	/* The close of a descriptor that has written nothing since the shim's report of the last
 	 * one, and so changes nothing. */
 	if ((marks & FILE_REPORTED) && !(marks & FILE_UNCLOSED) && !open)

@@ -47,7 +47,8 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
 
 		if (!*checkpoint->key)
-			act_on_marked(checkpoint, FILE_FRESH | FILE_TORN | FILE_REJECTED, act,
+			act_on_marked(checkpoint,
+				      FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW, act,
 				      argument);
 		else if (!complete)
 			act_on_whole(checkpoint, "", act, argument);
@@ -91,7 +92,8 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 			       checkpoint->state == CHECKPOINT_TORN;
 
 		if (!*checkpoint->key)
-			act_on_marked(checkpoint, FILE_FRESH | FILE_TORN | FILE_REJECTED, act,
+			act_on_marked(checkpoint,
+				      FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW, act,
 				      argument);
 		else if (touched)
 			act_on_whole(checkpoint, "/", act, argument);
@@ -242,7 +244,8 @@ static bool waits_for_holders(const struct detector *detector, const struct chec
 		const struct tracked_file *file =
 			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
 
-		if (file && file->checkpoint == checkpoint && !(file->marks & FILE_RUNNING))
+		if (file && file->checkpoint == checkpoint &&
+		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
 			return false;
 	}
 	return true;
@@ -288,6 +291,7 @@ static void drop_closed(struct detector *detector, struct writer_descriptor *ope
 	auto_free char *path = text_copy(open->path);
 
 	writer_table_close(&detector->writers, open);
+	detector_end_slow(detector, path, 0, now_ms);
 	if (checkpoint_table_find(&detector->table, path))
 		detector_touch(detector, path, 0, 0, now_ms);
 }

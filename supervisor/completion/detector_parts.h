@@ -14,7 +14,7 @@ void detector_forget_moved(struct detector *detector);
 /* --- detector_touch.c: what a write means --- */
 
 /* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
- * file. `pid` 0: unknown. */
+ * file, or a slow save. `pid` 0: unknown. */
 struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
 				    int pid, int64_t now_ms);
 /* A write to a file whose name is not known. */
@@ -42,7 +42,17 @@ void detector_make_running(struct detector *detector, struct tracked_file *file)
 bool detector_is_of_database(const struct detector *detector, const char *path);
 /* It was closed, and had the size `before` when it was closed the last time. */
 void detector_note_growth(struct detector *detector, struct tracked_file *file, uint64_t before);
-/* Of the fixed names, those that stay open while saves come and go are running files. */
+/* Is it shorter than it was when it was closed last? Then it has been cut off to be written anew.
+ */
+bool detector_shrunk(const struct detector *detector, const struct tracked_file *file);
+/* Its last descriptor was closed, by a process that lives. NULL: no file. */
+void detector_note_whole(const struct detector *detector, struct tracked_file *file);
+/* It is opened empty: one that was a running file by behaviour is an ordinary one again. */
+void detector_begin_anew(struct detector *detector, struct tracked_file *file);
+/* The close of a slow save (FILE_SLOW) makes it an ordinary file that was just written. */
+void detector_end_slow(struct detector *detector, const char *path, int pid, int64_t now_ms);
+/* Of the fixed names, those that stay open while saves come and go are running files or slow
+ * saves. */
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
 
 /* --- detector_judge.c --- */

@@ -33,7 +33,7 @@ void detector_make_running(struct detector *detector, struct tracked_file *file)
 {
 	struct checkpoint *checkpoint = file->checkpoint;
 
-	file->marks = FILE_RUNNING;
+	file->marks = FILE_RUNNING | (file->marks & FILE_CREATED);
 	detector_note_running(detector, file->path);
 	detector->generation++;
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint_any(checkpoint, FILE_FRESH))
@@ -64,6 +64,73 @@ void detector_note_growth(struct detector *detector, struct tracked_file *file, 
 		detector_make_running(detector, file);
 }
 
+bool detector_shrunk(const struct detector *detector, const struct tracked_file *file)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	return file->size > 0 && questions->look &&
+	       questions->look(questions->arg, file->path).size < file->size;
+}
+
+void detector_note_whole(const struct detector *detector, struct tracked_file *file)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	if (!file || writer_table_has_open(&detector->writers, file->path))
+		return;
+	if (file->marks & FILE_CREATED)
+		file->marks |= FILE_REWRITES;
+	if ((file->marks & FILE_RUNNING) && questions->look)
+		file->size = questions->look(questions->arg, file->path).size;
+}
+
+void detector_begin_anew(struct detector *detector, struct tracked_file *file)
+{
+	if (!file || !(file->marks & FILE_RUNNING) ||
+	    writer_table_has_open(&detector->writers, file->path) ||
+	    detector_is_of_database(detector, file->path))
+		return;
+	file->marks &= FILE_REWRITES;
+	file->grown = 0;
+}
+
+/* --- slow saves --- */
+
+static void make_slow(struct detector *detector, struct tracked_file *file)
+{
+	struct checkpoint *fixed = file->checkpoint;
+
+	file->marks = (file->marks & ~(unsigned)(FILE_FRESH | FILE_UNCLOSED)) | FILE_SLOW;
+	detector->generation++;
+	if (!checkpoint_any(fixed, FILE_FRESH))
+		fixed->state = CHECKPOINT_EMPTY;
+}
+
+void detector_end_slow(struct detector *detector, const char *path, int pid, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+	int64_t begun_ms = file ? file->begun_ms : 0;
+	unsigned kept;
+
+	if (!file || !(file->marks & FILE_SLOW) || writer_table_has_open(&detector->writers, path))
+		return;
+	kept = file->marks & FILE_CREATED;
+	file->marks &= ~(unsigned)FILE_SLOW;
+	file = detector_touch(detector, path, 0, pid, now_ms);
+	if (!file)
+		return;
+	file->marks |= kept;
+	file->begun_ms = begun_ms;
+}
+
+/* What was opened empty and is a checkpoint's by its name, or by how it was written before, will be
+ * whole when it is closed. */
+static bool is_slow_save(const struct tracked_file *file)
+{
+	return (file->marks & FILE_CREATED) &&
+	       ((file->marks & FILE_REWRITES) || file_format_is_checkpoint_name(file->path));
+}
+
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms)
 {
 	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
@@ -75,9 +142,16 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 		    !((file->marks & FILE_UNCLOSED) ||
 		      writer_table_has_open(&detector->writers, file->path)))
 			continue;
-		if (detector_is_of_database(detector, file->path) ||
-		    (now_ms - file->begun_ms >= least_ms &&
-		     detector->saves - file->saves_at_open >= RUNNING_SAVES))
+		if (detector_is_of_database(detector, file->path)) {
+			detector_make_running(detector, file);
+			continue;
+		}
+		if (now_ms - file->begun_ms < least_ms ||
+		    detector->saves - file->saves_at_open < RUNNING_SAVES)
+			continue;
+		if (is_slow_save(file))
+			make_slow(detector, file);
+		else
 			detector_make_running(detector, file);
 	}
 }

@@ -24,6 +24,11 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 
 	if (detector_passes_over(detector, message->path))
 		return;
+	file = checkpoint_table_find(&detector->table, message->path);
+	if (empty)
+		detector_begin_anew(detector, file);
+	else if (!writer_table_has_open(&detector->writers, message->path))
+		unmark(file, FILE_CREATED);
 	file = detector_touch(detector, message->path, FILE_REPORTED | (empty ? FILE_CREATED : 0),
 			      message->pid, now_ms);
 	unmark(file, FILE_UNCLOSED);
@@ -43,6 +48,7 @@ void detector_file_closed(struct detector *detector, struct tracked_file *file, 
 		return;
 	if (file->marks & FILE_CREATED)
 		file->marks &= ~(unsigned)FILE_TORN;
+	detector_note_whole(detector, file);
 	/* Another process may hold it too, by a fork that nobody reports. */
 	if (!(file->marks & FILE_HELD))
 		file->marks |= FILE_WITNESSED;
@@ -74,6 +80,8 @@ static void shim_closed(struct detector *detector, const struct shim_message *me
 		detector->generation++;
 		return;
 	}
+	detector_end_slow(detector, path, message->pid, now_ms);
+	detector_note_whole(detector, checkpoint_table_find(&detector->table, path));
 	file = detector_touch(detector, path, FILE_REPORTED, message->pid, now_ms);
 	if (!file)
 		return;

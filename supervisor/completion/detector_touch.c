@@ -17,7 +17,8 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 		const struct tracked_file *file =
 			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
 
-		if (file && file->checkpoint == checkpoint && !(file->marks & FILE_RUNNING))
+		if (file && file->checkpoint == checkpoint &&
+		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
 			return true;
 	}
 	return checkpoint_any(checkpoint, FILE_UNCLOSED);
@@ -91,7 +92,8 @@ static bool is_temporary(const struct detector *detector, const char *path)
 {
 	const struct detector_questions *questions = &detector->questions;
 
-	return questions->is_temporary && questions->is_temporary(questions->arg, path);
+	return checkpoint_name_is_temporary(path) ||
+	       (questions->is_temporary && questions->is_temporary(questions->arg, path));
 }
 
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
@@ -142,6 +144,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		detector_note_running(detector, path);
 		return NULL;
 	}
+	if (file->marks & FILE_SLOW)
+		return NULL;
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
 	if (begun)
 		begin_save(detector, checkpoint, now_ms);
@@ -150,7 +154,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	checkpoint->rewritten |= known;
 	if (begun || !(file->marks & FILE_FRESH)) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
-		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN);
+		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);

@@ -373,10 +373,10 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 bool file_format_is_checkpoint_name(const char *path)
 {
 	static const char *const endings[] = {
-		".pt",    ".pth",    ".ckpt", ".safetensors", ".bin",   ".npz",
-		".pkl",   ".pickle", ".h5",   ".hdf5",        ".keras", ".msgpack",
-		".eqx",   ".ubj",    ".cbm",  ".joblib",      ".index", ".weights",
-		".model", ".distcp", ".onnx", ".orbax",       ".tar",   ".zip",
+		".pt",     ".pth",    ".ckpt",  ".safetensors", ".bin",     ".npz",    ".pkl",
+		".pickle", ".h5",     ".hdf5",  ".keras",       ".msgpack", ".eqx",    ".ubj",
+		".cbm",    ".joblib", ".index", ".weights",     ".model",   ".distcp", ".onnx",
+		".orbax",  ".tar",    ".zip",   ".dump",
 	};
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)

@@ -278,3 +278,28 @@ char *checkpoint_name_family(const char *path)
 		append_text(&text, "#", 1);
 	return steal_text(&text);
 }
+
+bool checkpoint_name_is_temporary(const char *path)
+{
+	struct checkpoint_name found = checkpoint_name_parse(path);
+	const char *own = strrchr(path, '/');
+	const char *name = own ? own + 1 : path;
+
+	/* From the numbered directory on; without a number, from the beginning. */
+	if (found.unit_length > 0)
+		for (name = path + found.unit_length; name > path && name[-1] != '/';)
+			name--;
+	else if (found.number < 0)
+		name = path;
+	while (*name) {
+		size_t length = strcspn(name, "/");
+		struct name_fields fields;
+
+		name_fields_split(&fields, name, length);
+		if (fields.unfinished)
+			return true;
+		name += length;
+		name += *name == '/';
+	}
+	return false;
+}

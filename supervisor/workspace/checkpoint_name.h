@@ -62,6 +62,14 @@ char *checkpoint_name_template(const char *path);
  * "run/#", "". The caller frees. */
 char *checkpoint_name_family(const char *path);
 
+/*
+ * Does the name say that this is not finished: "step-5.pt.tmp", "tmp-step-5/model.pt"? Of a file
+ * with a number of its own, only that name says so; of one in a numbered directory, the name of
+ * that directory and what is below it; of fixed names, all of the path. A hidden name and a backup
+ * ("model.pt~") may be finished.
+ */
+bool checkpoint_name_is_temporary(const char *path);
+
 /* checkpoint_name_parse().number: -1: none. */
 int64_t step_of_path(const char *path);
 

@@ -170,7 +170,7 @@ static void strip_temporary_prefix(struct name_fields *fields)
 		if (starts_with(fields, at, words[i]) && behind + 1 < fields->end &&
 		    strchr("-_", fields->name[behind])) {
 			fields->begin = behind + 1;
-			fields->temporary = true;
+			fields->temporary = fields->unfinished = true;
 			return;
 		}
 	}
@@ -202,6 +202,7 @@ static void strip_temporary_suffix(struct name_fields *fields)
 {
 	for (size_t at = fields->begin + 1; at < fields->end; at++)
 		if (is_temporary_mark(fields, at)) {
+			fields->unfinished |= fields->name[at] != '~';
 			fields->end = at;
 			fields->temporary = true;
 		}

@@ -41,6 +41,7 @@ struct name_fields {
 	size_t begin, end; /* without what only marks it as temporary: ".", "tmp-", ".tmp.123" */
 	size_t stem_end;   /* without the extensions too; ".120" is none */
 	bool temporary;
+	bool unfinished; /* it says so in a word: not only "." or "~" */
 	size_t count;
 	struct field items[NAME_FIELDS_MOST]; /* in order; a longer name's others are left out */
 };

@@ -22,6 +22,7 @@
  *   saved pid: it calls its checkpoint complete       marker path: by the profile the last write
  *   size path bytes: from now on                      gone path: it is not there any more
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
+ *   replacing yes|no: does a snapshot wait for fixed names?
  *   torn path    good path    open path    closed path    unclosed path
  */
 #include "completion/detector.h"
@@ -614,11 +615,6 @@ static const struct row rows[] = {
 		"3 step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; out "
 		"curve.dat; O 1 3 step-6.pt; C 1 3 step-6.pt; = complete; = busy; +4100; km "
 		"curve.dat; = nothing; running curve.dat; in curve.dat"},
-	{"with the name of a checkpoint it is watched for longer: a slow save is like that",
-		"O 1 9 big.pt; km big.pt; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; O 1 3 "
-		"step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 step-4.pt; C 1 3 "
-		"step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; O 1 3 step-6.pt; C 1 3 step-6.pt; = "
-		"complete; +18000; = busy; out big.pt; +60000; = nothing; running big.pt"},
 	{"open for long, and few saves: no running file",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +60000; = complete; "
 		"= busy; out curve.dat"},
@@ -696,6 +692,111 @@ static const struct row rows[] = {
 		"3 last.pt; +1000; = complete; in last.pt; in prev.pt; +9000; kf last.pt 8; kt "
 		"prev.pt 8; R 1 last.pt prev.pt; O 1 3 last.pt; km last.pt; end 1 killed; "
 		"+1000; = torn; torn last.pt; good prev.pt"},
+
+	/* Slow saves beside frequent ones. */
+	{"with the name of a checkpoint it is a slow save: it holds nothing up, and is in no snapshot",
+		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+19000; = busy; out big.pt; +1001; = nothing; out big.pt; km big.pt; O 2 3 "
+		"last.pt; C 2 3 last.pt; +1000; = complete; in last.pt; out big.pt; C 1 9 big.pt; = "
+		"busy; out big.pt; +1000; = complete; in big.pt"},
+	{"a slow save whose writer is killed",
+		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+20001; = nothing; end 1 killed; torn big.pt; out big.pt; O 1 9 big.pt; C 1 9 "
+		"big.pt; +1000; = complete; good big.pt; in big.pt"},
+	{"a slow save at the end of the job",
+		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+20001; = nothing; job failed; torn big.pt"},
+	{"a slow save, closed by exit()",
+		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+20001; = nothing; X 1; = busy; +1000; = complete; in big.pt"},
+	{"a slow save, closed without a word",
+		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+20001; = nothing; verify released; = busy; +1000; = complete; in big.pt"},
+	{"blind: a slow save",
+		"kc big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+20001; = nothing; km big.pt; out big.pt; kw big.pt; = busy; +1000; = complete; in "
+		"big.pt"},
+	{"a file for the whole time that its writer opens anew as it was",
+		"O 1 9 curve.dat; C 1 9 curve.dat; E 1 9 curve.dat; km curve.dat; O 2 3 step-1.pt; "
+		"C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 step-2.pt; O 2 3 step-3.pt; C 2 3 "
+		"step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 3 step-5.pt; C 2 3 step-5.pt; O 2 "
+		"3 step-6.pt; C 2 3 step-6.pt; = complete; +10001; = nothing; running curve.dat; in "
+		"curve.dat"},
+	{"closed and then begun anew: it is no running file any more",
+		"O 1 9 state; km state; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
+		"step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 "
+		"3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = complete; "
+		"+10001; = nothing; running state; C 1 9 state; in state; O 1 9 state; km state; = "
+		"busy; out state; O 2 3 step-7.pt; C 2 3 step-7.pt; O 2 3 step-8.pt; C 2 3 "
+		"step-8.pt; O 2 3 step-9.pt; C 2 3 step-9.pt; O 2 3 step-10.pt; C 2 3 step-10.pt; O "
+		"2 3 step-11.pt; C 2 3 step-11.pt; O 2 3 step-12.pt; C 2 3 step-12.pt; = complete; "
+		"+60000; out state; C 1 9 state; +1000; = complete; in state"},
+	{"blind: the same",
+		"size state 100; kc state; km state; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 "
+		"step-2.pt; C 2 3 step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 "
+		"3 step-4.pt; O 2 3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = "
+		"complete; +10001; = nothing; running state; kw state; in state; size state 50; km "
+		"state; = busy; out state; O 2 3 step-7.pt; C 2 3 step-7.pt; O 2 3 step-8.pt; C 2 3 "
+		"step-8.pt; O 2 3 step-9.pt; C 2 3 step-9.pt; O 2 3 step-10.pt; C 2 3 step-10.pt; O "
+		"2 3 step-11.pt; C 2 3 step-11.pt; O 2 3 step-12.pt; C 2 3 step-12.pt; = complete; "
+		"+60000; out state; kw state; +1000; = complete; in state"},
+	{"its writer was killed, and another one begins it anew: it stays what it was",
+		"O 1 9 curve.dat; km curve.dat; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; "
+		"C 2 3 step-2.pt; O 2 3 step-3.pt; C 2 3 step-3.pt; O 2 3 step-4.pt; C 2 3 "
+		"step-4.pt; O 2 3 step-5.pt; C 2 3 step-5.pt; O 2 3 step-6.pt; C 2 3 step-6.pt; = "
+		"complete; +10001; = nothing; running curve.dat; end 1 killed; O 3 9 "
+		"curve.dat; km curve.dat; "
+		"O 2 3 step-7.pt; C 2 3 step-7.pt; O 2 3 step-8.pt; C 2 3 step-8.pt; O 2 3 "
+		"step-9.pt; C 2 3 step-9.pt; O 2 3 step-10.pt; C 2 3 step-10.pt; O 2 3 step-11.pt; "
+		"C 2 3 step-11.pt; O 2 3 step-12.pt; C 2 3 step-12.pt; = complete; +10001; = "
+		"nothing; running curve.dat"},
+	{"a new fixed name is in no snapshot: none waits for it",
+		"kc big.pkl; O 1 9 big.pkl; km big.pkl; replacing no; C 1 9 big.pkl; kw big.pkl; "
+		"+1000; = complete; replacing no; O 1 9 big.pkl; km big.pkl; replacing yes"},
+	{"one that was there before the job, or is written under another name, or was deleted",
+		"O 1 9 last.pt; replacing yes; C 1 9 last.pt; +1000; = complete; replacing no; kc "
+		"new.pt; O 1 9 new.pt; replacing no; C 1 9 new.pt; kf new.pt 7; kt last.pt 7; "
+		"replacing yes; +1000; = complete; kd last.pt; kc last.pt; O 1 9 last.pt; replacing "
+		"yes"},
+
+	/* Directories that are renamed when they are finished. */
+	{"a directory with a temporary name is never complete",
+		"kD tmp-step-1; O 1 3 tmp-step-1/a; C 1 3 tmp-step-1/a; +60000; = busy; out "
+		"tmp-step-1/a; kf tmp-step-1 7; kt step-1 7 directory; = complete; in step-1"},
+	{"blind: nor is it learned from; what has been quiet is complete by the rename",
+		"kD tmp-step-1; kc tmp-step-1/a; kw tmp-step-1/a; +1300; = busy; kc tmp-step-1/b; "
+		"kw tmp-step-1/b; +1300; = busy; kf tmp-step-1 7; kt step-1 7 directory; = complete; "
+		"in step-1; kD tmp-step-2; kc tmp-step-2/a; kw tmp-step-2/a; +1300; = busy; kc "
+		"tmp-step-2/b; kw tmp-step-2/b; +1300; = busy; kf tmp-step-2 8; kt step-2 8 "
+		"directory; = complete; in step-1; in step-2"},
+	{"blind: renamed before it has been quiet: the quiet time goes on",
+		"kD step-1.tmp; kc step-1.tmp/a; kw step-1.tmp/a; +600; kf step-1.tmp 7; kt step-1 7 "
+		"directory; = busy; +399; = busy; +1; = complete; in step-1"},
+	{"complete by quiet before its rename, and its writer dies after it",
+		"kD t; O 1 3 t/a; C 1 3 t/a; O 1 3 t/b; C 1 3 t/b; +1000; = complete; kf t 7; kt "
+		"step-1 7 directory; R 1 t step-1; end 1 killed; = complete; good step-1/a; in step-1"},
+	{"a complete one that is moved elsewhere stays complete",
+		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b; C 1 3 step-1/b; saved 1; = "
+		"complete; kf step-1 7; kt kept/step-1 7 directory; R 1 step-1 kept/step-1; end 1 "
+		"killed; job failed; = complete; good kept/step-1/a; in kept/step-1"},
+	{"one that is torn stays torn",
+		"O 1 3 step-1.tmp/a; end 1 killed; +1000; = torn; kf step-1.tmp 7; kt step-1 7 "
+		"directory; +1000; = torn; torn step-1/a; out step-1"},
+	{"a file with a temporary name in a numbered directory",
+		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; +5000; = busy; kf step-1/a.tmp 7; kt "
+		"step-1/a 7; R 1 step-1/a.tmp step-1/a; +1000; = complete; in step-1"},
 };
 // clang-format on
 
@@ -892,6 +993,8 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_excluded(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "out");
+	} else if (text_equal(what, "replacing")) {
+		right = detector_is_replacing(detector) == text_equal(object, "yes");
 	} else if (text_equal(what, "running")) {
 		right = detector_is_running(detector, object);
 	} else {

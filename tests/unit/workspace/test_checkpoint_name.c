@@ -384,9 +384,40 @@ static void test_any_bytes(void **state)
 	}
 }
 
+static void test_names_of_what_is_not_finished(void **state)
+{
+	static const struct {
+		const char *path;
+		bool temporary;
+	} paths[] = {
+		{"step-5.pt.tmp", true},
+		{"step-5.bin.tmp.123", true},
+		{"run/tmp-step-5/model.pt", true},
+		{"checkpoint-5.tmp/a/b", true},
+		{"checkpoint-5/model.partial", true},
+		{"checkpoint-5/shards.tmp/0", true},
+		{"last.pt.tmp", true},
+		{"last.tmp/model/x.pt", true},
+		{"step-5.pt", false},
+		{"last.pt", false},
+		{"tmp/last.pt", false},
+		{"tmp-run/step-5/model.pt", false},
+		{"tmp-run/step-5.pt", false},
+		{"checkpoint-5/.metadata", false},
+		{"last.pt~", false},
+		{"checkpoint-5/template.json", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (checkpoint_name_is_temporary(paths[i].path) != paths[i].temporary)
+			fail_msg("%s: not %d", paths[i].path, paths[i].temporary);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_what_is_not_finished),
 		cmocka_unit_test(test_counted),      cmocka_unit_test(test_directories),
 		cmocka_unit_test(test_trailing),     cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_temporary),    cmocka_unit_test(test_keys),
