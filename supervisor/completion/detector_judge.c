@@ -225,3 +225,11 @@ void detector_learn(struct checkpoint *checkpoint)
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
 			checkpoint->pause_ms);
 }
+
+void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,
+				   int64_t now_ms)
+{
+	if (*checkpoint->key && checkpoint->state == CHECKPOINT_UNDER_WAY &&
+	    detector_judge(detector, checkpoint, now_ms).verdict == VERDICT_COMPLETE)
+		detector_learn(checkpoint);
+}

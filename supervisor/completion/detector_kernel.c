@@ -217,6 +217,7 @@ static void delete_file(void *argument, struct tracked_file *file)
 
 	if (!*file->checkpoint->key)
 		deletion->detector->deleted_name = file->name;
+	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	remove_file(deletion->detector, file);
 }

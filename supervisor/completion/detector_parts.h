@@ -62,6 +62,10 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
 /* It is complete: the ones after it will have the same files. */
 void detector_learn(struct checkpoint *checkpoint);
+/* A file of it was deleted. A job that keeps only the newest one may delete each before we have
+ * come to decide it: if it was complete, the ones after it will have the same files. */
+void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,
+				   int64_t now_ms);
 
 /* --- detector_shim.c, detector_ends.c --- */
 

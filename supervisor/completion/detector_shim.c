@@ -200,7 +200,8 @@ static void shim_renamed(struct detector *detector, const struct shim_message *m
 }
 
 /* The same for a file that was deleted. */
-static void shim_unlinked(struct detector *detector, const struct shim_message *message)
+static void shim_unlinked(struct detector *detector, const struct shim_message *message,
+			  int64_t now_ms)
 {
 	struct tracked_file *file = checkpoint_table_find(&detector->table, message->path);
 
@@ -209,6 +210,7 @@ static void shim_unlinked(struct detector *detector, const struct shim_message *
 	    !detector->questions.look ||
 	    detector->questions.look(detector->questions.arg, message->path).exists)
 		return;
+	detector_learn_before_removal(detector, file->checkpoint, now_ms);
 	checkpoint_table_remove(&detector->table, file);
 }
 
@@ -245,7 +247,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 		shim_linked(detector, message, now_ms);
 		break;
 	case SHIM_UNLINKED:
-		shim_unlinked(detector, message);
+		shim_unlinked(detector, message, now_ms);
 		break;
 	case SHIM_EXITING:
 		shim_exiting(detector, message, now_ms);

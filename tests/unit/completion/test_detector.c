@@ -543,6 +543,9 @@ static const struct row rows[] = {
 		"checkpoint-4/b; C 1 3 checkpoint-4/b; +1000; = complete; O 1 3 checkpoint-5/a; C 1 "
 		"3 checkpoint-5/a; +1000; = busy; out checkpoint-5; O 1 3 checkpoint-5/b; C 1 3 "
 		"checkpoint-5/b; = complete"},
+	{"only the newest is kept, and each is deleted before anybody has looked",
+		"O 1 3 step-10; C 1 3 step-10; O 1 3 step-20; kd step-10; C 1 3 step-20; = complete; "
+		"in step-20"},
 	{"the half that taught the signature is written on: it vouches for nothing",
 		"O 1 3 checkpoint-1/rank0; C 1 3 checkpoint-1/rank0; +1000; = complete; O 1 3 "
 		"checkpoint-3/rank0; O 2 3 checkpoint-1/rank1; C 1 3 checkpoint-3/rank0; = busy; out "
