@@ -280,6 +280,9 @@ static void modified(struct detector *detector, const char *path, int64_t now_ms
 
 	if (anew)
 		detector_begin_anew(detector, file);
+	/* It was closed before. */
+	if (file && !reported && !(marks & FILE_UNCLOSED))
+		file->marks &= ~(unsigned)FILE_NEW;
 	detector_touch(detector, path,
 		       FILE_HELD | (anew ? FILE_CREATED : 0) | (reported ? 0 : FILE_UNCLOSED) |
 			       (marks & FILE_TORN ? FILE_REWRITTEN : 0),

@@ -28,7 +28,9 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 	if (empty)
 		detector_begin_anew(detector, file);
 	else if (!writer_table_has_open(&detector->writers, message->path))
-		unmark(file, FILE_CREATED);
+		unmark(file, FILE_CREATED | FILE_NEW);
+	if (file && (file->marks & FILE_WITNESSED))
+		unmark(file, FILE_NEW);
 	file = detector_touch(detector, message->path, FILE_REPORTED | (empty ? FILE_CREATED : 0),
 			      message->pid, now_ms);
 	unmark(file, FILE_UNCLOSED);

@@ -768,6 +768,12 @@ static const struct row rows[] = {
 	{"a new fixed name is in no snapshot: none waits for it",
 		"kc big.pkl; O 1 9 big.pkl; km big.pkl; replacing no; C 1 9 big.pkl; kw big.pkl; "
 		"+1000; = complete; replacing no; O 1 9 big.pkl; km big.pkl; replacing yes"},
+	{"what was closed is there: a snapshot waits for it when it is opened again",
+		"kc buffer.npy; O 1 9 buffer.npy; C 1 9 buffer.npy; replacing no; E 1 9 buffer.npy; "
+		"km buffer.npy; replacing yes"},
+	{"blind: the same",
+		"kc buffer.npy; km buffer.npy; kw buffer.npy; replacing no; km buffer.npy; replacing "
+		"yes"},
 	{"one that was there before the job, or is written under another name, or was deleted",
 		"O 1 9 last.pt; replacing yes; C 1 9 last.pt; +1000; = complete; replacing no; kc "
 		"new.pt; O 1 9 new.pt; replacing no; C 1 9 new.pt; kf new.pt 7; kt last.pt 7; "
