@@ -1,8 +1,9 @@
 """What the end says of a run: finished, to be run again, or not durable; and that it is so."""
 import shutil
+import subprocess
 from pathlib import Path
 
-from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -80,3 +81,42 @@ def test_a_store_that_is_gone_is_no_reason_to_call_anything_durable(place):
     notice.write_text('{"action": "terminate", "seconds": 8}')
     assert run.wait() == EXIT_NOT_DURABLE, run
     assert "NOT durable" in run.err
+
+
+# Reprieve around the whole script, and around the training alone.
+INSIDE = """
+{python} -u {trainer} --dir {directory} --signal TERM --on-signal exit0 --steps {steps} || exit $?
+if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi
+echo evaluated
+"""
+AROUND = """
+{run} -- {python} -u {trainer} --dir {directory} --signal TERM --on-signal exit0 --steps {steps} || exit $?
+echo evaluated
+"""
+
+
+def test_the_next_line_of_a_script_does_not_run_in_a_preempted_attempt(place):
+    values = {"python": PYTHON, "trainer": TRAINER, "directory": place.directory}
+    notice = ("--notice", f"file:{place.path / 'notice'}")
+    run = place.run("sh", "-c", INSIDE.format(steps=100000, **values), options=(*QUICK, *notice))
+    run.wait_for_output("step 5\n")
+    (place.path / "notice").write_text('{"action": "terminate", "seconds": 60}')
+    assert run.wait() == EXIT_DURABLE and "evaluated" not in run.out, run
+    (place.path / "notice").unlink()
+    last = place.run("sh", "-c", INSIDE.format(steps=1, **values), options=(*QUICK, *notice))
+    assert last.wait() == 0 and "evaluated" in last.out, last
+
+
+def test_the_code_of_a_preempted_training_ends_its_script(place):
+    """What `explain exit` prints is what is tried here."""
+    said = place.query("explain", "exit").out
+    assert "python train.py || exit $?" in said and 'if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi' in said
+    begin = f"{REPRIEVE} run --store {place.store} --job j --checkpoint-dir {place.directory} --quiet-time 150ms --notice file:notice"
+    script = AROUND.format(run=begin, python=PYTHON, trainer=TRAINER, directory=place.directory, steps=100000)
+    with open(place.path / "script.out", "wb") as out:
+        process = subprocess.Popen(["sh", "-c", script], cwd=place.path, env=place.environment, stdout=out,
+                                   stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+        wait_for("step 5", lambda: "step 5\n" in (place.path / "script.out").read_text())
+        (place.path / "notice").write_text('{"action": "terminate", "seconds": 60}')
+        assert process.wait(LIMIT) == EXIT_DURABLE
+    assert "evaluated" not in (place.path / "script.out").read_text()
