@@ -72,6 +72,8 @@ struct save_request {
 };
 
 struct save_result {
+	/* It failed because there is no file to save. No error kind says so. */
+	bool empty;
 	/* With ERR_RETRY: it is the files that changed, and not the store that failed. */
 	bool changed;
 	/* Regular files, and their sizes added up; how many of them are running files. */

@@ -149,6 +149,28 @@ static int check_orphan_packs(struct saving *saving, const struct manifest *mani
 	return err_set(err, ERR_RETRY, "a pack left by an earlier attempt was removed meanwhile");
 }
 
+/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
+ * it starts from here, this snapshot is kept, but nobody goes on from it. */
+static int check_in_force(struct saving *saving, struct err *err)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	uint32_t own = saving->request->id.attempt, newest = own;
+
+	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, NULL) < 0 ||
+	    newest == own)
+		return 0;
+	if (storage_list_snapshots(saving->storage, &list, saving->packing.cancel, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < list.count; i++)
+		if (snapshot_id_compare(list.items[i].id, saving->request->id) == 0 &&
+		    list.items[i].state == SNAPSHOT_FENCED)
+			return err_set(err, ERR_EXISTS,
+				       "attempt %u had taken over before it was committed: it is "
+				       "late, and nobody continues from it",
+				       newest);
+	return 0;
+}
+
 static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
 			   struct err *err)
 {
@@ -163,7 +185,7 @@ static int commit_manifest(struct saving *saving, const struct manifest *manifes
 			   saving->packing.cancel, err) < 0)
 		return -1;
 	fault_point("after_manifest_put");
-	return 0;
+	return check_in_force(saving, err);
 }
 
 static int commit_snapshot(struct saving *saving, struct file_tree *tree,
@@ -227,7 +249,14 @@ int storage_check_directory(const char *directory, struct cancel *cancel, struct
 	return check_has_file(&tree, err);
 }
 
-static int open_tree(struct saving *saving, struct file_tree *tree, struct err *err)
+static int note_empty(const struct file_tree *tree, struct save_result *result, struct err *err)
+{
+	result->empty = check_has_file(tree, err) < 0;
+	return result->empty ? -1 : 0;
+}
+
+static int open_tree(struct saving *saving, struct file_tree *tree, struct save_result *result,
+		     struct err *err)
 {
 	const struct save_request *request = saving->request;
 	struct file_tree_choice choice = {
@@ -237,15 +266,16 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct err *
 		.arg = request->arg,
 	};
 
-	if (file_tree_open(request->directory, &choice, tree, saving->packing.cancel, err) < 0 ||
-	    check_has_file(tree, err) < 0)
+	if (file_tree_open(request->directory, &choice, tree, saving->packing.cancel, err) < 0)
+		return -1;
+	if (note_empty(tree, result, err) < 0)
 		return -1;
 	if (request->frozen && !request->frozen(request->arg))
 		return err_set(err, ERR_RETRY, "%s changed while it was being opened", tree->root);
 	file_tree_freeze(tree, &choice);
 	for (size_t i = 0; i < tree->count; i++)
 		saving->bytes_total += tree->items[i].entry.size;
-	return check_has_file(tree, err);
+	return note_empty(tree, result, err);
 }
 
 static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
@@ -272,8 +302,10 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 {
 	auto_(file_tree_release) struct file_tree tree = {0};
 
+	if (!file_exists(saving->request->directory))
+		result->empty = true;
 	/* First of all: from here on the trainer may rename and delete the files. */
-	if (open_tree(saving, &tree, err) < 0) {
+	if (open_tree(saving, &tree, result, err) < 0) {
 		result->changed = err->kind == ERR_RETRY;
 		return -1;
 	}
@@ -285,7 +317,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
 		return -1;
 	}
-	if (check_has_file(&tree, err) < 0)
+	if (note_empty(&tree, result, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
 }

@@ -139,6 +139,22 @@ static void print_codes(const struct exit_policy *policy)
 	       "finished\n");
 }
 
+/* After a save some trainers leave with 0, which the lines behind them take for the end. */
+static void print_script_idiom(void)
+{
+	printf("\nIn a script, what follows the training must not run in an attempt that was "
+	       "preempted. With\nReprieve around the training alone, its code says so:\n\n"
+	       "  reprieve run --store URL -- python train.py || exit $?\n"
+	       "  python evaluate.py   # only after the training has finished\n\n"
+	       "With Reprieve around the whole script, a trainer that saves and leaves with 0 at a "
+	       "SIGTERM looks\nfinished to `&&` and to the next line. Look for the notice there:"
+	       "\n\n"
+	       "  python train.py || exit $?\n"
+	       "  if [ -e \"$REPRIEVE_NOTICE_FILE\" ]; then exit 0; fi   # preempted: go on in "
+	       "the next attempt\n"
+	       "  python evaluate.py\n");
+}
+
 static int explain_policies(bool json)
 {
 	json_t *all = json_array();
@@ -151,6 +167,7 @@ static int explain_policies(bool json)
 	}
 	json_decref(all);
 	print_codes(NULL);
+	print_script_idiom();
 	printf("\nHow a scheduler is told what to do with them: `reprieve explain exit --for "
 	       "NAME`\n\n");
 	for (size_t i = 0; i < exit_policy_count; i++)

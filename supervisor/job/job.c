@@ -163,8 +163,9 @@ void job_request_at_notice(struct job *job)
 			 "newest complete checkpoint is used");
 		return;
 	}
-	job->facts.told_to_end = true;
 	job_request_checkpoint(job, SAVED_AT_NOTICE);
+	/* Until it is asked, an exit is its own decision. */
+	job->facts.told_to_end = job->requests.asking == ASKING_SENT;
 }
 
 static void stop_child(struct job *job)

@@ -203,7 +203,12 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 	format_durable(job, durable);
 	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome->name,
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
-	if (text_equal(outcome->name, "preempted"))
+	if (text_equal(outcome->name, "preempted") && !job->facts.noticed)
+		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
+			 "not have finished; durable: %s. Run the same command again to continue "
+			 "from there (exit %d)",
+			 durable, outcome->exit_code);
+	else if (text_equal(outcome->name, "preempted"))
 		log_note("preempted; durable: %s. Run the same command again to continue from "
 			 "there (exit %d)",
 			 durable, outcome->exit_code);
@@ -229,6 +234,7 @@ static void complete_outcome_facts(struct job *job)
 	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
 	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
 	facts->saved = job->request.answered;
+	facts->went_on = job->request.answers > 1;
 	facts->asked_to_save =
 		job->request.sent_ms > 0 && (job->ask.by_flag || job_can_request(job));
 	facts->resumes = profile_is_resume_code(profile, wait_status_exit_code(facts->wait_status));

@@ -37,6 +37,7 @@ static void on_request_sending(void *arg)
 	struct job *job = arg;
 
 	job->request.sent_ms = clock_monotonic_ms();
+	job->facts.told_to_end |= job->state == JOB_CHECKPOINTING;
 	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_SENDING}, NULL);
 	if (job->tracker)
 		tracker_requested(job->tracker);
@@ -348,6 +349,7 @@ void job_on_checkpoint_complete(void *arg)
 		return;
 	lower_request_flag(job, true);
 	job->request.answered = true;
+	job->request.answers++;
 	job_step_requests(job,
 			  (struct request_event){.kind = REQUEST_EV_COMPLETE,
 						 .generation = latest->generation},

@@ -413,9 +413,12 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 	const struct err *err = &report->err;
 
 	/* No file of it is left, so there is nothing to make durable. */
-	if (err->kind == ERR_NOT_FOUND)
+	if (report->result.empty) {
 		job->durable_generation = report->checkpoint.generation;
-	if (err->kind == ERR_NOT_FOUND || err->kind == ERR_CANCELLED)
+		answer_lost(job, report->checkpoint.generation, err->text);
+		return;
+	}
+	if (err->kind == ERR_CANCELLED)
 		return;
 	/* What is in it was written to before it could be read: it is planned again. */
 	if (report->result.changed) {

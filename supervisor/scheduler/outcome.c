@@ -28,14 +28,22 @@ static bool continues_after_save(const struct outcome_facts *facts)
 
 bool outcome_may_be_leaving(const struct outcome_facts *facts)
 {
-	return facts->asked && facts->lived_on_ms < LEAVING_MOST_MS && !continues_after_save(facts);
+	return facts->asked && facts->lived_on_ms < LEAVING_MOST_MS && !facts->went_on &&
+	       !continues_after_save(facts);
+}
+
+/* Within a notice, but before anybody told it anything. */
+static bool ended_by_itself(const struct outcome_facts *facts)
+{
+	return facts->managed && !facts->told_to_end && !facts->asked;
 }
 
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
 {
 	return facts->launched && outcome->exit_code == 0 && facts->all_durable && !facts->torn &&
 	       !outcome_may_be_leaving(facts) &&
-	       (!facts->noticed || facts->noticed_late || continues_after_save(facts));
+	       (!facts->noticed || facts->noticed_late || ended_by_itself(facts) ||
+		continues_after_save(facts));
 }
 
 /* The job was asked and crashed before its save was complete. Another start would crash again, so
@@ -72,6 +80,12 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	if (crashed_when_asked(facts))
 		return (struct outcome){"failed", code};
 	if (facts->noticed && facts->told_to_end && !(code == 0 && continues_after_save(facts)))
+		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
+					  : (struct outcome){"not_durable", EXIT_NOT_DURABLE};
+	/* It was asked outside a stop. A scheduler must not take the rest of its training for done.
+	 */
+	if (code == 0 && facts->managed && !facts->noticed_late && facts->saved &&
+	    outcome_may_be_leaving(facts))
 		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
 					  : (struct outcome){"not_durable", EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)

@@ -29,6 +29,7 @@ struct outcome_facts {
 	bool saved;          /* a checkpoint that answers a request is complete */
 	bool asked;          /* it was asked in any way, for any reason */
 	int64_t lived_on_ms; /* from the first save after that to its exit; 0: no save */
+	bool went_on;        /* it answered more than one request: it does not leave when asked */
 	bool stopped;        /* we sent SIGTERM after the save, or SIGKILL */
 	bool resumes;        /* its profile says that this exit code means "run me again" */
 	/* its profile says that it continues after a save, so that exit 0 means finished */

@@ -166,7 +166,7 @@ def test_a_job_that_is_about_to_end_is_not_ready(place):
 def crowd(place):
     """As many silent clients of the supervisor as it takes."""
     path, = Path(place.runtime).glob("reprieve/*/control.sock")
-    clients = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(256)]
     for client in clients:
         client.connect(str(path))
     return clients

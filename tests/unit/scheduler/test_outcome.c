@@ -117,6 +117,14 @@ static void test_table(void **state)
 			 .managed = true,
 			 .all_durable = true},
 			"failed", 1},
+		/* asked outside a stop, saved and left with 0: maybe because it was asked */
+#define LEFT .launched = true, .managed = true, .asked = true, .saved = true, .wait_status = EXITED(0)
+		{{LEFT, .all_durable = true}, "preempted", 75},
+		{{LEFT}, "not_durable", 74},
+		{{LEFT, .all_durable = true, .went_on = true}, "finished", 0},
+		{{LEFT, .all_durable = true, .goes_on = true}, "finished", 0},
+		{{LEFT, .all_durable = true, .lived_on_ms = 60000}, "finished", 0},
+#undef LEFT
 		/* strict */
 		{{.launched = true,
 			 .wait_status = EXITED(0),

@@ -1,4 +1,5 @@
 /* Claims: numbers, what to start from, damage passed over, races, and being taken over from. */
+#include "slow_store.h"
 #include "storage_fixture.h"
 
 #include "base/workers.h"
@@ -126,6 +127,53 @@ static void test_being_taken_over(void **state)
 	assert_int_equal(list.count, 1);
 	snapshot_list_release(&list);
 	storage_close(old);
+	fixture_stop(&f);
+}
+
+/* A claim that the look before the commit did not see, and the look after it does. */
+struct hidden_claim {
+	char *path, *aside, *snapshots;
+};
+
+static void show_claim_after_commit(struct slow_store *slow)
+{
+	const struct hidden_claim *claim = slow->arg;
+
+	if (access(claim->snapshots, F_OK) == 0)
+		(void)!rename(claim->aside, claim->path);
+}
+
+static void test_a_late_commit_is_said_to_be_late(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+	struct hidden_claim claim;
+	auto_free char *first = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	first = fixture_find(&f, "snapshots/000001-000001");
+	claim.snapshots = text_copy(first);
+	strstr(claim.snapshots, "000001-000001")[strlen("000001-00000")] = '2';
+	fixture_claim(&f);
+	claim.path = fixture_find(&f, "attempts/000002.json");
+	claim.aside = text_format("%s/aside", f.root);
+	assert_int_equal(rename(claim.path, claim.aside), 0);
+	f.attempt.number = 1;
+	f.sequence = 1;
+	slow = slow_store_install(&f, NULL);
+	slow->before_list = show_claim_after_commit;
+	slow->arg = &claim;
+	fixture_write(&f, "w", 1000, 2);
+	assert_fails(fixture_try_take(&f, &result), ERR_EXISTS);
+	assert_non_null(strstr(err.text, "attempt 2 had taken over"));
+	assert_int_equal(access(claim.snapshots, F_OK), 0);
+	free(claim.snapshots);
+	free(claim.path);
+	free(claim.aside);
 	fixture_stop(&f);
 }
 
@@ -385,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_about_is_kept),
 		cmocka_unit_test(test_being_taken_over),
+		cmocka_unit_test(test_a_late_commit_is_said_to_be_late),
 		cmocka_unit_test(test_a_late_commit_is_never_chosen),
 		cmocka_unit_test(test_damaged_ones_are_passed_over_and_named),
 		cmocka_unit_test(test_damaged_claims_are_survived),

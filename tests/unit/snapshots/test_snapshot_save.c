@@ -141,12 +141,15 @@ static void test_nothing_there(void **state)
 	(void)state;
 	fixture_start(&f);
 	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	assert_true(result.empty);
 	directory = text_format("%s/sub", f.source);
 	assert_int_equal(mkdir(directory, 0755), 0);
 	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	assert_true(result.empty);
 	assert_int_equal(rmdir(directory), 0);
 	assert_int_equal(rmdir(f.source), 0);
 	assert_fails(fixture_try_take(&f, &result), ERR_NOT_FOUND);
+	assert_true(result.empty);
 	fixture_stop(&f);
 }
 

@@ -1,0 +1,122 @@
+"""What the end says of a run: finished, to be run again, or not durable; and that it is so."""
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
+
+TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
+QUICK = ("--quiet-time", "150ms")
+
+# Cannot be asked: saves once, and ends when the file `end` is there.
+SAVES_ONCE = """
+import os, pathlib, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+(top / "last.bin").write_bytes(b"x" * 1000)
+while not pathlib.Path("end").exists():
+    time.sleep(0.01)
+(top / "final.bin").write_bytes(b"y" * 1000)
+"""
+
+
+def trainer(place, *arguments, options=()):
+    return place.run(PYTHON, "-u", TRAINER, "--dir", place.directory, "--signal", "USR1", *arguments,
+                     options=(*QUICK, "--checkpoint-signal", "USR1", *options))
+
+
+def test_a_job_that_ends_by_itself_within_a_notice_has_finished(place):
+    notice = place.path / "notice"
+    run = place.run(PYTHON, "-c", SAVES_ONCE, options=(*QUICK, "--notice", f"file:{notice}"))
+    run.wait_for_event("durable")
+    notice.write_text('{"action": "terminate", "seconds": 60}')
+    run.wait_for_event("request_failed")
+    (place.path / "end").touch()
+    assert run.wait() == 0, run
+    assert run.event("ended")["outcome"] == "finished", run
+    again = place.run(PYTHON, "-c", SAVES_ONCE)
+    assert again.wait() == 0 and again.event("launched") is None, again
+
+
+def test_a_job_that_leaves_when_it_was_asked_does_not_look_finished(place):
+    run = trainer(place, "--on-signal", "exit0")
+    run.wait_for_output("step 5\n")
+    assert place.query("checkpoint", "--pid", run.pid).code == 0, run
+    assert run.wait() == EXIT_DURABLE, run
+    assert "may not have finished" in run.err
+
+
+def test_a_job_that_has_answered_twice_may_finish(place):
+    run = place.run(PYTHON, "-u", "-c", """
+import os, pathlib, signal, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
+print("ready", flush=True)
+for step in range(1, 3):
+    while not asked:
+        time.sleep(0.01)
+    del asked[0]
+    (top / f"step_{step}").mkdir(parents=True)
+    (top / f"step_{step}" / "weights.bin").write_bytes(b"x" * 1000)
+while not pathlib.Path("end").exists():
+    time.sleep(0.01)
+""", options=(*QUICK, "--checkpoint-signal", "USR1"))
+    run.wait_for_output("ready\n")
+    for _ in range(2):
+        assert place.query("checkpoint", "--pid", run.pid).code == 0, run
+    (place.path / "end").touch()
+    assert run.wait() == 0, run
+
+
+def test_a_store_that_is_gone_is_no_reason_to_call_anything_durable(place):
+    """Whoever answers "no such file" has not said that there is nothing to save."""
+    notice = place.path / "notice"
+    run = trainer(place, "--steps", "100000", options=("--notice", f"file:{notice}", "--flush-time", "1s"))
+    run.wait_for_output("step 5\n")
+    assert place.query("checkpoint", "--pid", run.pid).code == 0, run
+    snapshots = next(place.store_path.glob("jobs/*/snapshots"))
+    shutil.rmtree(snapshots)
+    snapshots.symlink_to(place.path / "nowhere" / "at all")
+    notice.write_text('{"action": "terminate", "seconds": 8}')
+    assert run.wait() == EXIT_NOT_DURABLE, run
+    assert "NOT durable" in run.err
+
+
+# Reprieve around the whole script, and around the training alone.
+INSIDE = """
+{python} -u {trainer} --dir {directory} --signal TERM --on-signal exit0 --steps {steps} || exit $?
+if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi
+echo evaluated
+"""
+AROUND = """
+{run} -- {python} -u {trainer} --dir {directory} --signal TERM --on-signal exit0 --steps {steps} || exit $?
+echo evaluated
+"""
+
+
+def test_the_next_line_of_a_script_does_not_run_in_a_preempted_attempt(place):
+    values = {"python": PYTHON, "trainer": TRAINER, "directory": place.directory}
+    notice = ("--notice", f"file:{place.path / 'notice'}")
+    run = place.run("sh", "-c", INSIDE.format(steps=100000, **values), options=(*QUICK, *notice))
+    run.wait_for_output("step 5\n")
+    (place.path / "notice").write_text('{"action": "terminate", "seconds": 60}')
+    assert run.wait() == EXIT_DURABLE and "evaluated" not in run.out, run
+    (place.path / "notice").unlink()
+    last = place.run("sh", "-c", INSIDE.format(steps=1, **values), options=(*QUICK, *notice))
+    assert last.wait() == 0 and "evaluated" in last.out, last
+
+
+def test_the_code_of_a_preempted_training_ends_its_script(place):
+    """What `explain exit` prints is what is tried here."""
+    said = place.query("explain", "exit").out
+    assert "python train.py || exit $?" in said and 'if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi' in said
+    begin = f"{REPRIEVE} run --store {place.store} --job j --checkpoint-dir {place.directory} --quiet-time 150ms --notice file:notice"
+    script = AROUND.format(run=begin, python=PYTHON, trainer=TRAINER, directory=place.directory, steps=100000)
+    with open(place.path / "script.out", "wb") as out:
+        process = subprocess.Popen(["sh", "-c", script], cwd=place.path, env=place.environment, stdout=out,
+                                   stderr=subprocess.STDOUT, preexec_fn=die_with_parent)
+        wait_for("step 5", lambda: "step 5\n" in (place.path / "script.out").read_text())
+        (place.path / "notice").write_text('{"action": "terminate", "seconds": 60}')
+        assert process.wait(LIMIT) == EXIT_DURABLE
+    assert "evaluated" not in (place.path / "script.out").read_text()
