@@ -123,13 +123,19 @@ static void judge_with_family(const struct detector *detector, const struct chec
 			      detector_is_open(detector, other);
 }
 
-/* Its framework will rename them when they are finished. */
-static bool has_temporary_files(const struct checkpoint *checkpoint)
+/* Its writer will rename them when they are finished. */
+static size_t count_temporary_files(const struct checkpoint *checkpoint, size_t *others)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		if ((file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY))
-			return true;
-	return false;
+	size_t count = 0;
+
+	*others = 0;
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+		bool temporary = (file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY);
+
+		count += temporary;
+		*others += !temporary;
+	}
+	return count;
 }
 
 static struct checkpoint_facts facts_of(const struct detector *detector,
@@ -151,12 +157,13 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
 	};
+	size_t others;
 
 	judge_with_family(detector, checkpoint, &facts, now_ms);
-	/* A numbered one with a temporary name has another when it is finished. Of the fixed names
-	 * one may be left over from a save that failed. */
-	facts.temporary = has_temporary_files(checkpoint);
-	facts.open |= facts.temporary && *checkpoint->key;
+	facts.temporary = count_temporary_files(checkpoint, &others) > 0;
+	/* A numbered one that has a temporary name itself gets another when it is finished. One of
+	 * its files, or of the fixed names, may be left over from a save that failed. */
+	facts.open |= facts.temporary && *checkpoint->key && others == 0;
 	if (facts.open)
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);

@@ -546,6 +546,13 @@ static const struct row rows[] = {
 	{"only the newest is kept, and each is deleted before anybody has looked",
 		"O 1 3 step-10; C 1 3 step-10; O 1 3 step-20; kd step-10; C 1 3 step-20; = complete; "
 		"in step-20"},
+	{"a temporary file that is left over in a numbered directory is waited for, and then not",
+		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b.tmp; C 1 3 step-1/b.tmp; +5000; = "
+		"busy; +5000; = complete; in step-1"},
+	{"a numbered directory with a temporary name is waited for until it is renamed",
+		"O 1 3 step-1.tmp/a; C 1 3 step-1.tmp/a; +60000; = busy; out step-1.tmp/a; kf "
+		"step-1.tmp 7 directory; kt step-1 7 directory; R 1 step-1.tmp step-1; = complete; in "
+		"step-1"},
 	{"the half that taught the signature is written on: it vouches for nothing",
 		"O 1 3 checkpoint-1/rank0; C 1 3 checkpoint-1/rank0; +1000; = complete; O 1 3 "
 		"checkpoint-3/rank0; O 2 3 checkpoint-1/rank1; C 1 3 checkpoint-3/rank0; = busy; out "
