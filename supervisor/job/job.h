@@ -229,9 +229,9 @@ struct job {
 
 	struct notices notices;
 	struct {
-		int64_t sent_ms; /* when the job was asked; 0: not yet */
-		bool forwarded;  /* the request was a SIGTERM, forwarded as it was received */
-		bool answered;   /* it was followed by a complete checkpoint */
+		int64_t sent_ms;  /* when the job was asked; 0: not yet */
+		bool forwarded;   /* the request was a SIGTERM, forwarded as it was received */
+		bool answered;    /* it was followed by a complete checkpoint */
 		unsigned answers; /* of all askings */
 		/* when that first happened, even if the request had been withdrawn; 0: never */
 		int64_t first_answer_ms;

@@ -254,6 +254,7 @@ void job_pace_snapshots(struct job *job)
 		.replacing_most_ms = ended ? 0 : replacing_most_ms(job),
 		.urgent = notices_stop(&job->notices) || ended ||
 			  request_table_awaits(&job->requests),
+		.last = ended,
 		.only_running = has_only_running_files(job),
 		.launched_ms = job->launched_ms,
 		.begun_ms = job->snapshots_due.begun_ms,

@@ -58,7 +58,7 @@ int64_t snapshot_pacing_wait_ms(const struct snapshot_pacer *pacer,
 	if (facts->pending_ms == 0 && !facts->only_running)
 		return SNAPSHOT_PACING_NEVER;
 	at_ms = facts->pending_ms > 0 ? settled_at_ms(facts) : running_at_ms(facts);
-	if (facts->interval_ms > 0)
+	if (facts->interval_ms > 0 && !facts->last)
 		at_ms = later_of(at_ms, allowed_at_ms(pacer, facts));
 	return later_of(at_ms - facts->now_ms, 0);
 }

@@ -32,9 +32,11 @@ struct snapshot_pacing_facts {
 	/* fixed names are being written, or name a checkpoint that is: a snapshot now would have to
 	 * leave them out, or what they name. It waits for at most so long; 0: there is none. */
 	int64_t replacing_most_ms;
-	/* a notice, a request, or the job's end: the interval does not count, but there are two a
-	 * second at most */
+	/* a notice or a request: the interval does not count, but there are two a second at most
+	 */
 	bool urgent;
+	/* the job has ended: this one is the last */
+	bool last;
 	/* only running files were written since the last snapshot, and no checkpoint is ever
 	 * written: they are the job's work */
 	bool only_running;

@@ -70,6 +70,9 @@ static const struct row rows[] = {
 	{"the second one that is urgent follows at once",
 		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60,
 			.urgent = true, .begun_ms = NOW - 100}, NOW + INTERVAL, 0},
+	{"the last one of all waits for nothing",
+		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60,
+			.urgent = true, .last = true, .begun_ms = NOW - 100}, NOW + 3 * INTERVAL, 0},
 	{"and not without an interval",
 		{.pending_ms = NOW - 60, .last_write_ms = NOW - 60}, NOW + 3 * INTERVAL, 0},
 

@@ -418,10 +418,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_of_what_is_not_finished),
-		cmocka_unit_test(test_counted),      cmocka_unit_test(test_directories),
-		cmocka_unit_test(test_trailing),     cmocka_unit_test(test_fixed),
-		cmocka_unit_test(test_temporary),    cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_single_names), cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_directories),
+		cmocka_unit_test(test_trailing),
+		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_temporary),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_single_names),
+		cmocka_unit_test(test_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
