@@ -22,8 +22,8 @@ struct snapshot_queue;
 
 /* A complete checkpoint. Times are milliseconds of the monotonic clock. */
 struct checkpoint {
-	uint64_t generation;  /* latest_checkpoint.generation, when it became complete */
-	int64_t step;         /* -1: unknown */
+	uint64_t generation; /* latest_checkpoint.generation, when it became complete */
+	int64_t step;        /* -1: unknown */
 	enum save_reason reason;
 	int64_t completed_ms; /* when it was known to be complete */
 	int64_t written_ms;   /* its last write: later work of the job is not in it */
