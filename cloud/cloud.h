@@ -70,6 +70,16 @@ struct notice {
 	bool approvable;
 };
 
+/* Who announced it, as far as that makes a difference. */
+enum notice_origin {
+	NOTICE_BY_OTHERS,
+	NOTICE_BY_SIGTERM,
+	NOTICE_BY_SLURM_SIGNAL, /* --signal: it asks for a requeue */
+	NOTICE_AT_SLURM_LIMIT,  /* the end of the job's time */
+};
+
+enum notice_origin notice_origin(const struct notice *notice);
+
 /* The notices so far, merged. Zero-initialise. */
 #define NOTICES_MOST 16
 struct notices {

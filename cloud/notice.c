@@ -21,6 +21,15 @@ static void drop_notice(struct notices *notices, size_t at)
 		(notices->count - at) * sizeof(notices->items[0]));
 }
 
+enum notice_origin notice_origin(const struct notice *notice)
+{
+	if (text_equal(notice->source, "sigterm"))
+		return NOTICE_BY_SIGTERM;
+	if (!text_equal(notice->source, "slurm"))
+		return NOTICE_BY_OTHERS;
+	return text_equal(notice->identity, "end") ? NOTICE_AT_SLURM_LIMIT : NOTICE_BY_SLURM_SIGNAL;
+}
+
 const struct notice *notices_stop(const struct notices *notices)
 {
 	const struct notice *soonest = NULL;

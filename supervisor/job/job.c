@@ -153,7 +153,7 @@ void job_request_at_notice(struct job *job)
 	if (job_upload_before_asking(job))
 		return;
 	if (job->options->ask == REQUEST_NONE && !job_requests_by_flag(job) &&
-	    text_equal(stop->source, "sigterm")) {
+	    notice_origin(stop) == NOTICE_BY_SIGTERM) {
 		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);
 		return;

@@ -22,7 +22,8 @@
  *     (planning/), logged -> snapshot_queue_set_deadline().
  *  5  Ask now, wait for a save, or finish an upload first? job_request_at_notice() (job.c) ->
  *     job_upload_before_asking() (job_forecast.c), or job_defer_sigterm() (job_last_save.c), or
- *     job_request_checkpoint() (job_requests.c).
+ *     job_request_checkpoint() (job_requests.c) -> request_table_step(): who is answered by the
+ *     next checkpoint.
  *  6  The job is asked. checkpoint_request_start() (request/checkpoint_request.c) ->
  *     select_ranks() -> process_tree_read() (process/), rank_selection.c ->
  *     on_request_sending() (job_requests.c): from here on, a checkpoint may be the answer ->
@@ -50,7 +51,7 @@
  * 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c, pack_uploader.c), and
  *     commit_manifest() writes the manifest. From then on the checkpoint is durable.
  * 16  Meanwhile, on the loop, the job is told to end once its directory has settled.
- *     job_end_request() -> job_settle() (job_last_save.c) ->
+ *     job_step_requests() (job_requests.c) answers the clients; job_settle() (job_last_save.c) ->
  *     job_post_event(EV_CHECKPOINT_COMPLETE): the action STOP_CHILD, the state STOPPING ->
  *     stop_child() (job.c) -> child_forward_signal(SIGTERM) (process/child.c), sigterm_hold_end()
  *     (request/).
@@ -74,9 +75,10 @@
  *
  *	lifecycle.h		PURE: (state, event) -> (action, next state)
  *	stop_wish.h		PURE: which SIGTERMs are one wish that the job end
- *	job.c			drives the table: whether and how the job is asked at a notice,
- *timers job_start.c		up to the launch: open, restore, start the child job_directory.c
- *may the job use this checkpoint directory?
+ *	request_table.h		PURE: who asked for a checkpoint, and what each of them is told
+ *	job.c			drives the table: whether and how the job is asked at a notice, timers
+ *	job_start.c		up to the launch: open, restore, start the child
+ *	job_directory.c		may the job use this checkpoint directory?
  *	job_precedent.c		what earlier attempts mean for this one
  *	job_save_place.c	says when the job saves elsewhere; save_place.h decides, PURE
  *	job_detached.c		what a command that detaches leaves behind becomes the job
@@ -86,11 +88,15 @@
  *	job_message.c		the termination message of a container
  *	job_slurm_deadline.c	under Slurm: asks scontrol for the deadline
  *	job_forecast.c		the deadline in force; what a preemption would cost; the plan at a
- *notice job_requests.c		checkpoint requests, clients, the tracker's callbacks job_interval.c
- *requests at intervals (--every)
+ *				notice
+ *	job_requests.c		drives the table of requests; how the job is asked; the tracker's
+ *				callbacks
+ *	job_clients.c		the control socket: `reprieve checkpoint`, `reprieve status`
+ *	job_interval.c		requests at intervals (--every)
  *	job_last_save.c		delays a SIGTERM until the save under way, or the next, is complete
  *	job_rank_progress.c	the progress of a request, rank by rank
- *	job_snapshots.c		uploads, retention, `reprieve status`
+ *	job_snapshots.c		uploads, retention
+ *	job_status.c		what `reprieve status` tells
  *	job_flush.c		after the job's exit: waits for the store, up to a limit
  *	job_observers.c		telemetry: event log in the store, metrics, webhook
  *	job_end.c		outcome, exit code, last log lines, and who is told
@@ -522,6 +528,8 @@ int64_t job_reported_step(const struct job *job);
 void job_note_complete(struct job *job);
 /* Everything that the job has saved is durable, and it answered what it was asked. */
 bool job_is_durable(const struct job *job);
+
+/* job_status.c */
 json_t *job_status_json(const struct job *job); /* owned by the caller */
 
 /* job_observers.c */

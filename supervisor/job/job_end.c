@@ -68,8 +68,8 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 		return;
 	cancel_set_deadline(&cancel, until_ms);
 	about = job_end_facts(job, outcome);
-	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number, outcome->name,
-				about, &cancel, &err) < 0 &&
+	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number,
+				outcome_name(outcome), about, &cancel, &err) < 0 &&
 	    err.kind != ERR_EXISTS)
 		log_debug("cannot record the end of the attempt: %s", err.text);
 	json_decref(about);
@@ -97,6 +97,11 @@ static char *find_first_torn(const struct job *job, size_t *count)
 }
 
 #define DURABLE_TEXT 200
+
+static bool has_durable(const struct job *job)
+{
+	return job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
+}
 
 /* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
 static void format_durable(const struct job *job, char text[DURABLE_TEXT])
@@ -183,7 +188,7 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, outcome->exit_code);
-	else if (text_equal(durable, "nothing") && !job->any_complete &&
+	else if (!has_durable(job) && !job->any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
 			  "--checkpoint-dir to where the job saves (exit %d)",
@@ -196,27 +201,27 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 static void log_outcome(struct job *job, const struct outcome *outcome)
 {
 	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT];
-	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
+	bool any = has_durable(job);
 
 	if (any)
 		snapshot_id_format(snapshot_queue_newest(job->snapshots), id);
 	format_durable(job, durable);
-	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome->name,
+	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome_name(outcome),
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
-	if (text_equal(outcome->name, "preempted") && !job->facts.noticed)
+	if (outcome->kind == OUTCOME_PREEMPTED && !job->facts.noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished; durable: %s. Run the same command again to continue "
 			 "from there (exit %d)",
 			 durable, outcome->exit_code);
-	else if (text_equal(outcome->name, "preempted"))
+	else if (outcome->kind == OUTCOME_PREEMPTED)
 		log_note("preempted; durable: %s. Run the same command again to continue from "
 			 "there (exit %d)",
 			 durable, outcome->exit_code);
-	else if (text_equal(outcome->name, "not_durable"))
+	else if (outcome->kind == OUTCOME_NOT_DURABLE)
 		log_lost_work(job, outcome, durable);
 	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
 		log_not_durable(job, outcome, durable);
-	else if (text_equal(outcome->name, "finished") && job->facts.launched)
+	else if (outcome->kind == OUTCOME_FINISHED && job->facts.launched)
 		log_restart_reason(job, outcome);
 }
 
@@ -248,9 +253,9 @@ static struct outcome decide_outcome(const struct job *job)
 	struct outcome outcome = outcome_of(&job->facts);
 
 	if (job->refusal && !job->facts.launched)
-		outcome = (struct outcome){"refused", job->refusal};
+		outcome = (struct outcome){OUTCOME_REFUSED, job->refusal};
 	if (job->done)
-		outcome = (struct outcome){"finished", 0};
+		outcome = (struct outcome){OUTCOME_FINISHED, 0};
 	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
 	return outcome;
 }
@@ -260,7 +265,7 @@ static void answer_last_clients(struct job *job, const struct outcome *outcome)
 {
 	auto_free char *why = text_format("the job has ended (%s): what it saved after this "
 					  "request is not durable",
-					  outcome->name);
+					  outcome_name(outcome));
 
 	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_ENDED},
 			  job_failure_reply(why));
@@ -279,7 +284,7 @@ int job_finish(struct job *job)
 	/* Log first: the rest may wait for a store that does not answer. */
 	if (job->facts.launched)
 		log_torn_files(job);
-	job_say_where_it_saved(job, text_equal(outcome.name, "not_durable"));
+	job_say_where_it_saved(job, outcome.kind == OUTCOME_NOT_DURABLE);
 	log_outcome(job, &outcome);
 	answer_last_clients(job, &outcome);
 	job_write_end_message(job, &outcome);

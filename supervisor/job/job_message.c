@@ -98,7 +98,7 @@ void job_write_end_message(struct job *job, const struct outcome *outcome)
 		return;
 	}
 	fill_termination_facts(job, &facts, durable);
-	facts.outcome = outcome->name;
+	facts.outcome = outcome_name(outcome);
 	facts.exit_code = outcome->exit_code;
 	termination_line(&facts, line);
 	if (path)

@@ -67,7 +67,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 	case NOTICE_EARLIER_DEADLINE:
 		announce_notice(job, notice);
 		job->facts.by_signal_only =
-			text_equal(notices_stop(&job->notices)->source, "sigterm") &&
+			notice_origin(notices_stop(&job->notices)) == NOTICE_BY_SIGTERM &&
 			job->notices.count == 1;
 		job_write_notice_message(job);
 		job_post_event(job, EV_NOTICE);
@@ -193,7 +193,7 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 
 	/* An approved event starts at once, so it is approved only after the last commit. */
 	if (!job->options->acknowledge || !stop || !job->watch ||
-	    !text_equal(outcome->name, "preempted") || !job_is_durable(job))
+	    outcome->kind != OUTCOME_PREEMPTED || !job_is_durable(job))
 		return;
 	if (!stop->approvable)
 		log_note("the notice of %s is not acknowledged: it affects other machines too, has "

@@ -131,7 +131,7 @@ bool job_apply_restart_rules(struct job *job)
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 {
 	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
-	bool crashed = text_equal(outcome->name, "failed") && !job->facts.noticed &&
+	bool crashed = outcome->kind == OUTCOME_FAILED && !job->facts.noticed &&
 		       !job->facts.start_failed && outcome_is_crash(job->facts.wait_status);
 	json_t *about;
 	char id[SNAPSHOT_ID_TEXT];

@@ -48,12 +48,10 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 {
 	struct job *job = arg;
 	bool more = job->rank_progress.count > 0;
-	const char *how = job->ask.by_flag                     ? "flag"
-			  : job->ask.method == REQUEST_COMMAND ? "command"
-							       : "signal";
+	bool by_signal = !job->ask.by_flag && job->ask.method != REQUEST_COMMAND;
+	const char *how = job->ask.by_flag ? "flag" : by_signal ? "signal" : "command";
 	char buffer[SIGNAL_NAME_SIZE];
-	const char *name =
-		text_equal(how, "signal") ? signal_name_format(job->ask.signal, buffer) : NULL;
+	const char *name = by_signal ? signal_name_format(job->ask.signal, buffer) : NULL;
 	auto_free char *command = job->ask.command ? redact_word("-c", job->ask.command) : NULL;
 	json_t *list = json_array();
 
@@ -85,7 +83,7 @@ static void on_request_failed(void *arg, const char *why)
 	const struct notice *stop = notices_stop(&job->notices);
 
 	/* No process handles SIGTERM: forward it as an init would. */
-	if (job->options->ask == REQUEST_AUTO && stop && text_equal(stop->source, "sigterm")) {
+	if (job->options->ask == REQUEST_AUTO && stop && notice_origin(stop) == NOTICE_BY_SIGTERM) {
 		checkpoint_request_stop(&job->ask);
 		if (!job_defer_sigterm(job))
 			job_forward_sigterm(job);

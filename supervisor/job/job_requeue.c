@@ -32,13 +32,6 @@ static void requeue_slurm_job(struct job *job, char *id)
 		log_warn("cannot requeue the job: %s; try `scontrol requeue %s`", err.text, id);
 }
 
-/* A SIGUSR1 before the time limit (--signal) is also a notice of Slurm's, but it asks for a
- * requeue. */
-static bool is_time_limit_notice(const struct notice *notice)
-{
-	return text_equal(notice->source, "slurm") && text_equal(notice->identity, "end");
-}
-
 static bool is_at_time_limit(const struct job *job)
 {
 	bool any = false;
@@ -46,7 +39,7 @@ static bool is_at_time_limit(const struct job *job)
 	for (size_t i = 0; i < job->notices.count; i++) {
 		const struct notice *notice = &job->notices.items[i];
 
-		if (notice->kind == NOTICE_STOP && !is_time_limit_notice(notice))
+		if (notice->kind == NOTICE_STOP && notice_origin(notice) != NOTICE_AT_SLURM_LIMIT)
 			return false;
 		any |= notice->kind == NOTICE_STOP;
 	}
@@ -59,8 +52,8 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 	char durable[RESUME_POINT_TEXT];
 	struct slurm_requeue_facts facts = {
 		.wanted = job_is_requeued_by_us(job),
-		.preempted = text_equal(outcome->name, "preempted"),
-		.lost = text_equal(outcome->name, "not_durable") && job->facts.noticed,
+		.preempted = outcome->kind == OUTCOME_PREEMPTED,
+		.lost = outcome->kind == OUTCOME_NOT_DURABLE && job->facts.noticed,
 		.durable = job_format_resume_point(job, durable)[0] != '\0',
 		.at_limit = is_at_time_limit(job),
 		.task = getenv("SLURM_PROCID"),

@@ -215,9 +215,9 @@ int exit_policy_code(const struct exit_policy *policy, const struct outcome *out
 {
 	if (!policy)
 		return outcome->exit_code;
-	if (text_equal(outcome->name, "preempted") && policy->preempted)
+	if (outcome->kind == OUTCOME_PREEMPTED && policy->preempted)
 		return policy->preempted;
-	if (text_equal(outcome->name, "not_durable") && policy->not_durable)
+	if (outcome->kind == OUTCOME_NOT_DURABLE && policy->not_durable)
 		return policy->not_durable;
 	return outcome->exit_code;
 }

@@ -8,6 +8,17 @@
 /* A job that saves and exits when asked has exited by then, even if it has much to clean up. */
 #define LEAVING_MOST_MS (60 * 1000)
 
+const char *outcome_name(const struct outcome *outcome)
+{
+	static const char *const names[OUTCOMES] = {
+		[OUTCOME_FINISHED] = "finished",       [OUTCOME_FAILED] = "failed",
+		[OUTCOME_STOPPED] = "stopped",         [OUTCOME_PREEMPTED] = "preempted",
+		[OUTCOME_NOT_DURABLE] = "not_durable", [OUTCOME_REFUSED] = "refused",
+	};
+
+	return names[outcome->kind];
+}
+
 bool outcome_is_crash(int wait_status)
 {
 	int code = wait_status_exit_code(wait_status);
@@ -59,18 +70,18 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	int code;
 
 	if (facts->start_failed)
-		return (struct outcome){"refused", facts->start_failed};
+		return (struct outcome){OUTCOME_REFUSED, facts->start_failed};
 	if (!facts->launched && facts->noticed && facts->by_signal_only && !facts->managed)
-		return (struct outcome){"stopped", 128 + SIGTERM};
+		return (struct outcome){OUTCOME_STOPPED, 128 + SIGTERM};
 	if (!facts->launched)
-		return facts->noticed ? (struct outcome){"preempted", EXIT_PREEMPTED}
-				      : (struct outcome){"refused", EXIT_OWN_FAILURE};
+		return facts->noticed ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
+				      : (struct outcome){OUTCOME_REFUSED, EXIT_OWN_FAILURE};
 	code = wait_status_exit_code(facts->wait_status);
 
 	/* A plain `docker stop` of a command that saves no checkpoints: the code that any init
 	 * would give. */
 	if (facts->noticed && facts->by_signal_only && !facts->managed)
-		return (struct outcome){code == 0 ? "finished" : "stopped", code};
+		return (struct outcome){code == 0 ? OUTCOME_FINISHED : OUTCOME_STOPPED, code};
 
 	/*
 	 * After a request, exit 0 is ambiguous: some trainers save and exit with 0 when they are
@@ -78,17 +89,17 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	 * If it is called finished, an unfinished job loses the rest of its training.
 	 */
 	if (crashed_when_asked(facts))
-		return (struct outcome){"failed", code};
+		return (struct outcome){OUTCOME_FAILED, code};
 	if (facts->noticed && facts->told_to_end && !(code == 0 && continues_after_save(facts)))
-		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
-					  : (struct outcome){"not_durable", EXIT_NOT_DURABLE};
+		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
+					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 	/* It was asked outside a stop. A scheduler must not take the rest of its training for done.
 	 */
 	if (code == 0 && facts->managed && !facts->noticed_late && facts->saved &&
 	    outcome_may_be_leaving(facts))
-		return facts->all_durable ? (struct outcome){"preempted", EXIT_PREEMPTED}
-					  : (struct outcome){"not_durable", EXIT_NOT_DURABLE};
+		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
+					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)
-		return (struct outcome){"not_durable", EXIT_NOT_DURABLE};
-	return (struct outcome){code == 0 ? "finished" : "failed", code};
+		return (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
+	return (struct outcome){code == 0 ? OUTCOME_FINISHED : OUTCOME_FAILED, code};
 }

@@ -36,10 +36,23 @@ struct outcome_facts {
 	bool goes_on;
 };
 
+enum outcome_kind {
+	OUTCOME_FINISHED,
+	OUTCOME_FAILED,
+	OUTCOME_STOPPED, /* a command that saves no checkpoints, by a plain SIGTERM */
+	OUTCOME_PREEMPTED,
+	OUTCOME_NOT_DURABLE,
+	OUTCOME_REFUSED,
+	OUTCOMES,
+};
+
 struct outcome {
-	const char *name; /* "finished", "failed", "preempted", "not_durable", "refused" */
+	enum outcome_kind kind;
 	int exit_code;
 };
+
+/* "finished", "not_durable": as in events and end records. */
+const char *outcome_name(const struct outcome *outcome);
 
 struct outcome outcome_of(const struct outcome_facts *facts);
 

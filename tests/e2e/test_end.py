@@ -1,8 +1,10 @@
 """What the end says of a run: finished, to be run again, or not durable; and that it is so."""
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
@@ -120,3 +122,26 @@ def test_the_code_of_a_preempted_training_ends_its_script(place):
         (place.path / "notice").write_text('{"action": "terminate", "seconds": 60}')
         assert process.wait(LIMIT) == EXIT_DURABLE
     assert "evaluated" not in (place.path / "script.out").read_text()
+
+
+def test_a_pipe_on_standard_error_that_nobody_reads_stops_nothing(place):
+    """It is full from the beginning on, and the job writes nothing to it itself."""
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(writes, b"x" * 4096)
+    os.set_blocking(writes, True)
+    notice, events = place.path / "notice", place.path / "events"
+    command = [REPRIEVE, "run", "--store", place.store, "--job", "j", "--checkpoint-dir", place.directory, "--events", events,
+               *QUICK, "--checkpoint-signal", "USR1", "--notice", f"file:{notice}", "--",
+               PYTHON, "-u", TRAINER, "--dir", place.directory, "--signal", "USR1", "--steps", "100000"]
+    with open(place.path / "out", "wb") as out:
+        process = subprocess.Popen(list(map(str, command)), cwd=place.path, env=place.environment, stdout=out, stderr=writes,
+                                   preexec_fn=die_with_parent)
+    wait_for("step 5", lambda: "step 5\n" in (place.path / "out").read_text(), process=process)
+    assert place.query("checkpoint", "--job", "j").code == 0
+    notice.write_text('{"action": "terminate", "seconds": 60}')
+    assert process.wait(LIMIT) == EXIT_DURABLE
+    os.close(reads)
+    os.close(writes)

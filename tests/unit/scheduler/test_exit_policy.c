@@ -19,20 +19,20 @@ static void test_codes(void **state)
 		struct outcome outcome;
 		int code;
 	} rows[] = {
-		{NULL, {"preempted", 75}, 75},
-		{"posix", {"preempted", 75}, 75},
-		{"posix", {"not_durable", 74}, 74},
-		{"k8s", {"preempted", 75}, 75},
-		{"kubeflow", {"preempted", 75}, 143},
-		{"kubeflow", {"not_durable", 74}, 138},
-		{"kubeflow", {"finished", 0}, 0},
-		{"kubeflow", {"refused", 78}, 78},
+		{NULL, {OUTCOME_PREEMPTED, 75}, 75},
+		{"posix", {OUTCOME_PREEMPTED, 75}, 75},
+		{"posix", {OUTCOME_NOT_DURABLE, 74}, 74},
+		{"k8s", {OUTCOME_PREEMPTED, 75}, 75},
+		{"kubeflow", {OUTCOME_PREEMPTED, 75}, 143},
+		{"kubeflow", {OUTCOME_NOT_DURABLE, 74}, 138},
+		{"kubeflow", {OUTCOME_FINISHED, 0}, 0},
+		{"kubeflow", {OUTCOME_REFUSED, 78}, 78},
 		/* the job's own words, not ours */
-		{"kubeflow", {"failed", 75}, 75},
-		{"kubeflow", {"failed", 74}, 74},
-		{"flyte", {"preempted", 75}, 247},
-		{"flyte", {"not_durable", 74}, 137},
-		{"flyte", {"stopped", 143}, 143},
+		{"kubeflow", {OUTCOME_FAILED, 75}, 75},
+		{"kubeflow", {OUTCOME_FAILED, 74}, 74},
+		{"flyte", {OUTCOME_PREEMPTED, 75}, 247},
+		{"flyte", {OUTCOME_NOT_DURABLE, 74}, 137},
+		{"flyte", {OUTCOME_STOPPED, 143}, 143},
 	};
 
 	(void)state;
@@ -52,8 +52,8 @@ static void test_no_row_hides_another_code(void **state)
 	(void)state;
 	for (size_t i = 0; i < exit_policy_count; i++) {
 		const struct exit_policy *policy = &exit_policy_table[i];
-		struct outcome preempted = {"preempted", EXIT_PREEMPTED},
-			       lost = {"not_durable", EXIT_NOT_DURABLE};
+		struct outcome preempted = {OUTCOME_PREEMPTED, EXIT_PREEMPTED},
+			       lost = {OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 		int codes[] = {exit_policy_code(policy, &preempted),
 			       exit_policy_code(policy, &lost)};
 

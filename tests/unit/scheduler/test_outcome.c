@@ -143,7 +143,7 @@ static void test_table(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct outcome outcome = outcome_of(&rows[i].facts);
 
-		assert_string_equal(outcome.name, rows[i].name);
+		assert_string_equal(outcome_name(&outcome), rows[i].name);
 		assert_int_equal(outcome.exit_code, rows[i].code);
 	}
 }

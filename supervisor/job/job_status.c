@@ -1,0 +1,74 @@
+/* What `reprieve status` tells of this job. */
+#include "base/clock.h"
+#include "job.h"
+
+#include <unistd.h>
+
+static void add_age(json_t *status, const char *name, int64_t since_ms)
+{
+	if (since_ms > 0)
+		json_object_set_new(status, name,
+				    json_real((double)(clock_monotonic_ms() - since_ms) / 1000));
+}
+
+/* The job's own report: reprieve_progress(). */
+static void add_training(const struct job *job, json_t *status)
+{
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct training_progress progress;
+	json_t *training;
+
+	if (!page || !progress_page_read_progress(page, &progress))
+		return;
+	training = json_pack("{s:I}", "step", (json_int_t)progress.step);
+	if (progress.mean_ms > 0)
+		json_object_set_new(training, "step_seconds", json_real(progress.mean_ms / 1000));
+	add_age(training, "seconds", progress.step_ms);
+	json_object_set_new(status, "training", training);
+}
+
+json_t *job_status_json(const struct job *job)
+{
+	struct snapshot_id newest =
+		job->snapshots ? snapshot_queue_newest(job->snapshots) : (struct snapshot_id){0};
+	bool any = !snapshot_id_is_none(newest);
+	uint64_t bytes_done, bytes_total;
+	char id[SNAPSHOT_ID_TEXT], loss[120];
+	json_t *status;
+
+	if (!any && job->resume.kind == RESUME_RESTORED)
+		newest = job->resume.from;
+	any = !snapshot_id_is_none(newest);
+	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
+			   job->name.text, "state", job_state_name(job->state), "attempt",
+			   (int)job->resume.attempt.number, "pid", (int)job->child.pid,
+			   "supervisor_pid", (int)getpid(), "durable",
+			   any ? snapshot_id_format(newest, id) : NULL, "step",
+			   (json_int_t)job->durable_step, "store", job->store ? job->store : "",
+			   "waiting", job->point.waiting_ms > 0, "behind",
+			   recovery_point_is_behind(&job->point, clock_monotonic_ms()));
+	add_age(status, "durable_seconds", job->durable_ms);
+	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
+	json_object_set_new(status, "labels", observers_labels(job));
+	if (job->snapshots && job->launched_ms > 0) {
+		json_object_set_new(status, "at_risk_seconds",
+				    json_real((double)job_forecast(job).behind_ms / 1000));
+		json_object_set_new(status, "loss",
+				    json_string(job_forecast_loss(job, loss, sizeof(loss))));
+	}
+	add_training(job, status);
+	json_object_set_new(status, "sources", job_sources_json(job));
+	if (notices_stop(&job->notices))
+		json_object_set_new(status, "notice", job_notice_json(job));
+	if (job->rank_progress.count > 0)
+		json_object_set_new(status, "rank_progress", job_rank_progress_json(job));
+	if (job->any_complete) {
+		json_object_set_new(status, "newest_step", json_integer(job->newest_complete.step));
+		add_age(status, "newest_seconds", job->newest_complete.completed_ms);
+	}
+	if (job->snapshots && snapshot_queue_progress(job->snapshots, &bytes_done, &bytes_total))
+		json_object_set_new(status, "saving",
+				    json_pack("{s:I, s:I}", "bytes_done", (json_int_t)bytes_done,
+					      "bytes_total", (json_int_t)bytes_total));
+	return status;
+}
