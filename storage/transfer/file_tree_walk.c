@@ -16,6 +16,7 @@ struct walk {
 	struct file_tree *tree;
 	const struct file_tree_choice *choice;
 	size_t root_length;
+	char *entered; /* the directory entered last: the one that libarchive opens next */
 };
 
 AUTO_POINTER(struct archive, archive_read_free);
@@ -126,6 +127,8 @@ static int add_entry(struct walk *walk, struct archive *disk, struct archive_ent
 			add_directory(walk, path, entry);
 		else
 			walk->tree->root_mode = archive_entry_perm(entry) & 07777;
+		free(walk->entered);
+		walk->entered = text_copy(full);
 		if (archive_read_disk_descend(disk) < ARCHIVE_WARN)
 			return err_os(err, archive_errno(disk), "%s", full);
 		return 0;
@@ -139,6 +142,26 @@ static int add_entry(struct walk *walk, struct archive *disk, struct archive_ent
 		skip_entry(walk->tree, path, "a device");
 		return 0;
 	}
+}
+
+/*
+ * libarchive does not say why it could not visit a directory, so that directory is looked at. True:
+ * an entry below the root vanished under the walk, which goes on without it.
+ */
+static bool entry_vanished(const struct walk *walk, struct archive *disk, int got)
+{
+	struct stat status;
+
+	if (got != ARCHIVE_FAILED || !walk->entered)
+		return false;
+	if (strcmp(walk->entered, walk->tree->root) == 0)
+		return false;
+	if (archive_errno(disk) == ENOENT || archive_errno(disk) == ENOTDIR)
+		return true;
+	/* A negative number is libarchive's own, for a reason that it did not keep. */
+	return archive_errno(disk) < 0 &&
+	       (lstat(walk->entered, &status) < 0 ? errno == ENOENT || errno == ENOTDIR
+						  : !S_ISDIR(status.st_mode));
 }
 
 static int walk_error(struct archive *disk, const char *root, struct err *err)
@@ -157,10 +180,29 @@ static int compare_items(const void *a, const void *b)
 	return strcmp(first->entry.path, second->entry.path);
 }
 
+static int walk_entries(struct walk *walk, struct archive *disk, struct archive_entry *entry,
+			struct cancel *cancel, struct err *err)
+{
+	for (;;) {
+		int got = archive_read_next_header2(disk, entry);
+
+		if (got == ARCHIVE_EOF)
+			return 0;
+		if (cancel_check(cancel, err) < 0)
+			return -1;
+		if (got < ARCHIVE_WARN && !entry_vanished(walk, disk, got))
+			return walk_error(disk, walk->tree->root, err);
+		if (got >= ARCHIVE_WARN && add_entry(walk, disk, entry, err) < 0)
+			return -1;
+		archive_entry_clear(entry);
+	}
+}
+
 int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
 		   struct cancel *cancel, struct err *err)
 {
-	struct walk walk = {tree, choice, strlen(tree->root)};
+	struct walk walk = {tree, choice, strlen(tree->root), NULL};
+	int failed;
 	auto_(archive_read_free) struct archive *disk = archive_read_disk_new();
 	auto_(archive_entry_free) struct archive_entry *entry = archive_entry_new();
 
@@ -172,17 +214,10 @@ int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice
 						     ARCHIVE_READDISK_NO_SPARSE);
 	if (archive_read_disk_open(disk, tree->root) != ARCHIVE_OK)
 		return walk_error(disk, tree->root, err);
-	for (;;) {
-		int got = archive_read_next_header2(disk, entry);
-
-		if (got == ARCHIVE_EOF)
-			break;
-		if (got < ARCHIVE_WARN)
-			return walk_error(disk, tree->root, err);
-		if (cancel_check(cancel, err) < 0 || add_entry(&walk, disk, entry, err) < 0)
-			return -1;
-		archive_entry_clear(entry);
-	}
+	failed = walk_entries(&walk, disk, entry, cancel, err);
+	free(walk.entered);
+	if (failed < 0)
+		return -1;
 	if (tree->count)
 		qsort(tree->items, tree->count, sizeof(*tree->items), compare_items);
 	return 0;
