@@ -43,6 +43,16 @@ bool outcome_may_be_leaving(const struct outcome_facts *facts)
 	       !continues_after_save(facts);
 }
 
+/* Whoever stops this machine may signal all of its processes, so that the job ends of a signal
+ * before its supervisor tells it anything. A shell reports the signal of its child as 128 + n. */
+static bool ended_of_a_stop_signal(int wait_status)
+{
+	int code = wait_status_exit_code(wait_status);
+
+	return code == 128 + SIGTERM || code == 128 + SIGINT || code == 128 + SIGHUP ||
+	       code == 128 + SIGKILL;
+}
+
 /* Within a notice, but before anybody told it anything. */
 static bool ended_by_itself(const struct outcome_facts *facts)
 {
@@ -90,7 +100,8 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){OUTCOME_FAILED, code};
-	if (facts->noticed && facts->told_to_end && !(code == 0 && continues_after_save(facts)))
+	if (facts->noticed && (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status)) &&
+	    !(code == 0 && continues_after_save(facts)))
 		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
 					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 	/* It was asked outside a stop. A scheduler must not take the rest of its training for done.

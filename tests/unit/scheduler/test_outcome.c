@@ -117,6 +117,15 @@ static void test_table(void **state)
 			 .managed = true,
 			 .all_durable = true},
 			"failed", 1},
+		/* it ended of a signal that all processes of the machine got, before it was asked */
+		{{.launched = true,
+			 .wait_status = KILLED(15),
+			 .noticed = true,
+			 .managed = true,
+			 .all_durable = true},
+			"preempted", 75},
+		{{.launched = true, .wait_status = EXITED(137), .noticed = true, .managed = true},
+			"not_durable", 74},
 		/* asked outside a stop, saved and left with 0: maybe because it was asked */
 #define LEFT .launched = true, .managed = true, .asked = true, .saved = true, .wait_status = EXITED(0)
 		{{LEFT, .all_durable = true}, "preempted", 75},
