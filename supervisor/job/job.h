@@ -113,16 +113,14 @@
 #include "cloud/cloud.h"
 #include "completion/completion.h"
 #include "control/control.h"
+#include "core/core.h"
 #include "frameworks/frameworks.h"
 #include "job_config.h"
-#include "lifecycle.h"
 #include "planning/planning.h"
 #include "process/process.h"
 #include "request/request.h"
-#include "request_table.h"
 #include "restore/restore.h"
 #include "scheduler/scheduler.h"
-#include "stop_wish.h"
 #include "telemetry/telemetry.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
@@ -143,8 +141,9 @@ struct slurm_deadline {
 struct next_attempt {
 	struct workers *workers; /* NULL: no message was needed yet */
 	struct cancel cancel;
-	/* this attempt may commit until then, as the last message says; 0: not preempted */
-	int64_t told_ms;
+	/* this attempt may commit until then; 0: it is not preempted. And as the last message said
+	 */
+	int64_t until_ms, told_ms;
 	uint32_t messages;
 	bool sending, failed;
 	struct err err;
@@ -163,6 +162,7 @@ struct observers {
 	struct timer timer;
 	unsigned parts; /* of the event log, uploaded */
 	bool putting, put_failed, textfile_failed;
+	bool hurried; /* a checkpoint has to become durable soon: it gets all of the bandwidth */
 	struct pending_webhook *pending_webhooks; /* all of this run, sent or not */
 	struct metrics_server *server;
 };
@@ -183,6 +183,24 @@ enum expectation {
 	EXPECT_BY_OPTION,
 };
 
+/* One event that waits for its step, with what only the shell needs of it. */
+struct posted_event {
+	struct posted_event *next;
+	struct job_event event;
+	json_t *reply; /* for the clients that this answers; owned; may be NULL */
+	char *text;    /* a path, or a reason; owned; may be NULL */
+	struct snapshot_outcome *snapshot; /* owned; may be NULL */
+	struct signalfd_siginfo signal;
+};
+
+/* runner.c */
+struct runner {
+	struct posted_event *first, **last;
+	struct timer steps; /* armed while an event waits */
+	struct timer due;   /* the soonest of the model's timers */
+	struct job_effects effects;
+};
+
 /* There is one: its members are ordered by subject. */
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct job {
@@ -194,11 +212,16 @@ struct job {
 	struct err no_store;       /* why the store is unavailable; cleared once logged */
 	bool store_is_needed;      /* the user chose it: without it the job is not started */
 	enum expectation expected; /* checkpoints, when the job starts */
-	enum job_state state;
-	sigset_t early_signals; /* received during the restore; sent to the job after its launch */
 
+	/* what is decided */
+	struct job_rules rules;
+	struct job_model model;
+	struct runner runner;
+
+	/* the parts */
 	struct loop loop;
 	struct signals signals;
+	sigset_t early_signals; /* received during the restore; sent to the job after its launch */
 	struct workers *workers;
 	struct cancel cancel; /* of the restore and of the claim */
 	struct session session;
@@ -207,70 +230,27 @@ struct job {
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
+	struct notices notices;
 	struct cloud_watch *watch;
+	char cloud[16]; /* the notice source that is armed; "": none */
 	struct slurm_deadline slurm_deadline;
 	struct next_attempt next_attempt;
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
+	struct rank_progress rank_progress; /* of the newest request */
+	struct timer rank_progress_timer;
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
-
-	struct timer budget_timer;
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
-	struct deadline_budget budget;
-	struct {
-		struct timer timer;
-		int64_t began_ms; /* 0: the job has not ended */
-		unsigned tries;
-		bool once_more; /* the newest checkpoint was queued again after the job's end */
-		bool given_up;  /* --flush-time is over */
-	} flush;
+	char **environment;       /* "NAME=value", added for the job; NULL-terminated; owned */
 
 	struct resume_request resume_request;
 	struct resume_result resume;
 	struct err resume_err;
-	bool resuming, resume_failed;
-
-	struct notices notices;
-	struct {
-		int64_t sent_ms;  /* when the job was asked; 0: not yet */
-		bool forwarded;   /* the request was a SIGTERM, forwarded as it was received */
-		bool answered;    /* it was followed by a complete checkpoint */
-		unsigned answers; /* of all askings */
-		/* when that first happened, even if the request had been withdrawn; 0: never */
-		int64_t first_answer_ms;
-	} request; /* the newest asking */
-	struct request_table requests;
-	struct timer request_timer; /* a request waits for the save under way */
-	struct stop_wish stop_wish;
-	struct {
-		bool awaited;     /* SIGTERM is forwarded after the save under way, or the next */
-		unsigned saves;   /* that were complete since */
-		int64_t until_ms; /* the directory is settling, until then; 0: not yet */
-		struct timer timer;
-	} sigterm_deferral;
-	struct rank_progress rank_progress; /* of the newest request */
-	struct timer rank_progress_timer;
-	struct timer every_timer;
-	struct timer risk_timer;
-	struct {
-		/* every_ms 0: no requests at intervals */
-		struct checkpoint_interval interval;
-		int64_t save_ms;   /* measured time of a save, smoothed; -1: none measured */
-		int64_t saving_ms; /* since when a save is under way; 0: none is */
-		struct save_rhythm rhythm;
-		char cloud[16]; /* the notice source that is armed; "": none */
-		bool warned;    /* once, that saving and uploading do not fit the notice */
-		bool planned;   /* a plan was made for this notice */
-		bool deferred;  /* the job is asked after the upload under way */
-		enum preemption_plan plan;
-		/* time of the newest commit, and from the one before it; 0: unknown */
-		int64_t point_ms, gap_ms;
-		unsigned risk_said; /* warnings since that commit */
-	} pace;
-	struct timer retry_timer; /* retries an upload that failed */
+	bool resume_failed;
+	bool done; /* not started: an earlier attempt has finished it */
 
 	struct {
 		char *elsewhere; /* the first file that was saved outside the directory; owned */
@@ -278,59 +258,18 @@ struct job {
 		bool said_elsewhere, said_nowhere;
 		struct timer timer;
 	} save_place;
-
-	/* When snapshots are begun: job_snapshots.c. */
-	struct {
-		struct snapshot_pacer pacer;
-		struct timer timer;
-		int64_t pending_ms; /* since when a complete checkpoint waits for one; 0: none */
-		int64_t begun_ms;   /* when the last one was begun; 0: none was */
-		uint64_t begun_generation; /* the newest checkpoint in it */
-		/* of the running files, in the last snapshot that is durable */
-		uint64_t durable_running;
-		/* ... and when the job ended: what changes afterwards is not its work; 0: not yet
-		 */
-		uint64_t ended_running;
-		unsigned logged; /* "durable" lines for frequent saves */
-		int64_t logged_ms;
-	} snapshots_due;
-	/* After the answer to a notice: the job is told to end when its directory has settled. */
-	struct {
-		struct timer timer;
-		int64_t until_ms;
-	} settling;
 	struct {
 		int64_t since_ms;    /* when `child` became another process; 0: it has not */
 		uint64_t left_until; /* see struct detachment; 0: nothing has detached */
 		int status;          /* of the first that failed, as waitpid() gave it */
 	} detached;
 
-	struct checkpoint newest_complete; /* valid if any_complete */
-	uint64_t durable_generation;       /* generation of the newest durable checkpoint */
-	int64_t durable_step;
-	int64_t durable_reported_step; /* checkpoint.reported_step; -1: unknown */
-	/* when the durable checkpoint was last written to, or the restored one was put in
-	 * place; 0: nothing is durable */
-	int64_t durable_ms;
-	struct recovery_point point;
-	struct timer point_timer;
+	/* what was said */
 	bool reported_removal, reported_skipped_files;
 	struct path_list reported_patterns; /* --exclude and --running that took a file */
-	int64_t upload_ms; /* of the last snapshot, from complete to committed; -1: none yet */
-	bool any_complete;
-	bool store_failing;    /* logged once per outage */
-	bool retention_failed; /* logged once */
-	bool ours_failed;      /* any failure of ours, which --strict turns into an error */
-	bool killed;           /* SIGKILL was sent */
-	int64_t told_ms;       /* when the job got its SIGTERM */
-	bool superseded;       /* another attempt has taken over: publish no more */
-
-	struct outcome_facts facts;
-	int refusal;                         /* exit code if the job was never started */
+	bool retention_failed;              /* logged once */
+	bool ours_failed; /* any failure of ours, which --strict turns into an error */
 	char message[TERMINATION_LINE_SIZE]; /* our line of the termination message; "": none */
-	bool done;                           /* not started: an earlier attempt has finished it */
-	int64_t launched_ms;
-	char **environment; /* "NAME=value", added for the job; NULL-terminated; owned */
 };
 
 /*
@@ -340,23 +279,36 @@ struct job {
  */
 int job_run(struct job *job);
 
-/* --- between the modules of this folder; nothing blocks unless it says so --- */
+/* --- between the files of this folder; nothing blocks unless it says so --- */
 
-/* job.c */
-/* Steps the table and performs the action before it returns. Does nothing once the job is over. */
-void job_post_event(struct job *job, enum job_event event);
-/* Sends SIGTERM to the job at once, as a plain entrypoint would. */
-void job_forward_sigterm(struct job *job);
-/* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
-bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
-/* Asks for a checkpoint because of the standing stop notice, now or as planned later. */
-void job_request_at_notice(struct job *job);
+/* runner.c */
+/* Whatever happens is posted: its step is taken by the loop, soon, in the order of the posts. */
+void job_post(struct job *job, struct job_event event);
+/* The same, with what is handed to those who perform its effects. Takes ownership. */
+void job_post_with(struct job *job, struct job_event event, char *text, json_t *reply);
+void job_post_snapshot(struct job *job, const struct snapshot_outcome *outcome, json_t *reply);
+void job_post_signal(struct job *job, struct job_event event, const struct signalfd_siginfo *info);
+/* Takes all steps now. Not for those who perform an effect. */
+void job_take_steps(struct job *job);
+/* `client` has hung up: nothing is sent to it any more, from now on. */
+void job_forget_client(struct job *job, void *client);
+/* What the parts say just now. `about_stop`: also what takes a look at all processes. */
+struct job_view job_look(const struct job *job, bool about_stop);
 /* Logs a failure of ours, which --strict turns into an error. */
 void job_report_failure(struct job *job, const char *what, const struct err *err);
+/* The rules, from the options and the profile. */
+struct job_rules job_rules_from(const struct job *job);
+
+/* perform.c */
+void job_perform(struct job *job, const struct job_effect *effect,
+		 const struct posted_event *posted);
+
+/* say.c */
+void job_say(struct job *job, enum job_sentence sentence, const struct posted_event *posted);
+/* "a preemption now would lose 14 min"; returns `buffer`. */
+const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
 
 /* job_end.c */
-/* The earliest deadline of the standing notices, on the monotonic clock; CLOCK_NEVER: none. */
-int64_t job_deadline_ms(const struct job *job);
 /*
  * Stops the loop. A job that was told to end leaves no process behind, because a process that
  * keeps writing here would meet the next attempt: the loop stops when all are gone. Orphans of any
@@ -370,35 +322,32 @@ void job_begin_shutdown(struct job *job);
 int job_finish(struct job *job);
 
 /* job_directory.c */
-/* False: the job must not start in this directory; the reason is logged. */
-bool job_check_directory(struct job *job);
+/* 0, or the exit code with which the job is not started in this directory; the reason is logged. */
+int job_check_directory(struct job *job);
 
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */
 int job_open(struct job *job, struct err *err);
-/* Restores on a worker, then posts EV_RESTORED or EV_RESTORE_FAILED. */
+/* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
 void job_begin_resume(struct job *job);
-/* Claims an attempt for a job that runs already, on a worker. */
+/* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
-/* The job writes to its directory: claims an attempt if it has none yet. */
-void job_claim_at_first_write(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
 void job_write_child_to_lock(const struct job *job);
-/* Starts the tracker and the child. A failure ends the job (state JOB_OVER). */
+/* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
 
 /* child_environment.c */
 /* REPRIEVE_*, and the variables of profile and identity. Needs to know if there is a tracker. */
 void child_environment_build(struct job *job);
-
 /* Preloads the shim. On -1 the job can run without it. */
 int child_environment_add_shim(struct job *job, struct err *err);
 void child_environment_free(struct job *job);
 
 /* job_precedent.c */
 /* Logs what earlier attempts mean for this one. True: the job is not started. */
-bool job_apply_restart_rules(struct job *job);
+bool job_apply_restart_rules(struct job *job, int *code);
 struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
@@ -412,50 +361,46 @@ json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);
 /* -1 (ERR_INVALID) only for a list of sources or a deadline that cannot be parsed. */
 int job_start_notice_watch(struct job *job, struct err *err);
-/* Merges the notice and acts on what it changes. */
+/* Merges the notice, and posts what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
+/* The signal that came is a stop notice. */
+void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
+/* The earliest deadline of the standing notices, on the monotonic clock; CLOCK_NEVER: none. */
+int64_t job_deadline_ms(const struct job *job);
 /* For `reprieve status`: the sources; the standing notice (NULL: none). The caller owns them. */
 json_t *job_sources_json(const struct job *job);
 json_t *job_notice_json(const struct job *job);
 
 /* job_requests.c */
-/* Makes a request that no client waits for. */
-void job_request_checkpoint(struct job *job, enum save_reason cause);
-/* The same, for `client` (NULL: none). */
-void job_make_request(struct job *job, enum save_reason cause, void *client, bool until_asked);
-/* Steps the table of requests, and performs its effects. `reply` (owned; may be NULL) is what the
- * clients are told that this answers. */
-void job_step_requests(struct job *job, struct request_event event, json_t *reply);
-/* The job is asked now, or was and has not saved yet. */
-bool job_is_asking(const struct job *job);
 /* After the launch: how this job is asked. */
 void job_prepare_requests(struct job *job);
-/* A request makes this framework save and exit. Intervals, advice and clients must not use it. */
-bool job_ends_when_asked(const struct job *job);
-bool job_requests_by_flag(const struct job *job); /* a request now would raise the flag */
-/* The job can be asked in another way than by a SIGTERM that may end it. */
-bool job_can_request(const struct job *job);
-/* The tracker's callbacks: tracker.h. */
-void job_on_save_started(void *arg, const char *path);
-void job_on_checkpoint_complete(void *arg);
-bool job_on_files_closed(void *arg);
+/* Lowers the flag that the job polls. */
+void job_end_flag(struct job *job, bool answered);
+/* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
+bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
+
+/* job_tracker.c */
+void job_start_tracker(struct job *job);
+/* The newest step that the job has reported; -1: none. */
+int64_t job_reported_step(const struct job *job);
 
 /* job_clients.c */
 void job_open_control(struct job *job);
 /* Sends news of the asking to all clients whose request it serves. Takes ownership. */
 void job_tell_clients(struct job *job, json_t *reply);
-json_t *job_failure_reply(const char *why); /* owned by the caller */
-/* Performs a reply of the table's: sends `reply` (borrowed). */
-void job_reply_to_client(const struct request_effect *effect, json_t *reply);
+json_t *job_failure_reply(const char *why);                               /* owned by the caller */
+void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
+void job_refuse_client(const struct job_effect *effect);
 
 /* job_save_place.c */
 void job_expect_save(struct job *job); /* after the launch */
 /* The tracker's callback: tracker.h. */
 void job_on_saved_elsewhere(void *arg, const char *path);
-/* Something is written there for the first time since the last checkpoint. */
-void job_note_write(struct job *job, const char *path);
+/* Something was written to this path in the directory. False: by a run that the command has
+ * started. */
+bool job_note_write(struct job *job, const char *path);
 /* At the end. `nothing_is_said`: that nothing was written has been logged. */
 void job_say_where_it_saved(struct job *job, bool nothing_is_said);
 
@@ -463,45 +408,6 @@ void job_say_where_it_saved(struct job *job, bool nothing_is_said);
 /* The process in job->child has ended. True: another one has taken its place, and the job goes on.
  * Reads /proc. */
 bool job_adopt_detached(struct job *job);
-
-/* job_interval.c */
-void job_begin_interval(struct job *job);
-void job_note_save_started(struct job *job);
-void job_note_save_ended(struct job *job);
-
-/* job_forecast.c */
-struct preemption_facts job_forecast(const struct job *job);
-/* A save is under way, or it cannot be told yet whether the last one is complete. */
-bool job_is_saving(const struct job *job);
-/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one.
- * `due_ms`: until the next one, 0 if one is under way or late; may be NULL. */
-bool job_plans_to_await_save(const struct job *job, int64_t *due_ms);
-bool job_has_pending(const struct job *job); /* the newest complete checkpoint is not durable */
-/* "a preemption now would lose 14 min"; returns `buffer`. */
-const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-/* At a notice: makes the plan, and logs it if it has changed. */
-void job_update_plan(struct job *job);
-/* True: the plan is to finish an upload first; job_continue_plan() asks the job afterwards. */
-bool job_upload_before_asking(struct job *job);
-void job_continue_plan(struct job *job); /* a snapshot has ended */
-void job_reset_plan(struct job *job);    /* the notice was withdrawn */
-void job_arm_risk_warning(struct job *job);
-void job_note_durable(struct job *job); /* a checkpoint has become durable */
-void job_warn_if_window_too_short(struct job *job);
-
-/* job_last_save.c */
-/* The job has answered: posts EV_CHECKPOINT_COMPLETE, at a notice once its directory has settled.
- */
-void job_settle(struct job *job);
-/* True: the SIGTERM that is due now is forwarded after the save under way, or after the next one if
- * that is due in time. */
-bool job_defer_sigterm(struct job *job);
-/* A checkpoint is complete: it may be the one that a deferred SIGTERM waits for. */
-void job_note_awaited_save(struct job *job);
-/* Forwards a deferred SIGTERM now. False: none was deferred, or the job is gone. */
-bool job_end_sigterm_deferral(struct job *job);
-/* Cancels a deferred SIGTERM without sending it. */
-void job_cancel_sigterm_deferral(struct job *job);
 
 /* job_rank_progress.c */
 void job_begin_rank_progress(struct job *job);
@@ -514,20 +420,8 @@ json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; N
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
 int job_start_snapshot_queue(struct job *job, struct err *err);
-/* Uploads the newest complete checkpoint, now or when it is due; claims an attempt first if there
- * is none. */
-void job_queue_snapshot(struct job *job);
-/* What is complete, or was written to running files, is uploaded when it is due. */
-void job_pace_snapshots(struct job *job);
-/* The tracker's callback: a running file was written. */
-void job_on_running_files(void *arg, const char *path);
-/* Running files have grown since the last durable snapshot. */
-bool job_has_running_tail(const struct job *job);
-/* The newest step that the job has reported; -1: none. */
-int64_t job_reported_step(const struct job *job);
-void job_note_complete(struct job *job);
-/* Everything that the job has saved is durable, and it answered what it was asked. */
-bool job_is_durable(const struct job *job);
+/* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
+bool job_on_files_closed(void *arg);
 
 /* job_status.c */
 json_t *job_status_json(const struct job *job); /* owned by the caller */
@@ -573,14 +467,8 @@ void job_await_slurm_barrier(struct job *job);
 void job_query_slurm_deadline(struct job *job, const struct notice *notice);
 
 /* job_handover.c */
-/* Call whenever the standing stop notice may have changed. */
-void job_notify_next_attempt(struct job *job);
+/* Until when this attempt may commit (monotonic); 0: it is not preempted. */
+void job_notify_next_attempt(struct job *job, int64_t until_ms);
 void job_stop_notifying_next_attempt(struct job *job);
-
-/* job_flush.c */
-/* In JOB_UPLOADING: posts EV_UPLOADED once nothing more can be made durable. */
-void job_flush(struct job *job);
-/* A snapshot failed: arms the next try. False: there is none. */
-bool job_retry_flush(struct job *job, enum err_kind kind);
 
 #endif

@@ -8,7 +8,7 @@ json_t *job_failure_reply(const char *why)
 	return json_pack("{s:s, s:s}", "event", "failed", "error", why);
 }
 
-void job_reply_to_client(const struct request_effect *effect, json_t *reply)
+void job_reply_to_client(const struct job_effect *effect, json_t *reply)
 {
 	control_request_reply(effect->client, json_incref(reply));
 	if (effect->last)
@@ -17,7 +17,7 @@ void job_reply_to_client(const struct request_effect *effect, json_t *reply)
 
 void job_tell_clients(struct job *job, json_t *reply)
 {
-	const struct request_table *table = &job->requests;
+	const struct request_table *table = &job->model.requests;
 
 	for (size_t i = 0; i < table->waiter_count; i++)
 		if (request_table_phase(table, &table->waiters[i]) == REQUEST_ASKED)
@@ -29,6 +29,22 @@ static void refuse_client(struct control_request *request, const char *why)
 {
 	control_request_reply(request, job_failure_reply(why));
 	control_request_finish(request);
+}
+
+void job_refuse_client(const struct job_effect *effect)
+{
+	static const char *const reasons[] = {
+		[REFUSED_SUPERSEDED] =
+			"superseded by a newer attempt: this one uploads no more checkpoints",
+		[REFUSED_NOT_RUNNING] = "the job is not running",
+		[REFUSED_ENDS_WHEN_ASKED] =
+			"this job saves and exits when it is asked, so it is asked only at a stop "
+			"notice",
+		[REFUSED_CANNOT_ASK] = "this job cannot be asked: start it with "
+				       "--checkpoint-signal or --checkpoint-command",
+	};
+
+	refuse_client(effect->client, reasons[effect->refusal]);
 }
 
 static void reply_with_checkpoints(struct job *job, struct control_request *request)
@@ -53,27 +69,19 @@ static void handle_client_request(void *arg, struct control_request *request, js
 		reply_with_checkpoints(job, request);
 	} else if (!text_equal(what, "checkpoint")) {
 		refuse_client(request, "unknown request");
-	} else if (job->superseded) {
-		refuse_client(request, "superseded by a newer attempt: this one uploads no more "
-				       "checkpoints");
-	} else if (job->state != JOB_RUNNING) {
-		refuse_client(request, "the job is not running");
-	} else if (job_ends_when_asked(job)) {
-		refuse_client(request, "this job saves and exits when it is asked, so it is asked "
-				       "only at a stop notice");
-	} else if (!job_can_request(job)) {
-		refuse_client(request, "this job cannot be asked: start it with "
-				       "--checkpoint-signal or --checkpoint-command");
 	} else {
-		job_make_request(job, SAVED_ON_REQUEST, request,
-				 !json_true_or(message, "wait", true));
+		job_post_with(job,
+			      (struct job_event){.kind = JOB_EV_CLIENT,
+						 .client = request,
+						 .until_asked =
+							 !json_true_or(message, "wait", true)},
+			      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
 	}
 }
 
 static void remove_client(void *arg, struct control_request *request)
 {
-	job_step_requests(arg, (struct request_event){.kind = REQUEST_EV_GONE, .client = request},
-			  NULL);
+	job_forget_client(arg, request);
 }
 
 void job_open_control(struct job *job)

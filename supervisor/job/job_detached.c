@@ -125,7 +125,7 @@ static const struct process *choose_next(struct detachment *detachment, struct p
 bool job_adopt_detached(struct job *job)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
-	int64_t since_ms = job->detached.since_ms ? job->detached.since_ms : job->launched_ms;
+	int64_t since_ms = job->detached.since_ms ? job->detached.since_ms : job->model.launched_ms;
 	pid_t writers[WRITERS_MOST], ended = job->child.pid;
 	struct detachment detachment = {
 		.expected = job->expected != EXPECT_NOTHING,
@@ -142,7 +142,8 @@ bool job_adopt_detached(struct job *job)
 		job->detached.status = job->child.status;
 	/* A command that was told to end has ended; what is left of it is ended too. A failure of
 	 * the main process itself is the end of the job. */
-	if (job->state != JOB_RUNNING || (!detachment.succeeded && job->detached.left_until == 0))
+	if (!job_may_be_left(&job->model) ||
+	    (!detachment.succeeded && job->detached.left_until == 0))
 		return false;
 	next = choose_next(&detachment, &tree);
 	if (!next) {

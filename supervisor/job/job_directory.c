@@ -22,34 +22,34 @@ static int check_directory(struct job *job, struct err *err)
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
 
-static bool directory_is_usable(struct job *job)
+static int refuse_directory(struct job *job)
 {
 	struct err err;
 
 	if (check_directory(job, &err) == 0)
-		return true;
+		return 0;
 	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
 		job_report_failure(job, "checkpoints will not be saved", &err);
 		job->store = NULL;
-		return true;
+		return 0;
 	}
 	log_error("%s: choose another with --checkpoint-dir", err.text);
-	job->refusal = err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
-	return false;
+	return err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
 }
 
 /* Under --strict, a part that could not be set up keeps the job from starting. The failure itself
  * has been logged. */
-static bool refuse_strictly(struct job *job)
+static int refuse_strictly(const struct job *job)
 {
 	if (!job->options->strict || !job->ours_failed)
-		return false;
+		return 0;
 	log_error("not started: --strict turns the failure above into an error");
-	job->refusal = EXIT_CONFIGURATION;
-	return true;
+	return EXIT_CONFIGURATION;
 }
 
-bool job_check_directory(struct job *job)
+int job_check_directory(struct job *job)
 {
-	return directory_is_usable(job) && !refuse_strictly(job);
+	int refused = refuse_directory(job);
+
+	return refused ? refused : refuse_strictly(job);
 }

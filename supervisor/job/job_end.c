@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
@@ -21,7 +22,7 @@ static void kill_remaining_processes(struct timer *timer)
 	size_t left = kill_tree();
 
 	child_reap(&job->child, NULL, NULL);
-	if (left == 0 || clock_monotonic_ms() > job->budget.commit_until_ms)
+	if (left == 0 || clock_monotonic_ms() > job->model.budget.commit_until_ms)
 		loop_stop(&job->loop);
 	else
 		loop_arm(&job->loop, &job->sweep_timer, clock_monotonic_ms() + SWEEP_MS);
@@ -30,7 +31,7 @@ static void kill_remaining_processes(struct timer *timer)
 void job_begin_shutdown(struct job *job)
 {
 	job->sweep_timer.fired = kill_remaining_processes;
-	if (job->facts.told_to_end && job->facts.launched)
+	if (job->model.facts.told_to_end && job->model.facts.launched)
 		kill_remaining_processes(&job->sweep_timer);
 	else
 		loop_stop(&job->loop);
@@ -61,7 +62,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 
 	/* An attempt that was preempted during its restore is recorded too: without a record, the
 	 * next attempt would take the machine for lost. */
-	if (!job->snapshots && (job->facts.launched || !job->facts.noticed))
+	if (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed))
 		return;
 	if (!job->resume.storage || job->resume.attempt.number == 0 ||
 	    cancel_init(&cancel, &err) < 0)
@@ -109,21 +110,23 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 	struct snapshot_id newest =
 		job->snapshots ? snapshot_queue_newest(job->snapshots) : (struct snapshot_id){0};
 	bool restored = snapshot_id_compare(newest, job->resume.from) == 0;
-	int64_t end_ms = job->flush.began_ms > 0 ? job->flush.began_ms : clock_monotonic_ms();
+	int64_t end_ms =
+		job->model.flush.began_ms > 0 ? job->model.flush.began_ms : clock_monotonic_ms();
 	struct durable_age durable = {
 		.restored = restored,
-		.age_ms = end_ms - (restored ? job->launched_ms : job->durable_ms),
-		.step = job->durable_step,
-		.reported = job->durable_reported_step,
+		.age_ms = end_ms -
+			  (restored ? job->model.launched_ms : job->model.durable.written_ms),
+		.step = job->model.durable.step,
+		.reported = job->model.durable.reported_step,
 		.last = job_reported_step(job),
-		.newest = job->any_complete ? job->newest_complete.step : -1,
+		.newest = job->model.any_complete ? job->model.newest.step : -1,
 	};
 	char id[SNAPSHOT_ID_TEXT], age[160];
 
 	snapshot_id_format(newest, id);
 	if (snapshot_id_is_none(newest))
 		text_set(text, DURABLE_TEXT, "nothing");
-	else if (!job->facts.launched)
+	else if (!job->model.facts.launched)
 		text_set(text, DURABLE_TEXT, id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
@@ -133,15 +136,14 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 static void log_not_durable(const struct job *job, const struct outcome *outcome,
 			    const char *durable)
 {
-	bool pending =
-		job->any_complete && job->durable_generation != job->newest_complete.generation;
+	bool pending = job_has_pending(&job->model);
 	size_t count;
 	auto_free char *torn = pending ? NULL : find_first_torn(job, &count);
 	char step[40] = "", why[80] = "", patience[32];
 
-	if (pending && job->newest_complete.step >= 0)
-		snprintf(step, sizeof(step), " (step %lld)", (long long)job->newest_complete.step);
-	if (job->flush.given_up)
+	if (pending && job->model.newest.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->model.newest.step);
+	if (job->model.flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
 	log_warn("the job has exited, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
@@ -152,12 +154,12 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 /* Why the job does not count as finished although it exited with 0. */
 static void log_restart_reason(const struct job *job, const struct outcome *outcome)
 {
-	if (job->facts.torn)
+	if (job->model.facts.torn)
 		log_note("the job has exited without an error, but its last files are in no "
 			 "snapshot: it does not count as finished, and the same command starts it "
 			 "again (exit %d)",
 			 outcome->exit_code);
-	else if (outcome_may_be_leaving(&job->facts))
+	else if (outcome_may_be_leaving(&job->model.facts))
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished: the same command starts it again (exit %d)",
 			 outcome->exit_code);
@@ -181,14 +183,14 @@ static void log_torn_files(struct job *job)
 /* `durable`: format_durable(). */
 static void log_lost_work(const struct job *job, const struct outcome *outcome, const char *durable)
 {
-	const char *end = job->facts.noticed ? "preempted" : "ended";
+	const char *end = job->model.facts.noticed ? "preempted" : "ended";
 	const char *directory = job->workspace.directory;
 
-	if (!job->facts.noticed && job->facts.all_durable)
+	if (!job->model.facts.noticed && job->model.facts.all_durable)
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, outcome->exit_code);
-	else if (!has_durable(job) && !job->any_complete &&
+	else if (!has_durable(job) && !job->model.any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
 			  "--checkpoint-dir to where the job saves (exit %d)",
@@ -208,7 +210,7 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 	format_durable(job, durable);
 	event_log_add(&job->events, "ended", "{s:s, s:i, s:s?}", "outcome", outcome_name(outcome),
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
-	if (outcome->kind == OUTCOME_PREEMPTED && !job->facts.noticed)
+	if (outcome->kind == OUTCOME_PREEMPTED && !job->model.facts.noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished; durable: %s. Run the same command again to continue "
 			 "from there (exit %d)",
@@ -219,41 +221,31 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 			 durable, outcome->exit_code);
 	else if (outcome->kind == OUTCOME_NOT_DURABLE)
 		log_lost_work(job, outcome, durable);
-	else if (job->facts.managed && job->facts.launched && !job_is_durable(job))
+	else if (job->model.facts.managed && job->model.facts.launched &&
+		 !job->model.facts.all_durable)
 		log_not_durable(job, outcome, durable);
-	else if (outcome->kind == OUTCOME_FINISHED && job->facts.launched)
+	else if (outcome->kind == OUTCOME_FINISHED && job->model.facts.launched)
 		log_restart_reason(job, outcome);
 }
 
 /* The facts that are known only now, after job and uploads have ended. */
 static void complete_outcome_facts(struct job *job)
 {
-	const struct profile *profile = job->profile.profile;
-	struct outcome_facts *facts = &job->facts;
-	int64_t first_answer_ms = job->request.first_answer_ms;
+	struct job_view view = job_look(job, false);
+	struct outcome_facts *facts = &job->model.facts;
 	size_t torn;
 	auto_free char *first = find_first_torn(job, &torn);
 
-	facts->torn = first != NULL;
-	facts->all_durable = job_is_durable(job);
-	facts->asked = job->request.sent_ms > 0 || first_answer_ms > 0;
-	facts->lived_on_ms = first_answer_ms > 0 ? job->flush.began_ms - first_answer_ms : 0;
-	facts->saved = job->request.answered;
-	facts->went_on = job->request.answers > 1;
-	facts->asked_to_save =
-		job->request.sent_ms > 0 && (job->ask.by_flag || job_can_request(job));
-	facts->resumes = profile_is_resume_code(profile, wait_status_exit_code(facts->wait_status));
-	facts->goes_on = profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
-			 profile->after == PROFILE_AFTER_CONTINUES;
+	*facts = job_outcome_facts(&job->model, &job->rules, &view, first != NULL);
 	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);
 }
 
 static struct outcome decide_outcome(const struct job *job)
 {
-	struct outcome outcome = outcome_of(&job->facts);
+	struct outcome outcome = outcome_of(&job->model.facts);
 
-	if (job->refusal && !job->facts.launched)
-		outcome = (struct outcome){OUTCOME_REFUSED, job->refusal};
+	if (job->model.refusal && !job->model.facts.launched)
+		outcome = (struct outcome){OUTCOME_REFUSED, job->model.refusal};
 	if (job->done)
 		outcome = (struct outcome){OUTCOME_FINISHED, 0};
 	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
@@ -266,9 +258,13 @@ static void answer_last_clients(struct job *job, const struct outcome *outcome)
 	auto_free char *why = text_format("the job has ended (%s): what it saved after this "
 					  "request is not durable",
 					  outcome_name(outcome));
+	auto_(job_effects_release) struct job_effects effects = {0};
+	auto_json json_t *reply = job_failure_reply(why);
 
-	job_step_requests(job, (struct request_event){.kind = REQUEST_EV_ENDED},
-			  job_failure_reply(why));
+	job_end_requests(&job->model, &effects);
+	for (size_t i = 0; i < effects.count; i++)
+		if (effects.items[i].kind == JOB_DO_REPLY)
+			job_reply_to_client(&effects.items[i], reply);
 }
 
 int job_finish(struct job *job)
@@ -282,7 +278,7 @@ int job_finish(struct job *job)
 	if (job->snapshots)
 		snapshot_queue_stop_early(job->snapshots);
 	/* Log first: the rest may wait for a store that does not answer. */
-	if (job->facts.launched)
+	if (job->model.facts.launched)
 		log_torn_files(job);
 	job_say_where_it_saved(job, outcome.kind == OUTCOME_NOT_DURABLE);
 	log_outcome(job, &outcome);

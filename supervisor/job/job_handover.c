@@ -24,6 +24,8 @@ static void notify_worker(void *arg)
 				       &next_attempt->cancel, &next_attempt->err) < 0;
 }
 
+static void notify(struct job *job);
+
 static void on_notified(void *arg)
 {
 	struct job *job = arg;
@@ -37,7 +39,7 @@ static void on_notified(void *arg)
 		loop_arm(&job->loop, &next_attempt->again,
 			 clock_monotonic_ms() + PREDECESSOR_HEARTBEAT_MS);
 	/* The deadline may have changed since. */
-	job_notify_next_attempt(job);
+	notify(job);
 }
 
 static void on_heartbeat_due(struct timer *timer)
@@ -45,7 +47,7 @@ static void on_heartbeat_due(struct timer *timer)
 	struct job *job = container_of(timer, struct job, next_attempt.again);
 
 	job->next_attempt.due = true;
-	job_notify_next_attempt(job);
+	notify(job);
 }
 
 static bool prepare_notify_worker(struct job *job)
@@ -63,26 +65,27 @@ static bool prepare_notify_worker(struct job *job)
 	return false;
 }
 
-void job_notify_next_attempt(struct job *job)
+static void notify(struct job *job)
 {
 	struct next_attempt *next_attempt = &job->next_attempt;
-	const struct notice *stop = notices_stop(&job->notices);
-	int64_t until_ms = stop && stop->deadline_ms != CLOCK_NEVER ? stop->deadline_ms : 0;
 
-	/* The notice was withdrawn, but too late: the job is ending and still saves. */
-	if (until_ms == 0 && job->state != JOB_RUNNING)
-		return;
-	if ((until_ms == next_attempt->told_ms && !next_attempt->due) || next_attempt->sending ||
-	    !job->snapshots || job->superseded || !prepare_notify_worker(job))
+	if ((next_attempt->until_ms == next_attempt->told_ms && !next_attempt->due) ||
+	    next_attempt->sending || !prepare_notify_worker(job))
 		return;
 	loop_disarm(&job->loop, &next_attempt->again);
 	next_attempt->again.fired = on_heartbeat_due;
 	next_attempt->due = false;
 	next_attempt->sending = true;
-	next_attempt->told_ms = until_ms;
+	next_attempt->told_ms = next_attempt->until_ms;
 	next_attempt->messages++;
 	cancel_set_deadline(&next_attempt->cancel, clock_monotonic_ms() + NOTIFY_MS);
 	workers_run(next_attempt->workers, notify_worker, on_notified, job);
+}
+
+void job_notify_next_attempt(struct job *job, int64_t until_ms)
+{
+	job->next_attempt.until_ms = until_ms;
+	notify(job);
 }
 
 void job_stop_notifying_next_attempt(struct job *job)

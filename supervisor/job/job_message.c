@@ -46,11 +46,11 @@ const char *job_format_resume_point(const struct job *job, char text[RESUME_POIN
 		newest = job->resume.from;
 	if (snapshot_id_is_none(newest))
 		text_set(text, RESUME_POINT_TEXT, "");
-	else if (job->durable_step < 0)
+	else if (job->model.durable.step < 0)
 		text_set(text, RESUME_POINT_TEXT, snapshot_id_format(newest, id));
 	else
 		snprintf(text, RESUME_POINT_TEXT, "%s, step %lld", snapshot_id_format(newest, id),
-			 (long long)job->durable_step);
+			 (long long)job->model.durable.step);
 	return text;
 }
 

@@ -53,6 +53,25 @@ static void announce_notice(struct job *job, const struct notice *notice)
 	write_notice_file(job);
 }
 
+int64_t job_deadline_ms(const struct job *job)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+
+	return stop ? stop->deadline_ms : CLOCK_NEVER;
+}
+
+static void post_stop(struct job *job)
+{
+	bool by_sigterm = notice_origin(notices_stop(&job->notices)) == NOTICE_BY_SIGTERM;
+	struct stop_event stop = {
+		.deadline_ms = job_deadline_ms(job),
+		.by_sigterm = by_sigterm,
+		.alone = job->notices.count == 1,
+	};
+
+	job_post(job, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = stop});
+}
+
 void job_add_notice(struct job *job, const struct notice *notice)
 {
 	switch (notices_add(&job->notices, notice)) {
@@ -60,30 +79,19 @@ void job_add_notice(struct job *job, const struct notice *notice)
 		return;
 	case NOTICE_NEW_ADVICE:
 		announce_notice(job, notice);
-		if (job->state == JOB_RUNNING)
-			job_request_checkpoint(job, SAVED_ON_ADVICE);
+		job_post(job, (struct job_event){.kind = JOB_EV_ADVICE});
 		return;
 	case NOTICE_FIRST_STOP:
 	case NOTICE_EARLIER_DEADLINE:
-		announce_notice(job, notice);
-		job->facts.by_signal_only =
-			notice_origin(notices_stop(&job->notices)) == NOTICE_BY_SIGTERM &&
-			job->notices.count == 1;
-		job_write_notice_message(job);
-		job_post_event(job, EV_NOTICE);
-		job_notify_next_attempt(job);
-		return;
 	case NOTICE_LATER_DEADLINE:
 		announce_notice(job, notice);
 		job_write_notice_message(job);
-		job_post_event(job, EV_NOTICE);
-		job_notify_next_attempt(job);
+		post_stop(job);
 		return;
 	case NOTICE_ALL_CANCELLED:
 		announce_notice(job, notice);
 		job_withdraw_notice_message(job);
-		job_post_event(job, EV_CANCELLED);
-		job_notify_next_attempt(job);
+		job_post(job, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
 		return;
 	case NOTICE_WITHDRAWN:
 		announce_notice(job, notice);
@@ -93,7 +101,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 
 /* --- notice sources: they call on their own threads, which post to the loop --- */
 
-struct posted_notice {
+struct source_report {
 	struct job *job;
 	struct notice notice;
 	struct source_state state;
@@ -101,7 +109,7 @@ struct posted_notice {
 
 static void deliver_notice(void *arg)
 {
-	struct posted_notice *posted = arg;
+	struct source_report *posted = arg;
 
 	job_add_notice(posted->job, &posted->notice);
 }
@@ -109,7 +117,7 @@ static void deliver_notice(void *arg)
 static void post_notice(void *arg, const struct notice *notice)
 {
 	struct job *job = arg;
-	struct posted_notice *posted = memory_new(sizeof(*posted));
+	struct source_report *posted = memory_new(sizeof(*posted));
 
 	posted->job = job;
 	posted->notice = *notice;
@@ -118,14 +126,14 @@ static void post_notice(void *arg, const struct notice *notice)
 
 static void deliver_health(void *arg)
 {
-	struct posted_notice *posted = arg;
+	struct source_report *posted = arg;
 	const struct source_state *state = &posted->state;
 	char text[480];
 
 	event_log_add(&posted->job->events, "source", "{s:s, s:s, s:s}", "name", state->name,
 		      "health", source_health_name(state->health), "why", state->why);
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
-		text_set(posted->job->pace.cloud, sizeof(posted->job->pace.cloud), state->name);
+		text_set(posted->job->cloud, sizeof(posted->job->cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
 	/* An armed source may lack something, which `why` says. */
 	if (state->health == SOURCE_UNKNOWN || (state->health == SOURCE_ARMED && state->why[0]))
@@ -137,7 +145,7 @@ static void deliver_health(void *arg)
 static void post_health(void *arg, const struct source_state *state)
 {
 	struct job *job = arg;
-	struct posted_notice *posted = memory_new(sizeof(*posted));
+	struct source_report *posted = memory_new(sizeof(*posted));
 
 	posted->job = job;
 	posted->state = *state;
@@ -193,7 +201,7 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 
 	/* An approved event starts at once, so it is approved only after the last commit. */
 	if (!job->options->acknowledge || !stop || !job->watch ||
-	    outcome->kind != OUTCOME_PREEMPTED || !job_is_durable(job))
+	    outcome->kind != OUTCOME_PREEMPTED || !job->model.facts.all_durable)
 		return;
 	if (!stop->approvable)
 		log_note("the notice of %s is not acknowledged: it affects other machines too, has "
@@ -210,11 +218,6 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome)
 
 /* --- signals --- */
 
-static bool manages_checkpoints(const struct job *job)
-{
-	return job->facts.managed || job_requests_by_flag(job);
-}
-
 static void on_process_reaped(void *arg, pid_t pid, int status)
 {
 	struct job *job = arg;
@@ -225,34 +228,15 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-/* Is what the job wrote last complete? It is if the job saved and exited because it was asked to;
- * it is not if it crashed between two files. */
-static enum tracker_end classify_child_exit(const struct job *job)
-{
-	bool was_asked = job->facts.told_to_end || job->request.sent_ms > 0;
-	int code;
-
-	if (WIFSIGNALED(job->child.status))
-		return TRACKER_ENDED_CRASHED;
-	code = WEXITSTATUS(job->facts.wait_status);
-	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
-	if (code == 0 || code == EXIT_PREEMPTED)
-		return TRACKER_ENDED_CLEAN;
-	if (!was_asked)
-		return TRACKER_ENDED_CRASHED;
-	/* After a save, TensorFlow exits with 42, and submitit with sys.exit(-1), which is 255. */
-	if (code == 128 + SIGTERM || code == 128 + job->ask.signal || code == 42 || code == 255 ||
-	    profile_is_resume_code(job->profile.profile, code))
-		return TRACKER_ENDED_CLEAN;
-	/* 1 is ambiguous: launchers and sys.exit(1) give it after a save, and an exception in the
-	 * middle of a save gives it too. */
-	return outcome_is_crash(job->child.status) && code > 128
-		       ? TRACKER_ENDED_CRASHED
-		       : TRACKER_ENDED_AMBIGUOUS;
-}
-
 static void on_child_exited(struct job *job)
 {
+	const struct signal_rules *rules = &job->options->signal_rules;
+	static const enum tracker_end ends[] = {
+		[CHILD_END_CLEAN] = TRACKER_ENDED_CLEAN,
+		[CHILD_END_AMBIGUOUS] = TRACKER_ENDED_AMBIGUOUS,
+		[CHILD_END_CRASHED] = TRACKER_ENDED_CRASHED,
+	};
+	struct job_event event = {.kind = JOB_EV_CHILD_EXITED};
 	int status;
 	bool killed;
 	char name[SIGNAL_NAME_SIZE];
@@ -263,103 +247,59 @@ static void on_child_exited(struct job *job)
 		job->child.status = job->detached.status;
 	status = job->child.status;
 	killed = WIFSIGNALED(status);
-
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		      killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
 		      killed ? json_string(signal_name_format(WTERMSIG(status), name))
 			     : json_null());
-	job->facts.wait_status = signal_rules_map_wait_status(&job->options->signal_rules, status);
+	event.child.wait_status = status;
+	event.child.mapped_status = signal_rules_map_wait_status(rules, status);
+	event.child.resumes =
+		profile_is_resume_code(job->profile.profile,
+				       wait_status_exit_code(event.child.mapped_status));
 	if (job->tracker)
-		tracker_job_ended(job->tracker, classify_child_exit(job));
-	if (job->tracker)
-		job->snapshots_due.ended_running = tracker_running_generation(job->tracker);
-	job_post_event(job, EV_CHILD_EXITED);
+		tracker_job_ended(job->tracker,
+				  ends[job_child_end(&job->model, &job->rules, &event.child)]);
+	job_post(job, event);
 }
 
-/* SIGTERM, or under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends before the time
- * limit. */
-static void handle_stop_signal(struct job *job, const struct signalfd_siginfo *info)
+/* What has happened before decides how its end is judged. And nobody may look at its files between
+ * the moment when it is reaped and that judgement: its writers would seem to have vanished. */
+static void reap_children(struct job *job)
+{
+	job_take_steps(job);
+	if (child_reap(&job->child, on_process_reaped, job))
+		on_child_exited(job);
+}
+
+void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
-	bool repeated = by_term && !stop_wish_begins(&job->stop_wish, clock_monotonic_ms());
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
 	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
 	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
 	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
-	/* There is nothing to save: only forward each signal, as an init does. */
-	if (job->state != JOB_RESTORING && !manages_checkpoints(job)) {
-		job->facts.noticed = job->facts.by_signal_only = true;
-		sigterm_hold_end(&job->sigterm_hold);
-		child_forward(&job->child, info);
-		return;
-	}
-	if (repeated)
-		return;
-	/* A later SIGTERM ends the wait for the save under way. */
-	if (by_term && job_end_sigterm_deferral(job))
-		return;
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_add_notice(job, &notice);
 	job_query_slurm_deadline(job, &notice);
 }
 
-/* No job is running yet: Ctrl-C and the like end the supervisor itself, except for signals that
- * nohup ignores. All others are kept for the job. */
-static void signal_while_restoring(struct job *job, int signal)
-{
-	if (sigismember(&job->inherited->ignored, signal) == 1)
-		return;
-	if (signal == SIGINT || signal == SIGQUIT || signal == SIGHUP) {
-		job->refusal = 128 + signal;
-		cancel_raise(&job->cancel);
-		job_post_event(job, EV_RESTORE_FAILED);
-	} else {
-		sigaddset(&job->early_signals, signal);
-	}
-}
-
-static void handle_signal(struct job *job, const struct signalfd_siginfo *info)
-{
-	int signal = signal_rules_map(&job->options->signal_rules, (int)info->ssi_signo);
-	struct signalfd_siginfo as;
-
-	if (signal != (int)info->ssi_signo) {
-		as = *info;
-		as.ssi_signo = (uint32_t)signal;
-		info = &as;
-	}
-	if (signal == 0)
-		return;
-	if (signal == SIGCHLD) {
-		if (child_reap(&job->child, on_process_reaped, job) && job->state != JOB_OVER)
-			on_child_exited(job);
-		return;
-	}
-	if (signal == SIGTERM && sigismember(&job->inherited->ignored, SIGTERM) != 1) {
-		handle_stop_signal(job, info);
-		return;
-	}
-	if (signal == SIGUSR1 && job_is_requeued_by_us(job) && manages_checkpoints(job)) {
-		handle_stop_signal(job, info);
-		return;
-	}
-	if (signal == SIGUSR1 && job_can_request(job)) {
-		if (job->state == JOB_RUNNING)
-			job_request_checkpoint(job, SAVED_ON_REQUEST);
-		return;
-	}
-	if (job->state == JOB_RESTORING)
-		signal_while_restoring(job, signal);
-	else
-		child_forward(&job->child, info);
-}
-
 void job_on_signal(void *arg, const struct signalfd_siginfo *info)
 {
 	struct job *job = arg;
+	int signal = signal_rules_map(&job->options->signal_rules, (int)info->ssi_signo);
+	struct signalfd_siginfo as = *info;
 
-	handle_signal(job, info);
-	if (info->ssi_signo != SIGCHLD)
-		child_resume(&job->child);
+	as.ssi_signo = (uint32_t)signal;
+	if (signal == SIGCHLD)
+		reap_children(job);
+	else if (signal != 0)
+		job_post_signal(job,
+				(struct job_event){
+					.kind = JOB_EV_SIGNAL,
+					.signal = signal,
+					.ignored =
+						sigismember(&job->inherited->ignored, signal) == 1,
+				},
+				&as);
 }

@@ -70,7 +70,7 @@ static void on_event_upload_due(struct timer *timer)
 
 	/* While a checkpoint has to become durable soon, it gets all of the bandwidth.
 	 * observers_record_end() uploads the rest. */
-	if (job->state != JOB_RUNNING || observers->putting || !can_upload_events(job)) {
+	if (observers->hurried || observers->putting || !can_upload_events(job)) {
 		loop_arm(&job->loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
 		return;
 	}
@@ -201,7 +201,7 @@ static void on_event(void *arg, const char *event, json_t *line, const char *tex
 	counters_add(&job->observers.counters, event, line);
 	if (job->store)
 		event_buffer_add(&job->observers.event_buffer, text);
-	if (job->state != JOB_OVER && changes_metrics(event))
+	if (!job->loop.stopped && changes_metrics(event))
 		write_textfile(job, NULL);
 	if (text_equal(event, "notice") && text_equal(kind, "stop"))
 		queue_webhook(job, "notice");
@@ -296,7 +296,7 @@ void observers_notify_end(struct job *job, const struct outcome *outcome, int64_
 	struct pending_webhook pending_webhook = {.job = job};
 
 	if (!job->observers.workers || !job->options->notify ||
-	    !(job->facts.noticed || outcome->exit_code != 0))
+	    !(job->model.facts.noticed || outcome->exit_code != 0))
 		return;
 	cancel_set_deadline(&job->observers.cancel, until_ms);
 	pending_webhook.body = format_notification(job, "ended", outcome);

@@ -87,7 +87,6 @@ static void log_no_progress(struct job *job)
 	log_error("%s", why);
 	event_log_add(&job->events, "no_progress", "{s:i}", "attempts",
 		      (int)attempt_outcomes->decision.without_progress);
-	job->refusal = EXIT_NO_PROGRESS;
 }
 
 static void log_start_decision(struct job *job)
@@ -110,7 +109,7 @@ static void log_start_decision(struct job *job)
 	}
 }
 
-bool job_apply_restart_rules(struct job *job)
+bool job_apply_restart_rules(struct job *job, int *code)
 {
 	enum restart_action action = job->resume.attempt_outcomes.decision.action;
 
@@ -122,17 +121,16 @@ bool job_apply_restart_rules(struct job *job)
 		log_no_progress(job);
 	else
 		log_start_decision(job);
-	if (action != RESTART_DONE && action != RESTART_NO_PROGRESS)
-		return false;
-	job_post_event(job, EV_RESTORE_FAILED);
-	return true;
+	*code = action == RESTART_NO_PROGRESS ? EXIT_NO_PROGRESS : 0;
+	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
 }
 
 json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 {
+	const struct outcome_facts *facts = &job->model.facts;
 	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
-	bool crashed = outcome->kind == OUTCOME_FAILED && !job->facts.noticed &&
-		       !job->facts.start_failed && outcome_is_crash(job->facts.wait_status);
+	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed && !facts->start_failed &&
+		       outcome_is_crash(facts->wait_status);
 	json_t *about;
 	char id[SNAPSHOT_ID_TEXT];
 
@@ -140,13 +138,13 @@ json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
 			  "newest",
 			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
 			      : NULL,
-			  "done", outcome_is_done(&job->facts, outcome), "crashed", crashed,
-			  "checkpoint_complete", job->any_complete, "launched",
-			  job->facts.launched);
-	if (job->pace.save_ms >= 0)
-		json_object_set_new(about, "save_ms", json_integer(job->pace.save_ms));
-	if (job->launched_ms > 0)
+			  "done", outcome_is_done(facts, outcome), "crashed", crashed,
+			  "checkpoint_complete", job->model.any_complete, "launched",
+			  facts->launched);
+	if (job->model.measured.save_ms >= 0)
+		json_object_set_new(about, "save_ms", json_integer(job->model.measured.save_ms));
+	if (job->model.launched_ms > 0)
 		json_object_set_new(about, "ran_ms",
-				    json_integer(clock_monotonic_ms() - job->launched_ms));
+				    json_integer(clock_monotonic_ms() - job->model.launched_ms));
 	return about;
 }

@@ -35,7 +35,7 @@ static void observe_files(const struct job *job, const struct rank_progress_item
 		    (!since || !is_descendant(writers->items[i].pid, item->rank.pid)))
 			continue;
 		look->wrote |= since;
-		look->writes |= writers->items[i].ms < job->request.sent_ms;
+		look->writes |= writers->items[i].ms < job->model.asking.sent_ms;
 	}
 }
 
@@ -127,7 +127,8 @@ json_t *job_rank_progress_json(const struct job *job)
 	for (size_t i = 0; i < rank_progress->count; i++) {
 		const struct rank_progress_item *item = &rank_progress->items[i];
 		bool numbered = item->rank.number != PROCESS_NO_RANK;
-		bool late = job_is_asking(job) && rank_progress_is_late(rank_progress, i, now);
+		bool late =
+			job_is_asking(&job->model) && rank_progress_is_late(rank_progress, i, now);
 
 		json_array_append_new(ranks,
 				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
@@ -135,8 +136,8 @@ json_t *job_rank_progress_json(const struct job *job)
 							 : json_null(),
 						"pid", (int)item->rank.pid, "delivered",
 						item->delivered, "saving", item->saving, "saved",
-						item->saving && job->request.answered &&
-							!job_is_asking(job),
+						item->saving && job->model.asking.answered &&
+							!job_is_asking(&job->model),
 						"gone", item->gone, "seconds",
 						(double)(now - item->asked_ms) / 1000, "late",
 						late ? rank_progress_late_reason(item) : NULL));
@@ -146,5 +147,5 @@ json_t *job_rank_progress_json(const struct job *job)
 			 (json_int_t)rank_progress->count, "expected",
 			 (json_int_t)rank_progress->expected, "saving",
 			 (json_int_t)rank_progress_saving(rank_progress), "active",
-			 job_is_asking(job), "ranks", ranks);
+			 job_is_asking(&job->model), "ranks", ranks);
 }

@@ -11,13 +11,6 @@
 /* A controller that preempts many jobs at once is slow, and nothing else is left to do. */
 #define SCONTROL_MS 20000
 
-bool job_is_requeued_by_us(const struct job *job)
-{
-	const char *id = getenv("SLURM_JOB_ID");
-
-	return job->options->requeue && id && *id;
-}
-
 /* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). */
 static void requeue_slurm_job(struct job *job, char *id)
 {
@@ -51,9 +44,9 @@ void job_requeue(struct job *job, const struct outcome *outcome)
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
 	char durable[RESUME_POINT_TEXT];
 	struct slurm_requeue_facts facts = {
-		.wanted = job_is_requeued_by_us(job),
+		.wanted = job->rules.requeues,
 		.preempted = outcome->kind == OUTCOME_PREEMPTED,
-		.lost = outcome->kind == OUTCOME_NOT_DURABLE && job->facts.noticed,
+		.lost = outcome->kind == OUTCOME_NOT_DURABLE && job->model.facts.noticed,
 		.durable = job_format_resume_point(job, durable)[0] != '\0',
 		.at_limit = is_at_time_limit(job),
 		.task = getenv("SLURM_PROCID"),

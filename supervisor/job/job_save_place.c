@@ -12,16 +12,17 @@ static struct save_place_facts gather_facts(const struct job *job)
 	return (struct save_place_facts){
 		.watched = job->workspace.directory,
 		.elsewhere = job->save_place.elsewhere,
-		.saved_here = job->save_place.saved_here || job->any_complete ||
+		.saved_here = job->save_place.saved_here || job->model.any_complete ||
 			      job->resume.kind != RESUME_FRESH,
 		.expected = job->expected != EXPECT_NOTHING,
 		.chosen = job->expected == EXPECT_BY_OPTION,
-		.ended = job->flush.began_ms > 0,
-		.failed = job->flush.began_ms > 0 &&
-			  wait_status_exit_code(job->facts.wait_status) != 0,
+		.ended = job->model.flush.began_ms > 0,
+		.failed = job->model.flush.began_ms > 0 &&
+			  wait_status_exit_code(job->model.facts.wait_status) != 0,
 		.said_elsewhere = job->save_place.said_elsewhere,
 		.said_nowhere = job->save_place.said_nowhere,
-		.ran_ms = job->launched_ms > 0 ? clock_monotonic_ms() - job->launched_ms : 0,
+		.ran_ms = job->model.launched_ms > 0 ? clock_monotonic_ms() - job->model.launched_ms
+						     : 0,
 	};
 }
 
@@ -45,14 +46,14 @@ static void on_patience_over(struct timer *timer)
 	struct job *job = container_of(timer, struct job, save_place.timer);
 	struct save_place_facts facts = gather_facts(job);
 
-	if (job->state == JOB_RUNNING)
+	if (!job->observers.hurried)
 		say(job, &facts, save_place_decide(&facts));
 }
 
 void job_expect_save(struct job *job)
 {
 	job->save_place.timer.fired = on_patience_over;
-	loop_arm(&job->loop, &job->save_place.timer, job->launched_ms + SAVE_PLACE_PATIENCE_MS);
+	loop_arm(&job->loop, &job->save_place.timer, clock_monotonic_ms() + SAVE_PLACE_PATIENCE_MS);
 }
 
 void job_on_saved_elsewhere(void *arg, const char *path)
@@ -68,13 +69,12 @@ void job_on_saved_elsewhere(void *arg, const char *path)
 	say(job, &facts, save_place_decide(&facts));
 }
 
-void job_note_write(struct job *job, const char *path)
+bool job_note_write(struct job *job, const char *path)
 {
-	/* A file of a run that the command has started. */
-	if (text_starts(path, ".reprieve"))
-		return;
-	job->save_place.saved_here = true;
-	job_claim_at_first_write(job);
+	bool ours = !text_starts(path, ".reprieve");
+
+	job->save_place.saved_here |= ours;
+	return ours;
 }
 
 void job_say_where_it_saved(struct job *job, bool nothing_is_said)
@@ -82,6 +82,6 @@ void job_say_where_it_saved(struct job *job, bool nothing_is_said)
 	struct save_place_facts facts = gather_facts(job);
 	enum save_place_remark remark = save_place_decide(&facts);
 
-	if (job->facts.launched && !(nothing_is_said && remark == SAVE_PLACE_NOWHERE))
+	if (job->model.facts.launched && !(nothing_is_said && remark == SAVE_PLACE_NOWHERE))
 		say(job, &facts, remark);
 }

@@ -38,7 +38,7 @@ static void on_slurm_reply(void *arg)
 	int64_t wall_ms = clock_wall_ms(), ahead_ms = clock_monotonic_ms() - wall_ms;
 
 	end->asking = false;
-	if (end->asked != SLURM_QUERY_OK || job->state == JOB_OVER || !notices_stop(&job->notices))
+	if (end->asked != SLURM_QUERY_OK || job->loop.stopped || !notices_stop(&job->notices))
 		return;
 	notice.deadline_ms =
 		ahead_ms + slurm_job_deadline(&end->answer, wall_ms, notice.deadline_ms - ahead_ms);
@@ -56,7 +56,7 @@ void job_query_slurm_deadline(struct job *job, const struct notice *notice)
 	const char *id = getenv("SLURM_JOB_ID");
 	struct err err;
 
-	if (!id || !*id || end->asking || job->state == JOB_OVER)
+	if (!id || !*id || end->asking || job->loop.stopped)
 		return;
 	/* Own workers: an upload, a busy controller and a slow store must not wait for each other.
 	 */
@@ -67,7 +67,7 @@ void job_query_slurm_deadline(struct job *job, const struct notice *notice)
 	end->asking = true;
 	end->notice = *notice;
 	/* During the restore, another worker owns the storage. */
-	end->storage = job->state == JOB_RESTORING ? NULL : job->resume.storage;
+	end->storage = job->snapshots ? job->resume.storage : NULL;
 	workers_run(end->workers, query_slurm_worker, on_slurm_reply, job);
 	workers_run(end->workers, join_barrier_worker, on_barrier_joined, job);
 }

@@ -51,7 +51,7 @@ void job_join_slurm_barrier(struct storage *storage)
 
 void job_leave_slurm_barrier(struct job *job)
 {
-	if (job->facts.noticed)
+	if (job->model.facts.noticed)
 		put_task_marker(job->resume.storage, SLURM_TASK_FINISHED);
 }
 

@@ -57,7 +57,6 @@ void job_close(struct job *job)
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
 	rank_progress_release(&job->rank_progress);
-	request_table_release(&job->requests);
 	control_socket_close(job->control);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
@@ -161,9 +160,9 @@ static bool is_configuration_error(enum err_kind kind)
 	       kind == ERR_VERSION;
 }
 
-/* True: the job must not start, because the user named the store, or because there is a checkpoint
- * that could not be restored. */
-static bool refuse_start_without_resume(struct job *job)
+/* The exit code with which the job is not started, because the user named the store, or because
+ * there is a checkpoint that could not be restored; 0: it starts without. */
+static int refuse_start_without_resume(struct job *job)
 {
 	if (job->resume.in_use)
 		err_wrap(&job->resume_err, "not started");
@@ -171,7 +170,7 @@ static bool refuse_start_without_resume(struct job *job)
 		 !job->options->strict) {
 		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
 		job->store = NULL;
-		return false;
+		return 0;
 	}
 	log_error("%s%s", job->resume_err.text,
 		  job->resume.in_use
@@ -179,42 +178,55 @@ static bool refuse_start_without_resume(struct job *job)
 			  : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
 	 * machine. A wrong configuration will not. */
-	job->refusal = is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION
-								    : EXIT_OWN_FAILURE;
-	return true;
+	return is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 }
 
-/* An attempt is claimed: uploads are possible from now on. */
-static void begin_attempt(struct job *job)
+/* What came of taking an attempt. From then on, uploads are possible. */
+static struct claim_event begin_attempt(struct job *job)
 {
+	struct claim_event claim = {
+		.phase = job->store ? ATTEMPT_UNCLAIMED : ATTEMPT_NONE,
+		.managed = job->resume.kind != RESUME_FRESH,
+		.restored = job->resume.kind == RESUME_RESTORED,
+		.any_durable = !snapshot_id_is_none(job->resume.from),
+		.step = job->resume.step,
+		.past = job->resume.attempt_outcomes.past,
+	};
 	struct err err;
 
-	if (job->resume.kind != RESUME_FRESH)
-		job->facts.managed = true;
 	if (job->resume.attempt.number == 0)
-		return;
-	if (job_start_snapshot_queue(job, &err) < 0)
+		return claim;
+	if (job_start_snapshot_queue(job, &err) < 0) {
 		job_report_failure(job, "checkpoints will not be saved", &err);
-	/* A job that claims its attempt late may have a notice already. */
-	job_notify_next_attempt(job);
+		claim.phase = ATTEMPT_NONE;
+	} else {
+		claim.phase = ATTEMPT_CLAIMED;
+	}
+	return claim;
+}
+
+static void refuse_start(struct job *job, int code)
+{
+	job_post(job, (struct job_event){.kind = JOB_EV_RESTORE_FAILED, .code = code});
 }
 
 static void on_resume_done(void *arg)
 {
 	struct job *job = arg;
+	int code = 0;
 
-	job->resuming = false;
-	if (job->state == JOB_OVER)
+	if (job->loop.stopped)
 		return;
-	if (job->resume_failed && refuse_start_without_resume(job)) {
-		job_post_event(job, EV_RESTORE_FAILED);
+	if (job->resume_failed && (code = refuse_start_without_resume(job)) != 0) {
+		refuse_start(job, code);
 		return;
 	}
-	if (job_apply_restart_rules(job))
+	if (job_apply_restart_rules(job, &code)) {
+		refuse_start(job, code);
 		return;
+	}
 	log_resume(job);
-	begin_attempt(job);
-	job_post_event(job, EV_RESTORED);
+	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
 
 /* If the supervisor alone is killed, the job goes on writing: its pid in the lock keeps the next
@@ -256,36 +268,23 @@ static void report_late_refusal(struct job *job)
 static void on_late_claim_done(void *arg)
 {
 	struct job *job = arg;
+	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
-	job->resuming = false;
 	job_write_child_to_lock(job);
-	if (job->resume_failed) {
+	if (job->resume_failed)
 		report_late_refusal(job);
-	} else {
+	else
 		log_resume(job);
-		begin_attempt(job);
-		if (job->snapshots && job->any_complete)
-			job_queue_snapshot(job);
-		else if (job->snapshots)
-			job_pace_snapshots(job);
-	}
-	if (job->state == JOB_UPLOADING)
-		job_flush(job);
+	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
+					 : begin_attempt(job);
+	job_post(job, event);
 }
 
 void job_claim_attempt_late(struct job *job)
 {
 	job->resume_request.if_known = false;
 	job->resume_request.claim_only = true;
-	job->resuming = true;
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
-}
-
-void job_claim_at_first_write(struct job *job)
-{
-	/* After the end it would only serve files that are torn. */
-	if (job->store && !job->snapshots && !job->resuming && job->child.running)
-		job_claim_attempt_late(job);
 }
 
 /* Are several tasks of one launcher started with this command, each below a supervisor of its own?
@@ -323,16 +322,20 @@ void job_begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
 
+	int refused;
+
 	job->expected = expect_checkpoints(job);
+	job->rules = job_rules_from(job);
+	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
 		      "supervisor_pid", (int)getpid());
-	if (!job_check_directory(job)) {
-		job_post_event(job, EV_RESTORE_FAILED);
+	refused = job_check_directory(job);
+	if (refused) {
+		refuse_start(job, refused);
 		return;
 	}
-	job->facts.managed = job->expected == EXPECT_BY_OPTION;
 	if (!job->store) {
 		/* A command that saves nothing needs none: then it is said at the first checkpoint.
 		 */
@@ -340,7 +343,8 @@ void job_begin_resume(struct job *job)
 			job_report_failure(job, "checkpoints will not be saved", &job->no_store);
 			job->no_store = (struct err){0};
 		}
-		job_post_event(job, EV_RESTORED);
+		job_post(job, (struct job_event){.kind = JOB_EV_RESTORED,
+						 .claim = {.phase = ATTEMPT_NONE, .step = -1}});
 		return;
 	}
 	job->resume_request = (struct resume_request){
@@ -359,82 +363,31 @@ void job_begin_resume(struct job *job)
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};
-	job->resuming = true;
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }
 
 /* --- launching --- */
 
-static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
-{
-	struct job *job = arg;
-
-	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
-}
-
-/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
- * the training no further. */
-static void write_under_way(void *arg)
-{
-	struct job *job = arg;
-	char **paths = tracker_under_way(job->tracker);
-	struct err err;
-
-	if (workspace_write_under_way(&job->workspace, paths, &err) < 0)
-		log_debug("cannot record which files are being written: %s", err.text);
-	path_list_free(paths);
-}
-
-static void start_tracker(struct job *job)
-{
-	struct tracker_options options = {
-		.loop = &job->loop,
-		.workspace = &job->workspace,
-		.session_directory = job->session.directory,
-		.quiet_ms = job->options->quiet_ms,
-		.polls = job->options->polls,
-		.profile = job->profile.profile,
-		.looks = !text_equal(job->options->profile, "none"),
-		.saving = job_on_save_started,
-		.closed = job_on_files_closed,
-		.held = on_sigterm_held,
-		.saved_elsewhere = job_on_saved_elsewhere,
-		.on_complete = job_on_checkpoint_complete,
-		.on_running = job_on_running_files,
-		.on_under_way = write_under_way,
-		.patterns = &job->options->patterns,
-		.signatures = job->resume.signatures,
-		.arg = job,
-	};
-
-	tracker_new(&options, &job->tracker);
-}
-
 static void fail_launch(struct job *job, int code, const struct err *err)
 {
 	log_error("%s", err->text);
-	job->refusal = code;
-	job->facts.start_failed = code;
-	job->state = JOB_OVER;
-	loop_stop(&job->loop);
+	job_post(job, (struct job_event){.kind = JOB_EV_LAUNCH_FAILED, .code = code});
 }
 
-static void queue_existing_checkpoint(struct job *job)
+/* A checkpoint that lies there already, and is not in the store, is saved at once. */
+static void post_launched(struct job *job)
 {
-	if (!job->resume.newer_than_store || !job->snapshots || !job->tracker)
-		return;
-	job->any_complete = true;
-	job->newest_complete = (struct checkpoint){
-		.generation = tracker_latest_checkpoint(job->tracker)->generation,
-		.step = job->resume.step,
-		.reason = SAVED_BY_ITSELF,
-		.completed_ms = clock_monotonic_ms(),
-		.written_ms = clock_monotonic_ms(),
-	};
-	/* No checkpoint has this number: it is not durable yet. */
-	job->durable_generation = UINT64_MAX;
-	job_note_complete(job);
-	job_queue_snapshot(job);
+	struct job_event event = {.kind = JOB_EV_LAUNCHED};
+
+	event.fresh = job->resume.newer_than_store && job->tracker;
+	if (event.fresh)
+		event.checkpoint = (struct checkpoint){
+			.generation = tracker_latest_checkpoint(job->tracker)->generation,
+			.step = job->resume.step,
+			.written_ms = clock_monotonic_ms(),
+			.reported_step = -1,
+		};
+	job_post(job, event);
 }
 
 void job_launch_child(struct job *job)
@@ -446,7 +399,7 @@ void job_launch_child(struct job *job)
 	};
 	struct err err;
 
-	start_tracker(job);
+	job_start_tracker(job);
 	child_environment_build(job);
 	if (job->options->shim != SHIM_USE_OFF && child_environment_add_shim(job, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
@@ -464,15 +417,13 @@ void job_launch_child(struct job *job)
 		fail_launch(job, job->child.exit_code, &err);
 		return;
 	}
-	job->facts.launched = true;
-	job->launched_ms = clock_monotonic_ms();
 	job_write_child_to_lock(job);
 	event_log_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
 	if (job->tracker && tracker_missing_evidence(job->tracker)[0])
 		log_note("%s", tracker_missing_evidence(job->tracker));
 	job_prepare_requests(job);
 	job_expect_save(job);
-	queue_existing_checkpoint(job);
+	post_launched(job);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&job->early_signals, signal) == 1)
 			child_signal(&job->child, signal);

@@ -34,25 +34,29 @@ json_t *job_status_json(const struct job *job)
 	bool any = !snapshot_id_is_none(newest);
 	uint64_t bytes_done, bytes_total;
 	char id[SNAPSHOT_ID_TEXT], loss[120];
+	struct job_view view = job_look(job, false);
 	json_t *status;
 
 	if (!any && job->resume.kind == RESUME_RESTORED)
 		newest = job->resume.from;
 	any = !snapshot_id_is_none(newest);
 	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
-			   job->name.text, "state", job_state_name(job->state), "attempt",
+			   job->name.text, "state", job_state_name(job->model.state), "attempt",
 			   (int)job->resume.attempt.number, "pid", (int)job->child.pid,
 			   "supervisor_pid", (int)getpid(), "durable",
 			   any ? snapshot_id_format(newest, id) : NULL, "step",
-			   (json_int_t)job->durable_step, "store", job->store ? job->store : "",
-			   "waiting", job->point.waiting_ms > 0, "behind",
-			   recovery_point_is_behind(&job->point, clock_monotonic_ms()));
-	add_age(status, "durable_seconds", job->durable_ms);
+			   (json_int_t)job->model.durable.step, "store",
+			   job->store ? job->store : "", "waiting", job->model.point.waiting_ms > 0,
+			   "behind",
+			   recovery_point_is_behind(&job->model.point, clock_monotonic_ms()));
+	add_age(status, "durable_seconds", job->model.durable.written_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
 	json_object_set_new(status, "labels", observers_labels(job));
-	if (job->snapshots && job->launched_ms > 0) {
+	if (job->snapshots && job->model.launched_ms > 0) {
 		json_object_set_new(status, "at_risk_seconds",
-				    json_real((double)job_forecast(job).behind_ms / 1000));
+				    json_real((double)job_forecast(&job->model, &job->rules, &view)
+						      .behind_ms /
+					      1000));
 		json_object_set_new(status, "loss",
 				    json_string(job_forecast_loss(job, loss, sizeof(loss))));
 	}
@@ -62,9 +66,9 @@ json_t *job_status_json(const struct job *job)
 		json_object_set_new(status, "notice", job_notice_json(job));
 	if (job->rank_progress.count > 0)
 		json_object_set_new(status, "rank_progress", job_rank_progress_json(job));
-	if (job->any_complete) {
-		json_object_set_new(status, "newest_step", json_integer(job->newest_complete.step));
-		add_age(status, "newest_seconds", job->newest_complete.completed_ms);
+	if (job->model.any_complete) {
+		json_object_set_new(status, "newest_step", json_integer(job->model.newest.step));
+		add_age(status, "newest_seconds", job->model.newest.completed_ms);
 	}
 	if (job->snapshots && snapshot_queue_progress(job->snapshots, &bytes_done, &bytes_total))
 		json_object_set_new(status, "saving",

@@ -9,23 +9,13 @@
 #define CHECKPOINT_REQUEST_H
 
 #include "base/loop.h"
+#include "core/core.h"
 #include "frameworks/frameworks.h"
 #include "process/process.h"
 #include "rank_selection.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
-
-enum request_method {
-	/* SIGTERM if the job handles it, or the flag once a process polls */
-	REQUEST_AUTO,
-	/* do not ask: there are only the job's periodic checkpoints */
-	REQUEST_NONE,
-	REQUEST_SIGNAL,
-	REQUEST_COMMAND,
-	/* the flag that the job polls (shim/reprieve.h) */
-	REQUEST_FLAG,
-};
 
 struct checkpoint_request_callbacks {
 	/* The request is about to be sent: later writes of the job may answer it. A fast job

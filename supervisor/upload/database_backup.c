@@ -19,6 +19,10 @@ enum {
 	/* A deadline is for the checkpoint first: a database may have a quarter of it, and be
 	 * waited for for a tenth. */
 	PATIENCE_MOST_MS = 5000,
+	/* Changes between two steps; and how long writers are held up then. Python's sqlite3 waits
+	 * for a lock for 5 s by default. */
+	CHANGES_MOST = 3,
+	HELD_MOST_MS = 2000,
 	PATIENCE_PART = 10,
 	WHOLE_PART = 4,
 	STEP_BYTES = 16 << 20,
@@ -406,31 +410,63 @@ static int pages_of_step(const uint8_t *header)
 	return STEP_BYTES / (size == 1 ? 65536 : size < 512 ? 512 : size);
 }
 
-/* Without a log, writers wait while a step holds the lock. A change between two steps makes SQLite
- * begin anew, which counts as no progress until it gets further than before. */
-static int run_steps(struct backup *backup, sqlite3_backup *steps, int pages, struct err *err)
+static void let_writers_go(const struct backup *backup, sqlite3 *source)
 {
-	int least = INT_MAX;
+	(void)sqlite3_exec(source, "ROLLBACK", NULL, NULL, NULL);
+	unlock_shared(backup);
+}
+
+/* A writer that waits lets no new reader in, so what holds it up is one transaction. */
+static bool hold_writers(const struct backup *backup, sqlite3 *source)
+{
+	if (lock_shared(backup) &&
+	    sqlite3_exec(source, "BEGIN; PRAGMA schema_version", NULL, NULL, NULL) == SQLITE_OK)
+		return true;
+	let_writers_go(backup, source);
+	return false;
+}
+
+/*
+ * Without a log, writers wait while a step holds the lock. A change between two steps makes SQLite
+ * begin anew. A database that is written all the time would never be copied so: after a few such
+ * changes, writers are held up across the steps, for as long as they wait without complaint.
+ */
+static int run_steps(struct backup *backup, sqlite3 *source, sqlite3_backup *steps, int pages,
+		     struct err *err)
+{
+	int least = INT_MAX, left = INT_MAX, changes = 0;
+	int64_t held_ms = 0; /* since when writers are held up; 0: they are not */
 
 	for (;;) {
-		int result = SQLITE_BUSY;
+		int64_t now_ms = clock_monotonic_ms();
+		int result = SQLITE_BUSY, remaining;
 
+		if (changes >= CHANGES_MOST && held_ms == 0 && hold_writers(backup, source))
+			held_ms = now_ms;
 		if (backup->wal_mode || lock_shared(backup))
 			result = sqlite3_backup_step(steps, pages);
-		if (!backup->wal_mode)
+		if (held_ms > 0 && (result != SQLITE_OK || now_ms - held_ms > HELD_MOST_MS)) {
+			let_writers_go(backup, source);
+			held_ms = 0;
+		} else if (!backup->wal_mode && held_ms == 0) {
 			unlock_shared(backup);
+		}
 		if (result == SQLITE_DONE)
 			return 0;
 		if (needs_recovery(result))
 			return LOOK_AGAIN;
 		if (result != SQLITE_OK && !is_busy(result))
 			return sqlite_error(result, err);
-		if (result == SQLITE_OK && sqlite3_backup_remaining(steps) < least) {
-			least = sqlite3_backup_remaining(steps);
-			backup->advanced_ms = clock_monotonic_ms();
+		remaining = result == SQLITE_OK ? sqlite3_backup_remaining(steps) : left;
+		changes += remaining > left;
+		left = remaining;
+		if (remaining < least) {
+			least = remaining;
+			backup->advanced_ms = now_ms;
 		}
-		if (backup->wal_mode && result == SQLITE_OK ? check_time(backup, err) < 0
-							    : wait_for_others(backup, err) < 0)
+		if (result == SQLITE_OK && (backup->wal_mode || held_ms > 0)
+			    ? check_time(backup, err) < 0
+			    : wait_for_others(backup, err) < 0)
 			return -1;
 	}
 }
@@ -452,7 +488,7 @@ static int copy_online(struct backup *backup, const struct files *files, struct 
 	steps = sqlite3_backup_init(copy, "main", source, "main");
 	if (!steps)
 		return sqlite_error(sqlite3_errcode(copy), err);
-	result = run_steps(backup, steps, pages_of_step(files->header), err);
+	result = run_steps(backup, source, steps, pages_of_step(files->header), err);
 	if (result != 0)
 		return result;
 	result = sqlite3_backup_finish(steal(&steps));

@@ -10,8 +10,8 @@
 #include "base/loop.h"
 #include "base/workers.h"
 #include "completion/completion.h"
+#include "core/core.h"
 #include "frameworks/frameworks.h"
-#include "save_reason.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 
@@ -19,17 +19,6 @@
 #include <stdint.h>
 
 struct snapshot_queue;
-
-/* A complete checkpoint. Times are milliseconds of the monotonic clock. */
-struct checkpoint {
-	uint64_t generation; /* latest_checkpoint.generation, when it became complete */
-	int64_t step;        /* -1: unknown */
-	enum save_reason reason;
-	int64_t completed_ms; /* when it was known to be complete */
-	int64_t written_ms;   /* its last write: later work of the job is not in it */
-	/* the newest step that the job had reported by then (progress_page_last_step()) */
-	int64_t reported_step;
-};
 
 struct snapshot_outcome {
 	bool durable;

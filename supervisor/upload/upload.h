@@ -6,7 +6,6 @@
  * For other folders, through this header alone; read snapshot_queue.h first:
  *
  *	snapshot_queue.h	uploads complete checkpoints: one runs, at most one waits
- *	save_reason.h		PURE: why a checkpoint was saved
  *	retention_worker.h	applies the --keep-* rules after a commit
  *
  * Of this folder only:
@@ -19,7 +18,6 @@
 #define UPLOAD_H
 
 #include "retention_worker.h"
-#include "save_reason.h"
 #include "snapshot_queue.h"
 
 #endif

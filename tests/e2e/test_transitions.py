@@ -1,14 +1,14 @@
-"""supervisor/job/TRANSITIONS.md says what the tables say, and names tests that there are."""
+"""supervisor/core/TRANSITIONS.md says what the tables say, and names tests that there are."""
 import re
 
 from harness import ROOT
 
-JOB, UNIT = ROOT / "supervisor" / "job", ROOT / "tests" / "unit" / "job"
+CORE, UNIT = ROOT / "supervisor" / "core", ROOT / "tests" / "unit" / "core"
 
 
 def rows(title):
     """The rows below a heading, each a list of cells."""
-    text = (JOB / "TRANSITIONS.md").read_text().split(f"## {title} ")[1].split("\n## ")[0]
+    text = (CORE / "TRANSITIONS.md").read_text().split(f"## {title} ")[1].split("\n## ")[0]
     lines = [line.strip("|\n").split("|") for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line] for line in lines[2:]]
 
@@ -23,7 +23,7 @@ def assert_tests_are_there(found, unit):
 
 def test_the_life_of_a_job():
     table, state = [], None
-    for line in (JOB / "lifecycle.c").read_text().splitlines():
+    for line in (CORE / "lifecycle.c").read_text().splitlines():
         if found := re.match(r"\s*\[JOB_(\w+)\] = \{$", line):
             state = found[1]
         elif found := re.search(r"ON\(EV_(\w+),\s*DO_(\w+),\s*JOB_(\w+)\)", line):
@@ -33,7 +33,7 @@ def test_the_life_of_a_job():
 
 
 def test_requests():
-    header = (JOB / "request_table.h").read_text()
+    header = (CORE / "request_table.h").read_text()
     events = [event for event in re.findall(r"REQUEST_EV_(\w+)", header)]
     effects = re.findall(r"^\tREQUEST_DO_(\w+)", header, re.M)
     assert [row[0] for row in rows("Requests")] == events and len(events) > 10

@@ -192,6 +192,27 @@ static void test_more_than_one_step(void **state)
 	}
 }
 
+/* A change between any two steps begins the copy anew: in the end, the writer is held up. */
+static void test_large_and_changed_all_the_time(void **state)
+{
+	struct fixture f;
+	sqlite3 *database;
+	pid_t writer;
+
+	(void)state;
+	fixture_start(&f, "study.db");
+	prepare(&f, "DELETE");
+	database = open_database(f.path);
+	run_sql(database, "CREATE TABLE large (data BLOB); INSERT INTO large VALUES "
+			  "(zeroblob(60000000))");
+	sqlite3_close(database);
+	writer = start_process(f.path, write_rows);
+	assert_backup(&f);
+	assert_true(check_copy(&f) >= 2);
+	kill_process(writer);
+	fixture_stop(&f);
+}
+
 /* --- failures --- */
 
 static void hold_locked(sqlite3 *database, int ready)
@@ -362,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_a_log_without_an_index),
 		cmocka_unit_test(test_closed_in_wal_mode),
 		cmocka_unit_test(test_more_than_one_step),
+		cmocka_unit_test(test_large_and_changed_all_the_time),
 		cmocka_unit_test(test_locked_all_the_time),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_damaged),

@@ -16,7 +16,7 @@
 #define REQUEST_TABLE_H
 
 #include "base/cleanup.h"
-#include "upload/upload.h"
+#include "save_reason.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock. job.c
- * posts the events and performs the actions. Uploads are a second, small machine beside it
- * (upload/snapshot_queue.c), because a checkpoint that the job saves by itself is uploaded without
+ * PURE. The job's life as a table: (state, event) -> (action, next state). No I/O, no clock. live()
+ * in stopping.c feeds it and does what it says. Uploads are a second, small machine beside it
+ * (saving.c), because a checkpoint that the job saves by itself is uploaded without
  * any change of the job's state.
  *
  * Finished, preempted and requeued are not states. They are outcomes, which outcome.h computes
@@ -23,19 +23,20 @@ enum job_state {
 	JOB_STATES,
 };
 
-enum job_event {
+enum life_event {
 	EV_RESTORED,            /* or there was nothing to restore */
 	EV_RESTORE_FAILED,      /* and the job must not start without it */
+	EV_LAUNCH_FAILED,       /* the command cannot be executed */
 	EV_NOTICE,              /* a stop is announced, or its deadline has changed */
 	EV_CANCELLED,           /* the last announced stop was withdrawn */
 	EV_CHECKPOINT_COMPLETE, /* a checkpoint that began after the request is complete */
 	EV_CHILD_EXITED,
 	EV_UPLOADED,     /* no snapshot is running or waiting */
 	EV_BUDGET_SPENT, /* the time for this state is over */
-	JOB_EVENTS,
+	LIFE_EVENTS,
 };
 
-enum job_action {
+enum life_action {
 	DO_NOTHING,
 	DO_LAUNCH_CHILD,
 	DO_CANCEL_RESTORE,
@@ -49,12 +50,12 @@ enum job_action {
 };
 
 struct lifecycle_transition {
-	enum job_action action;
+	enum life_action action;
 	enum job_state next;
 };
 
 /* Defined for every pair: one that is not in the table means "do nothing, stay". */
-struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event event);
+struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event);
 
 const char *job_state_name(enum job_state state); /* "restoring" */
 /* Indexed by enum job_state; ends with NULL. */

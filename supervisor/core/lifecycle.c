@@ -12,7 +12,7 @@ struct transition_cell {
 #define ON(event, action, next) [event] = {true, {action, next}}
 
 // clang-format off
-static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
+static const struct transition_cell transitions[JOB_STATES][LIFE_EVENTS] = {
 	[JOB_RESTORING] = {
 		ON(EV_RESTORED,       DO_LAUNCH_CHILD,       JOB_RUNNING),
 		ON(EV_RESTORE_FAILED, DO_NOTHING,            JOB_OVER),
@@ -20,10 +20,12 @@ static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
 		ON(EV_NOTICE,         DO_CANCEL_RESTORE,     JOB_OVER),
 	},
 	[JOB_RUNNING] = {
+		ON(EV_LAUNCH_FAILED,  DO_NOTHING,            JOB_OVER),
 		ON(EV_NOTICE,         DO_REQUEST_CHECKPOINT, JOB_CHECKPOINTING),
 		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
 	},
 	[JOB_CHECKPOINTING] = {
+		ON(EV_LAUNCH_FAILED,  DO_NOTHING,            JOB_OVER),
 		ON(EV_NOTICE,         DO_REPLAN,             JOB_CHECKPOINTING),
 		ON(EV_CANCELLED,      DO_WITHDRAW_REQUEST,   JOB_RUNNING),
 		ON(EV_CHECKPOINT_COMPLETE,         DO_STOP_CHILD,         JOB_STOPPING),
@@ -31,6 +33,7 @@ static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
 		ON(EV_CHILD_EXITED,   DO_FLUSH_SNAPSHOTS,    JOB_UPLOADING),
 	},
 	[JOB_STOPPING] = {
+		ON(EV_LAUNCH_FAILED,  DO_NOTHING,            JOB_OVER),
 		ON(EV_NOTICE,         DO_REPLAN,             JOB_STOPPING),
 		ON(EV_CANCELLED,      DO_REPLAN,             JOB_STOPPING),
 		ON(EV_BUDGET_SPENT,   DO_KILL_CHILD,         JOB_STOPPING),
@@ -45,7 +48,7 @@ static const struct transition_cell transitions[JOB_STATES][JOB_EVENTS] = {
 };
 // clang-format on
 
-struct lifecycle_transition lifecycle_step(enum job_state state, enum job_event event)
+struct lifecycle_transition lifecycle_step(enum job_state state, enum life_event event)
 {
 	const struct transition_cell *cell = &transitions[state][event];
 

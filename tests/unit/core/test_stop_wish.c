@@ -1,4 +1,4 @@
-#include "job/stop_wish.h"
+#include "core/stop_wish.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

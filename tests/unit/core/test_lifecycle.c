@@ -1,5 +1,5 @@
 /* Walks every world that the job machine can reach, and holds what must be true in all of them. */
-#include "job/lifecycle.h"
+#include "core/lifecycle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static size_t index_of(struct world world)
 }
 
 /* What can happen there at all. */
-static bool can_happen(struct world world, enum job_event event)
+static bool can_happen(struct world world, enum life_event event)
 {
 	switch (event) {
 	case EV_RESTORED:
@@ -33,6 +33,8 @@ static bool can_happen(struct world world, enum job_event event)
 	case EV_CHILD_EXITED:
 	case EV_CHECKPOINT_COMPLETE:
 		return world.alive;
+	case EV_LAUNCH_FAILED:
+		return world.alive && !world.killed;
 	case EV_CANCELLED:
 		return world.noticed;
 	case EV_BUDGET_SPENT:
@@ -40,17 +42,17 @@ static bool can_happen(struct world world, enum job_event event)
 	case EV_UPLOADED:
 		return world.state == JOB_UPLOADING;
 	case EV_NOTICE:
-	case JOB_EVENTS:
+	case LIFE_EVENTS:
 		break;
 	}
 	return event == EV_NOTICE;
 }
 
-static struct world step(struct world world, enum job_event event)
+static struct world step(struct world world, enum life_event event)
 {
 	struct lifecycle_transition transition = lifecycle_step(world.state, event);
 
-	if (event == EV_CHILD_EXITED)
+	if (event == EV_CHILD_EXITED || event == EV_LAUNCH_FAILED)
 		world.alive = false;
 	if (event == EV_NOTICE)
 		world.noticed = true;
@@ -72,12 +74,12 @@ static size_t reach_all(struct world *found)
 	found[0] = (struct world){.state = JOB_RESTORING};
 	seen[index_of(found[0])] = true;
 	for (size_t at = 0; at < count; at++) {
-		for (int event = 0; event < JOB_EVENTS; event++) {
+		for (int event = 0; event < LIFE_EVENTS; event++) {
 			struct world next;
 
-			if (!can_happen(found[at], (enum job_event)event))
+			if (!can_happen(found[at], (enum life_event)event))
 				continue;
-			next = step(found[at], (enum job_event)event);
+			next = step(found[at], (enum life_event)event);
 			if (seen[index_of(next)])
 				continue;
 			seen[index_of(next)] = true;
@@ -114,9 +116,9 @@ static void test_every_state_is_reached(void **state)
 static void test_over_is_final(void **state)
 {
 	(void)state;
-	for (int event = 0; event < JOB_EVENTS; event++) {
+	for (int event = 0; event < LIFE_EVENTS; event++) {
 		struct lifecycle_transition transition =
-			lifecycle_step(JOB_OVER, (enum job_event)event);
+			lifecycle_step(JOB_OVER, (enum life_event)event);
 
 		assert_int_equal(transition.next, JOB_OVER);
 		assert_int_equal(transition.action, DO_NOTHING);
@@ -154,8 +156,8 @@ static void test_a_job_is_launched_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < count; i++)
-		for (int event = 0; event < JOB_EVENTS; event++)
-			if (lifecycle_step(worlds[i].state, (enum job_event)event).action ==
+		for (int event = 0; event < LIFE_EVENTS; event++)
+			if (lifecycle_step(worlds[i].state, (enum life_event)event).action ==
 			    DO_LAUNCH_CHILD)
 				assert_int_equal(worlds[i].state, JOB_RESTORING);
 }
@@ -177,13 +179,16 @@ static void test_cells(void **state)
 {
 	static const struct {
 		enum job_state state;
-		enum job_event event;
-		enum job_action action;
+		enum life_event event;
+		enum life_action action;
 		enum job_state next;
 	} rows[] = {
 		{JOB_RESTORING, EV_RESTORED, DO_LAUNCH_CHILD, JOB_RUNNING},
 		{JOB_RESTORING, EV_NOTICE, DO_CANCEL_RESTORE, JOB_OVER},
 		{JOB_RESTORING, EV_RESTORE_FAILED, DO_NOTHING, JOB_OVER},
+		{JOB_RUNNING, EV_LAUNCH_FAILED, DO_NOTHING, JOB_OVER},
+		{JOB_CHECKPOINTING, EV_LAUNCH_FAILED, DO_NOTHING, JOB_OVER},
+		{JOB_STOPPING, EV_LAUNCH_FAILED, DO_NOTHING, JOB_OVER},
 		{JOB_RUNNING, EV_NOTICE, DO_REQUEST_CHECKPOINT, JOB_CHECKPOINTING},
 		{JOB_RUNNING, EV_CHECKPOINT_COMPLETE, DO_NOTHING, JOB_RUNNING},
 		{JOB_RUNNING, EV_BUDGET_SPENT, DO_NOTHING, JOB_RUNNING},

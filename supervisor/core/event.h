@@ -1,0 +1,100 @@
+/* PURE. What can happen to the job. Each part of the supervisor posts its own (job/sources.c). */
+#ifndef EVENT_H
+#define EVENT_H
+
+#include "base/err.h"
+#include "model.h"
+
+enum job_event_kind {
+	JOB_EV_RESTORED,        /* or there was nothing to restore: `claim` */
+	JOB_EV_RESTORE_FAILED,  /* and the job must not start without it: `code` */
+	JOB_EV_CLAIMED,         /* late, for a job that runs: `claim` */
+	JOB_EV_LAUNCHED,        /* `checkpoint` lies there and is not in the store, if `fresh` */
+	JOB_EV_LAUNCH_FAILED,   /* `code` */
+	JOB_EV_SIGNAL,          /* to us: `signal`; it was `ignored` when we were started */
+	JOB_EV_STOP_ANNOUNCED,  /* or its deadline has changed: `stop` */
+	JOB_EV_STOP_CANCELLED,  /* the last announced stop was withdrawn */
+	JOB_EV_ADVICE,          /* save early, if that is cheap */
+	JOB_EV_CLIENT,          /* `client` asks for a checkpoint */
+	JOB_EV_CLIENT_GONE,     /* `client` has hung up */
+	JOB_EV_SENDING,         /* the job is asked now, `by_flag` or not */
+	JOB_EV_ASKED,           /* ... and was */
+	JOB_EV_CANNOT_ASK,
+	JOB_EV_SAVE_STARTED,    /* the first file of a save was opened */
+	JOB_EV_RUNNING_WRITTEN, /* a running file was written */
+	JOB_EV_COMPLETE,        /* `checkpoint`; `fresh`: it answers the last request */
+	JOB_EV_CHILD_EXITED,    /* and what it wrote last has been judged: `mapped_status` */
+	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
+	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
+	JOB_EV_RETENTION_DONE,
+	JOB_EV_TIMER,           /* `timer` */
+	JOB_EVENTS,
+};
+
+struct child_exit {
+	int wait_status;   /* as waitpid(2) gave it */
+	int mapped_status; /* ... and as the user's rules map it */
+	bool resumes;      /* the profile says that this code means "run me again" */
+};
+
+/* What that means for its last files. */
+enum child_end {
+	CHILD_END_CLEAN,     /* what is closed counts as complete */
+	CHILD_END_AMBIGUOUS, /* ... only if it has its signature */
+	CHILD_END_CRASHED,   /* what was not complete before is torn */
+};
+
+/* How taking an attempt of the job ended. */
+struct claim_event {
+	enum attempt_phase phase;
+	bool restored; /* a snapshot was put into place: `step` */
+	bool managed;  /* the directory holds checkpoints of this job */
+	bool any_durable;
+	int64_t step;
+	struct interruption_history past;
+};
+
+struct stop_event {
+	int64_t deadline_ms; /* CLOCK_NEVER: none is known */
+	bool by_sigterm;     /* the effective one is */
+	bool alone;          /* there is no other notice */
+};
+
+struct snapshot_event {
+	bool durable, empty, changed; /* see save_result */
+	enum err_kind error;          /* if it is not durable */
+	struct checkpoint checkpoint;
+	uint64_t running_generation;
+};
+
+struct job_event {
+	enum job_event_kind kind;
+	union {
+		int code;
+		struct {
+			int signal;
+			bool ignored;
+		};
+		struct child_exit child;
+		struct {
+			void *client;
+			bool until_asked;
+		};
+		struct {
+			struct checkpoint checkpoint; /* without reason */
+			bool fresh;
+		};
+		/* what is written belongs to a run that the command has started */
+		bool foreign;
+		bool by_flag;
+		uint64_t generation;
+		enum job_timer timer;
+		struct claim_event claim;
+		struct stop_event stop;
+		struct snapshot_event snapshot;
+	};
+};
+
+const char *job_event_name(enum job_event_kind kind); /* "save_started" */
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * What is measured while the job runs, and what follows from it: how long saves take and how often
+ * they come, so how often to ask (--every); how far durability is behind, so when to warn.
+ */
+#include "step.h"
+
+#define SAVE_LEAST_MS 50
+
+/* --- the forecast --- */
+
+static int64_t left_ms(const struct job_view *view, int64_t deadline_ms)
+{
+	return deadline_ms > view->now_ms ? deadline_ms - view->now_ms : 0;
+}
+
+static int64_t window_ms(const struct job_model *model, const struct job_rules *rules,
+			 const struct job_view *view)
+{
+	int64_t deadline_ms = stop_deadline_ms(model);
+
+	if (deadline_ms != CLOCK_NEVER)
+		return left_ms(view, deadline_ms);
+	return view->usual_window_ms ? view->usual_window_ms : rules->grace_ms;
+}
+
+static int64_t upload_rest_ms(const struct job_model *model, const struct job_view *view)
+{
+	if (!view->uploading)
+		return model->measured.upload_ms;
+	return preemption_forecast_rest_ms(view->now_ms - view->upload_began_ms, view->bytes_done,
+					   view->bytes_total, model->measured.upload_ms);
+}
+
+/* Since when work is not durable. */
+static int64_t at_risk_since_ms(const struct job_model *model)
+{
+	return model->durable.written_ms > 0 ? model->durable.written_ms : model->launched_ms;
+}
+
+struct preemption_facts job_forecast(const struct job_model *model, const struct job_rules *rules,
+				     const struct job_view *view)
+{
+	int64_t since_ms = at_risk_since_ms(model);
+
+	return (struct preemption_facts){
+		.window_ms = window_ms(model, rules, view),
+		.save_ms = model->measured.save_ms,
+		.upload_ms = model->measured.upload_ms,
+		.rest_ms = upload_rest_ms(model, view),
+		.behind_ms = since_ms > 0 ? view->now_ms - since_ms : 0,
+		.saving_for_ms = -1,
+		.save_gap_ms = model->measured.rhythm.gap_ms,
+		.since_save_ms = view->now_ms - model->measured.rhythm.last_ms,
+		.can_ask = job_can_request(rules, view),
+		.pending = job_has_pending(model),
+		.any_durable = model->durable.written_ms > 0,
+	};
+}
+
+/* --- how often to ask --- */
+
+static void arm_interval(const struct step *step, int64_t since_ms)
+{
+	int64_t every_ms = step->model->measured.interval.every_ms;
+
+	if (every_ms > 0)
+		arm(step, TIMER_INTERVAL, since_ms + every_ms);
+}
+
+static void update_interval(const struct step *step)
+{
+	struct job_model *model = step->model;
+	struct preemption_facts forecast = job_forecast(model, step->rules, step->view);
+	struct checkpoint_interval_facts facts = {
+		.past = model->measured.past,
+		.save_ms = model->measured.save_ms,
+		.mtbf_ms = step->rules->mtbf_ms,
+		.fits = !preemption_forecast_is_too_long(&forecast),
+	};
+	struct checkpoint_interval *known = &model->measured.interval, now;
+	bool differs;
+
+	/* Earlier attempts were not read, so 0 means unknown. */
+	if (facts.past.save_ms == 0)
+		facts.past.save_ms = -1;
+	now = checkpoint_interval_choose(&facts);
+	differs = known->every_ms == 0 || checkpoint_interval_differs(known, &now) ||
+		  (known->save_ms < 0 && now.save_ms >= 0);
+	if (!differs)
+		now.every_ms = known->every_ms;
+	*known = now;
+	if (differs)
+		say(step, SAY_INTERVAL);
+}
+
+void on_interval_due(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
+
+	/* The job has saved by itself since: the interval starts at that checkpoint. */
+	if (model->any_complete && step->rules->every_auto &&
+	    now_ms < model->newest.completed_ms + model->measured.interval.every_ms) {
+		arm_interval(step, model->newest.completed_ms);
+		return;
+	}
+	request_checkpoint(step, SAVED_AT_INTERVAL);
+	arm_interval(step, now_ms);
+}
+
+void note_save_ended(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms, began_ms = model->measured.saving_ms;
+	/* Afterwards it was only looked whether more would come. */
+	int64_t took_ms = model->newest.written_ms - began_ms;
+
+	if (step->view->child_running)
+		save_rhythm_note(&model->measured.rhythm, now_ms);
+	model->measured.saving_ms = 0;
+	if (began_ms == 0)
+		return;
+	/* Not the save has ended but the job, which may have written all the time. */
+	if (!step->view->child_running &&
+	    (model->asking.sent_ms == 0 || model->asking.sent_ms > began_ms))
+		return;
+	model->measured.save_ms =
+		checkpoint_interval_smooth(model->measured.save_ms,
+					   took_ms > SAVE_LEAST_MS ? took_ms : SAVE_LEAST_MS);
+	if (!step->rules->every_auto || model->state != JOB_RUNNING)
+		return;
+	update_interval(step);
+	arm_interval(step, now_ms);
+}
+
+/* --- how far durability is behind --- */
+
+static void arm_risk(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t worth_ms = preemption_forecast_warn_ms(model->durable.gap_ms,
+						       model->measured.risk_said);
+
+	if (model->attempt == ATTEMPT_CLAIMED && model->launched_ms > 0 && worth_ms != INT64_MAX)
+		arm(step, TIMER_RISK, at_risk_since_ms(model) + worth_ms);
+}
+
+void on_risk_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (model->state == JOB_RUNNING && !model->snapshots.superseded && model->facts.managed)
+		say(step, SAY_AT_RISK);
+	model->measured.risk_said++;
+	arm_risk(step);
+}
+
+void arm_point(const struct step *step)
+{
+	const struct recovery_point *point = &step->model->point;
+
+	arm(step, TIMER_POINT, point->said ? CLOCK_NEVER : recovery_point_due_ms(point));
+}
+
+void on_point_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (model->snapshots.superseded || model->attempt == ATTEMPT_NONE ||
+	    !recovery_point_is_behind(&model->point, step->view->now_ms))
+		return;
+	model->point.said = true;
+	say(step, SAY_UPLOAD_BEHIND);
+}
+
+static void warn_if_window_too_short(const struct step *step)
+{
+	struct job_model *model = step->model;
+	struct preemption_facts facts = job_forecast(model, step->rules, step->view);
+
+	if (model->measured.window_said || model->stop.stands || facts.save_ms < 0 ||
+	    !preemption_forecast_is_too_long(&facts))
+		return;
+	model->measured.window_said = true;
+	say(step, SAY_WINDOW_TOO_SHORT);
+}
+
+void note_durable(const struct step *step, const struct checkpoint *checkpoint)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
+	bool newest = checkpoint->generation == model->newest.generation;
+
+	model->durable.written_ms = checkpoint->written_ms;
+	model->durable.step = checkpoint->step;
+	model->durable.reported_step = checkpoint->reported_step;
+	if (model->durable.committed_ms > 0)
+		model->durable.gap_ms = now_ms - model->durable.committed_ms;
+	model->durable.committed_ms = now_ms;
+	model->measured.risk_said = 0;
+	recovery_point_note_durable(&model->point, checkpoint->completed_ms, newest, now_ms);
+	arm_point(step);
+	warn_if_window_too_short(step);
+	arm_risk(step);
+}
+
+void begin_measuring(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	model->measured.interval.every_ms = step->rules->every_ms;
+	if (step->rules->every_auto)
+		update_interval(step);
+	arm_interval(step, step->view->now_ms);
+	arm_risk(step);
+}

@@ -1,0 +1,322 @@
+#include "step.h"
+
+#include "base/text.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* --- effects --- */
+
+void job_effects_release(struct job_effects *effects)
+{
+	free(effects->items);
+	*effects = (struct job_effects){0};
+}
+
+void act_on(const struct step *step, struct job_effect effect)
+{
+	struct job_effects *effects = step->effects;
+
+	if (effects->count == effects->capacity) {
+		effects->capacity = 2 * effects->capacity + 16;
+		effects->items =
+			memory_grow(effects->items, effects->capacity, sizeof(effects->items[0]));
+	}
+	effects->items[effects->count++] = effect;
+}
+
+void act(const struct step *step, enum job_effect_kind kind)
+{
+	act_on(step, (struct job_effect){.kind = kind});
+}
+
+void act_at(const struct step *step, enum job_effect_kind kind, int64_t at_ms)
+{
+	act_on(step, (struct job_effect){.kind = kind, .at_ms = at_ms});
+}
+
+void say(const struct step *step, enum job_sentence sentence)
+{
+	act_on(step, (struct job_effect){.kind = JOB_DO_SAY, .sentence = sentence});
+}
+
+void arm(const struct step *step, enum job_timer timer, int64_t at_ms)
+{
+	step->model->due_ms[timer] = at_ms;
+}
+
+void disarm(const struct step *step, enum job_timer timer)
+{
+	step->model->due_ms[timer] = CLOCK_NEVER;
+}
+
+int64_t job_next_due_ms(const struct job_model *model, enum job_timer *timer)
+{
+	*timer = TIMER_BUDGET;
+	for (int i = 0; i < JOB_TIMERS; i++)
+		if (model->due_ms[i] < model->due_ms[*timer])
+			*timer = (enum job_timer)i;
+	return model->due_ms[*timer];
+}
+
+struct job_model job_model_new(const struct job_rules *rules)
+{
+	struct job_model model = {
+		.state = JOB_RESTORING,
+		.stop.deadline_ms = CLOCK_NEVER,
+		.budget.commit_until_ms = CLOCK_NEVER,
+		.attempt = rules->has_store ? ATTEMPT_CLAIMING : ATTEMPT_NONE,
+		.durable = {.step = -1, .reported_step = -1},
+		.point.usual_ms = -1,
+		.measured = {.save_ms = -1, .upload_ms = -1},
+		.facts.managed = rules->expects_saves,
+	};
+
+	for (int i = 0; i < JOB_TIMERS; i++)
+		model.due_ms[i] = CLOCK_NEVER;
+	return model;
+}
+
+/* A command that was told to end has ended; what is left of it is ended too. */
+bool job_may_be_left(const struct job_model *model)
+{
+	return model->state == JOB_RUNNING;
+}
+
+/* --- the start --- */
+
+static void on_launched(const struct step *step, const struct job_event *event)
+{
+	step->model->facts.launched = true;
+	step->model->launched_ms = step->view->now_ms;
+	begin_measuring(step);
+	if (event->fresh)
+		on_existing(step, event);
+}
+
+static void on_launch_failed(const struct step *step, const struct job_event *event)
+{
+	step->model->refusal = step->model->facts.start_failed = event->code;
+	live(step, EV_LAUNCH_FAILED);
+}
+
+static void on_restore_failed(const struct step *step, const struct job_event *event)
+{
+	step->model->refusal = event->code;
+	live(step, EV_RESTORE_FAILED);
+}
+
+/* --- signals to the supervisor --- */
+
+static bool manages_checkpoints(const struct step *step)
+{
+	return step->model->facts.managed || asks_by_flag(step->rules, step->view);
+}
+
+/* SIGTERM, or under Slurm SIGUSR1, which `sbatch --signal=B:USR1@SECONDS` sends before the time
+ * limit. */
+static void on_stop_signal(const struct step *step, bool by_term)
+{
+	struct job_model *model = step->model;
+	bool repeats = by_term && !stop_wish_begins(&model->stop_wish, step->view->now_ms);
+
+	/* There is nothing to save: only forward each signal, as an init does. */
+	if (model->state != JOB_RESTORING && !manages_checkpoints(step)) {
+		model->facts.noticed = model->facts.by_signal_only = true;
+		act(step, JOB_DO_RELEASE_SIGTERM);
+		act(step, JOB_DO_PASS_SIGNAL);
+		return;
+	}
+	/* A later SIGTERM ends the wait for the save under way. */
+	if (repeats || (by_term && end_deferral(step)))
+		return;
+	act(step, JOB_DO_TAKE_FOR_NOTICE);
+}
+
+/* No job is running yet: Ctrl-C and the like end the supervisor itself, except for signals that
+ * nohup ignores. All others are kept for the job. */
+static void on_early_signal(const struct step *step, const struct job_event *event)
+{
+	if (event->ignored)
+		return;
+	if (event->signal != SIGINT && event->signal != SIGQUIT && event->signal != SIGHUP) {
+		act(step, JOB_DO_KEEP_SIGNAL);
+		return;
+	}
+	step->model->refusal = 128 + event->signal;
+	act(step, JOB_DO_CANCEL_RESTORE);
+	live(step, EV_RESTORE_FAILED);
+}
+
+static void on_signal(const struct step *step, const struct job_event *event)
+{
+	const struct job_rules *rules = step->rules;
+
+	if (event->signal == SIGTERM && !event->ignored)
+		on_stop_signal(step, true);
+	else if (event->signal == SIGUSR1 && rules->requeues && manages_checkpoints(step))
+		on_stop_signal(step, false);
+	else if (event->signal == SIGUSR1 && job_can_request(rules, step->view))
+		request_checkpoint(step, SAVED_ON_REQUEST);
+	else if (step->model->state == JOB_RESTORING)
+		on_early_signal(step, event);
+	else
+		act(step, JOB_DO_PASS_SIGNAL);
+}
+
+/* --- notices --- */
+
+static void on_stop_announced(const struct step *step, const struct stop_event *stop)
+{
+	struct job_model *model = step->model;
+
+	model->stop.stands = true;
+	model->stop.by_sigterm = stop->by_sigterm;
+	model->stop.deadline_ms = stop->deadline_ms;
+	model->facts.by_signal_only = stop->by_sigterm && stop->alone;
+	live(step, EV_NOTICE);
+	tell_next_attempt(step);
+}
+
+static void on_stop_cancelled(const struct step *step)
+{
+	step->model->stop.stands = step->model->stop.by_sigterm = false;
+	step->model->stop.deadline_ms = CLOCK_NEVER;
+	live(step, EV_CANCELLED);
+	tell_next_attempt(step);
+}
+
+/* --- the job ends --- */
+
+/* Is what the job wrote last complete? It is if the job saved and exited because it was asked to;
+ * it is not if it crashed between two files. */
+enum child_end job_child_end(const struct job_model *model, const struct job_rules *rules,
+			     const struct child_exit *child)
+{
+	bool was_asked = model->facts.told_to_end || model->asking.sent_ms > 0;
+	int code;
+
+	if (WIFSIGNALED(child->wait_status))
+		return CHILD_END_CRASHED;
+	code = WEXITSTATUS(child->mapped_status);
+	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
+	if (code == 0 || code == EXIT_PREEMPTED)
+		return CHILD_END_CLEAN;
+	if (!was_asked)
+		return CHILD_END_CRASHED;
+	/* After a save, TensorFlow exits with 42, and submitit with sys.exit(-1), which is 255. */
+	if (code == 128 + SIGTERM || code == 128 + rules->request_signal || code == 42 || code == 255 ||
+	    child->resumes)
+		return CHILD_END_CLEAN;
+	/* 1 is ambiguous: launchers and sys.exit(1) give it after a save, and an exception in the
+	 * middle of a save gives it too. */
+	return outcome_is_crash(child->wait_status) && code > 128 ? CHILD_END_CRASHED
+								  : CHILD_END_AMBIGUOUS;
+}
+
+static void on_child_exited(const struct step *step, const struct child_exit *child)
+{
+	step->model->facts.wait_status = child->mapped_status;
+	step->model->facts.resumes = child->resumes;
+	step->model->snapshots.ended_running = step->view->running_generation;
+	live(step, EV_CHILD_EXITED);
+}
+
+/* --- the tables --- */
+
+static void on_timer(const struct step *step, enum job_timer timer)
+{
+	static void (*const due[JOB_TIMERS])(const struct step *step) = {
+		[TIMER_BUDGET] = on_budget_due,     [TIMER_SAVE_OVER] = on_save_over_due,
+		[TIMER_DEFERRAL] = on_deferral_due, [TIMER_SETTLING] = on_settling_due,
+		[TIMER_INTERVAL] = on_interval_due, [TIMER_SNAPSHOT] = on_snapshot_due,
+		[TIMER_RETRY] = on_retry_due,       [TIMER_FLUSH] = on_flush_due,
+		[TIMER_RISK] = on_risk_due,         [TIMER_POINT] = on_point_due,
+	};
+
+	disarm(step, timer);
+	due[timer](step);
+}
+
+void job_step(struct job_model *model, const struct job_rules *rules, const struct job_view *view,
+	      const struct job_event *event, struct job_effects *effects)
+{
+	const struct step step = {model, rules, view, effects};
+
+	if (model->state == JOB_OVER && event->kind != JOB_EV_CLIENT &&
+	    event->kind != JOB_EV_CLIENT_GONE)
+		return;
+	switch (event->kind) {
+	case JOB_EV_RESTORED:
+		on_claimed(&step, &event->claim);
+		live(&step, EV_RESTORED);
+		break;
+	case JOB_EV_RESTORE_FAILED:
+		on_restore_failed(&step, event);
+		break;
+	case JOB_EV_CLAIMED:
+		on_claimed(&step, &event->claim);
+		break;
+	case JOB_EV_LAUNCHED:
+		on_launched(&step, event);
+		break;
+	case JOB_EV_LAUNCH_FAILED:
+		on_launch_failed(&step, event);
+		break;
+	case JOB_EV_SIGNAL:
+		on_signal(&step, event);
+		break;
+	case JOB_EV_STOP_ANNOUNCED:
+		on_stop_announced(&step, &event->stop);
+		break;
+	case JOB_EV_STOP_CANCELLED:
+		on_stop_cancelled(&step);
+		break;
+	case JOB_EV_ADVICE:
+		request_checkpoint(&step, SAVED_ON_ADVICE);
+		break;
+	case JOB_EV_CLIENT:
+		on_client(&step, event);
+		break;
+	case JOB_EV_CLIENT_GONE:
+		step_requests(&step, (struct request_event){.kind = REQUEST_EV_GONE,
+							    .client = event->client});
+		break;
+	case JOB_EV_SENDING:
+		on_sending(&step, event);
+		break;
+	case JOB_EV_ASKED:
+		step_requests(&step, (struct request_event){.kind = REQUEST_EV_SENT});
+		break;
+	case JOB_EV_CANNOT_ASK:
+		on_cannot_ask(&step);
+		break;
+	case JOB_EV_SAVE_STARTED:
+		on_save_started(&step, event);
+		break;
+	case JOB_EV_RUNNING_WRITTEN:
+		on_running_written(&step, event);
+		break;
+	case JOB_EV_COMPLETE:
+		on_complete(&step, event);
+		break;
+	case JOB_EV_CHILD_EXITED:
+		on_child_exited(&step, &event->child);
+		break;
+	case JOB_EV_PLANNED:
+		on_planned(&step, event->generation);
+		break;
+	case JOB_EV_SNAPSHOT_DONE:
+		on_snapshot_done(&step, &event->snapshot);
+		break;
+	case JOB_EV_RETENTION_DONE:
+		on_retention_done(&step);
+		break;
+	case JOB_EV_TIMER:
+		on_timer(&step, event->timer);
+		break;
+	case JOB_EVENTS:
+		break;
+	}
+}

@@ -1,0 +1,77 @@
+/* PURE. Shared by the files of this folder: one step, and what each of them does in it. */
+#ifndef STEP_H
+#define STEP_H
+
+#include "base/clock.h"
+#include "core.h"
+
+struct step {
+	struct job_model *model;
+	const struct job_rules *rules;
+	const struct job_view *view;
+	struct job_effects *effects;
+};
+
+/* --- step.c --- */
+void act(const struct step *step, enum job_effect_kind kind);
+void act_at(const struct step *step, enum job_effect_kind kind, int64_t at_ms);
+void act_on(const struct step *step, struct job_effect effect);
+void say(const struct step *step, enum job_sentence sentence);
+void arm(const struct step *step, enum job_timer timer, int64_t at_ms);
+void disarm(const struct step *step, enum job_timer timer);
+
+/* --- stopping.c --- */
+/* Steps the table of the job's life, and does what it says. */
+void live(const struct step *step, enum life_event event);
+/* When the machine ends; CLOCK_NEVER: no stop is announced, or its time is not known. */
+int64_t stop_deadline_ms(const struct job_model *model);
+/* A SIGTERM that asks may be the last thing that the job gets: after the save under way, or the
+ * next one if it is due in time; else now. */
+void forward_sigterm_in_time(const struct step *step);
+/* Forwards a deferred SIGTERM now. False: none was deferred, or the job is gone. */
+bool end_deferral(const struct step *step);
+void cancel_deferral(const struct step *step);
+void note_awaited_save(const struct step *step);
+/* The job has answered: tells it to end, at a notice once its directory has settled. */
+void settle(const struct step *step);
+/* A snapshot has ended: asks the job if that waited for it. */
+void continue_plan(const struct step *step);
+void tell_next_attempt(const struct step *step);
+void on_budget_due(const struct step *step);
+void on_deferral_due(const struct step *step);
+void on_settling_due(const struct step *step);
+
+/* --- asking.c --- */
+void step_requests(const struct step *step, struct request_event event);
+void request_checkpoint(const struct step *step, enum save_reason cause);
+bool asks_by_flag(const struct job_rules *rules, const struct job_view *view);
+void on_client(const struct step *step, const struct job_event *event);
+void on_sending(const struct step *step, const struct job_event *event);
+void on_cannot_ask(const struct step *step);
+void on_save_over_due(const struct step *step);
+
+/* --- saving.c --- */
+void on_save_started(const struct step *step, const struct job_event *event);
+void on_running_written(const struct step *step, const struct job_event *event);
+void on_complete(const struct step *step, const struct job_event *event);
+void on_existing(const struct step *step, const struct job_event *event);
+void on_claimed(const struct step *step, const struct claim_event *claim);
+void on_planned(const struct step *step, uint64_t generation);
+void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot);
+void on_retention_done(const struct step *step);
+void on_snapshot_due(const struct step *step);
+void on_retry_due(const struct step *step);
+/* The job has ended: EV_UPLOADED once nothing more can be made durable. */
+void flush(const struct step *step);
+void on_flush_due(const struct step *step);
+
+/* --- measuring.c --- */
+void begin_measuring(const struct step *step);
+void note_save_ended(const struct step *step);
+void note_durable(const struct step *step, const struct checkpoint *checkpoint);
+void arm_point(const struct step *step);
+void on_interval_due(const struct step *step);
+void on_risk_due(const struct step *step);
+void on_point_due(const struct step *step);
+
+#endif

@@ -1,0 +1,467 @@
+/*
+ * A notice, and what follows. The time that is left is divided (planning/deadline_budget.h), and
+ * spent on certainty: a job is not ended while a save is under way, or due in time. The table of
+ * lifecycle.c says what is done; here is how.
+ */
+#include "step.h"
+
+/* A job that has saved gets this long to exit after SIGTERM, even if the notice would allow more.
+ */
+#define STOP_PATIENCE_MS 10000
+#define KILL_AGAIN_MS 1000
+#define NEXT_SAVE_CHECK_MS 100
+#define DEFERRAL_CHECK_MS 100
+#define SETTLING_CHECK_MS 20
+/* A job that writes on and on is told to end after this time, or this share of what is left. */
+#define SETTLING_MOST_MS 5000
+#define SETTLING_SHARE 4
+/* What a job does that was not asked is lost from its last save on, so its directory settles within
+ * this share of the time between two saves. */
+#define STILL_SHARE 10
+#define STILL_LEAST_MS 50
+
+static int64_t earlier_of(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+int64_t stop_deadline_ms(const struct job_model *model)
+{
+	return model->stop.stands ? model->stop.deadline_ms : CLOCK_NEVER;
+}
+
+void tell_next_attempt(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	int64_t deadline_ms = stop_deadline_ms(model);
+	int64_t until_ms = deadline_ms == CLOCK_NEVER ? 0 : deadline_ms;
+
+	/* The notice was withdrawn, but too late: the job is ending and still saves. */
+	if (until_ms == 0 && model->state != JOB_RUNNING)
+		return;
+	if (model->attempt == ATTEMPT_CLAIMED && !model->snapshots.superseded)
+		act_at(step, JOB_DO_TELL_NEXT_ATTEMPT, until_ms);
+}
+
+/* --- the time --- */
+
+/* The job's checkpoint is complete, or no stop is announced any more. A job that only got a
+ * forwarded SIGTERM may still be cleaning up, so it keeps its time. */
+static bool needs_no_more_time(const struct step *step)
+{
+	return step->rules->ask != REQUEST_AUTO &&
+	       (step->model->asking.answered || !step->model->stop.stands);
+}
+
+static int64_t kill_time_ms(const struct job_model *model)
+{
+	return deadline_budget_kill_ms(&model->budget, model->told_ms, job_has_pending(model));
+}
+
+static void arm_budget(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms, at_ms = CLOCK_NEVER;
+
+	if (model->stop.stands && model->state == JOB_CHECKPOINTING)
+		at_ms = model->budget.ask_until_ms;
+	else if (model->stop.stands && model->state == JOB_STOPPING)
+		at_ms = kill_time_ms(model);
+	else if (model->stop.stands && model->state == JOB_UPLOADING)
+		at_ms = model->budget.commit_until_ms;
+	if (model->state == JOB_STOPPING && needs_no_more_time(step))
+		at_ms = earlier_of(at_ms, now_ms + STOP_PATIENCE_MS);
+	/* One SIGKILL ends a process, unless it hangs in the kernel. Children that it has forked
+	 * since need another. */
+	if (model->state == JOB_STOPPING && model->killed)
+		at_ms = now_ms + KILL_AGAIN_MS;
+	arm(step, TIMER_BUDGET, at_ms);
+}
+
+/* The forecast if a stop were announced now. */
+static struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
+{
+	const struct job_model *model = step->model;
+	struct preemption_facts facts = job_forecast(model, step->rules, step->view);
+	/* It may have begun before the newest checkpoint was complete. */
+	int64_t began_ms = model->measured.saving_ms > 0 ? model->measured.saving_ms
+							 : model->newest.completed_ms;
+
+	facts.can_ask = asks;
+	if (step->view->saving)
+		facts.saving_for_ms = step->view->now_ms - began_ms;
+	return facts;
+}
+
+/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */
+static bool awaits_a_save(const struct step *step)
+{
+	struct preemption_facts facts = forecast_at_stop(step, false);
+	enum preemption_plan plan = preemption_forecast_choose(&facts);
+
+	return plan == PREEMPTION_AWAIT_SAVE || plan == PREEMPTION_AWAIT_NEXT;
+}
+
+static void update_plan(const struct step *step)
+{
+	struct job_model *model = step->model;
+	struct preemption_facts facts =
+		forecast_at_stop(step, job_can_request_or_signal(step->rules, step->view));
+	enum preemption_plan plan = preemption_forecast_choose(&facts);
+
+	/* A command that saves no checkpoints needs no plan. */
+	if (model->attempt != ATTEMPT_CLAIMED || !model->facts.launched ||
+	    (model->plan.made && plan == model->plan.choice))
+		return;
+	model->plan.made = true;
+	model->plan.choice = plan;
+	model->plan.facts = facts;
+	say(step, SAY_PLAN);
+}
+
+static void divide_the_time(const struct step *step)
+{
+	struct job_model *model = step->model;
+	struct deadline_budget_facts facts = {
+		.now_ms = step->view->now_ms,
+		.deadline_ms = stop_deadline_ms(model),
+		.upload_ms = model->measured.upload_ms,
+	};
+
+	/* From now on the checkpoint comes first: full bandwidth, no retention. */
+	act(step, JOB_DO_HURRY_STORE);
+	act(step, JOB_DO_STOP_RETENTION);
+	if (facts.deadline_ms == CLOCK_NEVER) {
+		/* All notices were withdrawn, or no end is known: nothing is cut short. */
+		model->budget.commit_until_ms = CLOCK_NEVER;
+	} else {
+		model->budget = deadline_budget_split(&facts);
+		update_plan(step);
+	}
+	act_at(step, JOB_DO_SET_COMMIT_DEADLINE, model->budget.commit_until_ms);
+}
+
+void on_budget_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms, stop_ms = model->budget.stop_until_ms;
+	bool waits = model->state == JOB_CHECKPOINTING && now_ms < stop_ms;
+
+	/* A save is under way: it gets the time that was reserved for exiting. So does the next
+	 * save of a job that was not told anything, if it is due by then. */
+	if (waits && step->view->saving)
+		arm(step, TIMER_BUDGET, stop_ms);
+	else if (waits && model->asking.sent_ms == 0 && awaits_a_save(step))
+		arm(step, TIMER_BUDGET, earlier_of(now_ms + NEXT_SAVE_CHECK_MS, stop_ms));
+	/* The kill was planned early because an upload was pending, which has been committed since.
+	 */
+	else if (model->state == JOB_STOPPING && !model->killed && !needs_no_more_time(step) &&
+		 now_ms < kill_time_ms(model))
+		arm(step, TIMER_BUDGET, kill_time_ms(model));
+	else
+		live(step, EV_BUDGET_SPENT);
+}
+
+/* --- asking at a notice --- */
+
+/* The plan is to finish the upload under way first: continue_plan() asks the job afterwards. */
+static bool uploads_first(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	model->plan.upload_first = model->plan.made &&
+				   model->plan.choice == PREEMPTION_FINISH_UPLOAD &&
+				   model->snapshots.in_flight &&
+				   job_can_request_or_signal(step->rules, step->view);
+	return model->plan.upload_first;
+}
+
+static void ask_at_notice(const struct step *step)
+{
+	struct job_model *model = step->model;
+	bool cannot_ask =
+		step->rules->ask == REQUEST_NONE && !asks_by_flag(step->rules, step->view);
+
+	model->facts.noticed = true;
+	act(step, JOB_DO_HOLD_SIGTERM);
+	if (uploads_first(step))
+		return;
+	if (cannot_ask && model->stop.by_sigterm) {
+		forward_sigterm_in_time(step);
+	} else if (cannot_ask) {
+		say(step, SAY_NOT_ASKED);
+	} else {
+		request_checkpoint(step, SAVED_AT_NOTICE);
+		/* Until it is asked, an exit is its own decision. */
+		model->facts.told_to_end = model->requests.asking == ASKING_SENT;
+	}
+}
+
+void continue_plan(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (!model->plan.upload_first || model->state != JOB_CHECKPOINTING ||
+	    model->snapshots.in_flight)
+		return;
+	model->plan.upload_first = false;
+	update_plan(step);
+	ask_at_notice(step);
+}
+
+/* --- a SIGTERM that is not a request --- */
+
+/* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to
+ * save, so it counts as one. */
+static void forward_sigterm(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	model->facts.told_to_end = true;
+	model->asking.by_flag = false;
+	model->asking.forwarded = true;
+	model->asking.sent_ms = step->view->now_ms;
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_FORWARDED});
+	act(step, JOB_DO_FORWARD_SIGTERM);
+}
+
+static void forward_deferred(const struct step *step)
+{
+	cancel_deferral(step);
+	forward_sigterm(step);
+}
+
+void cancel_deferral(const struct step *step)
+{
+	step->model->deferral.awaited = false;
+	disarm(step, TIMER_DEFERRAL);
+}
+
+bool end_deferral(const struct step *step)
+{
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return false;
+	forward_deferred(step);
+	return true;
+}
+
+/* It would tear the save under way, or lose the work since the last one. */
+void forward_sigterm_in_time(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (!awaits_a_save(step)) {
+		forward_sigterm(step);
+		return;
+	}
+	model->deferral.facts = forecast_at_stop(step, false);
+	model->deferral.awaited = true;
+	model->deferral.saves = 0;
+	model->deferral.until_ms = 0;
+	/* The job does not know about the stop yet, so an exit before that is its own decision. */
+	model->facts.told_to_end = false;
+	say(step, SAY_DEFERRED);
+	arm(step, TIMER_DEFERRAL, step->view->now_ms + DEFERRAL_CHECK_MS);
+}
+
+void note_awaited_save(const struct step *step)
+{
+	/* The child is gone if its exit made the save complete. */
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return;
+	step->model->deferral.saves++;
+	arm(step, TIMER_DEFERRAL, step->view->now_ms);
+}
+
+/* Nothing was written for `still_ms`. */
+static bool is_still(const struct job_view *view, int64_t still_ms)
+{
+	return !view->saving && view->now_ms - view->last_write_ms >= still_ms;
+}
+
+/* Until when the directory may settle. */
+static int64_t settling_until_ms(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+	int64_t left_ms = step->model->budget.ask_until_ms - now_ms;
+
+	return now_ms + earlier_of(SETTLING_MOST_MS, left_ms / SETTLING_SHARE);
+}
+
+static int64_t unasked_still_ms(const struct step *step)
+{
+	int64_t quiet_ms = step->rules->quiet_ms;
+	int64_t gap_ms = step->model->measured.rhythm.gap_ms, share_ms = gap_ms / STILL_SHARE;
+
+	if (gap_ms == 0 || share_ms >= quiet_ms)
+		return quiet_ms;
+	return share_ms > STILL_LEAST_MS ? share_ms : STILL_LEAST_MS;
+}
+
+/* The awaited save is complete. Another one that has begun by then is waited for too, but only one:
+ * a job may save all the time. */
+static bool has_awaited_save(const struct step *step)
+{
+	unsigned saves = step->model->deferral.saves;
+
+	return saves > 1 || (saves == 1 && !step->view->saving);
+}
+
+/* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
+ * not come. No event says so, so it is looked for. */
+void on_deferral_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
+	bool over;
+
+	if (model->deferral.until_ms == 0 && has_awaited_save(step))
+		model->deferral.until_ms = settling_until_ms(step);
+	if (model->deferral.until_ms > 0)
+		over = now_ms >= model->deferral.until_ms ||
+		       is_still(step->view, unasked_still_ms(step));
+	else
+		over = model->deferral.saves == 0 && !awaits_a_save(step);
+	if (over)
+		forward_deferred(step);
+	else
+		arm(step, TIMER_DEFERRAL,
+		    now_ms + (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS
+							   : DEFERRAL_CHECK_MS));
+}
+
+/* --- after the answer --- */
+
+void on_settling_due(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+
+	if (now_ms >= step->model->settling_until_ms ||
+	    is_still(step->view, step->rules->quiet_ms))
+		live(step, EV_CHECKPOINT_COMPLETE);
+	else
+		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
+}
+
+/* A small file may follow that names the checkpoint. */
+void settle(const struct step *step)
+{
+	if (step->model->state != JOB_CHECKPOINTING)
+		return;
+	step->model->settling_until_ms = settling_until_ms(step);
+	arm(step, TIMER_SETTLING, step->view->now_ms + SETTLING_CHECK_MS);
+}
+
+/* --- what the table of the job's life says --- */
+
+static void nothing(const struct step *step)
+{
+	(void)step;
+}
+
+static void launch_child(const struct step *step)
+{
+	act(step, JOB_DO_LAUNCH);
+}
+
+static void cancel_restore(const struct step *step)
+{
+	step->model->facts.noticed = true;
+	act(step, JOB_DO_CANCEL_RESTORE);
+}
+
+static void request_at_notice(const struct step *step)
+{
+	divide_the_time(step);
+	ask_at_notice(step);
+}
+
+static void withdraw_request(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	say(step, SAY_WITHDRAWN);
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_WITHDRAWN});
+	cancel_deferral(step);
+	disarm(step, TIMER_SETTLING);
+	model->plan.made = model->plan.upload_first = false;
+	model->facts.noticed = model->facts.told_to_end = false;
+	act(step, JOB_DO_UNHOLD_SIGTERM);
+	act(step, JOB_DO_CALM_STORE);
+	act_at(step, JOB_DO_SET_COMMIT_DEADLINE, CLOCK_NEVER);
+}
+
+static void stop_child(const struct step *step)
+{
+	struct job_model *model = step->model;
+	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules, 0);
+
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
+	disarm(step, TIMER_SETTLING);
+	model->facts.told_to_end = true;
+	model->told_ms = knows ? model->asking.sent_ms : step->view->now_ms;
+	if (!knows) {
+		model->facts.stopped = true;
+		act(step, JOB_DO_TERMINATE);
+	}
+	/* A job that was asked by SIGTERM and has answered gets no second one, not even one that
+	 * was held back: that kills trainers which restore the default handler after the first. */
+	if (!knows || !model->asking.answered)
+		act(step, JOB_DO_RELEASE_SIGTERM);
+}
+
+static void kill_child(const struct step *step)
+{
+	if (!step->model->killed)
+		say(step, SAY_KILLING);
+	step->model->killed = step->model->facts.stopped = true;
+	act(step, JOB_DO_KILL);
+}
+
+static void flush_snapshots(const struct step *step)
+{
+	act(step, JOB_DO_RELEASE_SIGTERM);
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
+	disarm(step, TIMER_SETTLING);
+	flush(step);
+}
+
+static void cancel_snapshots(const struct step *step)
+{
+	if (!step->model->flush.given_up)
+		say(step, SAY_OUT_OF_TIME);
+	act(step, JOB_DO_CANCEL_SNAPSHOTS);
+}
+
+void live(const struct step *step, enum life_event event)
+{
+	static void (*const actions[])(const struct step *step) = {
+		[DO_NOTHING] = nothing,
+		[DO_LAUNCH_CHILD] = launch_child,
+		[DO_CANCEL_RESTORE] = cancel_restore,
+		[DO_REQUEST_CHECKPOINT] = request_at_notice,
+		[DO_REPLAN] = divide_the_time,
+		[DO_WITHDRAW_REQUEST] = withdraw_request,
+		[DO_STOP_CHILD] = stop_child,
+		[DO_KILL_CHILD] = kill_child,
+		[DO_FLUSH_SNAPSHOTS] = flush_snapshots,
+		[DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
+	};
+	struct job_model *model = step->model;
+	struct lifecycle_transition transition = lifecycle_step(model->state, event);
+	bool moved = transition.next != model->state;
+
+	if (event == EV_NOTICE && model->state == JOB_UPLOADING && !model->facts.noticed)
+		model->facts.noticed_late = true;
+	if (event == EV_NOTICE)
+		model->facts.noticed = true;
+	model->state = transition.next;
+	actions[transition.action](step);
+	/* The action led on to the next state. */
+	if (model->state != transition.next)
+		return;
+	if (moved || transition.action == DO_REPLAN || event == EV_BUDGET_SPENT)
+		arm_budget(step);
+	if (moved && model->state == JOB_OVER)
+		act(step, JOB_DO_END);
+}

@@ -1,0 +1,90 @@
+/* The tracker: its callbacks post what the job writes. */
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+
+int64_t job_reported_step(const struct job *job)
+{
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+
+	return page ? progress_page_last_step(page) : -1;
+}
+
+static void on_save_started(void *arg, const char *path)
+{
+	bool foreign = !job_note_write(arg, path);
+
+	job_post_with(arg, (struct job_event){.kind = JOB_EV_SAVE_STARTED, .foreign = foreign},
+		      text_copy(path), NULL);
+}
+
+static void on_running_written(void *arg, const char *path)
+{
+	bool foreign = !job_note_write(arg, path);
+
+	job_post(arg, (struct job_event){.kind = JOB_EV_RUNNING_WRITTEN, .foreign = foreign});
+}
+
+static void on_checkpoint_complete(void *arg)
+{
+	struct job *job = arg;
+	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
+	struct job_event event = {
+		.kind = JOB_EV_COMPLETE,
+		.fresh = latest->fresh,
+		.checkpoint =
+			{
+				.generation = latest->generation,
+				.step = latest->step,
+				.written_ms = latest->written_ms,
+				.reported_step = job_reported_step(job),
+			},
+	};
+
+	job_post_with(job, event, NULL, json_pack("{s:s}", "event", "saved"));
+}
+
+static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
+{
+	struct job *job = arg;
+
+	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
+}
+
+/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
+ * the training no further. */
+static void write_under_way(void *arg)
+{
+	struct job *job = arg;
+	char **paths = tracker_under_way(job->tracker);
+	struct err err;
+
+	if (workspace_write_under_way(&job->workspace, paths, &err) < 0)
+		log_debug("cannot record which files are being written: %s", err.text);
+	path_list_free(paths);
+}
+
+void job_start_tracker(struct job *job)
+{
+	struct tracker_options options = {
+		.loop = &job->loop,
+		.workspace = &job->workspace,
+		.session_directory = job->session.directory,
+		.quiet_ms = job->options->quiet_ms,
+		.polls = job->options->polls,
+		.profile = job->profile.profile,
+		.looks = !text_equal(job->options->profile, "none"),
+		.saving = on_save_started,
+		.closed = job_on_files_closed,
+		.held = on_sigterm_held,
+		.saved_elsewhere = job_on_saved_elsewhere,
+		.on_complete = on_checkpoint_complete,
+		.on_running = on_running_written,
+		.on_under_way = write_under_way,
+		.patterns = &job->options->patterns,
+		.signatures = job->resume.signatures,
+		.arg = job,
+	};
+
+	tracker_new(&options, &job->tracker);
+}

@@ -1,0 +1,249 @@
+/* What the core says is done: one row for each kind of effect. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "job.h"
+#include "process/process.h"
+
+#include <signal.h>
+
+static void launch(struct job *job, const struct job_effect *effect,
+		   const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_launch_child(job);
+}
+
+static void cancel_restore(struct job *job, const struct job_effect *effect,
+			   const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	cancel_raise(&job->cancel);
+}
+
+static void keep_signal(struct job *job, const struct job_effect *effect,
+			const struct posted_event *posted)
+{
+	(void)effect;
+	sigaddset(&job->early_signals, posted->event.signal);
+}
+
+static void claim(struct job *job, const struct job_effect *effect,
+		  const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_claim_attempt_late(job);
+}
+
+static void pass_signal(struct job *job, const struct job_effect *effect,
+			const struct posted_event *posted)
+{
+	(void)effect;
+	child_forward(&job->child, &posted->signal);
+}
+
+static void take_for_notice(struct job *job, const struct job_effect *effect,
+			    const struct posted_event *posted)
+{
+	(void)effect;
+	job_add_signal_notice(job, &posted->signal);
+}
+
+static void tell_next_attempt(struct job *job, const struct job_effect *effect,
+			      const struct posted_event *posted)
+{
+	(void)posted;
+	job_notify_next_attempt(job, effect->at_ms);
+}
+
+static void ask(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	checkpoint_request_stop(&job->ask);
+	checkpoint_request_start(&job->ask, job->child.pid);
+}
+
+static void stop_trying(struct job *job, const struct job_effect *effect,
+			const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	checkpoint_request_stop(&job->ask);
+}
+
+static void stop_asking(struct job *job, const struct job_effect *effect,
+			const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	checkpoint_request_stop(&job->ask);
+	job_end_rank_progress(job);
+	job_end_flag(job, false);
+}
+
+static void confirm_flag(struct job *job, const struct job_effect *effect,
+			 const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_end_flag(job, true);
+}
+
+static void reply(struct job *job, const struct job_effect *effect,
+		  const struct posted_event *posted)
+{
+	(void)job;
+	job_reply_to_client(effect, posted->reply);
+}
+
+static void refuse(struct job *job, const struct job_effect *effect,
+		   const struct posted_event *posted)
+{
+	(void)job, (void)posted;
+	job_refuse_client(effect);
+}
+
+static void forward_sigterm(struct job *job, const struct job_effect *effect,
+			    const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	log_note("forwarding SIGTERM to the job");
+	job->ask.by_flag = false;
+	if (job->tracker)
+		tracker_requested(job->tracker);
+	child_forward_signal(&job->child, SIGTERM);
+}
+
+static void terminate(struct job *job, const struct job_effect *effect,
+		      const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	log_note("stopping the job (SIGTERM)");
+	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
+	child_forward_signal(&job->child, SIGTERM);
+}
+
+static void kill_job(struct job *job, const struct job_effect *effect,
+		     const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	child_signal(&job->child, SIGKILL);
+	kill_tree();
+}
+
+static void hold_sigterm(struct job *job, const struct job_effect *effect,
+			 const struct posted_event *posted)
+{
+	(void)posted;
+	sigterm_hold_set_notice(&job->sigterm_hold, effect->kind == JOB_DO_HOLD_SIGTERM);
+}
+
+static void release_sigterm(struct job *job, const struct job_effect *effect,
+			    const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	sigterm_hold_end(&job->sigterm_hold);
+}
+
+static void take_snapshot(struct job *job, const struct job_effect *effect,
+			  const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	snapshot_queue_submit(job->snapshots, &job->model.newest);
+}
+
+static void cancel_snapshots(struct job *job, const struct job_effect *effect,
+			     const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	if (job->snapshots)
+		snapshot_queue_cancel(job->snapshots);
+	cancel_raise(&job->cancel);
+}
+
+static void set_commit_deadline(struct job *job, const struct job_effect *effect,
+				const struct posted_event *posted)
+{
+	(void)posted;
+	if (job->snapshots)
+		snapshot_queue_set_deadline(job->snapshots, effect->at_ms);
+}
+
+static void hurry_store(struct job *job, const struct job_effect *effect,
+			const struct posted_event *posted)
+{
+	(void)posted;
+	if (job->snapshots && effect->kind == JOB_DO_HURRY_STORE)
+		storage_set_urgent(job->resume.storage);
+	else if (job->snapshots)
+		storage_clear_urgent(job->resume.storage);
+}
+
+static void start_retention(struct job *job, const struct job_effect *effect,
+			    const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	retention_worker_start(job->retention_worker);
+	if (!retention_worker_is_busy(job->retention_worker))
+		job_post(job, (struct job_event){.kind = JOB_EV_RETENTION_DONE});
+}
+
+static void stop_retention(struct job *job, const struct job_effect *effect,
+			   const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	retention_worker_stop(job->retention_worker);
+}
+
+static void limit_retention(struct job *job, const struct job_effect *effect,
+			    const struct posted_event *posted)
+{
+	(void)posted;
+	retention_worker_limit_time(job->retention_worker, effect->at_ms);
+}
+
+static void say(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
+{
+	job_say(job, effect->sentence, posted);
+}
+
+static void end(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_begin_shutdown(job);
+}
+
+void job_perform(struct job *job, const struct job_effect *effect,
+		 const struct posted_event *posted)
+{
+	static void (*const rows[JOB_EFFECTS])(struct job *job, const struct job_effect *effect,
+					       const struct posted_event *posted) = {
+		[JOB_DO_LAUNCH] = launch,
+		[JOB_DO_CANCEL_RESTORE] = cancel_restore,
+		[JOB_DO_KEEP_SIGNAL] = keep_signal,
+		[JOB_DO_CLAIM] = claim,
+		[JOB_DO_PASS_SIGNAL] = pass_signal,
+		[JOB_DO_TAKE_FOR_NOTICE] = take_for_notice,
+		[JOB_DO_TELL_NEXT_ATTEMPT] = tell_next_attempt,
+		[JOB_DO_ASK] = ask,
+		[JOB_DO_STOP_TRYING] = stop_trying,
+		[JOB_DO_STOP_ASKING] = stop_asking,
+		[JOB_DO_CONFIRM_FLAG] = confirm_flag,
+		[JOB_DO_REPLY] = reply,
+		[JOB_DO_REFUSE] = refuse,
+		[JOB_DO_FORWARD_SIGTERM] = forward_sigterm,
+		[JOB_DO_TERMINATE] = terminate,
+		[JOB_DO_KILL] = kill_job,
+		[JOB_DO_HOLD_SIGTERM] = hold_sigterm,
+		[JOB_DO_UNHOLD_SIGTERM] = hold_sigterm,
+		[JOB_DO_RELEASE_SIGTERM] = release_sigterm,
+		[JOB_DO_TAKE_SNAPSHOT] = take_snapshot,
+		[JOB_DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
+		[JOB_DO_SET_COMMIT_DEADLINE] = set_commit_deadline,
+		[JOB_DO_HURRY_STORE] = hurry_store,
+		[JOB_DO_CALM_STORE] = hurry_store,
+		[JOB_DO_START_RETENTION] = start_retention,
+		[JOB_DO_STOP_RETENTION] = stop_retention,
+		[JOB_DO_LIMIT_RETENTION] = limit_retention,
+		[JOB_DO_SAY] = say,
+		[JOB_DO_END] = end,
+	};
+
+	rows[effect->kind](job, effect, posted);
+}

@@ -1,0 +1,289 @@
+/* Feeds the core: takes what the parts have posted, one event after the other, and has performed
+ * what the core says. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "job.h"
+#include "process/process.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+void job_report_failure(struct job *job, const char *what, const struct err *err)
+{
+	job->ours_failed = true;
+	log_warn("%s: %s", what, err->text);
+}
+
+/* --- posting --- */
+
+static struct posted_event *post(struct job *job, const struct job_event *event)
+{
+	struct runner *runner = &job->runner;
+	struct posted_event *posted = memory_new(sizeof(*posted));
+
+	posted->event = *event;
+	*runner->last = posted;
+	runner->last = &posted->next;
+	/* Before all other timers: what has happened comes before what is due. */
+	loop_arm(&job->loop, &runner->steps, 0);
+	return posted;
+}
+
+void job_post(struct job *job, struct job_event event)
+{
+	post(job, &event);
+}
+
+void job_post_with(struct job *job, struct job_event event, char *text, json_t *reply)
+{
+	struct posted_event *posted = post(job, &event);
+
+	posted->text = text;
+	posted->reply = reply;
+}
+
+void job_post_signal(struct job *job, struct job_event event, const struct signalfd_siginfo *info)
+{
+	post(job, &event)->signal = *info;
+}
+
+void job_post_snapshot(struct job *job, const struct snapshot_outcome *outcome, json_t *reply)
+{
+	struct job_event event = {
+		.kind = JOB_EV_SNAPSHOT_DONE,
+		.snapshot =
+			{
+				.durable = outcome->durable,
+				.empty = outcome->result.empty,
+				.changed = outcome->result.changed,
+				.error = outcome->err.kind,
+				.checkpoint = outcome->checkpoint,
+				.running_generation = outcome->running_generation,
+			},
+	};
+	struct posted_event *posted = post(job, &event);
+	struct path_list matched = {0};
+
+	for (char **path = outcome->matched; path && *path; path++)
+		path_list_add(&matched, *path);
+	posted->reply = reply;
+	posted->snapshot = memory_new(sizeof(*posted->snapshot));
+	*posted->snapshot = *outcome;
+	posted->snapshot->matched = matched.paths;
+}
+
+static void free_posted(struct posted_event *posted)
+{
+	if (posted->snapshot)
+		path_list_free(posted->snapshot->matched);
+	free(posted->snapshot);
+	json_decref(posted->reply);
+	free(posted->text);
+	free(posted);
+}
+
+void job_forget_client(struct job *job, void *client)
+{
+	struct job_event event = {.kind = JOB_EV_CLIENT_GONE, .client = client};
+	auto_(job_effects_release) struct job_effects none = {0};
+	struct job_view view = {0};
+
+	for (struct posted_event *posted = job->runner.first; posted; posted = posted->next)
+		if (posted->event.kind == JOB_EV_CLIENT && posted->event.client == client)
+			posted->event.kind = JOB_EVENTS;
+	job_step(&job->model, &job->rules, &view, &event, &none);
+}
+
+/* --- what the parts say --- */
+
+static void look_at_directory(const struct job *job, struct job_view *view)
+{
+	struct tracker *tracker = job->tracker;
+	struct progress_page *page = tracker_page(tracker);
+
+	view->saving = tracker_is_saving(tracker);
+	view->replacing = tracker_is_replacing(tracker);
+	view->only_running = tracker_has_only_running_files(tracker);
+	view->last_write_ms = tracker_last_write_ms(tracker);
+	view->running_generation = tracker_running_generation(tracker);
+	view->polled = page && progress_page_count_polling(page) > 0;
+	view->reported_step = page ? progress_page_last_step(page) : -1;
+}
+
+struct job_view job_look(const struct job *job, bool about_stop)
+{
+	struct job_view view = {
+		.now_ms = clock_monotonic_ms(),
+		.child_running = job->child.running,
+		.reported_step = -1,
+		.any_rank = job->rank_progress.count > 0,
+		.rank_saving = rank_progress_saving(&job->rank_progress) > 0,
+		.usual_window_ms = preemption_forecast_window_of(job->cloud),
+	};
+
+	if (job->tracker)
+		look_at_directory(job, &view);
+	if (job->snapshots) {
+		view.uploading = snapshot_queue_progress(job->snapshots, &view.bytes_done,
+							 &view.bytes_total);
+		view.upload_began_ms = snapshot_queue_began_ms(job->snapshots);
+		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
+	}
+	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop)
+		view.has_target = checkpoint_request_has_target(&job->ask, job->child.pid);
+	return view;
+}
+
+/* These may make a plan for a stop, for which it matters who handles SIGTERM. */
+static bool is_about_stop(enum job_event_kind kind)
+{
+	return kind == JOB_EV_STOP_ANNOUNCED || kind == JOB_EV_STOP_CANCELLED ||
+	       kind == JOB_EV_SNAPSHOT_DONE;
+}
+
+/* --- stepping --- */
+
+static void arm_due(struct job *job)
+{
+	enum job_timer timer;
+	int64_t at_ms = job_next_due_ms(&job->model, &timer);
+
+	if (at_ms == CLOCK_NEVER || job->loop.stopped)
+		loop_disarm(&job->loop, &job->runner.due);
+	else
+		loop_arm(&job->loop, &job->runner.due, at_ms);
+}
+
+static void take_step(struct job *job, const struct posted_event *posted)
+{
+	struct job_effects *effects = &job->runner.effects;
+	struct job_view view = job_look(job, is_about_stop(posted->event.kind));
+	enum job_state before = job->model.state;
+
+	effects->count = 0;
+	job_step(&job->model, &job->rules, &view, &posted->event, effects);
+	if (job->model.state != before)
+		log_debug("%s -> %s", job_state_name(before), job_state_name(job->model.state));
+	job->observers.hurried = job->model.state != JOB_RUNNING;
+	for (size_t i = 0; i < effects->count; i++)
+		job_perform(job, &effects->items[i], posted);
+	/* A stopped job gets the signal only when it continues. */
+	if (posted->event.kind == JOB_EV_SIGNAL)
+		child_resume(&job->child);
+}
+
+void job_take_steps(struct job *job)
+{
+	struct runner *runner = &job->runner;
+
+	while (runner->first) {
+		struct posted_event *posted = runner->first;
+
+		runner->first = posted->next;
+		if (!runner->first)
+			runner->last = &runner->first;
+		take_step(job, posted);
+		free_posted(posted);
+	}
+	loop_disarm(&job->loop, &runner->steps);
+	arm_due(job);
+}
+
+static void on_steps_due(struct timer *timer)
+{
+	job_take_steps(container_of(timer, struct job, runner.steps));
+}
+
+static void on_due(struct timer *timer)
+{
+	struct job *job = container_of(timer, struct job, runner.due);
+	struct job_event event = {.kind = JOB_EV_TIMER};
+
+	if (job_next_due_ms(&job->model, &event.timer) <= clock_monotonic_ms())
+		job_post(job, event);
+	else
+		arm_due(job);
+}
+
+static void release_runner(struct job *job)
+{
+	struct runner *runner = &job->runner;
+
+	while (runner->first) {
+		struct posted_event *posted = runner->first;
+
+		runner->first = posted->next;
+		free_posted(posted);
+	}
+	job_effects_release(&runner->effects);
+	request_table_release(&job->model.requests);
+}
+
+/* --- the run --- */
+
+/* A job that polls reprieve_requested() expects the flag, unless the user has chosen another way.
+ */
+static bool may_use_flag(const struct job_config *options)
+{
+	return options->ask == REQUEST_AUTO || !options->ask_chosen;
+}
+
+static bool zero_is_finished(const struct profile *profile)
+{
+	return profile && !profile->zero_is_asked && profile->ask == PROFILE_ASK_SIGNAL &&
+	       profile->after == PROFILE_AFTER_CONTINUES;
+}
+
+struct job_rules job_rules_from(const struct job *job)
+{
+	const struct job_config *options = job->options;
+	bool by_signal = options->ask == REQUEST_SIGNAL;
+	const char *slurm = getenv("SLURM_JOB_ID");
+
+	return (struct job_rules){
+		.ask = options->ask,
+		.may_flag = may_use_flag(options),
+		.request_signal = by_signal ? options->checkpoint_signal : SIGTERM,
+		.asks_by_sigterm =
+			options->ask != REQUEST_COMMAND && options->ask != REQUEST_FLAG &&
+			(!by_signal || options->checkpoint_signal == SIGTERM),
+		.ends_when_asked = options->ask_ends_job,
+		.zero_is_finished = zero_is_finished(job->profile.profile),
+		.expects_saves = job->expected == EXPECT_BY_OPTION,
+		.has_store = job->store != NULL,
+		.requeues = options->requeue && slurm && *slurm,
+		.every_auto = options->every_auto,
+		.retains = retention_is_set(&options->retention),
+		.quiet_ms = options->quiet_ms,
+		.snapshot_interval_ms = options->snapshot_interval_ms,
+		.flush_ms = options->flush_ms,
+		.grace_ms = options->grace_ms,
+		.every_ms = options->every_ms,
+		.mtbf_ms = options->mtbf_ms,
+	};
+}
+
+int job_run(struct job *job)
+{
+	struct err err;
+	int code;
+
+	sigemptyset(&job->early_signals);
+	job->runner.last = &job->runner.first;
+	job->runner.steps.fired = on_steps_due;
+	job->runner.due.fired = on_due;
+	if (job_open(job, &err) < 0) {
+		log_error("%s", err.text);
+		job_close(job);
+		release_runner(job);
+		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
+	}
+	job_begin_resume(job);
+	if (loop_run(&job->loop, &err) < 0)
+		log_error("%s", err.text);
+	code = job_finish(job);
+	job_close(job);
+	release_runner(job);
+	return code;
+}
