@@ -103,7 +103,7 @@ lane_valgrind() {
 	[ -n "$(unit_programs build)" ] || return 1
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
 	unit_programs build | xargs -P 2 -I '{}' bash -c '
-		said=$(cd build/tests/unit && timeout 300 valgrind -q --error-exitcode=99 --leak-check=full \
+		said=$(cd build/tests/unit && REPRIEVE_HISTORIES=500 timeout 600 valgrind -q --error-exitcode=99 --leak-check=full \
 			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
 		printf "== %s: exit %s\n%s\n" "$1" "${failed:-0}" "$said"
 		[ -z "${failed-}" ]' valgrind "$PWD/{}"

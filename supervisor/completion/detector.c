@@ -78,8 +78,10 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 		checkpoint->reason = now.reason;
 		if (now.verdict == VERDICT_UNDER_WAY && now.wait_ms != INT64_MAX)
 			*at_ms = earlier_of(*at_ms, now_ms + now.wait_ms);
+		/* Of those whose events were read at once, the one that is listed last came first.
+		 */
 		if (now.verdict == VERDICT_UNDER_WAY ||
-		    (oldest && oldest->begun_ms <= checkpoint->begun_ms))
+		    (oldest && oldest->begun_ms < checkpoint->begun_ms))
 			continue;
 		oldest = checkpoint;
 		*judgement = now;

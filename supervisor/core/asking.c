@@ -144,8 +144,8 @@ void request_checkpoint(const struct step *step, enum save_reason cause)
 
 static void refuse(const struct step *step, void *client, enum client_refusal refusal)
 {
-	act_on(step, (struct job_effect){
-			     .kind = JOB_DO_REFUSE, .client = client, .refusal = refusal});
+	act_on(step,
+	       (struct job_effect){.kind = JOB_DO_REFUSE, .client = client, .refusal = refusal});
 }
 
 void on_client(const struct step *step, const struct job_event *event)

@@ -12,35 +12,35 @@ enum job_effect_kind {
 	JOB_DO_KEEP_SIGNAL, /* for the job, when it is launched */
 	JOB_DO_CLAIM,       /* takes an attempt of the job, late */
 	/* signals and notices */
-	JOB_DO_PASS_SIGNAL,        /* to the job, as any init does */
-	JOB_DO_TAKE_FOR_NOTICE,    /* the signal that came is a stop notice */
-	JOB_DO_TELL_NEXT_ATTEMPT,  /* until `at_ms` this one may commit; 0: it is not preempted */
+	JOB_DO_PASS_SIGNAL,       /* to the job, as any init does */
+	JOB_DO_TAKE_FOR_NOTICE,   /* the signal that came is a stop notice */
+	JOB_DO_TELL_NEXT_ATTEMPT, /* until `at_ms` this one may commit; 0: it is not preempted */
 	/* asking */
 	JOB_DO_ASK,
-	JOB_DO_STOP_TRYING,        /* to ask */
-	JOB_DO_STOP_ASKING,        /* and end what follows the asking: progress, flag */
-	JOB_DO_CONFIRM_FLAG,       /* the flag was answered */
-	JOB_DO_REPLY,              /* to `client`: `reply` */
-	JOB_DO_REFUSE,             /* `client`: `refusal` */
+	JOB_DO_STOP_TRYING,  /* to ask */
+	JOB_DO_STOP_ASKING,  /* and end what follows the asking: progress, flag */
+	JOB_DO_CONFIRM_FLAG, /* the flag was answered */
+	JOB_DO_REPLY,        /* to `client`: `reply` */
+	JOB_DO_REFUSE,       /* `client`: `refusal` */
 	/* ending the job */
-	JOB_DO_FORWARD_SIGTERM,    /* which may be a request to the job */
-	JOB_DO_TERMINATE,          /* SIGTERM */
-	JOB_DO_KILL,               /* SIGKILL, to all of its processes */
-	JOB_DO_HOLD_SIGTERM,       /* those that others send to its processes */
-	JOB_DO_UNHOLD_SIGTERM,     /* the notice was withdrawn */
-	JOB_DO_RELEASE_SIGTERM,    /* to the processes for which it was held back */
+	JOB_DO_FORWARD_SIGTERM, /* which may be a request to the job */
+	JOB_DO_TERMINATE,       /* SIGTERM */
+	JOB_DO_KILL,            /* SIGKILL, to all of its processes */
+	JOB_DO_HOLD_SIGTERM,    /* those that others send to its processes */
+	JOB_DO_UNHOLD_SIGTERM,  /* the notice was withdrawn */
+	JOB_DO_RELEASE_SIGTERM, /* to the processes for which it was held back */
 	/* snapshots */
-	JOB_DO_TAKE_SNAPSHOT,      /* of model.newest */
+	JOB_DO_TAKE_SNAPSHOT, /* of model.newest */
 	JOB_DO_CANCEL_SNAPSHOTS,
 	JOB_DO_SET_COMMIT_DEADLINE, /* `at_ms` */
 	JOB_DO_HURRY_STORE,
 	JOB_DO_CALM_STORE,
 	JOB_DO_START_RETENTION,
 	JOB_DO_STOP_RETENTION,
-	JOB_DO_LIMIT_RETENTION,    /* to `at_ms` milliseconds from now */
+	JOB_DO_LIMIT_RETENTION, /* to `at_ms` milliseconds from now */
 	/* */
-	JOB_DO_SAY,                /* `sentence` */
-	JOB_DO_END,                /* leave the loop */
+	JOB_DO_SAY, /* `sentence` */
+	JOB_DO_END, /* leave the loop */
 	JOB_EFFECTS,
 };
 
@@ -63,7 +63,7 @@ enum job_sentence {
 	SAY_DURABLE,
 	SAY_DURABLE_QUIETLY, /* one of many */
 	SAY_STORE_WORKS,
-	SAY_NOT_DURABLE,     /* a first failure */
+	SAY_NOT_DURABLE, /* a first failure */
 	SAY_STILL_FAILING,
 	SAY_SUPERSEDED,
 	SAY_UPLOAD_BEHIND,

@@ -6,19 +6,19 @@
 #include "model.h"
 
 enum job_event_kind {
-	JOB_EV_RESTORED,        /* or there was nothing to restore: `claim` */
-	JOB_EV_RESTORE_FAILED,  /* and the job must not start without it: `code` */
-	JOB_EV_CLAIMED,         /* late, for a job that runs: `claim` */
-	JOB_EV_LAUNCHED,        /* `checkpoint` lies there and is not in the store, if `fresh` */
-	JOB_EV_LAUNCH_FAILED,   /* `code` */
-	JOB_EV_SIGNAL,          /* to us: `signal`; it was `ignored` when we were started */
-	JOB_EV_STOP_ANNOUNCED,  /* or its deadline has changed: `stop` */
-	JOB_EV_STOP_CANCELLED,  /* the last announced stop was withdrawn */
-	JOB_EV_ADVICE,          /* save early, if that is cheap */
-	JOB_EV_CLIENT,          /* `client` asks for a checkpoint */
-	JOB_EV_CLIENT_GONE,     /* `client` has hung up */
-	JOB_EV_SENDING,         /* the job is asked now, `by_flag` or not */
-	JOB_EV_ASKED,           /* ... and was */
+	JOB_EV_RESTORED,       /* or there was nothing to restore: `claim` */
+	JOB_EV_RESTORE_FAILED, /* and the job must not start without it: `code` */
+	JOB_EV_CLAIMED,        /* late, for a job that runs: `claim` */
+	JOB_EV_LAUNCHED,       /* `checkpoint` lies there and is not in the store, if `fresh` */
+	JOB_EV_LAUNCH_FAILED,  /* `code` */
+	JOB_EV_SIGNAL,         /* to us: `signal`; it was `ignored` when we were started */
+	JOB_EV_STOP_ANNOUNCED, /* or its deadline has changed: `stop` */
+	JOB_EV_STOP_CANCELLED, /* the last announced stop was withdrawn */
+	JOB_EV_ADVICE,         /* save early, if that is cheap */
+	JOB_EV_CLIENT,         /* `client` asks for a checkpoint */
+	JOB_EV_CLIENT_GONE,    /* `client` has hung up */
+	JOB_EV_SENDING,        /* the job is asked now, `by_flag` or not */
+	JOB_EV_ASKED,          /* ... and was */
 	JOB_EV_CANNOT_ASK,
 	JOB_EV_SAVE_STARTED,    /* the first file of a save was opened */
 	JOB_EV_RUNNING_WRITTEN, /* a running file was written */
@@ -27,7 +27,7 @@ enum job_event_kind {
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
 	JOB_EV_RETENTION_DONE,
-	JOB_EV_TIMER,           /* `timer` */
+	JOB_EV_TIMER, /* `timer` */
 	JOB_EVENTS,
 };
 

@@ -138,8 +138,8 @@ void note_save_ended(const struct step *step)
 static void arm_risk(const struct step *step)
 {
 	struct job_model *model = step->model;
-	int64_t worth_ms = preemption_forecast_warn_ms(model->durable.gap_ms,
-						       model->measured.risk_said);
+	int64_t worth_ms =
+		preemption_forecast_warn_ms(model->durable.gap_ms, model->measured.risk_said);
 
 	if (model->attempt == ATTEMPT_CLAIMED && model->launched_ms > 0 && worth_ms != INT64_MAX)
 		arm(step, TIMER_RISK, at_risk_since_ms(model) + worth_ms);

@@ -38,13 +38,13 @@ struct checkpoint {
 /* What does not change while the job runs: the user's options and the profile. */
 struct job_rules {
 	enum request_method ask;
-	bool may_flag;          /* the flag is used once a process polls it */
-	bool asks_by_sigterm;   /* the signal that asks is SIGTERM */
-	bool ends_when_asked;   /* a signal makes it save and exit: only a stop may use it */
-	bool zero_is_finished;  /* it trains on after a save: exit 0 is no answer to a request */
-	bool expects_saves;     /* an option says that the job saves checkpoints */
+	bool may_flag;         /* the flag is used once a process polls it */
+	bool asks_by_sigterm;  /* the signal that asks is SIGTERM */
+	bool ends_when_asked;  /* a signal makes it save and exit: only a stop may use it */
+	bool zero_is_finished; /* it trains on after a save: exit 0 is no answer to a request */
+	bool expects_saves;    /* an option says that the job saves checkpoints */
 	bool has_store;
-	bool requeues;          /* under Slurm, which sends SIGUSR1 before the time limit */
+	bool requeues; /* under Slurm, which sends SIGUSR1 before the time limit */
 	bool every_auto, retains, strict;
 	int64_t quiet_ms, snapshot_interval_ms, flush_ms, grace_ms;
 	int64_t every_ms, mtbf_ms; /* 0: not given */
@@ -63,15 +63,15 @@ struct job_view {
 	int64_t reported_step; /* the newest that the job has reported; -1: none */
 	uint64_t running_generation;
 	/* asking */
-	bool polled;       /* a process polls the flag */
-	bool has_target;   /* a process handles SIGTERM; only looked at when it matters */
-	bool any_rank;     /* somebody was asked by a signal */
-	bool rank_saving;  /* ... and is saving */
+	bool polled;      /* a process polls the flag */
+	bool has_target;  /* a process handles SIGTERM; only looked at when it matters */
+	bool any_rank;    /* somebody was asked by a signal */
+	bool rank_saving; /* ... and is saving */
 	/* the upload under way */
 	bool uploading;
 	uint64_t bytes_done, bytes_total;
 	int64_t upload_began_ms;
-	int64_t accepted_ms; /* when the store last took new bytes; 0: never */
+	int64_t accepted_ms;     /* when the store last took new bytes; 0: never */
 	int64_t usual_window_ms; /* from a notice of this cloud to the end; 0: unknown */
 };
 
@@ -83,16 +83,16 @@ enum attempt_phase {
 };
 
 enum job_timer {
-	TIMER_BUDGET,      /* the time for this state of its life is over */
-	TIMER_SAVE_OVER,   /* does the save still go on that a request waits for? */
-	TIMER_DEFERRAL,    /* may the deferred SIGTERM be forwarded? */
-	TIMER_SETTLING,    /* has the directory settled after the answer to a notice? */
-	TIMER_INTERVAL,    /* --every */
-	TIMER_SNAPSHOT,    /* the next snapshot is due */
-	TIMER_RETRY,       /* a snapshot that failed is tried again */
-	TIMER_FLUSH,       /* --flush-time */
-	TIMER_RISK,        /* too much work is not durable */
-	TIMER_POINT,       /* a checkpoint waits for too long to become durable */
+	TIMER_BUDGET,    /* the time for this state of its life is over */
+	TIMER_SAVE_OVER, /* does the save still go on that a request waits for? */
+	TIMER_DEFERRAL,  /* may the deferred SIGTERM be forwarded? */
+	TIMER_SETTLING,  /* has the directory settled after the answer to a notice? */
+	TIMER_INTERVAL,  /* --every */
+	TIMER_SNAPSHOT,  /* the next snapshot is due */
+	TIMER_RETRY,     /* a snapshot that failed is tried again */
+	TIMER_FLUSH,     /* --flush-time */
+	TIMER_RISK,      /* too much work is not durable */
+	TIMER_POINT,     /* a checkpoint waits for too long to become durable */
 	JOB_TIMERS,
 };
 
@@ -119,7 +119,7 @@ struct job_model {
 	/* a SIGTERM that is forwarded after the save under way, or the next */
 	struct {
 		bool awaited;
-		unsigned saves; /* that were complete since */
+		unsigned saves;   /* that were complete since */
 		int64_t until_ms; /* the directory settles, until then; 0: not yet */
 		struct preemption_facts facts;
 	} deferral;
@@ -130,7 +130,7 @@ struct job_model {
 	struct request_table requests;
 	/* the newest asking */
 	struct {
-		int64_t sent_ms;  /* 0: not yet */
+		int64_t sent_ms; /* 0: not yet */
 		bool by_flag;
 		bool forwarded;   /* it was a SIGTERM, forwarded as it was received */
 		bool answered;    /* a complete checkpoint followed */
@@ -151,17 +151,17 @@ struct job_model {
 		/* ... when the job ended: what changes afterwards is not its work; 0: not yet */
 		uint64_t ended_running;
 		struct snapshot_pacer pacer;
-		bool any_durable;   /* this attempt's, or the one that it started from */
-		bool failing;       /* the store does; said once for each outage */
-		bool superseded;    /* another attempt has taken over: publish no more */
-		bool retaining;     /* old snapshots are being removed */
-		unsigned said;      /* lines of log for frequent saves */
+		bool any_durable; /* this attempt's, or the one that it started from */
+		bool failing;     /* the store does; said once for each outage */
+		bool superseded;  /* another attempt has taken over: publish no more */
+		bool retaining;   /* old snapshots are being removed */
+		unsigned said;    /* lines of log for frequent saves */
 		int64_t said_ms;
 	} snapshots;
 	/* the durable checkpoint: -1 and 0 are unknown, or none */
 	struct {
 		int64_t step, reported_step;
-		int64_t written_ms; /* its last write, or when it was restored */
+		int64_t written_ms;           /* its last write, or when it was restored */
 		int64_t committed_ms, gap_ms; /* the newest commit; from the one before to it */
 	} durable;
 	struct recovery_point point;

@@ -248,9 +248,10 @@ static void on_gone(struct request_table *table, const void *client)
 static void on_stopped(struct request_table *table, struct request_effects *effects)
 {
 	/* A checkpoint that comes all the same answers whoever asked before it began. */
+	if (table->asking != ASKING_NONE)
+		act(effects, REQUEST_DO_STOP_ASKING);
 	if (table->asking == ASKING_BEGUN)
 		table->asking = ASKING_NONE;
-	act(effects, REQUEST_DO_STOP_ASKING);
 }
 
 static void on_ended(struct request_table *table, struct request_effects *effects)
@@ -258,7 +259,8 @@ static void on_ended(struct request_table *table, struct request_effects *effect
 	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
 		end_requests(table, (enum request_phase)phase, UINT64_MAX, REQUEST_DO_REPLY_FAILED,
 			     effects);
-	table->asking = ASKING_NONE;
+	if (table->asking != ASKING_NONE)
+		end_asking(table, effects);
 }
 
 void request_table_step(struct request_table *table, const struct request_event *event,

@@ -99,7 +99,7 @@ static int64_t replacing_most_ms(const struct step *step)
 }
 
 /* What is complete, or was written to running files, is saved when it is due. */
-static void pace(const struct step *step)
+void pace_snapshots(const struct step *step)
 {
 	const struct job_model *model = step->model;
 	bool ended = model->state == JOB_UPLOADING;
@@ -127,8 +127,7 @@ static void pace(const struct step *step)
 		arm(step, TIMER_SNAPSHOT, facts.now_ms + wait_ms);
 }
 
-/* The newest complete checkpoint is saved, now or when it is due. */
-static void queue_snapshot(const struct step *step)
+void queue_snapshot(const struct step *step)
 {
 	struct job_model *model = step->model;
 
@@ -141,12 +140,7 @@ static void queue_snapshot(const struct step *step)
 	if (model->attempt == ATTEMPT_UNCLAIMED)
 		claim(step);
 	else
-		pace(step);
-}
-
-void on_snapshot_due(const struct step *step)
-{
-	pace(step);
+		pace_snapshots(step);
 }
 
 void on_retry_due(const struct step *step)
@@ -181,6 +175,8 @@ void on_claimed(const struct step *step, const struct claim_event *claim)
 	}
 	if (model->stop.stands || model->state == JOB_UPLOADING)
 		act(step, JOB_DO_HURRY_STORE);
+	if (model->stop.stands)
+		act_at(step, JOB_DO_SET_COMMIT_DEADLINE, model->budget.commit_until_ms);
 	/* A job that claims its attempt late may have a notice already. */
 	tell_next_attempt(step);
 	if (model->state == JOB_RESTORING)
@@ -188,7 +184,7 @@ void on_claimed(const struct step *step, const struct claim_event *claim)
 	if (model->any_complete && model->attempt == ATTEMPT_CLAIMED)
 		queue_snapshot(step);
 	else
-		pace(step);
+		pace_snapshots(step);
 	if (model->state == JOB_UPLOADING)
 		flush(step);
 }
@@ -214,7 +210,7 @@ void on_running_written(const struct step *step, const struct job_event *event)
 	if (!event->foreign)
 		claim_at_first_write(step);
 	if (!model->any_complete && model->due_ms[TIMER_SNAPSHOT] == CLOCK_NEVER)
-		pace(step);
+		pace_snapshots(step);
 }
 
 /* Why it was saved. One that was asked for and is still to be saved gives its reason to those that
@@ -330,8 +326,8 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 /* Whoever waits for that checkpoint is told. It may become durable yet, by another try. */
 static void answer_lost(const struct step *step, uint64_t generation)
 {
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_LOST,
-						   .generation = generation});
+	step_requests(step,
+		      (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation});
 }
 
 static bool is_transient(enum err_kind kind)
@@ -415,7 +411,7 @@ void on_snapshot_done(const struct step *step, const struct snapshot_event *snap
 	if (step->model->state == JOB_UPLOADING)
 		flush(step);
 	else
-		pace(step);
+		pace_snapshots(step);
 }
 
 void on_retention_done(const struct step *step)

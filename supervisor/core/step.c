@@ -206,13 +206,14 @@ enum child_end job_child_end(const struct job_model *model, const struct job_rul
 	if (!was_asked)
 		return CHILD_END_CRASHED;
 	/* After a save, TensorFlow exits with 42, and submitit with sys.exit(-1), which is 255. */
-	if (code == 128 + SIGTERM || code == 128 + rules->request_signal || code == 42 || code == 255 ||
-	    child->resumes)
+	if (code == 128 + SIGTERM || code == 128 + rules->request_signal || code == 42 ||
+	    code == 255 || child->resumes)
 		return CHILD_END_CLEAN;
 	/* 1 is ambiguous: launchers and sys.exit(1) give it after a save, and an exception in the
 	 * middle of a save gives it too. */
-	return outcome_is_crash(child->wait_status) && code > 128 ? CHILD_END_CRASHED
-								  : CHILD_END_AMBIGUOUS;
+	return outcome_is_crash(child->wait_status) && code > 128
+		       ? CHILD_END_CRASHED
+		       : CHILD_END_AMBIGUOUS;
 }
 
 static void on_child_exited(const struct step *step, const struct child_exit *child)
@@ -230,7 +231,7 @@ static void on_timer(const struct step *step, enum job_timer timer)
 	static void (*const due[JOB_TIMERS])(const struct step *step) = {
 		[TIMER_BUDGET] = on_budget_due,     [TIMER_SAVE_OVER] = on_save_over_due,
 		[TIMER_DEFERRAL] = on_deferral_due, [TIMER_SETTLING] = on_settling_due,
-		[TIMER_INTERVAL] = on_interval_due, [TIMER_SNAPSHOT] = on_snapshot_due,
+		[TIMER_INTERVAL] = on_interval_due, [TIMER_SNAPSHOT] = pace_snapshots,
 		[TIMER_RETRY] = on_retry_due,       [TIMER_FLUSH] = on_flush_due,
 		[TIMER_RISK] = on_risk_due,         [TIMER_POINT] = on_point_due,
 	};

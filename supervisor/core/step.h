@@ -59,7 +59,10 @@ void on_claimed(const struct step *step, const struct claim_event *claim);
 void on_planned(const struct step *step, uint64_t generation);
 void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot);
 void on_retention_done(const struct step *step);
-void on_snapshot_due(const struct step *step);
+/* The newest complete checkpoint is saved, now or when it is due. */
+void queue_snapshot(const struct step *step);
+/* What is complete, or was written to running files, is saved when it is due. */
+void pace_snapshots(const struct step *step);
 void on_retry_due(const struct step *step);
 /* The job has ended: EV_UPLOADED once nothing more can be made durable. */
 void flush(const struct step *step);

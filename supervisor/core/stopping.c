@@ -164,15 +164,16 @@ void on_budget_due(const struct step *step)
 
 /* --- asking at a notice --- */
 
-/* The plan is to finish the upload under way first: continue_plan() asks the job afterwards. */
+/* The plan is to finish the upload under way, or due now, first: continue_plan() asks the job
+ * afterwards. */
 static bool uploads_first(const struct step *step)
 {
 	struct job_model *model = step->model;
+	bool comes = model->snapshots.in_flight || model->snapshots.pending_ms > 0;
 
-	model->plan.upload_first = model->plan.made &&
-				   model->plan.choice == PREEMPTION_FINISH_UPLOAD &&
-				   model->snapshots.in_flight &&
-				   job_can_request_or_signal(step->rules, step->view);
+	model->plan.upload_first =
+		model->plan.made && comes && model->plan.choice == PREEMPTION_FINISH_UPLOAD &&
+		job_can_request_or_signal(step->rules, step->view);
 	return model->plan.upload_first;
 }
 
@@ -182,8 +183,6 @@ static void ask_at_notice(const struct step *step)
 	bool cannot_ask =
 		step->rules->ask == REQUEST_NONE && !asks_by_flag(step->rules, step->view);
 
-	model->facts.noticed = true;
-	act(step, JOB_DO_HOLD_SIGTERM);
 	if (uploads_first(step))
 		return;
 	if (cannot_ask && model->stop.by_sigterm) {
@@ -201,8 +200,7 @@ void continue_plan(const struct step *step)
 {
 	struct job_model *model = step->model;
 
-	if (!model->plan.upload_first || model->state != JOB_CHECKPOINTING ||
-	    model->snapshots.in_flight)
+	if (!model->plan.upload_first || model->state != JOB_CHECKPOINTING)
 		return;
 	model->plan.upload_first = false;
 	update_plan(step);
@@ -326,8 +324,8 @@ void on_deferral_due(const struct step *step)
 		forward_deferred(step);
 	else
 		arm(step, TIMER_DEFERRAL,
-		    now_ms + (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS
-							   : DEFERRAL_CHECK_MS));
+		    now_ms +
+			    (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS : DEFERRAL_CHECK_MS));
 }
 
 /* --- after the answer --- */
@@ -336,8 +334,7 @@ void on_settling_due(const struct step *step)
 {
 	int64_t now_ms = step->view->now_ms;
 
-	if (now_ms >= step->model->settling_until_ms ||
-	    is_still(step->view, step->rules->quiet_ms))
+	if (now_ms >= step->model->settling_until_ms || is_still(step->view, step->rules->quiet_ms))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
@@ -373,7 +370,10 @@ static void cancel_restore(const struct step *step)
 static void request_at_notice(const struct step *step)
 {
 	divide_the_time(step);
+	act(step, JOB_DO_HOLD_SIGTERM);
 	ask_at_notice(step);
+	/* What waited for the interval between two snapshots waits no more. */
+	pace_snapshots(step);
 }
 
 static void withdraw_request(const struct step *step)
@@ -389,6 +389,17 @@ static void withdraw_request(const struct step *step)
 	act(step, JOB_DO_UNHOLD_SIGTERM);
 	act(step, JOB_DO_CALM_STORE);
 	act_at(step, JOB_DO_SET_COMMIT_DEADLINE, CLOCK_NEVER);
+	/* Its upload was given up for want of time. */
+	if (model->attempt == ATTEMPT_CLAIMED && job_has_pending(model) &&
+	    !model->snapshots.in_flight)
+		queue_snapshot(step);
+}
+
+static void stop_asking_for_good(const struct step *step)
+{
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
+	cancel_deferral(step);
+	disarm(step, TIMER_SETTLING);
 }
 
 static void stop_child(const struct step *step)
@@ -396,8 +407,7 @@ static void stop_child(const struct step *step)
 	struct job_model *model = step->model;
 	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules, 0);
 
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
-	disarm(step, TIMER_SETTLING);
+	stop_asking_for_good(step);
 	model->facts.told_to_end = true;
 	model->told_ms = knows ? model->asking.sent_ms : step->view->now_ms;
 	if (!knows) {
@@ -421,8 +431,7 @@ static void kill_child(const struct step *step)
 static void flush_snapshots(const struct step *step)
 {
 	act(step, JOB_DO_RELEASE_SIGTERM);
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_STOPPED});
-	disarm(step, TIMER_SETTLING);
+	stop_asking_for_good(step);
 	flush(step);
 }
 

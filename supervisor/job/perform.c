@@ -212,7 +212,7 @@ static void end(struct job *job, const struct job_effect *effect, const struct p
 void job_perform(struct job *job, const struct job_effect *effect,
 		 const struct posted_event *posted)
 {
-	static void (*const rows[JOB_EFFECTS])(struct job *job, const struct job_effect *effect,
+	static void (*const rows[JOB_EFFECTS])(struct job * job, const struct job_effect *effect,
 					       const struct posted_event *posted) = {
 		[JOB_DO_LAUNCH] = launch,
 		[JOB_DO_CANCEL_RESTORE] = cancel_restore,

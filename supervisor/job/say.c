@@ -257,9 +257,8 @@ static void at_risk(struct job *job, const struct posted_event *posted)
 	(void)posted;
 	log_warn("%s%s", job_forecast_loss(job, text, sizeof(text)),
 		 job->model.durable.written_ms > 0 ? "" : ": nothing is durable yet");
-	event_log_add(
-		&job->events, "at_risk", "{s:f}", "seconds",
-		(double)job_forecast(&job->model, &job->rules, &view).behind_ms / 1000);
+	event_log_add(&job->events, "at_risk", "{s:f}", "seconds",
+		      (double)job_forecast(&job->model, &job->rules, &view).behind_ms / 1000);
 }
 
 static void interval(struct job *job, const struct posted_event *posted)
@@ -287,7 +286,7 @@ static void interval(struct job *job, const struct posted_event *posted)
 
 void job_say(struct job *job, enum job_sentence sentence, const struct posted_event *posted)
 {
-	static void (*const rows[JOB_SENTENCES])(struct job *job,
+	static void (*const rows[JOB_SENTENCES])(struct job * job,
 						 const struct posted_event *posted) = {
 		[SAY_PLAN] = plan,
 		[SAY_WITHDRAWN] = withdrawn,

@@ -140,7 +140,7 @@ def test_a_pipe_on_standard_error_that_nobody_reads_stops_nothing(place):
         process = subprocess.Popen(list(map(str, command)), cwd=place.path, env=place.environment, stdout=out, stderr=writes,
                                    preexec_fn=die_with_parent)
     wait_for("step 5", lambda: "step 5\n" in (place.path / "out").read_text(), process=process)
-    assert place.query("checkpoint", "--job", "j").code == 0
+    assert place.query("checkpoint", "--pid", process.pid).code == 0
     notice.write_text('{"action": "terminate", "seconds": 60}')
     assert process.wait(LIMIT) == EXIT_DURABLE
     os.close(reads)

@@ -444,8 +444,10 @@ static const char *live(uint64_t seed)
 	if (random_next(&world) % 4 > 0) {
 		settle(&world);
 	} else {
-		post(&world, (struct request_event){.kind = REQUEST_EV_STOPPED});
+		if (random_next(&world) % 2)
+			post(&world, (struct request_event){.kind = REQUEST_EV_STOPPED});
 		post(&world, (struct request_event){.kind = REQUEST_EV_ENDED});
+		expect(&world, !world.being_asked, "asked after the end");
 		for (size_t i = 0; i < world.client_count; i++)
 			expect(&world, !world.client[i].waits, "left without an answer at the end");
 	}
