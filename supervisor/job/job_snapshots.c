@@ -141,6 +141,9 @@ static void begin_snapshot(struct job *job)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
+	/* The next one that is complete begins it. */
+	if (job->any_complete && tracker_holds_less(job->tracker))
+		return;
 	if (!job->any_complete)
 		job->newest_complete = (struct checkpoint){
 			.step = -1,
@@ -283,6 +286,17 @@ static bool logs_this_one(struct job *job, const struct snapshot_outcome *report
 	return !frequent;
 }
 
+/* It holds what else is complete. */
+static void on_snapshot_without_newest(struct job *job)
+{
+	log_debug("the newest checkpoint is being written over: the snapshot is without it");
+	job->store_failing = false;
+	job->flush.tries = 0;
+	if (job->state != JOB_UPLOADING)
+		loop_arm(&job->loop, &job->retry_timer, clock_monotonic_ms() + STORE_RETRY_MS);
+	start_retention(job);
+}
+
 static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *report)
 {
 	const struct notice *stop = notices_stop(&job->notices);
@@ -291,8 +305,12 @@ static void on_snapshot_durable(struct job *job, const struct snapshot_outcome *
 	json_t *step_value =
 		report->checkpoint.step >= 0 ? json_integer(report->checkpoint.step) : json_null();
 
-	job->durable_generation = report->checkpoint.generation;
 	job->snapshots_due.durable_running = report->running_generation;
+	if (report->lacks_newest) {
+		on_snapshot_without_newest(job);
+		return;
+	}
+	job->durable_generation = report->checkpoint.generation;
 	note_durable(job, &report->checkpoint);
 	job->upload_ms = now - report->checkpoint.completed_ms;
 	job->flush.tries = 0;
@@ -344,12 +362,12 @@ static void on_snapshot_failed(struct job *job, const struct snapshot_outcome *r
 	const struct err *err = &report->err;
 
 	/* No file of it is left, so there is nothing to make durable. */
-	if (report->result.empty) {
+	if (report->result.empty && !report->lacks_newest) {
 		job->durable_generation = report->checkpoint.generation;
 		answer_lost(job, report->checkpoint.generation, err->text);
 		return;
 	}
-	if (err->kind == ERR_CANCELLED)
+	if (err->kind == ERR_CANCELLED || report->result.empty)
 		return;
 	/* What is in it was written to before it could be read: it is planned again. */
 	if (report->result.changed) {
