@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from harness import EXIT_NOT_DURABLE, EXIT_DURABLE, PYTHON
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, kill_quietly
 
 JOB = """
 import os, sys, time
@@ -48,3 +48,37 @@ def test_no_snapshot_holds_a_part_of_the_set(place, how):
         place.verb("restore", snapshot["id"], look)
         contents = [(look / name).read_bytes() for name in ("last.bin", "opt.bin")]
         assert contents[0] == contents[1] and contents[0].endswith(b"end"), (snapshot["id"], run)
+
+
+# Saves last.bin and opt.bin once, `count` of them, and waits to be killed.
+ONCE = """
+import os, sys, time
+directory, count = sys.argv[1], int(sys.argv[2])
+os.makedirs(directory, exist_ok=True)
+names = [f"{directory}/last.bin", f"{directory}/opt.bin"]
+step = 1 + (int(open(names[0]).read()[:6]) if os.path.exists(names[0]) else 0)
+for name in names[:count]:
+    with open(name, "w") as file:
+        file.write("%06d" % step * 1000)
+    time.sleep(0.05)
+print("saved", step, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_first_save_after_a_restart_has_the_names_of_the_one_before(place, count):
+    run = place.run(PYTHON, "-c", ONCE, place.directory, 2)
+    run.wait_for_event("durable")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    # No pause on a slow machine is taken for the end of a save.
+    run = place.run(PYTHON, "-c", ONCE, place.directory, count, options=["--quiet-time", "60"])
+    run.wait_for_output("saved 2")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    run = place.run(PYTHON, "-c", "pass")
+    assert run.wait() == 0
+    # A half of the second one is gone: there is a way back to the first.
+    expected = b"%06d" % count * 1000
+    assert [(place.directory / name).read_bytes() for name in ("last.bin", "opt.bin")] == [expected] * 2, run
