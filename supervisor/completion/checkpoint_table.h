@@ -49,6 +49,10 @@ enum file_mark {
 	FILE_REWRITES = 16384,
 	/* it was not there before this writing: no snapshot holds it */
 	FILE_NEW = 32768,
+	/* written since its checkpoint was decided to be complete last */
+	FILE_WRITTEN = 65536,
+	/* of the fixed names: one of those that were decided to be complete last, all in one save */
+	FILE_NEWEST = 131072,
 };
 // clang-format on
 

@@ -72,6 +72,7 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 			detector_find_running(detector, checkpoint, now_ms);
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
 			checkpoint->state = CHECKPOINT_EMPTY;
+			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
 		now = detector_judge(detector, checkpoint, now_ms);
@@ -148,6 +149,15 @@ void detector_each_unchecked(const struct checkpoint *checkpoint, path_set_fn *a
 
 /* --- deciding --- */
 
+/* Of the fixed names, only those belong to it that were written since the one before it. */
+static void mark_newest(struct checkpoint *checkpoint)
+{
+	checkpoint_change(checkpoint, ~0u, FILE_NEWEST, 0);
+	checkpoint_change(checkpoint, FILE_WRITTEN, 0, FILE_NEWEST);
+	checkpoint_change(checkpoint, FILE_TORN | FILE_REJECTED | FILE_SLOW, FILE_NEWEST, 0);
+	checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
+}
+
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement)
 {
@@ -157,6 +167,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->reason = judgement.reason;
 	if (complete && checkpoint->writer_count > 0)
 		checkpoint->family->writers = checkpoint->writer_count;
+	if (complete)
+		mark_newest(checkpoint);
 	if (complete)
 		detector_learn(checkpoint);
 	else if (judgement.reason != REASON_DEFECT)

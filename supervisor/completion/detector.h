@@ -88,6 +88,7 @@ struct detector {
 	bool events_lost;
 	/* the fixed name that was deleted last */
 	uint64_t deleted_name;
+	bool deleted_newest; /* it had FILE_NEWEST */
 	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
 	uint32_t moved_cookie;
 	char *moved_path;

@@ -10,6 +10,8 @@
  * between two writes of the first, by this ratio. */
 #define TOGETHER_NUM 3
 #define TOGETHER_DEN 2
+/* Nobody trains that briefly between two saves, and any process may be held up for so long. */
+#define NOISE_MS 10
 
 void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER])
 {
@@ -80,7 +82,7 @@ static int64_t longest_pause(const struct detector *detector, const struct track
 /* Is the pause one between two files of a save, and not one between two saves? */
 static bool is_within_save(int64_t pause, int64_t longest)
 {
-	return pause == 0 || pause * TOGETHER_NUM < longest * TOGETHER_DEN;
+	return pause <= NOISE_MS || pause * TOGETHER_NUM < longest * TOGETHER_DEN;
 }
 
 /* Where the save began in which the write at `from` is: other processes may have written their

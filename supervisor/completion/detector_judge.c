@@ -70,6 +70,22 @@ static bool was_taught_too_early(const struct detector *detector,
 	return false;
 }
 
+/* Nothing was learned yet of what is written together with its first file, as in the first save
+ * after a restart. But if it has all the fixed names there ever were, and no other, it is whole. */
+static enum signature_match match_all_names(const struct checkpoint *checkpoint)
+{
+	const struct signature *all = &checkpoint->family->signature;
+	auto_free struct named_file *names = NULL;
+	size_t count;
+
+	if (*checkpoint->key || all->expected == 0)
+		return SIGNATURE_UNKNOWN;
+	names = list_files(checkpoint, &count);
+	return count == all->count && signature_compare(all, names, count) == SIGNATURE_FULL
+		       ? SIGNATURE_FULL
+		       : SIGNATURE_UNKNOWN;
+}
+
 static enum signature_match match_signature(const struct detector *detector,
 					    const struct checkpoint *checkpoint)
 {
@@ -78,8 +94,9 @@ static enum signature_match match_signature(const struct detector *detector,
 	enum signature_match match;
 	size_t count;
 
-	if (!family || family->signature.expected == 0 ||
-	    was_taught_too_early(detector, checkpoint))
+	if (!family || family->signature.expected == 0)
+		return match_all_names(checkpoint);
+	if (was_taught_too_early(detector, checkpoint))
 		return SIGNATURE_UNKNOWN;
 	/* The quick answer while one of many files is being written. */
 	if (checkpoint->file_count < family->signature.expected)
@@ -168,7 +185,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
 	facts.signature = match_signature(detector, checkpoint);
-	if (facts.signature != SIGNATURE_UNKNOWN)
+	if (facts.signature != SIGNATURE_UNKNOWN && family_of(detector, checkpoint))
 		facts.pause_ms = family_of(detector, checkpoint)->signature.pause_ms;
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */
 	if (found && checkpoint->defect != detector->generation &&
@@ -220,14 +237,30 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
 }
 
+/* Those of all saves together; none of them is forgotten. */
+static void learn_all_names(struct checkpoint *fixed)
+{
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_TORN | FILE_REJECTED | FILE_TEMPORARY;
+	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
+	size_t count = 0;
+
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if (!(file->marks & out))
+			names[count++] = (struct named_file){file->name, file->size};
+	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
+}
+
 void detector_learn(struct checkpoint *checkpoint)
 {
 	auto_free struct named_file *names = NULL;
 	size_t count;
 
-	/* Of the fixed names it is learned when one of them is written again. */
-	if (!*checkpoint->key)
+	/* Of the fixed names it is learned when one of them is written again, which are written
+	 * together (detector_fixed.c). */
+	if (!*checkpoint->key) {
+		learn_all_names(checkpoint);
 		return;
+	}
 	names = list_files(checkpoint, &count);
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
 			checkpoint->pause_ms);

@@ -15,6 +15,7 @@ struct move {
 	/* A directory: all that is known of its files moves with it. */
 	bool directory;
 	bool complete; /* and all of them belong to complete checkpoints */
+	unsigned give; /* FILE_NEWEST: it takes the place of such a file */
 	enum verdict_reason reason;
 	int64_t last_ms, stalled_ms; /* the last write to any of them */
 };
@@ -88,7 +89,7 @@ static void move_file(void *argument, struct tracked_file *file)
 				: detector_touch(move->detector, path, 0, file->pid, move->now_ms);
 	if (!moved)
 		return;
-	moved->marks |= kept;
+	moved->marks |= kept | move->give;
 	/* There may have been another one of that name. */
 	moved->marks &= ~(unsigned)FILE_NEW;
 	moved->written = 0;
@@ -162,6 +163,7 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	/* A rename over a file of a numbered one writes that one anew. */
 	if (there && *there->checkpoint->key && !(there->marks & FILE_FRESH))
 		detector_touch(detector, event->path, 0, 0, now_ms);
+	move.give = file && there ? there->marks & FILE_NEWEST : 0;
 	checkpoint_table_each_below(&detector->table, event->path, remove_file, detector);
 	if (known) {
 		checkpoint_table_each_below(&detector->table, detector->moved_path,
@@ -215,8 +217,10 @@ static void delete_file(void *argument, struct tracked_file *file)
 {
 	struct deletion *deletion = argument;
 
-	if (!*file->checkpoint->key)
+	if (!*file->checkpoint->key) {
 		deletion->detector->deleted_name = file->name;
+		deletion->detector->deleted_newest = file->marks & FILE_NEWEST;
+	}
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	remove_file(deletion->detector, file);
@@ -245,6 +249,8 @@ static void note_new(const struct detector *detector, struct tracked_file *file)
 {
 	if (file->name != detector->deleted_name)
 		file->marks |= FILE_NEW;
+	else if (detector->deleted_newest)
+		file->marks |= FILE_NEWEST;
 }
 
 static void created(struct detector *detector, const struct dir_event *event, int64_t now_ms)

@@ -160,7 +160,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
 	if (is_temporary(detector, path))
 		file->marks |= FILE_TEMPORARY;
-	file->marks |= FILE_FRESH | FILE_UNCHECKED | marks;
+	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
 	note_change(detector, checkpoint, now_ms);
 	if (pid > 0)
 		file->pid = pid;

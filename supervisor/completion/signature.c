@@ -275,7 +275,7 @@ void signature_from_json(struct signature *signature, const json_t *json)
 	sort_names(signature);
 	signature->learned = signature->count > 0 ? 2 : 0;
 	count_expected(signature);
-	signature->newest_number = -2;
+	signature->newest_number = SIGNATURE_LOADED;
 	if (pause_ms > 0 && pause_ms < 3600000)
 		signature->pause_ms = pause_ms;
 }

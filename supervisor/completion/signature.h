@@ -19,6 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The number that a signature has learned from when it comes from a manifest. */
+#define SIGNATURE_LOADED (-2)
+
 struct known_name {
 	uint64_t hash; /* signature_hash() of the name */
 	/* of the newest file with that name, in bytes: one that is smaller may be cut off */

@@ -3,19 +3,112 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "detector.h"
+#include "frameworks/frameworks.h"
 
 #include <stdlib.h>
+
+static const struct checkpoint *find_checkpoint(const struct detector *detector, const char *key)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (text_equal(checkpoint->key, key))
+			return checkpoint;
+	return NULL;
+}
+
+/* Of the fixed names: those that were complete and have been written over, whole or not. What
+ * others are written beside them, as under temporary names, takes nothing away. */
+static void each_written_over(const struct checkpoint *fixed, path_set_fn *act, void *argument)
+{
+	const unsigned both = FILE_NEWEST | FILE_WRITTEN;
+
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if (!(file->marks & FILE_RUNNING) && (file->marks & both) == both)
+			act(argument, file->path);
+}
+
+static void note_any(void *argument, const char *path)
+{
+	(void)path;
+	*(bool *)argument = true;
+}
+
+bool snapshot_plan_would_lack_newest(const struct detector *detector, const char *newest)
+{
+	const struct checkpoint *checkpoint = find_checkpoint(detector, newest);
+	bool any = false;
+
+	/* One that was deleted is nobody's loss. */
+	if (!checkpoint || checkpoint->state == CHECKPOINT_COMPLETE ||
+	    checkpoint->state == CHECKPOINT_EMPTY)
+		return false;
+	if (*checkpoint->key)
+		return true;
+	each_written_over(checkpoint, note_any, &any);
+	return any;
+}
+
+/* The set is not whole: what is left of it, and what has been written of the next one. */
+static void each_of_part(const struct checkpoint *fixed, path_set_fn *act, void *argument)
+{
+	const unsigned out = FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW | FILE_RUNNING;
+
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if (!(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN)))
+			act(argument, file->path);
+}
+
+static void note_checkpoint_name(void *argument, const char *path)
+{
+	*(bool *)argument |= file_format_is_checkpoint_name(path);
+}
+
+static bool has_complete_numbered(const struct detector *detector)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE)
+			return true;
+	return false;
+}
+
+bool snapshot_plan_would_hold_less(const struct detector *detector, const char *newest)
+{
+	bool any = false;
+
+	if (!newest || *newest || !snapshot_plan_would_lack_newest(detector, newest) ||
+	    has_complete_numbered(detector))
+		return false;
+	each_of_part(find_checkpoint(detector, ""), note_any, &any);
+	each_written_over(find_checkpoint(detector, ""), note_checkpoint_name, &any);
+	return any;
+}
+
+static char **list_excluded(const struct detector *detector, bool without_set)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	detector_each_excluded(detector, path_list_add, &list);
+	if (without_set)
+		each_of_part(find_checkpoint(detector, ""), path_list_add, &list);
+	return list.paths;
+}
 
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
+	bool lacks = snapshot_plan_would_lack_newest(detector, newest);
+	bool part = snapshot_plan_would_hold_less(detector, newest);
+
 	*plan = (struct snapshot_plan){
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
-		.excluded = detector_list(detector, detector_each_excluded),
+		.excluded = list_excluded(detector, lacks && !*newest && !part),
 		.running = detector_list(detector, detector_each_running),
 		.key = text_copy(newest ? newest : ""),
 		.dropped = memory_new(sizeof(char *)),
+		.lacks_newest = lacks,
+		.holds_less = part,
 	};
 }
 
@@ -33,6 +126,8 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 {
 	struct path_list dropped = {.paths = NULL};
 
+	if (plan->holds_less)
+		return false;
 	if (detector->generation == plan->generation)
 		return true;
 	dropped.paths = memory_new(sizeof(char *));

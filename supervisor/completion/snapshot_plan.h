@@ -19,6 +19,12 @@ struct snapshot_plan {
 	char *key;
 	/* added by snapshot_plan_confirm(): begun after the plan was made */
 	char **dropped;
+	/* The newest complete checkpoint has been written over since, so that it had to be left
+	 * out: a snapshot of this plan does not make it durable. */
+	bool lacks_newest;
+	/* ... and a snapshot would hold a part of a set of fixed names, or less than the one
+	 * before it, and no whole checkpoint beside: none is made */
+	bool holds_less;
 };
 
 /* Of all that the detector knows now; `newest`: key of the newest complete checkpoint, NULL: there
@@ -26,6 +32,9 @@ struct snapshot_plan {
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest);
 void snapshot_plan_release(struct snapshot_plan *plan);
+/* What it would say, without making it. */
+bool snapshot_plan_would_lack_newest(const struct detector *detector, const char *newest);
+bool snapshot_plan_would_hold_less(const struct detector *detector, const char *newest);
 /* See tracker_confirm(). */
 bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *detector,
 			   bool last_try);

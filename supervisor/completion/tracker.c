@@ -284,6 +284,18 @@ void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan)
 	snapshot_plan_make(plan, &tracker->detector, tracker->latest_key);
 }
 
+bool tracker_lacks_newest(struct tracker *tracker)
+{
+	tracker_drain(tracker);
+	return snapshot_plan_would_lack_newest(&tracker->detector, tracker->latest_key);
+}
+
+bool tracker_holds_less(struct tracker *tracker)
+{
+	tracker_drain(tracker);
+	return snapshot_plan_would_hold_less(&tracker->detector, tracker->latest_key);
+}
+
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try)
 {
 	tracker_drain(tracker);

@@ -134,6 +134,10 @@ uint64_t tracker_running_generation(const struct tracker *tracker);
 
 /* Reads all queued events. The caller releases the plan (snapshot_plan.h). */
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
+/* Reads all queued events. Would a plan lack the newest complete checkpoint? And is
+ * nothing whole left beside it, so that no snapshot is made (snapshot_plan.h)? */
+bool tracker_lacks_newest(struct tracker *tracker);
+bool tracker_holds_less(struct tracker *tracker);
 /*
  * Every file that the plan allows is open now. Reads all queued events: may what was opened be
  * saved as it is? What the job has begun meanwhile is added to `dropped`. False: a checkpoint that

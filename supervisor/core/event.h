@@ -62,7 +62,8 @@ struct stop_event {
 
 struct snapshot_event {
 	bool durable, empty, changed; /* see save_result */
-	enum err_kind error;          /* if it is not durable */
+	bool lacks_newest;   /* the newest checkpoint had to be left out: it is not durable by it */
+	enum err_kind error; /* if it is not durable */
 	struct checkpoint checkpoint;
 	uint64_t running_generation;
 };

@@ -56,9 +56,11 @@ struct job_view {
 	int64_t now_ms;
 	bool child_running;
 	/* the checkpoint directory */
-	bool saving;           /* a save is under way */
-	bool replacing;        /* fixed names are being written */
-	bool only_running;     /* only running files were written so far */
+	bool saving;       /* a save is under way */
+	bool replacing;    /* fixed names are being written */
+	bool only_running; /* only running files were written so far */
+	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
+	bool holds_less;
 	int64_t last_write_ms; /* to a file that is not a running one; 0: none yet */
 	int64_t reported_step; /* the newest that the job has reported; -1: none */
 	uint64_t running_generation;

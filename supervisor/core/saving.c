@@ -68,6 +68,11 @@ static void begin_snapshot(const struct step *step)
 	struct job_model *model = step->model;
 	int64_t now_ms = step->view->now_ms;
 
+	/* The next checkpoint that is complete begins it. */
+	if (model->any_complete && step->view->holds_less) {
+		disarm(step, TIMER_SNAPSHOT);
+		return;
+	}
 	/* Running files are all that there is to save. */
 	if (!model->any_complete)
 		model->newest = (struct checkpoint){
@@ -301,6 +306,21 @@ static void start_retention(const struct step *step)
 	act(step, JOB_DO_START_RETENTION);
 }
 
+/* It holds what else is complete. What is missing may be written all the time. */
+static void on_durable_without_newest(const struct step *step,
+				      const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+
+	model->snapshots.any_durable = true;
+	model->snapshots.durable_running = snapshot->running_generation;
+	model->snapshots.failing = false;
+	model->flush.tries = 0;
+	if (model->state != JOB_UPLOADING)
+		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
+	start_retention(step);
+}
+
 static void on_durable(const struct step *step, const struct snapshot_event *snapshot)
 {
 	struct job_model *model = step->model;
@@ -374,12 +394,12 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 	uint64_t generation = snapshot->checkpoint.generation;
 
 	/* No file of it is left, so there is nothing to make durable. */
-	if (snapshot->empty) {
+	if (snapshot->empty && !snapshot->lacks_newest) {
 		model->snapshots.durable_generation = generation;
 		answer_lost(step, generation);
 		return;
 	}
-	if (snapshot->error == ERR_CANCELLED)
+	if (snapshot->error == ERR_CANCELLED || snapshot->empty)
 		return;
 	/* What is in it was written to before it could be read: it is planned again. */
 	if (snapshot->changed) {
@@ -403,7 +423,9 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot)
 {
 	step->model->snapshots.in_flight = false;
-	if (snapshot->durable)
+	if (snapshot->durable && snapshot->lacks_newest)
+		on_durable_without_newest(step, snapshot);
+	else if (snapshot->durable)
 		on_durable(step, snapshot);
 	else
 		on_failed(step, snapshot);

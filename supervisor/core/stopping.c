@@ -129,8 +129,10 @@ static void divide_the_time(const struct step *step)
 	};
 
 	/* From now on the checkpoint comes first: full bandwidth, no retention. */
-	act(step, JOB_DO_HURRY_STORE);
-	act(step, JOB_DO_STOP_RETENTION);
+	if (model->stop.stands) {
+		act(step, JOB_DO_HURRY_STORE);
+		act(step, JOB_DO_STOP_RETENTION);
+	}
 	if (facts.deadline_ms == CLOCK_NEVER) {
 		/* All notices were withdrawn, or no end is known: nothing is cut short. */
 		model->budget.commit_until_ms = CLOCK_NEVER;
@@ -169,7 +171,7 @@ void on_budget_due(const struct step *step)
 static bool uploads_first(const struct step *step)
 {
 	struct job_model *model = step->model;
-	bool comes = model->snapshots.in_flight || model->snapshots.pending_ms > 0;
+	bool comes = model->snapshots.in_flight || model->due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER;
 
 	model->plan.upload_first =
 		model->plan.made && comes && model->plan.choice == PREEMPTION_FINISH_UPLOAD &&
@@ -371,9 +373,9 @@ static void request_at_notice(const struct step *step)
 {
 	divide_the_time(step);
 	act(step, JOB_DO_HOLD_SIGTERM);
-	ask_at_notice(step);
 	/* What waited for the interval between two snapshots waits no more. */
 	pace_snapshots(step);
+	ask_at_notice(step);
 }
 
 static void withdraw_request(const struct step *step)

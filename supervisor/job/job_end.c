@@ -133,6 +133,16 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 			 recovery_point_format_age(&durable, age, sizeof(age)));
 }
 
+/* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
+static const char *written_over_text(const struct job *job)
+{
+	if (!job_has_pending(&job->model) || !job->tracker || !tracker_lacks_newest(job->tracker))
+		return "";
+	return ": its files are written all the time, so that no snapshot holds all of them; save "
+	       "under numbered names, or write beside them and rename all at the end, or let a "
+	       "signal ask for the save (--checkpoint-signal)";
+}
+
 static void log_not_durable(const struct job *job, const struct outcome *outcome,
 			    const char *durable)
 {
@@ -146,9 +156,9 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 	if (job->model.flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
-	log_warn("the job has exited, but %s%s in %s is NOT durable%s; durable: %s (exit %d)",
+	log_warn("the job has exited, but %s%s in %s is NOT durable%s%s; durable: %s (exit %d)",
 		 torn ? torn : "its newest checkpoint", step, job->workspace.directory, why,
-		 durable, outcome->exit_code);
+		 written_over_text(job), durable, outcome->exit_code);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -196,8 +206,8 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 			  "--checkpoint-dir to where the job saves (exit %d)",
 			  end, directory, outcome->exit_code);
 	else
-		log_error("%s, and the newest work is NOT durable; durable: %s (exit %d)", end,
-			  durable, outcome->exit_code);
+		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)", end,
+			  written_over_text(job), durable, outcome->exit_code);
 }
 
 static void log_outcome(struct job *job, const struct outcome *outcome)

@@ -57,6 +57,7 @@ void job_post_snapshot(struct job *job, const struct snapshot_outcome *outcome, 
 				.durable = outcome->durable,
 				.empty = outcome->result.empty,
 				.changed = outcome->result.changed,
+				.lacks_newest = outcome->lacks_newest,
 				.error = outcome->err.kind,
 				.checkpoint = outcome->checkpoint,
 				.running_generation = outcome->running_generation,
@@ -105,6 +106,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	view->saving = tracker_is_saving(tracker);
 	view->replacing = tracker_is_replacing(tracker);
 	view->only_running = tracker_has_only_running_files(tracker);
+	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);
 	view->running_generation = tracker_running_generation(tracker);
 	view->polled = page && progress_page_count_polling(page) > 0;

@@ -322,6 +322,7 @@ static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint
 	run->report.id = (struct snapshot_id){queue->options.attempt, ++queue->sequence};
 	queue->options.plan(queue->options.arg, &run->plan, &run->report.checkpoint);
 	run->report.running_generation = run->plan.running_generation;
+	run->report.lacks_newest = run->plan.lacks_newest;
 	run->about = describe_run(queue);
 	checkpoint = &run->report.checkpoint;
 	if (queue->generation != checkpoint->generation) {

@@ -27,6 +27,7 @@ struct snapshot_outcome {
 	struct snapshot_id id;
 	struct save_result result;
 	uint64_t running_generation; /* of the running files, as of the plan */
+	bool lacks_newest; /* the checkpoint had to be left out: it is not durable by it */
 	/* for each of the user's --exclude and --running patterns that matched: the first path */
 	char **matched;  /* "--exclude wandb: wandb/run-1.log"; NULL-terminated, owned */
 	int64_t took_ms; /* from the start of the upload to the commit */

@@ -3,6 +3,7 @@
 #include "completion/snapshot_plan.h"
 #include "completion/under_way_report.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <setjmp.h>
@@ -129,6 +130,100 @@ static void test_fixed_names_are_not_dropped_if_they_are_the_checkpoint(void **s
 	snapshot_plan_release(&plan);
 }
 
+/* What the job does after the checkpoint with the key `newest` was complete. "o": opens, "c":
+ * closes, "oc": both, "r": renames PATH.tmp over it. */
+static const struct {
+	const char *newest;
+	struct {
+		const char *path, *how;
+	} later[3];
+	bool lacks, part;
+	const char *in, *out; /* of the snapshot */
+} afterwards[] = {
+	{"", {{"model.pt", "o"}}, true, true, NULL, "model.pt"},
+	{"", {{"model.pt", "oc"}}, true, true, NULL, "model.pt"},
+	{"", {{"model.pt", "oc"}, {"optimizer.pt", "o"}}, true, true, NULL, "optimizer.pt"},
+	/* The set that was complete is still there. */
+	{"", {{"model.pt.tmp", "o"}}, false, false, "optimizer.pt", "model.pt.tmp"},
+	{"", {{"model.pt.tmp", "oc"}, {"model.pt", "r"}}, true, true, NULL, "model.pt"},
+	{"", {{"unrelated.pt", "oc"}}, false, false, "model.pt", "unrelated.pt"},
+	/* Nothing but whole checkpoints is left. */
+	{"checkpoint-1/",
+	 {{"model.pt", "o"}},
+	 true,
+	 false,
+	 "checkpoint-1/model.pt",
+	 "optimizer.pt"},
+};
+
+static void rename_temporary(const char *path, int64_t now_ms)
+{
+	auto_free char *from = text_format("%s.tmp", path);
+	struct dir_event event = {.change = DIR_MOVED_FROM, .path = from, .cookie = 7};
+
+	detector_handle_kernel(&detector, &event, now_ms);
+	event.change = DIR_MOVED_TO;
+	event.path = path;
+	detector_handle_kernel(&detector, &event, now_ms);
+}
+
+static void test_the_newest_is_written_over(void **state)
+{
+	for (size_t i = 0; i < sizeof(afterwards) / sizeof(afterwards[0]); i++) {
+		struct snapshot_plan plan;
+
+		set_up(state);
+		if (*afterwards[i].newest)
+			write_file("checkpoint-1/model.pt", "oc", 500);
+		write_file("best.pt", "oc", 500);
+		decide(3000);
+		write_file("model.pt", "oc", 4000);
+		write_file("optimizer.pt", "oc", 4001);
+		decide(6000);
+		for (size_t j = 0; j < 3 && afterwards[i].later[j].path; j++) {
+			const char *path = afterwards[i].later[j].path;
+			const char *how = afterwards[i].later[j].how;
+
+			if (*how == 'r')
+				rename_temporary(path, 7000);
+			else
+				write_file(path, how, 7000);
+		}
+		snapshot_plan_make(&plan, &detector, "");
+		assert_int_equal(plan.lacks_newest, afterwards[i].lacks);
+		assert_int_equal(plan.holds_less, afterwards[i].part);
+		assert_int_equal(snapshot_plan_confirm(&plan, &detector, true),
+				 !afterwards[i].part);
+		assert_true(snapshot_plan_lists(plan.excluded, afterwards[i].out));
+		if (afterwards[i].in)
+			assert_false(snapshot_plan_lists(plan.excluded, afterwards[i].in));
+		assert_false(snapshot_plan_lists(plan.excluded, "best.pt"));
+		snapshot_plan_release(&plan);
+		tear_down(state);
+	}
+	set_up(state);
+}
+
+static void test_one_alone_that_is_written_over_holds_up_no_other(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	decide(3000);
+	write_file("status.json", "oc", 4000);
+	decide(6000);
+	write_file("status.json", "o", 7000);
+	snapshot_plan_make(&plan, &detector, "");
+	assert_true(plan.lacks_newest);
+	assert_false(plan.holds_less);
+	assert_false(snapshot_plan_lists(plan.excluded, "model.pt"));
+	snapshot_plan_release(&plan);
+	write_file("status.json", "c", 7001);
+	decide(9000);
+	assert_false(snapshot_plan_would_lack_newest(&detector, ""));
+}
+
 static void test_new_paths_are_reported_at_once(void **state)
 {
 	struct under_way_report report = {0};
@@ -184,6 +279,8 @@ int main(void)
 		TEST(test_void_once_the_newest_is_written_again),
 		TEST(test_fixed_names_that_are_written_again),
 		TEST(test_fixed_names_are_not_dropped_if_they_are_the_checkpoint),
+		TEST(test_the_newest_is_written_over),
+		TEST(test_one_alone_that_is_written_over_holds_up_no_other),
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),

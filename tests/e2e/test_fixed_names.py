@@ -1,0 +1,84 @@
+"""Fixed names that are written back to back: no moment is left in which the set is whole."""
+import signal
+
+import pytest
+
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, kill_quietly
+
+JOB = """
+import os, sys, time
+directory, how = sys.argv[1], sys.argv[2]
+os.makedirs(directory, exist_ok=True)
+def write(path):
+    with open(path, "wb") as file:
+        file.write(b"%06d" % step * 1000)
+        file.flush()
+        time.sleep(0.1)
+        file.write(b"end")
+step = 0
+while True:
+    step += 1
+    names = [f"{directory}/last.bin", f"{directory}/opt.bin"]
+    for name in names:
+        write(name if how == "place" else name + ".tmp")
+        if how == "each":
+            os.rename(name + ".tmp", name)
+    if how == "end":
+        for name in names:
+            os.rename(name + ".tmp", name)
+    if step == 12:
+        print("often", flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["place", "each", "end"])
+def test_no_snapshot_holds_a_part_of_the_set(place, how):
+    run = place.run(PYTHON, "-c", JOB, place.directory, how, options=["--grace", "8"])
+    run.wait_for_output("often")
+    run.signal(signal.SIGTERM)
+    code = run.wait()
+    assert code in (EXIT_DURABLE, EXIT_NOT_DURABLE), run
+    if how == "place":
+        assert code == EXIT_NOT_DURABLE, run
+        assert "its files are written all the time" in run.err, run
+    if code == EXIT_DURABLE:
+        assert place.newest(), run
+    for snapshot in place.snapshots():
+        look = place.path / f"look-{snapshot['id']}"
+        place.verb("restore", snapshot["id"], look)
+        contents = [(look / name).read_bytes() for name in ("last.bin", "opt.bin")]
+        assert contents[0] == contents[1] and contents[0].endswith(b"end"), (snapshot["id"], run)
+
+
+# Saves last.bin and opt.bin once, `count` of them, and waits to be killed.
+ONCE = """
+import os, sys, time
+directory, count = sys.argv[1], int(sys.argv[2])
+os.makedirs(directory, exist_ok=True)
+names = [f"{directory}/last.bin", f"{directory}/opt.bin"]
+step = 1 + (int(open(names[0]).read()[:6]) if os.path.exists(names[0]) else 0)
+for name in names[:count]:
+    with open(name, "w") as file:
+        file.write("%06d" % step * 1000)
+    time.sleep(0.05)
+print("saved", step, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_first_save_after_a_restart_has_the_names_of_the_one_before(place, count):
+    run = place.run(PYTHON, "-c", ONCE, place.directory, 2)
+    run.wait_for_event("durable")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    # No pause on a slow machine is taken for the end of a save.
+    run = place.run(PYTHON, "-c", ONCE, place.directory, count, options=["--quiet-time", "60"])
+    run.wait_for_output("saved 2")
+    kill_quietly(run.job_pid, signal.SIGKILL)
+    assert run.wait() == 128 + signal.SIGKILL
+    run = place.run(PYTHON, "-c", "pass")
+    assert run.wait() == 0
+    # A half of the second one is gone: there is a way back to the first.
+    expected = b"%06d" % count * 1000
+    assert [(place.directory / name).read_bytes() for name in ("last.bin", "opt.bin")] == [expected] * 2, run
