@@ -12,7 +12,7 @@
  *     deliver_notice() -> job_add_notice(). A SIGTERM arrives on the loop: job_on_signal() ->
  *     handle_stop_signal() -> job_add_notice().
  *  2  It is merged with the standing notices. notices_add() (cloud/notice.c) says whether the
- *     deadline is new. If so: announce_notice() logs it and writes the notice file, job_message.c
+ *     deadline is new. If so: announce_notice() logs it and writes the notice file, job_tell_why()
  *     writes the termination message, job_post_event(EV_NOTICE), job_notify_next_attempt()
  *     (job_handover.c).
  *  3  The table decides. job_post_event() (job.c) -> lifecycle_step(): in RUNNING, NOTICE gives the
@@ -85,7 +85,6 @@
  *	child_environment.c	the variables that the job gets: REPRIEVE_*, profile, tracker
  *	job_notices.c		signals and notice sources -> notices; the exit of the child
  *	job_handover.c		asks the next attempt, through the store, to wait
- *	job_message.c		the termination message of a container
  *	job_slurm_deadline.c	under Slurm: asks scontrol for the deadline
  *	job_forecast.c		the deadline in force; what a preemption would cost; the plan at a
  *				notice
@@ -269,7 +268,7 @@ struct job {
 	struct path_list reported_patterns; /* --exclude and --running that took a file */
 	bool retention_failed;              /* logged once */
 	bool ours_failed; /* any failure of ours, which --strict turns into an error */
-	char message[TERMINATION_LINE_SIZE]; /* our line of the termination message; "": none */
+	struct termination_message message;
 };
 
 /*
@@ -372,6 +371,8 @@ int64_t job_deadline_ms(const struct job *job);
 /* For `reprieve status`: the sources; the standing notice (NULL: none). The caller owns them. */
 json_t *job_sources_json(const struct job *job);
 json_t *job_notice_json(const struct job *job);
+/* The termination message: why it is to end, or (with `outcome`) has ended. */
+void job_tell_why(struct job *job, const struct outcome *outcome);
 
 /* job_requests.c */
 /* After the launch: how this job is asked. */
@@ -425,6 +426,8 @@ bool job_on_files_closed(void *arg);
 
 /* job_status.c */
 json_t *job_status_json(const struct job *job); /* owned by the caller */
+/* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
+const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
 
 /* job_observers.c */
 int observers_open(struct job *job, struct err *err);
@@ -436,15 +439,6 @@ void observers_notify_end(struct job *job, const struct outcome *outcome, int64_
 void observers_record_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
 void observers_close(struct job *job);
 json_t *observers_labels(const struct job *job); /* owned by the caller */
-
-/* job_message.c: the functions that write block for one small file. */
-/* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
-const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
-void job_write_notice_message(struct job *job);
-/* Removes our line, but no line of the job's: the notice was withdrawn, or the job finished in
- * spite of it. */
-void job_withdraw_notice_message(struct job *job);
-void job_write_end_message(struct job *job, const struct outcome *outcome);
 
 /* job_requeue.c */
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, in a job of Slurm's */

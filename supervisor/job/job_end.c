@@ -293,7 +293,7 @@ int job_finish(struct job *job)
 	job_say_where_it_saved(job, outcome.kind == OUTCOME_NOT_DURABLE);
 	log_outcome(job, &outcome);
 	answer_last_clients(job, &outcome);
-	job_write_end_message(job, &outcome);
+	job_tell_why(job, &outcome);
 	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources
 	 * still post to these workers, so they are not freed yet. */
 	workers_end(job->workers);

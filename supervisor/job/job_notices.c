@@ -72,6 +72,24 @@ static void post_stop(struct job *job)
 	job_post(job, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = stop});
 }
 
+void job_tell_why(struct job *job, const struct outcome *outcome)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+	char durable[RESUME_POINT_TEXT];
+	struct termination_facts facts = {
+		.durable = job_format_resume_point(job, durable),
+		.source = stop ? stop->source : NULL,
+		.reason = stop ? stop->reason : NULL,
+		.outcome = outcome ? outcome_name(outcome) : NULL,
+		.exit_code = outcome ? outcome->exit_code : 0,
+	};
+
+	if (outcome && outcome->exit_code == 0)
+		termination_message_withdraw(&job->message);
+	else
+		termination_message_tell(&job->message, &facts);
+}
+
 void job_add_notice(struct job *job, const struct notice *notice)
 {
 	switch (notices_add(&job->notices, notice)) {
@@ -85,12 +103,12 @@ void job_add_notice(struct job *job, const struct notice *notice)
 	case NOTICE_EARLIER_DEADLINE:
 	case NOTICE_LATER_DEADLINE:
 		announce_notice(job, notice);
-		job_write_notice_message(job);
+		job_tell_why(job, NULL);
 		post_stop(job);
 		return;
 	case NOTICE_ALL_CANCELLED:
 		announce_notice(job, notice);
-		job_withdraw_notice_message(job);
+		termination_message_withdraw(&job->message);
 		job_post(job, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
 		return;
 	case NOTICE_WITHDRAWN:

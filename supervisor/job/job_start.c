@@ -22,6 +22,7 @@ int job_open(struct job *job, struct err *err)
 	if (refused)
 		return err_set(err, ERR_INVALID, "not started: %s", refused);
 
+	job->message.path = job->options->termination_log;
 	if (loop_init(&job->loop, err) < 0 || cancel_init(&job->cancel, err) < 0)
 		return -1;
 	if (signals_open(&job->signals, &job->loop, job_on_signal, job, err) < 0)

@@ -1,7 +1,9 @@
 /* What `reprieve status` tells of this job. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "job.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 static void add_age(json_t *status, const char *name, int64_t since_ms)
@@ -27,25 +29,46 @@ static void add_training(const struct job *job, json_t *status)
 	json_object_set_new(status, "training", training);
 }
 
-json_t *job_status_json(const struct job *job)
+/* What a start now would resume from. */
+static struct snapshot_id newest_durable(const struct job *job)
 {
 	struct snapshot_id newest =
 		job->snapshots ? snapshot_queue_newest(job->snapshots) : (struct snapshot_id){0};
-	bool any = !snapshot_id_is_none(newest);
+
+	if (snapshot_id_is_none(newest) && job->resume.kind == RESUME_RESTORED)
+		newest = job->resume.from;
+	return newest;
+}
+
+const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT])
+{
+	struct snapshot_id newest = newest_durable(job);
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (snapshot_id_is_none(newest))
+		text_set(text, RESUME_POINT_TEXT, "");
+	else if (job->model.durable.step < 0)
+		text_set(text, RESUME_POINT_TEXT, snapshot_id_format(newest, id));
+	else
+		snprintf(text, RESUME_POINT_TEXT, "%s, step %lld", snapshot_id_format(newest, id),
+			 (long long)job->model.durable.step);
+	return text;
+}
+
+json_t *job_status_json(const struct job *job)
+{
+	struct snapshot_id newest = newest_durable(job);
 	uint64_t bytes_done, bytes_total;
 	char id[SNAPSHOT_ID_TEXT], loss[120];
 	struct job_view view = job_look(job, false);
 	json_t *status;
 
-	if (!any && job->resume.kind == RESUME_RESTORED)
-		newest = job->resume.from;
-	any = !snapshot_id_is_none(newest);
 	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
 			   job->name.text, "state", job_state_name(job->model.state), "attempt",
 			   (int)job->resume.attempt.number, "pid", (int)job->child.pid,
 			   "supervisor_pid", (int)getpid(), "durable",
-			   any ? snapshot_id_format(newest, id) : NULL, "step",
-			   (json_int_t)job->model.durable.step, "store",
+			   snapshot_id_is_none(newest) ? NULL : snapshot_id_format(newest, id),
+			   "step", (json_int_t)job->model.durable.step, "store",
 			   job->store ? job->store : "", "waiting", job->model.point.waiting_ms > 0,
 			   "behind",
 			   recovery_point_is_behind(&job->model.point, clock_monotonic_ms()));

@@ -34,8 +34,21 @@ const char *termination_line(const struct termination_facts *facts,
  */
 char *termination_text(const char *line, const char *before, const char *held);
 
-/* Rewrites the file in place, because the path may be a mount point, which rename(2) cannot
- * replace. Blocks for a small file. */
-int termination_write(const char *path, const char *line, const char *before, struct err *err);
+/*
+ * The message of one run. The functions that write block for one small file each, and only log what
+ * fails. Rewritten in place, because the path may be a mount point, which rename(2) cannot replace.
+ */
+struct termination_message {
+	const char *path; /* --termination-log: "": none; NULL: Kubernetes' file, if it is there */
+	char line[TERMINATION_LINE_SIZE]; /* ours, in the file; "": none */
+};
+
+/* A stop is announced, or (with `facts->outcome`) the job has ended; SageMaker's file is written at
+ * the end only. Without a notice and an outcome there is nothing to tell. */
+void termination_message_tell(struct termination_message *message,
+			      const struct termination_facts *facts);
+/* Removes our line, but no line of the job's: the notice was withdrawn, or the job finished in
+ * spite of it. */
+void termination_message_withdraw(struct termination_message *message);
 
 #endif
