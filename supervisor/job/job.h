@@ -97,7 +97,6 @@
  *	job_snapshots.c		uploads, retention
  *	job_status.c		what `reprieve status` tells
  *	job_flush.c		after the job's exit: waits for the store, up to a limit
- *	job_observers.c		telemetry: event log in the store, metrics, webhook
  *	job_end.c		outcome, exit code, last log lines, and who is told
  *	job_requeue.c		under Slurm: requeues the job
  *	job_slurm_tasks.c	under Slurm: waits for the other tasks first
@@ -124,7 +123,7 @@
 #include "upload/upload.h"
 #include "workspace/workspace.h"
 
-#define RESUME_POINT_TEXT 80
+#define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
 
 /* scontrol is asked for the deadline after a signal: job_slurm_deadline.c. */
 struct slurm_deadline {
@@ -148,22 +147,6 @@ struct next_attempt {
 	struct err err;
 	struct timer again; /* the heartbeat, while this attempt saves */
 	bool due;           /* for a heartbeat */
-};
-
-/* Telemetry of this job: job_observers.c. */
-struct observers {
-	struct workers *workers;
-	struct cancel cancel;
-	struct counters counters;
-	struct event_buffer event_buffer;
-	struct bytes part; /* of the event log, being uploaded */
-	struct err err;    /* of the last upload */
-	struct timer timer;
-	unsigned parts; /* of the event log, uploaded */
-	bool putting, put_failed, textfile_failed;
-	bool hurried; /* a checkpoint has to become durable soon: it gets all of the bandwidth */
-	struct pending_webhook *pending_webhooks; /* all of this run, sent or not */
-	struct metrics_server *server;
 };
 
 /*
@@ -425,20 +408,11 @@ int job_start_snapshot_queue(struct job *job, struct err *err);
 bool job_on_files_closed(void *arg);
 
 /* job_status.c */
+/* Event log in the store, metrics, webhook. */
+int job_open_observers(struct job *job, struct err *err);
 json_t *job_status_json(const struct job *job); /* owned by the caller */
 /* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
 const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
-
-/* job_observers.c */
-int observers_open(struct job *job, struct err *err);
-int observers_open_metrics(struct job *job, struct err *err); /* needs the session */
-/* Sends the last webhook. Blocks until `until_ms` at most. */
-void observers_notify_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
-/* After the end record: uploads event log, metrics and the log's tail. Blocks until `until_ms` at
- * most. */
-void observers_record_end(struct job *job, const struct outcome *outcome, int64_t until_ms);
-void observers_close(struct job *job);
-json_t *observers_labels(const struct job *job); /* owned by the caller */
 
 /* job_requeue.c */
 bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, in a job of Slurm's */

@@ -297,10 +297,12 @@ int job_finish(struct job *job)
 	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources
 	 * still post to these workers, so they are not freed yet. */
 	workers_end(job->workers);
-	observers_notify_end(job, &outcome, end_webhook_deadline(job));
+	if (job->model.facts.noticed || outcome.exit_code != 0)
+		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,
+				     end_webhook_deadline(job));
 	until_ms = end_record_deadline(job);
 	record_attempt_end(job, &outcome, until_ms);
-	observers_record_end(job, &outcome, until_ms);
+	observers_record_end(&job->observers, outcome.exit_code, until_ms);
 	job_requeue(job, &outcome);
 	job_acknowledge_notice(job, &outcome);
 	return outcome.exit_code;

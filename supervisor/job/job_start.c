@@ -29,7 +29,7 @@ int job_open(struct job *job, struct err *err)
 		return err_wrap(err, "signals");
 	if (workers_new(&job->loop, 1, &job->workers, err) < 0)
 		return err_wrap(err, "worker");
-	if (observers_open(job, err) < 0)
+	if (job_open_observers(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		job_report_failure(job, "no event log is written", &why);
@@ -38,7 +38,7 @@ int job_open(struct job *job, struct err *err)
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
 	job_open_control(job);
-	if (observers_open_metrics(job, &why) < 0)
+	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
 		job_report_failure(job, "no metrics are served", &why);
 	/* Before the restore, because a big one takes long enough for a notice to come. */
 	return job_start_notice_watch(job, err);
@@ -46,7 +46,7 @@ int job_open(struct job *job, struct err *err)
 
 void job_close(struct job *job)
 {
-	observers_close(job);
+	observers_close(&job->observers);
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
 	workers_free(job->slurm_deadline.workers);
@@ -82,7 +82,8 @@ static json_t *attempt_record_json(const struct job *job)
 	gethostname(host, sizeof(host) - 1);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command",
 			 job_command_json(job), "directory", job->workspace.directory,
-			 "supervisor_pid", (int)getpid(), "labels", observers_labels(job));
+			 "supervisor_pid", (int)getpid(), "labels",
+			 observers_labels(&job->observers));
 }
 
 static void log_resume(struct job *job)
@@ -202,6 +203,8 @@ static struct claim_event begin_attempt(struct job *job)
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
+		observers_set_store(&job->observers, job->resume.storage,
+				    job->resume.attempt.number);
 	}
 	return claim;
 }

@@ -1,4 +1,4 @@
-/* What `reprieve status` tells of this job. */
+/* What this job tells of itself: to `reprieve status`, and to those who observe it. */
 #include "base/clock.h"
 #include "base/text.h"
 #include "job.h"
@@ -74,7 +74,7 @@ json_t *job_status_json(const struct job *job)
 			   recovery_point_is_behind(&job->model.point, clock_monotonic_ms()));
 	add_age(status, "durable_seconds", job->model.durable.written_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
-	json_object_set_new(status, "labels", observers_labels(job));
+	json_object_set_new(status, "labels", observers_labels(&job->observers));
 	if (job->snapshots && job->model.launched_ms > 0) {
 		json_object_set_new(status, "at_risk_seconds",
 				    json_real((double)job_forecast(&job->model, &job->rules, &view)
@@ -98,4 +98,46 @@ json_t *job_status_json(const struct job *job)
 				    json_pack("{s:I, s:I}", "bytes_done", (json_int_t)bytes_done,
 					      "bytes_total", (json_int_t)bytes_total));
 	return status;
+}
+
+static json_t *tell_status(void *arg)
+{
+	return job_status_json(arg);
+}
+
+static void tell_run(void *arg, struct observed_run *run)
+{
+	const struct job *job = arg;
+	const struct notice *stop = notices_stop(&job->notices);
+
+	run->attempt = job->resume.attempt.number;
+	job_format_resume_point(job, run->durable);
+	if (!stop)
+		return;
+	run->source = stop->source;
+	run->reason = stop->reason;
+	run->deadline_ms = stop->deadline_ms;
+}
+
+int job_open_observers(struct job *job, struct err *err)
+{
+	const struct job_config *options = job->options;
+	struct observed_job observed = {
+		.loop = &job->loop,
+		.events = &job->events,
+		.name = job->name.text,
+		.labels = options->labels,
+		.label_count = options->label_count,
+		.states = job_state_names,
+		.has_store = job->store != NULL,
+		.metrics = options->metrics,
+		.metrics_file = options->metrics_file,
+		.notify = options->notify,
+		.log = options->log,
+		.status = tell_status,
+		.look = tell_run,
+		.arg = job,
+	};
+
+	return observers_open(&observed, &job->observers, err);
 }

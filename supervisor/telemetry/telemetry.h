@@ -1,10 +1,11 @@
 /*
  * supervisor/telemetry/: how the outside learns what happens: the event log, and counters, metrics,
- * webhooks and probes that follow it. job/job_observers.c connects them to a job.
+ * webhooks and probes that follow it.
  *
  * For other folders, through this header alone; read event_log.h first:
  *
  *	event_log.h		every event as a JSON line (--events); others subscribe to it
+ *	observers.h		all that follows the events of one run
  *	event_buffer.h		PURE: events on their way to the store, bounded
  *	counters.h		PURE: counts the events, for metrics and status
  *	metrics_format.h	PURE: the status as Prometheus text
@@ -27,6 +28,7 @@
 #include "metrics_server.h"
 #include "notice_format.h"
 #include "notification.h"
+#include "observers.h"
 #include "redact.h"
 
 #endif

@@ -1,0 +1,345 @@
+#include "observers.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/workers.h"
+#include "event_log.h"
+#include "labels.h"
+#include "metrics_format.h"
+#include "metrics_server.h"
+#include "notification.h"
+#include "storage/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EVENT_UPLOAD_MS 60000
+#define LOG_TAIL (256 * 1024)
+
+/* The job ended with this exit code; NULL: it has not ended. */
+static char *metrics_text(const struct observers *observers, const int *exit_code)
+{
+	auto_json json_t *status = observers->job.status(observers->job.arg);
+
+	if (exit_code)
+		json_object_set_new(status, "exit_code", json_integer(*exit_code));
+	return metrics_format(status, observers->job.states, clock_wall_ms());
+}
+
+json_t *observers_labels(const struct observers *observers)
+{
+	return labels_json(observers->job.labels, observers->job.label_count);
+}
+
+/* --- the event log in the store --- */
+
+void observers_set_store(struct observers *observers, struct storage *storage, unsigned attempt)
+{
+	observers->storage = storage;
+	observers->attempt = attempt;
+}
+
+static int put_note(struct observers *observers, const char *kind, unsigned part, const void *data,
+		    size_t size, struct err *err)
+{
+	return storage_put_note(observers->storage, observers->attempt, kind, part, data, size,
+				&observers->cancel, err);
+}
+
+static void upload_events(void *arg)
+{
+	struct observers *observers = arg;
+
+	observers->put_failed =
+		put_note(observers, "ledger", observers->parts + 1, observers->part.data,
+			 observers->part.size, &observers->err) < 0;
+}
+
+static void settle_event_upload(struct observers *observers)
+{
+	observers->putting = false;
+	if (observers->put_failed) {
+		event_buffer_put_back(&observers->event_buffer, &observers->part);
+		log_debug("cannot upload the event log, retrying: %s", observers->err.text);
+		return;
+	}
+	observers->parts++;
+	bytes_release(&observers->part);
+}
+
+static void on_events_uploaded(void *arg)
+{
+	settle_event_upload(arg);
+}
+
+static void on_event_upload_due(struct timer *timer)
+{
+	struct observers *observers = container_of(timer, struct observers, timer);
+
+	/* While a checkpoint has to become durable soon, it gets all of the bandwidth.
+	 * observers_record_end() uploads the rest. */
+	if (observers->hurried || observers->putting || !observers->storage) {
+		loop_arm(observers->job.loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
+		return;
+	}
+	event_buffer_extract(&observers->event_buffer, &observers->part);
+	observers->putting = observers->put_failed = true;
+	workers_run(observers->workers, upload_events, on_events_uploaded, observers);
+}
+
+/* --- webhook --- */
+
+static void get_host_name(char host[65])
+{
+	host[0] = '\0';
+	gethostname(host, 64);
+	host[64] = '\0';
+}
+
+/* `outcome` NULL: the job is running. */
+static char *format_notification(const struct observers *observers, const char *event,
+				 const char *outcome, int exit_code)
+{
+	auto_json json_t *labels = observers_labels(observers);
+	struct observed_run run = {0};
+	struct notification notification;
+	char host[65];
+
+	observers->job.look(observers->job.arg, &run);
+	get_host_name(host);
+	notification = (struct notification){
+		.event = event,
+		.job = observers->job.name,
+		.host = host,
+		.attempt = run.attempt,
+		.outcome = outcome,
+		.exit_code = exit_code,
+		.source = run.source,
+		.reason = run.reason,
+		.seconds_left = -1,
+		.durable = run.durable,
+		.labels = labels,
+	};
+	if (run.source && run.deadline_ms != CLOCK_NEVER)
+		notification.seconds_left = (double)clock_left_ms(run.deadline_ms) / 1000;
+	return notification_body(observers->job.notify, &notification);
+}
+
+struct pending_webhook {
+	struct pending_webhook *next;
+	struct observers *observers;
+	char *body;
+	struct err err;
+	bool failed;
+};
+
+static void post_webhook(void *arg)
+{
+	struct pending_webhook *pending_webhook = arg;
+	struct observers *observers = pending_webhook->observers;
+
+	pending_webhook->failed =
+		notification_post(notification_url(observers->job.notify), pending_webhook->body,
+				  &observers->cancel, &pending_webhook->err) < 0;
+}
+
+static void on_webhook_posted(void *arg)
+{
+	struct pending_webhook *pending_webhook = arg;
+
+	if (pending_webhook->failed)
+		log_warn("--notify: %s", pending_webhook->err.text);
+}
+
+static void queue_webhook(struct observers *observers, const char *event)
+{
+	struct pending_webhook *pending_webhook;
+
+	if (!observers->job.notify)
+		return;
+	pending_webhook = memory_new(sizeof(*pending_webhook));
+	pending_webhook->observers = observers;
+	pending_webhook->body = format_notification(observers, event, NULL, 0);
+	pending_webhook->next = observers->pending_webhooks;
+	observers->pending_webhooks = pending_webhook;
+	workers_run(observers->workers, post_webhook, on_webhook_posted, pending_webhook);
+}
+
+/* --- textfile --- */
+
+static void write_textfile(struct observers *observers, const int *exit_code)
+{
+	auto_free char *text = NULL;
+	struct err err;
+
+	if (!observers->job.metrics_file || observers->textfile_failed)
+		return;
+	text = metrics_text(observers, exit_code);
+	if (file_replace(observers->job.metrics_file, text, strlen(text), &err) == 0)
+		return;
+	observers->textfile_failed = true;
+	log_warn("--metrics-file: %s", err.text);
+}
+
+/* --- the events --- */
+
+static bool changes_metrics(const char *event)
+{
+	static const char *const events[] = {"launched",        "restored", "durable",
+					     "snapshot_failed", "notice",   "child_exited"};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (text_equal(event, events[i]))
+			return true;
+	return false;
+}
+
+static void on_event(void *arg, const char *event, json_t *line, const char *text)
+{
+	struct observers *observers = arg;
+	const char *kind = json_text_or(line, "kind", "");
+
+	counters_add(&observers->counters, event, line);
+	if (observers->job.has_store)
+		event_buffer_add(&observers->event_buffer, text);
+	if (!observers->job.loop->stopped && changes_metrics(event))
+		write_textfile(observers, NULL);
+	if (text_equal(event, "notice") && text_equal(kind, "stop"))
+		queue_webhook(observers, "notice");
+	else if (text_equal(event, "notice") && text_equal(kind, "cancelled"))
+		queue_webhook(observers, "cancelled");
+}
+
+int observers_open(const struct observed_job *job, struct observers *observers, struct err *err)
+{
+	observers->job = *job;
+	if (cancel_init(&observers->cancel, err) < 0 ||
+	    workers_new(job->loop, 1, &observers->workers, err) < 0)
+		return -1;
+	observers->timer.fired = on_event_upload_due;
+	loop_arm(job->loop, &observers->timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
+	job->events->on_event = on_event;
+	job->events->arg = observers;
+	return 0;
+}
+
+int observers_open_metrics(struct observers *observers, const char *session, struct err *err)
+{
+	if (!observers->job.metrics)
+		return 0;
+	if (!session)
+		return err_set(err, ERR_FAILED, "no runtime directory to ask the job through");
+	return metrics_server_start(observers->job.metrics, session, observers->job.states,
+				    &observers->server, err);
+}
+
+/* --- the end --- */
+
+/* Reads the last LOG_TAIL bytes of the file. */
+static int read_tail(const char *path, struct bytes *tail, struct err *err)
+{
+	auto_close int fd = file_open(path, O_RDONLY, 0, err);
+	off_t size;
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	if ((size = lseek(fd, 0, SEEK_END)) < 0 ||
+	    lseek(fd, size > LOG_TAIL ? size - LOG_TAIL : 0, SEEK_SET) < 0)
+		return err_os(err, errno, "%s", path);
+	while (tail->size < LOG_TAIL) {
+		if (bytes_reserve(tail, LOG_TAIL, err) < 0)
+			return -1;
+		got = read(fd, tail->data + tail->size, LOG_TAIL - tail->size);
+		if (got < 0)
+			return err_os(err, errno, "%s", path);
+		if (got == 0)
+			break;
+		tail->size += (size_t)got;
+	}
+	return 0;
+}
+
+static void upload_log_tail(struct observers *observers)
+{
+	auto_(bytes_release) struct bytes tail = {0};
+	struct err err;
+
+	if (!observers->job.log)
+		return;
+	if (read_tail(observers->job.log, &tail, &err) < 0 ||
+	    put_note(observers, "log", 1, tail.data, tail.size, &err) < 0)
+		log_warn("--log: cannot upload the end of the log: %s", err.text);
+}
+
+static void upload_end_notes(struct observers *observers, int exit_code)
+{
+	auto_free char *text = NULL;
+
+	if (!observers->storage)
+		return;
+	text = metrics_text(observers, &exit_code);
+	event_buffer_extract(&observers->event_buffer, &observers->part);
+	if (observers->part.size > 0) {
+		upload_events(observers);
+		settle_event_upload(observers);
+	}
+	if (exit_code != 0)
+		upload_log_tail(observers);
+	put_note(observers, "metrics", 1, text, strlen(text), &observers->err);
+}
+
+void observers_notify_end(struct observers *observers, const char *outcome, int exit_code,
+			  int64_t until_ms)
+{
+	struct pending_webhook pending_webhook = {.observers = observers};
+
+	if (!observers->workers || !observers->job.notify)
+		return;
+	cancel_set_deadline(&observers->cancel, until_ms);
+	pending_webhook.body = format_notification(observers, "ended", outcome, exit_code);
+	post_webhook(&pending_webhook);
+	on_webhook_posted(&pending_webhook);
+	free(pending_webhook.body);
+}
+
+void observers_record_end(struct observers *observers, int exit_code, int64_t until_ms)
+{
+	if (!observers->workers)
+		return;
+	cancel_set_deadline(&observers->cancel, until_ms);
+	workers_free(observers->workers); /* waits for a running upload, up to the deadline */
+	observers->workers = NULL;
+	if (observers->putting)
+		settle_event_upload(observers);
+	write_textfile(observers, &exit_code);
+	upload_end_notes(observers, exit_code);
+}
+
+void observers_close(struct observers *observers)
+{
+	metrics_server_stop(observers->server);
+	if (observers->job.events)
+		observers->job.events->on_event = NULL;
+	if (!observers->workers && observers->cancel.fd < 0)
+		return;
+	cancel_raise(&observers->cancel);
+	workers_free(observers->workers);
+	cancel_release(&observers->cancel);
+	while (observers->pending_webhooks) {
+		struct pending_webhook *pending_webhook = observers->pending_webhooks;
+
+		observers->pending_webhooks = pending_webhook->next;
+		free(pending_webhook->body);
+		free(pending_webhook);
+	}
+	event_buffer_release(&observers->event_buffer);
+	bytes_release(&observers->part);
+}

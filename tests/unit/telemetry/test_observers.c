@@ -1,0 +1,187 @@
+/* What is written of a run, and where: the textfile, and the notes of the attempt in the store. */
+#include "telemetry/observers.h"
+
+#include "base/clock.h"
+#include "base/workers.h"
+#include "storage_fixture.h"
+#include "telemetry/event_log.h"
+
+static const char *const states[] = {"running", NULL};
+
+/* A run whose parts are as small as they can be. */
+struct run {
+	struct fixture fixture;
+	struct loop loop;
+	struct event_log events;
+	struct observers observers;
+	char textfile[96], log[96];
+	unsigned looks;
+};
+
+static json_t *tell_status(void *arg)
+{
+	(void)arg;
+	return json_pack("{s:s, s:s, s:{}, s:{}}", "job", "digits", "state", "running", "counters",
+			 "labels");
+}
+
+static void tell_run(void *arg, struct observed_run *run)
+{
+	struct run *told = arg;
+
+	told->looks++;
+	run->attempt = 3;
+	text_set(run->durable, sizeof(run->durable), "3-12");
+	run->source = "aws";
+	run->reason = "spot";
+	run->deadline_ms = CLOCK_NEVER;
+}
+
+/* `notify`: NULL, or a URL. */
+static void start(struct run *run, const char *notify)
+{
+	static const char *const labels[] = {"team=nlp"};
+	struct observed_job job = {
+		.loop = &run->loop,
+		.events = &run->events,
+		.name = "digits",
+		.labels = labels,
+		.label_count = 1,
+		.states = states,
+		.has_store = true,
+		.metrics_file = run->textfile,
+		.notify = notify,
+		.log = run->log,
+		.status = tell_status,
+		.look = tell_run,
+		.arg = run,
+	};
+
+	*run = (struct run){.events.fd = -1, .observers.cancel.fd = -1};
+	fixture_start(&run->fixture);
+	snprintf(run->textfile, sizeof(run->textfile), "%s/metrics", run->fixture.root);
+	snprintf(run->log, sizeof(run->log), "%s/log", run->fixture.root);
+	assert_works(file_replace(run->log, "Traceback", 9, &err));
+	assert_works(loop_init(&run->loop, &err));
+	assert_works(observers_open(&job, &run->observers, &err));
+}
+
+static void stop(struct run *run)
+{
+	observers_close(&run->observers);
+	assert_null(run->events.on_event);
+	loop_release(&run->loop);
+	fixture_stop(&run->fixture);
+}
+
+/* Whether all parts of this kind of note together contain `text`; "": there is no such note. */
+static bool note_has(struct run *run, const char *kind, const char *text)
+{
+	auto_(bytes_release) struct bytes note = {.limit = 1 << 20};
+
+	assert_works(storage_get_notes(run->fixture.storage, run->fixture.attempt.number, kind,
+				       &note, NULL, &err));
+	if (!text[0])
+		return note.size == 0;
+	assert_works(bytes_append(&note, "", 1, &err));
+	return strstr((const char *)note.data, text) != NULL;
+}
+
+static int64_t soon(void)
+{
+	return clock_monotonic_ms() + 5000;
+}
+
+static void test_textfile_follows_some_events(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	event_log_add(&run.events, "requested", NULL);
+	assert_false(file_exists(run.textfile));
+	event_log_add(&run.events, "launched", NULL);
+	assert_true(file_exists(run.textfile));
+	stop(&run);
+}
+
+static void test_a_failed_run_leaves_all_notes(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	event_log_add(&run.events, "launched", NULL);
+	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
+	event_log_add(&run.events, "ended", NULL);
+	observers_record_end(&run.observers, 1, soon());
+	/* what happened before there was a store is in it, too */
+	assert_true(note_has(&run, "ledger", "\"launched\""));
+	assert_true(note_has(&run, "ledger", "\"ended\""));
+	assert_true(note_has(&run, "log", "Traceback"));
+	assert_true(note_has(&run, "metrics", "reprieve_exit_code"));
+	stop(&run);
+}
+
+static void test_a_finished_run_leaves_no_log(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	observers_set_store(&run.observers, run.fixture.storage, run.fixture.attempt.number);
+	event_log_add(&run.events, "ended", NULL);
+	observers_record_end(&run.observers, 0, soon());
+	assert_true(note_has(&run, "ledger", "\"ended\""));
+	assert_true(note_has(&run, "log", ""));
+	stop(&run);
+}
+
+static void test_without_a_store_nothing_is_uploaded(void **state)
+{
+	struct run run;
+
+	(void)state;
+	start(&run, NULL);
+	event_log_add(&run.events, "ended", NULL);
+	observers_record_end(&run.observers, 1, soon());
+	assert_true(note_has(&run, "ledger", ""));
+	assert_true(note_has(&run, "metrics", ""));
+	assert_true(file_exists(run.textfile));
+	stop(&run);
+}
+
+static void test_who_is_told_of_what(void **state)
+{
+	static const struct {
+		const char *kind;
+		unsigned looks;
+	} rows[] = {{"advice", 0}, {"stop", 1}, {"cancelled", 1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run run;
+
+		/* Nobody listens there: that is logged at the end. */
+		start(&run, "http://127.0.0.1:1/hook");
+		event_log_add(&run.events, "notice", "{s:s}", "kind", rows[i].kind);
+		event_log_add(&run.events, "launched", NULL);
+		assert_int_equal(run.looks, rows[i].looks);
+		observers_notify_end(&run.observers, "preempted", 75, soon());
+		assert_int_equal(run.looks, rows[i].looks + 1);
+		stop(&run);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_textfile_follows_some_events),
+		cmocka_unit_test(test_a_failed_run_leaves_all_notes),
+		cmocka_unit_test(test_a_finished_run_leaves_no_log),
+		cmocka_unit_test(test_without_a_store_nothing_is_uploaded),
+		cmocka_unit_test(test_who_is_told_of_what),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
