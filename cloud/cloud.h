@@ -110,6 +110,8 @@ enum notice_change notices_add(struct notices *notices, const struct notice *not
 bool notices_is_news(const struct notices *announced, const struct notice *notice);
 /* The effective stop, or NULL. Borrowed until the next add. */
 const struct notice *notices_stop(const struct notices *notices);
+/* PURE. There are stops, and each of them is NOTICE_AT_SLURM_LIMIT. */
+bool notices_are_slurm_limit(const struct notices *notices);
 
 enum source_health {
 	SOURCE_STARTING,

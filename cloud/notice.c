@@ -44,6 +44,15 @@ const struct notice *notices_stop(const struct notices *notices)
 	return soonest;
 }
 
+bool notices_are_slurm_limit(const struct notices *notices)
+{
+	for (size_t i = 0; i < notices->count; i++)
+		if (notices->items[i].kind == NOTICE_STOP &&
+		    notice_origin(&notices->items[i]) != NOTICE_AT_SLURM_LIMIT)
+			return false;
+	return notices_stop(notices) != NULL;
+}
+
 /* The notice to drop when the table is full: advice, else the stop with the latest deadline. */
 static size_t least_important(const struct notices *notices)
 {

@@ -64,7 +64,8 @@
  *     loop_stop().
  * 19  loop_run() returns to job_run() (job.c) -> job_finish() (job_end.c): outcome_of()
  *     (scheduler/outcome.c) gives "preempted", exit_policy_code() gives 75. The outcome is logged
- *     and recorded, job_requeue() requeues a job of Slurm's -> cmd_run() (cli/) -> main().
+ *     and recorded, slurm_requeue_run() (scheduler/) requeues a job of Slurm's -> cmd_run()
+ *     (cli/) -> main().
  *
  * THE MODULES. For other folders:
  *
@@ -98,8 +99,6 @@
  *	job_status.c		what `reprieve status` tells
  *	job_flush.c		after the job's exit: waits for the store, up to a limit
  *	job_end.c		outcome, exit code, last log lines, and who is told
- *	job_requeue.c		under Slurm: requeues the job
- *	job_slurm_tasks.c	under Slurm: waits for the other tasks first
  */
 // clang-format on
 #ifndef JOB_H
@@ -302,6 +301,8 @@ void job_begin_shutdown(struct job *job);
  * cancelled snapshot, and for each receiver of the outcome up to its own time limit.
  */
 int job_finish(struct job *job);
+/* At the notice, on a worker: slurm_task_barrier_join(). */
+void job_join_slurm_barrier(struct storage *storage);
 
 /* job_directory.c */
 /* 0, or the exit code with which the job is not started in this directory; the reason is logged. */
@@ -413,21 +414,6 @@ int job_open_observers(struct job *job, struct err *err);
 json_t *job_status_json(const struct job *job); /* owned by the caller */
 /* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
 const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
-
-/* job_requeue.c */
-bool job_is_requeued_by_us(const struct job *job); /* --requeue auto, in a job of Slurm's */
-/* After the end is recorded: requeues a preempted job. Blocks for scontrol, 20 s a call at most;
- * logs what fails. */
-void job_requeue(struct job *job, const struct outcome *outcome);
-
-/* job_slurm_tasks.c */
-/* At the notice, on a worker: marks this task as started. Blocks for one PUT, 5 s at most.
- * `storage` may be NULL. */
-void job_join_slurm_barrier(struct storage *storage);
-/* At the end: marks it as finished, if there was a notice. Blocks as above. */
-void job_leave_slurm_barrier(struct job *job);
-/* Blocks until all started tasks have finished, or until shortly before the deadline. */
-void job_await_slurm_barrier(struct job *job);
 
 /* job_slurm_deadline.c */
 /* After a signal from Slurm: asks scontrol on a worker, and adds a notice if the job ends before

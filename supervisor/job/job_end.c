@@ -277,6 +277,44 @@ static void answer_last_clients(struct job *job, const struct outcome *outcome)
 			job_reply_to_client(&effects.items[i], reply);
 }
 
+void job_join_slurm_barrier(struct storage *storage)
+{
+	slurm_task_barrier_join(storage);
+}
+
+static void on_requeueing(void *arg, const char *id)
+{
+	struct job *job = arg;
+
+	event_log_add(&job->events, "requeue", "{s:s}", "id", id);
+}
+
+static void requeue(struct job *job, const struct outcome *outcome)
+{
+	const struct notice *stop = notices_stop(&job->notices);
+	char durable[RESUME_POINT_TEXT];
+	struct slurm_requeue_run run = {
+		.facts =
+			{
+				.wanted = job->rules.requeues,
+				.preempted = outcome->kind == OUTCOME_PREEMPTED,
+				.lost = outcome->kind == OUTCOME_NOT_DURABLE &&
+					job->model.facts.noticed,
+				.durable = job_format_resume_point(job, durable)[0] != '\0',
+				.at_limit = notices_are_slurm_limit(&job->notices),
+			},
+		.storage = job->resume.storage,
+		.seen_ms = stop ? stop->seen_ms : 0,
+		.deadline_ms = stop ? stop->deadline_ms : CLOCK_NEVER,
+		.requeueing = on_requeueing,
+		.arg = job,
+	};
+
+	if (job->model.facts.noticed)
+		slurm_task_barrier_leave(job->resume.storage);
+	slurm_requeue_run(&run);
+}
+
 int job_finish(struct job *job)
 {
 	struct outcome outcome;
@@ -303,7 +341,7 @@ int job_finish(struct job *job)
 	until_ms = end_record_deadline(job);
 	record_attempt_end(job, &outcome, until_ms);
 	observers_record_end(&job->observers, outcome.exit_code, until_ms);
-	job_requeue(job, &outcome);
+	requeue(job, &outcome);
 	job_acknowledge_notice(job, &outcome);
 	return outcome.exit_code;
 }

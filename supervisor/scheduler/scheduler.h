@@ -1,7 +1,8 @@
 /*
  * supervisor/scheduler/: the contract with whoever runs us. In: the name of the job. Out: the
  * outcome, the exit code, the termination message, the requeue. The decisions are PURE;
- * slurm_job_query() runs a program, termination_message.h writes a file.
+ * slurm_job_query() and slurm_requeue_run() run scontrol, termination_message.h writes a file, the
+ * tasks of slurm_task_barrier.h meet in the store.
  *
  * For other folders, through this header alone; read outcome.h first:
  *
@@ -10,7 +11,7 @@
  *	job_name.h		which job this is, so that the next machine finds its snapshots
  *	termination_message.h	why the job ended, for Kubernetes and SageMaker
  *	slurm_job.h		asks scontrol about the job that this process is in
- *	slurm_requeue.h		should a preempted job requeue itself?
+ *	slurm_requeue.h		should a preempted job requeue itself? does it
  *	slurm_task_barrier.h	several tasks of one step: who has saved?
  */
 #ifndef SCHEDULER_H

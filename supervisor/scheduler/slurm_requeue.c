@@ -1,6 +1,15 @@
 #include "slurm_requeue.h"
 
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/program.h"
 #include "base/text.h"
+#include "slurm_task_barrier.h"
+
+#include <stdlib.h>
+
+/* A controller that preempts many jobs at once is slow, and nothing else is left to do. */
+#define SCONTROL_MS 20000
 
 static bool is_first_task(const struct slurm_requeue_facts *facts)
 {
@@ -72,4 +81,40 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 				    "not requeued: scontrol does not tell the state of this job, "
 				    "which may have been cancelled; requeue it by hand");
 	return decide_by_job(facts);
+}
+
+/* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). */
+static void requeue(const struct slurm_requeue_run *run, char *id)
+{
+	char *const argv[] = {"scontrol", "requeue", "Incomplete", id, NULL};
+	auto_free char *said = NULL;
+	struct err err;
+
+	log_note("requeueing Slurm's job %s", id);
+	run->requeueing(run->arg, id);
+	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
+		log_warn("cannot requeue the job: %s; try `scontrol requeue %s`", err.text, id);
+}
+
+void slurm_requeue_run(const struct slurm_requeue_run *run)
+{
+	const char *restarts = getenv("SLURM_RESTART_COUNT");
+	struct slurm_requeue_facts facts = run->facts;
+	char id[SLURM_JOB_ID_SIZE] = "";
+	struct slurm_requeue decision;
+
+	facts.task = getenv("SLURM_PROCID");
+	facts.restarts = restarts ? strtol(restarts, NULL, 10) : 0;
+	if (slurm_requeue_needs_job(&facts))
+		facts.asked = slurm_job_query(SCONTROL_MS, id, &facts.job);
+	decision = slurm_requeue_decide(&facts);
+	if (decision.verdict == SLURM_SKIP_NOTE)
+		log_note("%s", decision.why);
+	else if (decision.why)
+		log_warn("%s", decision.why);
+	if (decision.verdict != SLURM_REQUEUE)
+		return;
+	if (run->seen_ms > 0)
+		slurm_task_barrier_await(run->storage, run->seen_ms, run->deadline_ms);
+	requeue(run, id);
 }

@@ -1,7 +1,7 @@
 /*
- * PURE. Should a job that was preempted under Slurm requeue itself? Only if nobody else does it,
- * and never if its user has cancelled it. The facts about Slurm are from scontrol(1), sbatch(1) and
- * slurm.conf(5), tested with 22.05.
+ * Should a job that was preempted under Slurm requeue itself? Only if nobody else does it, and
+ * never if its user has cancelled it. The facts about Slurm are from scontrol(1), sbatch(1) and
+ * slurm.conf(5), tested with 22.05. PURE, except for slurm_requeue_run().
  */
 #ifndef SLURM_REQUEUE_H
 #define SLURM_REQUEUE_H
@@ -9,6 +9,8 @@
 #include "slurm_job.h"
 
 #include <stdbool.h>
+
+struct storage;
 
 struct slurm_requeue_facts {
 	bool wanted;      /* --requeue auto, in a job of Slurm's */
@@ -39,5 +41,22 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 
 /* Does the decision depend on scontrol's answer? */
 bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
+
+/* All borrowed. */
+struct slurm_requeue_run {
+	/* of `facts`, what is known before the environment and scontrol are asked: the first five
+	 */
+	struct slurm_requeue_facts facts;
+	struct storage *storage; /* where the other tasks are waited for; may be NULL */
+	int64_t seen_ms;         /* of the stop notice, monotonic; 0: there is none */
+	int64_t deadline_ms;
+	/* Called just before: Slurm kills this step as soon as it gets the command. */
+	void (*requeueing)(void *arg, const char *id);
+	void *arg;
+};
+
+/* The last step of a job's end. Logs the decision and what fails. Blocks for scontrol, 20 s a call
+ * at most, and for slurm_task_barrier_await(). */
+void slurm_requeue_run(const struct slurm_requeue_run *run);
 
 #endif

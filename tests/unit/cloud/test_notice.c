@@ -128,11 +128,47 @@ static void a_full_table_keeps_what_matters(void **state)
 	assert_int_equal(notices_stop(&notices)->deadline_ms, 4);
 }
 
+/* The end of the job's time is no reason to requeue it; any other stop is. */
+static void test_what_slurms_limit_is(void **state)
+{
+	static const struct {
+		struct {
+			enum notice_kind kind;
+			const char *source, *identity;
+		} notices[2];
+		bool limit;
+	} rows[] = {
+		{{{NOTICE_NONE}}, false},
+		{{{ADVICE, "aws", "rebalance"}}, false},
+		{{{STOP, "slurm", "end"}}, true},
+		{{{STOP, "slurm", "end"}, {ADVICE, "aws", "rebalance"}}, true},
+		{{{STOP, "slurm", "end"}, {STOP, "sigterm", "signal"}}, false},
+		{{{STOP, "slurm", "signal"}}, false},
+		{{{STOP, "aws", "end"}}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct notices notices = {0};
+
+		for (size_t j = 0; j < 2 && rows[i].notices[j].source; j++) {
+			struct notice notice =
+				make(rows[i].notices[j].kind, rows[i].notices[j].source,
+				     rows[i].notices[j].identity, 1000 + (int64_t)j);
+
+			notices_add(&notices, &notice);
+		}
+		if (notices_are_slurm_limit(&notices) != rows[i].limit)
+			fail_msg("row %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sequences),
 		cmocka_unit_test(a_full_table_keeps_what_matters),
+		cmocka_unit_test(test_what_slurms_limit_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

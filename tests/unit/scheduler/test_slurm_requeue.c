@@ -1,10 +1,16 @@
 #include "scheduler/slurm_requeue.h"
 
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -113,11 +119,80 @@ static void test_scontrol_is_asked_only_where_it_matters(void **state)
 	assert_true(slurm_requeue_needs_job(&facts));
 }
 
+/* A scontrol that writes down what it is asked, and knows one job in this state. */
+static void plant_scontrol(const char *root, const char *job_state)
+{
+	auto_free char *path = text_format("%s/scontrol", root);
+	auto_free char *script =
+		text_format("#!/bin/sh\necho \"$*\" >>%s/asked\n"
+			    "echo JobId=7 JobState=%s Requeue=1 Restarts=0 "
+			    "BatchFlag=1\n",
+			    root, job_state);
+	struct err err;
+
+	assert_int_equal(file_replace(path, script, strlen(script), &err), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+}
+
+static void note_requeueing(void *arg, const char *id)
+{
+	assert_string_equal(id, "7");
+	++*(unsigned *)arg;
+}
+
+static void test_run(void **state)
+{
+	static const struct {
+		bool preempted;
+		const char *task, *job_state, *asked; /* "": scontrol was not called */
+		unsigned requeued;
+	} rows[] = {
+		{true, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1},
+		{true, "0", "COMPLETING", "--oneliner show job 7\n", 0},
+		{true, "1", "RUNNING", "", 0},
+		{false, "0", "RUNNING", "", 0},
+	};
+
+	(void)state;
+	setenv("SLURM_JOB_ID", "7", 1);
+	unsetenv("SLURM_ARRAY_JOB_ID");
+	unsetenv("SLURM_RESTART_COUNT");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(bytes_release) struct bytes asked = {.limit = 4096};
+		char root[] = "/tmp/reprieve-test-XXXXXX";
+		auto_free char *before = text_copy(getenv("PATH"));
+		auto_free char *search = NULL, *path = NULL;
+		unsigned requeued = 0;
+		struct slurm_requeue_run run = {
+			.facts = {.wanted = true, .durable = true, .preempted = rows[i].preempted},
+			.requeueing = note_requeueing,
+			.arg = &requeued,
+		};
+		struct err err;
+
+		assert_non_null(mkdtemp(root));
+		search = text_format("%s:%s", root, before);
+		path = text_format("%s/asked", root);
+		plant_scontrol(root, rows[i].job_state);
+		setenv("PATH", search, 1);
+		setenv("SLURM_PROCID", rows[i].task, 1);
+		slurm_requeue_run(&run);
+		setenv("PATH", before, 1);
+		assert_int_equal(requeued, rows[i].requeued);
+		if (file_exists(path))
+			assert_int_equal(file_read(path, &asked, &err), 0);
+		assert_int_equal(bytes_append(&asked, "", 1, &err), 0);
+		assert_string_equal((const char *)asked.data, rows[i].asked);
+		assert_int_equal(file_remove_tree(root, &err), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_scontrol_is_asked_only_where_it_matters),
+		cmocka_unit_test(test_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
