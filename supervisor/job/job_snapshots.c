@@ -244,7 +244,7 @@ static void on_snapshot_retry_due(struct timer *timer)
 	if (!snapshot_queue_is_busy(job->snapshots) &&
 	    (job_has_pending(job) || job_has_running_tail(job)))
 		begin_snapshot(job);
-	else if (job->state == JOB_UPLOADING)
+	if (job->state == JOB_UPLOADING && !snapshot_queue_is_busy(job->snapshots))
 		job_flush(job);
 }
 
