@@ -155,7 +155,7 @@ void on_retry_due(const struct step *step)
 	if (!model->snapshots.in_flight &&
 	    (job_has_pending(model) || job_has_running_tail(model, step->view)))
 		begin_snapshot(step);
-	else if (model->state == JOB_UPLOADING)
+	if (model->state == JOB_UPLOADING && !model->snapshots.in_flight)
 		flush(step);
 }
 

@@ -74,7 +74,7 @@ static void check_sentences(struct world *world, const struct job_model *before,
 	} rows[] = {
 		{event->kind == JOB_EV_COMPLETE, SAY_COMPLETE, SAY_COMPLETE},
 		{event->kind == JOB_EV_SAVE_STARTED, SAY_SAVING, SAY_SAVING_QUIETLY},
-		{done && snapshot->durable, SAY_DURABLE, SAY_DURABLE_QUIETLY},
+		{done && snapshot->durable && !snapshot->lacks_newest, SAY_DURABLE, SAY_DURABLE_QUIETLY},
 		{before->snapshots.failing && !after->snapshots.failing, SAY_STORE_WORKS,
 		 SAY_STORE_WORKS},
 		{!before->snapshots.failing && after->snapshots.failing, SAY_NOT_DURABLE,
@@ -223,7 +223,8 @@ static void check_end(struct world *world)
 	if (facts.all_durable && facts.managed)
 		world_expect(world, newest, "called durable, and is not");
 	if (world->works && quiet_ms > 20000 && world->claimed && !world->superseded &&
-	    !world->model.stop.stands && facts.launched)
+	    !world->model.stop.stands && facts.launched && !world->snapshot.lacks_newest &&
+	    !world->child.overwrites)
 		world_expect(world, newest, "there was time, and it is not durable");
 	for (size_t i = 0; i < CLIENTS; i++)
 		world_expect(world, !world->clients[i].waits, "a client waits for ever");
