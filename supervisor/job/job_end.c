@@ -138,10 +138,11 @@ static bool is_pending(const struct job *job)
 /* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
 static const char *written_over_text(const struct job *job)
 {
-	bool fixed =
-		job->tracker && (job->newest_complete.step < 0 || tracker_holds_less(job->tracker));
+	bool fixed = job->tracker && (!job->any_complete || job->newest_complete.step < 0 ||
+				      tracker_holds_less(job->tracker));
 
-	if (!is_pending(job) || !fixed || !tracker_lacks_newest(job->tracker))
+	if ((job->any_complete && !is_pending(job)) || !fixed ||
+	    !tracker_lacks_newest(job->tracker))
 		return "";
 	return ": its files are written all the time, so that no snapshot holds all of them; save "
 	       "under numbered names, or write beside them and rename all at the end, or let a "
