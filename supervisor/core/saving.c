@@ -306,16 +306,25 @@ static void start_retention(const struct step *step)
 	act(step, JOB_DO_START_RETENTION);
 }
 
+static void note_store_works(const struct step *step, const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+
+	if (model->snapshots.failing)
+		say(step, SAY_STORE_WORKS);
+	model->snapshots.failing = false;
+	model->snapshots.any_durable = true;
+	model->snapshots.durable_running = snapshot->running_generation;
+	model->flush.tries = 0;
+}
+
 /* It holds what else is complete. What is missing may be written all the time. */
 static void on_durable_without_newest(const struct step *step,
 				      const struct snapshot_event *snapshot)
 {
 	struct job_model *model = step->model;
 
-	model->snapshots.any_durable = true;
-	model->snapshots.durable_running = snapshot->running_generation;
-	model->snapshots.failing = false;
-	model->flush.tries = 0;
+	note_store_works(step, snapshot);
 	if (model->state != JOB_UPLOADING)
 		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
 	start_retention(step);
@@ -326,14 +335,9 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 	struct job_model *model = step->model;
 	int64_t now_ms = step->view->now_ms;
 
-	model->snapshots.any_durable = true;
+	note_store_works(step, snapshot);
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
-	model->snapshots.durable_running = snapshot->running_generation;
 	model->measured.upload_ms = now_ms - snapshot->checkpoint.completed_ms;
-	model->flush.tries = 0;
-	if (model->snapshots.failing)
-		say(step, SAY_STORE_WORKS);
-	model->snapshots.failing = false;
 	say(step, is_worth_a_line(model, snapshot->checkpoint.reason, now_ms)
 			  ? SAY_DURABLE
 			  : SAY_DURABLE_QUIETLY);

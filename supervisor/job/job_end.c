@@ -136,10 +136,12 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 /* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
 static const char *written_over_text(const struct job *job)
 {
-	bool fixed =
-		job->tracker && (job->model.newest.step < 0 || tracker_holds_less(job->tracker));
+	const struct job_model *model = &job->model;
+	bool fixed = job->tracker && (!model->any_complete || model->newest.step < 0 ||
+				      tracker_holds_less(job->tracker));
 
-	if (!job_has_pending(&job->model) || !fixed || !tracker_lacks_newest(job->tracker))
+	if ((model->any_complete && !job_has_pending(model)) || !fixed ||
+	    !tracker_lacks_newest(job->tracker))
 		return "";
 	return ": its files are written all the time, so that no snapshot holds all of them; save "
 	       "under numbered names, or write beside them and rename all at the end, or let a "
