@@ -49,6 +49,8 @@ enum file_mark {
 	FILE_REWRITES = 16384,
 	/* it was not there before this writing: no snapshot holds it */
 	FILE_NEW = 32768,
+	/* it was opened for appending: every write goes to its end, as in a log */
+	FILE_APPENDED = 65536,
 };
 // clang-format on
 

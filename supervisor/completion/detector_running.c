@@ -11,6 +11,11 @@
 #define RUNNING_SAVES 5
 #define RUNNING_OPEN_MS 10000
 #define RUNNING_SLOW_OPEN_MS 20000
+/* A log that is open for appending, under any name but a checkpoint's, is known by the first save
+ * that is begun meanwhile: until then it would hold up the fixed names, and with them the pointer
+ * to the newest checkpoint. */
+#define RUNNING_APPENDED_SAVES 1
+#define RUNNING_APPENDED_OPEN_MS 2000
 /* ... or if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
@@ -131,12 +136,24 @@ static bool is_slow_save(const struct tracked_file *file)
 	       ((file->marks & FILE_REWRITES) || file_format_is_checkpoint_name(file->path));
 }
 
+/* Has it been open for so long, and while so many saves were begun, that it is none of them? */
+static bool outlives_saves(const struct detector *detector, const struct tracked_file *file,
+			   int64_t now_ms)
+{
+	bool slow = file_format_is_checkpoint_name(file->path);
+	bool log = !slow && (file->marks & FILE_APPENDED) && !(file->marks & FILE_REWRITES);
+	int64_t least_ms = slow  ? RUNNING_SLOW_OPEN_MS
+			   : log ? RUNNING_APPENDED_OPEN_MS
+				 : RUNNING_OPEN_MS;
+
+	return now_ms - file->begun_ms >= least_ms &&
+	       detector->saves - file->saves_at_open >=
+		       (log ? RUNNING_APPENDED_SAVES : RUNNING_SAVES);
+}
+
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms)
 {
 	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
-		int64_t least_ms = file_format_is_checkpoint_name(file->path) ? RUNNING_SLOW_OPEN_MS
-									      : RUNNING_OPEN_MS;
-
 		next = file->sibling;
 		if (!(file->marks & FILE_FRESH) ||
 		    !((file->marks & FILE_UNCLOSED) ||
@@ -146,8 +163,7 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 			detector_make_running(detector, file);
 			continue;
 		}
-		if (now_ms - file->begun_ms < least_ms ||
-		    detector->saves - file->saves_at_open < RUNNING_SAVES)
+		if (!outlives_saves(detector, file, now_ms))
 			continue;
 		if (is_slow_save(file))
 			make_slow(detector, file);
