@@ -17,7 +17,7 @@ metrics = open(out / "metrics.json", "a")
 for step, loss in model.steps():
     metrics.write(json.dumps({"step": step, "loss": loss}) + "\n")
     metrics.flush()
-    if step % 60 == 0:
+    if step % 120 == 0:
         toy.save(model.state_dict(), out / f"model_{step:07d}.pth")
         pointer.write_text(f"model_{step:07d}.pth")
         toy.say("saved", step)
