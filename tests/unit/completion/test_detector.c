@@ -625,9 +625,22 @@ static const struct row rows[] = {
 		"3 step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; out "
 		"curve.dat; O 1 3 step-6.pt; C 1 3 step-6.pt; = complete; = busy; +4100; km "
 		"curve.dat; = nothing; running curve.dat; in curve.dat"},
-	{"open for long, and few saves: no running file",
+	{"open for long, and few saves: no running file, but it holds nothing up",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +60000; = complete; "
-		"= busy; out curve.dat"},
+		"= nothing; out curve.dat"},
+	{"as above: the pointer counts, and more saves tell that it is a running file",
+		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 "
+		"3 latest; +1000; = complete; out log.txt; in latest; in step-1.pt; km log.txt; = "
+		"nothing; O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 "
+		"step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; running "
+		"log.txt; in log.txt; in latest"},
+	{"as above: it is closed, and whole",
+		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
+		"complete; out log.txt; C 1 9 log.txt; +1000; = complete; in log.txt"},
+	{"known to be written anew each time: a slow save, which the others wait for",
+		"O 1 9 state; C 1 9 state; +1000; = complete; O 1 9 state; km state; +60000; O 1 3 "
+		"step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; +1000; = complete; = busy; out "
+		"latest; in step-1.pt"},
 	{"open for appending: the first save tells, and the pointer that is written then counts",
 		"P 1 9 metrics.json; km metrics.json; +6000; km metrics.json; O 1 3 step-1.pt; C 1 3 "
 		"step-1.pt; O 1 3 last_checkpoint; C 1 3 last_checkpoint; +1000; = complete; running "
