@@ -20,6 +20,8 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 			int64_t now_ms)
 {
 	bool empty = message->flags & SHIM_FLAG_EMPTY;
+	unsigned marks = FILE_REPORTED | (empty ? FILE_CREATED : 0) |
+			 (message->flags & SHIM_FLAG_APPENDS ? FILE_APPENDED : 0);
 	struct tracked_file *file;
 
 	if (detector_passes_over(detector, message->path))
@@ -31,8 +33,8 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 		unmark(file, FILE_CREATED | FILE_NEW);
 	if (file && (file->marks & FILE_WITNESSED))
 		unmark(file, FILE_NEW);
-	file = detector_touch(detector, message->path, FILE_REPORTED | (empty ? FILE_CREATED : 0),
-			      message->pid, now_ms);
+	unmark(file, FILE_APPENDED);
+	file = detector_touch(detector, message->path, marks, message->pid, now_ms);
 	unmark(file, FILE_UNCLOSED);
 	*writer_table_add(&detector->writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};
