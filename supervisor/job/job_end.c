@@ -128,6 +128,11 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 		text_set(text, DURABLE_TEXT, "nothing");
 	else if (!job->model.facts.launched)
 		text_set(text, DURABLE_TEXT, id);
+	else if (!job->model.any_complete && job->resume.kind == RESUME_FRESH)
+		snprintf(text, DURABLE_TEXT,
+			 "%s (only files that are written all the time, as logs; no checkpoint was "
+			 "complete)",
+			 id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
 			 recovery_point_format_age(&durable, age, sizeof(age)));

@@ -52,6 +52,13 @@ static const struct row rows[] = {
 		"closed a; unclosed b; kc c; km c; unclosed c; kw c; closed c; E 1 4 a; unclosed "
 		"a; C 1 4 a; closed a"},
 	{"renamed when it is closed", "O 1 3 t; C 1 3 t; kf t 7; kt a 7; closed a; unclosed t"},
+	{"renamed before the directory was watched",
+		"O 1 3 tmp-1/a; C 1 3 tmp-1/a; O 1 3 tmp-1/b; C 1 3 tmp-1/b; gone tmp-1; R 1 tmp-1 "
+		"step-1; closed step-1/a; unclosed tmp-1/a; +1000; = complete; good step-1/b"},
+	{"a file, too", "O 1 3 t; C 1 3 t; gone t; R 1 t step-1; closed step-1; unclosed t"},
+	{"renamed, and the kernel has told it",
+		"kd step-1; O 1 3 step-1/a; kc step-1/a; C 1 3 step-1/a; kw step-1/a; O 1 4 tmp-1/a; "
+		"gone tmp-1; R 1 tmp-1 step-1; unclosed step-1/b"},
 	{"nothing is closed once the set is torn",
 		"O 1 3 a; C 1 3 a; closed a; O 1 3 b; end 1 killed; unclosed a; unclosed b"},
 	{"nor after the seal", "O 1 3 a; C 1 3 a; +1000; = complete; unclosed a"},
