@@ -247,6 +247,13 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 	errno = saved;
 }
 
+void channel_send_opened(int fd, int open_flags, const struct resolved_path *path)
+{
+	bool appends = (open_flags & O_APPEND) && !(open_flags & O_TRUNC);
+
+	channel_send(SHIM_OPENED, fd, path->flags | (appends ? SHIM_FLAG_APPENDS : 0), path, NULL);
+}
+
 void channel_send_exiting(int code, unsigned flags)
 {
 	if (code & 0xff) /* the part that wait() returns */
@@ -282,7 +289,7 @@ static void adopt_output(void)
 			continue;
 		path_resolve_fd(header, fd, AT_FDCWD, NULL, &resolved_path);
 		if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
-			channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
+			channel_send_opened(fd, (int)flags, &resolved_path);
 	}
 }
 

@@ -55,7 +55,7 @@ static void report_opened(int fd, int flags, int directory_fd, const char *path)
 	if (!resolved_path.inside && is_cacheable(path, flags))
 		path_remember_outside(path);
 	if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
-		channel_send(SHIM_OPENED, fd, resolved_path.flags, &resolved_path, NULL);
+		channel_send_opened(fd, flags, &resolved_path);
 	if (access_log_is_wanted())
 		access_log_note(&resolved_path, flags);
 	if (!resolved_path.inside && (flags & (O_CREAT | O_TRUNC)))

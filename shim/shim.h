@@ -103,6 +103,8 @@ enum shim_hold {
 #define SHIM_FLAG_EXCHANGED 32u
 /* any: `pid` is from a PID namespace other than the supervisor's */
 #define SHIM_FLAG_FOREIGN_PIDNS 64u
+/* OPENED: every write goes to the end of the file, as it does in a log */
+#define SHIM_FLAG_APPENDS 128u
 
 // clang-format on
 

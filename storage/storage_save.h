@@ -66,6 +66,10 @@ struct save_request {
 	/* Called once, after every file has been opened: false means that what was opened is no
 	 * longer one complete checkpoint; saving then ends with ERR_RETRY. NULL: always true. */
 	bool (*frozen)(void *arg);
+	/* A file of the parent that is not in this snapshot: true: it stays in it, as the parent
+	 * has it. For files under fixed names that are just being written over. Called after
+	 * `frozen`. NULL: none. */
+	bool (*carried)(void *arg, const char *path);
 	/* From any thread, a few times a second at most. NULL: not wanted. */
 	void (*progress)(void *arg, const struct save_progress *progress);
 	void *arg;

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "carry_over.h"
 #include "index_warmup.h"
 #include "storage/transfer/transfer.h"
 
@@ -318,6 +319,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 		return -1;
 	}
 	if (note_empty(&tree, result, err) < 0)
+		return -1;
+	if (carry_over(saving->storage, saving->request, &tree, saving->packing.cancel, err) < 0)
 		return -1;
 	return commit_snapshot(saving, &tree, result, err);
 }

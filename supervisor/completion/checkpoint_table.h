@@ -53,6 +53,8 @@ enum file_mark {
 	FILE_WRITTEN = 65536,
 	/* of the fixed names: one of those that were decided to be complete last, all in one save */
 	FILE_NEWEST = 131072,
+	/* it was opened for appending: every write goes to its end, as in a log */
+	FILE_APPENDED = 262144,
 };
 // clang-format on
 

@@ -66,10 +66,10 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 		struct judgement now;
 
 		next = checkpoint->sibling;
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
-			continue;
 		if (!*checkpoint->key)
 			detector_find_running(detector, checkpoint, now_ms);
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
+			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
 			checkpoint->state = CHECKPOINT_EMPTY;
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);

@@ -183,6 +183,18 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 			       event->symlink ? FILE_REPORTED | FILE_WITNESSED : 0, 0, now_ms);
 }
 
+void detector_rename_untold(struct detector *detector, const char *from, const char *to,
+			    int64_t now_ms)
+{
+	bool file = checkpoint_table_find(&detector->table, from);
+	struct dir_event event = {.path = to, .cookie = 0, .directory = !file};
+
+	detector_forget_moved(detector);
+	detector->moved_path = text_copy(from);
+	detector->moved_cookie = 0;
+	moved_to(detector, &event, now_ms);
+}
+
 /* A file that goes while its checkpoint is under way is part of the save. If it is one of a
  * complete checkpoint, that one is judged again without it: it is being removed, unless nothing
  * follows. */

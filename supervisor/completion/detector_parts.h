@@ -67,6 +67,12 @@ void detector_learn(struct checkpoint *checkpoint);
 void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,
 				   int64_t now_ms);
 
+/* --- detector_kernel.c --- */
+
+/* A file or directory has another name now, and the kernel has not told it and will not. */
+void detector_rename_untold(struct detector *detector, const char *from, const char *to,
+			    int64_t now_ms);
+
 /* --- detector_shim.c, detector_ends.c --- */
 
 /* One descriptor of the file was closed; `complete`: the close succeeded. */

@@ -11,6 +11,11 @@
 #define RUNNING_SAVES 5
 #define RUNNING_OPEN_MS 10000
 #define RUNNING_SLOW_OPEN_MS 20000
+/* What is open for appending, under any name but a checkpoint's, is a log by the first save that is
+ * begun meanwhile. Another file that was never closed may be one: it no longer holds up the fixed
+ * names, and with them the pointer to the newest checkpoint. */
+#define LOG_SAVES 1
+#define LOG_APPENDED_OPEN_MS 2000
 /* ... or if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
@@ -131,27 +136,38 @@ static bool is_slow_save(const struct tracked_file *file)
 	       ((file->marks & FILE_REWRITES) || file_format_is_checkpoint_name(file->path));
 }
 
+/* Has it been open for so long, and while so many saves were begun, that it is none of them? */
+static bool outlives(const struct detector *detector, const struct tracked_file *file,
+		     int64_t least_ms, uint64_t saves, int64_t now_ms)
+{
+	return now_ms - file->begun_ms >= least_ms &&
+	       detector->saves - file->saves_at_open >= saves;
+}
+
+static void judge_open_file(struct detector *detector, struct tracked_file *file, int64_t now_ms)
+{
+	bool named = file_format_is_checkpoint_name(file->path);
+	bool may_be_log = !named && !(file->marks & FILE_REWRITES) &&
+			  writer_table_has_open(&detector->writers, file->path);
+	int64_t least_ms = named ? RUNNING_SLOW_OPEN_MS : RUNNING_OPEN_MS;
+	bool lasts = outlives(detector, file, least_ms, RUNNING_SAVES, now_ms);
+
+	if (detector_is_of_database(detector, file->path) || (lasts && !is_slow_save(file)) ||
+	    (may_be_log && (file->marks & FILE_APPENDED) &&
+	     outlives(detector, file, LOG_APPENDED_OPEN_MS, LOG_SAVES, now_ms)))
+		detector_make_running(detector, file);
+	else if (!(file->marks & FILE_SLOW) &&
+		 (lasts || (may_be_log && outlives(detector, file, least_ms, LOG_SAVES, now_ms))))
+		make_slow(detector, file);
+}
+
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms)
 {
 	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
-		int64_t least_ms = file_format_is_checkpoint_name(file->path) ? RUNNING_SLOW_OPEN_MS
-									      : RUNNING_OPEN_MS;
-
 		next = file->sibling;
-		if (!(file->marks & FILE_FRESH) ||
-		    !((file->marks & FILE_UNCLOSED) ||
-		      writer_table_has_open(&detector->writers, file->path)))
-			continue;
-		if (detector_is_of_database(detector, file->path)) {
-			detector_make_running(detector, file);
-			continue;
-		}
-		if (now_ms - file->begun_ms < least_ms ||
-		    detector->saves - file->saves_at_open < RUNNING_SAVES)
-			continue;
-		if (is_slow_save(file))
-			make_slow(detector, file);
-		else
-			detector_make_running(detector, file);
+		if ((file->marks & (FILE_FRESH | FILE_SLOW)) &&
+		    ((file->marks & FILE_UNCLOSED) ||
+		     writer_table_has_open(&detector->writers, file->path)))
+			judge_open_file(detector, file, now_ms);
 	}
 }

@@ -20,6 +20,8 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 			int64_t now_ms)
 {
 	bool empty = message->flags & SHIM_FLAG_EMPTY;
+	unsigned marks = FILE_REPORTED | (empty ? FILE_CREATED : 0) |
+			 (message->flags & SHIM_FLAG_APPENDS ? FILE_APPENDED : 0);
 	struct tracked_file *file;
 
 	if (detector_passes_over(detector, message->path))
@@ -31,8 +33,8 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 		unmark(file, FILE_CREATED | FILE_NEW);
 	if (file && (file->marks & FILE_WITNESSED))
 		unmark(file, FILE_NEW);
-	file = detector_touch(detector, message->path, FILE_REPORTED | (empty ? FILE_CREATED : 0),
-			      message->pid, now_ms);
+	unmark(file, FILE_APPENDED);
+	file = detector_touch(detector, message->path, marks, message->pid, now_ms);
 	unmark(file, FILE_UNCLOSED);
 	*writer_table_add(&detector->writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};
@@ -184,6 +186,29 @@ static void join_renamed(void *argument, struct tracked_file *file)
 		detector_file_finished(detector, there, rename->now_ms);
 }
 
+static void count_file(void *argument, struct tracked_file *file)
+{
+	(void)file;
+	++*(size_t *)argument;
+}
+
+static bool is_there(const struct detector *detector, const char *path)
+{
+	return detector->questions.look(detector->questions.arg, path).exists;
+}
+
+/* A rename that the kernel has not told: the directory was not watched yet. Its events are handed
+ * in first, so that it has told all others by now. */
+static bool is_untold(struct detector *detector, const struct shim_message *message)
+{
+	size_t old = 0, new = 0;
+
+	checkpoint_table_each_below(&detector->table, message->path, count_file, &old);
+	checkpoint_table_each_below(&detector->table, message->path2, count_file, &new);
+	return old > 0 && new == 0 && detector->questions.look &&
+	       !is_there(detector, message->path) && is_there(detector, message->path2);
+}
+
 static void shim_renamed(struct detector *detector, const struct shim_message *message,
 			 int64_t now_ms)
 {
@@ -192,6 +217,8 @@ static void shim_renamed(struct detector *detector, const struct shim_message *m
 
 	note_speaking_process(detector, message);
 	checkpoint_table_each_below(&detector->table, message->path, join_renamed, &rename);
+	if (is_untold(detector, message))
+		detector_rename_untold(detector, message->path, message->path2, now_ms);
 	/* The kernel's two events have moved what is known, because the kernel sees every rename.
 	 * The report adds by whom. */
 	file = checkpoint_table_find(&detector->table, message->path2);

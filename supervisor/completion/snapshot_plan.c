@@ -84,13 +84,19 @@ bool snapshot_plan_would_hold_less(const struct detector *detector, const char *
 	return any;
 }
 
-static char **list_excluded(const struct detector *detector, bool without_set)
+/* Once one of a set of fixed names is written over, what is left of the set is no checkpoint. */
+static void leave_out_part(const struct detector *detector, struct path_list *list)
+{
+	if (snapshot_plan_would_lack_newest(detector, ""))
+		each_of_part(find_checkpoint(detector, ""), path_list_add, list);
+}
+
+static char **list_excluded(const struct detector *detector)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
 	detector_each_excluded(detector, path_list_add, &list);
-	if (without_set)
-		each_of_part(find_checkpoint(detector, ""), path_list_add, &list);
+	leave_out_part(detector, &list);
 	return list.paths;
 }
 
@@ -103,7 +109,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 	*plan = (struct snapshot_plan){
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
-		.excluded = list_excluded(detector, lacks && !*newest && !part),
+		.excluded = list_excluded(detector),
 		.running = detector_list(detector, detector_each_running),
 		.key = text_copy(newest ? newest : ""),
 		.dropped = memory_new(sizeof(char *)),
@@ -132,6 +138,7 @@ bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *de
 		return true;
 	dropped.paths = memory_new(sizeof(char *));
 	detector_each_changed(detector, plan->generation, path_list_add, &dropped);
+	leave_out_part(detector, &dropped);
 	path_list_free(plan->dropped);
 	plan->dropped = dropped.paths;
 	if (*plan->key && detector_has_changed(detector, plan->key, plan->generation))

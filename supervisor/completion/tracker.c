@@ -21,6 +21,8 @@
 /* Polling period for changes that cause no event: the directory appears, an unobserved writer
  * dies. */
 #define POLL_MS 1000
+/* Fixed names that were written so often, and never complete, are written all the time. */
+#define OFTEN_WRITTEN 8
 
 static struct file_look look_at(void *arg, const char *path)
 {
@@ -287,6 +289,8 @@ void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan)
 bool tracker_lacks_newest(struct tracker *tracker)
 {
 	tracker_drain(tracker);
+	if (!tracker->latest_key)
+		return tracker->detector.write_count >= OFTEN_WRITTEN;
 	return snapshot_plan_would_lack_newest(&tracker->detector, tracker->latest_key);
 }
 

@@ -134,7 +134,8 @@ uint64_t tracker_running_generation(const struct tracker *tracker);
 
 /* Reads all queued events. The caller releases the plan (snapshot_plan.h). */
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
-/* Reads all queued events. Would a plan lack the newest complete checkpoint? And is
+/* Reads all queued events. Would a plan lack the newest complete checkpoint, or was none
+ * complete although fixed names were written often? And is
  * nothing whole left beside it, so that no snapshot is made (snapshot_plan.h)? */
 bool tracker_lacks_newest(struct tracker *tracker);
 bool tracker_holds_less(struct tracker *tracker);

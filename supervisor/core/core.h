@@ -18,10 +18,13 @@
  *
  * Of this folder only:
  *
- *	step.c			the table of events
+ *	step.c			the table of events; step.h: what these files share
+ *	names.c			names of events and effects
  *	stopping.c		a notice and what follows: the time, the plan, SIGTERM, SIGKILL
+ *	deferring.c		a SIGTERM that waits for a save; a directory that settles
  *	asking.c		requests, and their answers
- *	saving.c		checkpoints become snapshots; after the job's end, the last one
+ *	saving.c		checkpoints become snapshots
+ *	durable.c		what came of them; after the job's end, the last one
  *	measuring.c		what is measured: how long saves take, how often they come
  */
 #ifndef CORE_H

@@ -25,6 +25,16 @@ void disarm(const struct step *step, enum job_timer timer);
 void live(const struct step *step, enum life_event event);
 /* When the machine ends; CLOCK_NEVER: no stop is announced, or its time is not known. */
 int64_t stop_deadline_ms(const struct job_model *model);
+/* The forecast if a stop were announced now; `asks`: the job can be asked. */
+struct preemption_facts forecast_at_stop(const struct step *step, bool asks);
+/* Without anybody to ask, the plan would be to wait for the save under way, or for the next one. */
+bool awaits_a_save(const struct step *step);
+/* A snapshot has ended: asks the job if that waited for it. */
+void continue_plan(const struct step *step);
+void tell_next_attempt(const struct step *step);
+void on_budget_due(const struct step *step);
+
+/* --- deferring.c --- */
 /* A SIGTERM that asks may be the last thing that the job gets: after the save under way, or the
  * next one if it is due in time; else now. */
 void forward_sigterm_in_time(const struct step *step);
@@ -34,10 +44,6 @@ void cancel_deferral(const struct step *step);
 void note_awaited_save(const struct step *step);
 /* The job has answered: tells it to end, at a notice once its directory has settled. */
 void settle(const struct step *step);
-/* A snapshot has ended: asks the job if that waited for it. */
-void continue_plan(const struct step *step);
-void tell_next_attempt(const struct step *step);
-void on_budget_due(const struct step *step);
 void on_deferral_due(const struct step *step);
 void on_settling_due(const struct step *step);
 
@@ -57,13 +63,15 @@ void on_complete(const struct step *step, const struct job_event *event);
 void on_existing(const struct step *step, const struct job_event *event);
 void on_claimed(const struct step *step, const struct claim_event *claim);
 void on_planned(const struct step *step, uint64_t generation);
-void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot);
-void on_retention_done(const struct step *step);
 /* The newest complete checkpoint is saved, now or when it is due. */
 void queue_snapshot(const struct step *step);
 /* What is complete, or was written to running files, is saved when it is due. */
 void pace_snapshots(const struct step *step);
 void on_retry_due(const struct step *step);
+
+/* --- durable.c --- */
+void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot);
+void on_retention_done(const struct step *step);
 /* The job has ended: EV_UPLOADED once nothing more can be made durable. */
 void flush(const struct step *step);
 void on_flush_due(const struct step *step);

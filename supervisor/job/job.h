@@ -1,104 +1,65 @@
 // clang-format off
 /*
- * One job from restore to exit. Owns all other parts, turns what they report into the events of a
- * small table (lifecycle.h) and performs the table's actions. Read lifecycle.c first: it is one
- * page, and most legs of the walk below end in one of its rows.
+ * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
+ * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
+ * runner.c takes one event after the other, perform.c has a row for each effect, say.c one for each
+ * sentence. No part is called from a callback of another.
  *
- * THE WALK: HOW A NOTICE BECOMES EXIT 75. "->" is a call. "~>" is a hand-over to the loop or to
- * another thread: a debugger does not show who came before. Files without a folder are in this one.
+ * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
- *  1  The notice is seen. A source's thread (cloud/file_source.c, cloud/aws.c, ...) ->
- *     watcher_notice() (cloud/watcher.c) -> post_notice() (job_notices.c) ~> the loop:
- *     deliver_notice() -> job_add_notice(). A SIGTERM arrives on the loop: job_on_signal() ->
- *     handle_stop_signal() -> job_add_notice().
- *  2  It is merged with the standing notices. notices_add() (cloud/notice.c) says whether the
- *     deadline is new. If so: announce_notice() logs it and writes the notice file, job_tell_why()
- *     writes the termination message, job_post_event(EV_NOTICE), job_notify_next_attempt()
- *     (job_handover.c).
- *  3  The table decides. job_post_event() (job.c) -> lifecycle_step(): in RUNNING, NOTICE gives the
- *     action REQUEST_CHECKPOINT and the state CHECKPOINTING -> perform_action() -> plan_deadline().
- *  4  The time is divided. job_deadline_ms() (job_forecast.c) -> deadline_budget_split()
- *     (planning/) -> job_update_plan() (job_forecast.c) -> preemption_forecast_choose()
- *     (planning/), logged -> snapshot_queue_set_deadline().
- *  5  Ask now, wait for a save, or finish an upload first? job_request_at_notice() (job.c) ->
- *     job_upload_before_asking() (job_forecast.c), or job_defer_sigterm() (job_last_save.c), or
- *     job_request_checkpoint() (job_requests.c) -> request_table_step(): who is answered by the
- *     next checkpoint.
- *  6  The job is asked. checkpoint_request_start() (request/checkpoint_request.c) ->
- *     select_ranks() -> process_tree_read() (process/), rank_selection.c ->
- *     on_request_sending() (job_requests.c): from here on, a checkpoint may be the answer ->
- *     kill(2) -> on_request_sent().
- *  7  The progress of each rank is observed every 250 ms until the request ends:
- *     job_rank_progress.c.
- *  8  arm_budget() (job.c) arms the timer that ends the wait: on_budget_spent() ->
- *     EV_BUDGET_SPENT.
- *  9  The job writes. inotify (monitor/inotify_watch.c) and the shim (monitor/shim_channel.c) ~>
- *     the loop: handle_directory_event(), handle_shim_message() (completion/tracker.c) ->
- *     detector_kernel.c, detector_shim.c -> detector_touch(). The first file opened for writing
- *     -> job_on_save_started() (job_requests.c).
- * 10  Is it complete? A timer -> decide_completeness() (completion/tracker.c) ->
- *     detector_next_decided() -> verdict_of() (completion/verdict.c).
- * 11  The files are read and checked. content_check_worker.c, for many files on a thread:
- *     content_check.c -> detector_note_findings() (all in completion/).
- * 12  It is complete. apply_verdict() (completion/tracker.c) -> job_on_checkpoint_complete()
- *     (job_requests.c), which begins legs 13 and 16.
- * 13  The snapshot is begun when it is due. job_queue_snapshot() -> job_pace_snapshots()
- *     (job_snapshots.c) -> snapshot_pacing_wait_ms() (planning/) -> snapshot_queue_submit()
- *     (upload/snapshot_queue.c) -> tracker_plan(): what it may hold ~> a worker:
- *     take_snapshot_worker().
- * 14  storage_save() (storage/snapshots/snapshot_save.c) opens all files, and then asks the loop
- *     whether the plan is still good: confirm_snapshot() (job_snapshots.c) -> tracker_confirm().
- * 15  The bytes are sent (storage/transfer/: file_reader.c, packer.c, pack_uploader.c), and
- *     commit_manifest() writes the manifest. From then on the checkpoint is durable.
- * 16  Meanwhile, on the loop, the job is told to end once its directory has settled.
- *     job_step_requests() (job_requests.c) answers the clients; job_settle() (job_last_save.c) ->
- *     job_post_event(EV_CHECKPOINT_COMPLETE): the action STOP_CHILD, the state STOPPING ->
- *     stop_child() (job.c) -> child_forward_signal(SIGTERM) (process/child.c), sigterm_hold_end()
- *     (request/).
- * 17  The job exits. SIGCHLD: job_on_signal() -> handle_signal() -> child_reap() ->
- *     on_child_exited() (job_notices.c) -> tracker_job_ended() -> EV_CHILD_EXITED: FLUSH_SNAPSHOTS,
- *     UPLOADING -> job_flush() (job_flush.c).
- * 18  The commit is reported. The worker ~> the loop: on_snapshot_done() (upload/snapshot_queue.c)
- *     -> on_snapshot_finished() -> on_snapshot_durable() (job_snapshots.c) -> job_flush() ->
- *     EV_UPLOADED: OVER -> job_begin_shutdown() (job_end.c) -> kill_tree() (process/) ->
- *     loop_stop().
- * 19  loop_run() returns to job_run() (job.c) -> job_finish() (job_end.c): outcome_of()
- *     (scheduler/outcome.c) gives "preempted", exit_policy_code() gives 75. The outcome is logged
- *     and recorded, slurm_requeue_run() (scheduler/) requeues a job of Slurm's -> cmd_run()
- *     (cli/) -> main().
+ *  1  cloud/file_source.c (or aws.c, gcp.c ...), on its thread, sees the notice ->
+ *     cloud/watcher.c -> job_notices.c: job_add_notice() merges it with those that stand, logs it,
+ *     and posts STOP_ANNOUNCED. A SIGTERM: job_on_signal() posts SIGNAL; the core says
+ *     TAKE_FOR_NOTICE.
+ *  2  STOP_ANNOUNCED -> core/stopping.c: live() asks the table of core/lifecycle.c, which says
+ *     REQUEST_CHECKPOINT: the time is divided (planning/deadline_budget.h), the plan is made
+ *     (planning/preemption_forecast.h), and the job is asked, at once or after an upload.
+ *     The rows of perform.c: HURRY_STORE, SET_COMMIT_DEADLINE, HOLD_SIGTERM, ASK,
+ *     TELL_NEXT_ATTEMPT.
+ *  3  ASK -> request/checkpoint_request.c finds the processes and signals them; job_requests.c
+ *     posts SENDING before, and ASKED after it.
+ *  4  The job writes. completion/tracker.c sees it through inotify and the shim; job_tracker.c
+ *     posts SAVE_STARTED, and COMPLETE when the checkpoint is complete (COMPLETENESS.md).
+ *  5  COMPLETE -> core/saving.c: on_complete() has the clients told, and the snapshot begun when
+ *     it is due (planning/snapshot_pacing.h): TAKE_SNAPSHOT -> upload/snapshot_queue.c ->
+ *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
+ *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
+ *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
+ *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged and posts CHILD_EXITED
+ *     -> core/saving.c: flush() waits for what is not durable yet.
+ *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says OVER,
+ *     END -> job_end.c: job_begin_shutdown() leaves no process behind and stops the loop.
+ *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75.
  *
- * THE MODULES. For other folders:
+ * Every other story is the same with other events: core/event.h lists them, core/step.c is their
+ * table. `reprieve run -v` logs each change of state with the event that made it.
+ *
+ * THE FILES. For other folders:
  *
  *	job.h			job_run(), and why a start would be refused
  *	job_config.h		what the user chose; the command line fills it
  *
- * Of this folder only: the table, and the method files of struct job, by subject:
+ * Of this folder only. They drive the core:
  *
- *	lifecycle.h		PURE: (state, event) -> (action, next state)
- *	stop_wish.h		PURE: which SIGTERMs are one wish that the job end
- *	request_table.h		PURE: who asked for a checkpoint, and what each of them is told
- *	job.c			drives the table: whether and how the job is asked at a notice, timers
- *	job_start.c		up to the launch: open, restore, start the child
- *	job_directory.c		may the job use this checkpoint directory?
- *	job_precedent.c		what earlier attempts mean for this one
- *	job_save_place.c	says when the job saves elsewhere; save_place.h decides, PURE
+ *	runner.c		posts, steps, timers, and what the parts say just now
+ *	perform.c		what the core says is done
+ *	say.c			what the core says is said
+ *
+ * They post what happens, and do what is asked of their part:
+ *
+ *	job_start.c		open, restore, launch	job_directory.c, job_precedent.c: may it start?
+ *	job_notices.c		signals and notice sources; the exit of the child
+ *	job_tracker.c		what the job writes	job_save_place.c: that it saves elsewhere
+ *	job_requests.c		asking the job		job_rank_progress.c: and how far each rank is
+ *	job_clients.c		`reprieve checkpoint`, `reprieve status`
+ *	job_status.c		what the job tells of itself: to them, and to telemetry/observers.h
+ *	job_snapshots.c		the snapshot queue, retention
+ *	job_end.c		outcome, exit code, and who is told
  *	job_detached.c		what a command that detaches leaves behind becomes the job
- *	child_environment.c	the variables that the job gets: REPRIEVE_*, profile, tracker
- *	job_notices.c		signals and notice sources -> notices; the exit of the child
+ *	child_environment.c	the variables that the job gets
  *	job_handover.c		asks the next attempt, through the store, to wait
  *	job_slurm_deadline.c	under Slurm: asks scontrol for the deadline
- *	job_forecast.c		the deadline in force; what a preemption would cost; the plan at a
- *				notice
- *	job_requests.c		drives the table of requests; how the job is asked; the tracker's
- *				callbacks
- *	job_clients.c		the control socket: `reprieve checkpoint`, `reprieve status`
- *	job_interval.c		requests at intervals (--every)
- *	job_last_save.c		delays a SIGTERM until the save under way, or the next, is complete
- *	job_rank_progress.c	the progress of a request, rank by rank
- *	job_snapshots.c		uploads, retention
- *	job_status.c		what `reprieve status` tells
- *	job_flush.c		after the job's exit: waits for the store, up to a limit
- *	job_end.c		outcome, exit code, last log lines, and who is told
+ *	save_place.h		PURE: does the job save where it is watched?
  */
 // clang-format on
 #ifndef JOB_H

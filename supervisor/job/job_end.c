@@ -128,6 +128,11 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 		text_set(text, DURABLE_TEXT, "nothing");
 	else if (!job->model.facts.launched)
 		text_set(text, DURABLE_TEXT, id);
+	else if (!job->model.any_complete && job->resume.kind == RESUME_FRESH)
+		snprintf(text, DURABLE_TEXT,
+			 "%s (only files that are written all the time, as logs; no checkpoint was "
+			 "complete)",
+			 id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
 			 recovery_point_format_age(&durable, age, sizeof(age)));
@@ -136,7 +141,12 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 /* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
 static const char *written_over_text(const struct job *job)
 {
-	if (!job_has_pending(&job->model) || !job->tracker || !tracker_lacks_newest(job->tracker))
+	const struct job_model *model = &job->model;
+	bool fixed = job->tracker && (!model->any_complete || model->newest.step < 0 ||
+				      tracker_holds_less(job->tracker));
+
+	if ((model->any_complete && !job_has_pending(model)) || !fixed ||
+	    !tracker_lacks_newest(job->tracker))
 		return "";
 	return ": its files are written all the time, so that no snapshot holds all of them; save "
 	       "under numbered names, or write beside them and rename all at the end, or let a "

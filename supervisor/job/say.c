@@ -37,9 +37,10 @@ static void withdrawn(struct job *job, const struct posted_event *posted)
 
 static void not_asked(struct job *job, const struct posted_event *posted)
 {
-	(void)job, (void)posted;
-	log_note("the job is not asked for a checkpoint (--checkpoint-signal none): its newest "
-		 "complete checkpoint is used");
+	(void)posted;
+	log_note("the job is not asked for a checkpoint%s: its newest complete checkpoint is used",
+		 job->options->ask_chosen ? " (--checkpoint-signal none)"
+					  : ", because no way to ask it is known");
 }
 
 static void cannot_ask(struct job *job, const struct posted_event *posted)

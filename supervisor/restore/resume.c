@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
+#include "put_back.h"
 #include "quarantine.h"
 #include "reconcile.h"
 #include "workspace/workspace.h"
@@ -292,6 +293,8 @@ static int place_checkpoint(const struct resume_request *request, struct resume_
 		status = restore_newest_good(request, result, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);
+	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
+		put_back_fixed_names(request->workspace, result->storage, &facts, &plan, cancel);
 	reconcile_plan_release(&plan);
 	return status;
 }

@@ -155,6 +155,23 @@ static bool is_excluded_path(void *arg, const char *path)
 	return is_left_out(run, path) || database_copies_exclude(run->owner->databases, path);
 }
 
+/*
+ * What has a fixed name and is left out, because it is being written over or was torn, stays as the
+ * snapshot before had it: a job that is started again needs one that is whole. What has a number is
+ * another checkpoint each time, and is in a snapshot whole or not at all.
+ */
+static bool is_carried_path(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+	const struct snapshot_queue_options *options = &run->owner->options;
+
+	return (snapshot_plan_lists(run->plan.excluded, path) ||
+		snapshot_plan_lists(run->plan.dropped, path)) &&
+	       checkpoint_name_parse(path).number < 0 &&
+	       file_patterns_kind(options->patterns, path) != FILE_KIND_EXCLUDED &&
+	       !profile_is_temporary_path(options->profile, path);
+}
+
 static bool is_running_path(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;
@@ -266,6 +283,7 @@ static void take_snapshot_worker(void *arg)
 		.exclude = is_excluded_path,
 		.running = is_running_path,
 		.source = database_copy,
+		.carried = is_carried_path,
 		.frozen = confirm_still_complete,
 		.arg = run,
 	};

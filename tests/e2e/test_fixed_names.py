@@ -1,9 +1,11 @@
 """Fixed names that are written back to back: no moment is left in which the set is whole."""
+import os
+import shutil
 import signal
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, kill_quietly
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, kill_quietly, wait_for
 
 JOB = """
 import os, sys, time
@@ -38,8 +40,7 @@ def test_no_snapshot_holds_a_part_of_the_set(place, how):
     run.signal(signal.SIGTERM)
     code = run.wait()
     assert code in (EXIT_DURABLE, EXIT_NOT_DURABLE), run
-    if how == "place":
-        assert code == EXIT_NOT_DURABLE, run
+    if code == EXIT_NOT_DURABLE:
         assert "its files are written all the time" in run.err, run
     if code == EXIT_DURABLE:
         assert place.newest(), run
@@ -82,3 +83,43 @@ def test_the_first_save_after_a_restart_has_the_names_of_the_one_before(place, c
     # A half of the second one is gone: there is a way back to the first.
     expected = b"%06d" % count * 1000
     assert [(place.directory / name).read_bytes() for name in ("last.bin", "opt.bin")] == [expected] * 2, run
+
+
+# It resumes from last.bin, which it writes over in place, and keeps all steps under numbered names. The third save stays half.
+KEEPS_LAST = """
+import os, pathlib, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+last = top / "last.bin"
+step = int(last.read_text().split()[0]) if last.exists() else 0
+print("resumed at", step, flush=True)
+for step in range(step + 1, 4):
+    (top / f"epoch_{step}.bin").write_text(str(step))
+    with open(last, "w", buffering=1) as file:
+        file.write(f"{step} \\n")
+        if step == 3:
+            print("half", flush=True)
+            time.sleep(1000)
+        file.write("whole\\n")
+    print("saved", step, flush=True)
+    while not pathlib.Path(f"go{step}").exists():
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("machine", ["the same", "another"])
+def test_a_fixed_name_that_is_torn_is_had_back_as_it_was(place, machine):
+    run = place.run(PYTHON, "-u", "-c", KEEPS_LAST, options=("--quiet-time", "150ms", "--snapshot-interval", "0"))
+    for step in (1, 2):
+        run.wait_for_output(f"saved {step}\n")
+        wait_for(f"step {step} is durable\n{run}", lambda: any(event["event"] == "durable" and event["step"] == step for event in run.events()))
+        (place.path / f"go{step}").touch()
+    run.wait_for_output("half\n")
+    os.kill(run.event("launched")["pid"], signal.SIGKILL)
+    run.wait()
+    if machine == "another":
+        shutil.rmtree(place.directory)
+    again = place.run(PYTHON, "-u", "-c", KEEPS_LAST, options=("--quiet-time", "150ms",))
+    again.wait_for_output("resumed at")
+    assert "resumed at 2\n" in again.out, again
+    assert ("last.bin is put back from snapshot" in again.err) == (machine == "the same"), again

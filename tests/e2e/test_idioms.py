@@ -203,6 +203,20 @@ def test_the_next_start_in_the_same_directory_loses_nothing(place):
 
 
 @pytest.mark.long
+def test_a_log_that_is_open_for_appending_holds_no_pointer_up(place):
+    """The machine is lost after the first checkpoint: without the pointer, the next one would train from the start."""
+    idiom = Idiom("detectron2.py", running=("metrics.json", jsonl_step), own=True)
+    run = train(place, idiom, place.directory)
+    run.wait_for_event("durable", limit=PATIENCE / 3)
+    wanted = place.newest()["step"]
+    run.kill()
+    again = train(place, idiom, place.path / "other", TOY_MORE=str(MORE))
+    assert again.wait() == 0, again
+    assert last(again, "resumed") >= wanted > 0, f"{run}\n{again}"
+    check_running_files(idiom, place.path / "other", last(again, "final"), again)
+
+
+@pytest.mark.long
 def test_what_is_excluded_holds_nothing_up_and_is_not_saved(place):
     idiom = Idiom("wandb_offline.py")
     options = ["--exclude", "wandb"]

@@ -52,6 +52,13 @@ static const struct row rows[] = {
 		"closed a; unclosed b; kc c; km c; unclosed c; kw c; closed c; E 1 4 a; unclosed "
 		"a; C 1 4 a; closed a"},
 	{"renamed when it is closed", "O 1 3 t; C 1 3 t; kf t 7; kt a 7; closed a; unclosed t"},
+	{"renamed before the directory was watched",
+		"O 1 3 tmp-1/a; C 1 3 tmp-1/a; O 1 3 tmp-1/b; C 1 3 tmp-1/b; gone tmp-1; R 1 tmp-1 "
+		"step-1; closed step-1/a; unclosed tmp-1/a; +1000; = complete; good step-1/b"},
+	{"a file, too", "O 1 3 t; C 1 3 t; gone t; R 1 t step-1; closed step-1; unclosed t"},
+	{"renamed, and the kernel has told it",
+		"kd step-1; O 1 3 step-1/a; kc step-1/a; C 1 3 step-1/a; kw step-1/a; O 1 4 tmp-1/a; "
+		"gone tmp-1; R 1 tmp-1 step-1; unclosed step-1/b"},
 	{"nothing is closed once the set is torn",
 		"O 1 3 a; C 1 3 a; closed a; O 1 3 b; end 1 killed; unclosed a; unclosed b"},
 	{"nor after the seal", "O 1 3 a; C 1 3 a; +1000; = complete; unclosed a"},
@@ -625,9 +632,38 @@ static const struct row rows[] = {
 		"3 step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; out "
 		"curve.dat; O 1 3 step-6.pt; C 1 3 step-6.pt; = complete; = busy; +4100; km "
 		"curve.dat; = nothing; running curve.dat; in curve.dat"},
-	{"open for long, and few saves: no running file",
+	{"open for long, and few saves: no running file, but it holds nothing up",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +60000; = complete; "
-		"= busy; out curve.dat"},
+		"= nothing; out curve.dat"},
+	{"as above: the pointer counts, and more saves tell that it is a running file",
+		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 "
+		"3 latest; +1000; = complete; out log.txt; in latest; in step-1.pt; km log.txt; = "
+		"nothing; O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 "
+		"step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; running "
+		"log.txt; in log.txt; in latest"},
+	{"as above: it is closed, and whole",
+		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
+		"complete; out log.txt; C 1 9 log.txt; +1000; = complete; in log.txt"},
+	{"known to be written anew each time: a slow save, which the others wait for",
+		"O 1 9 state; C 1 9 state; +1000; = complete; O 1 9 state; km state; +60000; O 1 3 "
+		"step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; +1000; = complete; = busy; out "
+		"latest; in step-1.pt"},
+	{"open for appending: the first save tells, and the pointer that is written then counts",
+		"P 1 9 metrics.json; km metrics.json; +6000; km metrics.json; O 1 3 step-1.pt; C 1 3 "
+		"step-1.pt; O 1 3 last_checkpoint; C 1 3 last_checkpoint; +1000; = complete; running "
+		"metrics.json; in metrics.json; in step-1.pt; in last_checkpoint"},
+	{"the same, opened with content",
+		"A 1 9 metrics.json; km metrics.json; +6000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; "
+		"= complete; running metrics.json; in metrics.json"},
+	{"open for appending, and no save: it may be a slow one",
+		"P 1 9 state; km state; +6000; = busy; out state; C 1 9 state; +1000; = complete; in "
+		"state"},
+	{"open for appending, with a checkpoint's name: a save",
+		"P 1 9 last.pt; km last.pt; +6000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
+		"complete; = busy; out last.pt; in step-1.pt"},
+	{"opened for appending first, and then not: no log",
+		"A 1 9 state; C 1 9 state; +1000; = complete; E 1 9 state; +6000; O 1 3 step-1.pt; C 1 "
+		"3 step-1.pt; +1000; = complete; = busy; out state"},
 	{"and then its writer is killed",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +6000; = complete; "
 		"O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 step-4.pt; "
@@ -1029,6 +1065,8 @@ static void step(struct teller *teller, const char *row)
 		unsigned flags;
 	} shim[] = {{"O", SHIM_OPENED, SHIM_FLAG_EMPTY},
 		    {"E", SHIM_OPENED, 0},
+		    {"A", SHIM_OPENED, SHIM_FLAG_APPENDS},
+		    {"P", SHIM_OPENED, SHIM_FLAG_APPENDS | SHIM_FLAG_EMPTY},
 		    {"D", SHIM_DUPLICATED, 0},
 		    {"C", SHIM_CLOSED, 0},
 		    {"F", SHIM_CLOSED, SHIM_FLAG_FAILED},

@@ -204,6 +204,31 @@ static void test_the_newest_is_written_over(void **state)
 	set_up(state);
 }
 
+/* The numbered checkpoint is the newest, and the set is left out as a whole. */
+static void test_no_half_of_a_set_beside_a_numbered_one(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	write_file("optimizer.pt", "oc", 1001);
+	decide(3000);
+	write_file("checkpoint-1/model.pt", "oc", 4000);
+	decide(6000);
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
+	assert_false(snapshot_plan_lists(plan.excluded, "optimizer.pt"));
+	write_file("model.pt", "oc", 7000);
+	assert_true(snapshot_plan_confirm(&plan, &detector, true));
+	assert_true(snapshot_plan_lists(plan.dropped, "model.pt"));
+	assert_true(snapshot_plan_lists(plan.dropped, "optimizer.pt"));
+	snapshot_plan_release(&plan);
+	snapshot_plan_make(&plan, &detector, "checkpoint-1/");
+	assert_false(plan.lacks_newest);
+	assert_true(snapshot_plan_lists(plan.excluded, "model.pt"));
+	assert_true(snapshot_plan_lists(plan.excluded, "optimizer.pt"));
+	snapshot_plan_release(&plan);
+}
+
 static void test_one_alone_that_is_written_over_holds_up_no_other(void **state)
 {
 	struct snapshot_plan plan;
@@ -280,6 +305,7 @@ int main(void)
 		TEST(test_fixed_names_that_are_written_again),
 		TEST(test_fixed_names_are_not_dropped_if_they_are_the_checkpoint),
 		TEST(test_the_newest_is_written_over),
+		TEST(test_no_half_of_a_set_beside_a_numbered_one),
 		TEST(test_one_alone_that_is_written_over_holds_up_no_other),
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),

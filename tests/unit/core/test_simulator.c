@@ -74,7 +74,8 @@ static void check_sentences(struct world *world, const struct job_model *before,
 	} rows[] = {
 		{event->kind == JOB_EV_COMPLETE, SAY_COMPLETE, SAY_COMPLETE},
 		{event->kind == JOB_EV_SAVE_STARTED, SAY_SAVING, SAY_SAVING_QUIETLY},
-		{done && snapshot->durable, SAY_DURABLE, SAY_DURABLE_QUIETLY},
+		{done && snapshot->durable && !snapshot->lacks_newest, SAY_DURABLE,
+		 SAY_DURABLE_QUIETLY},
 		{before->snapshots.failing && !after->snapshots.failing, SAY_STORE_WORKS,
 		 SAY_STORE_WORKS},
 		{!before->snapshots.failing && after->snapshots.failing, SAY_NOT_DURABLE,
@@ -93,7 +94,8 @@ static void check_sentences(struct world *world, const struct job_model *before,
 			 after->state == JOB_RUNNING,
 		 SAY_WITHDRAWN, SAY_WITHDRAWN},
 		{before->state == JOB_UPLOADING && after->state == JOB_OVER &&
-			 event->kind == JOB_EV_TIMER && event->timer == TIMER_BUDGET,
+			 event->kind == JOB_EV_TIMER && event->timer == TIMER_BUDGET &&
+			 !after->flush.given_up,
 		 SAY_OUT_OF_TIME, SAY_OUT_OF_TIME},
 		{after->asking.answers > before->asking.answers, SAY_SAVED, SAY_SAVED},
 		{event->kind == JOB_EV_COMPLETE && after->attempt == ATTEMPT_NONE, SAY_NO_STORE,
@@ -223,7 +225,8 @@ static void check_end(struct world *world)
 	if (facts.all_durable && facts.managed)
 		world_expect(world, newest, "called durable, and is not");
 	if (world->works && quiet_ms > 20000 && world->claimed && !world->superseded &&
-	    !world->model.stop.stands && facts.launched)
+	    !world->model.stop.stands && facts.launched && !world->snapshot.lacks_newest &&
+	    !world->child.overwrites)
 		world_expect(world, newest, "there was time, and it is not durable");
 	for (size_t i = 0; i < CLIENTS; i++)
 		world_expect(world, !world->clients[i].waits, "a client waits for ever");

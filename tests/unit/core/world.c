@@ -63,6 +63,7 @@ struct job_view world_view(const struct world *world)
 		.child_running = world->child.alive,
 		.saving = world->save.open,
 		.only_running = world->generation == 0 && !world->save.open,
+		.holds_less = world->child.overwrites && world->save.open && world->generation > 0,
 		.last_write_ms = world->save.open ? world->now_ms : world->save.touched_ms,
 		.running_generation = world->running,
 		.reported_step = -1,
@@ -179,6 +180,7 @@ static void end_snapshot(struct world *world, struct job_event *event)
 	snapshot->checkpoint = world->model.newest;
 	snapshot->checkpoint.generation = world->snapshot.generation;
 	snapshot->running_generation = world->snapshot.running;
+	snapshot->lacks_newest = world->snapshot.lacks_newest;
 	if (world->superseded) {
 		snapshot->error = ERR_EXISTS;
 	} else if (world->snapshot.cancelled) {
@@ -190,7 +192,8 @@ static void end_snapshot(struct world *world, struct job_event *event)
 		snapshot->changed = true;
 	} else {
 		snapshot->durable = true;
-		world->durable = world->snapshot.generation;
+		if (!snapshot->lacks_newest)
+			world->durable = world->snapshot.generation;
 		world->any_durable = true;
 	}
 }
@@ -206,6 +209,7 @@ static void take_snapshot(struct world *world)
 		     "a snapshot waits for retention");
 	world->snapshot.flies = true;
 	world->snapshot.cancelled = false;
+	world->snapshot.lacks_newest = chance(world, 64);
 	world->snapshot.generation = world->model.newest.generation;
 	world->snapshot.running = world->running;
 	world->snapshot.ends_ms = world->snapshot.whole_ms = world->now_ms + takes_ms;
@@ -578,6 +582,7 @@ static void choose_child(struct world *world)
 	world->child.saves_when_asked = !chance(world, 5);
 	world->child.leaves_after_save = chance(world, 4);
 	world->child.polls = chance(world, 3);
+	world->child.overwrites = chance(world, 4);
 	world->child.leaves_ms = chance(world, 4) ? -1 : (int64_t)world_random(world, 2000);
 	world->child.save_ms = 10 + (int64_t)world_random(world, chance(world, 2) ? 200 : 4000);
 	world->child.period_ms = chance(world, 3) ? 0 : 300 + (int64_t)world_random(world, 15000);

@@ -79,7 +79,8 @@ struct world {
 		bool launched, alive, handles_term, saves_when_asked, leaves_after_save,
 			never_saves;
 		bool polls;
-		bool told; /* it got a SIGTERM */
+		bool overwrites; /* fixed names: a save replaces what was complete */
+		bool told;       /* it got a SIGTERM */
 		bool killed;
 		int64_t leaves_ms; /* so long after a SIGTERM; -1: never */
 		int64_t save_ms, period_ms;
@@ -103,7 +104,7 @@ struct world {
 	bool works, superseded, claims, claimed;
 	int64_t works_since_ms, upload_ms;
 	struct {
-		bool flies, cancelled;
+		bool flies, cancelled, lacks_newest;
 		uint64_t generation, running;
 		int64_t ends_ms, whole_ms; /* when it ends, and if nothing cuts it short */
 	} snapshot;

@@ -1,0 +1,164 @@
+/*
+ * Time that is left is spent on certainty. A SIGTERM that no process of the job handles would tear
+ * the save under way, or lose the work since the last one: it is forwarded once that save is
+ * complete, or the next one if it is due in time. A job that has answered a notice is told to end
+ * when its directory has settled, because a small file may follow that names the checkpoint.
+ */
+#include "step.h"
+
+#define DEFERRAL_CHECK_MS 100
+#define SETTLING_CHECK_MS 20
+/* A job that writes on and on is told to end after this time, or this share of what is left. */
+#define SETTLING_MOST_MS 5000
+#define SETTLING_SHARE 4
+/* What a job does that was not asked is lost from its last save on, so its directory settles within
+ * this share of the time between two saves. */
+#define STILL_SHARE 10
+#define STILL_LEAST_MS 50
+
+static int64_t earlier_of(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- a SIGTERM that is not a request --- */
+
+/* A plain entrypoint does the same: the job decides what SIGTERM means. It may be a request to
+ * save, so it counts as one. */
+static void forward_sigterm(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	model->facts.told_to_end = true;
+	model->asking.by_flag = false;
+	model->asking.forwarded = true;
+	model->asking.sent_ms = step->view->now_ms;
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_FORWARDED});
+	act(step, JOB_DO_FORWARD_SIGTERM);
+}
+
+static void forward_deferred(const struct step *step)
+{
+	cancel_deferral(step);
+	forward_sigterm(step);
+}
+
+void cancel_deferral(const struct step *step)
+{
+	step->model->deferral.awaited = false;
+	disarm(step, TIMER_DEFERRAL);
+}
+
+bool end_deferral(const struct step *step)
+{
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return false;
+	forward_deferred(step);
+	return true;
+}
+
+/* It would tear the save under way, or lose the work since the last one. */
+void forward_sigterm_in_time(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (!awaits_a_save(step)) {
+		forward_sigterm(step);
+		return;
+	}
+	model->deferral.facts = forecast_at_stop(step, false);
+	model->deferral.awaited = true;
+	model->deferral.saves = 0;
+	model->deferral.until_ms = 0;
+	/* The job does not know about the stop yet, so an exit before that is its own decision. */
+	model->facts.told_to_end = false;
+	say(step, SAY_DEFERRED);
+	arm(step, TIMER_DEFERRAL, step->view->now_ms + DEFERRAL_CHECK_MS);
+}
+
+void note_awaited_save(const struct step *step)
+{
+	/* The child is gone if its exit made the save complete. */
+	if (!step->model->deferral.awaited || !step->view->child_running)
+		return;
+	step->model->deferral.saves++;
+	arm(step, TIMER_DEFERRAL, step->view->now_ms);
+}
+
+/* Nothing was written for `still_ms`. */
+static bool is_still(const struct job_view *view, int64_t still_ms)
+{
+	return !view->saving && view->now_ms - view->last_write_ms >= still_ms;
+}
+
+/* Until when the directory may settle. */
+static int64_t settling_until_ms(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+	int64_t left_ms = step->model->budget.ask_until_ms - now_ms;
+
+	return now_ms + earlier_of(SETTLING_MOST_MS, left_ms / SETTLING_SHARE);
+}
+
+static int64_t unasked_still_ms(const struct step *step)
+{
+	int64_t quiet_ms = step->rules->quiet_ms;
+	int64_t gap_ms = step->model->measured.rhythm.gap_ms, share_ms = gap_ms / STILL_SHARE;
+
+	if (gap_ms == 0 || share_ms >= quiet_ms)
+		return quiet_ms;
+	return share_ms > STILL_LEAST_MS ? share_ms : STILL_LEAST_MS;
+}
+
+/* The awaited save is complete. Another one that has begun by then is waited for too, but only one:
+ * a job may save all the time. */
+static bool has_awaited_save(const struct step *step)
+{
+	unsigned saves = step->model->deferral.saves;
+
+	return saves > 1 || (saves == 1 && !step->view->saving);
+}
+
+/* A save may end without a complete checkpoint: torn, or its files deleted. And the next one may
+ * not come. No event says so, so it is looked for. */
+void on_deferral_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
+	bool over;
+
+	if (model->deferral.until_ms == 0 && has_awaited_save(step))
+		model->deferral.until_ms = settling_until_ms(step);
+	if (model->deferral.until_ms > 0)
+		over = now_ms >= model->deferral.until_ms ||
+		       is_still(step->view, unasked_still_ms(step));
+	else
+		over = model->deferral.saves == 0 && !awaits_a_save(step);
+	if (over)
+		forward_deferred(step);
+	else
+		arm(step, TIMER_DEFERRAL,
+		    now_ms +
+			    (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS : DEFERRAL_CHECK_MS));
+}
+
+/* --- after the answer --- */
+
+void on_settling_due(const struct step *step)
+{
+	int64_t now_ms = step->view->now_ms;
+
+	if (now_ms >= step->model->settling_until_ms || is_still(step->view, step->rules->quiet_ms))
+		live(step, EV_CHECKPOINT_COMPLETE);
+	else
+		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
+}
+
+/* A small file may follow that names the checkpoint. */
+void settle(const struct step *step)
+{
+	if (step->model->state != JOB_CHECKPOINTING)
+		return;
+	step->model->settling_until_ms = settling_until_ms(step);
+	arm(step, TIMER_SETTLING, step->view->now_ms + SETTLING_CHECK_MS);
+}

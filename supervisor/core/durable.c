@@ -1,0 +1,272 @@
+/*
+ * What came of a snapshot: it is durable, or it failed and is tried again. When the job has ended,
+ * its last one is waited for. And in the end: is everything durable that the job has saved?
+ */
+#include "step.h"
+
+#define STORE_RETRY_MS 10000
+#define FLUSH_RETRY_MS 500
+/* What was opened changed before it could be read: the next try. */
+#define CHANGED_RETRY_MS 100
+/* for an error that another try will hardly change */
+#define TRIES_MOST 3
+/* After the job's exit, the retention run of the last commit gets this long. */
+#define RETENTION_MOST_MS 10000
+/* Snapshots that follow each other within a minute are said so often, and then once a minute. */
+#define SAID_FIRST 5
+#define SAID_EVERY_MS 60000
+
+/* --- a snapshot has ended --- */
+
+/* A job that saves all the time gets a line for each of its first snapshots, and then one a minute.
+ */
+static bool is_worth_a_line(struct job_model *model, enum save_reason reason, int64_t now_ms)
+{
+	if (model->snapshots.said >= SAID_FIRST && reason == SAVED_BY_ITSELF &&
+	    now_ms - model->snapshots.said_ms < SAID_EVERY_MS)
+		return false;
+	model->snapshots.said++;
+	model->snapshots.said_ms = now_ms;
+	return true;
+}
+
+static void start_retention(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (!step->rules->retains || model->snapshots.superseded || model->stop.stands ||
+	    model->snapshots.retaining)
+		return;
+	model->snapshots.retaining = true;
+	act(step, JOB_DO_START_RETENTION);
+}
+
+static void note_store_works(const struct step *step, const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+
+	if (model->snapshots.failing)
+		say(step, SAY_STORE_WORKS);
+	model->snapshots.failing = false;
+	model->snapshots.any_durable = true;
+	model->snapshots.durable_running = snapshot->running_generation;
+	model->flush.tries = 0;
+}
+
+/* It holds what else is complete. What is missing may be written all the time. */
+static void on_durable_without_newest(const struct step *step,
+				      const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+
+	note_store_works(step, snapshot);
+	if (model->state != JOB_UPLOADING)
+		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
+	start_retention(step);
+}
+
+static void on_durable(const struct step *step, const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms;
+
+	note_store_works(step, snapshot);
+	model->snapshots.durable_generation = snapshot->checkpoint.generation;
+	model->measured.upload_ms = now_ms - snapshot->checkpoint.completed_ms;
+	say(step, is_worth_a_line(model, snapshot->checkpoint.reason, now_ms)
+			  ? SAY_DURABLE
+			  : SAY_DURABLE_QUIETLY);
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_DURABLE,
+						   .generation = snapshot->checkpoint.generation});
+	note_durable(step, &snapshot->checkpoint);
+	start_retention(step);
+}
+
+/* Whoever waits for that checkpoint is told. It may become durable yet, by another try. */
+static void answer_lost(const struct step *step, uint64_t generation)
+{
+	step_requests(step,
+		      (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation});
+}
+
+static bool is_transient(enum err_kind kind)
+{
+	return kind == ERR_RETRY || kind == ERR_FAILED;
+}
+
+/* A failing store is given up at this time. Every byte that it accepts postpones it. */
+static int64_t flush_deadline_ms(const struct step *step)
+{
+	int64_t since_ms = step->model->flush.began_ms;
+
+	if (step->view->accepted_ms > since_ms)
+		since_ms = step->view->accepted_ms;
+	return since_ms + step->rules->flush_ms;
+}
+
+static void retry_flush(const struct step *step, enum err_kind kind)
+{
+	struct job_model *model = step->model;
+	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
+
+	model->flush.tries++;
+	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
+		return;
+	/* At a notice, the deadline is the limit. */
+	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))
+		model->flush.given_up = true;
+	else
+		arm(step, TIMER_RETRY, at_ms);
+}
+
+static void on_superseded(const struct step *step)
+{
+	step->model->snapshots.superseded = true;
+	disarm(step, TIMER_SNAPSHOT);
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_ENDED});
+	say(step, SAY_SUPERSEDED);
+}
+
+static void on_failed(const struct step *step, const struct snapshot_event *snapshot)
+{
+	struct job_model *model = step->model;
+	uint64_t generation = snapshot->checkpoint.generation;
+
+	/* No file of it is left, so there is nothing to make durable. */
+	if (snapshot->empty && !snapshot->lacks_newest) {
+		model->snapshots.durable_generation = generation;
+		answer_lost(step, generation);
+		return;
+	}
+	if (snapshot->error == ERR_CANCELLED || snapshot->empty)
+		return;
+	/* What is in it was written to before it could be read: it is planned again. */
+	if (snapshot->changed) {
+		arm(step, TIMER_RETRY, step->view->now_ms + CHANGED_RETRY_MS);
+		return;
+	}
+	say(step, model->snapshots.failing || snapshot->error == ERR_EXISTS ? SAY_STILL_FAILING
+									    : SAY_NOT_DURABLE);
+	answer_lost(step, generation);
+	if (snapshot->error == ERR_EXISTS) {
+		on_superseded(step);
+		return;
+	}
+	model->snapshots.failing = true;
+	if (model->state == JOB_UPLOADING)
+		retry_flush(step, snapshot->error);
+	else
+		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
+}
+
+void on_snapshot_done(const struct step *step, const struct snapshot_event *snapshot)
+{
+	step->model->snapshots.in_flight = false;
+	if (snapshot->durable && snapshot->lacks_newest)
+		on_durable_without_newest(step, snapshot);
+	else if (snapshot->durable)
+		on_durable(step, snapshot);
+	else
+		on_failed(step, snapshot);
+	continue_plan(step);
+	if (step->model->state == JOB_UPLOADING)
+		flush(step);
+	else
+		pace_snapshots(step);
+}
+
+void on_retention_done(const struct step *step)
+{
+	step->model->snapshots.retaining = false;
+	if (step->model->state == JOB_UPLOADING)
+		flush(step);
+}
+
+/* --- the job has ended --- */
+
+static void begin_flush(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (model->flush.began_ms > 0)
+		return;
+	model->flush.began_ms = step->view->now_ms;
+	arm(step, TIMER_FLUSH, model->flush.began_ms + step->rules->flush_ms);
+	/* No job is left that the upload could slow down. */
+	act(step, JOB_DO_HURRY_STORE);
+}
+
+void flush(const struct step *step)
+{
+	struct job_model *model = step->model;
+	/* What metrics and logs got last belongs to the work too. */
+	bool missing = job_has_pending(model) || job_has_running_tail(model, step->view);
+
+	begin_flush(step);
+	if (model->snapshots.in_flight || model->attempt == ATTEMPT_CLAIMING ||
+	    model->due_ms[TIMER_RETRY] != CLOCK_NEVER)
+		return;
+	/* The store may have failed before: one new try, which retry_flush() repeats. */
+	if (missing && model->attempt != ATTEMPT_NONE && !model->snapshots.superseded &&
+	    !model->flush.once_more) {
+		model->flush.once_more = true;
+		queue_snapshot(step);
+	}
+	if (model->snapshots.in_flight || model->attempt == ATTEMPT_CLAIMING)
+		return;
+	if (model->snapshots.retaining)
+		act_at(step, JOB_DO_LIMIT_RETENTION, RETENTION_MOST_MS);
+	else
+		live(step, EV_UPLOADED);
+}
+
+/* Gives up between tries, or in one that hangs; but not in the first one, because a store that is
+ * slow has not failed. */
+void on_flush_due(const struct step *step)
+{
+	struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms, ends_ms = flush_deadline_ms(step);
+
+	if (model->state != JOB_UPLOADING || model->stop.stands)
+		return;
+	if (now_ms < ends_ms) {
+		arm(step, TIMER_FLUSH, ends_ms);
+	} else if (!model->snapshots.failing && model->attempt != ATTEMPT_CLAIMING) {
+		arm(step, TIMER_FLUSH, now_ms + FLUSH_RETRY_MS);
+	} else {
+		model->flush.given_up = true;
+		live(step, EV_BUDGET_SPENT);
+	}
+}
+
+struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
+				       const struct job_view *view, bool torn)
+{
+	struct outcome_facts facts = model->facts;
+	int64_t first_answer_ms = model->asking.first_answer_ms;
+	bool asked_its_way = model->asking.by_flag || job_can_request(rules, view);
+	/* Only the job knows whether SIGTERM asks it to save: it did if a save was begun and is
+	 * torn. */
+	bool in_vain = facts.noticed && model->asking.sent_ms > 0 && !model->asking.answered &&
+		       (asked_its_way || (torn && view->any_rank));
+	/* Running files are all that this job has written, or the last that it wrote. */
+	bool tail = model->attempt == ATTEMPT_CLAIMED && job_has_running_tail(model, view) &&
+		    (!model->any_complete || !facts.noticed);
+	/* Its metrics are saved; but of its checkpoints, none was complete. */
+	bool none = !model->any_complete && torn && facts.noticed;
+
+	facts.torn = torn;
+	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
+	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
+	facts.saved = model->asking.answered;
+	facts.went_on = model->asking.answers > 1;
+	facts.asked_to_save = model->asking.sent_ms > 0 && asked_its_way;
+	facts.goes_on = rules->zero_is_finished;
+	if (job_has_pending(model) || tail || none)
+		facts.all_durable = false;
+	else if (in_vain || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
+		facts.all_durable = !facts.managed;
+	else
+		facts.all_durable = model->snapshots.any_durable || !facts.noticed;
+	return facts;
+}

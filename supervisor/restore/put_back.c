@@ -1,0 +1,103 @@
+#include "put_back.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct gaps {
+	const struct workspace *workspace;
+	struct path_list paths;
+};
+
+static bool snapshot_has(const struct snapshot_files *snapshot, const char *path)
+{
+	for (size_t i = 0; i < snapshot->count; i++)
+		if (text_equal(snapshot->items[i].path, path))
+			return true;
+	return false;
+}
+
+/* A numbered checkpoint is whole or not there: another one takes its place. */
+static void add_gap(struct gaps *gaps, const struct snapshot_files *snapshot, const char *path)
+{
+	auto_free char *here = text_format("%s/%s", gaps->workspace->directory, path);
+
+	if (checkpoint_name_parse(path).number < 0 && snapshot_has(snapshot, path) &&
+	    !file_exists(here))
+		path_list_add(&gaps->paths, path);
+}
+
+static bool is_gap(void *arg, const char *path)
+{
+	const struct gaps *gaps = arg;
+
+	for (size_t i = 0; i < gaps->paths.count; i++)
+		if (text_equal(gaps->paths.paths[i], path))
+			return true;
+	return false;
+}
+
+static int move_into_place(const struct gaps *gaps, const char *staging, struct err *err)
+{
+	for (size_t i = 0; i < gaps->paths.count; i++) {
+		const char *path = gaps->paths.paths[i];
+		auto_free char *from = text_format("%s/%s", staging, path);
+		auto_free char *to = text_format("%s/%s", gaps->workspace->directory, path);
+		auto_free char *above = text_copy(to);
+
+		*strrchr(above, '/') = '\0';
+		if (file_make_directories(above, 0777, err) < 0)
+			return -1;
+		if (rename(from, to) < 0)
+			return err_set(err, ERR_FAILED, "cannot rename %s", from);
+	}
+	return 0;
+}
+
+static int fill_gaps(struct workspace *workspace, struct storage *storage, struct snapshot_id id,
+		     struct gaps *gaps, struct cancel *cancel, struct err *err)
+{
+	auto_free char *staging = workspace_new_staging(workspace, err);
+	struct restore_request request =
+		{.id = id, .directory = staging, .include = is_gap, .arg = gaps};
+	struct restore_result result;
+	int status;
+
+	if (!staging)
+		return -1;
+	status = storage_restore(storage, &request, &result, cancel, err);
+	if (status == 0)
+		status = move_into_place(gaps, staging, err);
+	file_remove_tree(staging, NULL);
+	return status;
+}
+
+void put_back_fixed_names(struct workspace *workspace, struct storage *storage,
+			  const struct reconcile_facts *facts, const struct reconcile_plan *plan,
+			  struct cancel *cancel)
+{
+	struct gaps gaps = {.workspace = workspace};
+	char id[SNAPSHOT_ID_TEXT];
+	struct err err;
+
+	for (size_t i = 0; facts->snapshot && i < plan->torn_count; i++)
+		add_gap(&gaps, facts->snapshot, plan->torn[i].path);
+	for (char *const *path = facts->moved; facts->snapshot && path && *path; path++)
+		add_gap(&gaps, facts->snapshot, *path);
+	if (gaps.paths.count == 0)
+		return;
+	snapshot_id_format(facts->start, id);
+	if (fill_gaps(workspace, storage, facts->start, &gaps, cancel, &err) < 0)
+		log_warn("%s was torn, and could not be put back from snapshot %s: %s",
+			 gaps.paths.paths[0], id, err.text);
+	else if (gaps.paths.count == 1)
+		log_note("%s is put back from snapshot %s", gaps.paths.paths[0], id);
+	else
+		log_note("%s and %zu more are put back from snapshot %s", gaps.paths.paths[0],
+			 gaps.paths.count - 1, id);
+	path_list_free(gaps.paths.paths);
+}
