@@ -296,9 +296,8 @@ struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
-/* The caller owns both. The command is redacted. */
-json_t *job_command_json(const struct job *job);
-json_t *job_end_facts(const struct job *job, const struct outcome *outcome);
+json_t *job_end_facts(const struct job *job,
+		      const struct outcome *outcome); /* owned by the caller */
 
 /* job_notices.c */
 /* Every signal that the supervisor receives. */
@@ -313,9 +312,6 @@ void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
 /* The earliest deadline of the standing notices, on the monotonic clock; CLOCK_NEVER: none. */
 int64_t job_deadline_ms(const struct job *job);
-/* For `reprieve status`: the sources; the standing notice (NULL: none). The caller owns them. */
-json_t *job_sources_json(const struct job *job);
-json_t *job_notice_json(const struct job *job);
 /* The termination message: why it is to end, or (with `outcome`) has ended. */
 void job_tell_why(struct job *job, const struct outcome *outcome);
 

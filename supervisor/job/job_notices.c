@@ -2,8 +2,6 @@
  * its exit. */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
@@ -12,45 +10,21 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* --- a notice arrives --- */
 
-/* The file exists while a stop notice stands, and not for advice: a job that exits when it sees the
- * file must not exit for advice. */
-static void write_notice_file(struct job *job)
-{
-	const struct notice *stop = notices_stop(&job->notices);
-	auto_free char *path = session_path(&job->session, SESSION_NOTICE);
-	auto_json json_t *about = NULL;
-	auto_free char *text = NULL;
-
-	if (!path)
-		return;
-	if (!stop) {
-		unlink(path);
-		return;
-	}
-	about = notice_format_json(stop);
-	json_object_del(about, "seconds_left");
-	text = json_dumps(about, JSON_COMPACT);
-	if (text)
-		file_replace(path, text, strlen(text), NULL);
-}
-
 static void announce_notice(struct job *job, const struct notice *notice)
 {
-	auto_json json_t *about = notice_format_json(notice);
+	auto_free char *path = session_path(&job->session, SESSION_NOTICE);
 	char text[320];
 
 	log_note("%s%s", notice_format(notice, text, sizeof(text)),
 		 notice->kind == NOTICE_ADVICE && !notices_stop(&job->notices)
 			 ? "; an early checkpoint is taken, the job continues"
 			 : "");
-	event_log_add(&job->events, "notice", "o", json_incref(about));
-	write_notice_file(job);
+	event_log_add(&job->events, "notice", "o", notice_format_json(notice));
+	notice_format_write_file(path, notices_stop(&job->notices));
 }
 
 int64_t job_deadline_ms(const struct job *job)
@@ -190,24 +164,6 @@ int job_start_notice_watch(struct job *job, struct err *err)
 		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
 	job_report_failure(job, "no preemption notice except SIGTERM will be seen", &why);
 	return 0;
-}
-
-json_t *job_sources_json(const struct job *job)
-{
-	struct source_state states[CLOUD_SOURCES_MOST];
-	json_t *sources = json_array();
-	size_t count = job->watch ? cloud_watch_states(job->watch, states, CLOUD_SOURCES_MOST) : 0;
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(sources, notice_format_source_json(&states[i]));
-	return sources;
-}
-
-json_t *job_notice_json(const struct job *job)
-{
-	const struct notice *stop = notices_stop(&job->notices);
-
-	return stop ? notice_format_json(stop) : NULL;
 }
 
 #define ACKNOWLEDGE_MS 2000

@@ -10,20 +10,6 @@
 
 #include <stdlib.h>
 
-json_t *job_command_json(const struct job *job)
-{
-	json_t *command = json_array();
-
-	for (char **word = job->options->command; *word; word++) {
-		const char *before = word == job->options->command ? NULL : word[-1];
-		auto_free char *kept = redact_word(before, *word);
-		json_t *text = json_string(kept);
-
-		json_array_append_new(command, text ? text : json_string("(not UTF-8)"));
-	}
-	return command;
-}
-
 struct restart_rules job_restart_rules(const struct job *job)
 {
 	const struct job_config *options = job->options;
@@ -36,42 +22,22 @@ struct restart_rules job_restart_rules(const struct job *job)
 	};
 }
 
-/* Why the job is not started; NULL: it is. The caller frees. */
-static char *format_refusal_reason(const struct job *job,
-				   const struct attempt_outcomes *attempt_outcomes)
-{
-	if (attempt_outcomes->decision.action == RESTART_DONE)
-		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
-				   "starts it again",
-				   job->name.text, attempt_outcomes->newest,
-				   attempt_outcomes->ended_at[0] ? attempt_outcomes->ended_at
-								 : "time unknown");
-	if (attempt_outcomes->decision.action == RESTART_NO_PROGRESS)
-		return text_format("job %s: the last %u attempt%s added no durable snapshot "
-				   "(attempt %u %s): not started (exit %d); find out why, then run "
-				   "it once with --max-no-progress 0",
-				   job->name.text, attempt_outcomes->decision.without_progress,
-				   attempt_outcomes->decision.without_progress == 1 ? "" : "s",
-				   attempt_outcomes->newest, attempt_outcomes->outcome,
-				   EXIT_NO_PROGRESS);
-	return NULL;
-}
-
 char *job_explain_restart_decision(const struct job *job, struct storage *storage)
 {
 	struct restart_rules rules = job_restart_rules(job);
-	auto_json json_t *about = json_pack("{s:o}", "command", job_command_json(job));
+	auto_json json_t *about =
+		json_pack("{s:o}", "command", redact_command(job->options->command));
 	struct attempt_outcomes attempt_outcomes;
 
 	return attempt_outcomes_read(storage, &rules, about, &attempt_outcomes, NULL, NULL) < 0
 		       ? NULL
-		       : format_refusal_reason(job, &attempt_outcomes);
+		       : attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
 }
 
 static void log_done(struct job *job)
 {
 	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = format_refusal_reason(job, attempt_outcomes);
+	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
 
 	log_note("%s", why);
 	event_log_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt",
@@ -82,7 +48,7 @@ static void log_done(struct job *job)
 static void log_no_progress(struct job *job)
 {
 	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = format_refusal_reason(job, attempt_outcomes);
+	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
 
 	log_error("%s", why);
 	event_log_add(&job->events, "no_progress", "{s:i}", "attempts",

@@ -81,8 +81,8 @@ static json_t *attempt_record_json(const struct job *job)
 
 	gethostname(host, sizeof(host) - 1);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command",
-			 job_command_json(job), "directory", job->workspace.directory,
-			 "supervisor_pid", (int)getpid(), "labels",
+			 redact_command(job->options->command), "directory",
+			 job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
 			 observers_labels(&job->observers));
 }
 

@@ -58,6 +58,7 @@ const char *job_format_resume_point(const struct job *job, char text[RESUME_POIN
 json_t *job_status_json(const struct job *job)
 {
 	struct snapshot_id newest = newest_durable(job);
+	const struct notice *stop = notices_stop(&job->notices);
 	uint64_t bytes_done, bytes_total;
 	char id[SNAPSHOT_ID_TEXT], loss[120];
 	struct job_view view = job_look(job, false);
@@ -84,9 +85,9 @@ json_t *job_status_json(const struct job *job)
 				    json_string(job_forecast_loss(job, loss, sizeof(loss))));
 	}
 	add_training(job, status);
-	json_object_set_new(status, "sources", job_sources_json(job));
-	if (notices_stop(&job->notices))
-		json_object_set_new(status, "notice", job_notice_json(job));
+	json_object_set_new(status, "sources", notice_format_sources_json(job->watch));
+	if (stop)
+		json_object_set_new(status, "notice", notice_format_json(stop));
 	if (job->rank_progress.count > 0)
 		json_object_set_new(status, "rank_progress", job_rank_progress_json(job));
 	if (job->model.any_complete) {

@@ -1,6 +1,7 @@
 #include "attempt_outcomes.h"
 
 #include "base/cleanup.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -130,4 +131,25 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	carry_rollback(&attempt_outcomes->decision, about);
 	describe_newest_attempt(&history.items[0], attempt_outcomes);
 	return 0;
+}
+
+char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job)
+{
+	const struct restart_decision *decision = &attempt_outcomes->decision;
+	const char *ended_at = attempt_outcomes->ended_at;
+
+	if (decision->action == RESTART_DONE)
+		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
+				   "starts it again",
+				   job, attempt_outcomes->newest,
+				   ended_at[0] ? ended_at : "time unknown");
+	if (decision->action == RESTART_NO_PROGRESS)
+		return text_format("job %s: the last %u attempt%s added no durable snapshot "
+				   "(attempt %u %s): not started (exit %d); find out why, then run "
+				   "it once with --max-no-progress 0",
+				   job, decision->without_progress,
+				   decision->without_progress == 1 ? "" : "s",
+				   attempt_outcomes->newest, attempt_outcomes->outcome,
+				   EXIT_NO_PROGRESS);
+	return NULL;
 }

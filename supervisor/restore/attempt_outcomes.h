@@ -31,4 +31,8 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 			  struct attempt_outcomes *attempt_outcomes, struct cancel *cancel,
 			  struct err *err);
 
+/* PURE. Why this job is not started again, in the words of the log; NULL: it is. The caller frees.
+ */
+char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job);
+
 #endif

@@ -1,9 +1,14 @@
 #include "notice_format.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 const char *notice_kind_name(enum notice_kind kind)
 {
@@ -76,4 +81,33 @@ json_t *notice_format_source_json(const struct source_state *state)
 			 source_health_name(state->health), "why", state->why, "endpoint",
 			 state->endpoint, "polls", (json_int_t)state->polls, "unknowns",
 			 (json_int_t)state->unknowns);
+}
+
+json_t *notice_format_sources_json(struct cloud_watch *watch)
+{
+	struct source_state states[CLOUD_SOURCES_MOST];
+	json_t *sources = json_array();
+	size_t count = watch ? cloud_watch_states(watch, states, CLOUD_SOURCES_MOST) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(sources, notice_format_source_json(&states[i]));
+	return sources;
+}
+
+void notice_format_write_file(const char *path, const struct notice *stop)
+{
+	auto_json json_t *about = NULL;
+	auto_free char *text = NULL;
+
+	if (!path)
+		return;
+	if (!stop) {
+		unlink(path);
+		return;
+	}
+	about = notice_format_json(stop);
+	json_object_del(about, "seconds_left");
+	text = json_dumps(about, JSON_COMPACT);
+	if (text)
+		file_replace(path, text, strlen(text), NULL);
 }

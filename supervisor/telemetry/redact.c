@@ -1,6 +1,7 @@
 #include "redact.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -124,4 +125,17 @@ static char *mask_word(const char *before, const char *word, bool in_script)
 char *redact_word(const char *before, const char *word)
 {
 	return mask_word(before, word, false);
+}
+
+json_t *redact_command(char *const *command)
+{
+	json_t *words = json_array();
+
+	for (size_t i = 0; command[i]; i++) {
+		auto_free char *kept = redact_word(i == 0 ? NULL : command[i - 1], command[i]);
+		json_t *text = json_string(kept);
+
+		json_array_append_new(words, text ? text : json_string("(not UTF-8)"));
+	}
+	return words;
 }

@@ -2,6 +2,7 @@
 #include "telemetry/redact.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,9 +72,22 @@ static void test_masked(void **state)
 	}
 }
 
+static void test_command(void **state)
+{
+	char *const command[] = {"train", "--api-key", "s3cret", "\xff", NULL};
+	auto_json json_t *words = redact_command(command);
+	auto_free char *text = json_dumps(words, JSON_COMPACT);
+
+	(void)state;
+	assert_string_equal(text, "[\"train\",\"--api-key\",\"***\",\"(not UTF-8)\"]");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_masked)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_masked),
+		cmocka_unit_test(test_command),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

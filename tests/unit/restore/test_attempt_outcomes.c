@@ -1,0 +1,60 @@
+/* Why a job is not started again, in words. */
+#include "restore/attempt_outcomes.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void test_refusals(void **state)
+{
+	static const struct {
+		struct attempt_outcomes outcomes;
+		const char *words; /* NULL: it is started */
+	} rows[] = {
+		// clang-format off
+		{{.decision = {.action = RESTART_PROCEED}}, NULL},
+		{{.decision = {.action = RESTART_ROLL_BACK}}, NULL},
+		{{.decision = {.action = RESTART_REVERT}}, NULL},
+		{{.decision = {.action = RESTART_DONE}, .newest = 2, .ended_at = "2026-01-02T03:04:05Z"},
+			"job digits finished (attempt 2, 2026-01-02T03:04:05Z): nothing to do; --rerun "
+			"starts it again"},
+		{{.decision = {.action = RESTART_DONE}, .newest = 2},
+			"job digits finished (attempt 2, time unknown): nothing to do; --rerun starts it "
+			"again"},
+		{{.decision = {.action = RESTART_NO_PROGRESS, .without_progress = 3},
+			 .newest = 3,
+			 .outcome = "failed with exit 1"},
+			"job digits: the last 3 attempts added no durable snapshot (attempt 3 failed "
+			"with exit 1): not started (exit 93); find out why, then run it once with "
+			"--max-no-progress 0"},
+		{{.decision = {.action = RESTART_NO_PROGRESS, .without_progress = 1},
+			 .newest = 1,
+			 .outcome = "left no end record"},
+			"job digits: the last 1 attempt added no durable snapshot (attempt 1 left no end "
+			"record): not started (exit 93); find out why, then run it once with "
+			"--max-no-progress 0"},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *words = attempt_outcomes_refusal(&rows[i].outcomes, "digits");
+
+		if (rows[i].words)
+			assert_string_equal(words, rows[i].words);
+		else
+			assert_null(words);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
