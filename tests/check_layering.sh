@@ -13,12 +13,12 @@ readonly doors='
 curl/.*               | supervisor/base/http(_trust)?\.[ch]
 microhttpd\.h         | supervisor/base/httpd\.c
 openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|storage/azure/azure_shared_key\.c|storage/gcs/jwt\.c
-archive(_entry)?\.h   | storage/transfer/file_tree(_walk)?\.[ch]|storage/snapshots/snapshot_export\.c|storage/object_import\.c
+archive(_entry)?\.h   | storage/snapshots/snapshot_export\.c|storage/object_import\.c
 lz4[a-z]*\.h          | storage/format/chunk\.c
 expat\.h              | storage/http/xml\.c
-(dirent|ftw|fts)\.h   | supervisor/base/walk\.c
+(dirent|ftw|fts)\.h   | supervisor/base/walk\.c|storage/transfer/file_tree_walk\.c
 inotifytools/.*       | supervisor/monitor/inotify_table\.c
-sqlite3\.h            | supervisor/upload/database_backup\.c
+sqlite3\.h            | supervisor/upload/database_(backup|files|parts)\.[ch]
 '
 # What the shim may take from the system: libc and the kernel, nothing else.
 readonly libc='(sys|linux|asm|bits|netinet|arpa)/.*|assert\.h|ctype\.h|dirent\.h|dlfcn\.h|elf\.h|errno\.h|fcntl\.h|features\.h|gnu/libc-version\.h|inttypes\.h|limits\.h|link\.h|poll\.h|pthread\.h|sched\.h|semaphore\.h|signal\.h|spawn\.h|stdarg\.h|stdatomic\.h|stdbool\.h|stddef\.h|stdint\.h|stdio\.h|stdlib\.h|string\.h|strings\.h|time\.h|unistd\.h|wchar\.h'

@@ -1,6 +1,6 @@
 /*
  * PRIVATE to storage/. Lists a directory as entries, opens its files, and applies metadata to
- * restored files. The walk is libarchive's: it does not follow symbolic links, and the process
+ * restored files. The walk holds the directories open: it does not follow symbolic links, and the process
  * never changes its directory.
  */
 #ifndef FILE_TREE_H

@@ -4,23 +4,25 @@
 #include "base/file.h"
 #include "storage/format/format.h"
 
-#include <archive.h>
-#include <archive_entry.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct walk {
 	struct file_tree *tree;
 	const struct file_tree_choice *choice;
-	size_t root_length;
-	char *entered; /* the directory entered last: the one that libarchive opens next */
+	struct cancel *cancel;
 };
 
-AUTO_POINTER(struct archive, archive_read_free);
-AUTO_POINTER(struct archive_entry, archive_entry_free);
+/* Deeper than a path can be. */
+#define DEPTH_MAX (PATH_MAX / 2)
+
+AUTO_POINTER(DIR, closedir);
 
 static struct file_tree_item *add_item(struct file_tree *tree, const char *path,
 				       enum entry_type type)
@@ -79,63 +81,82 @@ static void skip_entry(struct file_tree *tree, const char *path, const char *wha
 	tree->left_out_what = what;
 }
 
-static void add_symlink(struct walk *walk, const char *path, struct archive_entry *entry)
+static void set_status(struct entry *entry, const struct stat *status)
 {
-	const char *target = archive_entry_symlink(entry);
-	char *portable = target ? portable_target(walk, path, target) : NULL;
-	struct file_tree_item *item;
+	entry->mode = status->st_mode & 07777;
+	entry->mtime_s = status->st_mtim.tv_sec;
+	entry->mtime_ns = (uint32_t)status->st_mtim.tv_nsec;
+}
 
+/* An entry that is no longer what it was when it was listed. */
+static bool is_vanished(int reason)
+{
+	return reason == ENOENT || reason == ENOTDIR || reason == ELOOP || reason == ESTALE;
+}
+
+static int entry_error(const struct walk *walk, const char *path, int reason, struct err *err)
+{
+	return err_os(err, reason, "%s/%s", walk->tree->root, path);
+}
+
+static int add_symlink(struct walk *walk, int parent, const char *name, const char *path,
+		       const struct stat *status, struct err *err)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlinkat(parent, name, target, sizeof(target) - 1);
+	struct file_tree_item *item;
+	char *portable;
+
+	if (length < 0) /* EINVAL: something else has taken its place */
+		return is_vanished(errno) || errno == EINVAL ? 0
+							     : entry_error(walk, path, errno, err);
+	target[length] = '\0';
+	portable = portable_target(walk, path, target);
 	if (!portable) {
 		skip_entry(walk->tree, path, "a symbolic link that leads out of it");
-		return;
+		return 0;
 	}
 	item = add_item(walk->tree, path, ENTRY_SYMLINK);
+	set_status(&item->entry, status);
 	item->entry.target = portable;
 	item->entry.mode = 0777;
-	item->entry.mtime_s = archive_entry_mtime(entry);
-	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
+	return 0;
 }
 
-static void add_directory(struct walk *walk, const char *path, struct archive_entry *entry)
+static int walk_directory(struct walk *walk, int fd, const char *path, int depth, struct err *err);
+
+static int enter_directory(struct walk *walk, int parent, const char *name, const char *path,
+			   int depth, struct err *err)
 {
-	struct file_tree_item *item = add_item(walk->tree, path, ENTRY_DIRECTORY);
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	item->entry.mode = archive_entry_perm(entry) & 07777;
-	item->entry.mtime_s = archive_entry_mtime(entry);
-	item->entry.mtime_ns = (uint32_t)archive_entry_mtime_nsec(entry);
+	if (fd < 0)
+		return is_vanished(errno) ? 0 : entry_error(walk, path, errno, err);
+	return walk_directory(walk, fd, path, depth + 1, err);
 }
 
-static int add_entry(struct walk *walk, struct archive *disk, struct archive_entry *entry,
+static int add_entry(struct walk *walk, int parent, const char *name, const char *path, int depth,
 		     struct err *err)
 {
-	const char *full = archive_entry_pathname(entry);
-	const char *path = full && strlen(full) > walk->root_length ? full + walk->root_length : "";
+	struct stat status;
 
-	if (path[0] == '/')
-		path++;
-	if (path[0] && walk->choice->exclude && walk->choice->exclude(walk->choice->arg, path))
+	if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return is_vanished(errno) ? 0 : entry_error(walk, path, errno, err);
+	if (walk->choice && walk->choice->exclude && walk->choice->exclude(walk->choice->arg, path))
 		return 0;
-	switch (archive_entry_filetype(entry)) {
-	case AE_IFREG:
+	switch (status.st_mode & S_IFMT) {
+	case S_IFREG:
 		add_item(walk->tree, path, ENTRY_FILE);
 		return 0;
-	case AE_IFLNK:
-		add_symlink(walk, path, entry);
-		return 0;
-	case AE_IFDIR:
-		if (path[0])
-			add_directory(walk, path, entry);
-		else
-			walk->tree->root_mode = archive_entry_perm(entry) & 07777;
-		free(walk->entered);
-		walk->entered = text_copy(full);
-		if (archive_read_disk_descend(disk) < ARCHIVE_WARN)
-			return err_os(err, archive_errno(disk), "%s", full);
-		return 0;
-	case AE_IFIFO:
+	case S_IFLNK:
+		return add_symlink(walk, parent, name, path, &status, err);
+	case S_IFDIR:
+		set_status(&add_item(walk->tree, path, ENTRY_DIRECTORY)->entry, &status);
+		return enter_directory(walk, parent, name, path, depth, err);
+	case S_IFIFO:
 		skip_entry(walk->tree, path, "a FIFO");
 		return 0;
-	case AE_IFSOCK:
+	case S_IFSOCK:
 		skip_entry(walk->tree, path, "a socket");
 		return 0;
 	default:
@@ -144,33 +165,33 @@ static int add_entry(struct walk *walk, struct archive *disk, struct archive_ent
 	}
 }
 
-/*
- * libarchive does not say why it could not visit a directory, so that directory is looked at. True:
- * an entry below the root vanished under the walk, which goes on without it.
- */
-static bool entry_vanished(const struct walk *walk, struct archive *disk, int got)
+/* Takes over fd. */
+static int walk_directory(struct walk *walk, int fd, const char *path, int depth, struct err *err)
 {
-	struct stat status;
+	auto_(closedir) DIR *directory = fdopendir(fd);
+	const struct dirent *found;
 
-	if (got != ARCHIVE_FAILED || !walk->entered)
-		return false;
-	if (strcmp(walk->entered, walk->tree->root) == 0)
-		return false;
-	if (archive_errno(disk) == ENOENT || archive_errno(disk) == ENOTDIR)
-		return true;
-	/* A negative number is libarchive's own, for a reason that it did not keep. */
-	return archive_errno(disk) < 0 &&
-	       (lstat(walk->entered, &status) < 0 ? errno == ENOENT || errno == ENOTDIR
-						  : !S_ISDIR(status.st_mode));
-}
+	if (!directory) {
+		int reason = errno;
 
-static int walk_error(struct archive *disk, const char *root, struct err *err)
-{
-	int reason = archive_errno(disk);
+		close(fd);
+		return entry_error(walk, path, reason, err);
+	}
+	if (depth > DEPTH_MAX)
+		return entry_error(walk, path, ENAMETOOLONG, err);
+	while (errno = 0, (found = readdir(directory))) {
+		const char *name = found->d_name;
+		auto_free char *inner = NULL;
 
-	if (reason == ENOENT || reason == ENOTDIR)
-		return err_set(err, ERR_RETRY, "%s changed while it was being listed", root);
-	return err_os(err, reason, "%s: %s", root, archive_error_string(disk));
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (cancel_check(walk->cancel, err) < 0)
+			return -1;
+		inner = path[0] ? text_format("%s/%s", path, name) : text_copy(name);
+		if (add_entry(walk, fd, name, inner, depth, err) < 0)
+			return -1;
+	}
+	return errno == 0 || is_vanished(errno) ? 0 : entry_error(walk, path, errno, err);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -180,43 +201,20 @@ static int compare_items(const void *a, const void *b)
 	return strcmp(first->entry.path, second->entry.path);
 }
 
-static int walk_entries(struct walk *walk, struct archive *disk, struct archive_entry *entry,
-			struct cancel *cancel, struct err *err)
-{
-	for (;;) {
-		int got = archive_read_next_header2(disk, entry);
-
-		if (got == ARCHIVE_EOF)
-			return 0;
-		if (cancel_check(cancel, err) < 0)
-			return -1;
-		if (got < ARCHIVE_WARN && !entry_vanished(walk, disk, got))
-			return walk_error(disk, walk->tree->root, err);
-		if (got >= ARCHIVE_WARN && add_entry(walk, disk, entry, err) < 0)
-			return -1;
-		archive_entry_clear(entry);
-	}
-}
-
 int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice,
 		   struct cancel *cancel, struct err *err)
 {
-	struct walk walk = {tree, choice, strlen(tree->root), NULL};
-	int failed;
-	auto_(archive_read_free) struct archive *disk = archive_read_disk_new();
-	auto_(archive_entry_free) struct archive_entry *entry = archive_entry_new();
+	struct walk walk = {tree, choice, cancel};
+	int fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
 
-	if (!disk || !entry)
-		return err_os(err, ENOMEM, "%s", tree->root);
-	archive_read_disk_set_symlink_physical(disk);
-	archive_read_disk_set_behavior(disk, ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS |
-						     ARCHIVE_READDISK_NO_XATTR |
-						     ARCHIVE_READDISK_NO_SPARSE);
-	if (archive_read_disk_open(disk, tree->root) != ARCHIVE_OK)
-		return walk_error(disk, tree->root, err);
-	failed = walk_entries(&walk, disk, entry, cancel, err);
-	free(walk.entered);
-	if (failed < 0)
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return err_set(err, ERR_RETRY, "%s changed while it was being listed", tree->root);
+	if (fd < 0)
+		return err_os(err, errno, "%s", tree->root);
+	if (fstat(fd, &status) == 0)
+		tree->root_mode = status.st_mode & 07777;
+	if (walk_directory(&walk, fd, "", 0, err) < 0)
 		return -1;
 	if (tree->count)
 		qsort(tree->items, tree->count, sizeof(*tree->items), compare_items);

@@ -1,4 +1,5 @@
-/* PRIVATE to file_tree.c: the walk through a directory, with libarchive. */
+/* PRIVATE to file_tree.c: the walk through a directory, which holds each directory open that it is
+ * in. */
 #ifndef FILE_TREE_WALK_H
 #define FILE_TREE_WALK_H
 

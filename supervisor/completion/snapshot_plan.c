@@ -100,6 +100,20 @@ static char **list_excluded(const struct detector *detector)
 	return list.paths;
 }
 
+static char **list_complete(const struct detector *detector)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		for (const struct tracked_file *file = checkpoint->files; file;
+		     file = file->sibling)
+			if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+			    !(file->marks & FILE_RUNNING))
+				path_list_add(&list, file->path);
+	return list.paths;
+}
+
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
@@ -112,6 +126,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.excluded = list_excluded(detector),
 		.running = detector_list(detector, detector_each_running),
 		.key = text_copy(newest ? newest : ""),
+		.complete = list_complete(detector),
 		.dropped = memory_new(sizeof(char *)),
 		.lacks_newest = lacks,
 		.holds_less = part,
@@ -122,6 +137,7 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 {
 	path_list_free(plan->excluded);
 	path_list_free(plan->running);
+	path_list_free(plan->complete);
 	path_list_free(plan->dropped);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};

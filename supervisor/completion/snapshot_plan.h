@@ -17,6 +17,9 @@ struct snapshot_plan {
 	char **running;
 	/* key of the newest complete checkpoint: if that one changes, the plan is void */
 	char *key;
+	/* the files of the numbered checkpoints that are complete: what is not there any more when
+	 * the directory is walked takes its checkpoint with it */
+	char **complete;
 	/* added by snapshot_plan_confirm(): begun after the plan was made */
 	char **dropped;
 	/* The newest complete checkpoint has been written over since, so that it had to be left

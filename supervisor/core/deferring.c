@@ -142,6 +142,18 @@ void on_deferral_due(const struct step *step)
 			    (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS : DEFERRAL_CHECK_MS));
 }
 
+/* The time of a job that was not told anything is nearly over. The best moment to end it is right
+ * after a save: any later one loses work, and may tear the next save. */
+void end_after_save(const struct step *step)
+{
+	const struct job_model *model = step->model;
+
+	if (model->state == JOB_CHECKPOINTING && model->stop.stands && !step->view->saving &&
+	    model->asking.sent_ms == 0 && !model->deferral.awaited &&
+	    step->view->now_ms >= model->budget.ask_until_ms)
+		live(step, EV_CHECKPOINT_COMPLETE);
+}
+
 /* --- after the answer --- */
 
 void on_settling_due(const struct step *step)

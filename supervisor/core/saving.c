@@ -243,6 +243,7 @@ void on_complete(const struct step *step, const struct job_event *event)
 	arm_point(step);
 	queue_snapshot(step);
 	note_awaited_save(step);
+	end_after_save(step);
 	if (event->fresh && model->asking.sent_ms > 0 && model->asking.first_answer_ms == 0)
 		model->asking.first_answer_ms = model->newest.completed_ms;
 	if (!fresh)

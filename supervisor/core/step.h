@@ -42,6 +42,8 @@ void forward_sigterm_in_time(const struct step *step);
 bool end_deferral(const struct step *step);
 void cancel_deferral(const struct step *step);
 void note_awaited_save(const struct step *step);
+/* A save is complete: ends a job that waits for nothing but its next save. */
+void end_after_save(const struct step *step);
 /* The job has answered: tells it to end, at a notice once its directory has settled. */
 void settle(const struct step *step);
 void on_deferral_due(const struct step *step);

@@ -1,4 +1,4 @@
-#include "database_backup.h"
+#include "database_parts.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -16,94 +16,18 @@
 
 enum {
 	PAUSE_MS = 10,
-	/* A deadline is for the checkpoint first: a database may have a quarter of it, and be
-	 * waited for for a tenth. */
-	PATIENCE_MOST_MS = 5000,
 	/* Changes between two steps; and how long writers are held up then. Python's sqlite3 waits
 	 * for a lock for 5 s by default. */
 	CHANGES_MOST = 3,
 	HELD_MOST_MS = 2000,
-	PATIENCE_PART = 10,
-	WHOLE_PART = 4,
 	STEP_BYTES = 16 << 20,
-	COPY_BYTES = 1 << 20,
-	/* Where SQLite's locks are (https://sqlite.org/src/file/src/os.h, SHARED_FIRST). */
-	LOCK_START = 0x40000002,
-	LOCK_LENGTH = 510
 };
 
-AUTO_POINTER(sqlite3, sqlite3_close);
 AUTO_POINTER(sqlite3_backup, sqlite3_backup_finish);
-
-static const char *const side_suffixes[] = {"-wal", "-shm", "-journal"};
-enum {
-	SIDE_WAL,
-	SIDE_SHM,
-	SIDE_JOURNAL,
-	SIDE_COUNT
-};
-
-struct backup {
-	const char *path, *target;
-	struct cancel *cancel;
-	struct database_time time;
-	int64_t began_ms;
-	int64_t advanced_ms; /* when it last got further than ever before */
-	int fd;              /* of the database, for the header and the lock */
-	bool wal_mode;
-};
-
-/* What a try came to, beside 0 and -1: something changed meanwhile, look again. */
-enum {
-	LOOK_AGAIN = 1
-};
-
-/* --- decisions --- */
-
-bool database_header_matches(const uint8_t *header, size_t size)
-{
-	return size >= DATABASE_HEADER_SIZE && memcmp(header, "SQLite format 3", 16) == 0;
-}
-
-bool database_is_side_file(const char *path, const char *database)
-{
-	if (!text_starts(path, database))
-		return false;
-	for (size_t i = 0; i < SIDE_COUNT; i++)
-		if (text_equal(path + strlen(database), side_suffixes[i]))
-			return true;
-	return false;
-}
-
-/* The two versions in the header say which versions of SQLite may write and read: 2 means WAL. */
-static bool header_has_wal(const uint8_t *header)
-{
-	return header[18] == 2 || header[19] == 2;
-}
-
-enum database_way database_way_choose(const uint8_t header[DATABASE_HEADER_SIZE], bool wal,
-				      bool shm)
-{
-	if (!header_has_wal(header) && !wal)
-		return DATABASE_ONLINE;
-	return wal && shm ? DATABASE_ONLINE : DATABASE_AT_REST;
-}
-
-struct database_time database_time_from(int64_t left_ms)
-{
-	struct database_time time = {PATIENCE_MOST_MS, CLOCK_NEVER};
-
-	if (left_ms == CLOCK_NEVER)
-		return time;
-	if (left_ms / PATIENCE_PART < time.patience_ms)
-		time.patience_ms = left_ms / PATIENCE_PART;
-	time.whole_ms = left_ms / WHOLE_PART;
-	return time;
-}
 
 /* --- time and errors --- */
 
-static int sqlite_error(int result, struct err *err)
+int database_sqlite_error(int result, struct err *err)
 {
 	enum err_kind kind = ERR_FAILED;
 
@@ -140,7 +64,7 @@ static bool needs_recovery(int result)
 	return result == SQLITE_READONLY_ROLLBACK || result == SQLITE_READONLY_RECOVERY;
 }
 
-static int check_time(const struct backup *backup, struct err *err)
+static int check_time(const struct database_copy *backup, struct err *err)
 {
 	int64_t now = clock_monotonic_ms();
 
@@ -156,196 +80,14 @@ static int check_time(const struct backup *backup, struct err *err)
 	return 0;
 }
 
-static int wait_for_others(const struct backup *backup, struct err *err)
+int database_wait_for_others(const struct database_copy *backup, struct err *err)
 {
 	return check_time(backup, err) < 0 ? -1 : cancel_sleep(backup->cancel, PAUSE_MS, err);
 }
 
-/* --- the lock --- */
-
-/*
- * The lock under which SQLite reads. It belongs to the descriptor: SQLite's own locks are the
- * process's, and are lost when any thread closes any descriptor of the same file. While it is held,
- * nobody writes to the database but a checkpoint of the log, and no last connection removes the
- * log. False: somebody is writing. Where there are no such locks, SQLite's own must do.
- */
-static bool lock_shared(const struct backup *backup)
-{
-	struct flock lock = {
-		.l_type = F_RDLCK,
-		.l_whence = SEEK_SET,
-		.l_start = LOCK_START,
-		.l_len = LOCK_LENGTH,
-	};
-
-	return fcntl(backup->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
-}
-
-static void unlock_shared(const struct backup *backup)
-{
-	struct flock lock = {
-		.l_type = F_UNLCK,
-		.l_whence = SEEK_SET,
-		.l_start = LOCK_START,
-		.l_len = LOCK_LENGTH,
-	};
-
-	(void)fcntl(backup->fd, F_OFD_SETLK, &lock);
-}
-
-static int wait_for_lock(const struct backup *backup, struct err *err)
-{
-	while (!lock_shared(backup))
-		if (wait_for_others(backup, err) < 0)
-			return -1;
-	return 0;
-}
-
-/* --- what is there --- */
-
-struct files {
-	uint8_t header[DATABASE_HEADER_SIZE];
-	struct stat database, sides[SIDE_COUNT];
-	bool there[SIDE_COUNT];
-};
-
-static int look_at_files(const struct backup *backup, struct files *files, struct err *err)
-{
-	ssize_t got = pread(backup->fd, files->header, sizeof(files->header), 0);
-
-	if (got < 0 || fstat(backup->fd, &files->database) < 0)
-		return err_os(err, errno, "read");
-	if (!database_header_matches(files->header, (size_t)got))
-		return err_set(err, ERR_CORRUPT, "it is no SQLite database any more");
-	for (size_t i = 0; i < SIDE_COUNT; i++) {
-		auto_free char *side = text_format("%s%s", backup->path, side_suffixes[i]);
-
-		files->there[i] = stat(side, &files->sides[i]) == 0;
-	}
-	return 0;
-}
-
-static enum database_way way_of(const struct files *files)
-{
-	return database_way_choose(files->header, files->there[SIDE_WAL], files->there[SIDE_SHM]);
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-static bool same_files(const struct files *a, const struct files *b)
-{
-	bool same = same_file(&a->database, &b->database);
-
-	for (size_t i = 0; i < SIDE_COUNT; i++)
-		same = same && a->there[i] == b->there[i] &&
-		       (!a->there[i] || same_file(&a->sides[i], &b->sides[i]));
-	return same;
-}
-
-/* The copy must not be what fills the job's disk. */
-static int check_space(const struct backup *backup, const struct files *files, struct err *err)
-{
-	auto_free char *folder = text_copy(backup->target);
-	uint64_t needed = (uint64_t)files->database.st_size;
-	struct statvfs space;
-
-	*strrchr(folder, '/') = '\0';
-	if (files->there[SIDE_WAL])
-		needed += (uint64_t)files->sides[SIDE_WAL].st_size;
-	if (statvfs(folder, &space) < 0)
-		return err_os(err, errno, "%s", folder);
-	if (needed > (uint64_t)space.f_bavail * space.f_frsize / 2)
-		return err_set(err, ERR_NO_SPACE, "there is too little space for a copy in %s",
-			       folder);
-	return 0;
-}
-
-static void remove_copy(const struct backup *backup)
-{
-	unlink(backup->target);
-	for (size_t i = 0; i < SIDE_COUNT; i++) {
-		auto_free char *side = text_format("%s%s", backup->target, side_suffixes[i]);
-
-		unlink(side);
-	}
-}
-
-/* --- at rest --- */
-
-static int copy_file(const struct backup *backup, const char *from, const char *to, struct err *err)
-{
-	auto_close int in = open(from, O_RDONLY | O_CLOEXEC);
-	auto_close int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	auto_free char *room = memory_new(COPY_BYTES);
-	ssize_t got;
-
-	if (in < 0 || out < 0)
-		return err_os(err, errno, "%s", in < 0 ? from : to);
-	while ((got = read(in, room, COPY_BYTES)) > 0)
-		if (file_write_all(out, room, (size_t)got, err) < 0 ||
-		    cancel_check(backup->cancel, err) < 0)
-			return -1;
-	return got < 0 ? err_os(err, errno, "%s", from) : 0;
-}
-
-static int copy_files(const struct backup *backup, const struct files *files, struct err *err)
-{
-	static const size_t sides[] = {SIDE_WAL, SIDE_JOURNAL};
-
-	remove_copy(backup);
-	if (copy_file(backup, backup->path, backup->target, err) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		const char *suffix = side_suffixes[sides[i]];
-		auto_free char *from = text_format("%s%s", backup->path, suffix);
-		auto_free char *to = text_format("%s%s", backup->target, suffix);
-
-		if (files->there[sides[i]] && copy_file(backup, from, to, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Rolls back what had begun, and moves what had been committed from the log into the copy. Alone
- * with it, SQLite needs no index beside it. */
-static int recover_copy(const struct backup *backup, struct err *err)
-{
-	auto_(sqlite3_close) sqlite3 *copy = NULL;
-	int result;
-
-	result = sqlite3_open_v2(backup->target, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
-	if (result == SQLITE_OK)
-		result = sqlite3_exec(copy,
-				      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF;"
-				      "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)",
-				      NULL, NULL, NULL);
-	return result == SQLITE_OK ? 0 : sqlite_error(result, err);
-}
-
-/* A transaction that is not over when the job ends is in the journal or in the log, so it is copied
- * too. Files that did not move meanwhile belong together. */
-static int copy_at_rest(const struct backup *backup, struct err *err)
-{
-	struct files before, after;
-
-	if (wait_for_lock(backup, err) < 0 || look_at_files(backup, &before, err) < 0)
-		return -1;
-	if (check_space(backup, &before, err) < 0 || copy_files(backup, &before, err) < 0 ||
-	    look_at_files(backup, &after, err) < 0)
-		return err && err->kind == ERR_NOT_FOUND ? LOOK_AGAIN : -1;
-	unlock_shared(backup);
-	return same_files(&before, &after) ? recover_copy(backup, err) : LOOK_AGAIN;
-}
-
 /* --- online --- */
 
-static int open_to_read(const struct backup *backup, sqlite3 **source, struct err *err)
+static int open_to_read(const struct database_copy *backup, sqlite3 **source, struct err *err)
 {
 	/* In a URI these three characters would end the path. */
 	static const char special[] = "%?#";
@@ -365,12 +107,12 @@ static int open_to_read(const struct backup *backup, sqlite3 **source, struct er
 		sqlite3_open_v2(uri, source,
 				SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	if (result != SQLITE_OK)
-		return sqlite_error(result, err);
+		return database_sqlite_error(result, err);
 	sqlite3_extended_result_codes(*source, 1);
 	return 0;
 }
 
-static int open_to_write(const struct backup *backup, sqlite3 **copy, struct err *err)
+static int open_to_write(const struct database_copy *backup, sqlite3 **copy, struct err *err)
 {
 	int result =
 		sqlite3_open_v2(backup->target, copy,
@@ -380,12 +122,12 @@ static int open_to_write(const struct backup *backup, sqlite3 **copy, struct err
 	if (result == SQLITE_OK)
 		result = sqlite3_exec(*copy, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF",
 				      NULL, NULL, NULL);
-	return result == SQLITE_OK ? 0 : sqlite_error(result, err);
+	return result == SQLITE_OK ? 0 : database_sqlite_error(result, err);
 }
 
 /* In WAL mode a reader holds up nobody, so that all steps are of one transaction. 0, -1, or
  * LOOK_AGAIN: the index cannot be used. */
-static int begin_reading(const struct backup *backup, sqlite3 *source, struct err *err)
+static int begin_reading(const struct database_copy *backup, sqlite3 *source, struct err *err)
 {
 	for (;;) {
 		int result = sqlite3_exec(source, "BEGIN; PRAGMA schema_version", NULL, NULL, NULL);
@@ -395,9 +137,9 @@ static int begin_reading(const struct backup *backup, sqlite3 *source, struct er
 		if (needs_recovery(result) || (result & 0xff) == SQLITE_CANTOPEN)
 			return LOOK_AGAIN;
 		if (!is_busy(result))
-			return sqlite_error(result, err);
+			return database_sqlite_error(result, err);
 		(void)sqlite3_exec(source, "ROLLBACK", NULL, NULL, NULL);
-		if (wait_for_others(backup, err) < 0)
+		if (database_wait_for_others(backup, err) < 0)
 			return -1;
 	}
 }
@@ -410,16 +152,16 @@ static int pages_of_step(const uint8_t *header)
 	return STEP_BYTES / (size == 1 ? 65536 : size < 512 ? 512 : size);
 }
 
-static void let_writers_go(const struct backup *backup, sqlite3 *source)
+static void let_writers_go(const struct database_copy *backup, sqlite3 *source)
 {
 	(void)sqlite3_exec(source, "ROLLBACK", NULL, NULL, NULL);
-	unlock_shared(backup);
+	database_unlock_shared(backup);
 }
 
 /* A writer that waits lets no new reader in, so what holds it up is one transaction. */
-static bool hold_writers(const struct backup *backup, sqlite3 *source)
+static bool hold_writers(const struct database_copy *backup, sqlite3 *source)
 {
-	if (lock_shared(backup) &&
+	if (database_lock_shared(backup) &&
 	    sqlite3_exec(source, "BEGIN; PRAGMA schema_version", NULL, NULL, NULL) == SQLITE_OK)
 		return true;
 	let_writers_go(backup, source);
@@ -431,8 +173,8 @@ static bool hold_writers(const struct backup *backup, sqlite3 *source)
  * begin anew. A database that is written all the time would never be copied so: after a few such
  * changes, writers are held up across the steps, for as long as they wait without complaint.
  */
-static int run_steps(struct backup *backup, sqlite3 *source, sqlite3_backup *steps, int pages,
-		     struct err *err)
+static int run_steps(struct database_copy *backup, sqlite3 *source, sqlite3_backup *steps,
+		     int pages, struct err *err)
 {
 	int least = INT_MAX, left = INT_MAX, changes = 0;
 	int64_t held_ms = 0; /* since when writers are held up; 0: they are not */
@@ -443,20 +185,20 @@ static int run_steps(struct backup *backup, sqlite3 *source, sqlite3_backup *ste
 
 		if (changes >= CHANGES_MOST && held_ms == 0 && hold_writers(backup, source))
 			held_ms = now_ms;
-		if (backup->wal_mode || lock_shared(backup))
+		if (backup->wal_mode || database_lock_shared(backup))
 			result = sqlite3_backup_step(steps, pages);
 		if (held_ms > 0 && (result != SQLITE_OK || now_ms - held_ms > HELD_MOST_MS)) {
 			let_writers_go(backup, source);
 			held_ms = 0;
 		} else if (!backup->wal_mode && held_ms == 0) {
-			unlock_shared(backup);
+			database_unlock_shared(backup);
 		}
 		if (result == SQLITE_DONE)
 			return 0;
 		if (needs_recovery(result))
 			return LOOK_AGAIN;
 		if (result != SQLITE_OK && !is_busy(result))
-			return sqlite_error(result, err);
+			return database_sqlite_error(result, err);
 		remaining = result == SQLITE_OK ? sqlite3_backup_remaining(steps) : left;
 		changes += remaining > left;
 		left = remaining;
@@ -466,66 +208,68 @@ static int run_steps(struct backup *backup, sqlite3 *source, sqlite3_backup *ste
 		}
 		if (result == SQLITE_OK && (backup->wal_mode || held_ms > 0)
 			    ? check_time(backup, err) < 0
-			    : wait_for_others(backup, err) < 0)
+			    : database_wait_for_others(backup, err) < 0)
 			return -1;
 	}
 }
 
 /* 0, -1, or LOOK_AGAIN: it has to be recovered. */
-static int copy_online(struct backup *backup, const struct files *files, struct err *err)
+static int copy_online(struct database_copy *backup, const struct database_files *files,
+		       struct err *err)
 {
 	auto_(sqlite3_close) sqlite3 *source = NULL;
 	auto_(sqlite3_close) sqlite3 *copy = NULL;
 	auto_(sqlite3_backup_finish) sqlite3_backup *steps = NULL;
 	int result;
 
-	if (check_space(backup, files, err) < 0 || open_to_read(backup, &source, err) < 0 ||
-	    open_to_write(backup, &copy, err) < 0)
+	if (database_check_space(backup, files, err) < 0 ||
+	    open_to_read(backup, &source, err) < 0 || open_to_write(backup, &copy, err) < 0)
 		return -1;
 	result = backup->wal_mode ? begin_reading(backup, source, err) : 0;
 	if (result != 0)
 		return result;
 	steps = sqlite3_backup_init(copy, "main", source, "main");
 	if (!steps)
-		return sqlite_error(sqlite3_errcode(copy), err);
+		return database_sqlite_error(sqlite3_errcode(copy), err);
 	result = run_steps(backup, source, steps, pages_of_step(files->header), err);
 	if (result != 0)
 		return result;
 	result = sqlite3_backup_finish(steal(&steps));
-	return result == SQLITE_OK ? 0 : sqlite_error(result, err);
+	return result == SQLITE_OK ? 0 : database_sqlite_error(result, err);
 }
 
 /* --- the whole --- */
 
-static int try_backup(struct backup *backup, struct err *err)
+static int try_backup(struct database_copy *backup, struct err *err)
 {
-	struct files files;
+	struct database_files files;
 	int result;
 
-	if (look_at_files(backup, &files, err) < 0)
+	if (database_look_at_files(backup, &files, err) < 0)
 		return -1;
-	if (way_of(&files) == DATABASE_AT_REST)
-		return copy_at_rest(backup, err);
-	backup->wal_mode = header_has_wal(files.header) || files.there[SIDE_WAL];
+	if (database_way_of(&files) == DATABASE_AT_REST)
+		return database_copy_at_rest(backup, err);
+	backup->wal_mode = database_header_has_wal(files.header) || files.there[SIDE_WAL];
 	if (backup->wal_mode) {
 		/* From here on nobody removes log and index, so that SQLite cannot create them. */
-		if (wait_for_lock(backup, err) < 0 || look_at_files(backup, &files, err) < 0)
+		if (database_wait_for_lock(backup, err) < 0 ||
+		    database_look_at_files(backup, &files, err) < 0)
 			return -1;
-		if (way_of(&files) != DATABASE_ONLINE)
+		if (database_way_of(&files) != DATABASE_ONLINE)
 			return LOOK_AGAIN;
 	}
 	result = copy_online(backup, &files, err);
 	if (result != LOOK_AGAIN)
 		return result;
-	remove_copy(backup);
-	return copy_at_rest(backup, err);
+	database_remove_copy(backup);
+	return database_copy_at_rest(backup, err);
 }
 
 int database_backup(const char *path, const char *target, struct database_time time,
 		    struct cancel *cancel, struct err *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	struct backup backup = {
+	struct database_copy backup = {
 		.path = path,
 		.target = target,
 		.cancel = cancel,
@@ -540,13 +284,13 @@ int database_backup(const char *path, const char *target, struct database_time t
 	if (fd < 0)
 		return err_os(err, errno, "open");
 	do {
-		remove_copy(&backup);
+		database_remove_copy(&backup);
 		result = try_backup(&backup, &own);
-		unlock_shared(&backup);
-	} while (result == LOOK_AGAIN && wait_for_others(&backup, &own) == 0);
+		database_unlock_shared(&backup);
+	} while (result == LOOK_AGAIN && database_wait_for_others(&backup, &own) == 0);
 	if (result == 0)
 		return 0;
-	remove_copy(&backup);
+	database_remove_copy(&backup);
 	if (err)
 		*err = own;
 	return -1;

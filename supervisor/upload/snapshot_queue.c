@@ -30,6 +30,9 @@ struct snapshot_run {
 	json_t *about;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
 	struct path_list matched;
+	struct path_list walked; /* what has a number, when the directory was walked */
+	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
+	size_t deleted_count;
 	bool confirmed;
 	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
@@ -98,6 +101,8 @@ static void run_free(struct snapshot_run *run)
 	snapshot_plan_release(&run->plan);
 	json_decref(run->about);
 	path_list_free(run->matched.paths);
+	path_list_free(run->walked.paths);
+	free(run->deleted);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
 	pthread_cond_destroy(&run->answered);
@@ -146,13 +151,60 @@ static void note_match(struct snapshot_run *run, const char *path)
 	path_list_add(&run->matched, text);
 }
 
+/* Of a checkpoint that is being deleted, some files were opened and others not. */
+static bool is_of_deleted(const struct snapshot_run *run, const char *path)
+{
+	struct checkpoint_name name = checkpoint_name_parse(path);
+
+	for (size_t i = 0; name.number >= 0 && i < run->deleted_count; i++)
+		if (run->deleted[i] == name.number)
+			return true;
+	return false;
+}
+
 /* Called for each path, and once more for each after the freeze. */
 static bool is_excluded_path(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
 
 	note_match(run, path);
-	return is_left_out(run, path) || database_copies_exclude(run->owner->databases, path);
+	if (is_left_out(run, path) || is_of_deleted(run, path) ||
+	    database_copies_exclude(run->owner->databases, path))
+		return true;
+	if (!run->confirmed && checkpoint_name_parse(path).number >= 0)
+		path_list_add(&run->walked, path);
+	return false;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What was complete when the plan was made, and was not there any more when the directory was
+ * walked: the rest of its checkpoint is a part of one. False: that is the newest. */
+static bool note_deleted(struct snapshot_run *run)
+{
+	struct path_list *walked = &run->walked;
+	int64_t newest = checkpoint_name_parse(run->plan.key).number;
+
+	if (walked->count > 0)
+		qsort(walked->paths, walked->count, sizeof(char *), compare_paths);
+	for (char **path = run->plan.complete; path && *path; path++) {
+		int64_t number = checkpoint_name_parse(*path).number;
+
+		if (is_of_deleted(run, *path) ||
+		    file_list_path_exists(run->owner->options.workspace->directory, *path) ||
+		    (walked->count > 0 &&
+		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)))
+			continue;
+		run->deleted =
+			memory_grow(run->deleted, run->deleted_count + 1, sizeof(run->deleted[0]));
+		run->deleted[run->deleted_count++] = number;
+		if (number == newest)
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -238,7 +290,9 @@ static bool confirm_still_complete(void *arg)
 	struct snapshot_queue *queue = run->owner;
 	bool complete;
 
-	if (file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
+	run->confirmed = true;
+	if (!note_deleted(run) ||
+	    file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
 	workers_post(queue->options.workers, answer_still_complete, run);
 	pthread_mutex_lock(&run->mutex);

@@ -10,10 +10,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DIRECTORIES 8
@@ -56,10 +59,58 @@ static void test_vanished_directory_is_walked_past(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+#define WALKS 500
+
+/* Makes and removes directories as fast as it can, until it is killed or the test ends. */
+static void rotate_forever(const char *root)
+{
+	char outer[128], inner[160];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (unsigned int i = 0;; i++) {
+		snprintf(outer, sizeof(outer), "%s/step-%u", root, i % DIRECTORIES);
+		snprintf(inner, sizeof(inner), "%s/shard", outer);
+		if (rmdir(inner) == 0)
+			rmdir(outer);
+		else if (mkdir(outer, 0755) == 0)
+			mkdir(inner, 0755);
+	}
+}
+
+static void test_rotation_fails_no_walk(void **state)
+{
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[160];
+	pid_t child;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		rotate_forever(root);
+	for (int i = 0; i < WALKS; i++) {
+		struct file_tree tree = {.root_fd = -1, .root = realpath(root, NULL)};
+		struct file_tree_choice choice = {0};
+		struct err err = {0};
+
+		assert_int_equal(file_tree_walk(&tree, &choice, NULL, &err), 0);
+		file_tree_release(&tree);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	for (int i = 0; i < DIRECTORIES; i++) {
+		snprintf(path, sizeof(path), "%s/step-%d/shard", root, i);
+		rmdir(path);
+		snprintf(path, sizeof(path), "%s/step-%d", root, i);
+		rmdir(path);
+	}
+	assert_int_equal(rmdir(root), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_vanished_directory_is_walked_past)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vanished_directory_is_walked_past),
+					   cmocka_unit_test(test_rotation_fails_no_walk)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
