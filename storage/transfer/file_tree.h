@@ -1,7 +1,7 @@
 /*
  * PRIVATE to storage/. Lists a directory as entries, opens its files, and applies metadata to
- * restored files. The walk holds the directories open: it does not follow symbolic links, and the process
- * never changes its directory.
+ * restored files. The walk holds the directories open: it does not follow symbolic links, and the
+ * process never changes its directory.
  */
 #ifndef FILE_TREE_H
 #define FILE_TREE_H
