@@ -78,7 +78,8 @@ static void begin_snapshot(const struct step *step)
 	model->snapshots.pending_ms = 0;
 	model->snapshots.in_flight = true;
 	disarm(step, TIMER_SNAPSHOT);
-	act(step, JOB_DO_STOP_RETENTION);
+	if (model->snapshots.retaining)
+		act(step, JOB_DO_STOP_RETENTION);
 	act(step, JOB_DO_TAKE_SNAPSHOT);
 }
 
@@ -159,6 +160,7 @@ void on_planned(const struct step *step, uint64_t generation)
 void on_claimed(const struct step *step, const struct claim_event *claim)
 {
 	struct job_model *model = step->model;
+	bool ends = model->state == JOB_STOPPING || model->state == JOB_UPLOADING;
 
 	model->attempt = claim->phase;
 	model->facts.managed |= claim->managed;
@@ -168,7 +170,7 @@ void on_claimed(const struct step *step, const struct claim_event *claim)
 		model->durable.written_ms = step->view->now_ms;
 		model->durable.step = claim->step;
 	}
-	if (model->stop.stands || model->state == JOB_UPLOADING)
+	if (model->stop.stands || ends)
 		act(step, JOB_DO_HURRY_STORE);
 	if (model->stop.stands)
 		act_at(step, JOB_DO_SET_COMMIT_DEADLINE, model->budget.commit_until_ms);

@@ -118,10 +118,10 @@ static void divide_the_time(const struct step *step)
 	};
 
 	/* From now on the checkpoint comes first: full bandwidth, no retention. */
-	if (model->stop.stands) {
+	if (model->stop.stands)
 		act(step, JOB_DO_HURRY_STORE);
+	if (model->stop.stands && model->snapshots.retaining)
 		act(step, JOB_DO_STOP_RETENTION);
-	}
 	if (facts.deadline_ms == CLOCK_NEVER) {
 		/* All notices were withdrawn, or no end is known: nothing is cut short. */
 		model->budget.commit_until_ms = CLOCK_NEVER;

@@ -1,6 +1,6 @@
 /*
  * supervisor/planning/: what to do with the time that there is. Everything here is PURE: plain
- * values in, plain values out, no clock. job/job_forecast.c and job/job.c supply the facts.
+ * values in, plain values out, no clock. The files of core/ supply the facts.
  *
  * For other folders, through this header alone; read deadline_budget.h first:
  *

@@ -40,3 +40,14 @@ def test_requests():
     named = {effect for row in rows("Requests") for effect in row[2].split(", ") if effect}
     assert named == set(effects)
     assert_tests_are_there(rows("Requests"), "test_request_table.c")
+
+
+def test_events():
+    events = re.findall(r"^\tJOB_EV_(\w+),", (CORE / "event.h").read_text(), re.M)
+    effects = set(re.findall(r"^\tJOB_DO_(\w+),", (CORE / "effect.h").read_text(), re.M))
+    table = rows("Events")
+    assert [row[0] for row in table] == events and len(events) > 20
+    assert {effect for row in table for effect in row[2].split(", ") if effect} == effects - {"SAY"}
+    for row in table:
+        for file, function in re.findall(r"(\w+\.c) (\w+)\(\)", row[1]):
+            assert re.search(rf"\b{function}\(const struct step", (CORE / file).read_text()), row

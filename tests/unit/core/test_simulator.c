@@ -390,6 +390,10 @@ static void test_histories(void **state)
 			 (unsigned long long)seed, wrong, (unsigned long long)seed);
 	}
 	printf("%zu histories, %zu steps\n", count, steps);
+	for (size_t i = 0; i < mutant_count && getenv("REPRIEVE_EFFECTS"); i++)
+		if (mutants[i].effect != JOB_DO_SAY)
+			printf("%s: %s\n", job_event_name(mutants[i].event),
+			       job_effect_name(mutants[i].effect));
 }
 
 static bool is_noticed(const struct mutant *mutant)

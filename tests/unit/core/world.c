@@ -239,9 +239,15 @@ static void cut_snapshot(struct world *world, int64_t until_ms)
 	world_happens(world, ends_ms - world->now_ms, HAPPEN_SNAPSHOT_ENDS);
 }
 
-static struct claim_event claim(struct world *world)
+static struct claim_event claim(struct world *world, bool late)
 {
 	bool works = world->works && world->rules.has_store;
+
+	/* As far as can be seen, the command may be anything. */
+	if (world->rules.has_store && !late && chance(world, 3)) {
+		world->claims = false;
+		return (struct claim_event){.phase = ATTEMPT_UNCLAIMED, .step = -1};
+	}
 
 	world->claims = false;
 	world->claimed = works;
@@ -275,7 +281,9 @@ static void launch(struct world *world)
 		return;
 	}
 	world->child.alive = true;
-	world_post(world, 0, (struct job_event){.kind = JOB_EV_LAUNCHED});
+	/* Sometimes a checkpoint lies there that is in no snapshot. */
+	world_post(world, 0,
+		   (struct job_event){.kind = JOB_EV_LAUNCHED, .fresh = chance(world, 8)});
 	if (world->child.period_ms > 0)
 		world_happens(world, world->child.period_ms, HAPPEN_SAVE_BEGINS);
 	if (chance(world, 4))
@@ -486,7 +494,9 @@ bool world_happen(struct world *world, struct happens *happens)
 	case HAPPEN_EVENT:
 		/* The store is asked when the answer comes. */
 		if (event->kind == JOB_EV_CLAIMED || event->kind == JOB_EV_RESTORED)
-			event->claim = claim(world);
+			event->claim = claim(world, event->kind == JOB_EV_CLAIMED);
+		if (event->kind == JOB_EV_RESTORE_FAILED)
+			world->claims = false;
 		if (event->kind == JOB_EV_RESTORED && world->cancelled_restore)
 			event->kind = JOB_EVENTS;
 		break;
@@ -620,6 +630,8 @@ void world_begin(struct world *world, uint64_t seed)
 	choose_child(world);
 	world->model = job_model_new(&world->rules);
 	world->claims = world->rules.has_store;
+	if (chance(world, 32))
+		world_post(world, 20, (struct job_event){.kind = JOB_EV_RESTORE_FAILED});
 	world_post(world, 20 + (int64_t)world_random(world, 3000),
 		   (struct job_event){.kind = JOB_EV_RESTORED});
 	count = world_random(world, 9);
