@@ -82,6 +82,7 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	if (step >= 0)
 		latest->step = step;
 	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
+	latest->late = false;
 	tracker->answered_ms = 0;
 	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
 		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
@@ -177,7 +178,7 @@ static void note_late_answer(struct tracker *tracker)
 	tracker->answered_ms = 0;
 	if (detector_is_busy(&tracker->detector))
 		return;
-	tracker->latest.fresh = true;
+	tracker->latest.fresh = tracker->latest.late = true;
 	tracker->options.on_complete(tracker->options.arg);
 }
 

@@ -76,9 +76,9 @@ struct latest_checkpoint {
 	/* the step that its writer reported, or that its names have; of several, the one that
 	 * became complete last and has one; -1: unknown */
 	int64_t step;
-	/* it answers the last request: it was begun after it; or it was under way then, and
-	 * nothing followed it for the quiet time */
-	bool fresh;
+	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
+	 * and nothing followed it for the quiet time: its state may be older than the request */
+	bool fresh, late;
 };
 
 /* Works with whatever evidence there is: tracker_missing_evidence() names what is missing. */

@@ -22,7 +22,7 @@ enum job_event_kind {
 	JOB_EV_CANNOT_ASK,
 	JOB_EV_SAVE_STARTED,    /* the first file of a save was opened */
 	JOB_EV_RUNNING_WRITTEN, /* a running file was written */
-	JOB_EV_COMPLETE,        /* `checkpoint`; `fresh`: it answers the last request */
+	JOB_EV_COMPLETE,        /* `checkpoint`; `fresh`, `late`: tracker.h, latest_checkpoint */
 	JOB_EV_CHILD_EXITED,    /* and what it wrote last has been judged: `mapped_status` */
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
@@ -83,7 +83,7 @@ struct job_event {
 		};
 		struct {
 			struct checkpoint checkpoint; /* without reason */
-			bool fresh;
+			bool fresh, late;
 		};
 		/* what is written belongs to a run that the command has started */
 		bool foreign;

@@ -201,11 +201,22 @@ static void on_made(struct request_table *table, const struct request_event *eve
 		reply(table, id, REQUEST_DO_REPLY_ASKED, effects);
 }
 
-static void on_complete(struct request_table *table, uint64_t generation,
+/* It is older than what the clients were promised: the job is asked for them once more. */
+static void put_clients_off(struct request_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (table->items[i].phase == REQUEST_ASKED &&
+		    table->items[i].cause == SAVED_ON_REQUEST)
+			table->items[i].phase = REQUEST_PENDING;
+}
+
+static void on_complete(struct request_table *table, uint64_t generation, bool late,
 			struct request_effects *effects)
 {
 	if (table->asking != ASKING_SENT)
 		return;
+	if (late)
+		put_clients_off(table);
 	reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_SAVED, effects);
 	move_requests(table, REQUEST_ASKED, REQUEST_SAVED, generation);
 	end_asking(table, effects);
@@ -284,7 +295,7 @@ void request_table_step(struct request_table *table, const struct request_event 
 		table->asking = ASKING_SENT;
 		break;
 	case REQUEST_EV_COMPLETE:
-		on_complete(table, event->generation, effects);
+		on_complete(table, event->generation, event->late, effects);
 		break;
 	case REQUEST_EV_DURABLE:
 		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_DURABLE,

@@ -61,7 +61,7 @@ enum request_event_kind {
 	REQUEST_EV_SENDING,   /* the job is asked now */
 	REQUEST_EV_SENT,      /* ... and was */
 	REQUEST_EV_FORWARDED, /* a SIGTERM was forwarded, which may be a request to the job */
-	REQUEST_EV_COMPLETE,  /* a checkpoint that began after SENDING: `generation` */
+	REQUEST_EV_COMPLETE,  /* the answer to SENDING: `generation`; `late`: it began before */
 	REQUEST_EV_DURABLE,   /* `generation`, and all before it */
 	REQUEST_EV_LOST,      /* the same will not become durable as far as is known */
 	REQUEST_EV_NOT_ASKED, /* the job cannot be asked */
@@ -79,6 +79,7 @@ struct request_event {
 	void *client; /* NULL: nobody waits */
 	bool until_asked;
 	bool saving; /* the job is saving for an earlier asking */
+	bool late;
 	uint64_t generation;
 };
 

@@ -254,7 +254,8 @@ void on_complete(const struct step *step, const struct job_event *event)
 	model->asking.answers++;
 	act(step, JOB_DO_CONFIRM_FLAG);
 	step_requests(step, (struct request_event){.kind = REQUEST_EV_COMPLETE,
-						   .generation = model->newest.generation});
+						   .generation = model->newest.generation,
+						   .late = event->late});
 	say(step, SAY_SAVED);
 	settle(step);
 }

@@ -32,6 +32,7 @@ static void on_checkpoint_complete(void *arg)
 	struct job_event event = {
 		.kind = JOB_EV_COMPLETE,
 		.fresh = latest->fresh,
+		.late = latest->late,
 		.checkpoint =
 			{
 				.generation = latest->generation,

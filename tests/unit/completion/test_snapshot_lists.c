@@ -172,6 +172,7 @@ static void test_the_newest_is_written_over(void **state)
 	for (size_t i = 0; i < sizeof(afterwards) / sizeof(afterwards[0]); i++) {
 		struct snapshot_plan plan;
 
+		tear_down(state);
 		set_up(state);
 		if (*afterwards[i].newest)
 			write_file("checkpoint-1/model.pt", "oc", 500);
@@ -199,9 +200,7 @@ static void test_the_newest_is_written_over(void **state)
 			assert_false(snapshot_plan_lists(plan.excluded, afterwards[i].in));
 		assert_false(snapshot_plan_lists(plan.excluded, "best.pt"));
 		snapshot_plan_release(&plan);
-		tear_down(state);
 	}
-	set_up(state);
 }
 
 /* The numbered checkpoint is the newest, and the set is left out as a whole. */

@@ -142,6 +142,19 @@ static const struct row who_does_not_wait[] = {
 	{{0}, NULL},
 };
 
+static const struct row a_checkpoint_that_began_before[] = {
+	{CLIENT('A'), "ask"},
+	{MADE(SAVED_AT_NOTICE), ""},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{{.kind = REQUEST_EV_COMPLETE, .generation = 1, .late = true}, "stop later"},
+	{{.kind = REQUEST_EV_DURABLE, .generation = 1}, ""},
+	{{.kind = REQUEST_EV_SAVE_OVER}, "ask"},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{{.kind = REQUEST_EV_COMPLETE, .generation = 2}, "saved:A stop"},
+	{{.kind = REQUEST_EV_DURABLE, .generation = 2}, "durable:A!"},
+	{{0}, NULL},
+};
+
 static const struct row a_withdrawn_notice[] = {
 	{MADE(SAVED_AT_NOTICE), "ask"},
 	{{.kind = REQUEST_EV_SENDING}, ""},
@@ -187,6 +200,7 @@ static const struct row *wrong_example(void)
 		one_who_asks_during_the_save,
 		a_save_that_comes_to_nothing,
 		who_does_not_wait,
+		a_checkpoint_that_began_before,
 		a_withdrawn_notice,
 		a_withdrawn_notice_whose_save_goes_on,
 		a_job_that_ends,
@@ -246,7 +260,8 @@ struct world {
 	bool being_asked, later;
 	bool asked, saving; /* the job heard the request; it writes */
 	int64_t save_work;
-	bool fresh; /* the save began after the newest asking */
+	/* the save began after the newest asking; or before it, and answers it all the same */
+	bool fresh, late;
 	uint64_t generation, durable;
 	int64_t work_of[512]; /* of each generation */
 	bool ended;
@@ -346,9 +361,10 @@ static void end_save(struct world *world, bool whole)
 	if (!whole)
 		return;
 	world->work_of[++world->generation] = world->save_work;
-	if (world->fresh)
+	if (world->fresh || world->late)
 		post(world, (struct request_event){.kind = REQUEST_EV_COMPLETE,
-						   .generation = world->generation});
+						   .generation = world->generation,
+						   .late = !world->fresh});
 }
 
 static void happen(struct world *world)
@@ -366,6 +382,7 @@ static void happen(struct world *world)
 		post(world, (struct request_event){.kind = REQUEST_EV_SENDING});
 		post(world, (struct request_event){.kind = REQUEST_EV_SENT});
 		world->asked = true;
+		world->late = world->saving && random_next(world) % 2;
 		world->fresh = false;
 		break;
 	case 4:

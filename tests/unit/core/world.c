@@ -5,6 +5,7 @@
 
 #define KILLED(signal) (signal)
 #define EXITED(code) ((code) << 8)
+#define QUIET_MS 1000
 
 uint64_t world_random(struct world *world, uint64_t below)
 {
@@ -117,6 +118,7 @@ static void begin_save(struct world *world, struct job_event *event)
 	world->save.tears = chance(world, 16);
 	world->save.began_ms = world->now_ms;
 	world_happens(world, world->child.save_ms, HAPPEN_SAVE_ENDS);
+	world->save.late = 0;
 	*event = (struct job_event){.kind = JOB_EV_SAVE_STARTED};
 }
 
@@ -140,6 +142,24 @@ static void end_save(struct world *world, struct job_event *event)
 				    .fresh = fresh};
 	if (fresh && world->child.leaves_after_save)
 		world_happens(world, 5, HAPPEN_CHILD_ENDS);
+	world->save.late = world->asked.sent && !fresh ? world->generation : 0;
+	if (world->save.late > 0)
+		world_happens(world, QUIET_MS, HAPPEN_LATE_ANSWER);
+}
+
+static void answer_late(struct world *world, struct job_event *event)
+{
+	if (world->save.late != world->generation || world->save.open)
+		return;
+	world->save.late = 0;
+	*event = (struct job_event){
+		.kind = JOB_EV_COMPLETE,
+		.checkpoint = {.generation = world->generation,
+			       .step = -1,
+			       .written_ms = world->save.touched_ms},
+		.fresh = true,
+		.late = true,
+	};
 }
 
 static void try_to_ask(struct world *world, struct job_event *event)
@@ -161,6 +181,7 @@ static void try_to_ask(struct world *world, struct job_event *event)
 	world->asked.tries = false;
 	world->asked.sent = world->asked.follows = true;
 	world->asked.sent_ms = world->now_ms;
+	world->save.late = 0;
 	*event = (struct job_event){.kind = JOB_EV_SENDING, .by_flag = by_flag};
 	world_post(world, 0, (struct job_event){.kind = JOB_EV_ASKED});
 	if (world->child.saves_when_asked)
@@ -505,6 +526,9 @@ bool world_happen(struct world *world, struct happens *happens)
 		break;
 	case HAPPEN_SAVE_ENDS:
 		end_save(world, event);
+		break;
+	case HAPPEN_LATE_ANSWER:
+		answer_late(world, event);
 		break;
 	case HAPPEN_CHILD_ENDS:
 		end_child(world, world->child.status);

@@ -24,6 +24,7 @@ enum happening {
 	HAPPEN_EVENT, /* posts `event` */
 	HAPPEN_SAVE_BEGINS,
 	HAPPEN_SAVE_ENDS,
+	HAPPEN_LATE_ANSWER, /* nothing followed the save that was under way when it was asked */
 	HAPPEN_CHILD_ENDS,
 	HAPPEN_TRY_TO_ASK,
 	HAPPEN_SNAPSHOT_ENDS,
@@ -90,6 +91,7 @@ struct world {
 	struct {
 		bool open, tears, again;
 		int64_t began_ms, touched_ms;
+		uint64_t late; /* this generation may be a late answer; 0: none */
 	} save;
 	uint64_t running;
 	uint64_t generation;
