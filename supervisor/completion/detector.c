@@ -54,6 +54,49 @@ static int64_t earlier_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* Is it closed and not there any more? Then it was renamed or deleted, although nobody told: not
+ * the kernel, because its directory was not watched yet, nor the shim, because of a raw system
+ * call. */
+static bool is_gone(const struct detector *detector, const struct tracked_file *file)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	return questions->look && (file->marks & FILE_FRESH) &&
+	       !(file->marks & (FILE_RUNNING | FILE_UNCLOSED)) &&
+	       !writer_table_has_open(&detector->writers, file->path) &&
+	       !questions->look(questions->arg, file->path).exists;
+}
+
+/* With its last file, a numbered checkpoint goes too. Returns how many files it has left. */
+static size_t forget_gone(struct detector *detector, struct checkpoint *checkpoint)
+{
+	size_t left = checkpoint->file_count;
+
+	for (struct tracked_file *file = checkpoint->files, *next; left > 0 && file; file = next) {
+		next = file->sibling;
+		if (!is_gone(detector, file))
+			continue;
+		left--;
+		if (left == 0)
+			checkpoint->state = CHECKPOINT_EMPTY;
+		checkpoint_table_remove(&detector->table, file);
+	}
+	return left;
+}
+
+/* By the files that are there. False: there are none. */
+static bool judge(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms,
+		  struct judgement *judgement)
+{
+	*judgement = detector_judge(detector, checkpoint, now_ms);
+	if (judgement->verdict != VERDICT_COMPLETE && judgement->reason != REASON_TEMPORARY)
+		return true;
+	if (forget_gone(detector, checkpoint) == 0)
+		return false;
+	*judgement = detector_judge(detector, checkpoint, now_ms);
+	return true;
+}
+
 struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_ms,
 					 struct judgement *judgement, int64_t *at_ms)
 {
@@ -70,12 +113,13 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 			detector_find_running(detector, checkpoint, now_ms);
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			continue;
+		if (!judge(detector, checkpoint, now_ms, &now))
+			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
 			checkpoint->state = CHECKPOINT_EMPTY;
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
-		now = detector_judge(detector, checkpoint, now_ms);
 		checkpoint->reason = now.reason;
 		if (now.verdict == VERDICT_UNDER_WAY && now.wait_ms != INT64_MAX)
 			*at_ms = earlier_of(*at_ms, now_ms + now.wait_ms);
@@ -184,6 +228,15 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		detector->events_lost = false;
 		writer_table_forget_all(&detector->writers);
 	}
+}
+
+bool detector_is_complete(const struct detector *detector, const char *key)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (text_equal(checkpoint->key, key))
+			return checkpoint->state == CHECKPOINT_COMPLETE;
+	return false;
 }
 
 bool detector_is_busy(const struct detector *detector)

@@ -153,6 +153,8 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement);
 
+/* Is there a checkpoint with this key, complete and not written to since? NULL: no. */
+bool detector_is_complete(const struct detector *detector, const char *key);
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
 /* Are fixed names being written that were there before, or were some written after a checkpoint was

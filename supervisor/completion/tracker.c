@@ -70,7 +70,15 @@ static int64_t step_of(const struct checkpoint *checkpoint)
 	return step;
 }
 
-/* Makes it the latest one. */
+/* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
+ * takes more time. */
+static bool is_latest(const struct tracker *tracker, const struct checkpoint *checkpoint)
+{
+	return checkpoint->begun_ms >= tracker->latest_begun_ms ||
+	       !detector_is_complete(&tracker->detector, tracker->latest_key);
+}
+
+/* An older one is worth a snapshot, too. */
 static void note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
@@ -78,16 +86,19 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
 
 	latest->generation++;
-	latest->written_ms = checkpoint->last_ms;
-	if (step >= 0)
-		latest->step = step;
+	if (is_latest(tracker, checkpoint)) {
+		latest->written_ms = checkpoint->last_ms;
+		if (step >= 0)
+			latest->step = step;
+		tracker->latest_begun_ms = checkpoint->begun_ms;
+		free(tracker->latest_key);
+		tracker->latest_key = text_copy(checkpoint->key);
+	}
 	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
 	latest->late = false;
 	tracker->answered_ms = 0;
 	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
 		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
-	free(tracker->latest_key);
-	tracker->latest_key = text_copy(checkpoint->key);
 }
 
 /* It may be what a save left that failed. Warns once. */

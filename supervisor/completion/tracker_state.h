@@ -26,8 +26,9 @@ struct tracker {
 	struct detector detector;
 	struct checker *checker; /* NULL: contents are not checked */
 	struct latest_checkpoint latest;
-	/* key of the checkpoint that became complete last */
+	/* key of the newest complete checkpoint */
 	char *latest_key;
+	int64_t latest_begun_ms;
 	struct timer timer;
 	struct stall_clock stall_clock;
 	/* everything written up to this generation has been reported, the last time at */

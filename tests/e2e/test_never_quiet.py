@@ -60,3 +60,32 @@ def test_parts_of_one_checkpoint_are_not_taken_for_checkpoints(place):
     kill_quietly(run.job_pid, signal.SIGKILL)
     assert run.wait() == 128 + signal.SIGKILL
     assert place.newest() is None
+
+
+# Each save is a new directory, in which a temporary file is renamed by a raw system call: at once, so that often nobody tells of it.
+RAW_RENAMES = """
+import ctypes, os, sys
+libc, renames = ctypes.CDLL(None, use_errno=True), {"x86_64": 82, "aarch64": 276}[os.uname().machine]
+def rename(old, new):
+    if renames == 82:
+        return libc.syscall(82, old.encode(), new.encode())
+    return libc.syscall(276, -100, old.encode(), -100, new.encode(), 0)
+for step in range(1, 41):
+    folder = f"{sys.argv[1]}/checkpoint-{step}"
+    os.makedirs(folder)
+    with open(f"{folder}/.tmpa", "wb") as file:
+        file.write(b"%d" % step)
+    assert rename(f"{folder}/.tmpa", f"{folder}/model.bin") == 0
+    with open(f"{folder}/last.bin", "wb") as file:
+        file.write(b"%d" % step)
+"""
+
+
+def test_a_rename_that_nobody_tells_holds_nothing_up(place):
+    run = place.run(PYTHON, "-c", RAW_RENAMES, place.directory)
+    assert run.wait() == 0, run
+    assert run.events("durable")[-1]["step"] == 40, run
+    look = place.path / "look"
+    place.verb("restore", "latest", look)
+    assert (look / "checkpoint-40/model.bin").read_bytes() == b"40"
+    assert not list(look.glob("*/.tmp*"))

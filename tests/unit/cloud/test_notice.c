@@ -138,7 +138,7 @@ static void test_what_slurms_limit_is(void **state)
 		} notices[2];
 		bool limit;
 	} rows[] = {
-		{{{NOTICE_NONE}}, false},
+		{{{.kind = NOTICE_NONE}}, false},
 		{{{ADVICE, "aws", "rebalance"}}, false},
 		{{{STOP, "slurm", "end"}}, true},
 		{{{STOP, "slurm", "end"}, {ADVICE, "aws", "rebalance"}}, true},
