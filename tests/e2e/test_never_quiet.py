@@ -89,3 +89,24 @@ def test_a_rename_that_nobody_tells_holds_nothing_up(place):
     place.verb("restore", "latest", look)
     assert (look / "checkpoint-40/model.bin").read_bytes() == b"40"
     assert not list(look.glob("*/.tmp*"))
+
+
+# The first one waits for its temporary file to be renamed, longer than the second one takes to be complete.
+LATE = """
+import os, sys, time
+for step in (1, 2):
+    folder = f"{sys.argv[1]}/checkpoint-{step}"
+    os.makedirs(folder)
+    for name in ("model.bin", "rest.tmp")[:3 - step]:
+        open(f"{folder}/{name}", "w").close()
+time.sleep(1000)
+"""
+
+
+def test_an_older_checkpoint_that_is_decided_later_is_not_the_newest(place):
+    run = place.run(PYTHON, "-c", LATE, place.directory, options=["--quiet-time", "0.2", "--snapshot-interval", "0"])
+    wait_for("both are durable", lambda: len(run.events("durable")) == 2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    assert [event["step"] for event in run.events("durable")] == [2, 2], run
+    assert [snapshot["step"] for snapshot in place.snapshots()] == [2, 2]
