@@ -86,6 +86,8 @@ struct tracked_file {
 	int pid;
 	/* when this writing began, in ms of CLOCK_MONOTONIC */
 	int64_t begun_ms;
+	/* since when it is closed and not there any more, although nobody told; 0: it is there */
+	int64_t missing_ms;
 	/* signature_hash() of the name without the numbers */
 	uint64_t name;
 	/* when it was closed last: its size, and when it was written (file_look.h) */
@@ -130,6 +132,8 @@ struct checkpoint {
 	bool reduced;
 	bool next_begun;
 	int64_t begun_ms, last_ms;
+	/* how many saves had been begun by then: the order of those of one millisecond */
+	uint64_t save;
 	/* how long this process was stalled since the last write: not quiet time */
 	int64_t stalled_ms;
 	int64_t pause_ms;

@@ -54,10 +54,8 @@ static int64_t earlier_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Is it closed and not there any more? Then it was renamed or deleted, although nobody told: not
- * the kernel, because its directory was not watched yet, nor the shim, because of a raw system
- * call. */
-static bool is_gone(const struct detector *detector, const struct tracked_file *file)
+/* Is it closed and not there any more? */
+static bool is_missing(const struct detector *detector, const struct tracked_file *file)
 {
 	const struct detector_questions *questions = &detector->questions;
 
@@ -67,33 +65,62 @@ static bool is_gone(const struct detector *detector, const struct tracked_file *
 	       !questions->look(questions->arg, file->path).exists;
 }
 
-/* With its last file, a numbered checkpoint goes too. Returns how many files it has left. */
-static size_t forget_gone(struct detector *detector, struct checkpoint *checkpoint)
-{
-	size_t left = checkpoint->file_count;
+/*
+ * What is missing for the quiet time was renamed or deleted, although nobody told: not the kernel,
+ * because its directory was not watched yet, nor the shim, because of a raw system call. Until then
+ * the word of it may be under way, and its checkpoint is not decided without it. With its last
+ * file, a numbered checkpoint goes too.
+ */
+struct missing {
+	size_t left;     /* files that the checkpoint still has */
+	int64_t wait_ms; /* until the next one is forgotten; 0: none is missing */
+};
 
-	for (struct tracked_file *file = checkpoint->files, *next; left > 0 && file; file = next) {
+static struct missing forget_missing(struct detector *detector, struct checkpoint *checkpoint,
+				     int64_t now_ms)
+{
+	struct missing missing = {.left = checkpoint->file_count};
+
+	for (struct tracked_file *file = checkpoint->files, *next; missing.left > 0 && file;
+	     file = next) {
+		int64_t wait_ms;
+
 		next = file->sibling;
-		if (!is_gone(detector, file))
+		if (!is_missing(detector, file)) {
+			file->missing_ms = 0;
 			continue;
-		left--;
-		if (left == 0)
+		}
+		if (file->missing_ms == 0)
+			file->missing_ms = now_ms > 0 ? now_ms : 1;
+		wait_ms = file->missing_ms + detector->quiet_ms - now_ms;
+		if (wait_ms > 0 && detector->job_end == JOB_END_NOT_YET) {
+			missing.wait_ms =
+				missing.wait_ms == 0 ? wait_ms
+						     : earlier_of(missing.wait_ms, wait_ms);
+			continue;
+		}
+		if (--missing.left == 0)
 			checkpoint->state = CHECKPOINT_EMPTY;
 		checkpoint_table_remove(&detector->table, file);
 	}
-	return left;
+	return missing;
 }
 
 /* By the files that are there. False: there are none. */
 static bool judge(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms,
 		  struct judgement *judgement)
 {
+	struct missing missing;
+
 	*judgement = detector_judge(detector, checkpoint, now_ms);
 	if (judgement->verdict != VERDICT_COMPLETE && judgement->reason != REASON_TEMPORARY)
 		return true;
-	if (forget_gone(detector, checkpoint) == 0)
+	missing = forget_missing(detector, checkpoint, now_ms);
+	if (missing.left == 0)
 		return false;
 	*judgement = detector_judge(detector, checkpoint, now_ms);
+	if (missing.wait_ms > 0)
+		*judgement = (struct judgement){VERDICT_UNDER_WAY, REASON_MOVING, missing.wait_ms};
 	return true;
 }
 

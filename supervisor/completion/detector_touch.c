@@ -107,7 +107,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->pause_ms = 0;
 	checkpoint->step = -1;
 	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
-	detector->saves++;
+	checkpoint->save = ++detector->saves;
 }
 
 static void go_on(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)

@@ -74,8 +74,11 @@ static int64_t step_of(const struct checkpoint *checkpoint)
  * takes more time. */
 static bool is_latest(const struct tracker *tracker, const struct checkpoint *checkpoint)
 {
-	return checkpoint->begun_ms >= tracker->latest_begun_ms ||
-	       !detector_is_complete(&tracker->detector, tracker->latest_key);
+	bool later = checkpoint->begun_ms == tracker->latest_begun_ms
+			     ? checkpoint->save >= tracker->latest_save
+			     : checkpoint->begun_ms > tracker->latest_begun_ms;
+
+	return later || !detector_is_complete(&tracker->detector, tracker->latest_key);
 }
 
 /* An older one is worth a snapshot, too. */
@@ -91,6 +94,7 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 		if (step >= 0)
 			latest->step = step;
 		tracker->latest_begun_ms = checkpoint->begun_ms;
+		tracker->latest_save = checkpoint->save;
 		free(tracker->latest_key);
 		tracker->latest_key = text_copy(checkpoint->key);
 	}

@@ -29,6 +29,7 @@ struct tracker {
 	/* key of the newest complete checkpoint */
 	char *latest_key;
 	int64_t latest_begun_ms;
+	uint64_t latest_save; /* its number, in the order in which they were begun */
 	struct timer timer;
 	struct stall_clock stall_clock;
 	/* everything written up to this generation has been reported, the last time at */

@@ -56,11 +56,14 @@ static const struct row rows[] = {
 		"O 1 3 tmp-1/a; C 1 3 tmp-1/a; O 1 3 tmp-1/b; C 1 3 tmp-1/b; gone tmp-1; R 1 tmp-1 "
 		"step-1; closed step-1/a; unclosed tmp-1/a; +1000; = complete; good step-1/b"},
 	{"renamed, and nobody has told it",
-		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; = busy; "
-		"+1000; = complete; in step-1; unclosed step-1/a.tmp"},
-	{"nor that it was deleted", "O 1 3 step-1/a; C 1 3 step-1/a; gone step-1/a; +1000; = nothing"},
+		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
+		"busy; +999; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
+	{"the kernel is about to tell it",
+		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kf a.tmp 7; kt a 7; gone b.tmp; "
+		"+1000; = busy; kf b.tmp 8; kt b 8; = busy; +1000; = complete; good b"},
+	{"nor that it was deleted", "O 1 3 step-1/a; C 1 3 step-1/a; gone step-1/a; +1000; = busy; +1000; = nothing"},
 	{"all that had fixed names",
-		"O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; gone a; gone b; +1000; = nothing"},
+		"O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; gone a; gone b; +1000; = busy; +1000; = nothing"},
 	{"what is still open may be without a name",
 		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 4 step-1/b; gone step-1/b; +1000; = busy"},
 	{"a file, too", "O 1 3 t; C 1 3 t; gone t; R 1 t step-1; closed step-1; unclosed t"},
