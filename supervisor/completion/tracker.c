@@ -249,10 +249,11 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 	tracker->polling = true;
 	gather_evidence(tracker);
 	at_ms = apply_verdicts(tracker, at_once);
+	/* First of all: at a kill just now, the next start would take what is complete for torn. */
+	tracker_report_under_way(tracker, at_once);
 	note_late_answer(tracker);
 	tracker_report_closed_files(tracker);
 	tracker_report_running_files(tracker);
-	tracker_report_under_way(tracker, at_once);
 	tracker_warn_if_stuck(tracker);
 	rearm(tracker, at_ms);
 	tracker->polling = false;

@@ -2,7 +2,8 @@
 
 #include "detector.h"
 
-/* After a list the next one waits this many times as long as the last one took. */
+/* After a list that took longer than this, the next one waits this many times as long as that. */
+#define SLOW_MS 10
 #define PAUSE_TIMES 2
 /* A mark in `paths`. */
 #define REPORTED 1u
@@ -55,7 +56,9 @@ bool under_way_report_is_due(struct under_way_report *report, const struct detec
 
 void under_way_report_written(struct under_way_report *report, int64_t begun_ms, int64_t ended_ms)
 {
-	report->next_ms = ended_ms + PAUSE_TIMES * (ended_ms - begun_ms);
+	int64_t took_ms = ended_ms - begun_ms;
+
+	report->next_ms = ended_ms + (took_ms > SLOW_MS ? PAUSE_TIMES * took_ms : 0);
 }
 
 int64_t under_way_report_wakes_ms(const struct under_way_report *report)
