@@ -1,5 +1,6 @@
 #include "base/workers.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -210,15 +211,36 @@ void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *
 	post_item(workers, call, arg, true);
 }
 
-void workers_end(struct workers *workers)
+static void tell_to_stop(struct workers *workers)
 {
 	pthread_mutex_lock(&workers->mutex);
 	workers->locked.stopping = true;
 	pthread_cond_broadcast(&workers->changed);
 	pthread_mutex_unlock(&workers->mutex);
-	for (size_t i = 0; i < workers->locked.started; i++)
-		pthread_join(workers->threads[i], NULL);
-	workers->locked.started = 0; /* no other thread is left to read it */
+}
+
+void workers_end(struct workers *workers)
+{
+	tell_to_stop(workers);
+	/* Nobody starts another one. */
+	while (workers->locked.started > 0)
+		pthread_join(workers->threads[--workers->locked.started], NULL);
+}
+
+bool workers_end_within(struct workers *workers, int64_t milliseconds)
+{
+	int64_t until_ms = clock_monotonic_ms() + milliseconds;
+	struct timespec until = {
+		.tv_sec = until_ms / 1000,
+		.tv_nsec = until_ms % 1000 * 1000000,
+	};
+
+	tell_to_stop(workers);
+	for (; workers->locked.started > 0; workers->locked.started--)
+		if (pthread_clockjoin_np(workers->threads[workers->locked.started - 1], NULL,
+					 CLOCK_MONOTONIC, &until) != 0)
+			return false;
+	return true;
 }
 
 void workers_free(struct workers *workers)

@@ -30,6 +30,12 @@ void workers_post_owned(struct workers *workers, void (*call)(void *arg), void *
 /* Blocks for the running work (cancel it first). Later work is not run, later posts are dropped. */
 void workers_end(struct workers *workers);
 
+/*
+ * The same, but waits so long at most. False: it goes on, as on a disk that hangs. Then nothing
+ * that it uses may be freed, the workers neither, and the process ends by _exit().
+ */
+bool workers_end_within(struct workers *workers, int64_t milliseconds);
+
 /* Ends them if workers_end() was not called. Nobody may post afterwards. NULL is fine. */
 void workers_free(struct workers *workers);
 

@@ -40,7 +40,7 @@
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
- *	content_check_worker.h	runs content checks for the loop; many files on a thread
+ *	content_check_worker.h	runs content checks for the loop, on a thread
  *	writer_monitor.h	which processes write, and how each of them ends
  *	untracked_writers.h	writers without the shim, found by /proc
  */

@@ -10,13 +10,9 @@
 
 #include <stdlib.h>
 
-/* More files than this are checked on the thread. One file takes some 50 us from the page cache. */
-#define CHECK_AT_ONCE_MOST 100
-
 struct checker {
 	struct checker_options options;
 
-	/* NULL until there is work for it */
 	struct workers *workers;
 	/* the user knows that we wait for the rest of a checkpoint */
 	bool said_waiting;
@@ -28,12 +24,23 @@ struct checker {
 	struct findings findings;
 };
 
-struct checker *content_check_worker_new(const struct checker_options *options)
+int content_check_worker_new(const struct checker_options *options, struct checker **result,
+			     struct err *err)
 {
 	struct checker *checker = memory_new(sizeof(*checker));
 
 	checker->options = *options;
-	return checker;
+	if (workers_new(options->loop, 1, &checker->workers, err) < 0) {
+		free(checker);
+		return -1;
+	}
+	*result = checker;
+	return 0;
+}
+
+bool content_check_worker_end_within(struct checker *checker, int64_t milliseconds)
+{
+	return workers_end_within(checker->workers, milliseconds);
 }
 
 void content_check_worker_free(struct checker *checker)
@@ -91,40 +98,29 @@ static void begin_check(struct checker *checker, const struct checkpoint *checkp
 	detector_each_unchecked(checkpoint, add_fresh, &checker->fresh);
 }
 
-static bool start_thread(struct checker *checker)
-{
-	struct err err;
-
-	if (!checker->workers && workers_new(checker->options.loop, 1, &checker->workers, &err) < 0)
-		return false;
-	checker->running = true;
-	workers_run(checker->workers, run_checker, checker_done, checker);
-	return true;
-}
-
 bool content_check_worker_run(struct checker *checker, struct detector *detector,
-			      struct checkpoint *checkpoint, bool at_once)
+			      struct checkpoint *checkpoint)
 {
 	bool same;
 
-	if (checker->running && at_once) {
-		/* Its answer would come by the loop, which waits here. */
-		workers_free(steal(&checker->workers));
-		checker->running = checker->answered = false;
-	}
 	if (checker->running)
 		return false;
 	same = text_equal(checker->key, checkpoint->key) && checker->changed == checkpoint->changed;
 	if (!checker->answered || !same) {
 		begin_check(checker, checkpoint);
-		if (!at_once && checker->fresh.count > CHECK_AT_ONCE_MOST && start_thread(checker))
-			return false;
-		run_checker(checker);
+		checker->running = true;
+		workers_run(checker->workers, run_checker, checker_done, checker);
+		return false;
 	}
 	checker->answered = false;
 	detector_note_findings(detector, checkpoint, &checker->findings, &checker->valid,
 			       clock_monotonic_ms());
 	return true;
+}
+
+bool content_check_worker_is_busy(const struct checker *checker)
+{
+	return checker->running;
 }
 
 void content_check_worker_log(struct checker *checker, bool final)

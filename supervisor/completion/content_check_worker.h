@@ -1,6 +1,6 @@
 /*
- * Runs content checks for the loop. A few files are checked on the spot, because they are still in
- * the page cache; many files are checked on a thread.
+ * Runs content checks for the loop, on a thread: a disk that hangs, or files that are not in the
+ * page cache, delay no notice.
  */
 #ifndef CONTENT_CHECK_WORKER_H
 #define CONTENT_CHECK_WORKER_H
@@ -20,22 +20,26 @@ struct checker_options {
 	const char *directory;
 	const struct profile *profile;
 	const struct file_patterns *patterns;
-	/* Called on the loop when a check on the thread has finished: poll again. */
+	/* Called on the loop when a check has finished: poll again. */
 	void (*ready)(void *arg);
 	void *arg;
 };
 
-struct checker *content_check_worker_new(const struct checker_options *options);
+int content_check_worker_new(const struct checker_options *options, struct checker **checker,
+			     struct err *err);
+/* Waits so long at most for a running check. False: it goes on (workers_end_within()). */
+bool content_check_worker_end_within(struct checker *checker, int64_t milliseconds);
 /* Waits for a running check. */
 void content_check_worker_free(struct checker *checker);
 
 /*
- * Checks what was written of a checkpoint whose verdict is COMPLETE, and notes the findings
- * (detector_note_findings()). False: the thread is checking; `ready` will be called. `at_once`:
- * block until the check is done.
+ * Checks what was written of a checkpoint whose verdict is COMPLETE. False: the thread is checking,
+ * and `ready` will be called. True: it has, and the findings are noted
+ * (detector_note_findings()). What is written meanwhile is checked again.
  */
 bool content_check_worker_run(struct checker *checker, struct detector *detector,
-			      struct checkpoint *checkpoint, bool at_once);
+			      struct checkpoint *checkpoint);
+bool content_check_worker_is_busy(const struct checker *checker);
 /* Logs why the checkpoint that was checked last is not saved, or not yet. `final`: the verdict is
  * TORN. */
 void content_check_worker_log(struct checker *checker, bool final);

@@ -17,7 +17,8 @@ struct file_look {
 
 struct file_look file_look_at(const char *directory, const char *path);
 bool file_look_is_symlink(const char *directory, const char *path);
-/* By the first bytes of the file. */
+/* By the first bytes of the file. False if they would have to be read from a disk: they are then
+ * soon in the page cache. */
 bool file_look_is_database(const char *directory, const char *path);
 
 #endif

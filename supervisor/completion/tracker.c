@@ -1,4 +1,4 @@
-/* decide_completeness() is the heart: it hands all queued evidence to the detector, asks which
+/* tracker_poll() is the heart: it hands all queued evidence to the detector, asks which
  * checkpoints are decided, has their contents checked, and acts upon the verdicts. What happens
  * between two calls is handed in by tracker_evidence.c. */
 #include "tracker_state.h"
@@ -148,17 +148,17 @@ static bool is_scan_current(struct tracker *tracker, const struct checkpoint *ch
 
 /* Verdict of one that is decided as far as its files are known; its contents may change that. */
 static struct judgement check_contents(struct tracker *tracker, struct checkpoint *checkpoint,
-				       struct judgement judgement, bool at_once)
+				       struct judgement judgement)
 {
 	const struct judgement waits = {VERDICT_UNDER_WAY, REASON_MOVING, INT64_MAX};
 
 	if (judgement.verdict != VERDICT_COMPLETE)
 		return judgement;
-	if (!at_once && !is_scan_current(tracker, checkpoint))
+	if (!tracker->ending && !is_scan_current(tracker, checkpoint))
 		return waits;
 	if (!tracker->checker)
 		return judgement;
-	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint, at_once))
+	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint))
 		return waits;
 	judgement = detector_judge(&tracker->detector, checkpoint, clock_monotonic_ms());
 	if (judgement.reason == REASON_PENDING)
@@ -167,7 +167,7 @@ static struct judgement check_contents(struct tracker *tracker, struct checkpoin
 }
 
 /* Acts on all verdicts. Returns when to judge again. */
-static int64_t apply_verdicts(struct tracker *tracker, bool at_once)
+static int64_t apply_verdicts(struct tracker *tracker)
 {
 	struct judgement judgement;
 	struct checkpoint *checkpoint;
@@ -175,7 +175,7 @@ static int64_t apply_verdicts(struct tracker *tracker, bool at_once)
 
 	while ((checkpoint = detector_next_decided(&tracker->detector, clock_monotonic_ms(),
 						   &judgement, &at_ms))) {
-		judgement = check_contents(tracker, checkpoint, judgement, at_once);
+		judgement = check_contents(tracker, checkpoint, judgement);
 		/* One whose check has not ended keeps the others waiting: they are younger. */
 		if (judgement.verdict == VERDICT_UNDER_WAY && judgement.wait_ms == INT64_MAX)
 			return clock_monotonic_ms() + POLL_MS;
@@ -222,6 +222,9 @@ static void gather_evidence(struct tracker *tracker)
 {
 	bool busy;
 
+	/* The writers have ended with the job, and that was told: nobody looks for them now. */
+	if (tracker->ending)
+		return;
 	directory_monitor_open(tracker->directory, tracker->started);
 	tracker_drain(tracker);
 	/* Before the searches and checks, which take their time. */
@@ -240,7 +243,7 @@ static void gather_evidence(struct tracker *tracker)
 				clock_monotonic_ms());
 }
 
-static void decide_completeness(struct tracker *tracker, bool at_once)
+void tracker_poll(struct tracker *tracker)
 {
 	int64_t at_ms;
 
@@ -248,20 +251,20 @@ static void decide_completeness(struct tracker *tracker, bool at_once)
 		return;
 	tracker->polling = true;
 	gather_evidence(tracker);
-	at_ms = apply_verdicts(tracker, at_once);
+	at_ms = apply_verdicts(tracker);
 	/* First of all: at a kill just now, the next start would take what is complete for torn. */
-	tracker_report_under_way(tracker, at_once);
+	tracker_report_under_way(tracker, tracker->ending);
 	note_late_answer(tracker);
 	tracker_report_closed_files(tracker);
 	tracker_report_running_files(tracker);
 	tracker_warn_if_stuck(tracker);
 	rearm(tracker, at_ms);
 	tracker->polling = false;
-}
-
-void tracker_poll(struct tracker *tracker)
-{
-	decide_completeness(tracker, false);
+	if (!tracker->ending ||
+	    (tracker->checker && content_check_worker_is_busy(tracker->checker)))
+		return;
+	tracker->ending = false;
+	tracker->options.ended(tracker->options.arg);
 }
 
 static void timer_fired(struct timer *timer)
@@ -374,6 +377,23 @@ static void open_shim_channel(struct tracker *tracker)
 			 "the shim is not used: %.300s", why.text);
 }
 
+static void start_checker(struct tracker *tracker)
+{
+	const struct tracker_options *options = &tracker->options;
+	struct checker_options checker = {
+		.loop = options->loop,
+		.directory = options->workspace->directory,
+		.profile = options->profile,
+		.patterns = options->patterns,
+		.ready = tracker_poll_soon,
+		.arg = tracker,
+	};
+	struct err err;
+
+	if (content_check_worker_new(&checker, &tracker->checker, &err) < 0)
+		log_warn("the content of the written files is not checked: %s", err.text);
+}
+
 void tracker_new(const struct tracker_options *options, struct tracker **result)
 {
 	struct tracker *tracker = memory_new(sizeof(*tracker));
@@ -408,19 +428,17 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 		.arg = tracker,
 	});
 	if (options->looks)
-		tracker->checker = content_check_worker_new(&(struct checker_options){
-			.loop = options->loop,
-			.directory = options->workspace->directory,
-			.profile = options->profile,
-			.patterns = options->patterns,
-			.ready = tracker_poll_soon,
-			.arg = tracker,
-		});
+		start_checker(tracker);
 	open_shim_channel(tracker);
 	/* Files that exist already are not a save of this job: `started` is still false. */
 	*result = tracker;
 	tracker_poll(tracker);
 	tracker->started = true;
+}
+
+bool tracker_end_within(struct tracker *tracker, int64_t milliseconds)
+{
+	return !tracker->checker || content_check_worker_end_within(tracker->checker, milliseconds);
 }
 
 void tracker_free(struct tracker *tracker)
@@ -491,7 +509,8 @@ void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
 	tracker_drain(tracker);
 	directory_monitor_scan_now(tracker->directory);
 	detector_job_ended(&tracker->detector, ends[end], clock_monotonic_ms());
-	decide_completeness(tracker, true);
+	tracker->ending = true;
+	tracker_poll(tracker);
 }
 
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker)

@@ -65,6 +65,8 @@ struct tracker_options {
 	 * soon as the event of its first write is read, unless the call before took long. May be
 	 * NULL. */
 	void (*on_under_way)(void *arg);
+	/* After tracker_job_ended(): everything is judged. */
+	void (*ended)(void *arg);
 	void *arg;
 };
 
@@ -83,6 +85,9 @@ struct latest_checkpoint {
 
 /* Works with whatever evidence there is: tracker_missing_evidence() names what is missing. */
 void tracker_new(const struct tracker_options *options, struct tracker **tracker);
+/* Waits so long at most for a file that is being looked into. False: that goes on, as on a disk
+ * that hangs; then nothing may be freed (workers_end_within()). */
+bool tracker_end_within(struct tracker *tracker, int64_t milliseconds);
 void tracker_free(struct tracker *tracker);
 
 /* Path of the shim's channel, for the job's environment; NULL: no shim. Borrowed. */
@@ -110,7 +115,10 @@ enum tracker_end {
 	/* what was not complete before is torn */
 	TRACKER_ENDED_CRASHED,
 };
-/* The main process has ended. Blocks for the content check. May call `on_complete`. */
+/*
+ * The main process has ended: its last files are judged. Calls `on_complete` for what is complete,
+ * and then `ended`, at once or once the contents are checked.
+ */
 void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
 
 /* Reads all queued events and decides. May call `on_complete`. */

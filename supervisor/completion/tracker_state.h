@@ -51,6 +51,8 @@ struct tracker {
 	bool polling;
 	/* the job may be writing */
 	bool started;
+	/* the job has ended, and its last files are being judged */
+	bool ending;
 	/* kernel events were lost */
 	bool lost;
 };

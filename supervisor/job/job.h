@@ -206,6 +206,14 @@ struct job {
 		int status;          /* of the first that failed, as waitpid() gave it */
 	} detached;
 
+	/* the child has exited, and its last files are being judged: job_notices.c */
+	struct {
+		bool judged_later;
+		struct job_event event;
+		struct timer limit;
+	} exit;
+	bool hung; /* a thread is left on a disk that hangs: nothing may be freed */
+
 	/* what was said */
 	bool reported_removal, reported_skipped_files;
 	struct path_list reported_patterns; /* --exclude and --running that took a file */
@@ -306,6 +314,8 @@ void job_on_signal(void *arg, const struct signalfd_siginfo *info);
 int job_start_notice_watch(struct job *job, struct err *err);
 /* Merges the notice, and posts what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
+/* Posts the exit of the child, if that waits for the judgement of its last files. */
+void job_post_child_exit(struct job *job);
 /* The signal that came is a stop notice. */
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */

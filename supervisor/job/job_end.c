@@ -64,7 +64,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	 * next attempt would take the machine for lost. */
 	if (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed))
 		return;
-	if (!job->resume.storage || job->resume.attempt.number == 0 ||
+	if (job->hung || !job->resume.storage || job->resume.attempt.number == 0 ||
 	    cancel_init(&cancel, &err) < 0)
 		return;
 	cancel_set_deadline(&cancel, until_ms);
@@ -98,6 +98,8 @@ static char *find_first_torn(const struct job *job, size_t *count)
 }
 
 #define DURABLE_TEXT 200
+/* What was cancelled ends within milliseconds, but for a disk that hangs. */
+#define HUNG_MS 10000
 
 static bool has_durable(const struct job *job)
 {
@@ -325,6 +327,20 @@ static void requeue(struct job *job, const struct outcome *outcome)
 	slurm_requeue_run(&run);
 }
 
+/* The notice sources still post to these workers, so they are not freed yet. Only one thread may
+ * use the storage: a cancelled snapshot has to end before it. */
+static void end_workers(struct job *job)
+{
+	if (job->tracker && !tracker_end_within(job->tracker, HUNG_MS))
+		job->hung = true;
+	if (!workers_end_within(job->workers, HUNG_MS))
+		job->hung = true;
+	if (!job->hung)
+		return;
+	log_warn("%s does not answer: what reads it is left behind", job->workspace.directory);
+	observers_set_store(&job->observers, NULL, 0);
+}
+
 int job_finish(struct job *job)
 {
 	struct outcome outcome;
@@ -342,9 +358,7 @@ int job_finish(struct job *job)
 	log_outcome(job, &outcome);
 	answer_last_clients(job, &outcome);
 	job_tell_why(job, &outcome);
-	/* Wait for a cancelled snapshot: only one thread may use the storage. The notice sources
-	 * still post to these workers, so they are not freed yet. */
-	workers_end(job->workers);
+	end_workers(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)
 		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,
 				     end_webhook_deadline(job));

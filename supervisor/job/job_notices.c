@@ -202,14 +202,41 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-static void on_child_exited(struct job *job)
+void job_post_child_exit(struct job *job)
 {
-	const struct signal_rules *rules = &job->options->signal_rules;
+	if (!job->exit.judged_later)
+		return;
+	job->exit.judged_later = false;
+	loop_disarm(&job->loop, &job->exit.limit);
+	job_post(job, job->exit.event);
+}
+
+static void on_judgement_late(struct timer *timer)
+{
+	job_post_child_exit(container_of(timer, struct job, exit.limit));
+}
+
+/* Its last files are judged first, but a disk that hangs does not outlive the deadline. */
+static void judge_last_files(struct job *job, const struct job_event *event)
+{
 	static const enum tracker_end ends[] = {
 		[CHILD_END_CLEAN] = TRACKER_ENDED_CLEAN,
 		[CHILD_END_AMBIGUOUS] = TRACKER_ENDED_AMBIGUOUS,
 		[CHILD_END_CRASHED] = TRACKER_ENDED_CRASHED,
 	};
+	enum child_end end = job_child_end(&job->model, &job->rules, &event->child);
+
+	job->exit.event = *event;
+	job->exit.judged_later = true;
+	job->exit.limit.fired = on_judgement_late;
+	if (job_deadline_ms(job) != CLOCK_NEVER)
+		loop_arm(&job->loop, &job->exit.limit, job_deadline_ms(job));
+	tracker_job_ended(job->tracker, ends[end]);
+}
+
+static void on_child_exited(struct job *job)
+{
+	const struct signal_rules *rules = &job->options->signal_rules;
 	struct job_event event = {.kind = JOB_EV_CHILD_EXITED};
 	int status;
 	bool killed;
@@ -231,9 +258,9 @@ static void on_child_exited(struct job *job)
 		profile_is_resume_code(job->profile.profile,
 				       wait_status_exit_code(event.child.mapped_status));
 	if (job->tracker)
-		tracker_job_ended(job->tracker,
-				  ends[job_child_end(&job->model, &job->rules, &event.child)]);
-	job_post(job, event);
+		judge_last_files(job, &event);
+	else
+		job_post(job, event);
 }
 
 /* What has happened before decides how its end is judged. And nobody may look at its files between

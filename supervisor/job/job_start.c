@@ -46,6 +46,11 @@ int job_open(struct job *job, struct err *err)
 
 void job_close(struct job *job)
 {
+	if (job->hung) {
+		session_close(&job->session);
+		event_log_close(&job->events);
+		return;
+	}
 	observers_close(&job->observers);
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);

@@ -65,6 +65,11 @@ static void write_under_way(void *arg)
 	path_list_free(paths);
 }
 
+static void on_judged(void *arg)
+{
+	job_post_child_exit(arg);
+}
+
 void job_start_tracker(struct job *job)
 {
 	struct tracker_options options = {
@@ -82,6 +87,7 @@ void job_start_tracker(struct job *job)
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,
 		.on_under_way = write_under_way,
+		.ended = on_judged,
 		.patterns = &job->options->patterns,
 		.signatures = job->resume.signatures,
 		.arg = job,

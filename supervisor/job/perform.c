@@ -125,6 +125,7 @@ static void kill_job(struct job *job, const struct job_effect *effect,
 	(void)effect, (void)posted;
 	child_signal(&job->child, SIGKILL);
 	kill_tree();
+	job_post_child_exit(job);
 }
 
 static void hold_sigterm(struct job *job, const struct job_effect *effect,

@@ -7,7 +7,9 @@
 #include "process/process.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 void job_report_failure(struct job *job, const char *what, const struct err *err)
 {
@@ -287,6 +289,10 @@ int job_run(struct job *job)
 		log_error("%s", err.text);
 	code = job_finish(job);
 	job_close(job);
+	if (job->hung) {
+		fflush(NULL);
+		_exit(code);
+	}
 	release_runner(job);
 	return code;
 }
