@@ -72,31 +72,32 @@ static int64_t step_of(const struct checkpoint *checkpoint)
 
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
  * takes more time. */
-static bool is_latest(const struct tracker *tracker, const struct checkpoint *checkpoint)
+static bool is_newer(const struct checkpoint *checkpoint, const struct save_begin *than)
 {
-	bool later = checkpoint->begun_ms == tracker->latest_begun_ms
-			     ? checkpoint->save >= tracker->latest_save
-			     : checkpoint->begun_ms > tracker->latest_begun_ms;
-
-	return later || !detector_is_complete(&tracker->detector, tracker->latest_key);
+	return checkpoint->begun_ms == than->ms ? checkpoint->save >= than->save
+						: checkpoint->begun_ms > than->ms;
 }
 
-/* An older one is worth a snapshot, too. */
+/* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
+ * step. */
 static void note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
 	struct latest_checkpoint *latest = &tracker->latest;
 	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
+	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
 	latest->generation++;
-	if (is_latest(tracker, checkpoint)) {
+	if (is_newer(checkpoint, &tracker->latest_begin) ||
+	    !detector_is_complete(&tracker->detector, tracker->latest_key)) {
 		latest->written_ms = checkpoint->last_ms;
-		if (step >= 0)
-			latest->step = step;
-		tracker->latest_begun_ms = checkpoint->begun_ms;
-		tracker->latest_save = checkpoint->save;
+		tracker->latest_begin = begin;
 		free(tracker->latest_key);
 		tracker->latest_key = text_copy(checkpoint->key);
+	}
+	if (step >= 0 && is_newer(checkpoint, &tracker->step_begin)) {
+		latest->step = step;
+		tracker->step_begin = begin;
 	}
 	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
 	latest->late = false;

@@ -75,8 +75,8 @@ struct latest_checkpoint {
 	uint64_t generation;
 	/* its last write, in ms of CLOCK_MONOTONIC; 0: no checkpoint yet */
 	int64_t written_ms;
-	/* the step that its writer reported, or that its names have; of several, the one that
-	 * became complete last and has one; -1: unknown */
+	/* the step that its writer reported, or that its names have, or those of the newest one
+	 * before it that has one; -1: unknown */
 	int64_t step;
 	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
 	 * and nothing followed it for the quiet time: its state may be older than the request */

@@ -18,6 +18,12 @@
 struct checker;
 struct writer_monitor;
 
+/* When a checkpoint was begun. */
+struct save_begin {
+	int64_t ms;
+	uint64_t save; /* struct checkpoint */
+};
+
 struct tracker {
 	struct tracker_options options;
 	struct directory_monitor *directory;
@@ -28,8 +34,8 @@ struct tracker {
 	struct latest_checkpoint latest;
 	/* key of the newest complete checkpoint */
 	char *latest_key;
-	int64_t latest_begun_ms;
-	uint64_t latest_save; /* its number, in the order in which they were begun */
+	/* of that one, and of the newest one that has a step */
+	struct save_begin latest_begin, step_begin;
 	struct timer timer;
 	struct stall_clock stall_clock;
 	/* everything written up to this generation has been reported, the last time at */
