@@ -99,7 +99,7 @@ static char *find_first_torn(const struct job *job, size_t *count)
 
 #define DURABLE_TEXT 200
 /* What was cancelled ends within milliseconds, but for a disk that hangs. */
-#define HUNG_MS 10000
+#define HUNG_MS 3000
 
 static bool has_durable(const struct job *job)
 {

@@ -81,6 +81,19 @@ struct job_view world_view(const struct world *world)
 
 /* --- the job --- */
 
+/* At the deadline at the latest, if there is one then. */
+static int64_t judgement_takes_ms(struct world *world)
+{
+	int64_t left_ms = world->deadline_ms - world->now_ms;
+	int64_t takes_ms = chance(world, 2)    ? 0
+			   : chance(world, 16) ? 20000
+					       : (int64_t)world_random(world, 50);
+
+	if (!world->stop || takes_ms < left_ms)
+		return takes_ms;
+	return left_ms > 0 ? left_ms : 0;
+}
+
 static void end_child(struct world *world, int status)
 {
 	if (!world->child.alive)
@@ -93,9 +106,19 @@ static void end_child(struct world *world, int status)
 	forget(world, HAPPEN_SAVE_ENDS);
 	forget(world, HAPPEN_CHILD_ENDS);
 	forget(world, HAPPEN_RUNNING_WRITTEN);
-	world_post(world, 0,
-		   (struct job_event){.kind = JOB_EV_CHILD_EXITED,
-				      .child = {.wait_status = status, .mapped_status = status}});
+	world->child.unjudged = true;
+	world_happens(world, judgement_takes_ms(world), HAPPEN_JUDGED);
+}
+
+static void judge_child(struct world *world, struct job_event *event)
+{
+	int status = world->child.status;
+
+	if (!world->child.unjudged)
+		return;
+	world->child.unjudged = false;
+	*event = (struct job_event){.kind = JOB_EV_CHILD_EXITED,
+				    .child = {.wait_status = status, .mapped_status = status}};
 }
 
 static void tell_child(struct world *world)
@@ -338,8 +361,12 @@ static void kill_child(struct world *world)
 			     (world->asked.sent && world->rules.asks_by_sigterm),
 		     "SIGKILL without SIGTERM");
 	world->child.killed = true;
-	if (world->child.alive)
+	if (world->child.alive) {
 		end_child(world, KILLED(SIGKILL));
+	} else if (world->child.unjudged) {
+		forget(world, HAPPEN_JUDGED);
+		world_happens(world, 0, HAPPEN_JUDGED);
+	}
 }
 
 static void stand_notice(struct world *world, int64_t in_ms, bool by_sigterm,
@@ -532,6 +559,9 @@ bool world_happen(struct world *world, struct happens *happens)
 		break;
 	case HAPPEN_CHILD_ENDS:
 		end_child(world, world->child.status);
+		break;
+	case HAPPEN_JUDGED:
+		judge_child(world, event);
 		break;
 	case HAPPEN_TRY_TO_ASK:
 		try_to_ask(world, event);

@@ -26,6 +26,7 @@ enum happening {
 	HAPPEN_SAVE_ENDS,
 	HAPPEN_LATE_ANSWER, /* nothing followed the save that was under way when it was asked */
 	HAPPEN_CHILD_ENDS,
+	HAPPEN_JUDGED, /* the last files of the child: on a disk that hangs, late */
 	HAPPEN_TRY_TO_ASK,
 	HAPPEN_SNAPSHOT_ENDS,
 	HAPPEN_RETENTION_ENDS,
@@ -82,7 +83,7 @@ struct world {
 		bool polls;
 		bool overwrites; /* fixed names: a save replaces what was complete */
 		bool told;       /* it got a SIGTERM */
-		bool killed;
+		bool killed, unjudged;
 		int64_t leaves_ms; /* so long after a SIGTERM; -1: never */
 		int64_t save_ms, period_ms;
 		int status;
