@@ -25,7 +25,8 @@
  *     storage/snapshots/snapshot_save.c on its thread: opens all files, sends them, commits.
  *  6  When the directory has settled (TIMER_SETTLING), core/stopping.c tells the job to end:
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
- *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged and posts CHILD_EXITED
+ *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
+ *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
  *     -> core/saving.c: flush() waits for what is not durable yet.
  *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says OVER,
  *     END -> job_end.c: job_begin_shutdown() leaves no process behind and stops the loop.
