@@ -1,5 +1,6 @@
-/* For LD_PRELOAD: a disk that does not answer. While the file HANG_WHILE exists, the program that is named `reprieve` reads nothing
- * from files below HANG_BELOW; a read that must not wait says so, as with a real one. */
+/* For LD_PRELOAD: a disk that does not answer. While the file HANG_WHILE exists, the program that
+ * is named `reprieve` reads nothing from files below HANG_BELOW; a read that must not wait says so,
+ * as with a real disk. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
