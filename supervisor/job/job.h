@@ -58,9 +58,6 @@
  *	job_end.c		outcome, exit code, and who is told
  *	job_detached.c		what a command that detaches leaves behind becomes the job
  *	child_environment.c	the variables that the job gets
- *	job_handover.c		asks the next attempt, through the store, to wait
- *	job_slurm_deadline.c	under Slurm: asks scontrol for the deadline
- *	save_place.h		PURE: does the job save where it is watched?
  */
 // clang-format on
 #ifndef JOB_H
@@ -85,30 +82,6 @@
 #include "workspace/workspace.h"
 
 #define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
-
-/* scontrol is asked for the deadline after a signal: job_slurm_deadline.c. */
-struct slurm_deadline {
-	struct workers *workers; /* NULL: never asked yet */
-	bool asking;             /* while true, the worker owns the members below */
-	struct notice notice;    /* made from the signal */
-	struct storage *storage; /* to tell the other tasks; NULL: not open yet */
-	enum slurm_query_result asked;
-	struct slurm_job answer;
-};
-
-/* At a notice, the next attempt is asked to wait for this one: job_handover.c. */
-struct next_attempt {
-	struct workers *workers; /* NULL: no message was needed yet */
-	struct cancel cancel;
-	/* this attempt may commit until then; 0: it is not preempted. And as the last message said
-	 */
-	int64_t until_ms, told_ms;
-	uint32_t messages;
-	bool sending, failed;
-	struct err err;
-	struct timer again; /* the heartbeat, while this attempt saves */
-	bool due;           /* for a heartbeat */
-};
 
 /*
  * THE START. What the run has to itself (the lock on the checkpoint directory, the job's name in
@@ -175,7 +148,8 @@ struct job {
 	struct tracker *tracker;
 	struct notices notices;
 	struct cloud_watch *watch;
-	char cloud[16]; /* the notice source that is armed; "": none */
+	char cloud[16];              /* the notice source that is armed; "": none */
+	struct notice signal_notice; /* made from the newest signal */
 	struct slurm_deadline slurm_deadline;
 	struct next_attempt next_attempt;
 	struct child child;
@@ -271,8 +245,6 @@ void job_begin_shutdown(struct job *job);
  * cancelled snapshot, and for each receiver of the outcome up to its own time limit.
  */
 int job_finish(struct job *job);
-/* At the notice, on a worker: slurm_task_barrier_join(). */
-void job_join_slurm_barrier(struct storage *storage);
 
 /* job_directory.c */
 /* 0, or the exit code with which the job is not started in this directory; the reason is logged. */
@@ -382,15 +354,5 @@ int job_open_observers(struct job *job, struct err *err);
 json_t *job_status_json(const struct job *job); /* owned by the caller */
 /* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
 const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
-
-/* job_slurm_deadline.c */
-/* After a signal from Slurm: asks scontrol on a worker, and adds a notice if the job ends before
- * `notice` says. */
-void job_query_slurm_deadline(struct job *job, const struct notice *notice);
-
-/* job_handover.c */
-/* Until when this attempt may commit (monotonic); 0: it is not preempted. */
-void job_notify_next_attempt(struct job *job, int64_t until_ms);
-void job_stop_notifying_next_attempt(struct job *job);
 
 #endif

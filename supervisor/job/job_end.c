@@ -289,11 +289,6 @@ static void answer_last_clients(struct job *job, const struct outcome *outcome)
 			job_reply_to_client(&effects.items[i], reply);
 }
 
-void job_join_slurm_barrier(struct storage *storage)
-{
-	slurm_task_barrier_join(storage);
-}
-
 static void on_requeueing(void *arg, const char *id)
 {
 	struct job *job = arg;

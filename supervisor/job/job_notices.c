@@ -272,6 +272,29 @@ static void reap_children(struct job *job)
 		on_child_exited(job);
 }
 
+/* Slurm knows better than its signal. */
+static void on_slurm_deadline(void *arg, int64_t deadline_ms, const char *reason)
+{
+	struct job *job = arg;
+	struct notice notice = job->signal_notice;
+
+	if (job->loop.stopped || !notices_stop(&job->notices))
+		return;
+	notice.deadline_ms = deadline_ms;
+	text_set(notice.reason, sizeof(notice.reason), reason);
+	job_add_notice(job, &notice);
+}
+
+/* During the restore, another worker owns the storage. */
+static void query_slurm(struct job *job)
+{
+	job->slurm_deadline.loop = &job->loop;
+	job->slurm_deadline.earlier = on_slurm_deadline;
+	job->slurm_deadline.arg = job;
+	slurm_deadline_query(&job->slurm_deadline, job->signal_notice.deadline_ms,
+			     job->snapshots ? job->resume.storage : NULL);
+}
+
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 {
 	bool by_term = info->ssi_signo == SIGTERM;
@@ -282,7 +305,9 @@ void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_add_notice(job, &notice);
-	job_query_slurm_deadline(job, &notice);
+	job->signal_notice = notice;
+	if (!job->loop.stopped)
+		query_slurm(job);
 }
 
 void job_on_signal(void *arg, const struct signalfd_siginfo *info)

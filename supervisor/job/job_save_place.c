@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "save_place.h"
 
 #include <sys/wait.h>
 

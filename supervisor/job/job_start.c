@@ -54,8 +54,8 @@ void job_close(struct job *job)
 	observers_close(&job->observers);
 	cloud_watch_stop(job->watch);
 	workers_free(job->workers);
-	workers_free(job->slurm_deadline.workers);
-	job_stop_notifying_next_attempt(job);
+	slurm_deadline_release(&job->slurm_deadline);
+	next_attempt_release(&job->next_attempt);
 	retention_worker_free(job->retention_worker);
 	snapshot_queue_free(job->snapshots);
 	json_decref(job->snapshot_about);

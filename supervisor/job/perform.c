@@ -52,7 +52,8 @@ static void tell_next_attempt(struct job *job, const struct job_effect *effect,
 			      const struct posted_event *posted)
 {
 	(void)posted;
-	job_notify_next_attempt(job, effect->at_ms);
+	next_attempt_tell(&job->next_attempt, &job->loop, job->resume.storage,
+			  job->resume.attempt.number, effect->at_ms);
 }
 
 static void ask(struct job *job, const struct job_effect *effect, const struct posted_event *posted)

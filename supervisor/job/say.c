@@ -211,7 +211,7 @@ static void not_durable(struct job *job, const struct posted_event *posted)
 
 static void superseded(struct job *job, const struct posted_event *posted)
 {
-	job_stop_notifying_next_attempt(job);
+	next_attempt_release(&job->next_attempt);
 	job_report_failure(job,
 			   "superseded by a newer attempt: no further checkpoints are uploaded",
 			   &posted->snapshot->err);

@@ -10,6 +10,7 @@
  * For other folders, through this header alone; read resume.h first:
  *
  *	resume.h		resume_run(): all of the above, in one blocking call
+ *	next_attempt.h		tells the next attempt that this one still saves
  *	predecessor_wait.h	waits for a previous attempt that is preempted and still saves
  *	quarantine.h		moves torn files aside
  *	attempt_outcomes.h	reads how earlier attempts ended (through resume.h)
@@ -23,6 +24,7 @@
 #ifndef RESTORE_H
 #define RESTORE_H
 
+#include "next_attempt.h"
 #include "predecessor_wait.h"
 #include "quarantine.h"
 #include "resume.h"

@@ -11,6 +11,7 @@
  *	job_name.h		which job this is, so that the next machine finds its snapshots
  *	termination_message.h	why the job ended, for Kubernetes and SageMaker
  *	slurm_job.h		asks scontrol about the job that this process is in
+ *	slurm_deadline.h	asks it on a thread when the job ends
  *	slurm_requeue.h		should a preempted job requeue itself? does it
  *	slurm_task_barrier.h	several tasks of one step: who has saved?
  */
@@ -20,6 +21,7 @@
 #include "exit_policy.h"
 #include "job_name.h"
 #include "outcome.h"
+#include "slurm_deadline.h"
 #include "slurm_job.h"
 #include "slurm_requeue.h"
 #include "slurm_task_barrier.h"

@@ -21,6 +21,7 @@
  *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
  *	file_patterns.h		PURE: what a file is by its name and the user's patterns
  *	python_module.h		PURE: the files that "python -m" runs
+ *	save_place.h		PURE: does the job save where it is watched?
  *	path_set.h		PURE: hash table of paths with marks; list of paths
  *
  * Of this folder only:
@@ -42,6 +43,7 @@
 #include "network_fs.h"
 #include "path_set.h"
 #include "python_module.h"
+#include "save_place.h"
 #include "storage/storage.h"
 #include "under_way.h"
 

@@ -1,7 +1,7 @@
 #include "save_place.h"
 
 #include "base/text.h"
-#include "workspace/workspace.h"
+#include "checkpoint_name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What is said of a job that saves nothing where it is watched. */
-#include "job/save_place.h"
+#include "workspace/save_place.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
