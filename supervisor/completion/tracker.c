@@ -332,16 +332,6 @@ json_t *tracker_signatures(const struct tracker *tracker)
 	return detector_signatures_json(&tracker->detector);
 }
 
-char **tracker_torn(struct tracker *tracker)
-{
-	return detector_list(&tracker->detector, detector_each_torn);
-}
-
-char **tracker_under_way(const struct tracker *tracker)
-{
-	return detector_list(&tracker->detector, detector_each_under_way);
-}
-
 char **tracker_closed(struct tracker *tracker)
 {
 	return detector_list(&tracker->detector, detector_each_closed);

@@ -61,10 +61,6 @@ struct tracker_options {
 	void (*on_complete)(void *arg);
 	/* A running file was written, for one: at most once for each poll. May be NULL. */
 	void (*on_running)(void *arg, const char *path);
-	/* tracker_under_way() has changed; called at the start as well. For what was newly begun as
-	 * soon as the event of its first write is read, unless the call before took long. May be
-	 * NULL. */
-	void (*on_under_way)(void *arg);
 	/* After tracker_job_ended(): everything is judged. */
 	void (*ended)(void *arg);
 	void *arg;
@@ -158,13 +154,10 @@ bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool l
  * it. */
 json_t *tracker_signatures(const struct tracker *tracker);
 
-/* Torn and rejected paths, NULL-terminated. The caller frees each and the array. */
-char **tracker_torn(struct tracker *tracker);
-/* The same for all that is under way or torn, for workspace_write_under_way(): numbered directories
- * as a whole, with a slash at the end. Unlike what a snapshot may not hold, it has no directory in
- * which nothing was written. */
-char **tracker_under_way(const struct tracker *tracker);
-/* The same for files of checkpoints under way that no process has open for writing. */
+/* The first torn or rejected file that is still there, and how many are; NULL: none is. The caller
+ * frees it. Blocks for the disk. No tracker: none. */
+char *tracker_find_torn(const struct tracker *tracker, size_t *count);
+/* Files of checkpoints under way that no process has open for writing. */
 char **tracker_closed(struct tracker *tracker);
 /* The same for files that are open for writing; a path may occur twice. */
 char **tracker_open(struct tracker *tracker);

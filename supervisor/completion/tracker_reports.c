@@ -1,6 +1,8 @@
-/* What the tracker tells besides verdicts: what is closed, running, under way or stuck. */
+/* What the tracker tells besides verdicts: what is closed, running, under way, torn or stuck. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "file_look.h"
 #include "tracker_state.h"
 
 #define STUCK_SAVE_WARN_MS 30000
@@ -29,14 +31,20 @@ void tracker_report_running_files(struct tracker *tracker)
 		tracker->options.on_running(tracker->options.arg, tracker->detector.running_path);
 }
 
+/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
+ * the training no further. */
 void tracker_report_under_way(struct tracker *tracker, bool at_once)
 {
 	int64_t now_ms = clock_monotonic_ms();
+	char **paths;
+	struct err err;
 
-	if (!tracker->options.on_under_way ||
-	    !under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once))
+	if (!under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once))
 		return;
-	tracker->options.on_under_way(tracker->options.arg);
+	paths = detector_list(&tracker->detector, detector_each_under_way);
+	if (workspace_write_under_way(tracker->options.workspace, paths, &err) < 0)
+		log_debug("cannot record which files are being written: %s", err.text);
+	path_list_free(paths);
 	under_way_report_written(&tracker->under_way, now_ms, clock_monotonic_ms());
 }
 
@@ -74,4 +82,21 @@ void tracker_warn_if_stuck(struct tracker *tracker)
 			 "%.1f s; see --quiet-time",
 			 (long long)busy_ms / 1000, tracker->options.workspace->directory,
 			 (double)quiet_ms / 1000);
+}
+
+char *tracker_find_torn(const struct tracker *tracker, size_t *count)
+{
+	char **torn = tracker ? detector_list(&tracker->detector, detector_each_torn) : NULL;
+	char *first = NULL;
+
+	*count = 0;
+	for (size_t i = 0; torn && torn[i]; i++) {
+		if (!file_look_at(tracker->options.workspace->directory, torn[i]).exists)
+			continue;
+		if (!first)
+			first = text_copy(torn[i]);
+		(*count)++;
+	}
+	path_list_free(torn);
+	return first;
 }

@@ -12,27 +12,6 @@
 #include <unistd.h>
 
 #define WRITERS_MOST 64
-#define READS_MOST 3
-#define READS_OF_SHELL_MOST 60
-#define READ_AGAIN_MS 5
-
-/* "python train.py", for the log. */
-static const char *describe(const struct process *process, char *text, size_t size)
-{
-	if (process->command_size == 0) {
-		text_set(text, size, process->comm);
-		return text;
-	}
-	text[0] = '\0';
-	for (size_t i = 0; i + 1 < size && i < process->command_size; i++) {
-		text[i] = process->command[i] ? process->command[i] : ' ';
-		text[i + 1] = '\0';
-	}
-	for (size_t length = strlen(text); length > 0 && text[length - 1] == ' '; length--)
-		text[length - 1] = '\0';
-	text_to_printable(text);
-	return text;
-}
 
 static size_t list_writers(const struct job *job, pid_t pids[WRITERS_MOST])
 {
@@ -42,16 +21,6 @@ static size_t list_writers(const struct job *job, pid_t pids[WRITERS_MOST])
 	for (size_t i = 0; writers && i < writers->count && count < WRITERS_MOST; i++)
 		pids[count++] = writers->items[i].pid;
 	return count;
-}
-
-static uint64_t latest_start(const struct process_tree *tree)
-{
-	uint64_t latest = 0;
-
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i].start_time > latest)
-			latest = tree->processes[i].start_time;
-	return latest;
 }
 
 /* A command of which nothing is known detaches as under any init; if it is a Python script, that is
@@ -66,7 +35,7 @@ static void say_left_alone(const struct job *job, const struct detachment *detac
 	if_expected.expected = true;
 	left = detached_process_choose(&if_expected, tree, getpid());
 	if (!left || job->expected != EXPECT_NOTHING ||
-	    !strstr(describe(left, text, sizeof(text)), "python"))
+	    !strstr(process_describe(left, text, sizeof(text)), "python"))
 		return;
 	log_note("the command has exited and left process %d (%s) running, which is neither "
 		 "waited for nor saved: run it without \"&\", or with --job NAME to have it "
@@ -80,46 +49,12 @@ static void adopt(struct job *job, const struct process *process)
 
 	log_note("the command has exited and left process %d (%s) running: it is waited for as "
 		 "the job",
-		 (int)process->pid, describe(process, text, sizeof(text)));
+		 (int)process->pid, process_describe(process, text, sizeof(text)));
 	event_log_add(&job->events, "detached", "{s:i, s:s}", "pid", (int)process->pid, "command",
 		      text);
 	job->detached.since_ms = clock_monotonic_ms();
 	child_adopt(&job->child, process->pid);
 	job_write_child_to_lock(job);
-}
-
-static bool has_children(void)
-{
-	siginfo_t info;
-
-	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
-/*
- * A process that forks or ends while /proc is read can hide another one: it is read again. A shell
- * that has just forked becomes its command within milliseconds: so long this blocks, and at most
- * for 0.3 s.
- */
-static const struct process *choose_next(struct detachment *detachment, struct process_tree *tree)
-{
-	const struct process *next = NULL;
-
-	for (int reads = 1; !next && has_children(); reads++) {
-		process_tree_release(tree);
-		if (process_tree_read(getpid(), PROCESS_TREE_FULL, tree, NULL) < 0)
-			return NULL;
-		detachment->shells_count = false;
-		next = detached_process_choose(detachment, tree, getpid());
-		detachment->shells_count = true;
-		if (next ||
-		    (reads >= READS_MOST && !detached_process_choose(detachment, tree, getpid())))
-			return next;
-		if (reads >= READS_OF_SHELL_MOST)
-			return detached_process_choose(detachment, tree, getpid());
-		if (reads >= READS_MOST)
-			usleep(READ_AGAIN_MS * 1000);
-	}
-	return next;
 }
 
 bool job_adopt_detached(struct job *job)
@@ -145,13 +80,13 @@ bool job_adopt_detached(struct job *job)
 	if (!job_may_be_left(&job->model) ||
 	    (!detachment.succeeded && job->detached.left_until == 0))
 		return false;
-	next = choose_next(&detachment, &tree);
+	next = detached_process_find(&detachment, &tree);
 	if (!next) {
 		say_left_alone(job, &detachment, &tree);
 		return false;
 	}
 	if (job->detached.left_until == 0)
-		job->detached.left_until = latest_start(&tree);
+		job->detached.left_until = process_tree_latest_start(&tree);
 	if (job->tracker)
 		tracker_process_ended(job->tracker, ended, job->child.status);
 	adopt(job, next);

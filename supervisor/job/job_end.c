@@ -76,27 +76,6 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	json_decref(about);
 }
 
-/* Counts the torn files of the last save that are still on disk. Returns the first (the caller
- * frees), or NULL. */
-static char *find_first_torn(const struct job *job, size_t *count)
-{
-	char **torn = job->tracker ? tracker_torn(job->tracker) : NULL;
-	char *first = NULL;
-
-	*count = 0;
-	for (size_t i = 0; torn && torn[i]; i++) {
-		auto_free char *path = text_format("%s/%s", job->workspace.directory, torn[i]);
-
-		if (!file_exists(path))
-			continue;
-		if (!first)
-			first = text_copy(torn[i]);
-		(*count)++;
-	}
-	path_list_free(torn);
-	return first;
-}
-
 #define DURABLE_TEXT 200
 /* What was cancelled ends within milliseconds, but for a disk that hangs. */
 #define HUNG_MS 3000
@@ -160,7 +139,7 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 {
 	bool pending = job_has_pending(&job->model);
 	size_t count;
-	auto_free char *torn = pending ? NULL : find_first_torn(job, &count);
+	auto_free char *torn = pending ? NULL : tracker_find_torn(job->tracker, &count);
 	char step[40] = "", why[80] = "", patience[32];
 
 	if (pending && job->model.newest.step >= 0)
@@ -190,7 +169,7 @@ static void log_restart_reason(const struct job *job, const struct outcome *outc
 static void log_torn_files(struct job *job)
 {
 	size_t count;
-	auto_free char *first = find_first_torn(job, &count);
+	auto_free char *first = tracker_find_torn(job->tracker, &count);
 
 	if (count > 1)
 		log_warn("%s and %zu more in %s are in no snapshot: their save was not known to be "
@@ -256,7 +235,7 @@ static void complete_outcome_facts(struct job *job)
 	struct job_view view = job_look(job, false);
 	struct outcome_facts *facts = &job->model.facts;
 	size_t torn;
-	auto_free char *first = find_first_torn(job, &torn);
+	auto_free char *first = tracker_find_torn(job->tracker, &torn);
 
 	*facts = job_outcome_facts(&job->model, &job->rules, &view, first != NULL);
 	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);

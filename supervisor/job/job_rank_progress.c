@@ -116,36 +116,8 @@ void job_end_rank_progress(struct job *job)
 
 json_t *job_rank_progress_json(const struct job *job)
 {
-	const struct rank_progress *rank_progress = &job->rank_progress;
-	int64_t now = clock_monotonic_ms();
-	char line[RANK_PROGRESS_LINE_SIZE];
-	json_t *ranks;
+	bool asking = job_is_asking(&job->model);
 
-	if (rank_progress->count == 0)
-		return NULL;
-	ranks = json_array();
-	for (size_t i = 0; i < rank_progress->count; i++) {
-		const struct rank_progress_item *item = &rank_progress->items[i];
-		bool numbered = item->rank.number != PROCESS_NO_RANK;
-		bool late =
-			job_is_asking(&job->model) && rank_progress_is_late(rank_progress, i, now);
-
-		json_array_append_new(ranks,
-				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
-						numbered ? json_integer(item->rank.number)
-							 : json_null(),
-						"pid", (int)item->rank.pid, "delivered",
-						item->delivered, "saving", item->saving, "saved",
-						item->saving && job->model.asking.answered &&
-							!job_is_asking(&job->model),
-						"gone", item->gone, "seconds",
-						(double)(now - item->asked_ms) / 1000, "late",
-						late ? rank_progress_late_reason(item) : NULL));
-	}
-	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
-			 rank_progress_format(rank_progress, now, line, sizeof(line)), "asked",
-			 (json_int_t)rank_progress->count, "expected",
-			 (json_int_t)rank_progress->expected, "saving",
-			 (json_int_t)rank_progress_saving(rank_progress), "active",
-			 job_is_asking(&job->model), "ranks", ranks);
+	return rank_progress_json(&job->rank_progress, asking,
+				  !asking && job->model.asking.answered, clock_monotonic_ms());
 }

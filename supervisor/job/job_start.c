@@ -94,7 +94,7 @@ static json_t *attempt_record_json(const struct job *job)
 static void log_resume(struct job *job)
 {
 	const struct resume_result *resume = &job->resume;
-	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT], size[24], time[32], step[40] = "";
+	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
 	bool has_start = !snapshot_id_is_none(resume->attempt.start);
 
 	if (resume->attempt.number == 0)
@@ -115,35 +115,13 @@ static void log_resume(struct job *job)
 		event_log_add(&job->events, "snapshot_skipped", "{s:s, s:s}", "id",
 			      snapshot_id_format(resume->passed_over[i].id, from), "why",
 			      resume->passed_over[i].text);
-	snapshot_id_format(resume->from, from);
-	if (resume->step >= 0)
-		snprintf(step, sizeof(step), ", step %lld", (long long)resume->step);
-	if (resume->kind == RESUME_FRESH)
-		log_note("job %s, attempt %u: starting from scratch (%s; store %s); checkpoints "
-			 "are expected in %s",
-			 job->name.text, resume->attempt.number,
-			 job->options->restore == RESTORE_NONE ? "--restore none"
-							       : "no snapshot yet",
-			 job->store, job->workspace.directory);
-	else if (resume->kind == RESUME_KEPT && job->options->restore == RESTORE_NONE)
-		log_warn("job %s, attempt %u: --restore none: nothing restored; existing files in "
-			 "%s are kept%s (empty it to start from scratch)",
-			 job->name.text, resume->attempt.number, job->workspace.directory, step);
-	else if (resume->kind == RESUME_KEPT)
-		log_note("job %s, attempt %u: resuming from the files in %s%s", job->name.text,
-			 resume->attempt.number, job->workspace.directory, step);
-	else
-		log_note("job %s, attempt %u: restored %s%s, %s in %s, to %s", job->name.text,
-			 resume->attempt.number, from, step,
-			 text_bytes(resume->restored.bytes, size, sizeof(size)),
-			 text_duration(resume->milliseconds, time, sizeof(time)),
-			 job->workspace.directory);
+	resume_log(&job->resume_request, resume);
 	if (!job->options->store && network_fs_is_own_disk(job->store))
 		log_note("this store is on this machine's own disk and may be lost with the "
 			 "machine: choose another with --store");
 	if (resume->kind == RESUME_RESTORED)
 		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
-			      from, "step",
+			      snapshot_id_format(resume->from, from), "step",
 			      resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
 			      (int)resume->restored.files, "bytes",
 			      (json_int_t)resume->restored.bytes, "bytes_fetched",

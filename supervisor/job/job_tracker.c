@@ -52,19 +52,6 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-/* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
- * the training no further. */
-static void write_under_way(void *arg)
-{
-	struct job *job = arg;
-	char **paths = tracker_under_way(job->tracker);
-	struct err err;
-
-	if (workspace_write_under_way(&job->workspace, paths, &err) < 0)
-		log_debug("cannot record which files are being written: %s", err.text);
-	path_list_free(paths);
-}
-
 static void on_judged(void *arg)
 {
 	job_post_child_exit(arg);
@@ -86,7 +73,6 @@ void job_start_tracker(struct job *job)
 		.saved_elsewhere = job_on_saved_elsewhere,
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,
-		.on_under_way = write_under_way,
 		.ended = on_judged,
 		.patterns = &job->options->patterns,
 		.signatures = job->resume.signatures,

@@ -5,6 +5,12 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READS_MOST 3
+#define READS_OF_SHELL_MOST 60
+#define READ_AGAIN_MS 5
 
 /* --- which processes go on --- */
 
@@ -108,6 +114,36 @@ const struct process *detached_process_choose(const struct detachment *detachmen
 			found = root;
 	}
 	return found;
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+const struct process *detached_process_find(struct detachment *detachment,
+					    struct process_tree *tree)
+{
+	const struct process *next = NULL;
+
+	for (int reads = 1; !next && has_children(); reads++) {
+		process_tree_release(tree);
+		if (process_tree_read(getpid(), PROCESS_TREE_FULL, tree, NULL) < 0)
+			return NULL;
+		detachment->shells_count = false;
+		next = detached_process_choose(detachment, tree, getpid());
+		detachment->shells_count = true;
+		if (next ||
+		    (reads >= READS_MOST && !detached_process_choose(detachment, tree, getpid())))
+			return next;
+		if (reads >= READS_OF_SHELL_MOST)
+			return detached_process_choose(detachment, tree, getpid());
+		if (reads >= READS_MOST)
+			usleep(READ_AGAIN_MS * 1000);
+	}
+	return next;
 }
 
 /* --- commands --- */

@@ -278,3 +278,30 @@ uint64_t process_start_time(pid_t pid)
 
 	return proc_read_stat(pid, &stat) ? stat.start_time : 0;
 }
+
+const char *process_describe(const struct process *process, char *text, size_t size)
+{
+	if (process->command_size == 0) {
+		text_set(text, size, process->comm);
+		return text;
+	}
+	text[0] = '\0';
+	for (size_t i = 0; i + 1 < size && i < process->command_size; i++) {
+		text[i] = process->command[i] ? process->command[i] : ' ';
+		text[i + 1] = '\0';
+	}
+	for (size_t length = strlen(text); length > 0 && text[length - 1] == ' '; length--)
+		text[length - 1] = '\0';
+	text_to_printable(text);
+	return text;
+}
+
+uint64_t process_tree_latest_start(const struct process_tree *tree)
+{
+	uint64_t latest = 0;
+
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i].start_time > latest)
+			latest = tree->processes[i].start_time;
+	return latest;
+}

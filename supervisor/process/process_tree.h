@@ -50,6 +50,11 @@ int process_tree_read(pid_t root, enum process_tree_detail detail, struct proces
 void process_tree_release(struct process_tree *tree);
 AUTO(struct process_tree, process_tree_release);
 
+/* "python train.py", for the log; its name if the command is not known. Returns `text`. */
+const char *process_describe(const struct process *process, char *text, size_t size);
+/* struct process.start_time of the youngest; 0: none. */
+uint64_t process_tree_latest_start(const struct process_tree *tree);
+
 /* True for a zombie too: it has ended, and only waits to be reaped. */
 bool process_is_dead(const struct process *process);
 /* The bit of a signal in the masks of struct process. */

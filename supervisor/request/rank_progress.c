@@ -206,3 +206,36 @@ bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, c
 	rank_progress->said.late_ms = now_ms - rank_progress->begun_ms;
 	return true;
 }
+
+json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
+			   int64_t now_ms)
+{
+	char line[RANK_PROGRESS_LINE_SIZE];
+	json_t *ranks;
+
+	if (rank_progress->count == 0)
+		return NULL;
+	ranks = json_array();
+	for (size_t i = 0; i < rank_progress->count; i++) {
+		const struct rank_progress_item *item = &rank_progress->items[i];
+		bool numbered = item->rank.number != PROCESS_NO_RANK;
+		bool late = asking && rank_progress_is_late(rank_progress, i, now_ms);
+
+		json_array_append_new(ranks,
+				      json_pack("{s:o, s:i, s:b, s:b, s:b, s:b, s:f, s:s?}", "rank",
+						numbered ? json_integer(item->rank.number)
+							 : json_null(),
+						"pid", (int)item->rank.pid, "delivered",
+						item->delivered, "saving", item->saving, "saved",
+						item->saving && answered, "gone", item->gone,
+						"seconds", (double)(now_ms - item->asked_ms) / 1000,
+						"late",
+						late ? rank_progress_late_reason(item) : NULL));
+	}
+	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
+			 rank_progress_format(rank_progress, now_ms, line, sizeof(line)), "asked",
+			 (json_int_t)rank_progress->count, "expected",
+			 (json_int_t)rank_progress->expected, "saving",
+			 (json_int_t)rank_progress_saving(rank_progress), "active", asking, "ranks",
+			 ranks);
+}

@@ -12,6 +12,7 @@
 #include "process/process.h"
 #include "rank_selection.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,5 +84,9 @@ size_t rank_progress_saving(const struct rank_progress *rank_progress);
 bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms);
 /* Why it has not reacted, as far as /proc shows: "it is in one long call". A constant. */
 const char *rank_progress_late_reason(const struct rank_progress_item *item);
+/* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
+ * Owned by the caller; NULL: none was asked. */
+json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
+			   int64_t now_ms);
 
 #endif

@@ -68,6 +68,8 @@ struct resume_result {
  * any other kind, another start may succeed. `result` must be zeroed or released. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err);
+/* Says in one line where the job starts from. */
+void resume_log(const struct resume_request *request, const struct resume_result *result);
 void resume_result_release(struct resume_result *result);
 
 #endif
