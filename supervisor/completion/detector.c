@@ -54,13 +54,12 @@ static int64_t earlier_of(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Is it closed and not there any more? */
+/* Is it not there any more, although no process that is known has it open? */
 static bool is_missing(const struct detector *detector, const struct tracked_file *file)
 {
 	const struct detector_questions *questions = &detector->questions;
 
-	return questions->look && (file->marks & FILE_FRESH) &&
-	       !(file->marks & (FILE_RUNNING | FILE_UNCLOSED)) &&
+	return questions->look && (file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 	       !writer_table_has_open(&detector->writers, file->path) &&
 	       !questions->look(questions->arg, file->path).exists;
 }
@@ -106,6 +105,15 @@ static struct missing forget_missing(struct detector *detector, struct checkpoin
 	return missing;
 }
 
+/* Its verdict hangs on files that may be missing. What is written just now is there. */
+static bool may_lack_files(const struct detector *detector, const struct checkpoint *checkpoint,
+			   const struct judgement *judgement, int64_t now_ms)
+{
+	return judgement->verdict == VERDICT_COMPLETE || judgement->reason == REASON_TEMPORARY ||
+	       (judgement->reason == REASON_OPEN &&
+		checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >= detector->quiet_ms);
+}
+
 /* By the files that are there. False: there are none. */
 static bool judge(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms,
 		  struct judgement *judgement)
@@ -113,13 +121,13 @@ static bool judge(struct detector *detector, struct checkpoint *checkpoint, int6
 	struct missing missing;
 
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	if (judgement->verdict != VERDICT_COMPLETE && judgement->reason != REASON_TEMPORARY)
+	if (!may_lack_files(detector, checkpoint, judgement, now_ms))
 		return true;
 	missing = forget_missing(detector, checkpoint, now_ms);
 	if (missing.left == 0)
 		return false;
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	if (missing.wait_ms > 0)
+	if (missing.wait_ms > 0 && judgement->reason != REASON_OPEN)
 		*judgement = (struct judgement){VERDICT_UNDER_WAY, REASON_MOVING, missing.wait_ms};
 	return true;
 }

@@ -197,16 +197,29 @@ static bool is_there(const struct detector *detector, const char *path)
 	return detector->questions.look(detector->questions.arg, path).exists;
 }
 
-/* A rename that the kernel has not told: the directory was not watched yet. Its events are handed
- * in first, so that it has told all others by now. */
+/* A file of which it is only known that it was moved there. */
+static bool is_moved_from_nowhere(const struct detector *detector, const char *path)
+{
+	const struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	return file && (file->marks & FILE_FRESH) &&
+	       !(file->marks & (FILE_WITNESSED | FILE_REPORTED | FILE_CREATED | FILE_HELD)) &&
+	       file->pid == 0;
+}
+
+/*
+ * A rename that the kernel has not told, or only where it went: the directory was not watched yet.
+ * Its events are handed in first, so that it has told all others by now. The file may have been
+ * moved on since, or deleted, which the next reports say.
+ */
 static bool is_untold(struct detector *detector, const struct shim_message *message)
 {
 	size_t old = 0, new = 0;
 
 	checkpoint_table_each_below(&detector->table, message->path, count_file, &old);
 	checkpoint_table_each_below(&detector->table, message->path2, count_file, &new);
-	return old > 0 && new == 0 && detector->questions.look &&
-	       !is_there(detector, message->path) && is_there(detector, message->path2);
+	return old > 0 && (new == 0 || is_moved_from_nowhere(detector, message->path2)) &&
+	       detector->questions.look && !is_there(detector, message->path);
 }
 
 static void shim_renamed(struct detector *detector, const struct shim_message *message,

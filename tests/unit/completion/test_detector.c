@@ -55,12 +55,24 @@ static const struct row rows[] = {
 	{"renamed before the directory was watched",
 		"O 1 3 tmp-1/a; C 1 3 tmp-1/a; O 1 3 tmp-1/b; C 1 3 tmp-1/b; gone tmp-1; R 1 tmp-1 "
 		"step-1; closed step-1/a; unclosed tmp-1/a; +1000; = complete; good step-1/b"},
+	{"the kernel has told only where it went",
+		"kt step-1 7; O 1 3 t/a; C 1 3 t/a; gone t/a; R 1 t/a step-1; closed step-1; unclosed "
+		"t/a; +1000; = complete; good step-1"},
+	{"TensorFlow: written in a directory of its own, moved on, and that is removed at once",
+		"kd ckpt-1_temp; kt ckpt-1.data 7; kD ckpt-1_temp; gone ckpt-1_temp/d.tmp; gone "
+		"ckpt-1_temp/d; gone ckpt-1_temp/i.tmp; gone ckpt-1_temp/i; O 1 3 ckpt-1_temp/d.tmp; "
+		"C 1 3 ckpt-1_temp/d.tmp; R 1 ckpt-1_temp/d.tmp ckpt-1_temp/d; O 1 3 "
+		"ckpt-1_temp/i.tmp; C 1 3 ckpt-1_temp/i.tmp; R 1 ckpt-1_temp/i.tmp ckpt-1_temp/i; R 1 "
+		"ckpt-1_temp/d ckpt-1.data; U 1 ckpt-1_temp/i; = busy; +1000; = complete; good "
+		"ckpt-1.data; = nothing"},
 	{"renamed, and nobody has told it",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
 		"busy; +999; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
 	{"the kernel is about to tell it",
 		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kf a.tmp 7; kt a 7; gone b.tmp; "
 		"+1000; = busy; kf b.tmp 8; kt b 8; = busy; +1000; = complete; good b"},
+	{"opened before the directory was watched, and gone: nobody tells of the close",
+		"kd step-1_temp; kc step-1_temp/a; gone step-1_temp/a; +1000; = busy; +1000; = nothing"},
 	{"nor that it was deleted", "O 1 3 step-1/a; C 1 3 step-1/a; gone step-1/a; +1000; = busy; +1000; = nothing"},
 	{"all that had fixed names",
 		"O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; gone a; gone b; +1000; = busy; +1000; = nothing"},
