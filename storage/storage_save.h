@@ -70,6 +70,9 @@ struct save_request {
 	 * has it. For files under fixed names that are just being written over. Called after
 	 * `frozen`. NULL: none. */
 	bool (*carried)(void *arg, const char *path);
+	/* The same for files that stay only if one of the others does, which may name them: those
+	 * of checkpoints that the job has removed since. NULL: none. */
+	bool (*carried_along)(void *arg, const char *path);
 	/* From any thread, a few times a second at most. NULL: not wanted. */
 	void (*progress)(void *arg, const struct save_progress *progress);
 	void *arg;

@@ -73,6 +73,12 @@ static void add_directories(struct file_tree *tree, size_t known, struct manifes
 	}
 }
 
+static bool stays(const struct save_request *request, const char *path)
+{
+	return request->carried(request->arg, path) ||
+	       (request->carried_along && request->carried_along(request->arg, path));
+}
+
 int carry_over(struct storage *storage, const struct save_request *request, struct file_tree *tree,
 	       struct cancel *cancel, struct err *err)
 {
@@ -87,7 +93,7 @@ int carry_over(struct storage *storage, const struct save_request *request, stru
 	for (size_t i = 0; i < parent.entry_count; i++) {
 		struct entry *entry = &parent.entries[i];
 
-		if (entry->type != ENTRY_FILE || !request->carried(request->arg, entry->path) ||
+		if (entry->type != ENTRY_FILE || !stays(request, entry->path) ||
 		    tree_has(tree, known, entry->path) || !find_chunks(storage, entry))
 			continue;
 		add_directories(tree, known, &parent, entry->path);

@@ -224,6 +224,19 @@ static bool is_carried_path(void *arg, const char *path)
 	       !profile_is_temporary_path(options->profile, path);
 }
 
+/* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
+ * Of one that is still there in part, nothing is mixed in. */
+static bool is_carried_along(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+	int64_t number = checkpoint_name_parse(path).number;
+
+	for (size_t i = 0; i < run->walked.count && number >= 0; i++)
+		if (checkpoint_name_parse(run->walked.paths[i]).number == number)
+			return false;
+	return number >= 0 && !is_left_out(run, path);
+}
+
 static bool is_running_path(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;
@@ -338,6 +351,7 @@ static void take_snapshot_worker(void *arg)
 		.running = is_running_path,
 		.source = database_copy,
 		.carried = is_carried_path,
+		.carried_along = is_carried_along,
 		.frozen = confirm_still_complete,
 		.arg = run,
 	};

@@ -123,3 +123,41 @@ def test_a_fixed_name_that_is_torn_is_had_back_as_it_was(place, machine):
     again.wait_for_output("resumed at")
     assert "resumed at 2\n" in again.out, again
     assert ("last.bin is put back from snapshot" in again.err) == (machine == "the same"), again
+
+
+# Keeps the newest step alone, and a pointer to it, which is being written over when the third one is there.
+POINTS = """
+import os, pathlib, sys, time
+top = pathlib.Path(sys.argv[1])
+top.mkdir(parents=True, exist_ok=True)
+for step in range(1, 4):
+    (top / f"epoch_{step}.bin").write_text(str(step))
+    if step > 1:
+        (top / f"epoch_{step - 1}.bin").unlink()
+    with open(top / "newest.txt", "w", buffering=1) as file:
+        if step == 3:
+            print("half", flush=True)
+            time.sleep(1000)
+        file.write(f"epoch_{step}.bin")
+    print("saved", step, flush=True)
+    while not pathlib.Path(f"go{step}").exists():
+        time.sleep(0.01)
+"""
+
+
+def test_a_pointer_that_is_put_back_points_at_something(place):
+    run = place.run(PYTHON, "-u", "-c", POINTS, place.directory, options=("--quiet-time", "150ms", "--snapshot-interval", "0"))
+
+    def wait_for_durable(step):
+        wait_for(f"step {step} is durable\n{run}", lambda: any(event["step"] == step for event in run.events("durable")))
+
+    for step in (1, 2):
+        run.wait_for_output(f"saved {step}\n")
+        wait_for_durable(step)
+        (place.path / f"go{step}").touch()
+    run.wait_for_output("half\n")
+    wait_for_durable(3)
+    look = place.path / "look"
+    place.verb("restore", "latest", look)
+    assert (look / "epoch_3.bin").read_text() == "3"
+    assert (look / (look / "newest.txt").read_text()).exists(), sorted(path.name for path in look.iterdir())
