@@ -64,10 +64,14 @@ static bool is_missing(const struct detector *detector, const struct tracked_fil
 	       !questions->look(questions->arg, file->path).exists;
 }
 
+/* The word of a rename is under way for so long at most: the kernel's is in the queue when the name
+ * is gone, and the shim's follows within microseconds. */
+#define UNTOLD_MS 200
+
 /*
- * What is missing for the quiet time was renamed or deleted, although nobody told: not the kernel,
+ * What is missing for that long was renamed or deleted, although nobody told: not the kernel,
  * because its directory was not watched yet, nor the shim, because of a raw system call. Until then
- * the word of it may be under way, and its checkpoint is not decided without it. With its last
+ * its checkpoint is not decided without it. With its last
  * file, a numbered checkpoint goes too.
  */
 struct missing {
@@ -91,7 +95,7 @@ static struct missing forget_missing(struct detector *detector, struct checkpoin
 		}
 		if (file->missing_ms == 0)
 			file->missing_ms = now_ms > 0 ? now_ms : 1;
-		wait_ms = file->missing_ms + detector->quiet_ms - now_ms;
+		wait_ms = file->missing_ms + earlier_of(detector->quiet_ms, UNTOLD_MS) - now_ms;
 		if (wait_ms > 0 && detector->job_end == JOB_END_NOT_YET) {
 			missing.wait_ms =
 				missing.wait_ms == 0 ? wait_ms
@@ -105,13 +109,20 @@ static struct missing forget_missing(struct detector *detector, struct checkpoin
 	return missing;
 }
 
-/* Its verdict hangs on files that may be missing. What is written just now is there. */
-static bool may_lack_files(const struct detector *detector, const struct checkpoint *checkpoint,
-			   const struct judgement *judgement, int64_t now_ms)
+/* When its verdict may hang on files that are missing: ms from now; 0: now; INT64_MAX: it does not.
+ * What is written just now is there. */
+static int64_t may_lack_files_ms(const struct detector *detector,
+				 const struct checkpoint *checkpoint,
+				 const struct judgement *judgement, int64_t now_ms)
 {
-	return judgement->verdict == VERDICT_COMPLETE || judgement->reason == REASON_TEMPORARY ||
-	       (judgement->reason == REASON_OPEN &&
-		checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >= detector->quiet_ms);
+	int64_t still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms);
+	int64_t wait_ms = earlier_of(detector->quiet_ms, UNTOLD_MS) - still_ms;
+
+	if (judgement->verdict == VERDICT_COMPLETE || judgement->reason == REASON_TEMPORARY)
+		return 0;
+	if (judgement->reason != REASON_OPEN)
+		return INT64_MAX;
+	return wait_ms > 0 ? wait_ms : 0;
 }
 
 /* By the files that are there. False: there are none. */
@@ -119,15 +130,21 @@ static bool judge(struct detector *detector, struct checkpoint *checkpoint, int6
 		  struct judgement *judgement)
 {
 	struct missing missing;
+	int64_t wait_ms;
 
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	if (!may_lack_files(detector, checkpoint, judgement, now_ms))
+	wait_ms = may_lack_files_ms(detector, checkpoint, judgement, now_ms);
+	if (wait_ms > 0) {
+		judgement->wait_ms = earlier_of(judgement->wait_ms, wait_ms);
 		return true;
+	}
 	missing = forget_missing(detector, checkpoint, now_ms);
 	if (missing.left == 0)
 		return false;
 	*judgement = detector_judge(detector, checkpoint, now_ms);
-	if (missing.wait_ms > 0 && judgement->reason != REASON_OPEN)
+	if (missing.wait_ms > 0 && judgement->reason == REASON_OPEN)
+		judgement->wait_ms = missing.wait_ms;
+	else if (missing.wait_ms > 0)
 		*judgement = (struct judgement){VERDICT_UNDER_WAY, REASON_MOVING, missing.wait_ms};
 	return true;
 }

@@ -70,6 +70,8 @@ struct detector {
 	struct writer_table writers;
 	/* changes with every write to an ordinary file, and to a running file */
 	uint64_t generation, running_generation;
+	/* a running file is more than a curve: it may be all of the job's work, as a database is */
+	bool running_work;
 	/* the running file that was written last; "": none yet */
 	char running_path[256];
 	/* saves that were begun so far */

@@ -13,6 +13,9 @@
 /* Nobody trains that briefly between two saves, and any process may be held up for so long. */
 #define NOISE_MS 10
 
+/* In place of a name that its writer has changed since. */
+#define RENAMED 0
+
 void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER])
 {
 	snprintf(name, DETECTOR_LEADER, "=%016llx", (unsigned long long)file->name);
@@ -36,21 +39,21 @@ static uint64_t last_write_of(const struct detector *detector, uint64_t name)
 	return UINT64_MAX;
 }
 
-/* A name that is gone, by a rename or a deletion, is written together with nothing. */
-static bool is_there(const struct checkpoint *fixed, uint64_t name)
-{
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
-		if (file->name == name)
-			return true;
-	return false;
-}
-
 static bool learned_already(const struct named_file *names, size_t count, uint64_t name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (names[i].hash == name)
 			return true;
 	return false;
+}
+
+/* A temporary name that got its final one is not written together with anything. One that was
+ * deleted or put aside is: the save that begins with that writes it anew. */
+void detector_note_renamed(struct detector *detector, const struct tracked_file *file)
+{
+	for (size_t i = 0; i < DETECTOR_WRITES; i++)
+		if (detector->writes[i].name == file->name)
+			detector->writes[i].name = RENAMED;
 }
 
 /* The pause before the write at `index`, in which none of them was written. */
@@ -97,7 +100,7 @@ static uint64_t begin_of_save(const struct detector *detector, uint64_t from, in
 		int64_t pause = write_at(detector, begin)->begun_ms - before->ms;
 
 		if (before->name == own->name || before->pid == own->pid || before->pid == 0 ||
-		    !is_within_save(pause > 0 ? pause : 0, longest))
+		    own->pid == 0 || !is_within_save(pause > 0 ? pause : 0, longest))
 			break;
 		begin--;
 	}
@@ -124,8 +127,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 		if (!is_within_save(pause, longest))
 			break;
 		pause_ms = pause > pause_ms ? pause : pause_ms;
-		if (!learned_already(names, count, write->name) &&
-		    is_there(again->checkpoint, write->name))
+		if (write->name != RENAMED && !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
 	detector_leader_name(again, leader);

@@ -84,6 +84,8 @@ static void move_file(void *argument, struct tracked_file *file)
 		checkpoint_table_move(&move->detector->table, file, path);
 		return;
 	}
+	if (!*file->checkpoint->key)
+		detector_note_renamed(move->detector, file);
 	checkpoint_table_move(&move->detector->table, file, path);
 	moved = move->directory ? move_with_directory(move, file)
 				: detector_touch(move->detector, path, 0, file->pid, move->now_ms);

@@ -29,6 +29,8 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
 /* The writing of this file has ended: it was closed by its last writer, or renamed into place. */
 void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms);
+/* Its writer gives this fixed name another one. */
+void detector_note_renamed(struct detector *detector, const struct tracked_file *file);
 
 /* --- detector_running.c --- */
 

@@ -19,9 +19,18 @@
 /* ... or if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
+/* A curve is nothing to resume from. A database is, and so is a journal that is read at the start,
+ * as Optuna's journal.log. */
+static bool may_be_work(const struct detector *detector, const char *path)
+{
+	return file_patterns_kind(detector->patterns, path) != FILE_KIND_RUNNING ||
+	       text_ends(path, ".log");
+}
+
 void detector_note_running(struct detector *detector, const char *path)
 {
 	detector->running_generation++;
+	detector->running_work |= may_be_work(detector, path);
 	text_set(detector->running_path, sizeof(detector->running_path), path);
 }
 

@@ -248,9 +248,6 @@ void tracker_poll(struct tracker *tracker)
 {
 	int64_t at_ms;
 
-	if (tracker->polling)
-		return;
-	tracker->polling = true;
 	gather_evidence(tracker);
 	at_ms = apply_verdicts(tracker);
 	/* First of all: at a kill just now, the next start would take what is complete for torn. */
@@ -260,7 +257,6 @@ void tracker_poll(struct tracker *tracker)
 	tracker_report_running_files(tracker);
 	tracker_warn_if_stuck(tracker);
 	rearm(tracker, at_ms);
-	tracker->polling = false;
 	if (!tracker->ending ||
 	    (tracker->checker && content_check_worker_is_busy(tracker->checker)))
 		return;
@@ -297,6 +293,11 @@ bool tracker_has_only_running_files(const struct tracker *tracker)
 uint64_t tracker_running_generation(const struct tracker *tracker)
 {
 	return tracker->detector.running_generation;
+}
+
+bool tracker_has_running_work(const struct tracker *tracker)
+{
+	return tracker->detector.running_work;
 }
 
 /* --- a snapshot --- */

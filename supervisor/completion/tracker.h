@@ -133,6 +133,8 @@ bool tracker_is_replacing(const struct tracker *tracker);
 bool tracker_has_only_running_files(const struct tracker *tracker);
 /* Changes with every write to a running file. */
 uint64_t tracker_running_generation(const struct tracker *tracker);
+/* Has a running file been written that the job may resume from? A curve alone is none. */
+bool tracker_has_running_work(const struct tracker *tracker);
 
 /* --- a snapshot --- */
 

@@ -26,8 +26,7 @@ void tracker_poll_soon(void *arg)
 {
 	struct tracker *tracker = arg;
 
-	if (!tracker->polling)
-		loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
+	loop_arm(tracker->options.loop, &tracker->timer, clock_monotonic_ms());
 }
 
 /* The process closed its files before it called the checkpoint complete, so that the kernel has

@@ -53,8 +53,6 @@ struct tracker {
 	char missing_evidence[400];
 	/* `saving` was called, and no verdict came since */
 	bool saving;
-	/* guards against recursion: `on_complete` may call tracker_poll() */
-	bool polling;
 	/* the job may be writing */
 	bool started;
 	/* the job has ended, and its last files are being judged */

@@ -153,7 +153,8 @@ void on_client(const struct step *step, const struct job_event *event)
 	if (step->model->snapshots.superseded)
 		refuse(step, event->client, REFUSED_SUPERSEDED);
 	else if (step->model->state != JOB_RUNNING)
-		refuse(step, event->client, REFUSED_NOT_RUNNING);
+		refuse(step, event->client,
+		       step->model->launched_ms > 0 ? REFUSED_BEING_STOPPED : REFUSED_NOT_STARTED);
 	else if (ends_when_asked(step))
 		refuse(step, event->client, REFUSED_ENDS_WHEN_ASKED);
 	else if (!job_can_request(step->rules, step->view))

@@ -253,12 +253,14 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool tail = model->attempt == ATTEMPT_CLAIMED && job_has_running_tail(model, view) &&
 		    (!model->any_complete || !facts.noticed);
 	/* Its metrics are saved; but of its checkpoints, none was complete. */
-	bool none = !model->any_complete && torn && facts.noticed;
+	bool none = !model->any_complete && facts.noticed &&
+		    (torn || (facts.managed && model->newest.curves_only));
 
 	facts.torn = torn;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
 	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
-	facts.saved = model->asking.answered;
+	/* Also after the notice was withdrawn: the job has heard the request, and not that. */
+	facts.saved = model->asking.answered || first_answer_ms > 0;
 	facts.went_on = model->asking.answers > 1;
 	facts.asked_to_save = model->asking.sent_ms > 0 && asked_its_way;
 	facts.goes_on = rules->zero_is_finished;

@@ -47,8 +47,9 @@ enum child_end {
 /* How taking an attempt of the job ended. */
 struct claim_event {
 	enum attempt_phase phase;
-	bool restored; /* a snapshot was put into place: `step` */
-	bool managed;  /* the directory holds checkpoints of this job */
+	bool restored;       /* a snapshot was put into place: `step` */
+	bool any_checkpoint; /* the durable state of the start has one, not only running files */
+	bool managed;        /* the directory holds checkpoints of this job */
 	bool any_durable;
 	int64_t step;
 	struct interruption_history past;

@@ -191,9 +191,12 @@ void note_durable(const struct step *step, const struct checkpoint *checkpoint)
 	int64_t now_ms = step->view->now_ms;
 	bool newest = checkpoint->generation == model->newest.generation;
 
+	if (checkpoint->curves_only)
+		return;
 	model->durable.written_ms = checkpoint->written_ms;
 	model->durable.step = checkpoint->step;
 	model->durable.reported_step = checkpoint->reported_step;
+	model->durable.as_of_start = checkpoint->as_of_start;
 	if (model->durable.committed_ms > 0)
 		model->durable.gap_ms = now_ms - model->durable.committed_ms;
 	model->durable.committed_ms = now_ms;

@@ -33,6 +33,11 @@ struct checkpoint {
 	int64_t written_ms;   /* its last write: later work of the job is not in it */
 	/* the newest step that the job had reported by then; -1: none */
 	int64_t reported_step;
+	/* none was complete in this attempt: it is the one of the start, with newer running files
+	 */
+	bool as_of_start;
+	/* there is none at all: it holds curves, and nothing to resume from */
+	bool curves_only;
 };
 
 /* What does not change while the job runs: the user's options and the profile. */
@@ -59,6 +64,7 @@ struct job_view {
 	bool saving;       /* a save is under way */
 	bool replacing;    /* fixed names are being written */
 	bool only_running; /* only running files were written so far */
+	bool running_work; /* and they are more than curves */
 	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
 	bool holds_less;
 	int64_t last_write_ms; /* to a file that is not a running one; 0: none yet */
@@ -165,6 +171,7 @@ struct job_model {
 		int64_t step, reported_step;
 		int64_t written_ms;           /* its last write, or when it was restored */
 		int64_t committed_ms, gap_ms; /* the newest commit; from the one before to it */
+		bool as_of_start;             /* no checkpoint of this attempt is in it */
 	} durable;
 	struct recovery_point point;
 	/* after the job's end */

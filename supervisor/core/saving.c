@@ -53,6 +53,26 @@ static void claim_at_first_write(const struct step *step)
 
 /* --- a snapshot is begun --- */
 
+/* Running files are all that there is to save: with the checkpoint of the start, if there is one.
+ */
+static struct checkpoint running_tail(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	bool as_of_start = model->durable.as_of_start;
+	int64_t now_ms = step->view->now_ms;
+
+	return (struct checkpoint){
+		.step = as_of_start ? model->durable.step : -1,
+		.reason = SAVED_BY_ITSELF,
+		.completed_ms = now_ms,
+		.written_ms = as_of_start ? model->durable.written_ms : now_ms,
+		.reported_step =
+			as_of_start ? model->durable.reported_step : step->view->reported_step,
+		.as_of_start = as_of_start,
+		.curves_only = !as_of_start && !step->view->running_work,
+	};
+}
+
 static void begin_snapshot(const struct step *step)
 {
 	struct job_model *model = step->model;
@@ -63,15 +83,8 @@ static void begin_snapshot(const struct step *step)
 		disarm(step, TIMER_SNAPSHOT);
 		return;
 	}
-	/* Running files are all that there is to save. */
 	if (!model->any_complete)
-		model->newest = (struct checkpoint){
-			.step = -1,
-			.reason = SAVED_BY_ITSELF,
-			.completed_ms = now_ms,
-			.written_ms = now_ms,
-			.reported_step = step->view->reported_step,
-		};
+		model->newest = running_tail(step);
 	snapshot_pacing_note_begun(&model->snapshots.pacer, now_ms,
 				   step->rules->snapshot_interval_ms);
 	model->snapshots.begun_ms = now_ms;
@@ -166,10 +179,11 @@ void on_claimed(const struct step *step, const struct claim_event *claim)
 	model->facts.managed |= claim->managed;
 	model->measured.past = claim->past;
 	model->snapshots.any_durable = claim->any_durable;
-	if (claim->restored) {
+	if (claim->restored || claim->any_checkpoint) {
 		model->durable.written_ms = step->view->now_ms;
 		model->durable.step = claim->step;
 	}
+	model->durable.as_of_start = claim->any_checkpoint;
 	if (model->stop.stands || ends)
 		act(step, JOB_DO_HURRY_STORE);
 	if (model->stop.stands)

@@ -190,7 +190,7 @@ struct job {
 	bool hung; /* a thread is left on a disk that hangs: nothing may be freed */
 
 	/* what was said */
-	bool reported_removal, reported_skipped_files;
+	bool reported_removal, reported_skipped_files, reported_no_way;
 	struct path_list reported_patterns; /* --exclude and --running that took a file */
 	bool retention_failed;              /* logged once */
 	bool ours_failed; /* any failure of ours, which --strict turns into an error */

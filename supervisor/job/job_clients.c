@@ -36,47 +36,71 @@ void job_refuse_client(const struct job_effect *effect)
 	static const char *const reasons[] = {
 		[REFUSED_SUPERSEDED] =
 			"superseded by a newer attempt: this one uploads no more checkpoints",
-		[REFUSED_NOT_RUNNING] = "the job is not running",
+		[REFUSED_NOT_STARTED] = "the job has not started yet",
+		[REFUSED_BEING_STOPPED] = "the job is being stopped or has ended: what it saves "
+					  "last is made durable without a request",
 		[REFUSED_ENDS_WHEN_ASKED] =
 			"this job saves and exits when it is asked, so it is asked only at a stop "
 			"notice",
-		[REFUSED_CANNOT_ASK] = "this job cannot be asked: start it with "
+		[REFUSED_CANNOT_ASK] = "this job cannot be asked, or not yet: start it with "
 				       "--checkpoint-signal or --checkpoint-command",
 	};
 
 	refuse_client(effect->client, reasons[effect->refusal]);
 }
 
-static void reply_with_checkpoints(struct job *job, struct control_request *request)
+static void reply_with_status(struct job *job, struct control_request *request, json_t *message)
+{
+	(void)message;
+	control_request_reply(request, job_status_json(job));
+	control_request_finish(request);
+}
+
+static void reply_with_checkpoints(struct job *job, struct control_request *request,
+				   json_t *message)
 {
 	json_t *reply = job_status_json(job);
 
+	(void)message;
 	json_object_set_new(reply, "checkpoints",
 			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
 	control_request_reply(request, reply);
 	control_request_finish(request);
 }
 
+static void request_checkpoint(struct job *job, struct control_request *request, json_t *message)
+{
+	bool until_asked = !json_true_or(message, "wait", true);
+
+	job_post_with(job,
+		      (struct job_event){.kind = JOB_EV_CLIENT,
+					 .client = request,
+					 .until_asked = until_asked},
+		      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+}
+
+/* What a client may ask for. */
+static const struct {
+	const char *name;
+	void (*handle)(struct job *job, struct control_request *request, json_t *message);
+} verbs[] = {
+	{"status", reply_with_status},
+	{"checkpoints", reply_with_checkpoints},
+	{"checkpoint", request_checkpoint},
+};
+
 static void handle_client_request(void *arg, struct control_request *request, json_t *message)
 {
 	struct job *job = arg;
 	const char *what = json_string_value(json_object_get(message, "do"));
 
-	if (text_equal(what, "status")) {
-		control_request_reply(request, job_status_json(job));
-		control_request_finish(request);
-	} else if (text_equal(what, "checkpoints")) {
-		reply_with_checkpoints(job, request);
-	} else if (!text_equal(what, "checkpoint")) {
-		refuse_client(request, "unknown request");
-	} else {
-		job_post_with(job,
-			      (struct job_event){.kind = JOB_EV_CLIENT,
-						 .client = request,
-						 .until_asked =
-							 !json_true_or(message, "wait", true)},
-			      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (text_equal(what, verbs[i].name)) {
+			verbs[i].handle(job, request, message);
+			return;
+		}
 	}
+	refuse_client(request, "unknown request");
 }
 
 static void remove_client(void *arg, struct control_request *request)

@@ -56,6 +56,7 @@ struct job_config {
 	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
 	bool ask_like_slurm;
 	const char *profile;           /* "auto", "none" or a profile's name */
+	bool checks_contents;          /* of what is written, as any profile but "none" wants */
 	struct file_patterns patterns; /* which files are no part of a checkpoint */
 	int64_t quiet_ms;
 	/* at most one snapshot in this time, except at a notice and at the end; 0: no limit */

@@ -90,7 +90,8 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 {
 	struct snapshot_id newest =
 		job->snapshots ? snapshot_queue_newest(job->snapshots) : (struct snapshot_id){0};
-	bool restored = snapshot_id_compare(newest, job->resume.from) == 0;
+	bool restored = snapshot_id_compare(newest, job->resume.from) == 0 ||
+			job->model.durable.as_of_start;
 	int64_t end_ms =
 		job->model.flush.began_ms > 0 ? job->model.flush.began_ms : clock_monotonic_ms();
 	struct durable_age durable = {
@@ -109,10 +110,10 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 		text_set(text, DURABLE_TEXT, "nothing");
 	else if (!job->model.facts.launched)
 		text_set(text, DURABLE_TEXT, id);
-	else if (!job->model.any_complete && job->resume.kind == RESUME_FRESH)
+	else if (job->model.newest.curves_only && job->resume.kind == RESUME_FRESH)
 		snprintf(text, DURABLE_TEXT,
-			 "%s (only files that are written all the time, as logs; no checkpoint was "
-			 "complete)",
+			 "%s (only files that are written all the time, as curves; no checkpoint "
+			 "was complete)",
 			 id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,

@@ -66,7 +66,7 @@ void job_start_tracker(struct job *job)
 		.quiet_ms = job->options->quiet_ms,
 		.polls = job->options->polls,
 		.profile = job->profile.profile,
-		.looks = !text_equal(job->options->profile, "none"),
+		.looks = job->options->checks_contents,
 		.saving = on_save_started,
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,

@@ -111,6 +111,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);
 	view->running_generation = tracker_running_generation(tracker);
+	view->running_work = tracker_has_running_work(tracker);
 	view->polled = page && progress_page_count_polling(page) > 0;
 	view->reported_step = page ? progress_page_last_step(page) : -1;
 }

@@ -45,15 +45,24 @@ static void not_asked(struct job *job, const struct posted_event *posted)
 
 static void cannot_ask(struct job *job, const struct posted_event *posted)
 {
+	bool retries = job->model.state == JOB_CHECKPOINTING && job->ask.method != REQUEST_COMMAND;
+
 	log_warn("cannot ask the job for a checkpoint: %s%s", posted->text,
-		 job->ask.method == REQUEST_COMMAND ? "" : "; retrying");
+		 retries ? "; if none does in time, its newest complete checkpoint is used" : "");
 	event_log_add(&job->events, "request_failed", "{s:s}", "why", posted->text);
 }
 
+/* Said once: it is so at each interval. */
 static void no_way_to_ask(struct job *job, const struct posted_event *posted)
 {
-	(void)job, (void)posted;
-	log_debug("no checkpoint is requested: no way to ask this job is known");
+	(void)posted;
+	if (job->reported_no_way)
+		return;
+	job->reported_no_way = true;
+	log_warn("the job is not asked for a checkpoint: no way to ask it is known "
+		 "(--checkpoint-signal, --checkpoint-command, `reprieve explain python`); those "
+		 "that "
+		 "it saves by itself count");
 }
 
 static void save_is_used(struct job *job, const struct posted_event *posted)

@@ -38,7 +38,8 @@ int profile_options_resolve(struct job_config *options, struct profile_choice *c
 			    struct err *err)
 {
 	*choice = (struct profile_choice){0};
-	if (text_equal(options->profile, "none"))
+	options->checks_contents = !text_equal(options->profile, "none");
+	if (!options->checks_contents)
 		return 0;
 	if (profile_detect(options->profile, options->command, options->checkpoint_dir, choice,
 			   err) < 0)

@@ -396,6 +396,30 @@ void name_fields_split(struct name_fields *fields, const char *name, size_t leng
 	}
 }
 
+/* May this number without a word be that of a checkpoint? */
+static bool is_plain_count(const struct name_fields *fields, const struct field *field)
+{
+	size_t digits = field->end - field->begin;
+	bool padded = digits >= PADDED_DIGITS_LEAST && fields->name[field->begin] == '0';
+
+	return value_of(fields->name + field->begin, digits, NUMBER_DIGITS_MOST) >= 0 &&
+	       !is_letter(byte_at(fields, field->end)) &&
+	       (!is_glued_before(fields, field) || padded);
+}
+
+/* "checkpoint_3_1200": the epoch, and the step, which is not lower. */
+static const struct field *step_behind(const struct name_fields *fields,
+				       const struct field *counted)
+{
+	const struct field *next = counted + 1;
+
+	return counted->rank == COUNT_SAVE && next < fields->items + fields->count &&
+			       next->kind == FIELD_NUMBER && next->end <= fields->stem_end &&
+			       is_plain_count(fields, next) && next->value > counted->value
+		       ? next
+		       : counted;
+}
+
 const struct field *name_fields_counted(const struct name_fields *fields)
 {
 	const struct field *found = NULL;
@@ -406,18 +430,7 @@ const struct field *name_fields_counted(const struct name_fields *fields)
 		if (field->kind == FIELD_COUNTED && (!found || field->rank > found->rank))
 			found = field;
 	}
-	return found;
-}
-
-/* May this number without a word be that of a checkpoint? */
-static bool is_plain_count(const struct name_fields *fields, const struct field *field)
-{
-	size_t digits = field->end - field->begin;
-	bool padded = digits >= PADDED_DIGITS_LEAST && fields->name[field->begin] == '0';
-
-	return value_of(fields->name + field->begin, digits, NUMBER_DIGITS_MOST) >= 0 &&
-	       !is_letter(byte_at(fields, field->end)) &&
-	       (!is_glued_before(fields, field) || padded);
+	return found ? step_behind(fields, found) : NULL;
 }
 
 /* Of two numbers in a row ("model-274-2", "model-3-500") one is a step, and the other a rank or an

@@ -40,12 +40,104 @@ def test_a_job_that_ends_by_itself_within_a_notice_has_finished(place):
     assert again.wait() == 0 and again.event("launched") is None, again
 
 
+# Has not saved yet: what it has written is a log.
+LOGS = """
+import os, pathlib, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+with open(top / "loss.jsonl", "a") as log:
+    while True:
+        log.write("1\\n")
+        log.flush()
+        time.sleep(0.05)
+"""
+
+
+def test_a_curve_alone_is_nothing_to_resume_from(place):
+    """It is saved, and comes back; but it is no checkpoint, and a preemption would lose all of the work."""
+    run = place.run(PYTHON, "-c", LOGS, options=(*QUICK, "--snapshot-interval", "200ms"))
+    run.wait_for_event("durable")
+    status = place.query("status", "--json").json
+    assert "durable_seconds" not in status, status
+    run.process.terminate()
+    assert run.wait() == EXIT_NOT_DURABLE, run
+    assert "only files that are written all the time, as curves; no checkpoint was complete" in run.err, run
+
+
+# Goes on from step-3.bin, which its first run has saved; then only its curve grows.
+CURVE = """
+import os, pathlib, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+saved = top / "step-3.bin"
+curve = open(top / "loss.csv", "a")
+if not saved.exists():
+    saved.write_bytes(b"x" * 1000)
+while True:
+    curve.write("1\\n")
+    curve.flush()
+    print("grown", flush=True)
+    time.sleep(0.05)
+"""
+
+
+def test_what_was_saved_before_this_attempt_does_not_look_fresh(place):
+    """A snapshot of the curve alone holds the checkpoint of the start, and says so."""
+    first = place.run(PYTHON, "-c", CURVE, options=QUICK)
+    first.wait_for_event("durable")
+    first.process.terminate()
+    assert first.wait() == EXIT_DURABLE, first
+    for keeps in (True, False):
+        if not keeps:
+            shutil.rmtree(place.directory)
+        again = place.run(PYTHON, "-c", CURVE, options=QUICK)
+        again.wait_for_output("grown")
+        again.process.terminate()
+        assert again.wait() == EXIT_DURABLE, again
+        assert "step 3, as of the start, " in again.err, again
+        assert all(snapshot["step"] == 3 for snapshot in place.snapshots()), place.snapshots()
+
+
 def test_a_job_that_leaves_when_it_was_asked_does_not_look_finished(place):
     run = trainer(place, "--on-signal", "exit0")
     run.wait_for_output("step 5\n")
     assert place.query("checkpoint", "--pid", run.pid).code == 0, run
     assert run.wait() == EXIT_DURABLE, run
     assert "may not have finished" in run.err
+
+
+# Saves and leaves with 0 when SIGTERM comes, but takes its time.
+LEAVES = """
+import os, pathlib, signal, sys, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+print("ready", flush=True)
+while not asked:
+    time.sleep(0.01)
+print("asked", flush=True)
+while not pathlib.Path("save").exists():
+    time.sleep(0.01)
+(top / "step-7.bin").write_bytes(b"x" * 1000)
+sys.exit(0)
+"""
+
+
+def test_a_job_that_was_asked_leaves_although_the_notice_is_withdrawn(place):
+    """It has heard the request, and not the withdrawal: that is no end of its training."""
+    notice = place.path / "notice"
+    run = place.run(PYTHON, "-c", LEAVES, options=(*QUICK, "--notice", f"file:{notice}"))
+    run.wait_for_output("ready")
+    notice.touch()
+    run.wait_for_output("asked")
+    notice.unlink()
+    wait_for("the withdrawal", lambda: "the notice was withdrawn" in run.err)
+    (place.path / "save").touch()
+    assert run.wait() == EXIT_DURABLE, run
+    again = place.run(PYTHON, "-c", LEAVES, options=QUICK)
+    again.wait_for_output("ready")
+    again.kill()
 
 
 def test_a_job_that_has_answered_twice_may_finish(place):

@@ -51,6 +51,46 @@ def test_no_snapshot_holds_a_part_of_the_set(place, how):
         assert contents[0] == contents[1] and contents[0].endswith(b"end"), (snapshot["id"], run)
 
 
+# One directory of fixed names, as spaCy's model-last: it is removed, or put aside, and written anew, with a pause before its last file.
+ANEW = """
+import os, shutil, sys, time
+directory, how = os.path.join(sys.argv[1], "model-last"), sys.argv[2]
+names = ("meta", "ner", "vocab")
+for step in range(1, 9):
+    if os.path.exists(directory):
+        if how == "aside":
+            shutil.rmtree(directory + ".old", ignore_errors=True)
+            os.rename(directory, directory + ".old")
+        elif how == "unlinked":
+            for name in names:
+                os.unlink(os.path.join(directory, name))
+        else:
+            shutil.rmtree(directory)
+    os.makedirs(directory, exist_ok=True)
+    for name in names:
+        if name == "vocab":
+            time.sleep(0.2)
+        with open(os.path.join(directory, name), "w") as file:
+            file.write("%d" % step)
+    time.sleep(1.5)
+"""
+
+
+@pytest.mark.parametrize("how", ["removed", "unlinked", "aside"])
+def test_a_set_that_is_removed_and_written_anew_is_awaited_whole(place, how):
+    options = ("--quiet-time", "500ms", "--snapshot-interval", "0")
+    run = place.run(PYTHON, "-c", ANEW, place.directory, how, options=options)
+    assert run.wait() == 0, run
+    snapshots = place.snapshots()
+    for snapshot in snapshots:
+        look = place.path / f"look-{snapshot['id']}"
+        place.verb("restore", snapshot["id"], look)
+        contents = {(look / "model-last" / name).read_text() for name in ("meta", "ner", "vocab")}
+        assert len(contents) == 1, (snapshot["id"], contents, run)
+    # All but those of which nothing is known yet.
+    assert len(snapshots) >= 4, (len(snapshots), run)
+
+
 # Saves last.bin and opt.bin once, `count` of them, and waits to be killed.
 ONCE = """
 import os, sys, time

@@ -67,7 +67,7 @@ static const struct row rows[] = {
 		"ckpt-1.data; = nothing"},
 	{"renamed, and nobody has told it",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
-		"busy; +999; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
+		"busy; +199; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
 	{"the kernel is about to tell it",
 		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kf a.tmp 7; kt a 7; gone b.tmp; "
 		"+1000; = busy; kf b.tmp 8; kt b 8; = busy; +1000; = complete; good b"},
@@ -76,6 +76,12 @@ static const struct row rows[] = {
 	{"nor that it was deleted", "O 1 3 step-1/a; C 1 3 step-1/a; gone step-1/a; +1000; = busy; +1000; = nothing"},
 	{"all that had fixed names",
 		"O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; gone a; gone b; +1000; = busy; +1000; = nothing"},
+	{"a set of fixed names that is removed and written anew is awaited whole",
+		"O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; O 1 3 c; C 1 3 c; +1000; = complete; ack; "
+		"+5000; kd a; kd b; kd c; O 1 3 a; C 1 3 a; = busy; O 1 3 b; C 1 3 b; = busy; +400; "
+		"= busy; +500; = busy; O 1 3 c; C 1 3 c; = complete; ack; "
+		"+5000; kd a; kd b; kd c; O 1 3 a; C 1 3 a; O 1 3 b; C 1 3 b; +900; = busy; "
+		"O 1 3 c; C 1 3 c; = complete"},
 	{"what is still open may be without a name",
 		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 4 step-1/b; gone step-1/b; +1000; = busy"},
 	{"a file, too", "O 1 3 t; C 1 3 t; gone t; R 1 t step-1; closed step-1; unclosed t"},
@@ -1230,7 +1236,10 @@ static void test_says_when_to_judge_again(void **state)
 	assert_null(detector_next_decided(&detector, 0, &judgement, &at));
 	assert_int_equal(at, DETECTOR_NEVER);
 	opened(&detector, "a", false, 100);
+	/* Then it is looked whether it is still there. */
 	assert_null(detector_next_decided(&detector, 100, &judgement, &at));
+	assert_int_equal(at, 300);
+	assert_null(detector_next_decided(&detector, 300, &judgement, &at));
 	assert_int_equal(at, DETECTOR_NEVER);
 	opened(&detector, "a", true, 200);
 	assert_null(detector_next_decided(&detector, 300, &judgement, &at));

@@ -67,6 +67,7 @@ struct job_view world_view(const struct world *world)
 		.holds_less = world->child.overwrites && world->save.open && world->generation > 0,
 		.last_write_ms = world->save.open ? world->now_ms : world->save.touched_ms,
 		.running_generation = world->running,
+		.running_work = true,
 		.reported_step = -1,
 		.polled = world->child.alive && world->child.polls,
 		.has_target = world->child.alive && world->child.handles_term,
