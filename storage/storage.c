@@ -114,6 +114,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
 	chunk_index_init(&storage->transfer.index);
+	claim_cache_init(&storage->claims);
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
@@ -130,6 +131,7 @@ void storage_close(struct storage *storage)
 		return;
 	pack_uploader_free(storage->transfer.uploader);
 	chunk_index_release(&storage->transfer.index);
+	claim_cache_release(&storage->claims);
 	store_close(storage->transfer.store);
 	free(storage->url);
 	free(storage->transfer.job);

@@ -30,6 +30,12 @@ enum restore_policy {
 	RESTORE_SPECIFIC
 };
 
+/* What damage was passed over, in a sentence for the user. */
+struct damaged_snapshot {
+	struct snapshot_id id;
+	char text[256];
+};
+
 struct claim {
 	enum restore_policy policy;
 	/* For RESTORE_SPECIFIC: must exist and be sound, else ERR_NOT_FOUND or ERR_CORRUPT. */
@@ -37,14 +43,17 @@ struct claim {
 	/* Under RESTORE_LATEST: not from this one, if it would be chosen, but from the sound one
 	 * behind it, if there is any. */
 	struct snapshot_id avoid;
+	/* Under RESTORE_LATEST: if there are snapshots to go on from, and all of them are damaged,
+	 * nothing is claimed: ERR_CORRUPT. */
+	bool needs_start;
+	/* A checkpoint that lies on this machine, which need not be in the store; none: there is
+	 * none, or it is not known which. */
+	struct snapshot_id local;
+	/* Under RESTORE_LATEST: damaged, as a restore has shown; borrowed. */
+	const struct damaged_snapshot *passed_over;
+	size_t passed_over_count;
 	/* Kept in the record as "about": host, command, ...; borrowed; may be NULL. */
 	json_t *about;
-};
-
-/* What damage was passed over, in a sentence for the user. */
-struct damaged_snapshot {
-	struct snapshot_id id;
-	char text[256];
 };
 
 struct attempt {
@@ -53,9 +62,9 @@ struct attempt {
 	struct snapshot_id start;
 	/* What claim.avoid has kept it from; none: nothing. */
 	struct snapshot_id suspect;
-	/* `start` and the older good ones behind it, newest first: what to fall back to. */
-	struct snapshot_id *chain;
-	size_t chain_count;
+	/* The line that claim.local belongs to was left on purpose: an older snapshot was restored,
+	 * or the job crashed from it again and again. */
+	bool local_left;
 	/* Newer ones that were passed over because of damage. */
 	struct damaged_snapshot *damaged;
 	size_t damaged_count;

@@ -87,6 +87,9 @@ struct snapshot_file {
 	char *path;
 	uint64_t size;
 	int64_t mtime_ns;
+	/* Of a file on this machine; 0: unknown. */
+	int64_t ctime_ns;
+	uint64_t inode;
 	/* In the snapshot, a running file (save_request.running). */
 	bool running;
 };
@@ -115,6 +118,11 @@ struct restore_request {
 	/* A directory with an older or partial copy to take equal chunks from, which are checked;
 	 * NULL: none. */
 	const char *seed;
+	/* Files of the seed that have the same content become files of `directory`, under a second
+	 * name: nobody may write to them until the seed's names are removed. */
+	bool link_seed;
+	/* Do not wait until the disk has it: after a crash it is restored again. */
+	bool unsynced;
 	/* NULL: everything. */
 	bool (*include)(void *arg, const char *path);
 	/* From any thread. NULL: not wanted. */
@@ -134,8 +142,8 @@ struct restore_result {
 
 /*
  * Restores byte for byte what was saved, with modes, times, links, xattrs, holes; every chunk's
- * digest is checked, and files are durable (fsync) when it returns. ERR_CORRUPT names the damage;
- * the directory then holds nothing that anyone should use.
+ * digest is checked, and files are durable (syncfs) when it returns, unless `unsynced`. ERR_CORRUPT
+ * names the damage; the directory then holds nothing that anyone should use.
  */
 int storage_restore(struct storage *storage, const struct restore_request *request,
 		    struct restore_result *result, struct cancel *cancel, struct err *err);
@@ -147,14 +155,34 @@ void storage_set_progress(struct storage *storage,
 			  void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
 			  void *arg);
 
-/*
- * Reads every chunk of a snapshot and checks it. `found` is called for each thing wrong with a
- * sentence; returns 0 with the count in *damages, -1 if it could not look. With `id` none: all
- * snapshots of the job.
- */
-int storage_verify(struct storage *storage, struct snapshot_id id,
-		   void (*found)(void *arg, struct snapshot_id id, const char *sentence), void *arg,
-		   uint32_t *snapshots, uint32_t *damages, struct cancel *cancel, struct err *err);
+struct verify_request {
+	/* None: all snapshots of the job. */
+	struct snapshot_id id;
+	/* Of the packs, chosen anew each time, at least one; 0: all. */
+	unsigned sample_percent;
+	/* Writes down which of the packs that are read are damaged, and takes back what was written
+	 * down and is not true: the next save sends anew what was in them. */
+	bool repair;
+	/* For each thing that is wrong, with a sentence; from any thread, one at a time. */
+	void (*found)(void *arg, struct snapshot_id id, const char *sentence);
+	/* Afterwards, for each file that cannot be had from its snapshot: the newest other one that
+	 * has it whole, or none; `same`: with the same content. NULL: not wanted. */
+	void (*lost)(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
+		     bool same);
+	void *arg;
+};
+
+struct verify_result {
+	uint32_t snapshots, damages;
+	uint32_t packs, packs_read;
+	/* By `repair`: packs that were marked as damaged, and marks that were taken back. */
+	uint32_t marked, cleared;
+};
+
+/* Reads every byte of every pack that the snapshots name, and checks it. Returns 0 also if there is
+ * damage, -1 if it could not look. */
+int storage_verify(struct storage *storage, const struct verify_request *request,
+		   struct verify_result *result, struct cancel *cancel, struct err *err);
 
 /* A standard tar.lz4 on a descriptor: `lz4 -dc | tar -x` reads it. */
 int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,

@@ -63,6 +63,14 @@ struct garbage_result {
 	uint64_t bytes_deferred;
 };
 
+/* What the store refuses to remove: a lease, a hold, a policy of its own. The rest is removed all
+ * the same. */
+struct forget_refusals {
+	uint32_t count;
+	/* The first one, in a sentence. */
+	char first[400];
+};
+
 struct forget_request {
 	struct forget_policy policy;
 	bool dry_run;
@@ -78,13 +86,15 @@ struct forget_result {
 	/* In all packs of the job. */
 	uint64_t bytes_before;
 	struct garbage_result collected;
+	struct forget_refusals refused;
 };
 
 /*
  * Forgets what the policy does not keep, then collects garbage. Manifests go first, oldest first,
  * and packs later, so that a crash at any instant leaves whole snapshots and packs that nobody
  * names. Looks again at claims and pins just before it removes. Whatever it returns, what is kept
- * is whole. ERR_RETRY: attempts come and go faster than it can look.
+ * is whole. What the store refuses to remove stays whole too, and is counted. ERR_RETRY: attempts
+ * come and go faster than it can look, or the store does not answer.
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);

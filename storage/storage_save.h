@@ -83,6 +83,9 @@ struct save_result {
 	bool empty;
 	/* With ERR_RETRY: it is the files that changed, and not the store that failed. */
 	bool changed;
+	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
+	 * now, so that the same call, made again at once, sends it. */
+	bool store_lacks;
 	/* Regular files, and their sizes added up; how many of them are running files. */
 	uint32_t files;
 	uint32_t running_files;

@@ -39,13 +39,36 @@ static char *parent_of(const char *path)
 	return text_copy_n(path, (size_t)(strrchr(path, '/') - path));
 }
 
+/* By the clock of the file system, which may be that of a server: ours may be a day ahead. 0: it
+ * cannot be told. */
+static int64_t store_time_ms(const char *temporaries)
+{
+	char nonce[33];
+	auto_free char *path = NULL;
+	struct stat status;
+	int64_t now_ms = 0;
+	int fd;
+
+	random_hex(nonce);
+	path = text_format("%s/%s", temporaries, nonce);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return 0;
+	if (write(fd, "now\n", 4) == 4 && fsync(fd) == 0 && fstat(fd, &status) == 0)
+		now_ms = (int64_t)status.st_mtime * 1000;
+	close(fd);
+	unlink(path);
+	return now_ms;
+}
+
 /* A writer that was killed leaves its temporary file; a day later nobody
  * can still be writing it. */
 static void remove_stale_temporaries(const char *root)
 {
 	auto_free char *temporaries = text_format("%s/tmp", root);
 	auto_(walk_close) struct walk walk = {0};
-	int64_t oldest_ms = clock_wall_ms() - STALE_MS;
+	int64_t now_ms = store_time_ms(temporaries);
+	int64_t oldest_ms = now_ms > 0 ? now_ms - STALE_MS : 0;
 
 	(void)walk_open(&walk, temporaries, 0);
 	while (walk_next(&walk)) {
@@ -160,19 +183,40 @@ static int link_or_rename(const char *temporary, const char *path, enum store_pu
 	return -1;
 }
 
-static int publish_temporary(const char *temporary, const char *path, enum store_put_mode mode,
-			     struct err *err)
+/* Over NFS the answer to a rename may be lost, and the client's second try then finds nothing to
+ * rename. */
+static bool was_renamed(const char *path, size_t size, enum store_put_mode mode)
+{
+	struct stat status;
+
+	return mode == STORE_UNIQUE && errno == ENOENT && stat(path, &status) == 0 &&
+	       (uint64_t)status.st_size == size;
+}
+
+static int publish_error(const char *path, struct err *err)
+{
+	if (errno == EINVAL)
+		return err_set(err, ERR_INVALID,
+			       "%s: this file system has neither hard links nor renames that "
+			       "spare what is there, so that two machines could take one place: "
+			       "use another one for the store",
+			       path);
+	return err_os(err, errno, "%s", path);
+}
+
+static int publish_temporary(const char *temporary, const char *path, size_t size,
+			     enum store_put_mode mode, struct err *err)
 {
 	auto_free char *parent = parent_of(path);
 
 	fault_point("before_link");
 	if (link_or_rename(temporary, path, mode) < 0) {
 		if (errno != ENOENT)
-			return err_os(err, errno, "%s", path);
+			return publish_error(path, err);
 		if (make_durable_directory(parent, err) < 0)
 			return -1;
-		if (link_or_rename(temporary, path, mode) < 0)
-			return err_os(err, errno, "%s", path);
+		if (link_or_rename(temporary, path, mode) < 0 && !was_renamed(path, size, mode))
+			return publish_error(path, err);
 	}
 	fault_point("after_link");
 	if (file_sync_directory(parent, err) == 0)
@@ -198,8 +242,11 @@ static int file_store_put(struct store *store, const char *key, const void *data
 	result = write_temporary(temporary, data, size, err);
 	if (result == 0) {
 		fault_point("after_temporary_write");
-		result = publish_temporary(temporary, path, mode, err);
+		result = publish_temporary(temporary, path, size, mode, err);
 	}
+	/* "Not found" is the answer to a question; to a put it would be taken for one. */
+	if (result < 0 && err && err->kind == ERR_NOT_FOUND)
+		err->kind = ERR_FAILED;
 	/* Fails where it was renamed or never made: both are fine. */
 	unlink(temporary);
 	return result;

@@ -11,6 +11,9 @@ enum {
 	/* An error has a few hundred bytes. */
 	SMALL_LIMIT = 1 << 20,
 	ERROR_BODY_SIZE = 64 * 1024,
+	/* Of answers that make no sense. */
+	GET_TRIES = 3,
+	GET_PAUSE_MS = 200,
 };
 
 static struct http_store *http_store_of(struct store *store)
@@ -60,9 +63,10 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 
 /* --- reading a part --- */
 
+/* *other: the answer is that of a success, and not the part that was asked for. */
 static int get_part(struct store *store, const char *key, uint64_t offset, size_t size,
-		    struct http_response *response, struct bytes *out, struct cancel *cancel,
-		    struct err *err)
+		    struct http_response *response, struct bytes *out, bool *other,
+		    struct cancel *cancel, struct err *err)
 {
 	auto_free char *range = range_request_header(offset, size);
 	const struct store_call call = {
@@ -85,13 +89,15 @@ static int get_part(struct store *store, const char *key, uint64_t offset, size_
 	/* From behind the end there is nothing to get. */
 	if (response->status == 416)
 		return 0;
-	if (range_request_read(response, offset, size, out, err) < 0)
-		return err_wrap(err, "%s%s", http->prefix, key);
+	if (range_request_read(response, offset, size, out, &own) < 0) {
+		*other = own.kind == ERR_FAILED;
+		return err_set(err, own.kind, "%s%s: %s", http->prefix, key, own.text);
+	}
 	return 0;
 }
 
-int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
-		   struct bytes *out, struct cancel *cancel, struct err *err)
+static int get_once(struct store *store, const char *key, uint64_t offset, size_t size,
+		    struct bytes *out, bool *other, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {0};
 	size_t limit = out->limit;
@@ -109,7 +115,7 @@ int http_store_get(struct store *store, const char *key, uint64_t offset, size_t
 	if (size != STORE_TO_END)
 		response.body.limit = size + ERROR_BODY_SIZE;
 	if (size == STORE_TO_END || bytes_reserve(&response.body, size, err) == 0)
-		result = get_part(store, key, offset, size, &response, out, cancel, err);
+		result = get_part(store, key, offset, size, &response, out, other, cancel, err);
 	else
 		result = err_wrap(err, "%s", key);
 	if (lent && !out->data) {
@@ -118,6 +124,29 @@ int http_store_get(struct store *store, const char *key, uint64_t offset, size_t
 		out->limit = limit;
 		response.body = (struct bytes){0};
 	}
+	return result;
+}
+
+/* Another part than was asked for, or the whole object, may come from something in between, and the
+ * next answer from the store. */
+int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		   struct bytes *out, struct cancel *cancel, struct err *err)
+{
+	size_t before = out->size;
+	struct err own = {0};
+	bool other = true;
+	int result = -1;
+
+	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
+		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
+			return -1;
+		out->size = before;
+		own = (struct err){0};
+		other = false;
+		result = get_once(store, key, offset, size, out, &other, cancel, &own);
+	}
+	if (result < 0 && err)
+		*err = own;
 	return result;
 }
 

@@ -4,9 +4,9 @@
  * at once. file_store.c is file:// and the model for the other stores.
  *
  * The error kinds are part of the contract. ERR_EXISTS comes only from STORE_IF_ABSENT.
- * ERR_NOT_FOUND means that the store clearly reported the object as missing. ERR_DENIED and
- * ERR_NO_SPACE mean that nothing was written. After any other error a put may or may not have
- * happened: job_records.c reads the object back.
+ * ERR_NOT_FOUND comes only from a get, and means that the store clearly reported the object as
+ * missing. After any error a put may or may not have happened, also after ERR_NO_SPACE, which may
+ * answer the second try of one: job_records.c reads the object back.
  */
 #ifndef OBJECT_STORE_H
 #define OBJECT_STORE_H

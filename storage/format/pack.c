@@ -76,6 +76,13 @@ size_t pack_finish(struct pack_builder *builder)
 	return (size_t)(next + PACK_FOOTER_SIZE - builder->data);
 }
 
+int pack_check_head(const uint8_t head[PACK_MAGIC_SIZE], struct err *err)
+{
+	if (memcmp(head, head_magic, PACK_MAGIC_SIZE) != 0)
+		return err_set(err, ERR_CORRUPT, "the pack does not begin like one");
+	return 0;
+}
+
 int pack_read_footer(const uint8_t footer[PACK_FOOTER_SIZE], uint64_t pack_size, uint32_t *count,
 		     struct err *err)
 {

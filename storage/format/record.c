@@ -11,8 +11,10 @@
 #define HEADER_MOST 512
 
 static const char *const kind_names[] = {
-	[RECORD_FORMAT] = "format",     [RECORD_ATTEMPT] = "attempt", [RECORD_END] = "end",
-	[RECORD_SNAPSHOT] = "snapshot", [RECORD_PIN] = "pin",         [RECORD_DRAIN] = "draining",
+	[RECORD_FORMAT] = "format", [RECORD_ATTEMPT] = "attempt",
+	[RECORD_END] = "end",       [RECORD_SNAPSHOT] = "snapshot",
+	[RECORD_PIN] = "pin",       [RECORD_DRAIN] = "draining",
+	[RECORD_DAMAGE] = "damage", [RECORD_CONFIRMED] = "confirmed",
 };
 
 static void sha256_hex(const void *data, size_t size, char *hex)

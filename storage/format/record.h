@@ -20,7 +20,9 @@ enum record_kind {
 	RECORD_END,
 	RECORD_SNAPSHOT,
 	RECORD_PIN,
-	RECORD_DRAIN
+	RECORD_DRAIN,
+	RECORD_DAMAGE,
+	RECORD_CONFIRMED
 };
 
 /* Appends the record to `out`; `body` is borrowed. ERR_FAILED: it would exceed the limit of

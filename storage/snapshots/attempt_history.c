@@ -145,7 +145,7 @@ int storage_history(struct storage *storage, size_t most, struct attempt_history
 		history->items[i].number = lineage->attempts[at].number;
 		history->items[i].snapshots =
 			count_snapshots(lineage, lineage->attempts[at].number);
-		has_end[i] = listing.ended[at];
+		has_end[i] = listing.records[at].ended;
 	}
 	if (read_attempts(storage, history, has_end, cancel, err) == 0)
 		return 0;

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* good snapshots to find: the later ones serve when the first turns out damaged inside */
-#define CHAIN_MOST 8
 /* races to lose before giving up */
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
@@ -20,7 +18,6 @@
 
 void attempt_release(struct attempt *attempt)
 {
-	free(attempt->chain);
 	free(attempt->damaged);
 	*attempt = (struct attempt){0};
 }
@@ -33,7 +30,8 @@ static int check_soundness(struct storage *storage, const struct job_listing *li
 	int result = job_record_get_manifest(storage, id, &manifest, cancel, err);
 
 	if (result == 0) {
-		result = job_records_check_packs(storage, &manifest, &listing->packs, err);
+		result = job_records_check_packs(storage, &manifest, &listing->packs,
+						 &listing->damaged, err);
 		manifest_release(&manifest);
 	}
 	if (result < 0 && (err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND))
@@ -52,51 +50,70 @@ static void add_damage(struct attempt *attempt, struct snapshot_id id, const cha
 	text_set(damage->text, sizeof(damage->text), text);
 }
 
-/* Keeps the sound snapshots of a chain, newest first. Reports damage only for those skipped before
- * the first sound one. */
-static int keep_sound(struct storage *storage, const struct job_listing *listing,
-		      const struct snapshot_id *candidates, size_t count, struct attempt *attempt,
-		      struct cancel *cancel, struct err *err)
+static bool is_passed_over(const struct claim *claim, struct snapshot_id id)
 {
-	attempt->chain = memory_new(CHAIN_MOST * sizeof(*attempt->chain));
-	for (size_t i = 0; i < count && attempt->chain_count < CHAIN_MOST; i++) {
-		struct err own = {0};
-		int damaged = check_soundness(storage, listing, candidates[i], cancel, &own);
+	for (size_t i = 0; i < claim->passed_over_count; i++)
+		if (snapshot_id_compare(claim->passed_over[i].id, id) == 0)
+			return true;
+	return false;
+}
 
-		if (damaged < 0) {
+/* The start is the first of the candidates, newest first, that is sound; or none. Those before it
+ * are named. */
+static int find_sound(struct storage *storage, const struct job_listing *listing,
+		      const struct claim *claim, const struct snapshot_id *candidates, size_t count,
+		      struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	for (size_t i = 0; i < count && snapshot_id_is_none(attempt->start); i++) {
+		struct err own = {0};
+		int damaged =
+			is_passed_over(claim, candidates[i])
+				? -2
+				: check_soundness(storage, listing, candidates[i], cancel, &own);
+
+		if (damaged == -1) {
 			if (err)
 				*err = own;
 			return -1;
 		}
 		if (damaged == 0)
-			attempt->chain[attempt->chain_count++] = candidates[i];
-		else if (attempt->chain_count == 0)
+			attempt->start = candidates[i];
+		else if (damaged > 0)
 			add_damage(attempt, candidates[i], own.text);
 	}
-	if (attempt->chain_count)
-		attempt->start = attempt->chain[0];
 	return 0;
 }
 
 static int choose_specific(struct storage *storage, const struct job_listing *listing,
-			   struct snapshot_id wanted, struct attempt *attempt,
+			   const struct claim *claim, struct attempt *attempt,
 			   struct cancel *cancel, struct err *err)
 {
-	auto_free struct snapshot_id *candidates =
-		memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
-	size_t count = lineage_chain_from(&listing->lineage, wanted, candidates);
+	const struct lineage *lineage = &listing->lineage;
+	bool there = false;
 	char text[SNAPSHOT_ID_TEXT];
 
-	snapshot_id_format(wanted, text);
-	if (count == 0 || snapshot_id_compare(candidates[0], wanted) != 0)
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		there |= snapshot_id_compare(lineage->snapshots[i], claim->this_one) == 0;
+	snapshot_id_format(claim->this_one, text);
+	if (!there)
 		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
 			       storage->transfer.job, text);
-	if (keep_sound(storage, listing, candidates, count, attempt, cancel, err) < 0)
+	if (find_sound(storage, listing, claim, &claim->this_one, 1, attempt, cancel, err) < 0)
 		return -1;
 	if (attempt->damaged_count)
 		return err_set(err, ERR_CORRUPT, "snapshot %s is damaged: %s", text,
 			       attempt->damaged[0].text);
 	return 0;
+}
+
+static int all_are_damaged(struct storage *storage, struct snapshot_id newest,
+			   const struct attempt *attempt, struct err *err)
+{
+	const char *why = attempt->damaged_count > 0 ? attempt->damaged[0].text : "it was read";
+	char text[SNAPSHOT_ID_TEXT];
+
+	return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged (%s: %s)",
+		       storage->transfer.job, snapshot_id_format(newest, text), why);
 }
 
 /* Chooses the snapshot that a new attempt would start from if `newest` were the newest attempt. */
@@ -112,7 +129,7 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 	case RESTORE_NONE:
 		return 0;
 	case RESTORE_SPECIFIC:
-		return choose_specific(storage, listing, claim->this_one, attempt, cancel, err);
+		return choose_specific(storage, listing, claim, attempt, cancel, err);
 	case RESTORE_LATEST:
 		break;
 	}
@@ -120,16 +137,20 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 	count = lineage_chain(&listing->lineage, newest, candidates);
 	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
 	    snapshot_id_compare(candidates[0], claim->avoid) == 0) {
-		if (keep_sound(storage, listing, candidates + 1, count - 1, attempt, cancel, err) <
-		    0)
+		if (find_sound(storage, listing, claim, candidates + 1, count - 1, attempt, cancel,
+			       err) < 0)
 			return -1;
 		attempt->suspect = claim->avoid;
-		if (attempt->chain_count > 0)
+		if (!snapshot_id_is_none(attempt->start))
 			return 0;
 		/* No sound snapshot behind it: a suspect one is better than none. */
 		attempt_release(attempt);
 	}
-	return keep_sound(storage, listing, candidates, count, attempt, cancel, err);
+	if (find_sound(storage, listing, claim, candidates, count, attempt, cancel, err) < 0)
+		return -1;
+	return claim->needs_start && count > 0 && snapshot_id_is_none(attempt->start)
+		       ? all_are_damaged(storage, candidates[0], attempt, err)
+		       : 0;
 }
 
 static json_t *claim_body(struct storage *storage, const struct claim *claim,
@@ -140,8 +161,8 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
 	random_hex(nonce);
-	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
-			 (json_int_t)attempt->number, "nonce", nonce, "created",
+	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
+			 (json_int_t)attempt->number, "confirms", true, "nonce", nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			 storage->host, "policy", policies[claim->policy], "start",
 			 snapshot_id_is_none(attempt->start)
@@ -170,6 +191,14 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	return 0;
 }
 
+static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
+{
+	enum snapshot_state state =
+		snapshot_id_is_none(id) ? SNAPSHOT_GOOD : lineage_state(lineage, id);
+
+	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
+}
+
 /*
  * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0;
  * *before is the newest attempt before our own. ERR_EXISTS: another process claimed the number
@@ -190,6 +219,7 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	*before = as_of && newest == as_of ? *before : newest;
 	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
+	attempt->local_left = was_left_on_purpose(&listing.lineage, claim->local);
 	if (newest == UINT32_MAX)
 		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
 			       storage->transfer.job);
@@ -238,6 +268,21 @@ static int check_choice_stands(struct storage *storage, const struct claim *clai
 	return 0;
 }
 
+/* From now on the claim counts, also if we die before the first snapshot. */
+static int confirm_claim(struct storage *storage, uint32_t number, struct cancel *cancel,
+			 struct err *err)
+{
+	auto_free char *key = job_record_key_confirmed(storage, number);
+	char nonce[33], created[32];
+	auto_json json_t *body = NULL;
+
+	random_hex(nonce);
+	body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)number, "nonce", nonce,
+			 "created", clock_format(clock_wall_ms(), created, sizeof(created)));
+	return job_record_put(storage->transfer.store, key, RECORD_CONFIRMED, body, NULL, cancel,
+			      err);
+}
+
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err)
 {
@@ -247,13 +292,14 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	*attempt = (struct attempt){0};
 	for (int i = 0; slipped && i < RECHECKS_MOST; i++) {
 		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
-		    check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) <
-			    0) {
-			attempt_release(attempt);
-			return err_wrap(err, "cannot claim an attempt of job %s",
-					storage->transfer.job);
-		}
+		    check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) < 0)
+			break;
 		as_of = attempt->number;
+	}
+	if (as_of == 0 || as_of != attempt->number ||
+	    confirm_claim(storage, as_of, cancel, err) < 0) {
+		attempt_release(attempt);
+		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
 	job_records_trim_memory();
 	return 0;

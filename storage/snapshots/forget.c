@@ -103,12 +103,14 @@ static void report_decisions(struct forgetting *forgetting, struct forget_result
 	}
 }
 
-/* Oldest first, so that a crash in between leaves the newest ones. */
+/* Oldest first, so that a crash in between leaves the newest ones. What the store refuses to remove
+ * is kept with its packs. */
 static int remove_manifests(struct forgetting *forgetting, struct forget_result *result,
 			    struct err *err)
 {
 	const struct inventory *inventory = &forgetting->inventory;
 	struct store *store = forgetting->storage->transfer.store;
+	struct err own = {0};
 
 	for (size_t i = inventory->list.count; i > 0; i--) {
 		auto_free char *key = NULL;
@@ -120,9 +122,12 @@ static int remove_manifests(struct forgetting *forgetting, struct forget_result 
 			continue;
 		key = job_record_key_snapshot(forgetting->storage, inventory->list.items[i - 1].id);
 		fault_point("before_manifest_remove");
-		if (store->ops->remove(store, key, forgetting->cancel, err) < 0) {
+		if (store->ops->remove(store, key, forgetting->cancel, &own) < 0) {
+			forgetting->gone[i - 1] = false;
 			result->forgotten--;
-			return err_wrap(err, "cannot remove %s", key);
+			result->kept++;
+			if (garbage_note_refusal(&result->refused, key, &own) < 0)
+				return err_set(err, own.kind, "%s", own.text);
 		}
 		fault_point("after_manifest_remove");
 	}
@@ -146,5 +151,6 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	if (remove_manifests(&forgetting, result, err) < 0)
 		return -1;
 	return garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms,
-				     request->dry_run, &result->collected, cancel, err);
+				     request->dry_run, &result->collected, &result->refused, cancel,
+				     err);
 }

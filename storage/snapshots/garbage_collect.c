@@ -5,8 +5,10 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/workers.h"
+#include "damage_marks.h"
 #include "retention.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +25,9 @@ struct collection {
 	size_t condemned_count;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
-	struct garbage_result *result; /* under mutex while packs are removed, like the next two */
+	struct garbage_result
+		*result; /* under mutex while packs are removed, like the next three */
+	struct forget_refusals *refused;
 	bool failed;
 	struct err err;
 };
@@ -73,6 +77,15 @@ static void remove_temporaries(struct storage *storage, int64_t now_ms, struct c
 		if (found.items[i].modified_ms > 0 &&
 		    found.items[i].modified_ms < now_ms - GARBAGE_AGE_MS)
 			store->ops->remove(store, found.items[i].key, cancel, NULL);
+}
+
+int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err)
+{
+	if (err->kind == ERR_RETRY || err->kind == ERR_CANCELLED)
+		return err_wrap(err, "cannot remove %s", key);
+	if (refused->count++ == 0)
+		snprintf(refused->first, sizeof(refused->first), "%.180s: %.200s", key, err->text);
+	return 0;
 }
 
 /* --- which packs are named --- */
@@ -211,10 +224,13 @@ static int remove_pack(struct collection *collection, const struct store_object 
 		       struct err *err)
 {
 	struct store *store = collection->storage->transfer.store;
+	const char *name = pack->key + strlen("jobs//") + strlen(collection->storage->transfer.job);
 
 	fault_point("before_pack_remove");
 	if (store->ops->remove(store, pack->key, collection->cancel, err) < 0)
-		return err_wrap(err, "cannot remove %s", pack->key);
+		return -1;
+	if (damage_marks_has(collection->storage, &collection->inventory->listing.damaged, name))
+		(void)damage_mark_remove(collection->storage, name, collection->cancel, NULL);
 	fault_point("after_pack_remove");
 	return 0;
 }
@@ -235,7 +251,7 @@ static void remove_worker(void *arg, size_t index)
 		if (result == 0) {
 			collection->result->packs_removed++;
 			collection->result->bytes_removed += pack->size;
-		} else {
+		} else if (garbage_note_refusal(collection->refused, pack->key, &err) < 0) {
 			collection->failed = true;
 			collection->err = err;
 			atomic_store(&collection->next, collection->condemned_count);
@@ -268,7 +284,8 @@ static void count_packs(struct collection *collection)
 
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
 			  const bool *gone, int64_t age_ms, bool dry_run,
-			  struct garbage_result *result, struct cancel *cancel, struct err *err)
+			  struct garbage_result *result, struct forget_refusals *refused,
+			  struct cancel *cancel, struct err *err)
 {
 	auto_(collection_release) struct collection collection = {
 		.storage = storage,
@@ -276,6 +293,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 		.gone = gone,
 		.cancel = cancel,
 		.result = result,
+		.refused = refused,
 	};
 	int64_t now_ms = clock_wall_ms();
 

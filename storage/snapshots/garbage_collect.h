@@ -13,12 +13,17 @@
  * `inventory` was read before, so its manifests are not read again; gone[i] means that its snapshot
  * i has been removed, or with `dry_run` would be. The packs are listed first and the manifests
  * after them: a pack of a manifest that is committed meanwhile is either named by that manifest or
- * missing from the list. ERR_VERSION: another version has written to this job, and nothing was
- * removed.
+ * missing from the list. What the store refuses to remove is added to `refused`. ERR_VERSION:
+ * another version has written to this job, and nothing was removed.
  */
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
 			  const bool *gone, int64_t age_ms, bool dry_run,
-			  struct garbage_result *result, struct cancel *cancel, struct err *err);
+			  struct garbage_result *result, struct forget_refusals *refused,
+			  struct cancel *cancel, struct err *err);
+
+/* The removal of `key` failed with `err`. 0: the store refuses it, which is counted, and it goes on
+ * with the others. -1: the store does not answer, or we are to stop. */
+int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err);
 
 /* The time by the store's own clock, in ms since 1970: puts an object below tmp/, reads its date
  * and removes it. *now_ms 0: the store reports no dates. */

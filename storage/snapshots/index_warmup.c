@@ -1,6 +1,7 @@
 #include "index_warmup.h"
 
 #include "base/cleanup.h"
+#include "damage_marks.h"
 #include "orphan_packs.h"
 
 #include <string.h>
@@ -20,30 +21,31 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 	return 0;
 }
 
-/* The index keeps only packs that the store lists right now, so that one lost object does not
- * damage every later snapshot. */
-int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
-		 struct cancel *cancel, struct err *err)
+/* The index keeps only packs that the store lists and that nobody has found damaged. Those that are
+ * lost later are found before the commit. */
+int index_warmup(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
+		 struct err *err)
 {
-	auto_(store_listing_release) struct store_listing packs = {0};
+	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
-	bool cold = !storage->warmed;
 
-	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
-	 * checkpoint. */
-	if (cold && load_parent(storage, parent, cancel, err) < 0)
-		return -1;
 	/* Within one process the index is current: its own packs were put by this process, or
 	 * looked up. */
-	if (!cold && (!look || chunk_index_is_empty(&storage->transfer.index))) {
+	if (storage->warmed) {
 		chunk_index_apply_listing(&storage->transfer.index, prefix, NULL);
 		return 0;
 	}
-	chunk_index_begin_listing(&storage->transfer.index);
-	if (job_records_list_packs(storage, &packs, cancel, err) < 0)
+	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
+	 * checkpoint. */
+	if (load_parent(storage, parent, cancel, err) < 0)
 		return -1;
+	chunk_index_begin_listing(&storage->transfer.index);
+	if (job_records_list_packs(storage, &packs, cancel, err) < 0 ||
+	    damage_marks_list(storage, &damaged, cancel, err) < 0)
+		return -1;
+	damage_marks_drop(storage, &damaged, &packs);
 	chunk_index_apply_listing(&storage->transfer.index, prefix, &packs);
-	if (cold && orphan_packs_load(storage, &packs, parent, cancel, err) < 0)
+	if (orphan_packs_load(storage, &packs, parent, cancel, err) < 0)
 		return -1;
 	storage->warmed = true;
 	return 0;

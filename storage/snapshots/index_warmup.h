@@ -7,14 +7,13 @@
 
 /*
  * Fills the index with the chunks that a save may rely on. The first call of a process reads the
- * manifest of `parent` and the packs that killed attempts left behind; a later call drops what the
- * store has lost since. With `look`, every pack is looked up in a listing of the store; without,
- * only the first call lists.
+ * manifest of `parent` and the packs that killed attempts left behind; a later call drops what was
+ * found lost since.
  *
  * A damaged manifest or pack is no error: its chunks are sent again. -1 means a failure of the
  * store itself, or ERR_CANCELLED.
  */
-int index_warmup(struct storage *storage, struct snapshot_id parent, bool look,
-		 struct cancel *cancel, struct err *err);
+int index_warmup(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
+		 struct err *err);
 
 #endif

@@ -62,11 +62,11 @@ static int inspect_snapshot(struct storage *storage, const struct job_listing *l
 	struct err own = {0};
 
 	info->step = -1;
-	info->state = lineage_state(&listing->lineage, info->id);
 	if (job_record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
 		fill_snapshot_info(&manifest, info);
 		find_named_packs(storage, &manifest, &listing->packs, names);
-		if (job_records_check_packs(storage, &manifest, &listing->packs, &own) == 0)
+		if (job_records_check_packs(storage, &manifest, &listing->packs, &listing->damaged,
+					    &own) == 0)
 			return 0;
 	} else {
 		names->unknown = true;
@@ -147,10 +147,20 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 
 static struct snapshot_info *find_snapshot(struct inventory *inventory, struct snapshot_id id)
 {
-	for (size_t i = 0; i < inventory->list.count; i++)
-		if (snapshot_id_compare(inventory->list.items[i].id, id) == 0)
-			return &inventory->list.items[i];
-	return NULL;
+	size_t low = 0, high = inventory->list.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(inventory->list.items[middle].id, id) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < inventory->list.count &&
+			       snapshot_id_compare(inventory->list.items[low].id, id) == 0
+		       ? &inventory->list.items[low]
+		       : NULL;
 }
 
 static int mark_pins(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
@@ -179,7 +189,8 @@ static void mark_started_from(struct inventory *inventory)
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		struct snapshot_info *info = find_snapshot(inventory, lineage->attempts[i].start);
 
-		if (info && (!inventory->listing.ended[i] || i == lineage->attempt_count - 1))
+		if (info &&
+		    (!inventory->listing.records[i].ended || i == lineage->attempt_count - 1))
 			info->started_from = true;
 	}
 }
@@ -214,6 +225,7 @@ static void count_pack_uses(struct inventory *inventory)
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		   struct err *err)
 {
+	auto_free enum snapshot_state *states = NULL;
 	struct lineage *lineage;
 
 	*inventory = (struct inventory){0};
@@ -224,8 +236,14 @@ int inventory_read(struct storage *storage, struct inventory *inventory, struct 
 	inventory->list.items =
 		memory_new(lineage->snapshot_count * sizeof(*inventory->list.items));
 	inventory->names = memory_new(lineage->snapshot_count * sizeof(*inventory->names));
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		inventory->list.items[i].id = lineage->snapshots[lineage->snapshot_count - 1 - i];
+	states = memory_new((lineage->snapshot_count + 1) * sizeof(*states));
+	lineage_states(lineage, states);
+	for (size_t i = 0; i < lineage->snapshot_count; i++) {
+		size_t newest_first = lineage->snapshot_count - 1 - i;
+
+		inventory->list.items[i].id = lineage->snapshots[newest_first];
+		inventory->list.items[i].state = states[newest_first];
+	}
 	if (inspect_snapshots(storage, inventory, cancel, err) < 0 ||
 	    mark_pins(storage, inventory, cancel, err) < 0) {
 		inventory_release(inventory);

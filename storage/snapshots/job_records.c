@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "damage_marks.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -11,10 +12,32 @@
 #include <string.h>
 
 #define CLAIMS_AT_ONCE 16
+/* A manifest that names packs of more attempts costs one listing of all packs instead. */
+#define LISTINGS_MOST 4
+
+enum attempt_record {
+	ATTEMPT_RECORD_CLAIM,
+	ATTEMPT_RECORD_CONFIRMED,
+	ATTEMPT_RECORD_END,
+	ATTEMPT_RECORDS,
+};
+
+/* What follows the number: "000003.json", "000003.end.json". */
+static const char *const attempt_suffixes[ATTEMPT_RECORDS] = {
+	[ATTEMPT_RECORD_CLAIM] = ".json",
+	[ATTEMPT_RECORD_CONFIRMED] = ".confirmed.json",
+	[ATTEMPT_RECORD_END] = ".end.json",
+};
 
 char *job_record_key_attempt(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);
+}
+
+char *job_record_key_confirmed(struct storage *storage, uint32_t number)
+{
+	return text_format("jobs/%s/attempts/%06u%s", storage->transfer.job, number,
+			   attempt_suffixes[ATTEMPT_RECORD_CONFIRMED]);
 }
 
 char *job_record_key_end(struct storage *storage, uint32_t number)
@@ -50,8 +73,8 @@ static int settle_failed_put(struct store *store, const char *key, const struct 
 	struct err err = {0};
 
 	*absent = false;
-	if (put_err->kind == ERR_DENIED || put_err->kind == ERR_NO_SPACE ||
-	    put_err->kind == ERR_CANCELLED)
+	/* The store's "no" may answer a retry whose first try was written. */
+	if (put_err->kind == ERR_CANCELLED)
 		return -1;
 	if (store->ops->get(store, key, 0, STORE_TO_END, &there, cancel, &err) == 0)
 		return there.size == record->size &&
@@ -132,8 +155,66 @@ int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 						  cancel, err);
 }
 
+/* "packs/000001/000002-...": the length of "packs/000001/". */
+static size_t attempt_prefix_length(const char *pack)
+{
+	size_t first = strcspn(pack, "/");
+
+	return pack[first] ? first + 1 + strcspn(pack + first + 1, "/") + 1 : first;
+}
+
+/* The first pack of each attempt that the manifest names, in `firsts`; more than LISTINGS_MOST: too
+ * many. */
+static size_t find_named_attempts(const struct manifest *manifest, size_t firsts[LISTINGS_MOST])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		const char *key = manifest->packs[i].key;
+		size_t length = attempt_prefix_length(key), known = 0;
+
+		while (known < count &&
+		       strncmp(manifest->packs[firsts[known]].key, key, length) != 0)
+			known++;
+		if (known < count)
+			continue;
+		if (count == LISTINGS_MOST)
+			return LISTINGS_MOST + 1;
+		firsts[count++] = i;
+	}
+	return count;
+}
+
+int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
+				 struct store_listing *packs, struct store_listing *damaged,
+				 struct cancel *cancel, struct err *err)
+{
+	size_t firsts[LISTINGS_MOST];
+	size_t count = find_named_attempts(manifest, firsts);
+
+	if (damage_marks_list(storage, damaged, cancel, err) < 0)
+		return -1;
+	if (count > LISTINGS_MOST)
+		return job_records_list_packs(storage, packs, cancel, err);
+	for (size_t i = 0; i < count; i++) {
+		const char *key = manifest->packs[firsts[i]].key;
+		auto_free char *attempt = text_copy_n(key, attempt_prefix_length(key));
+		auto_free char *prefix = transfer_pack_key(&storage->transfer, attempt);
+		auto_(store_listing_release) struct store_listing some = {0};
+
+		if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
+						       &some, cancel, err) < 0)
+			return -1;
+		for (size_t j = 0; j < some.count; j++)
+			store_listing_add(packs, some.items[j].key, some.items[j].size);
+	}
+	store_listing_sort(packs);
+	return 0;
+}
+
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
-			    const struct store_listing *packs, struct err *err)
+			    const struct store_listing *packs, const struct store_listing *damaged,
+			    struct err *err)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
@@ -145,6 +226,8 @@ int job_records_check_packs(struct storage *storage, const struct manifest *mani
 			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
 				       key, (unsigned long long)object->size,
 				       (unsigned long long)manifest->packs[i].bytes);
+		if (damage_marks_has(storage, damaged, manifest->packs[i].key))
+			return err_set(err, ERR_CORRUPT, "pack %s was found damaged", key);
 	}
 	return 0;
 }
@@ -241,16 +324,51 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 	return 0;
 }
 
-static int read_claim(struct storage *storage, const struct lineage *lineage,
+/* True: the claim was read before. */
+static bool find_known_claim(struct storage *storage, const struct job_listing *listing,
+			     struct lineage_attempt *attempt)
+{
+	const struct attempt_records *records =
+		&listing->records[attempt - listing->lineage.attempts];
+	struct lineage_attempt known;
+
+	if (!claim_cache_find(&storage->claims, attempt->number, records->claimed_ms, &known))
+		return false;
+	known.unconfirmed &= attempt->unconfirmed;
+	*attempt = known;
+	return true;
+}
+
+static void remember_claim(struct storage *storage, const struct job_listing *listing,
+			   const struct lineage_attempt *attempt, bool confirms)
+{
+	struct lineage_attempt claim = *attempt;
+
+	claim.unconfirmed = confirms;
+	claim_cache_add(&storage->claims,
+			listing->records[attempt - listing->lineage.attempts].claimed_ms, &claim);
+}
+
+static int read_claim(struct storage *storage, const struct job_listing *listing,
 		      struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
 {
+	const struct lineage *lineage = &listing->lineage;
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 	auto_json json_t *body = NULL;
 	struct err own = {0};
+	bool confirms;
+
+	if (find_known_claim(storage, listing, attempt))
+		return 0;
 
 	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) ==
 	    0) {
 		attempt->known = job_record_decode_claim(body, attempt);
+		/* Not of a version that does not confirm its claims. */
+		confirms = json_true_or(body, "confirms", false);
+		attempt->unconfirmed &= confirms;
+		if (attempt->known)
+			remember_claim(storage, listing, attempt, confirms);
 	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
 		if (err)
 			*err = own;
@@ -269,7 +387,7 @@ static int read_claim(struct storage *storage, const struct lineage *lineage,
 
 struct claims_read {
 	struct storage *storage;
-	struct lineage *lineage;
+	const struct job_listing *listing;
 	struct cancel *cancel;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
@@ -284,12 +402,13 @@ static void read_claims_worker(void *arg, size_t index)
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->lineage->attempt_count) {
-		if (read_claim(reading->storage, reading->lineage, &reading->lineage->attempts[i],
-			       reading->cancel, &err) == 0)
+	while ((i = atomic_fetch_add(&reading->next, 1)) <
+	       reading->listing->lineage.attempt_count) {
+		if (read_claim(reading->storage, reading->listing,
+			       &reading->listing->lineage.attempts[i], reading->cancel, &err) == 0)
 			continue;
 		/* The other workers stop as well. */
-		atomic_store(&reading->next, reading->lineage->attempt_count);
+		atomic_store(&reading->next, reading->listing->lineage.attempt_count);
 		pthread_mutex_lock(&reading->mutex);
 		if (!reading->failed)
 			reading->err = err;
@@ -301,11 +420,11 @@ static void read_claims_worker(void *arg, size_t index)
 
 /* Reads the claims concurrently: each is one small request, and a job that was preempted often has
  * hundreds. */
-static int read_claims(struct storage *storage, struct lineage *lineage, struct cancel *cancel,
-		       struct err *err)
+static int read_claims(struct storage *storage, const struct job_listing *listing,
+		       struct cancel *cancel, struct err *err)
 {
-	struct claims_read reading = {.storage = storage, .lineage = lineage, .cancel = cancel};
-	size_t threads = lineage->attempt_count;
+	struct claims_read reading = {.storage = storage, .listing = listing, .cancel = cancel};
+	size_t threads = listing->lineage.attempt_count;
 
 	if (threads > CLAIMS_AT_ONCE)
 		threads = CLAIMS_AT_ONCE;
@@ -320,8 +439,7 @@ static int read_claims(struct storage *storage, struct lineage *lineage, struct 
 	return -1;
 }
 
-/* Parses "000003.json" and "000003.end.json". */
-static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
+static bool parse_attempt_name(const char *name, uint64_t *number, enum attempt_record *record)
 {
 	char digits[16];
 	size_t length = strcspn(name, ".");
@@ -330,13 +448,14 @@ static bool parse_attempt_name(const char *name, uint64_t *number, bool *end)
 		return false;
 	memcpy(digits, name, length);
 	digits[length] = '\0';
-	*end = strcmp(name + length, ".end.json") == 0;
-	return (*end || strcmp(name + length, ".json") == 0) &&
-	       text_to_u64(digits, UINT32_MAX, number) && *number > 0;
+	for (*record = 0; *record < ATTEMPT_RECORDS; (*record)++)
+		if (text_equal(name + length, attempt_suffixes[*record]))
+			return text_to_u64(digits, UINT32_MAX, number) && *number > 0;
+	return false;
 }
 
-/* Inserts the attempt in order, or marks it as ended if it is there. */
-static void add_attempt(struct job_listing *listing, uint32_t number, bool ended)
+/* Inserts the attempt in order if it is not there. Returns its position. */
+static size_t add_attempt(struct job_listing *listing, uint32_t number)
 {
 	struct lineage *lineage = &listing->lineage;
 	size_t i = lineage->attempt_count;
@@ -348,17 +467,19 @@ static void add_attempt(struct job_listing *listing, uint32_t number, bool ended
 
 		lineage->attempts = memory_grow(lineage->attempts, lineage->attempt_count + 1,
 						sizeof(*lineage->attempts));
-		listing->ended =
-			memory_grow(listing->ended, lineage->attempt_count + 1, sizeof(bool));
+		listing->records = memory_grow(listing->records, lineage->attempt_count + 1,
+					       sizeof(*listing->records));
 		memmove(&lineage->attempts[i + 1], &lineage->attempts[i],
 			behind * sizeof(*lineage->attempts));
-		memmove(&listing->ended[i + 1], &listing->ended[i], behind * sizeof(bool));
-		lineage->attempts[i] = (struct lineage_attempt){.number = number};
-		listing->ended[i] = false;
+		memmove(&listing->records[i + 1], &listing->records[i],
+			behind * sizeof(*listing->records));
+		lineage->attempts[i] =
+			(struct lineage_attempt){.number = number, .unconfirmed = true};
+		listing->records[i] = (struct attempt_records){0};
 		lineage->attempt_count++;
 		i++;
 	}
-	listing->ended[i - 1] = listing->ended[i - 1] || ended;
+	return i - 1;
 }
 
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
@@ -372,15 +493,23 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
+		enum attempt_record record;
 		uint64_t number;
-		bool end;
+		size_t at;
 
-		if (parse_attempt_name(found.items[i].key + strlen(prefix), &number, &end))
-			add_attempt(listing, (uint32_t)number, end);
+		if (!parse_attempt_name(found.items[i].key + strlen(prefix), &number, &record))
+			continue;
+		at = add_attempt(listing, (uint32_t)number);
+		listing->records[at].ended |= record == ATTEMPT_RECORD_END;
+		if (record == ATTEMPT_RECORD_CLAIM)
+			listing->records[at].claimed_ms = found.items[i].modified_ms;
+		lineage->attempts[at].unconfirmed &= record != ATTEMPT_RECORD_CONFIRMED;
 	}
-	/* An attempt whose record is lost is known by its snapshots. */
+	/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
+	 * confirmed. */
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		add_attempt(listing, lineage->snapshots[i].attempt, false);
+		lineage->attempts[add_attempt(listing, lineage->snapshots[i].attempt)].unconfirmed =
+			false;
 	return 0;
 }
 
@@ -393,8 +522,9 @@ int job_records_list(struct storage *storage, struct job_listing *listing, struc
 	if (job_records_list_ids(storage, "snapshots", &listing->lineage.snapshots,
 				 &listing->lineage.snapshot_count, cancel, err) == 0 &&
 	    job_records_list_attempts(storage, listing, cancel, err) == 0 &&
-	    read_claims(storage, &listing->lineage, cancel, err) == 0 &&
-	    job_records_list_packs(storage, &listing->packs, cancel, err) == 0)
+	    read_claims(storage, listing, cancel, err) == 0 &&
+	    job_records_list_packs(storage, &listing->packs, cancel, err) == 0 &&
+	    damage_marks_list(storage, &listing->damaged, cancel, err) == 0)
 		return 0;
 	job_listing_release(listing);
 	return -1;
@@ -404,8 +534,9 @@ void job_listing_release(struct job_listing *listing)
 {
 	free(listing->lineage.attempts);
 	free(listing->lineage.snapshots);
-	free(listing->ended);
+	free(listing->records);
 	store_listing_release(&listing->packs);
+	store_listing_release(&listing->damaged);
 	*listing = (struct job_listing){0};
 }
 

@@ -4,9 +4,11 @@
  *
  *	format.json
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt
+ *	jobs/<job>/attempts/<%06u>.confirmed.json    its claimer has looked again
  *	jobs/<job>/attempts/<%06u>.end.json          how the attempt ended
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
  *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
+ *	jobs/<job>/damaged/<%06u>/<%06u>-<nonce>-<%04u>.pack   that pack is damaged
  *	jobs/<job>/draining/<%06u>-<%06u>.json       the attempt is preempted and still saves
  *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        an attempt's events, log, metrics
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
@@ -31,6 +33,7 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 
 /* The key of each kind of record; the caller frees it. */
 char *job_record_key_attempt(struct storage *storage, uint32_t number);
+char *job_record_key_confirmed(struct storage *storage, uint32_t number);
 char *job_record_key_end(struct storage *storage, uint32_t number);
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
@@ -63,12 +66,18 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
  * form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
+/* What is listed of an attempt. */
+struct attempt_records {
+	bool ended;         /* it has an end record */
+	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
+};
+
 /* The records of a job by name. `lineage` has the attempts with what their claims say, and the ids
  * of the snapshots. ERR_VERSION: another version wrote a claim. */
 struct job_listing {
 	struct lineage lineage;
-	bool *ended; /* one per attempt: it has an end record */
-	struct store_listing packs;
+	struct attempt_records *records; /* one per attempt */
+	struct store_listing packs, damaged;
 };
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
@@ -86,10 +95,16 @@ int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 void job_listing_release(struct job_listing *listing);
 AUTO(struct job_listing, job_listing_release);
 
-/* Checks that every pack of the manifest is listed with the size that the manifest gives.
- * ERR_CORRUPT names the first one that is not. */
+/* Checks that every pack of the manifest is listed with the size that the manifest gives, and was
+ * not found damaged. ERR_CORRUPT names the first one that is not so. */
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
-			    const struct store_listing *packs, struct err *err);
+			    const struct store_listing *packs, const struct store_listing *damaged,
+			    struct err *err);
+/* Lists what the manifest names, and what is damaged: the packs of the attempts that it names, or
+ * all. */
+int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
+				 struct store_listing *packs, struct store_listing *damaged,
+				 struct cancel *cancel, struct err *err);
 
 /* Returns freed memory to the system: the manifest of a large checkpoint is large as JSON, and the
  * process then idles for hours. */

@@ -1,11 +1,30 @@
 #include "lineage.h"
 
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+
 static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
 {
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (lineage->attempts[i].number == number)
-			return &lineage->attempts[i];
-	return NULL;
+	size_t low = 0, high = lineage->attempt_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (lineage->attempts[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < lineage->attempt_count && lineage->attempts[low].number == number
+		       ? &lineage->attempts[low]
+		       : NULL;
+}
+
+/* A start of the same or a later attempt is nonsense: every walk must end. */
+static bool counts(const struct lineage_attempt *attempt)
+{
+	return attempt->known && !attempt->unconfirmed && attempt->start.attempt < attempt->number;
 }
 
 uint32_t lineage_newest_attempt(const struct lineage *lineage)
@@ -26,16 +45,16 @@ static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint3
 {
 	const struct lineage_attempt *attempt = find_attempt(lineage, number);
 
-	if (attempt && attempt->known && attempt->start.attempt < number)
+	if (attempt && counts(attempt))
 		return attempt->start;
 	if (number <= 1)
 		return (struct snapshot_id){0};
 	return (struct snapshot_id){.attempt = number - 1, .sequence = UINT32_MAX};
 }
 
-size_t lineage_chain_from(const struct lineage *lineage, struct snapshot_id head,
-			  struct snapshot_id *chain)
+size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain)
 {
+	struct snapshot_id head = {.attempt = newest, .sequence = UINT32_MAX};
 	size_t count = 0, left = lineage->snapshot_count;
 
 	while (head.attempt > 0) {
@@ -52,18 +71,19 @@ size_t lineage_chain_from(const struct lineage *lineage, struct snapshot_id head
 	return count;
 }
 
-size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain)
-{
-	struct snapshot_id head = {.attempt = newest, .sequence = UINT32_MAX};
-
-	return lineage_chain_from(lineage, head, chain);
-}
-
 static bool is_behind(const struct lineage *lineage, struct snapshot_id head, struct snapshot_id id)
 {
 	while (head.attempt > id.attempt)
 		head = chain_predecessor(lineage, head.attempt);
 	return head.attempt == id.attempt && id.sequence <= head.sequence;
+}
+
+/* Why the claim left the snapshot behind. */
+static enum snapshot_state state_by(const struct lineage_attempt *claim, struct snapshot_id id)
+{
+	if (snapshot_id_compare(claim->suspect, id) == 0)
+		return SNAPSHOT_SUSPECT;
+	return claim->policy == RESTORE_LATEST ? SNAPSHOT_FENCED : SNAPSHOT_SUPERSEDED_BY_RESTORE;
 }
 
 /* Only the first claim that leaves a snapshot behind explains why: the later ones merely continue
@@ -77,13 +97,93 @@ enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
 		const struct lineage_attempt *claim = &lineage->attempts[i];
 
-		if (claim->number <= id.attempt || !claim->known ||
-		    is_behind(lineage, claim->start, id))
-			continue;
-		if (snapshot_id_compare(claim->suspect, id) == 0)
-			return SNAPSHOT_SUSPECT;
-		return claim->policy == RESTORE_LATEST ? SNAPSHOT_FENCED
-						       : SNAPSHOT_SUPERSEDED_BY_RESTORE;
+		if (claim->number > id.attempt && counts(claim) &&
+		    !is_behind(lineage, claim->start, id))
+			return state_by(claim, id);
 	}
 	return SNAPSHOT_FENCED;
+}
+
+/* --- the states of all --- */
+
+/* The line that ends with the attempt in hand, oldest first: its snapshots up to `until` each. */
+struct line {
+	const struct lineage *lineage;
+	enum snapshot_state *states;
+	struct snapshot_id *heads;
+	size_t count;
+};
+
+/* The position of the first snapshot that is not before `id`. */
+static size_t first_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	size_t low = 0, high = lineage->snapshot_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What the head has from `sequence` on is left behind by this claim. */
+static void leave(struct line *line, struct snapshot_id *head, uint32_t sequence,
+		  const struct lineage_attempt *claim)
+{
+	const struct lineage *lineage = line->lineage;
+	size_t i = first_from(lineage, (struct snapshot_id){head->attempt, sequence});
+
+	for (;
+	     i < lineage->snapshot_count && snapshot_id_compare(lineage->snapshots[i], *head) <= 0;
+	     i++)
+		line->states[i] = state_by(claim, lineage->snapshots[i]);
+	head->sequence = sequence > 0 ? sequence - 1 : 0;
+}
+
+/* The claim continues from `start`: what is behind it in the line is left. */
+static void continue_from(struct line *line, const struct lineage_attempt *claim)
+{
+	struct snapshot_id start = claim->start;
+
+	while (line->count > 0 && line->heads[line->count - 1].attempt > start.attempt)
+		leave(line, &line->heads[--line->count], 0, claim);
+	if (line->count > 0 && line->heads[line->count - 1].attempt == start.attempt &&
+	    line->heads[line->count - 1].sequence > start.sequence)
+		leave(line, &line->heads[line->count - 1], start.sequence + 1, claim);
+}
+
+/* `start` was left behind before, and the line goes through it again. */
+static bool is_left_already(const struct line *line, struct snapshot_id start)
+{
+	struct snapshot_id last =
+		line->count > 0 ? line->heads[line->count - 1] : (struct snapshot_id){0};
+
+	return find_attempt(line->lineage, start.attempt) &&
+	       (last.attempt != start.attempt || last.sequence < start.sequence);
+}
+
+void lineage_states(const struct lineage *lineage, enum snapshot_state *states)
+{
+	struct line line = {.lineage = lineage, .states = states};
+	bool plain = true;
+
+	line.heads = memory_new((lineage->attempt_count + 1) * sizeof(*line.heads));
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		states[i] = SNAPSHOT_GOOD;
+	for (size_t i = 0; plain && i < lineage->attempt_count; i++) {
+		const struct lineage_attempt *claim = &lineage->attempts[i];
+
+		if (counts(claim)) {
+			continue_from(&line, claim);
+			plain = !is_left_already(&line, claim->start);
+		}
+		line.heads[line.count++] = (struct snapshot_id){claim->number, UINT32_MAX};
+	}
+	free(line.heads);
+	for (size_t i = 0; !plain && i < lineage->snapshot_count; i++)
+		states[i] = lineage_state(lineage, lineage->snapshots[i]);
 }

@@ -20,6 +20,9 @@
 struct lineage_attempt {
 	uint32_t number;
 	bool known; /* `start` and `policy` are known */
+	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
+	 * snapshot: what it chose does not count. */
+	bool unconfirmed;
 	struct snapshot_id start;
 	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */
 	struct snapshot_id suspect;
@@ -40,12 +43,13 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage);
  * attempt, newest snapshot first; returns its length. */
 size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain);
 
-/* The same for the chain that begins with the snapshot `head`. */
-size_t lineage_chain_from(const struct lineage *lineage, struct snapshot_id head,
-			  struct snapshot_id *chain);
+/* Fills `states`, one for each of lineage->snapshots: GOOD for a snapshot on the chain; otherwise
+ * FENCED, SUPERSEDED_BY_RESTORE or SUSPECT, according to the first claim that left it behind. In
+ * linear time, as long as no claim names a snapshot that was left behind. */
+void lineage_states(const struct lineage *lineage, enum snapshot_state *states);
 
-/* SNAPSHOT_GOOD for a snapshot on the chain; otherwise FENCED, SUPERSEDED_BY_RESTORE or SUSPECT,
- * according to the first claim that left it behind. */
+/* The same for one id, which need not be a snapshot of the lineage: a checkpoint that was never
+ * committed has a place in the line as well. */
 enum snapshot_state lineage_state(const struct lineage *lineage, struct snapshot_id id);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
+#include "damage_marks.h"
 #include "job_records.h"
 #include "storage/transfer/transfer.h"
 
@@ -43,6 +44,7 @@ struct restoring {
 	uint64_t bytes_total;
 	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
 	_Atomic int64_t next_progress_ms;
+	atomic_size_t next_link; /* position in the manifest */
 	pthread_mutex_t mutex;
 	/* under mutex */
 	struct {
@@ -79,7 +81,6 @@ static int compare_pieces(const void *a, const void *b)
 static void plan_file_pieces(struct restoring *restoring, const struct entry *name,
 			     const struct entry *content)
 {
-	restoring->bytes_total += content->size;
 	for (size_t i = 0; i < chunk_count(content->size); i++) {
 		/* A new file that nothing is written to is a hole there, which is what a zero chunk
 		 * means. */
@@ -92,6 +93,90 @@ static void plan_file_pieces(struct restoring *restoring, const struct entry *na
 	}
 }
 
+/* --- files of the seed --- */
+
+static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
+{
+	while (size > 0) {
+		ssize_t got = pread(fd, target, size, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		target += got;
+		size -= (size_t)got;
+		offset += (uint64_t)got;
+	}
+	return true;
+}
+
+/* Is what the file has at this place what the manifest says? */
+static bool has_chunk(int fd, const struct entry *content, size_t number, uint8_t *space)
+{
+	const struct chunk *chunk = &content->chunks[number];
+	size_t size = chunk_length(content->size, number);
+	uint8_t digest[DIGEST_SIZE];
+
+	if (!read_exactly(fd, space, size, (uint64_t)number * CHUNK_SIZE))
+		return false;
+	if (chunk->codec == CHUNK_ZERO)
+		return chunk_is_zero(space, size);
+	digest_sha256(space, size, digest);
+	return memcmp(digest, chunk->digest, DIGEST_SIZE) == 0;
+}
+
+/* Is the whole file the same? One with other names is somebody else's too, and what is left of an
+ * earlier job may still write to one that it has open: these are not shared. */
+static bool seed_has_file(struct restoring *restoring, size_t i, uint8_t *space)
+{
+	const struct entry *content = restoring->tree.content[i];
+	struct stat status;
+	auto_close int fd = openat(restoring->seed_fd, restoring->manifest.entries[i].path,
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1 ||
+	    (uint64_t)status.st_size != content->size)
+		return false;
+	for (size_t j = 0; j < chunk_count(content->size); j++)
+		if (cancel_raised(restoring->cancel) || !has_chunk(fd, content, j, space))
+			return false;
+	return !file_tree_has_writers(fd);
+}
+
+static void link_worker(void *arg, size_t index)
+{
+	struct restoring *restoring = arg;
+	auto_free uint8_t *space = malloc(CHUNK_SIZE);
+	size_t i;
+
+	(void)index;
+	while (space &&
+	       (i = atomic_fetch_add(&restoring->next_link, 1)) < restoring->manifest.entry_count) {
+		const struct entry *content = restoring->tree.content[i];
+
+		if (!content || !seed_has_file(restoring, i, space) ||
+		    !restore_tree_link(&restoring->tree, i, restoring->seed_fd))
+			continue;
+		atomic_fetch_add(&restoring->bytes_seeded, content->size);
+		report_progress(restoring, content->size);
+	}
+}
+
+/* What lies there already needs no second copy, for which there may be no room. */
+static void link_from_seed(struct restoring *restoring)
+{
+	const struct manifest *manifest = &restoring->manifest;
+
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		if (restoring->tree.content[i])
+			restoring->bytes_total += restoring->tree.content[i]->size;
+	if (restoring->request->link_seed && restoring->seed_fd >= 0)
+		parallel_run(restoring->storage->threads, link_worker, restoring);
+}
+
+/* --- planning the rest --- */
+
 static void plan_pieces(struct restoring *restoring)
 {
 	const struct manifest *manifest = &restoring->manifest;
@@ -102,7 +187,7 @@ static void plan_pieces(struct restoring *restoring)
 		count += content[i] ? chunk_count(content[i]->size) : 0;
 	restoring->pieces = memory_new(count * sizeof(*restoring->pieces));
 	for (size_t i = 0; i < manifest->entry_count; i++)
-		if (content[i])
+		if (content[i] && !restoring->tree.linked[i])
 			plan_file_pieces(restoring, &manifest->entries[i], content[i]);
 	if (restoring->piece_count)
 		qsort(restoring->pieces, restoring->piece_count, sizeof(struct restore_piece),
@@ -143,22 +228,6 @@ static size_t same_chunk_count(const struct restore_piece *pieces, size_t left)
 }
 
 /* --- one chunk --- */
-
-static bool read_exactly(int fd, uint8_t *target, size_t size, uint64_t offset)
-{
-	while (size > 0) {
-		ssize_t got = pread(fd, target, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		target += got;
-		size -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return true;
-}
 
 /* Reads the chunk from the same place of the same file in the seed directory. True if the digest
  * matches; any failure only means that the chunk must be fetched. */
@@ -308,6 +377,15 @@ static int restore_range(struct worker *worker, size_t first, size_t count, stru
 	return 0;
 }
 
+/* Best effort: a store that cannot be written to has no mark, and is read again the next time. */
+static void write_down_damage(struct restoring *restoring, const struct chunk_fetch *fetch)
+{
+	if (fetch->damaged && !restoring->storage->read_only)
+		(void)damage_mark_put(restoring->storage, fetch->damaged,
+				      "a chunk did not match its digest, twice, in a restore",
+				      restoring->cancel, NULL);
+}
+
 static void restore_worker_main(void *arg, size_t index)
 {
 	struct restoring *restoring = arg;
@@ -322,6 +400,8 @@ static void restore_worker_main(void *arg, size_t index)
 	while (result == 0 && (count = next_range(restoring, &first)) > 0)
 		result = restore_range(&worker, first, count, &err);
 	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
+	if (result < 0)
+		write_down_damage(restoring, &worker.fetch);
 	chunk_fetch_release(&worker.fetch);
 	free(worker.extents);
 	free(worker.firsts);
@@ -361,10 +441,13 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel,
 				    err) < 0 ||
 	    restore_tree_create(&restoring->tree, manifest, request->directory, request->include,
-				request->arg, err) < 0 ||
+				request->arg, err) < 0)
+		return -1;
+	link_from_seed(restoring);
+	if (restore_tree_make_files(&restoring->tree, err) < 0 ||
 	    restore_content(restoring, err) < 0 ||
-	    restore_tree_finish(&restoring->tree, restoring->storage->threads, restoring->cancel,
-				err) < 0)
+	    restore_tree_finish(&restoring->tree, restoring->storage->threads, !request->unsynced,
+				restoring->cancel, err) < 0)
 		return -1;
 	*result = (struct restore_result){
 		.bytes = restoring->bytes_total,

@@ -23,7 +23,7 @@ struct saving {
 	struct packing packing;
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
-	bool orphans;          /* the manifest names packs that no other one names */
+	bool packs_missing;    /* no commit: a pack that the manifest names is gone or damaged */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -96,7 +96,6 @@ static void number_packs(struct saving *saving, struct manifest *manifest)
 					(struct manifest_pack){text_copy(pack->key), pack->bytes};
 				*number = (uint32_t)++manifest->pack_count;
 				manifest->bytes_stored += pack->named ? 0 : pack->bytes;
-				saving->orphans = saving->orphans || pack->orphan;
 			}
 			entry->chunks[j].pack = *number - 1;
 		}
@@ -133,21 +132,42 @@ static int check_not_superseded(struct saving *saving, struct err *err)
 	return 0;
 }
 
-/* Until the commit, nothing but their age keeps orphaned packs from being collected (FORMAT.md), so
- * they are looked up once more. */
-static int check_orphan_packs(struct saving *saving, const struct manifest *manifest,
-			      struct err *err)
+/* The next try sends what was in them. */
+static void drop_missing_packs(struct saving *saving, const struct manifest *manifest,
+			       const struct store_listing *packs,
+			       const struct store_listing *damaged)
 {
-	auto_(store_listing_release) struct store_listing packs = {0};
+	struct chunk_index *index = &saving->storage->transfer.index;
 
-	if (!saving->orphans)
-		return 0;
-	if (job_records_list_packs(saving->storage, &packs, saving->packing.cancel, err) < 0)
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		struct manifest_pack *named = &manifest->packs[i];
+		struct manifest one = {.packs = named, .pack_count = 1};
+
+		if (job_records_check_packs(saving->storage, &one, packs, damaged, NULL) == 0)
+			continue;
+		for (size_t j = 0; j < index->pack_count; j++)
+			if (text_equal(index->packs[j].key, named->key))
+				chunk_index_pack_lost(index, (uint32_t)j);
+	}
+}
+
+/* A pack may have been removed, damaged, or found damaged, since the one who relies on it has seen
+ * it last: all that the manifest names is looked up after the last byte was sent. */
+static int check_named_packs(struct saving *saving, const struct manifest *manifest,
+			     struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	struct err own = {0};
+
+	if (job_records_list_named_packs(saving->storage, manifest, &packs, &damaged,
+					 saving->packing.cancel, err) < 0)
 		return -1;
-	if (job_records_check_packs(saving->storage, manifest, &packs, err) == 0)
+	if (job_records_check_packs(saving->storage, manifest, &packs, &damaged, &own) == 0)
 		return 0;
-	/* The next save looks all packs up again. */
-	return err_set(err, ERR_RETRY, "a pack left by an earlier attempt was removed meanwhile");
+	drop_missing_packs(saving, manifest, &packs, &damaged);
+	saving->packs_missing = true;
+	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
+		       own.text);
 }
 
 /* A newer attempt may have been claimed between the look before the commit and the commit. Unless
@@ -178,8 +198,15 @@ static int commit_manifest(struct saving *saving, const struct manifest *manifes
 	auto_free char *key = job_record_key_snapshot(saving->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
 
-	if (!body || check_orphan_packs(saving, manifest, err) < 0 ||
-	    check_not_superseded(saving, err) < 0)
+	if (!body)
+		return -1;
+	if (check_named_packs(saving, manifest, err) < 0) {
+		/* A store that was emptied lacks our claim too, and that says more. */
+		if (saving->packs_missing)
+			(void)check_not_superseded(saving, err);
+		return -1;
+	}
+	if (check_not_superseded(saving, err) < 0)
 		return -1;
 	fault_point("before_manifest_put");
 	if (job_record_put(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
@@ -310,8 +337,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 		result->changed = err->kind == ERR_RETRY;
 		return -1;
 	}
-	if (index_warmup(saving->storage, saving->request->parent, true, saving->packing.cancel,
-			 err) < 0)
+	if (index_warmup(saving->storage, saving->request->parent, saving->packing.cancel, err) < 0)
 		return -1;
 	if (send_changed_files(saving, &tree, err) < 0) {
 		result->changed = err->kind == ERR_RETRY &&
@@ -325,6 +351,18 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	return commit_snapshot(saving, &tree, result, err);
 }
 
+/* True only if the store clearly says so. */
+static bool is_manifest_absent(const struct saving *saving)
+{
+	auto_free char *key = job_record_key_snapshot(saving->storage, saving->request->id);
+	struct store *store = saving->storage->transfer.store;
+	auto_(bytes_release) struct bytes first = {0};
+	struct err err = {0};
+
+	return store->ops->get(store, key, 0, 1, &first, saving->packing.cancel, &err) < 0 &&
+	       err.kind == ERR_NOT_FOUND;
+}
+
 /* A full store must not stay full of packs that we could not commit. If another attempt has taken
  * over, they stay, because it may rely on them. */
 static void remove_unnamed_packs(struct saving *saving)
@@ -332,7 +370,7 @@ static void remove_unnamed_packs(struct saving *saving)
 	struct chunk_index *index = &saving->storage->transfer.index;
 	struct store *store = saving->storage->transfer.store;
 
-	if (check_not_superseded(saving, NULL) < 0)
+	if (!is_manifest_absent(saving) || check_not_superseded(saving, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];
@@ -355,6 +393,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
+	bool emptied = storage->emptied;
 	int failed;
 
 	*result = (struct save_result){0};
@@ -362,6 +401,8 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = save_snapshot(&saving, result, &own);
+	result->store_lacks = failed && own.kind == ERR_RETRY &&
+			      (saving.packs_missing || (storage->emptied && !emptied));
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)

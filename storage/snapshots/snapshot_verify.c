@@ -4,8 +4,10 @@
  */
 #include "storage/storage.h"
 
+#include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
+#include "damage_marks.h"
 #include "job_records.h"
 #include "storage/format/format.h"
 
@@ -25,11 +27,12 @@ struct reference {
 
 struct verifying {
 	struct storage *storage;
+	const struct verify_request *request;
 	struct cancel *cancel;
-	void (*found)(void *arg, struct snapshot_id id, const char *sentence);
-	void *arg;
 	struct manifest *manifests;
+	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
+	struct store_listing marks;   /* with `repair` */
 	struct reference *references; /* by pack, then by place in it */
 	size_t reference_count;
 	uint64_t bytes_total; /* of all packs */
@@ -37,7 +40,7 @@ struct verifying {
 	pthread_mutex_t mutex;
 	struct {
 		size_t next;
-		uint32_t damages;
+		struct verify_result result;
 		bool failed;
 		struct err err;
 	} locked; /* guarded by `mutex` */
@@ -52,15 +55,28 @@ struct pack_check {
 	char (*faults)[96]; /* one per record; "": the chunk is sound */
 	/* one per record: a manifest names the chunk */
 	bool *used;
+	bool damaged;   /* what was read is not what was written */
 	uint8_t *space; /* CHUNK_SIZE */
 };
 
 static void report_damage(struct verifying *verifying, struct snapshot_id id, const char *sentence)
 {
 	pthread_mutex_lock(&verifying->mutex);
-	verifying->locked.damages++;
-	if (verifying->found)
-		verifying->found(verifying->arg, id, sentence);
+	verifying->locked.result.damages++;
+	if (verifying->request->found)
+		verifying->request->found(verifying->request->arg, id, sentence);
+	pthread_mutex_unlock(&verifying->mutex);
+}
+
+static void note_lost(struct verifying *verifying, const struct reference *reference)
+{
+	const struct manifest *manifest = reference->manifest;
+
+	if (!reference->entry)
+		return;
+	pthread_mutex_lock(&verifying->mutex);
+	verifying->lost[manifest - verifying->manifests][reference->entry - manifest->entries] =
+		true;
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
@@ -143,6 +159,23 @@ static void check_records(struct pack_check *pack)
 	}
 }
 
+/* From the start to the index every byte is in a chunk, and so under its digest. */
+static int check_layout(const struct pack_check *pack, uint64_t index, struct err *err)
+{
+	uint64_t next = PACK_MAGIC_SIZE;
+
+	for (uint32_t i = 0; i < pack->record_count; i++) {
+		if (pack->records[i].offset != next)
+			return err_set(err, ERR_CORRUPT, "bytes from %llu on are in no chunk",
+				       (unsigned long long)next);
+		next += pack->records[i].stored;
+	}
+	if (next != index)
+		return err_set(err, ERR_CORRUPT, "bytes from %llu on are in no chunk",
+			       (unsigned long long)next);
+	return pack_check_head(pack->data.data, err);
+}
+
 static int check_index(struct pack_check *pack, struct err *err)
 {
 	const uint8_t *end = pack->data.data + pack->data.size;
@@ -159,7 +192,9 @@ static int check_index(struct pack_check *pack, struct err *err)
 		return -1;
 	}
 	pack->record_count = count;
-	return 0;
+	return check_layout(pack,
+			    pack->data.size - PACK_FOOTER_SIZE - (uint64_t)count * PACK_RECORD_SIZE,
+			    err);
 }
 
 static bool record_matches_chunk(const struct pack_record *record, const struct chunk *chunk,
@@ -200,6 +235,8 @@ static void check_reference(struct verifying *verifying, struct pack_check *pack
 
 	if (check_chunk(pack, chunk, raw_size, &err) == 0)
 		return;
+	pack->damaged = true;
+	note_lost(verifying, reference);
 	sentence = text_format("%s: pack %s, chunk at %u (bytes %llu to %llu of the file): %s",
 			       reference->entry->path, reference->key, chunk->offset,
 			       (unsigned long long)from, (unsigned long long)(from + raw_size),
@@ -218,7 +255,7 @@ static void report_to_snapshots(struct verifying *verifying, const struct refere
 			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
-static void check_sizes(struct verifying *verifying, const struct pack_check *pack,
+static void check_sizes(struct verifying *verifying, struct pack_check *pack,
 			const struct reference *references, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -227,6 +264,7 @@ static void check_sizes(struct verifying *verifying, const struct pack_check *pa
 
 		if (references[i].entry || size == pack->data.size)
 			continue;
+		pack->damaged = true;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
 				       pack->data.size, (unsigned long long)size);
 		report_damage(verifying, references[i].manifest->id, sentence);
@@ -239,17 +277,44 @@ static void check_contents(struct verifying *verifying, struct pack_check *pack,
 	struct err err = {0};
 
 	check_sizes(verifying, pack, references, count);
-	if (check_index(pack, &err) < 0)
+	if (check_index(pack, &err) < 0) {
+		pack->damaged = true;
 		report_to_snapshots(verifying, references, count, err.text);
+	}
 	check_records(pack);
 	for (size_t i = 0; i < count; i++)
 		if (references[i].entry)
 			check_reference(verifying, pack, &references[i]);
-	for (uint32_t i = 0; i < pack->record_count; i++)
-		if (!pack->used[i] && pack->faults[i][0])
-			report_to_snapshots(verifying, references, count,
-					    "a chunk that none of these snapshots needs is "
-					    "damaged");
+	for (uint32_t i = 0; i < pack->record_count; i++) {
+		if (pack->used[i] || !pack->faults[i][0])
+			continue;
+		pack->damaged = true;
+		report_to_snapshots(verifying, references, count,
+				    "a chunk that none of these snapshots needs is damaged");
+	}
+}
+
+/* Makes the mark of the pack true. */
+static int repair_mark(struct verifying *verifying, const struct pack_check *pack, struct err *err)
+{
+	struct storage *storage = verifying->storage;
+	bool marked = damage_marks_has(storage, &verifying->marks, pack->key);
+	int status = 0;
+
+	if (!verifying->request->repair || marked == pack->damaged)
+		return 0;
+	if (pack->damaged)
+		status = damage_mark_put(storage, pack->key, "damaged when it was verified",
+					 verifying->cancel, err);
+	else
+		status = damage_mark_remove(storage, pack->key, verifying->cancel, err);
+	pthread_mutex_lock(&verifying->mutex);
+	if (status == 0 && pack->damaged)
+		verifying->locked.result.marked++;
+	else if (status == 0)
+		verifying->locked.result.cleared++;
+	pthread_mutex_unlock(&verifying->mutex);
+	return status;
 }
 
 static void report_progress(struct verifying *verifying, uint64_t bytes)
@@ -270,11 +335,16 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 
 	pack->key = references->key;
 	pack->data.size = 0;
+	pack->damaged = false;
 	if (store->ops->get(store, key, 0, STORE_TO_END, &pack->data, verifying->cancel, &own) ==
 	    0) {
 		check_contents(verifying, pack, references, count);
+		if (repair_mark(verifying, pack, err) < 0)
+			return -1;
 	} else if (own.kind == ERR_NOT_FOUND) {
 		report_to_snapshots(verifying, references, count, "is missing");
+		for (size_t i = 0; i < count; i++)
+			note_lost(verifying, &references[i]);
 	} else {
 		if (err)
 			*err = own;
@@ -290,14 +360,39 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 
 /* --- all of them --- */
 
-static void sum_pack_bytes(struct verifying *verifying)
+static size_t same_pack_count(const struct reference *references, size_t left)
 {
-	const struct reference *references = verifying->references;
+	size_t count = 0;
 
-	for (size_t i = 0; i < verifying->reference_count; i++)
-		if (i == 0 || strcmp(references[i].key, references[i - 1].key) != 0)
-			verifying->bytes_total +=
-				references[i].manifest->packs[references[i].pack].bytes;
+	while (count < left && strcmp(references->key, references[count].key) == 0)
+		count++;
+	return count;
+}
+
+/* Keeps the references of the packs that are read: each with that chance, and one at least. */
+static void take_sample(struct verifying *verifying)
+{
+	struct reference *references = verifying->references;
+	size_t count = verifying->reference_count, kept = 0, step;
+	unsigned percent = verifying->request->sample_percent;
+	uint32_t packs = 0, seen = 0, sure;
+	bool all = percent == 0 || percent >= 100;
+
+	for (size_t i = 0; i < count; i += same_pack_count(references + i, count - i))
+		packs++;
+	sure = packs > 0 ? backoff_random() % packs : 0;
+	for (size_t i = 0; i < count; i += step, seen++) {
+		step = same_pack_count(references + i, count - i);
+		if (!all && seen != sure && backoff_random() % 100 >= percent)
+			continue;
+		memmove(references + kept, references + i, step * sizeof(*references));
+		verifying->locked.result.packs_read++;
+		verifying->bytes_total +=
+			references[kept].manifest->packs[references[kept].pack].bytes;
+		kept += step;
+	}
+	verifying->reference_count = kept;
+	verifying->locked.result.packs = packs;
 }
 
 static size_t next_pack(struct verifying *verifying, const struct reference **group)
@@ -307,10 +402,8 @@ static size_t next_pack(struct verifying *verifying, const struct reference **gr
 	pthread_mutex_lock(&verifying->mutex);
 	*group = verifying->references + verifying->locked.next;
 	if (!verifying->locked.failed) {
-		size_t left = verifying->reference_count - verifying->locked.next;
-
-		while (count < left && strcmp((*group)->key, (*group)[count].key) == 0)
-			count++;
+		count = same_pack_count(*group,
+					verifying->reference_count - verifying->locked.next);
 		verifying->locked.next += count;
 	}
 	pthread_mutex_unlock(&verifying->mutex);
@@ -340,33 +433,109 @@ static void verify_worker(void *arg, size_t index)
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-static int verify_snapshots(struct verifying *verifying, struct snapshot_id id, uint32_t *snapshots,
-			    struct err *err)
+/* --- what can be had back --- */
+
+static const struct entry *find_entry(const struct manifest *manifest, const char *path)
+{
+	size_t low = 0, high = manifest->entry_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(manifest->entries[middle].path, path);
+
+		if (order == 0)
+			return &manifest->entries[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static bool have_same_content(const struct entry *a, const struct entry *b)
+{
+	if (a->size != b->size)
+		return false;
+	for (size_t i = 0; i < chunk_count(a->size); i++)
+		if (a->chunks[i].codec == CHUNK_ZERO || b->chunks[i].codec == CHUNK_ZERO
+			    ? a->chunks[i].codec != b->chunks[i].codec
+			    : memcmp(a->chunks[i].digest, b->chunks[i].digest, DIGEST_SIZE) != 0)
+			return false;
+	return true;
+}
+
+/* The manifests are in the order of their ids. The same content counts more than a newer one. */
+static void report_lost_file(struct verifying *verifying, size_t of, size_t position)
+{
+	const struct manifest *manifest = &verifying->manifests[of];
+	const struct entry *entry = &manifest->entries[position];
+	struct snapshot_id other = {0};
+	bool same = false;
+
+	for (size_t i = verifying->manifest_count; i > 0 && !same; i--) {
+		const struct manifest *there = &verifying->manifests[i - 1];
+		const struct entry *found = i - 1 == of ? NULL : find_entry(there, entry->path);
+
+		if (!found || found->type != ENTRY_FILE ||
+		    verifying->lost[i - 1][found - there->entries])
+			continue;
+		same = have_same_content(found, entry);
+		if (same || snapshot_id_is_none(other))
+			other = there->id;
+	}
+	verifying->request->lost(verifying->request->arg, manifest->id, entry->path, other, same);
+}
+
+static void report_lost_files(struct verifying *verifying)
+{
+	for (size_t i = 0; verifying->request->lost && i < verifying->manifest_count; i++)
+		for (size_t j = 0; j < verifying->manifests[i].entry_count; j++)
+			if (verifying->lost[i][j])
+				report_lost_file(verifying, i, j);
+}
+
+static int read_manifests(struct verifying *verifying, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	const struct lineage *lineage = &listing.lineage;
+	struct snapshot_id id = verifying->request->id;
 
 	if (job_records_list(verifying->storage, &listing, verifying->cancel, err) < 0)
 		return -1;
+	if (verifying->request->repair) {
+		verifying->marks = listing.damaged;
+		listing.damaged = (struct store_listing){0};
+	}
 	verifying->manifests = memory_new((lineage->snapshot_count + 1) * sizeof(struct manifest));
 	if (!snapshot_id_is_none(id)) {
-		*snapshots = 1;
-		if (add_snapshot(verifying, id, err) < 0)
-			return -1;
-	} else {
-		*snapshots = (uint32_t)lineage->snapshot_count;
-		for (size_t i = 0; i < lineage->snapshot_count; i++)
-			if (add_snapshot(verifying, lineage->snapshots[i], err) < 0)
-				return -1;
+		verifying->locked.result.snapshots = 1;
+		return add_snapshot(verifying, id, err);
 	}
-	for (size_t i = 0; i < verifying->manifest_count; i++)
+	verifying->locked.result.snapshots = (uint32_t)lineage->snapshot_count;
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (add_snapshot(verifying, lineage->snapshots[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int verify_snapshots(struct verifying *verifying, struct err *err)
+{
+	if (read_manifests(verifying, err) < 0)
+		return -1;
+	verifying->lost = memory_new((verifying->manifest_count + 1) * sizeof(*verifying->lost));
+	for (size_t i = 0; i < verifying->manifest_count; i++) {
+		verifying->lost[i] =
+			memory_new((verifying->manifests[i].entry_count + 1) * sizeof(bool));
 		add_references(verifying, &verifying->manifests[i]);
+	}
 	if (verifying->reference_count == 0)
 		return 0;
 	qsort(verifying->references, verifying->reference_count, sizeof(struct reference),
 	      compare_references);
-	sum_pack_bytes(verifying);
+	take_sample(verifying);
 	parallel_run(verifying->storage->threads, verify_worker, verifying);
+	report_lost_files(verifying);
 	if (!verifying->locked.failed)
 		return 0;
 	if (err)
@@ -374,26 +543,24 @@ static int verify_snapshots(struct verifying *verifying, struct snapshot_id id, 
 	return -1;
 }
 
-int storage_verify(struct storage *storage, struct snapshot_id id,
-		   void (*found)(void *arg, struct snapshot_id id, const char *sentence), void *arg,
-		   uint32_t *snapshots, uint32_t *damages, struct cancel *cancel, struct err *err)
+int storage_verify(struct storage *storage, const struct verify_request *request,
+		   struct verify_result *result, struct cancel *cancel, struct err *err)
 {
-	struct verifying verifying = {
-		.storage = storage,
-		.cancel = cancel,
-		.found = found,
-		.arg = arg,
-	};
-	int result;
+	struct verifying verifying = {.storage = storage, .request = request, .cancel = cancel};
+	int status;
 
-	*snapshots = 0;
 	pthread_mutex_init(&verifying.mutex, NULL);
-	result = verify_snapshots(&verifying, id, snapshots, err);
-	*damages = verifying.locked.damages;
+	status = verify_snapshots(&verifying, err);
+	*result = verifying.locked.result;
 	pthread_mutex_destroy(&verifying.mutex);
-	for (size_t i = 0; i < verifying.manifest_count; i++)
+	for (size_t i = 0; i < verifying.manifest_count; i++) {
 		manifest_release(&verifying.manifests[i]);
+		if (verifying.lost)
+			free(verifying.lost[i]);
+	}
+	free(verifying.lost);
 	free(verifying.manifests);
 	free(verifying.references);
-	return result;
+	store_listing_release(&verifying.marks);
+	return status;
 }

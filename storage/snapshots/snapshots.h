@@ -10,9 +10,11 @@
  *
  * Of this folder only:
  *
+ *	claim_cache.h		the claims that this process has read
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
+ *	damage_marks.h		writes down which packs are damaged
  *	garbage_collect.h	removes unnamed packs
  *	index_warmup.h		fills the index of chunks before a save
  *	orphan_packs.h		reuses packs of attempts killed before a commit

@@ -3,6 +3,7 @@
 #ifndef STORAGE_HANDLE_H
 #define STORAGE_HANDLE_H
 
+#include "claim_cache.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@ struct storage {
 	char *url;
 	/* This machine's name, for the records. */
 	char host[65];
+	struct claim_cache claims;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;

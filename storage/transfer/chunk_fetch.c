@@ -85,6 +85,8 @@ int chunk_fetch_unpack(struct chunk_fetch *fetch, const struct chunk *chunk, siz
 	if (own.kind == ERR_CORRUPT && refetch_chunk(fetch, chunk, key, &own) == 0 &&
 	    unpack_chunk(fetch, chunk, raw_size, raw, &own) == 0)
 		return 0;
+	if (own.kind == ERR_CORRUPT)
+		fetch->damaged = fetch->manifest->packs[chunk->pack].key;
 	if (err)
 		*err = own;
 	return err_wrap(err, "pack %s, chunk at %u", key, chunk->offset);

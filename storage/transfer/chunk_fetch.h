@@ -14,6 +14,9 @@ struct chunk_fetch {
 	struct pack_range at;  /* the range in `payload`; size 0: none */
 	struct cancel *cancel; /* that of the last chunk_fetch_range() */
 	uint64_t bytes_fetched;
+	/* the pack in which a chunk did not match its digest, as the manifest names it; NULL: none
+	 */
+	const char *damaged;
 };
 
 /* `manifest` is borrowed. -1: no memory. chunk_fetch_release() may be called after a failure

@@ -239,6 +239,8 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 		return err_wrap(err, "%s", item->entry.path);
 	if (!file->torn && file_stamp_equal(&now, &item->stamp) && read_is_consistent(file)) {
 		item->read = true;
+		/* A writable mapping may change it later, and its times stay as they are. */
+		item->unsettled |= file->writers || file_tree_has_writers(item->fd);
 		close(steal_fd(&item->fd));
 		return 0;
 	}
@@ -319,6 +321,8 @@ static void read_worker(void *arg, struct priority_pool_worker *worker)
 /* A file that is unchanged since the last committed snapshot is not read at all. */
 static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *item, size_t count)
 {
+	if (item->fd >= 0 && file_tree_has_writers(item->fd))
+		return false;
 	if (!chunk_index_find_file(&reading->packing->transfer->index, item->entry.path,
 				   &item->stamp, item->entry.chunks, count))
 		return false;

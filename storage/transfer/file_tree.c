@@ -392,7 +392,7 @@ int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
 		    errno == ENOSPC)
 			return err_os(err, errno, "%s: attribute %s", entry->path,
 				      entry->xattrs[i].name);
-	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0)
+	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
 		return err_os(err, errno, "%s", entry->path);
 	return 0;
 }

@@ -19,6 +19,7 @@ void restore_tree_release(struct tree *tree)
 		close(tree->root_fd);
 	free(tree->content);
 	free(tree->selected);
+	free(tree->linked);
 	*tree = (struct tree){.root_fd = -1};
 }
 
@@ -127,7 +128,7 @@ static int make_parents(const struct tree *tree, const char *path, struct err *e
 	return 0;
 }
 
-static int make_entry(const struct tree *tree, size_t i, struct err *err)
+static int make_directories(const struct tree *tree, size_t i, struct err *err)
 {
 	const struct entry *entry = &tree->manifest->entries[i];
 	const char *slash = strrchr(entry->path, '/');
@@ -141,8 +142,25 @@ static int make_entry(const struct tree *tree, size_t i, struct err *err)
 	if (entry->type == ENTRY_DIRECTORY && mkdirat(tree->root_fd, entry->path, 0700) < 0 &&
 	    errno != EEXIST)
 		return err_os(err, errno, "%s", entry->path);
-	if (tree->content[i])
-		return make_file(tree, entry->path, tree->content[i], err);
+	return 0;
+}
+
+bool restore_tree_link(struct tree *tree, size_t i, int seed_fd)
+{
+	const char *path = tree->manifest->entries[i].path;
+
+	tree->linked[i] = linkat(seed_fd, path, tree->root_fd, path, 0) == 0;
+	return tree->linked[i];
+}
+
+int restore_tree_make_files(struct tree *tree, struct err *err)
+{
+	const struct manifest *manifest = tree->manifest;
+
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		if (tree->content[i] && !tree->linked[i] &&
+		    make_file(tree, manifest->entries[i].path, tree->content[i], err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -156,6 +174,7 @@ int restore_tree_create(struct tree *tree, const struct manifest *manifest, cons
 		return err_set(err, ERR_EXISTS, "%s is not empty", directory);
 	tree->content = memory_new(manifest->entry_count * sizeof(const struct entry *));
 	tree->selected = memory_new(manifest->entry_count * sizeof(*tree->selected));
+	tree->linked = memory_new(manifest->entry_count * sizeof(*tree->linked));
 	tree->root_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tree->root_fd < 0) {
 		err_os(err, errno, "%s", directory);
@@ -164,7 +183,7 @@ int restore_tree_create(struct tree *tree, const struct manifest *manifest, cons
 	}
 	select_entries(tree, include, arg);
 	for (size_t i = 0; i < manifest->entry_count; i++) {
-		if (!tree->selected[i] || make_entry(tree, i, err) == 0)
+		if (!tree->selected[i] || make_directories(tree, i, err) == 0)
 			continue;
 		restore_tree_release(tree);
 		return -1;
@@ -199,9 +218,11 @@ static int finish_file(const struct tree *tree, size_t i, struct cancel *cancel,
 		return 0;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	fd = restore_tree_open_file(tree, entry->path, err);
+	/* One of the seed may be read-only, even to its owner. */
+	fd = openat(tree->root_fd, entry->path,
+		    (tree->linked[i] ? O_RDONLY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -1;
+		return err_os(err, errno, "%s", entry->path);
 	return file_tree_apply_metadata(fd, tree->content[i], err);
 }
 
@@ -276,12 +297,13 @@ static int finish_directories(const struct tree *tree, struct err *err)
 		if (file_tree_apply_metadata(fd, entry, err) < 0)
 			return -1;
 	}
-	if (fchmod(tree->root_fd, manifest->directory_mode) < 0 || fsync(tree->root_fd) < 0)
+	if (fchmod(tree->root_fd, manifest->directory_mode) < 0)
 		return err_os(err, errno, "the restored directory");
 	return 0;
 }
 
-int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *cancel, struct err *err)
+int restore_tree_finish(struct tree *tree, unsigned threads, bool sync, struct cancel *cancel,
+			struct err *err)
 {
 	struct finish_work finish_work = {.tree = tree, .cancel = cancel};
 
@@ -295,5 +317,8 @@ int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *canc
 	}
 	if (make_links(tree, ENTRY_HARDLINK, err) < 0 || make_links(tree, ENTRY_SYMLINK, err) < 0)
 		return -1;
-	return finish_directories(tree, err);
+	if (finish_directories(tree, err) < 0)
+		return -1;
+	/* Once for all: a file system's own order is better than one fsync(2) a file. */
+	return sync && syncfs(tree->root_fd) < 0 ? err_os(err, errno, "the restored files") : 0;
 }

@@ -17,22 +17,30 @@ struct tree {
 	const struct entry **content;
 	/* One per entry: it is restored. */
 	bool *selected;
+	/* One per entry: it is a file of the seed. */
+	bool *linked;
 };
 
 /*
- * Makes `directory`, the directories in it and all files at their full size. Allocates space for
- * all but the holes if the file system can, so that ERR_NO_SPACE comes before anything is fetched.
- * `include` (may be NULL: all) selects files. ERR_EXISTS: `directory` is not empty.
+ * Makes `directory` and the directories in it. `include` (may be NULL: all) selects files.
+ * ERR_EXISTS: `directory` is not empty.
  */
 int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
 			bool (*include)(void *arg, const char *path), void *arg, struct err *err);
+/* Then, where wanted: makes the file of entry `i` a second name of the file of that path in
+ * `seed_fd`. False: that cannot be done, and nothing is there. From any thread. */
+bool restore_tree_link(struct tree *tree, size_t i, int seed_fd);
+/* Then: makes all other files at their full size. Allocates space for all but the holes if the file
+ * system can, so that ERR_NO_SPACE comes before anything is fetched. */
+int restore_tree_make_files(struct tree *tree, struct err *err);
 void restore_tree_release(struct tree *tree);
 
 /* Opens a file for writing; from any thread. The caller closes it. */
 int restore_tree_open_file(const struct tree *tree, const char *path, struct err *err);
 
-/* Makes the links, sets attributes, modes and times, and syncs everything, on `threads` threads. */
-int restore_tree_finish(struct tree *tree, unsigned threads, struct cancel *cancel,
+/* Makes the links, sets attributes, modes and times on `threads` threads, and, with `sync`, waits
+ * until the disk has everything. */
+int restore_tree_finish(struct tree *tree, unsigned threads, bool sync, struct cancel *cancel,
 			struct err *err);
 
 #endif

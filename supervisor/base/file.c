@@ -172,6 +172,33 @@ int file_make_directories(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
+int file_unlink_anyway(int directory, const char *name, int flags)
+{
+	struct stat status;
+	int error;
+
+	if (unlinkat(directory, name, flags) == 0)
+		return 0;
+	error = errno;
+	if ((error != EACCES && error != EPERM) || fstat(directory, &status) < 0 ||
+	    (status.st_mode & 0700) == 0700 ||
+	    fchmod(directory, (status.st_mode & 07777) | 0700) < 0) {
+		errno = error;
+		return -1;
+	}
+	return unlinkat(directory, name, flags);
+}
+
+/* Also one that its owner may not read. */
+static int enter_anyway(struct walk *walk)
+{
+	if (walk_enter(walk) == 0)
+		return 0;
+	return errno == EACCES && fchmodat(walk->directory, walk->name, 0700, 0) == 0
+		       ? walk_enter(walk)
+		       : -1;
+}
+
 int file_remove_tree(const char *path, struct err *err)
 {
 	auto_(walk_close) struct walk walk = {0};
@@ -182,9 +209,10 @@ int file_remove_tree(const char *path, struct err *err)
 	while (walk_next(&walk)) {
 		bool directory = walk_is_directory(&walk);
 
-		if (directory && !walk.leaving && walk_enter(&walk) == 0)
+		if (directory && !walk.leaving && enter_anyway(&walk) == 0)
 			continue;
-		if (unlinkat(walk.directory, walk.name, directory ? AT_REMOVEDIR : 0) < 0 &&
+		if (file_unlink_anyway(walk.directory, walk.name, directory ? AT_REMOVEDIR : 0) <
+			    0 &&
 		    errno != ENOENT)
 			return err_os(err, errno, "cannot remove %s", path);
 	}

@@ -33,7 +33,10 @@ int file_write_all(int fd, const void *data, size_t size, struct err *err);
 /* mkdir -p. Directories that exist are fine. */
 int file_make_directories(const char *path, mode_t mode, struct err *err);
 
-/* rm -rf, without following links. A missing path is fine. */
+/* unlinkat(2); a directory of ours that is read-only is made writable first. */
+int file_unlink_anyway(int directory, const char *name, int flags);
+
+/* rm -rf, without following links. A missing path is fine, and so are read-only directories. */
 int file_remove_tree(const char *path, struct err *err);
 
 /* fsync of a directory, so that a rename or link in it is durable. */

@@ -139,6 +139,10 @@ static void print_summary(const struct listing *listing, const struct forget_res
 		printf("%s more that no snapshot needs stay for now: too young (--sweep-age), or "
 		       "newer than the newest good snapshot\n",
 		       text_bytes(collected->bytes_deferred, waiting, sizeof(waiting)));
+	if (result->refused.count > 0)
+		log_warn("the store refuses to remove %u object%s, which stay%s: %s",
+			 result->refused.count, result->refused.count == 1 ? "" : "s",
+			 result->refused.count == 1 ? "s" : "", result->refused.first);
 	print_cost(listing->store_command, options, result);
 }
 
@@ -150,18 +154,21 @@ static void print_summary_json(const struct listing *listing, const struct forge
 		options->price >= 0 ? options->price : storage_price_of(store_command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
-	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:O}",
-			     "store", store_command->store, "job", store_command->job, "dry_run",
-			     options->dry_run, "kept", (int)result->kept, "forgotten",
-			     (int)result->forgotten, "bytes_before",
-			     (json_int_t)result->bytes_before, "bytes_freed",
-			     (json_int_t)result->collected.bytes_removed, "packs_removed",
-			     (int)result->collected.packs_removed, "bytes_waiting",
-			     (json_int_t)result->collected.bytes_deferred, "price", price,
-			     "cost_before", storage_price_per_month(result->bytes_before, price),
-			     "cost_after", storage_price_per_month(after, price), "snapshots",
-			     listing->rows),
-		   true);
+	json_print(
+		json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, s:s?, "
+			  "s:O}",
+			  "store", store_command->store, "job", store_command->job, "dry_run",
+			  options->dry_run, "kept", (int)result->kept, "forgotten",
+			  (int)result->forgotten, "bytes_before", (json_int_t)result->bytes_before,
+			  "bytes_freed", (json_int_t)result->collected.bytes_removed,
+			  "packs_removed", (int)result->collected.packs_removed, "bytes_waiting",
+			  (json_int_t)result->collected.bytes_deferred, "price", price,
+			  "cost_before", storage_price_per_month(result->bytes_before, price),
+			  "cost_after", storage_price_per_month(after, price), "refused",
+			  (int)result->refused.count, "first_refused",
+			  result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
+			  listing->rows),
+		true);
 }
 
 int cmd_forget(int argc, char **argv)
@@ -201,5 +208,5 @@ int cmd_forget(int argc, char **argv)
 		print_summary_json(&listing, &result);
 	else
 		print_summary(&listing, &result);
-	return 0;
+	return result.refused.count > 0 ? EXIT_FAILURE : 0;
 }

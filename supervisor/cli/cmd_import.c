@@ -25,6 +25,7 @@ struct import_options {
 	struct store_command store_command;
 	const char *scratch, *tag;
 	int64_t step;
+	bool take_over;
 };
 
 // clang-format off
@@ -35,6 +36,7 @@ static const struct option_row own_rows[] = {
 		.at = offsetof(struct import_options, tag)},
 	{"scratch", 0, "DIR", NULL, "where to unpack meanwhile (default: $TMPDIR, else /var/tmp)",
 		OPTION_TEXT(struct import_options, scratch)},
+	MANUAL_SNAPSHOT_TAKE_OVER(struct import_options, take_over),
 	{0},
 };
 
@@ -56,8 +58,8 @@ const struct verb verb_import = {
 		STORE_COMMAND_OTHER,
 	},
 	.notes = "FILE is a tar, and may be compressed in any way that libarchive reads. Takes an "
-		"attempt number, as a run would: a machine that still runs the job publishes "
-		"nothing from then on.",
+		"attempt number, as a run would. It is refused if the job may be running: its "
+		"newest attempt has left no end record.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -111,6 +113,7 @@ static int import_directory(struct import_options *options, const char *director
 		.outcome = "imported",
 		.step = options->step,
 		.tag = options->tag,
+		.take_over = options->take_over,
 	};
 
 	return manual_snapshot_save(&options->store_command, &manual_snapshot, "imported");

@@ -17,6 +17,7 @@ struct save_options {
 static const struct option_row own_rows[] = {
 	{"tag", 0, "TAG", NULL, "a name for `reprieve forget --keep-tag`", .set = retention_set_tag,
 		.at = offsetof(struct manual_snapshot, tag)},
+	MANUAL_SNAPSHOT_TAKE_OVER(struct manual_snapshot, take_over),
 	{0},
 };
 
@@ -36,7 +37,8 @@ const struct verb verb_save = {
 		STORE_COMMAND_OTHER,
 	},
 	.notes = "The directory must not be written to meanwhile. Takes an attempt number, as a "
-		"run would: a machine that still runs the job publishes nothing from then on.",
+		"run would. It is refused if the job may be running: its newest attempt has left "
+		"no end record. A running job is asked by `reprieve checkpoint`.",
 	.exits = store_command_exits,
 };
 // clang-format on

@@ -2,12 +2,14 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/progress_bar.h"
+#include "base/text.h"
 #include "store_command.h"
 #include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct help_row exits[] = {
 	{"0", "all is good"},
@@ -17,23 +19,60 @@ static const struct help_row exits[] = {
 	{0},
 };
 
+struct verify_options {
+	/* `changes`, with --repair, opens the store for writing. */
+	struct store_command store_command;
+	unsigned sample_percent;
+};
+
+static int set_sample(void *options, const char *value, struct err *err)
+{
+	struct verify_options *verify = options;
+	size_t digits = strspn(value, "0123456789");
+	auto_free char *number = text_copy_n(value, digits);
+	uint64_t percent;
+
+	if ((value[digits] != '\0' && !text_equal(value + digits, "%")) ||
+	    !text_to_u64(number, 100, &percent) || percent == 0)
+		return err_set(err, ERR_INVALID, "invalid share '%s': write 1%% to 100%%", value);
+	verify->sample_percent = (unsigned)percent;
+	return 0;
+}
+
 // clang-format off
+static const struct option_row own_rows[] = {
+	{"sample", 0, "SHARE", NULL,
+		"read only this share of the content, another one each time: 5%", .set = set_sample},
+	{"repair", 0, NULL, NULL,
+		"write down what is damaged, so that the next save sends it anew and nothing starts "
+		"from it; take back what was written down and is whole",
+		OPTION_FLAG(struct verify_options, store_command.changes)},
+	{0},
+};
+
 const struct verb verb_verify = {
 	.name = "verify",
 	.summary = "read every byte of a snapshot, or of all of a job, and check it",
 	.examples = "reprieve verify\n"
-		"reprieve verify latest",
+		"reprieve verify latest\n"
+		"reprieve verify --sample 5%\n"
+		"reprieve verify --repair",
 	.arguments = "[ID|latest]",
 	.arguments_most = 1,
 	.groups = (const struct option_group[]){
-		STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("What", own_rows, 0),
+		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+	.notes = "Of each file that is damaged it says which other snapshot has it whole: "
+		"`reprieve restore ID DIR` gets it. A job that runs heals by its next save, once "
+		"--repair has written down what is damaged.",
 	.exits = exits,
 };
 // clang-format on
 
 struct verify_findings {
 	bool json;
-	json_t *list;
+	json_t *list, *lost;
 };
 
 static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
@@ -49,59 +88,100 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static int verify_snapshots(struct store_command *store_command, struct snapshot_id id,
-			    struct verify_findings *findings, uint32_t *snapshots,
-			    uint32_t *damages, struct err *err)
+static void print_lost(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
+		       bool same)
 {
-	struct progress_bar progress;
-	int status;
+	struct verify_findings *findings = arg;
+	bool any = !snapshot_id_is_none(other);
+	char text[SNAPSHOT_ID_TEXT], other_text[SNAPSHOT_ID_TEXT];
 
-	progress_bar_start(&progress, "reading", true);
-	storage_set_progress(store_command->storage, progress_bar_update, &progress);
-	status = storage_verify(store_command->storage, id, print_damage, findings, snapshots,
-				damages, NULL, err);
-	progress_bar_stop(&progress);
-	return status;
+	snapshot_id_format(id, text);
+	snapshot_id_format(other, other_text);
+	if (findings->json)
+		json_array_append_new(findings->lost,
+				      json_pack("{s:s, s:s, s:s?, s:b}", "id", text, "path", path,
+						"other", any ? other_text : NULL, "same", same));
+	else if (any)
+		terminal_line_print("lost     %s  %s: %s in %s", text, path,
+				    same ? "the same content is" : "another version is",
+				    other_text);
+	else
+		terminal_line_print("lost     %s  %s: no other snapshot has it", text, path);
+}
+
+static void print_result_json(const struct store_command *store_command,
+			      struct verify_findings *findings, const struct verify_result *result)
+{
+	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "store",
+			     store_command->store, "job", store_command->job, "snapshots",
+			     (int)result->snapshots, "packs", (int)result->packs, "packs_read",
+			     (int)result->packs_read, "marked", (int)result->marked, "cleared",
+			     (int)result->cleared, "damages", json_incref(findings->list), "lost",
+			     json_incref(findings->lost)),
+		   true);
+}
+
+static void print_result(const struct store_command *store_command,
+			 const struct verify_result *result)
+{
+	const char *what =
+		result->damages > 0 ? "damage was found" : "every byte is what was saved";
+
+	if (result->snapshots == 0)
+		printf("job %s has no snapshots in %s: there is nothing to verify\n",
+		       store_command->job, store_command->store);
+	else if (result->packs_read < result->packs)
+		printf("%u of %u packs of job %s read: %s\n", result->packs_read, result->packs,
+		       store_command->job, what);
+	else
+		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
+		       result->snapshots == 1 ? "" : "s", store_command->job, what);
+	if (result->marked > 0)
+		printf("%u pack%s written down as damaged: the next save sends anew what is "
+		       "needed of %s\n",
+		       result->marked, result->marked == 1 ? "" : "s",
+		       result->marked == 1 ? "it" : "them");
+	if (result->cleared > 0)
+		printf("%u pack%s whole again, and no longer written down as damaged\n",
+		       result->cleared, result->cleared == 1 ? " is" : "s are");
 }
 
 int cmd_verify(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
-	struct verify_findings findings = {0};
-	struct snapshot_id id = {0};
-	uint32_t snapshots = 0, damages = 0;
+	auto_(store_command_end) struct verify_options options = {0};
+	struct store_command *store_command = &options.store_command;
+	auto_json json_t *list = json_array(), *lost = json_array();
+	struct verify_findings findings = {.list = list, .lost = lost};
+	struct verify_request request = {
+		.found = print_damage,
+		.lost = print_lost,
+		.arg = &findings,
+	};
+	struct verify_result result;
+	struct progress_bar progress;
 	struct err err;
-	int code = store_command_begin(&verb_verify, argc, argv, &store_command);
+	int code = store_command_begin(&verb_verify, argc, argv, &options), status;
 
-	if (code < 0 && store_command.words[0])
-		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
+	if (code < 0 && store_command->words[0])
+		code = store_command_find_snapshot(store_command, store_command->words[0],
+						   &request.id);
 	if (code >= 0)
 		return code;
-	findings.json = store_command.json;
-	findings.list = json_array();
-	if (verify_snapshots(&store_command, id, &findings, &snapshots, &damages, &err) < 0) {
-		json_decref(findings.list);
-		return store_command_fail_snapshot(&store_command, id, &err);
-	}
-	code = snapshots == 0 ? store_command_check_job(&store_command) : -1;
-	if (code >= 0) {
-		json_decref(findings.list);
+	findings.json = store_command->json;
+	request.repair = store_command->changes;
+	request.sample_percent = options.sample_percent;
+	progress_bar_start(&progress, "reading", true);
+	storage_set_progress(store_command->storage, progress_bar_update, &progress);
+	status = storage_verify(store_command->storage, &request, &result, NULL, &err);
+	progress_bar_stop(&progress);
+	if (status < 0)
+		return store_command_fail_snapshot(store_command, request.id, &err);
+	code = result.snapshots == 0 ? store_command_check_job(store_command) : -1;
+	if (code >= 0)
 		return code;
-	}
-	if (store_command.json)
-		json_print(json_pack("{s:s, s:s, s:i, s:o}", "store", store_command.store, "job",
-				     store_command.job, "snapshots", (int)snapshots, "damages",
-				     findings.list),
-			   true);
-	else {
-		json_decref(findings.list);
-		if (snapshots == 0)
-			printf("job %s has no snapshots in %s: there is nothing to verify\n",
-			       store_command.job, store_command.store);
-		else
-			printf("%u snapshot%s of job %s read: %s\n", snapshots,
-			       snapshots == 1 ? "" : "s", store_command.job,
-			       damages ? "damage was found" : "every byte is what was saved");
-	}
-	return damages ? EXIT_FAILURE : 0;
+	if (store_command->json)
+		print_result_json(store_command, &findings, &result);
+	else
+		print_result(store_command, &result);
+	return result.damages > 0 ? EXIT_FAILURE : 0;
 }

@@ -5,11 +5,15 @@
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
+#include "control/control.h"
 #include "scheduler/scheduler.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void print_saved(const struct store_command *store_command, const char *word,
 			struct snapshot_id id, const struct save_result *result,
@@ -53,8 +57,75 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	request->arg = &progress;
 	progress_bar_start(&progress, "saving", true);
 	status = storage_save(storage, request, result, NULL, err);
+	if (status < 0 && result->store_lacks)
+		status = storage_save(storage, request, result, NULL, err);
 	progress_bar_stop(&progress);
 	return status;
+}
+
+/* Of the newest attempt, which has left no end record: "attempt 3 on host-7, since ...". */
+static void refuse_running(const struct store_command *store_command,
+			   const struct attempt_summary *newest, bool here)
+{
+	const char *host = json_text_or(newest->about, "host", "another machine");
+	int pid = (int)json_number_or(newest->about, "supervisor_pid", 0);
+
+	if (here)
+		log_error("job %s is running here (pid %d), and saving would take its place: "
+			  "`reprieve checkpoint --pid %d` asks it for a checkpoint; --take-over "
+			  "saves all the same",
+			  store_command->job, pid, pid);
+	else
+		log_error("job %s may be running: attempt %u, begun %s on %s, has left no end "
+			  "record, and saving would take its place. If it is dead, use --take-over",
+			  store_command->job, newest->number,
+			  newest->created[0] ? newest->created : "at an unknown time", host);
+}
+
+/* Was this attempt's supervisor on this machine, and is it gone? */
+static bool is_dead_here(const struct attempt_summary *newest)
+{
+	char host[65] = "";
+	pid_t pid = (pid_t)json_number_or(newest->about, "supervisor_pid", 0);
+
+	gethostname(host, sizeof(host) - 1);
+	return pid > 0 && text_equal(json_text_or(newest->about, "host", ""), host) &&
+	       kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+struct search {
+	pid_t pid;
+	bool found;
+};
+
+static bool note_session(void *arg, const struct session_info *info)
+{
+	struct search *search = arg;
+
+	search->found = info->pid == search->pid;
+	return !search->found;
+}
+
+/* A claim takes the place of the newest attempt: what that one commits from then on is late.
+ * Returns -1 to go on, else the exit code. */
+static int check_not_running(struct store_command *store_command)
+{
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	struct search search = {0};
+	const struct attempt_summary *newest;
+	struct err err;
+
+	if (storage_history(store_command->storage, 1, &history, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
+	newest = history.count > 0 ? &history.items[0] : NULL;
+	/* One that was made by hand has no supervisor. */
+	if (!newest || newest->ended || !json_object_get(newest->about, "supervisor_pid") ||
+	    is_dead_here(newest))
+		return -1;
+	search.pid = (pid_t)json_number_or(newest->about, "supervisor_pid", 0);
+	session_each(note_session, &search);
+	refuse_running(store_command, newest, search.found);
+	return EXIT_CONFIGURATION;
 }
 
 int manual_snapshot_save(struct store_command *store_command,
@@ -68,13 +139,17 @@ int manual_snapshot_save(struct store_command *store_command,
 	int64_t began = clock_monotonic_ms();
 	int status;
 
-	/* First: the claim takes the place of a job that runs, and nothing would come of it. */
+	/* First: nothing would come of it. */
 	if (directory_check_store(manual_snapshot->directory, store_command->store, &err) < 0) {
 		log_error("%s: name another directory, or another store", err.text);
 		return EXIT_CONFIGURATION;
 	}
-	if (storage_check_directory(manual_snapshot->directory, NULL, &err) < 0 ||
-	    storage_claim(store_command->storage, &claim, &attempt, NULL, &err) < 0)
+	if (storage_check_directory(manual_snapshot->directory, NULL, &err) < 0)
+		return store_command_fail(store_command, &err);
+	status = manual_snapshot->take_over ? -1 : check_not_running(store_command);
+	if (status >= 0)
+		return status;
+	if (storage_claim(store_command->storage, &claim, &attempt, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;

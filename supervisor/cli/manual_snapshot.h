@@ -10,10 +10,20 @@ struct manual_snapshot {
 	const char *outcome; /* in the attempt's end record */
 	int64_t step;        /* -1: unknown */
 	const char *tag;     /* NULL: none */
+	bool take_over;      /* of a job that may be running */
 };
 
-/* Looks whether there is something to take, claims an attempt, takes, ends it, and prints what was
- * done ("saved ...", or JSON). Returns the exit code. */
+/* The option --take-over; of struct manual_snapshot. */
+#define MANUAL_SNAPSHOT_TAKE_OVER(type, member)                                                \
+	{                                                                                      \
+		"take-over", 0, NULL, NULL,                                                    \
+			"also of a job that may be running: what that run saves from then on " \
+			"does not count",                                                      \
+			OPTION_FLAG(type, member)                                              \
+	}
+
+/* Looks whether there is something to take, and whether the job may be running, claims an attempt,
+ * takes, ends it, and prints what was done ("saved ...", or JSON). Returns the exit code. */
 int manual_snapshot_save(struct store_command *store_command,
 			 const struct manual_snapshot *manual_snapshot, const char *word);
 

@@ -220,9 +220,21 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 	if (storage_list_snapshots(store_command->storage, &list, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
 	for (size_t i = 0; i < list.count; i++) {
-		if (!list.items[i].newest)
+		char passed[SNAPSHOT_ID_TEXT];
+		const struct snapshot_info *item = &list.items[i];
+
+		snapshot_id_format(item->id, passed);
+		/* What is newer may be what is wanted; only another version could tell. */
+		if (item->newer) {
+			log_error("snapshot %s: %s", passed, item->damage);
+			return EXIT_CONFIGURATION;
+		}
+		if (item->state == SNAPSHOT_DAMAGED)
+			log_warn("snapshot %s is damaged, and passed over: %s", passed,
+				 item->damage);
+		if (!item->newest)
 			continue;
-		*id = list.items[i].id;
+		*id = item->id;
 		return -1;
 	}
 	code = list.count == 0 ? store_command_check_job(store_command) : -1;

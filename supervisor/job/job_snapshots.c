@@ -39,6 +39,11 @@ static void on_retention_finished(void *arg, bool worked, const struct forget_re
 		job->retention_failed = true;
 		job_report_failure(job, "cannot remove old snapshots", err);
 	}
+	if (worked && result->refused.count > 0 && !job->retention_failed) {
+		job->retention_failed = true;
+		log_warn("old snapshots are removed, but the store refuses %s",
+			 result->refused.first);
+	}
 	job_post(job, (struct job_event){.kind = JOB_EV_RETENTION_DONE});
 }
 

@@ -173,6 +173,7 @@ static struct claim_event begin_attempt(struct job *job)
 		.phase = job->store ? ATTEMPT_UNCLAIMED : ATTEMPT_NONE,
 		.managed = job->resume.kind != RESUME_FRESH,
 		.restored = job->resume.kind == RESUME_RESTORED,
+		.any_checkpoint = job->resume.any_checkpoint && !job->resume.newer_than_store,
 		.any_durable = !snapshot_id_is_none(job->resume.from),
 		.step = job->resume.step,
 		.past = job->resume.attempt_outcomes.past,
@@ -344,7 +345,7 @@ void job_begin_resume(struct job *job)
 		.workspace = &job->workspace,
 		.profile = job->profile.profile,
 		.patterns = &options->patterns,
-		.looks = !text_equal(options->profile, "none"),
+		.looks = options->checks_contents,
 		.transfer = options->transfer,
 		.strict = options->strict,
 		.if_known = job->expected == EXPECT_NOTHING &&

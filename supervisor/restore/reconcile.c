@@ -316,6 +316,8 @@ static const char *why_restore(const struct judgement *judgement, int age)
 {
 	if (age < 0)
 		return "the local files are of an older attempt";
+	if (judgement->facts->abandoned)
+		return "the local checkpoint was left on purpose";
 	if (!judgement->facts->snapshot)
 		return NULL;
 	if (overwritten_in_place(judgement))
@@ -357,6 +359,13 @@ static void decide_with_record(const struct judgement *judgement, struct reconci
 	plan->newer_than_store = unsaved || (age > 0 && any_intact(judgement));
 	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
 					      : "the local checkpoint is the newest one";
+	/* What the store has is compared with it byte by byte: a restore takes from here what is
+	 * equal. */
+	if (facts->rebooted && !plan->newer_than_store && facts->snapshot) {
+		reconcile_plan_release(plan);
+		plan->action = RECONCILE_RESTORE;
+		plan->reason = "the machine was restarted since the local checkpoint was written";
+	}
 }
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
@@ -381,6 +390,8 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 		plan->action = RECONCILE_RESTORE;
 		plan->reason = "no record says that the local files are complete";
 	}
+	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
+			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));
 }
 
 void reconcile_plan_release(struct reconcile_plan *plan)

@@ -41,6 +41,11 @@ struct reconcile_facts {
 	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that record */
+	/* it was written before the machine was started the last time: a crash may have lost
+	 * content, but not the times by which it is known */
+	bool rebooted;
+	/* the line of snapshots that it belongs to was left on purpose (lineage.h) */
+	bool abandoned;
 	/* what was being written or torn when the last supervisor here ended (under_way.h); ends in
 	 * NULL; NULL: nothing */
 	char *const *under_way;
@@ -68,6 +73,8 @@ struct reconcile_plan {
 	bool newer_than_store;  /* KEEP: the local checkpoint is not committed yet */
 	struct torn_file *torn; /* KEEP: to be moved aside; owned */
 	size_t torn_count;
+	/* RESTORE, KEEP: there is a checkpoint, and not only running files */
+	bool any_checkpoint;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	const char *reason; /* for the log; static */
 };

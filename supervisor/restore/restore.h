@@ -19,6 +19,7 @@
  *
  * Of this folder only:
  *
+ *	place_checkpoint.h	restores the snapshot, or keeps the local files
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
  */
 #ifndef RESTORE_H

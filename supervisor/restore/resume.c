@@ -3,14 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
 #include "base/text.h"
-#include "put_back.h"
-#include "quarantine.h"
-#include "reconcile.h"
+#include "place_checkpoint.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
@@ -18,8 +14,7 @@
 
 #define PREDECESSOR_EXIT_MS 30000
 
-static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_id id,
-				  const char *why)
+void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why)
 {
 	char text[SNAPSHOT_ID_TEXT];
 	struct damaged_snapshot *damage;
@@ -32,158 +27,6 @@ static void skip_damaged_snapshot(struct resume_result *result, struct snapshot_
 	log_warn("snapshot %s is damaged, skipping it: %s", snapshot_id_format(id, text), why);
 }
 
-/* Records all files in the directory as complete: they are exactly those of the snapshot. */
-static int write_completion_record(const struct resume_request *request,
-				   const struct resume_result *result, struct err *err)
-{
-	auto_(completion_record_release) struct completion_record record = {0};
-
-	record.job = text_copy(request->job);
-	record.id = result->from;
-	if (file_list_read(request->workspace->directory, &record.files, err) < 0)
-		return -1;
-	return workspace_write_record(request->workspace, &record, err);
-}
-
-static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-			    struct snapshot_id id, struct cancel *cancel, struct err *err)
-{
-	struct workspace *workspace = request->workspace;
-	auto_free char *staging = workspace_new_staging(workspace, err);
-	auto_free char *aside = NULL;
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
-	struct restore_request restore = {
-		.id = id,
-		.directory = staging,
-		.seed = workspace->directory,
-	};
-	int64_t began = clock_monotonic_ms();
-	struct progress_bar progress;
-	int status;
-
-	if (!staging)
-		return -1;
-	progress_bar_start(&progress, "restoring", false);
-	restore.progress = progress_bar_update;
-	restore.arg = &progress;
-	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
-	progress_bar_stop(&progress);
-	if (status < 0 || storage_list_files(result->storage, id, &files, cancel, err) < 0) {
-		file_remove_tree(staging, NULL);
-		return -1;
-	}
-	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
-		return -1;
-	if (aside)
-		log_warn("%s held files that are not in the snapshot; they were moved to %s",
-			 workspace->directory, aside);
-	/* The snapshot may come from a run that did not check files. */
-	if (request->looks &&
-	    quarantine_torn(workspace, request->profile, request->patterns, NULL, err) < 0)
-		return -1;
-	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
-	 * before its files. */
-	workspace_prune(workspace);
-	result->kind = RESUME_RESTORED;
-	result->from = id;
-	result->step = result->restored.step;
-	result->milliseconds = clock_monotonic_ms() - began;
-	return write_completion_record(request, result, err);
-}
-
-/* Every snapshot is damaged: the job must not resume from one, but it may start from scratch. Under
- * --strict it does not start. */
-static int begin_afresh_after_damage(const struct resume_request *request,
-				     struct resume_result *result, struct err *err)
-{
-	result->kind = RESUME_FRESH;
-	if (request->strict)
-		return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged",
-			       request->job);
-	log_warn("every snapshot of job %s is damaged: starting from scratch", request->job);
-	return 0;
-}
-
-/* Some damage shows only when every byte is read. Then the next older snapshot is tried. */
-static int restore_newest_good(const struct resume_request *request, struct resume_result *result,
-			       struct cancel *cancel, struct err *err)
-{
-	for (size_t i = 0; i < result->attempt.chain_count; i++) {
-		struct snapshot_id id = result->attempt.chain[i];
-		char text[SNAPSHOT_ID_TEXT];
-
-		if (restore_snapshot(request, result, id, cancel, err) == 0)
-			return 0;
-		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
-			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
-		skip_damaged_snapshot(result, id, err->text);
-		if (request->policy == RESTORE_SPECIFIC)
-			return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
-	}
-	return begin_afresh_after_damage(request, result, err);
-}
-
-static bool is_moved(const struct reconcile_plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->torn_count; i++)
-		if (text_equal(path, plan->torn[i].path))
-			return true;
-	return false;
-}
-
-/* The highest step among the files that stay and are no logs. */
-static int64_t newest_step(const struct file_patterns *patterns, const struct snapshot_files *files,
-			   const struct reconcile_plan *plan)
-{
-	int64_t newest = -1;
-
-	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
-		int64_t step = step_of_path(path);
-
-		if (step > newest && file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY &&
-		    !is_moved(plan, path))
-			newest = step;
-	}
-	return newest;
-}
-
-static bool plan_keeps_anything(const struct file_patterns *patterns,
-				const struct snapshot_files *local,
-				const struct reconcile_plan *plan)
-{
-	for (size_t i = 0; i < local->count; i++)
-		if (file_patterns_kind(patterns, local->items[i].path) == FILE_KIND_ORDINARY &&
-		    !is_moved(plan, local->items[i].path))
-			return true;
-	return false;
-}
-
-static int keep_local(const struct resume_request *request, struct resume_result *result,
-		      const struct reconcile_plan *plan, const struct snapshot_files *local,
-		      struct err *err)
-{
-	if (quarantine_files(request->workspace, plan->torn, plan->torn_count, err) < 0)
-		return -1;
-	if (plan->prune)
-		workspace_prune(request->workspace);
-	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
-	if (plan->torn_count > 0 && !plan_keeps_anything(request->patterns, local, plan))
-		return 0;
-	result->kind = RESUME_KEPT;
-	result->from = result->attempt.start;
-	result->newer_than_store = plan->newer_than_store;
-	result->step = newest_step(request->patterns, local, plan);
-	return 0;
-}
-
-/* The restart rules have chosen another snapshot than the newest: the local files are not used. */
-static bool starts_elsewhere(const struct resume_result *result)
-{
-	return !snapshot_id_is_none(result->attempt.suspect) ||
-	       result->attempt_outcomes.decision.action == RESTART_REVERT;
-}
-
 /* Without them they are learned again. */
 static void read_signatures(struct resume_result *result, struct cancel *cancel)
 {
@@ -194,133 +37,6 @@ static void read_signatures(struct resume_result *result, struct cancel *cancel)
 		return;
 	about = storage_read_about(result->storage, result->attempt.start, cancel, &err);
 	result->signatures = json_incref(json_object_get(about, "signatures"));
-}
-
-/* What lies here, and what the last supervisor here left. */
-struct local_facts {
-	struct snapshot_files files;
-	struct completion_record record;
-	struct path_list moved, under_way;
-};
-
-static void local_facts_release(struct local_facts *local)
-{
-	snapshot_files_release(&local->files);
-	completion_record_release(&local->record);
-	path_list_free(local->moved.paths);
-	path_list_free(local->under_way.paths);
-}
-AUTO(struct local_facts, local_facts_release);
-
-static void read_local_record(const struct resume_request *request, struct local_facts *local,
-			      struct reconcile_facts *facts)
-{
-	static const struct snapshot_files nothing;
-	struct err why;
-
-	/* A record of another job also says which files are complete, but its number cannot be
-	 * compared with this job's snapshots. */
-	facts->complete_id = (struct snapshot_id){0, 1};
-	if (local->files.count == 0)
-		return;
-	if (workspace_read_record(request->workspace, &local->record, &why) == 0) {
-		bool own = text_equal(local->record.job, request->job);
-
-		if (own || !facts->snapshot)
-			facts->complete = &local->record.files;
-		if (own)
-			facts->complete_id = local->record.id;
-	} else if (why.kind != ERR_NOT_FOUND) {
-		/* An unreadable record: an earlier attempt wrote these files, and none of them is
-		 * known to be complete. */
-		log_warn("cannot tell which files in %s are complete: %s",
-			 request->workspace->directory, why.text);
-		facts->complete = &nothing;
-	}
-}
-
-static int read_local_facts(const struct resume_request *request, struct local_facts *local,
-			    struct reconcile_facts *facts, struct err *err)
-{
-	struct err why;
-
-	if (request->looks && quarantine_torn(request->workspace, request->profile,
-					      request->patterns, &local->moved, err) < 0)
-		return -1;
-	if (file_list_read(request->workspace->directory, &local->files, err) < 0)
-		return -1;
-	if (local->files.count > 0 &&
-	    workspace_read_under_way(request->workspace, &local->under_way, &why) < 0) {
-		log_warn("cannot tell which files in %s were being written when the last job here "
-			 "ended: %s",
-			 request->workspace->directory, why.text);
-		facts->under_way_unknown = true;
-	}
-	facts->local = &local->files;
-	facts->moved = local->moved.paths;
-	facts->under_way = local->under_way.paths;
-	read_local_record(request, local, facts);
-	return 0;
-}
-
-static int place_checkpoint(const struct resume_request *request, struct resume_result *result,
-			    struct cancel *cancel, struct err *err)
-{
-	auto_(local_facts_release) struct local_facts local = {0};
-	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
-	bool has_start = !snapshot_id_is_none(result->attempt.start);
-	struct reconcile_facts facts = {
-		.patterns = request->patterns,
-		.profile = request->profile,
-		.start = result->attempt.start,
-	};
-	struct reconcile_plan plan;
-	int status = 0;
-
-	if (has_start &&
-	    storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
-		facts.snapshot = &snapshot;
-	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
-		return -1;
-	if (read_local_facts(request, &local, &facts, err) < 0)
-		return -1;
-	reconcile_decide(&facts, &plan);
-	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
-	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
-		plan.action = RECONCILE_RESTORE;
-	log_debug("checkpoint directory: %s", plan.reason);
-	if (plan.action == RECONCILE_RESTORE)
-		status = restore_newest_good(request, result, cancel, err);
-	else if (plan.action == RECONCILE_KEEP)
-		status = keep_local(request, result, &plan, &local.files, err);
-	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
-		put_back_fixed_names(request->workspace, result->storage, &facts, &plan, cancel);
-	reconcile_plan_release(&plan);
-	return status;
-}
-
-/*
- * Records the files that are there before the job starts as complete: the job goes on from them.
- * The record also says which attempt was here last, so that the files of an older one lose to the
- * store. The first checkpoint of this attempt has the same number and replaces the record. Best
- * effort: if the record cannot be written, the first save reports it.
- */
-static void record_existing_files(const struct resume_request *request,
-				  const struct resume_result *result)
-{
-	auto_(completion_record_release) struct completion_record record = {0};
-	struct err err;
-
-	if (result->kind == RESUME_RESTORED)
-		return;
-	record.job = text_copy(request->job);
-	record.id = result->kind == RESUME_KEPT && !result->newer_than_store &&
-				    !snapshot_id_is_none(result->from)
-			    ? result->from
-			    : (struct snapshot_id){result->attempt.number, 1};
-	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
-	    workspace_write_record(request->workspace, &record, &err) < 0)
-		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 }
 
 /* Logs which credentials are used, before anything large is downloaded. */
@@ -364,6 +80,16 @@ static bool may_start_after_earlier(const struct resume_request *request,
 	return *status == 0 && action != RESTART_DONE && action != RESTART_NO_PROGRESS;
 }
 
+/* What the last supervisor here has recorded of this job; none: nothing. */
+static struct snapshot_id local_checkpoint(const struct resume_request *request)
+{
+	auto_(completion_record_release) struct completion_record record = {0};
+	bool own = workspace_read_record(request->workspace, &record, NULL) == 0 &&
+		   text_equal(record.job, request->job);
+
+	return own ? record.id : (struct snapshot_id){0};
+}
+
 static int claim_attempt(const struct resume_request *request, struct resume_result *result,
 			 struct cancel *cancel, struct err *err)
 {
@@ -371,6 +97,10 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	struct claim claim = {
 		.policy = request->policy,
 		.this_one = request->this_one,
+		.needs_start = request->strict,
+		.local = local_checkpoint(request),
+		.passed_over = result->passed_over,
+		.passed_over_count = result->passed_over_count,
 		.about = request->about,
 	};
 	struct err own;
@@ -391,6 +121,49 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	}
 	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
 		return err_wrap(err, "store %s", request->store);
+	return 0;
+}
+
+static void note_damaged(struct resume_result *result)
+{
+	for (size_t i = 0; i < result->attempt.damaged_count; i++)
+		resume_note_damaged(result, result->attempt.damaged[i].id,
+				    result->attempt.damaged[i].text);
+}
+
+/* The claim in force names what was really restored: else retention would protect the damaged
+ * snapshot, and remove the one that is in use. */
+static int claim_behind_damage(const struct resume_request *request, struct resume_result *result,
+			       struct cancel *cancel, struct err *err)
+{
+	auto_json json_t *about = json_pack("{s:b}", "launched", false);
+	uint32_t replaced = result->attempt.number;
+	struct err why;
+
+	attempt_release(&result->attempt);
+	if (claim_attempt(request, result, cancel, err) < 0)
+		return -1;
+	if (storage_end_attempt(result->storage, replaced, "replaced", about, cancel, &why) < 0)
+		log_debug("attempt %u has no end record: %s", replaced, why.text);
+	note_damaged(result);
+	return 0;
+}
+
+/* Each claim is behind one damaged snapshot more. */
+static int place_newest_good(const struct resume_request *request, struct resume_result *result,
+			     struct cancel *cancel, struct err *err)
+{
+	size_t known = result->passed_over_count;
+
+	if (place_checkpoint(request, result, cancel, err) < 0)
+		return -1;
+	while (result->passed_over_count > known) {
+		if (claim_behind_damage(request, result, cancel, err) < 0)
+			return -1;
+		known = result->passed_over_count;
+		if (place_checkpoint(request, result, cancel, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -443,18 +216,17 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if (claim_attempt(request, result, cancel, err) < 0)
 		return -1;
 	log_store(request->store, result->storage);
-	for (size_t i = 0; i < result->attempt.damaged_count; i++)
-		skip_damaged_snapshot(result, result->attempt.damaged[i].id,
-				      result->attempt.damaged[i].text);
+	note_damaged(result);
 	if (request->claim_only)
 		return 0;
-	if (place_checkpoint(request, result, cancel, err) < 0)
+	if (place_newest_good(request, result, cancel, err) < 0)
 		return -1;
+	/* Under --strict the claim has refused that. */
 	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
-	    result->attempt.damaged_count > 0 &&
-	    begin_afresh_after_damage(request, result, err) < 0)
-		return -1;
-	record_existing_files(request, result);
+	    result->passed_over_count > 0)
+		log_warn("every snapshot of job %s is damaged: starting from scratch",
+			 request->job);
+	place_record_existing(request, result);
 	read_signatures(result, cancel);
 	return 0;
 }

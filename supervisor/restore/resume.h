@@ -52,6 +52,7 @@ struct resume_result {
 	/* RESTORED and KEPT: the job resumes from it; none: local files that no snapshot has */
 	struct snapshot_id from;
 	int64_t step;          /* of that checkpoint; -1: unknown */
+	bool any_checkpoint;   /* it has one, and not only running files */
 	bool in_use;           /* failed, because another run uses the checkpoint directory */
 	bool newer_than_store; /* KEPT: the local checkpoint has to be uploaded at once */
 	struct restore_result restored;

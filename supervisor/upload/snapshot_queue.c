@@ -34,6 +34,7 @@ struct snapshot_run {
 	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
 	size_t deleted_count;
 	bool confirmed;
+	bool again; /* because the store had lost what the first try relied on */
 	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
 
@@ -368,12 +369,29 @@ static void take_snapshot_worker(void *arg)
 
 static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
 
+/* What the store has lost is sent anew by a snapshot that is made anew, with a plan and a freeze of
+ * its own. Once: a store that goes on losing is one that fails. */
+static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
+{
+	struct checkpoint checkpoint = run->report.checkpoint;
+
+	if (!run->report.result.store_lacks || run->again || cancel_raised(&queue->cancel))
+		return false;
+	log_warn("%s", run->report.err.text);
+	run_free(run);
+	start_snapshot(queue, &checkpoint);
+	queue->running->again = true;
+	return true;
+}
+
 static void on_snapshot_done(void *arg)
 {
 	struct snapshot_run *run = arg;
 	struct snapshot_queue *queue = run->owner;
 	struct snapshot_outcome report = run->report;
 
+	if (take_again(queue, run))
+		return;
 	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
 	queue->tries = report.result.changed ? queue->tries + 1 : 0;

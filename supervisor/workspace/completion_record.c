@@ -24,14 +24,16 @@ char *completion_record_format(const struct completion_record *record, struct er
 
 	for (size_t i = 0; i < record->files.count; i++) {
 		const struct snapshot_file *file = &record->files.items[i];
-		json_t *row = json_pack("[s, I, I]", file->path, (json_int_t)file->size,
-					(json_int_t)file->mtime_ns);
+		json_t *row = json_pack("[s, I, I, I, I]", file->path, (json_int_t)file->size,
+					(json_int_t)file->mtime_ns, (json_int_t)file->ctime_ns,
+					(json_int_t)file->inode);
 
 		if (row)
 			json_array_append_new(files, row);
 	}
-	whole = json_pack("{s:i, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job",
-			  record->job, "id", snapshot_id_format(record->id, id), "files", files);
+	whole = json_pack("{s:i, s:s, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job",
+			  record->job, "id", snapshot_id_format(record->id, id), "boot",
+			  record->boot, "files", files);
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
 		err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");
@@ -49,12 +51,15 @@ static int read_rows(json_t *files, struct completion_record *record, struct err
 		const char *path;
 		json_int_t size, mtime_ns;
 
+		/* The two that follow are not in records of older versions. */
 		if (json_unpack(row, "[s, I, I]", &path, &size, &mtime_ns) < 0)
 			return err_set(err, ERR_CORRUPT, "row %zu", i);
 		record->files.items[record->files.count++] = (struct snapshot_file){
 			.path = text_copy(path),
 			.size = (uint64_t)size,
 			.mtime_ns = mtime_ns,
+			.ctime_ns = json_integer_value(json_array_get(row, 3)),
+			.inode = (uint64_t)json_integer_value(json_array_get(row, 4)),
 		};
 	}
 	return 0;
@@ -76,6 +81,7 @@ int completion_record_parse(const void *text, size_t size, struct completion_rec
 	    !snapshot_id_parse(id, &record->id))
 		return err_set(err, ERR_CORRUPT, "not a record of this version");
 	record->job = text_copy(job);
+	text_set(record->boot, sizeof(record->boot), json_text_or(whole, "boot", ""));
 	if (read_rows(files, record, err) < 0) {
 		completion_record_release(record);
 		return -1;

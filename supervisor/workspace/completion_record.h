@@ -13,6 +13,7 @@
 struct completion_record {
 	char *job;
 	struct snapshot_id id; /* attempt, and number of the complete checkpoint in it */
+	char boot[40];         /* of the machine, when it was written; "": unknown */
 	struct snapshot_files files;
 };
 

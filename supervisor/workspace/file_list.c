@@ -11,6 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+int64_t file_list_time_ns(const struct timespec *time)
+{
+	return time->tv_sec * 1000000000LL + time->tv_nsec;
+}
+
 struct listing {
 	struct snapshot_files *files;
 	size_t capacity;
@@ -28,7 +33,9 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 	files->items[files->count++] = (struct snapshot_file){
 		.path = text_copy(path),
 		.size = (uint64_t)status->st_size,
-		.mtime_ns = status->st_mtim.tv_sec * 1000000000LL + status->st_mtim.tv_nsec,
+		.mtime_ns = file_list_time_ns(&status->st_mtim),
+		.ctime_ns = file_list_time_ns(&status->st_ctim),
+		.inode = status->st_ino,
 	};
 }
 
@@ -92,5 +99,8 @@ const struct snapshot_file *file_list_find(const struct snapshot_files *files, c
 
 bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b)
 {
-	return a && b && a->size == b->size && a->mtime_ns == b->mtime_ns;
+	if (!a || !b || a->size != b->size || a->mtime_ns != b->mtime_ns)
+		return false;
+	return a->ctime_ns == 0 || b->ctime_ns == 0 ||
+	       (a->ctime_ns == b->ctime_ns && a->inode == b->inode);
 }

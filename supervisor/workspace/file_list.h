@@ -7,6 +7,7 @@
 #include "storage/storage.h"
 
 #include <stdbool.h>
+#include <time.h>
 
 /*
  * Lists the regular files below the directory with relative paths, sorted, without our own folder
@@ -21,7 +22,10 @@ bool file_list_path_exists(void *directory, const char *path);
 
 /* PURE. Finds a file by its path; NULL: not in the list. Borrowed from `files`. */
 const struct snapshot_file *file_list_find(const struct snapshot_files *files, const char *path);
-/* PURE. Are size and modification time equal? False if one is NULL. */
+/* PURE. Nanoseconds since 1970. */
+int64_t file_list_time_ns(const struct timespec *time);
+/* PURE. Are size and modification time equal, and, where both are known, inode and change time?
+ * False if one is NULL. */
 bool file_list_same_file(const struct snapshot_file *a, const struct snapshot_file *b);
 
 #endif

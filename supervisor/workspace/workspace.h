@@ -76,8 +76,11 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
  * there is nothing in it but what a start puts there. Does nothing without the lock. */
 void workspace_remove_unused(struct workspace *workspace);
 
-/* Writes the record of complete files. Call it at each complete checkpoint, before the snapshot. */
-int workspace_write_record(struct workspace *workspace, const struct completion_record *record,
+/* Names this boot of the machine; "": unknown. */
+void workspace_read_boot(char boot[40]);
+/* Writes the record of complete files, with the name of this boot. Call it at each complete
+ * checkpoint, before the snapshot. */
+int workspace_write_record(struct workspace *workspace, struct completion_record *record,
 			   struct err *err);
 /* ERR_NOT_FOUND: there is no record. ERR_CORRUPT: treat it as none. The caller releases
  * `record`. */
@@ -113,11 +116,14 @@ char *workspace_path_beside(struct workspace *workspace, const char *name, struc
 char *workspace_new_staging(struct workspace *workspace, struct err *err);
 
 /*
- * Moves the restored tree from `staging` into the directory. Before that, files of the directory
- * that are equal to a file of `snapshot` are removed, and all others are moved aside: *where is
- * then their new folder, which the caller frees; otherwise NULL. What is no part of a checkpoint
- * (file_patterns_kind()) stays, unless the snapshot has a file in its place. The record is removed
- * first of all: a crash in between leaves a directory that the next start does not trust.
+ * Moves the restored tree from `staging` into the directory. Before that, what is equal to a file
+ * of `snapshot` is removed, and all else is moved aside: *where is then its new folder, which the
+ * caller frees; otherwise NULL. What snapshots do not hold stays, unless the snapshot has something
+ * in its place: what is no part of a checkpoint (file_patterns_kind()), links that lead outside,
+ * sockets and the like. Read-only directories are no hindrance. The record is removed first of all:
+ * a crash in between leaves a directory that the next start does not trust.
+ *
+ * ERR_INVALID, before anything is touched: the snapshot has files where something is mounted.
  */
 int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,

@@ -6,6 +6,7 @@ import pytest
 from harness import PYTHON, SAVER
 
 SIZE = 50000
+QUICK = ("--quiet-time", "150ms")
 
 
 @pytest.fixture
@@ -138,6 +139,69 @@ def test_nothing_good_is_left(two):
     for identity in (two.older, two.newer):
         assert identity in run.err
     assert not run.events("restored")
+
+
+# Goes on from the highest step-N, and saves each step up to the last one; the same step has the same bytes.
+SAME_BYTES = """
+import os, pathlib, random, sys
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+step = max([int(file.stem.split("-")[1]) for file in top.glob("step-*.bin")], default=0)
+print("resumes", step, flush=True)
+while step < int(sys.argv[1]):
+    step += 1
+    random.seed(step)
+    part = top / f"step-{step}.bin.tmp"
+    part.write_bytes(random.randbytes(300000))
+    part.rename(top / f"step-{step}.bin")
+"""
+
+
+@pytest.fixture
+def flipped(place):
+    """Snapshots of the steps 1 and 2, of two runs; a bit in the pack of the second is flipped."""
+    for step in (1, 2):
+        assert place.run(PYTHON, "-c", SAME_BYTES, step, options=QUICK).wait() == 0
+    place.older, place.newer = "000001-000001", "000002-000001"
+    assert [snapshot["id"] for snapshot in place.snapshots()] == [place.newer, place.older]
+    damage.flip(pack_of(place, place.newer), 5000)
+    return place
+
+
+def test_no_later_save_relies_on_what_is_damaged(flipped):
+    """The job does the lost step again, bit for bit: its content is sent anew, and the next start goes on from it."""
+    run = flipped.run(PYTHON, "-c", SAME_BYTES, 2, "again", directory=flipped.path / "second", options=QUICK)
+    assert run.wait() == 0 and "resumes 1\n" in run.out, run
+    assert run.event("durable")["bytes_sent"] > 300000, run
+    again = flipped.run(PYTHON, "-c", SAME_BYTES, 3, directory=flipped.path / "third", options=QUICK)
+    assert again.wait() == 0 and "resumes 2\n" in again.out, again
+    assert "damaged" not in again.err, again
+
+
+def test_the_claim_in_force_names_what_was_restored(flipped):
+    """The snapshot that the run has started from is kept, and not the damaged one; the machine dies, and the next goes on from it."""
+    run = flipped.run(PYTHON, "-c", SAME_BYTES + "\nimport time\ntime.sleep(60)", 1, directory=flipped.path / "second",
+                      options=QUICK)
+    run.wait_for_output("resumes 1\n")
+    forgotten = flipped.verb("forget", "--keep-last", "1")
+    run.kill()
+    assert forgotten.code == 0, forgotten
+    kept = {snapshot["id"]: snapshot["state"] for snapshot in flipped.snapshots()}
+    assert kept.get(flipped.older) == "good", (kept, forgotten)
+    again = flipped.run(PYTHON, "-c", SAME_BYTES, 1, "again", directory=flipped.path / "third", options=QUICK)
+    assert again.wait() == 0 and "resumes 1\n" in again.out, again
+
+
+def test_repair(flipped):
+    """`verify --repair` writes the damage down, says what can be had, and takes it back when the pack is whole again."""
+    found = flipped.verb("verify", "--repair", "--json")
+    assert found.code == 1 and found.json["marked"] == 1, found
+    assert found.json["lost"] == [{"id": flipped.newer, "path": "step-2.bin", "other": None, "same": False}], found
+    assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["damaged", "good"]
+    damage.flip(pack_of(flipped, flipped.newer), 5000)
+    mended = flipped.verb("verify", "--repair")
+    assert mended.code == 0 and "no longer written down as damaged" in mended.out, mended
+    assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["good", "good"]
 
 
 def test_a_damaged_claim_does_not_lose_the_work(two):

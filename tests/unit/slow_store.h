@@ -21,6 +21,12 @@ struct slow_store {
 	int (*put_pack)(struct slow_store *slow, unsigned number, unsigned again,
 			struct cancel *cancel, struct err *err);
 	void (*before_list)(struct slow_store *slow);
+	/* Each answers in place of the store where it returns -1; NULL: nothing happens. After a
+	 * record was put; before the others. */
+	int (*answer_record)(struct slow_store *slow, const char *key, struct err *err);
+	int (*answer_get)(struct slow_store *slow, const char *key, struct err *err);
+	int (*answer_list)(struct slow_store *slow, const char *prefix, struct err *err);
+	int (*answer_remove)(struct slow_store *slow, const char *key, struct err *err);
 	void *arg;
 	atomic_uint pack_puts, gets, lists;
 	atomic_uint under_way, under_way_most;
@@ -57,8 +63,12 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 	unsigned now, most;
 	int result = 0;
 
-	if (mode == STORE_IF_ABSENT)
-		return slow->behind->ops->put(slow->behind, key, data, size, mode, cancel, error);
+	if (mode == STORE_IF_ABSENT) {
+		result = slow->behind->ops->put(slow->behind, key, data, size, mode, cancel, error);
+		if (result == 0 && slow->answer_record)
+			result = slow->answer_record(slow, key, error);
+		return result;
+	}
 	now = atomic_fetch_add(&slow->under_way, 1) + 1;
 	most = atomic_load(&slow->under_way_most);
 	while (now > most && !atomic_compare_exchange_weak(&slow->under_way_most, &most, now))
@@ -81,6 +91,8 @@ static inline int slow_store_get(struct store *store, const char *key, uint64_t 
 
 	if (strstr(key, "/packs/"))
 		atomic_fetch_add(&slow->gets, 1);
+	if (slow->answer_get && slow->answer_get(slow, key, error) < 0)
+		return -1;
 	return slow->behind->ops->get(slow->behind, key, offset, size, out, cancel, error);
 }
 
@@ -93,6 +105,8 @@ static inline int slow_store_list(struct store *store, const char *prefix, enum 
 	atomic_fetch_add(&slow->lists, 1);
 	if (slow->before_list)
 		slow->before_list(slow);
+	if (slow->answer_list && slow->answer_list(slow, prefix, error) < 0)
+		return -1;
 	return slow->behind->ops->list(slow->behind, prefix, depth, listing, cancel, error);
 }
 
@@ -101,6 +115,8 @@ static inline int slow_store_remove(struct store *store, const char *key, struct
 {
 	struct slow_store *slow = slow_of(store);
 
+	if (slow->answer_remove && slow->answer_remove(slow, key, error) < 0)
+		return -1;
 	return slow->behind->ops->remove(slow->behind, key, cancel, error);
 }
 

@@ -169,6 +169,16 @@ static inline void fixture_check(struct fixture *fixture, struct snapshot_id id)
 	fixture_compare(fixture);
 }
 
+/* How many things are wrong with all snapshots. */
+static inline uint32_t fixture_damages(struct fixture *fixture)
+{
+	struct verify_request request = {0};
+	struct verify_result result;
+
+	assert_works(storage_verify(fixture->storage, &request, &result, NULL, &err));
+	return result.damages;
+}
+
 /* The first file below the store whose path has `part` in it; the caller frees. */
 static inline char *fixture_find(struct fixture *fixture, const char *part)
 {

@@ -7,11 +7,35 @@
 #include "base/walk.h"
 #include "base/workers.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
 #include <utime.h>
 
+#include <sys/syscall.h>
+
 #define RACERS 16
+
+/* --- an unkind system --- */
+
+static bool loses_answers;    /* of renames: they are done, and told as not */
+static int64_t clock_ahead_s; /* ours, not that of the file system */
+
+int rename(const char *from, const char *to)
+{
+	if (renameat(AT_FDCWD, from, AT_FDCWD, to) < 0)
+		return -1;
+	errno = ENOENT;
+	return loses_answers ? -1 : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (syscall(SYS_clock_gettime, clock, time) < 0)
+		return -1;
+	time->tv_sec += clock == CLOCK_REALTIME ? clock_ahead_s : 0;
+	return 0;
+}
 
 static struct store *open_store(struct fixture *f)
 {
@@ -205,6 +229,48 @@ static void test_full_disk_leaves_nothing_behind(void **state)
 	fixture_stop(&f);
 }
 
+/* As NFS does when a reply is lost: it is there all the same, and nothing is "not found". */
+static void test_a_rename_whose_answer_is_lost(void **state)
+{
+	struct fixture f;
+	struct store *store;
+	auto_(bytes_release) struct bytes out = {0};
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	loses_answers = true;
+	assert_works(store->ops->put(store, "a/b", "0123", 4, STORE_UNIQUE, NULL, &err));
+	loses_answers = false;
+	assert_works(store->ops->get(store, "a/b", 0, STORE_TO_END, &out, NULL, &err));
+	assert_int_equal(out.size, 4);
+	store_close(store);
+	fixture_stop(&f);
+}
+
+/* Another machine, whose clock is two days ahead, opens the store while one is being written. */
+static void test_what_is_stale_is_told_by_the_file_system(void **state)
+{
+	struct fixture f;
+	auto_free char *young = NULL, *old = NULL;
+	struct utimbuf times;
+
+	(void)state;
+	fixture_start(&f);
+	young = text_format("%s/tmp/young", f.store);
+	old = text_format("%s/tmp/old", f.store);
+	assert_works(file_write(young, "x", 1, &err));
+	assert_works(file_write(old, "x", 1, &err));
+	times.actime = times.modtime = time(NULL) - 25 * 3600;
+	assert_int_equal(utime(old, &times), 0);
+	clock_ahead_s = 48L * 3600;
+	store_close(open_store(&f));
+	clock_ahead_s = 0;
+	assert_true(file_exists(young));
+	assert_false(file_exists(old));
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +280,8 @@ int main(void)
 		cmocka_unit_test(test_only_stale_temporaries_are_removed),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_full_disk_leaves_nothing_behind),
+		cmocka_unit_test(test_a_rename_whose_answer_is_lost),
+		cmocka_unit_test(test_what_is_stale_is_told_by_the_file_system),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,11 +343,78 @@ static void test_reasons(void **state)
 	}
 }
 
+/* What is saved beside it, before the job has saved one, is no newer checkpoint. */
+static void test_running_files_alone_are_no_checkpoint(void **state)
+{
+	struct snapshot_files none = parse(""), logs = parse("m.csv:5"),
+			      both = parse("m.csv:5 s-1:1");
+	struct reconcile_facts facts = {.local = &none, .start = {1, 4}, .snapshot = &logs};
+	struct reconcile_plan plan;
+
+	(void)state;
+	reconcile_decide(&facts, &plan);
+	assert_false(plan.any_checkpoint);
+	facts.snapshot = &both;
+	reconcile_decide(&facts, &plan);
+	assert_true(plan.any_checkpoint);
+	facts.snapshot = NULL;
+	reconcile_decide(&facts, &plan);
+	assert_false(plan.any_checkpoint);
+	facts.local = &both;
+	reconcile_decide(&facts, &plan);
+	assert_true(plan.any_checkpoint);
+	reconcile_plan_release(&plan);
+	release(&none);
+	release(&logs);
+	release(&both);
+}
+
+/* The same directory as the store's newest snapshot, or a newer one. */
+static enum reconcile_action action_if(bool rebooted, bool abandoned, bool newer)
+{
+	struct snapshot_files local = parse(newer ? "s-1:1 s-2:2" : "s-1:1");
+	struct snapshot_files saved = parse("s-1:1");
+	struct reconcile_facts facts = {
+		.local = &local,
+		.start = {1, 4},
+		.snapshot = &saved,
+		.complete = &local,
+		.complete_id = {1, newer ? 5 : 4},
+		.rebooted = rebooted,
+		.abandoned = abandoned,
+	};
+	struct reconcile_plan plan;
+	enum reconcile_action action;
+
+	reconcile_decide(&facts, &plan);
+	action = plan.action;
+	reconcile_plan_release(&plan);
+	release(&local);
+	release(&saved);
+	return action;
+}
+
+/* Times prove nothing about what a crash of the machine has lost; and a line that somebody has left
+ * on purpose is not taken up by the machine that still has it. */
+static void test_what_a_record_does_not_prove(void **state)
+{
+	(void)state;
+	assert_int_equal(action_if(false, false, false), RECONCILE_KEEP);
+	assert_int_equal(action_if(true, false, false), RECONCILE_RESTORE);
+	assert_int_equal(action_if(false, true, false), RECONCILE_RESTORE);
+	assert_int_equal(action_if(false, true, true), RECONCILE_RESTORE);
+	assert_int_equal(action_if(false, false, true), RECONCILE_KEEP);
+	/* The store has no copy of it to compare with. */
+	assert_int_equal(action_if(true, false, true), RECONCILE_KEEP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_running_files_alone_are_no_checkpoint),
+		cmocka_unit_test(test_what_a_record_does_not_prove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

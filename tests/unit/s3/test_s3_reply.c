@@ -71,6 +71,7 @@ static void test_verdicts(void **state)
 		{ASKED_PUT, 400, "InvalidArgument", CALL_FAILED, ERR_FAILED},
 		{ASKED_PUT, 400, NULL, CALL_FAILED, ERR_FAILED},
 		{ASKED_PUT, 501, "NotImplemented", CALL_FAILED, ERR_INVALID},
+		{ASKED_PUT_IF_ABSENT, 501, "NotImplemented", CALL_FAILED, ERR_INVALID},
 		{ASKED_PUT, 507, "XMinioStorageFull", CALL_FAILED, ERR_NO_SPACE},
 		{ASKED_PUT, 403, "QuotaExceeded", CALL_FAILED, ERR_NO_SPACE},
 

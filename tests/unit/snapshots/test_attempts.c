@@ -9,6 +9,18 @@
 
 #define RACERS 8
 
+/* Snapshots that a start may go on from. */
+static size_t good_ones(struct fixture *f)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	size_t count = 0;
+
+	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
+	for (size_t i = 0; i < list.count; i++)
+		count += list.items[i].state == SNAPSHOT_GOOD;
+	return count;
+}
+
 static void test_first_attempt_begins_afresh(void **state)
 {
 	struct fixture f;
@@ -17,7 +29,7 @@ static void test_first_attempt_begins_afresh(void **state)
 	fixture_start(&f);
 	assert_int_equal(f.attempt.number, 1);
 	assert_true(snapshot_id_is_none(f.attempt.start));
-	assert_int_equal(f.attempt.chain_count, 0);
+	assert_int_equal(good_ones(&f), 0);
 	fixture_stop(&f);
 }
 
@@ -35,7 +47,7 @@ static void test_the_next_one_continues(void **state)
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 2);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
-	assert_int_equal(f.attempt.chain_count, 2);
+	assert_int_equal(good_ones(&f), 2);
 	assert_works(storage_end_attempt(f.storage, 2, "preempted", NULL, NULL, &err));
 	assert_fails(storage_end_attempt(f.storage, 2, "failed", NULL, NULL, &err), ERR_EXISTS);
 	fixture_claim(&f);
@@ -133,14 +145,32 @@ static void test_being_taken_over(void **state)
 /* A claim that the look before the commit did not see, and the look after it does. */
 struct hidden_claim {
 	char *path, *aside, *snapshots;
+	struct fixture *fixture;
 };
+
+/* The old machine does not see it. */
+static void hide_confirmation(struct fixture *f)
+{
+	auto_free char *path = fixture_find(f, "attempts/000002.confirmed.json");
+	auto_free char *aside = text_format("%s/confirmed", f->root);
+
+	assert_int_equal(rename(path, aside), 0);
+}
+
+static void show_confirmation(struct fixture *f)
+{
+	auto_free char *aside = text_format("%s/confirmed", f->root);
+	auto_free char *path = text_format("%s/jobs/job/attempts/000002.confirmed.json", f->store);
+
+	assert_int_equal(rename(aside, path), 0);
+}
 
 static void show_claim_after_commit(struct slow_store *slow)
 {
 	const struct hidden_claim *claim = slow->arg;
 
-	if (access(claim->snapshots, F_OK) == 0)
-		(void)!rename(claim->aside, claim->path);
+	if (access(claim->snapshots, F_OK) == 0 && rename(claim->aside, claim->path) == 0)
+		show_confirmation(claim->fixture);
 }
 
 static void test_a_late_commit_is_said_to_be_late(void **state)
@@ -156,12 +186,14 @@ static void test_a_late_commit_is_said_to_be_late(void **state)
 	fixture_write(&f, "w", 1000, 1);
 	fixture_take(&f);
 	first = fixture_find(&f, "snapshots/000001-000001");
+	claim.fixture = &f;
 	claim.snapshots = text_copy(first);
 	strstr(claim.snapshots, "000001-000001")[strlen("000001-00000")] = '2';
 	fixture_claim(&f);
 	claim.path = fixture_find(&f, "attempts/000002.json");
 	claim.aside = text_format("%s/aside", f.root);
 	assert_int_equal(rename(claim.path, claim.aside), 0);
+	hide_confirmation(&f);
 	f.attempt.number = 1;
 	f.sequence = 1;
 	slow = slow_store_install(&f, NULL);
@@ -193,12 +225,13 @@ static void test_a_late_commit_is_never_chosen(void **state)
 	fixture_claim(&f);
 	claim = fixture_find(&f, "attempts/000002.json");
 	aside = text_format("%s/aside", f.root);
-	/* The old one does not see the claim yet. */
 	assert_int_equal(rename(claim, aside), 0);
+	hide_confirmation(&f);
 	f.attempt.number = 1;
 	f.sequence = 1;
 	fixture_take(&f);
 	assert_int_equal(rename(aside, claim), 0);
+	show_confirmation(&f);
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 3);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 1}), 0);
@@ -229,7 +262,7 @@ static void test_damaged_ones_are_passed_over_and_named(void **state)
 	assert_int_equal(truncate(pack, 1000), 0);
 	fixture_claim(&f);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){1, 2}), 0);
-	assert_int_equal(f.attempt.chain_count, 2);
+	assert_int_equal(good_ones(&f), 2);
 	assert_int_equal(f.attempt.damaged_count, 2);
 	assert_int_equal(f.attempt.damaged[0].id.sequence, 4);
 	assert_non_null(strstr(f.attempt.damaged[0].text, "digest"));
@@ -240,6 +273,29 @@ static void test_damaged_ones_are_passed_over_and_named(void **state)
 	assert_int_equal(list.items[1].state, SNAPSHOT_DAMAGED);
 	assert_true(list.items[2].newest);
 	snapshot_list_release(&list);
+	fixture_stop(&f);
+}
+
+/* What a restore has found counts also where it could not be written down. */
+static void test_what_was_passed_over_is_not_chosen_again(void **state)
+{
+	struct fixture f;
+	const struct damaged_snapshot damaged[] = {{.id = {1, 3}}, {.id = {1, 2}}};
+	struct claim claim = {.passed_over = damaged};
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 1; i <= 3; i++) {
+		fixture_write(&f, "w", 1000, i);
+		fixture_take(&f);
+	}
+	for (uint32_t count = 0; count <= 2; count++) {
+		claim.passed_over_count = count;
+		attempt_release(&f.attempt);
+		assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+		assert_int_equal(f.attempt.start.sequence, 3 - count);
+		assert_int_equal(f.attempt.damaged_count, 0);
+	}
 	fixture_stop(&f);
 }
 
@@ -262,11 +318,11 @@ static void test_damaged_claims_are_survived(void **state)
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 3);
 	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){2, 1}), 0);
-	assert_int_equal(f.attempt.chain_count, 3);
+	assert_int_equal(good_ones(&f), 3);
 	assert_int_equal(unlink(path), 0);
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.number, 4);
-	assert_int_equal(f.attempt.chain_count, 3);
+	assert_int_equal(good_ones(&f), 3);
 	fixture_stop(&f);
 }
 
@@ -290,9 +346,8 @@ static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
 	path = fixture_find(&f, "attempts/000002.json");
 	assert_int_equal(unlink(path), 0);
 	fixture_claim(&f);
-	assert_int_equal(f.attempt.chain_count, 2);
-	assert_int_equal(snapshot_id_compare(f.attempt.chain[0], (struct snapshot_id){2, 1}), 0);
-	assert_int_equal(snapshot_id_compare(f.attempt.chain[1], (struct snapshot_id){1, 1}), 0);
+	assert_int_equal(good_ones(&f), 2);
+	assert_int_equal(snapshot_id_compare(f.attempt.start, (struct snapshot_id){2, 1}), 0);
 	fixture_stop(&f);
 }
 
@@ -441,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_a_newer_claim_stops_us),
 		cmocka_unit_test(test_racing_claims_get_different_numbers),
 		cmocka_unit_test(test_nothing_durable_before_the_claim_is_passed_over),
+		cmocka_unit_test(test_what_was_passed_over_is_not_chosen_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,23 +57,12 @@ static bool crash(struct fixture *f, const char *point, int time)
 	return false;
 }
 
-static void count_damage(void *arg, struct snapshot_id id, const char *sentence)
-{
-	(void)id;
-	print_error("%s\n", sentence);
-	(*(int *)arg)++;
-}
-
 static void check_aftermath(struct fixture *f, const char *point, int time, bool killed)
 {
-	uint32_t snapshots, damages;
 	struct snapshot_list list;
-	int found = 0;
 	bool committed;
 
-	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found,
-				    &snapshots, &damages, NULL, &err));
-	if (found != 0)
+	if (fixture_damages(f) != 0)
 		fail_msg("damage after %s:%d", point, time);
 	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
 	committed = list.count == 2;

@@ -73,21 +73,9 @@ static void make_old(struct fixture *f)
 	assert_int_equal(system(command), 0);
 }
 
-static void count_damage(void *arg, struct snapshot_id id, const char *sentence)
-{
-	(void)id;
-	print_error("%s\n", sentence);
-	(*(int *)arg)++;
-}
-
 static void check_all_sound(struct fixture *f)
 {
-	uint32_t snapshots, damages;
-	int found = 0;
-
-	assert_works(storage_verify(f->storage, (struct snapshot_id){0}, count_damage, &found,
-				    &snapshots, &damages, NULL, &err));
-	assert_int_equal(found, 0);
+	assert_int_equal(fixture_damages(f), 0);
 }
 
 static void test_forgets_and_sweeps_later(void **state)

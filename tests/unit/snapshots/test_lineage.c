@@ -16,7 +16,7 @@
 #define MOST 12
 
 /* "2L1.5": attempt 2, policy latest, from snapshot 1.5, "2L1.5!1.6" and not from 1.6; "N" none, "T"
- * this; "0.0" afresh; "3?" unknown. Snapshots: "1.1". */
+ * this; "0.0" afresh; "3?" unknown; "2N0.0~" not confirmed. Snapshots: "1.1". */
 struct story {
 	const char *name;
 	const char *claims[MOST];
@@ -65,6 +65,12 @@ static const struct story stories[] = {
 	{"suspect", {"1L0.0", "2L1.1!1.2"}, {"1.1", "1.2", "1.3"}, "1.1", "GSL"},
 	{"suspect, and taken again",
 		{"1L0.0", "2L1.1!1.2", "3T1.2"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"killed before the second look: what it did not see is no late commit",
+		{"1L0.0", "2L1.1~", "3L1.2"}, {"1.1", "1.2", "3.1"}, "3.1 1.2 1.1", "GGG"},
+	{"the same, and nobody came after it",
+		{"1L0.0", "2L1.1~"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
+	{"the same, and it was to begin afresh",
+		{"1L0.0", "2N0.0~"}, {"1.1", "1.2"}, "1.2 1.1", "GG"},
 	{"start names a snapshot that is gone",
 		{"1L0.0", "2L1.2"}, {"1.1", "2.1"}, "2.1 1.1", "GG"},
 };
@@ -91,6 +97,7 @@ static struct lineage_attempt parse_claim(const char *text)
 			 : kind == 'N' ? RESTORE_NONE
 				       : RESTORE_SPECIFIC;
 	attempt.start = parse_id(strchr(text, kind) + 1);
+	attempt.unconfirmed = strchr(text, '~');
 	if (strchr(text, '!'))
 		attempt.suspect = parse_id(strchr(text, '!') + 1);
 	return attempt;
@@ -145,24 +152,31 @@ static void test_state_and_chain_agree_always(void **state)
 	for (int round = 0; round < 20000; round++) {
 		struct lineage_attempt attempts[4];
 		struct snapshot_id snapshots[8], chain[8];
+		enum snapshot_state states[8];
 		struct lineage lineage = {attempts, 4, snapshots, 8};
 		size_t count;
 
 		for (uint32_t i = 0; i < 4; i++) {
 			random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-			attempts[i] = (struct lineage_attempt){i + 1,
-							       random % 8 != 0,
-							       {(uint32_t)(random >> 8) % 6,
-								(uint32_t)(random >> 16) % 4},
-							       {0},
-							       (enum restore_policy)(random % 3)};
+			attempts[i] = (struct lineage_attempt){
+				.number = i + 1,
+				.known = random % 8 != 0,
+				.unconfirmed = random % 16 == 1,
+				.start = {(uint32_t)(random >> 8) % 6,
+					  (uint32_t)(random >> 16) % 4},
+				.suspect = {(uint32_t)(random >> 24) % 5,
+					    (uint32_t)(random >> 32) % 3},
+				.policy = (enum restore_policy)(random % 3),
+			};
 		}
 		for (uint32_t i = 0; i < 8; i++)
 			snapshots[i] = (struct snapshot_id){i / 2 + 1, i % 2 + 1};
 		count = lineage_chain(&lineage, 4, chain);
+		lineage_states(&lineage, states);
 		for (size_t i = 0; i < 8; i++) {
 			bool there = false;
 
+			assert_int_equal(states[i], lineage_state(&lineage, snapshots[i]));
 			for (size_t j = 0; j < count; j++)
 				there = there || snapshot_id_compare(chain[j], snapshots[i]) == 0;
 			assert_int_equal(there,

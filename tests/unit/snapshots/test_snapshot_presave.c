@@ -295,6 +295,9 @@ static void test_packs_that_went_away_since(void **state)
 	wait_for_uploads(&f);
 	pack = fixture_find(&f, ".pack");
 	assert_int_equal(unlink(pack), 0);
+	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
+	assert_true(result.store_lacks);
+	f.sequence--;
 	assert_works(fixture_try_take(&f, &result));
 	assert_int_equal(result.chunks_sent, 1);
 	fixture_check(&f, (struct snapshot_id){1, 1});

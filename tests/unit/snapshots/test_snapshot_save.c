@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/xattr.h>
@@ -248,6 +249,9 @@ static void test_lost_packs_are_sent_again(void **state)
 	fixture_take(&f);
 	pack = fixture_find(&f, ".pack");
 	assert_int_equal(unlink(pack), 0);
+	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
+	assert_true(result.store_lacks);
+	f.sequence--;
 	assert_works(fixture_try_take(&f, &result));
 	assert_int_equal(result.chunks_sent, 1);
 	fixture_check(&f, (struct snapshot_id){1, 2});
@@ -684,6 +688,40 @@ static void test_progress_is_told(void **state)
 	fixture_stop(&f);
 }
 
+/* On tmpfs, a write through a mapping never changes the times of the file once it was written so.
+ */
+static void test_a_file_that_is_mapped_for_writing_is_read_anew(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL, *compare = NULL;
+	char *map;
+	int fd;
+
+	(void)state;
+	fixture_start(&f);
+	strcpy(f.source, "/dev/shm/reprieve-test-XXXXXX");
+	if (!mkdtemp(f.source)) {
+		fixture_stop(&f);
+		skip();
+	}
+	path = text_format("%s/w", f.source);
+	compare = text_format("cmp '%s' '%s/w'", path, f.target);
+	fixture_write(&f, "w", 5000, 1);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	map = mmap(NULL, 5000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(fd >= 0 && map != MAP_FAILED);
+	close(fd);
+	for (char round = 1; round <= 3; round++) {
+		memset(map, round, 5000);
+		usleep(50000);
+		assert_works(fixture_try_restore(&f, fixture_take(&f)));
+		assert_int_equal(system(compare), 0);
+	}
+	munmap(map, 5000);
+	assert_works(file_remove_tree(f.source, &err));
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -706,6 +744,7 @@ int main(void)
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_full_disk_and_the_last_commit_stands),
 		cmocka_unit_test(test_progress_is_told),
+		cmocka_unit_test(test_a_file_that_is_mapped_for_writing_is_read_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,13 +23,13 @@ static void note(void *arg, struct snapshot_id id, const char *sentence)
 
 static void verify(struct fixture *f, struct snapshot_id id, struct findings *findings)
 {
-	uint32_t snapshots, damages;
+	struct verify_request request = {.id = id, .found = note, .arg = findings};
+	struct verify_result result;
 
 	*findings = (struct findings){0};
-	assert_works(
-		storage_verify(f->storage, id, note, findings, &snapshots, &damages, NULL, &err));
-	assert_int_equal(damages, findings->count);
-	assert_true(snapshots > 0);
+	assert_works(storage_verify(f->storage, &request, &result, NULL, &err));
+	assert_int_equal(result.damages, findings->count);
+	assert_true(result.snapshots > 0);
 }
 
 /* Two snapshots that share the pack of "a". */
@@ -148,7 +148,8 @@ static void test_damaged_manifest(void **state)
 	struct fixture f;
 	struct findings findings;
 	auto_free char *manifest = NULL;
-	uint32_t snapshots, damages;
+	struct verify_request gone = {.id = {1, 7}};
+	struct verify_result result;
 
 	(void)state;
 	prepare(&f);
@@ -157,9 +158,161 @@ static void test_damaged_manifest(void **state)
 	verify(&f, NO_ID, &findings);
 	assert_int_equal(findings.count, 1);
 	assert_int_equal(findings.ids[0].sequence, 1);
-	assert_fails(storage_verify(f.storage, (struct snapshot_id){1, 7}, note, &findings,
-				    &snapshots, &damages, NULL, &err),
-		     ERR_NOT_FOUND);
+	assert_fails(storage_verify(f.storage, &gone, &result, NULL, &err), ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+/* No byte of a pack may differ from what was written: its head, its payloads, its index, its end.
+ */
+static void test_every_byte_is_looked_at(void **state)
+{
+	struct fixture f;
+	auto_free char *pack = NULL;
+	struct stat status;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 300, 1);
+	fixture_write(&f, "b", 200, 2);
+	fixture_take(&f);
+	pack = fixture_find(&f, "packs/000001/000001-");
+	assert_int_equal(stat(pack, &status), 0);
+	for (off_t i = 0; i < status.st_size; i++) {
+		fixture_flip(pack, i);
+		if (fixture_damages(&f) == 0)
+			fail_msg("byte %lld of %lld is not looked at", (long long)i,
+				 (long long)status.st_size);
+		fixture_flip(pack, i);
+	}
+	assert_int_equal(fixture_damages(&f), 0);
+	fixture_stop(&f);
+}
+
+static void repair(struct fixture *f, uint32_t marked, uint32_t cleared)
+{
+	struct verify_request request = {.repair = true};
+	struct verify_result result;
+
+	assert_works(storage_verify(f->storage, &request, &result, NULL, &err));
+	assert_int_equal(result.marked, marked);
+	assert_int_equal(result.cleared, cleared);
+}
+
+static enum snapshot_state newest_state(struct fixture *f)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+
+	assert_works(storage_list_snapshots(f->storage, &list, NULL, &err));
+	return list.items[0].state;
+}
+
+/* What is written down is no base for anything; what turns out to be whole is one again. */
+static void test_repair_writes_down_what_is_damaged(void **state)
+{
+	struct fixture f;
+	struct save_result result;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	prepare(&f);
+	pack = fixture_find(&f, "packs/000001/000001-");
+	fixture_flip(pack, 500);
+	assert_int_equal(newest_state(&f), SNAPSHOT_GOOD);
+	repair(&f, 1, 0);
+	assert_int_equal(newest_state(&f), SNAPSHOT_DAMAGED);
+	repair(&f, 0, 0);
+	fixture_flip(pack, 500);
+	repair(&f, 0, 1);
+	assert_int_equal(newest_state(&f), SNAPSHOT_GOOD);
+	/* This process relies on the pack still: it finds the mark before it commits, and then sends
+	 * what was in it. */
+	fixture_flip(pack, 500);
+	repair(&f, 1, 0);
+	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
+	assert_true(result.store_lacks);
+	f.sequence--;
+	assert_works(fixture_try_take(&f, &result));
+	assert_true(result.chunks_sent >= 1);
+	fixture_check(&f, (struct snapshot_id){1, 3});
+	fixture_stop(&f);
+}
+
+/* Without anybody's doing: who restores finds it, and who saves the same content sends it anew. */
+static void test_a_restore_writes_down_what_it_finds(void **state)
+{
+	struct fixture f;
+	struct save_result result;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", CHUNK_SIZE, 1);
+	fixture_take(&f);
+	fixture_write(&f, "a", CHUNK_SIZE, 2);
+	fixture_take(&f);
+	pack = fixture_find(&f, "packs/000001/000002-");
+	fixture_flip(pack, 500);
+	assert_int_equal(fixture_try_restore(&f, (struct snapshot_id){1, 2}), -1);
+	assert_int_equal(err.kind, ERR_CORRUPT);
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.start.sequence, 1);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 1);
+	fixture_check(&f, (struct snapshot_id){2, 1});
+	fixture_claim(&f);
+	assert_int_equal(f.attempt.start.attempt, 2);
+	fixture_stop(&f);
+}
+
+struct lost {
+	char text[200];
+};
+
+static void note_lost(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
+		      bool same)
+{
+	struct lost *lost = arg;
+	size_t used = strlen(lost->text);
+
+	snprintf(lost->text + used, sizeof(lost->text) - used, "%u %s %u%s; ", id.sequence, path,
+		 other.sequence, same ? " same" : "");
+}
+
+static void test_what_can_be_had_back(void **state)
+{
+	struct fixture f;
+	struct lost lost = {""};
+	struct verify_request request = {.lost = note_lost, .arg = &lost};
+	struct verify_result result;
+	auto_free char *first = NULL, *second = NULL;
+
+	(void)state;
+	prepare(&f);
+	fixture_write(&f, "c", 1000, 4);
+	fixture_take(&f);
+	first = fixture_find(&f, "packs/000001/000002-");
+	second = fixture_find(&f, "packs/000001/000003-");
+	fixture_flip(first, 500);
+	assert_int_equal(unlink(second), 0);
+	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
+	assert_string_equal(lost.text, "2 b 1; 3 b 1; 3 c 0; ");
+	fixture_stop(&f);
+}
+
+static void test_a_sample(void **state)
+{
+	struct fixture f;
+	struct verify_request request = {.sample_percent = 1};
+	struct verify_result result;
+
+	(void)state;
+	prepare(&f);
+	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
+	assert_true(result.packs >= 2);
+	assert_true(result.packs_read >= 1 && result.packs_read <= result.packs);
+	request.sample_percent = 100;
+	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.packs_read, result.packs);
 	fixture_stop(&f);
 }
 
@@ -172,6 +325,11 @@ int main(void)
 		cmocka_unit_test(test_truncated_and_missing_packs),
 		cmocka_unit_test(test_shared_damage_is_told_for_each),
 		cmocka_unit_test(test_damaged_manifest),
+		cmocka_unit_test(test_every_byte_is_looked_at),
+		cmocka_unit_test(test_repair_writes_down_what_is_damaged),
+		cmocka_unit_test(test_a_restore_writes_down_what_it_finds),
+		cmocka_unit_test(test_what_can_be_had_back),
+		cmocka_unit_test(test_a_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

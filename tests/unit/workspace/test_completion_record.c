@@ -21,12 +21,15 @@ static void it_comes_back(void **state)
 			.path = first,
 			.size = UINT64_C(1) << 40,
 			.mtime_ns = INT64_C(1700000000123456789),
+			.ctime_ns = INT64_C(1800000000123456789),
+			.inode = 4711,
 		},
 		{.path = second, .size = 0, .mtime_ns = -1},
 	};
 	struct completion_record record = {
 		.job = train,
 		.id = {3, 7},
+		.boot = "of today",
 		.files = {.items = files, .count = 2},
 	};
 	auto_free char *text = completion_record_format(&record, NULL);
@@ -37,11 +40,14 @@ static void it_comes_back(void **state)
 	assert_string_equal(back.job, "train");
 	assert_int_equal(back.id.attempt, 3);
 	assert_int_equal(back.id.sequence, 7);
+	assert_string_equal(back.boot, "of today");
 	assert_int_equal(back.files.count, 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_string_equal(back.files.items[i].path, files[i].path);
 		assert_int_equal(back.files.items[i].size, files[i].size);
 		assert_int_equal(back.files.items[i].mtime_ns, files[i].mtime_ns);
+		assert_int_equal(back.files.items[i].ctime_ns, files[i].ctime_ns);
+		assert_int_equal(back.files.items[i].inode, files[i].inode);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -281,6 +282,130 @@ static void test_install_leaves_what_is_no_checkpoint(void **state)
 	assert_true(file_exists(torn));
 }
 
+static void make_link(struct place *place, const char *target, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+
+	assert_int_equal(symlink(target, whole), 0);
+}
+
+static void make_fifo(struct place *place, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+
+	assert_int_equal(mkfifo(whole, 0600), 0);
+}
+
+static bool lies_in(const char *directory, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", directory ? directory : "/nowhere", path);
+
+	return file_exists(whole);
+}
+
+/* What no snapshot holds stays, unless the snapshot has something there; nothing of it is deleted.
+ */
+static void test_install_leaves_what_snapshots_leave_out(void **state)
+{
+	struct place *place = *state;
+	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *where = NULL;
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+
+	put(place, staging, "step_2/w", "new");
+	put(place, staging, "socket", "a file in the snapshot");
+	assert_int_equal(file_list_read(staging, &snapshot, NULL), 0);
+	put(place, NULL, "step_1/w", "old");
+	make_link(place, "/etc", "dataset");
+	make_link(place, "/etc", "step_1/config");
+	make_link(place, "step_1", "latest");
+	make_fifo(place, "commands");
+	make_fifo(place, "socket");
+	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, NULL, &where,
+					   NULL),
+			 0);
+	assert_true(there(place, "step_2/w"));
+	assert_true(there(place, "dataset") && there(place, "step_1/config"));
+	assert_true(there(place, "commands") && !there(place, "step_1/w"));
+	/* It would point nowhere. */
+	assert_true(!there(place, "latest") && lies_in(where, "latest"));
+	assert_true(lies_in(where, "step_1/w") && lies_in(where, "socket"));
+}
+
+/* As root nothing is forbidden, so a child without rights does it. */
+static void as_nobody(struct place *place, void (*act)(struct place *place))
+{
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0) {
+		act(place);
+		return;
+	}
+	assert_int_equal(chown(place->root, 65534, 65534), 0);
+	assert_int_equal(chown(place->workspace.directory, 65534, 65534), 0);
+	child = fork();
+	if (child == 0) {
+		if (setgid(65534) < 0 || setuid(65534) < 0)
+			_exit(1);
+		act(place);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void forbid(struct place *place, const char *below, const char *path)
+{
+	auto_free char *whole =
+		text_format("%s/%s", below ? below : place->workspace.directory, path);
+
+	assert_int_equal(chmod(whole, 0555), 0);
+}
+
+static mode_t mode_of(struct place *place, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+	struct stat status;
+
+	assert_int_equal(stat(whole, &status), 0);
+	return status.st_mode & 07777;
+}
+
+static void install_read_only(struct place *place)
+{
+	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *where = NULL;
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+	struct file_patterns patterns = {0};
+
+	put(place, staging, "step_1/w", "new");
+	put(place, staging, "step_2/in/w", "new");
+	assert_int_equal(file_list_read(staging, &snapshot, NULL), 0);
+	put(place, NULL, "step_1/w", "older");
+	put(place, NULL, "step_1/loss.csv", "1");
+	forbid(place, NULL, "step_1");
+	forbid(place, staging, "step_1");
+	forbid(place, staging, "step_2/in");
+	forbid(place, staging, "step_2");
+	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &patterns, &where,
+					   NULL),
+			 0);
+	assert_true(there(place, "step_1/w") && there(place, "step_1/loss.csv"));
+	assert_true(lies_in(where, "step_1/w") && there(place, "step_2/in/w"));
+	assert_int_equal(mode_of(place, "step_1"), 0555);
+	assert_int_equal(mode_of(place, "step_2"), 0555);
+	assert_int_equal(mode_of(place, "step_2/in"), 0555);
+	assert_false(file_exists(staging));
+	/* The next one finds them so. */
+	assert_int_equal(file_remove_tree(place->workspace.directory, NULL), 0);
+}
+
+static void test_install_of_read_only_directories(void **state)
+{
+	as_nobody(*state, install_read_only);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +425,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_install_leaves_what_is_no_checkpoint, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_install_leaves_what_snapshots_leave_out,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_install_of_read_only_directories, set_up,
 						tear_down),
 	};
 

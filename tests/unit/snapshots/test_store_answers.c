@@ -1,0 +1,287 @@
+/* What saving, forgetting and collecting garbage make of a store that says no, says nothing, or
+ * says the wrong thing: nothing that is committed is lost, and nothing that may be needed is
+ * removed. */
+#include "slow_store.h"
+
+#include "storage/snapshots/garbage_collect.h"
+
+static int count_files(struct fixture *f, const char *part)
+{
+	auto_free char *command =
+		text_format("find '%s' -type f -path '*%s*' | wc -l", f->store, part);
+	FILE *stream = popen(command, "r");
+	int count = -1;
+
+	assert_non_null(stream);
+	assert_int_equal(fscanf(stream, "%d", &count), 1);
+	pclose(stream);
+	return count;
+}
+
+static void make_old(struct fixture *f)
+{
+	auto_free char *command =
+		text_format("find '%s/jobs' -type f -exec touch -d '2 days ago' '{}' +", f->store);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* --- a full store --- */
+
+static int say_full(struct slow_store *slow, const char *key, struct err *error)
+{
+	(void)slow;
+	return strstr(key, "/snapshots/") ? err_set(error, ERR_NO_SPACE, "507") : 0;
+}
+
+static int say_nothing(struct slow_store *slow, const char *key, struct err *error)
+{
+	(void)slow;
+	return strstr(key, "/snapshots/") ? err_set(error, ERR_RETRY, "no answer") : 0;
+}
+
+/* The first try has put the manifest, its answer was lost, and the second is told that the store is
+ * full: the snapshot is there. */
+static void test_a_full_store_that_has_the_manifest(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	slow = slow_store_install(&f, NULL);
+	slow->answer_record = say_full;
+	fixture_check(&f, fixture_take(&f));
+	fixture_stop(&f);
+}
+
+/* Nobody knows whether it was put: then the packs that it may name stay. */
+static void test_a_full_store_that_may_have_the_manifest(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "w", 1000, 1);
+	slow = slow_store_install(&f, NULL);
+	slow->answer_record = say_full;
+	slow->answer_get = say_nothing;
+	assert_fails(fixture_try_take(&f, &result), ERR_NO_SPACE);
+	slow->answer_get = NULL;
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* --- a store that refuses to remove something --- */
+
+static int refuse_first(struct slow_store *slow, const char *key, struct err *error)
+{
+	return strstr(key, slow->arg) ? err_set(error, ERR_DENIED, "under a lease") : 0;
+}
+
+static int stop_answering(struct slow_store *slow, const char *key, struct err *error)
+{
+	return strstr(key, slow->arg) ? err_set(error, ERR_RETRY, "no answer") : 0;
+}
+
+/* Four snapshots, each with a pack of its own. */
+static struct slow_store *four(struct fixture *f)
+{
+	fixture_start(f);
+	for (uint64_t i = 1; i <= 4; i++) {
+		fixture_write(f, "w", 1000, i);
+		fixture_take(f);
+	}
+	make_old(f);
+	return slow_store_install(f, NULL);
+}
+
+static void forget(struct fixture *f, struct forget_result *result)
+{
+	struct forget_request request = {.policy.keep_last = 1};
+
+	assert_works(storage_forget(f->storage, &request, result, NULL, &err));
+}
+
+static void test_one_manifest_stays(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct forget_result result;
+
+	(void)state;
+	slow = four(&f);
+	slow->answer_remove = refuse_first;
+	slow->arg = (void *)"snapshots/000001-000001";
+	forget(&f, &result);
+	assert_int_equal(result.forgotten, 2);
+	assert_int_equal(result.kept, 2);
+	assert_int_equal(result.refused.count, 1);
+	assert_non_null(strstr(result.refused.first, "000001-000001.json: under a lease"));
+	assert_int_equal(count_files(&f, "/packs/"), 2);
+	fixture_check(&f, (struct snapshot_id){1, 4});
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	fixture_stop(&f);
+}
+
+static void test_one_pack_stays(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct forget_result result;
+
+	(void)state;
+	slow = four(&f);
+	slow->answer_remove = refuse_first;
+	slow->arg = (void *)"packs/000001/000001-";
+	forget(&f, &result);
+	assert_int_equal(result.forgotten, 3);
+	assert_int_equal(result.collected.packs_removed, 2);
+	assert_int_equal(result.refused.count, 1);
+	assert_int_equal(count_files(&f, "/packs/"), 2);
+	fixture_stop(&f);
+}
+
+static void test_a_store_that_stops_answering_ends_it(void **state)
+{
+	static const char *const parts[] = {"/snapshots/", "/packs/"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture f;
+		struct slow_store *slow = four(&f);
+		struct forget_request request = {.policy.keep_last = 1};
+		struct forget_result result;
+
+		slow->answer_remove = stop_answering;
+		slow->arg = (void *)parts[i];
+		assert_fails(storage_forget(f.storage, &request, &result, NULL, &err), ERR_RETRY);
+		fixture_check(&f, (struct snapshot_id){1, 4});
+		fixture_stop(&f);
+	}
+}
+
+/* --- what garbage collection must know --- */
+
+static int hide_attempts(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	unsigned *left = slow->arg;
+
+	return strstr(prefix, "/attempts/") && (*left)-- == 0
+		       ? err_set(error, ERR_RETRY, "no answer")
+		       : 0;
+}
+
+/* It cannot tell whether a new attempt relies on them. */
+static void test_no_pack_goes_if_the_attempts_cannot_be_listed(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct forget_request request = {.policy.keep_last = 1};
+	struct forget_result result;
+	unsigned left = 2;
+
+	(void)state;
+	slow = four(&f);
+	slow->answer_list = hide_attempts;
+	slow->arg = &left;
+	assert_fails(storage_forget(f.storage, &request, &result, NULL, &err), ERR_RETRY);
+	assert_int_equal(count_files(&f, "/packs/"), 4);
+	assert_int_equal(count_files(&f, "/snapshots/"), 1);
+	fixture_stop(&f);
+}
+
+/* The third snapshot is not seen by the survey, and is there when the packs are collected: it may
+ * be one that was committed in between, and name any pack. */
+static void test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs(void **state)
+{
+	struct fixture f;
+	auto_(inventory_release) struct inventory inventory = {0};
+	auto_free char *manifest = NULL, *aside = NULL;
+	auto_free bool *gone = NULL;
+	struct garbage_result result;
+	struct forget_refusals refused = {0};
+
+	(void)state;
+	four(&f);
+	manifest = fixture_find(&f, "snapshots/000001-000003");
+	aside = text_format("%s/aside", f.root);
+	assert_int_equal(rename(manifest, aside), 0);
+	assert_works(inventory_read(f.storage, &inventory, NULL, &err));
+	assert_int_equal(inventory.list.count, 3);
+	assert_int_equal(rename(aside, manifest), 0);
+	gone = memory_new(inventory.list.count * sizeof(*gone));
+	assert_works(garbage_collect_packs(f.storage, &inventory, gone, GARBAGE_AGE_MS, false,
+					   &result, &refused, NULL, &err));
+	assert_int_equal(result.packs_removed, 0);
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 3}));
+	fixture_stop(&f);
+}
+
+/* --- what is asked --- */
+
+static int count_claims(struct slow_store *slow, const char *key, struct err *error)
+{
+	unsigned *count = slow->arg;
+
+	(void)error;
+	if (strstr(key, "/attempts/"))
+		__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static size_t list_attempts(struct fixture *f)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	assert_works(job_records_list(f->storage, &listing, NULL, &err));
+	for (size_t i = 0; i < listing.lineage.attempt_count; i++)
+		assert_true(listing.lineage.attempts[i].known &&
+			    !listing.lineage.attempts[i].unconfirmed);
+	return listing.lineage.attempt_count;
+}
+
+/* A claim never changes: one process reads it once, however often it looks. */
+static void test_claims_are_read_once(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	unsigned count = 0;
+
+	(void)state;
+	fixture_start(&f);
+	for (int i = 0; i < 9; i++)
+		fixture_claim(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->answer_get = count_claims;
+	slow->arg = &count;
+	assert_int_equal(list_attempts(&f), 10);
+	/* The last claim of this process has read all. */
+	assert_int_equal(count, 0);
+	/* Somebody has emptied the store and filled it again. */
+	make_old(&f);
+	assert_int_equal(list_attempts(&f), 10);
+	assert_int_equal(count, 10);
+	assert_int_equal(list_attempts(&f), 10);
+	assert_int_equal(count, 10);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_full_store_that_has_the_manifest),
+		cmocka_unit_test(test_a_full_store_that_may_have_the_manifest),
+		cmocka_unit_test(test_one_manifest_stays),
+		cmocka_unit_test(test_one_pack_stays),
+		cmocka_unit_test(test_a_store_that_stops_answering_ends_it),
+		cmocka_unit_test(test_no_pack_goes_if_the_attempts_cannot_be_listed),
+		cmocka_unit_test(test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs),
+		cmocka_unit_test(test_claims_are_read_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
