@@ -1,14 +1,13 @@
 /* reprieve checkpoint: asks a running supervisor for a checkpoint, and
  * waits until it is durable. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "checkpoint_client.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -16,13 +15,11 @@
 #include <string.h>
 
 #define STATUS_TIMEOUT_MS 5000
-#define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
 
 struct checkpoint_options {
 	const char *job;
 	pid_t pid; /* 0: any */
-	int64_t timeout_ms;
-	bool json, no_wait;
+	struct checkpoint_client client;
 };
 
 // clang-format off
@@ -37,15 +34,15 @@ static const struct option_row own_rows[] = {
 static const struct option_row request_rows[] = {
 	{"timeout", 0, "DURATION", NULL,
 		"give up after this long (the checkpoint goes on); default: 10m",
-		OPTION_DURATION(struct checkpoint_options, timeout_ms)},
+		OPTION_DURATION(struct checkpoint_options, client.timeout_ms)},
 	{"no-wait", 0, NULL, NULL, "return once the job has been asked",
-		OPTION_FLAG(struct checkpoint_options, no_wait)},
+		OPTION_FLAG(struct checkpoint_options, client.no_wait)},
 	{0},
 };
 
 static const struct option_row other_rows[] = {
 	{"json", 0, NULL, NULL, "one JSON object per line for each thing that happens",
-		OPTION_FLAG(struct checkpoint_options, json)},
+		OPTION_FLAG(struct checkpoint_options, client.json)},
 	{0},
 };
 
@@ -139,112 +136,9 @@ static char *find_session(const struct checkpoint_options *options, int *code, s
 	return found;
 }
 
-struct request_result {
-	const struct checkpoint_options *options;
-	bool settled, failed;
-	bool asked, saved; /* what is still under way when the time is over */
-};
-
-static void print_durable(json_t *reply)
-{
-	json_t *seconds = json_object_get(reply, "seconds");
-	char text[24];
-
-	printf("saved: %s, %s", json_text_or(reply, "id", "?"),
-	       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
-	if (json_number_or(reply, "step", -1) >= 0)
-		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
-	printf(", durable");
-	if (json_is_number(seconds))
-		printf(" in %s", text_duration((int64_t)(json_number_value(seconds) * 1000), text,
-					       sizeof(text)));
-	putchar('\n');
-}
-
-static void print_requested(json_t *reply)
-{
-	size_t i;
-	json_t *pid;
-
-	printf("asked");
-	json_array_foreach(json_object_get(reply, "pids"), i, pid)
-		printf("%s %lld",
-		       i                                                     ? ","
-		       : json_array_size(json_object_get(reply, "pids")) > 1 ? " pids"
-									     : " pid",
-		       (long long)json_integer_value(pid));
-	putchar('\n');
-}
-
-static void print_reply(void *arg, json_t *reply)
-{
-	struct request_result *request_result = arg;
-	const struct checkpoint_options *options = request_result->options;
-	const char *event = json_text_or(reply, "event", "");
-
-	if (options->json)
-		json_print(json_incref(reply), false);
-	if (text_equal(event, "failed")) {
-		request_result->settled = request_result->failed = true;
-		if (!options->json)
-			log_error("no checkpoint: %s",
-				  json_text_or(reply, "error", "no reason given"));
-	} else if (text_equal(event, "durable")) {
-		request_result->settled = true;
-		if (!options->json)
-			print_durable(reply);
-	} else if (text_equal(event, "asked")) {
-		request_result->settled = options->no_wait;
-		request_result->asked |= json_array_size(json_object_get(reply, "pids")) > 0;
-		if (!options->json && !json_true_or(reply, "again", false))
-			print_requested(reply);
-	} else if (text_equal(event, "saved")) {
-		request_result->saved = true;
-	} else if (text_equal(event, "rank_progress") && !options->json) {
-		terminal_line_print("%s", json_text_or(reply, "text", ""));
-	}
-	fflush(stdout);
-}
-
-/* The request stands: what it waits for now. */
-static int set_timeout_error(const struct request_result *result, struct err *err)
-{
-	char time[32];
-
-	return err_set(err, ERR_CANCELLED, "not durable after %s (--timeout); %s",
-		       text_duration(result->options->timeout_ms, time, sizeof(time)),
-		       result->saved   ? "the job has saved, and the upload goes on"
-		       : result->asked ? "the job was asked and has not finished saving: it goes on"
-				       : "the job is asked when the save under way has ended");
-}
-
-static int request_checkpoint(const struct checkpoint_options *options, const char *directory,
-			      struct err *err)
-{
-	auto_free char *path = text_format("%s/%s", directory, SESSION_CONTROL);
-	auto_json json_t *request =
-		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", !options->no_wait);
-	struct request_result request_result = {.options = options};
-	struct cancel cancel;
-	int result;
-
-	if (cancel_init(&cancel, err) < 0)
-		return -1;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + options->timeout_ms);
-	result = control_socket_call(path, request, print_reply, &request_result, &cancel, err);
-	cancel_release(&cancel);
-	if (result < 0 && err->kind == ERR_CANCELLED)
-		return set_timeout_error(&request_result, err);
-	if (result < 0)
-		return -1;
-	if (!request_result.settled)
-		return err_set(err, ERR_FAILED, "the supervisor went away before it was done");
-	return request_result.failed ? 1 : 0;
-}
-
 int cmd_checkpoint(int argc, char **argv)
 {
-	struct checkpoint_options options = {.timeout_ms = DEFAULT_TIMEOUT_MS};
+	struct checkpoint_options options = {.client.timeout_ms = CHECKPOINT_TIMEOUT_MS};
 	struct err err;
 	int code = option_table_parse(&verb_checkpoint, argc, argv, &options, NULL);
 
@@ -255,10 +149,6 @@ int cmd_checkpoint(int argc, char **argv)
 		log_error("checkpoint: %s", err.text);
 		return code;
 	}
-	code = request_checkpoint(&options, directory, &err);
-	if (code < 0) {
-		log_error("checkpoint: %s", err.text);
-		return err.kind == ERR_NOT_FOUND ? EXIT_UNAVAILABLE : EXIT_FAILURE;
-	}
-	return code;
+	options.client.session = directory;
+	return checkpoint_client_run(&options.client);
 }

@@ -37,8 +37,9 @@ const struct verb verb_save = {
 		STORE_COMMAND_OTHER,
 	},
 	.notes = "The directory must not be written to meanwhile. Takes an attempt number, as a "
-		"run would. It is refused if the job may be running: its newest attempt has left "
-		"no end record. A running job is asked by `reprieve checkpoint`.",
+		"run would. If the job runs here, and DIR is its directory, its supervisor is asked "
+		"for a checkpoint instead, as by `reprieve checkpoint`. Otherwise it is refused if "
+		"the job may be running: its newest attempt has left no end record.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -47,7 +48,8 @@ int cmd_save(int argc, char **argv)
 {
 	auto_(store_command_end) struct save_options options = {
 		.store_command.writes = true,
-		.manual_snapshot = {.reason = "request", .outcome = "saved", .step = -1},
+		.manual_snapshot =
+			{.reason = "request", .outcome = "saved", .step = -1, .of_job = true},
 	};
 	struct manual_snapshot *manual_snapshot = &options.manual_snapshot;
 	int code = store_command_begin(&verb_save, argc, argv, &options);

@@ -1,10 +1,12 @@
 #include "manual_snapshot.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
+#include "checkpoint_client.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"
 #include "upload/upload.h"
@@ -13,6 +15,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_saved(const struct store_command *store_command, const char *word,
@@ -93,25 +97,52 @@ static bool is_dead_here(const struct attempt_summary *newest)
 	       kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-struct search {
+struct session_search {
 	pid_t pid;
-	bool found;
+	const char *job;
+	char *session; /* its runtime directory; NULL: it is not here */
 };
 
 static bool note_session(void *arg, const struct session_info *info)
 {
-	struct search *search = arg;
+	struct session_search *search = arg;
 
-	search->found = info->pid == search->pid;
-	return !search->found;
+	if (info->pid == search->pid && text_equal(info->job, search->job))
+		search->session = text_copy(info->directory);
+	return !search->session;
+}
+
+static bool is_same_directory(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+/* The directory is the job's own: who saves it is its supervisor. */
+static int save_through_supervisor(const struct store_command *store_command, const char *session)
+{
+	const struct checkpoint_client client = {
+		.session = session,
+		.timeout_ms = CHECKPOINT_TIMEOUT_MS,
+		.json = store_command->json,
+	};
+
+	log_note("job %s is running here: its supervisor is asked for a checkpoint "
+		 "(--take-over saves the directory as it is)",
+		 store_command->job);
+	return checkpoint_client_run(&client);
 }
 
 /* A claim takes the place of the newest attempt: what that one commits from then on is late.
  * Returns -1 to go on, else the exit code. */
-static int check_not_running(struct store_command *store_command)
+static int yield_to_running(struct store_command *store_command,
+			    const struct manual_snapshot *manual_snapshot)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
-	struct search search = {0};
+	auto_free char *session = NULL;
+	struct session_search search = {.job = store_command->job};
 	const struct attempt_summary *newest;
 	struct err err;
 
@@ -124,7 +155,12 @@ static int check_not_running(struct store_command *store_command)
 		return -1;
 	search.pid = (pid_t)json_number_or(newest->about, "supervisor_pid", 0);
 	session_each(note_session, &search);
-	refuse_running(store_command, newest, search.found);
+	session = search.session;
+	if (session && manual_snapshot->of_job && !manual_snapshot->tag &&
+	    is_same_directory(json_text_or(newest->about, "directory", ""),
+			      manual_snapshot->directory))
+		return save_through_supervisor(store_command, session);
+	refuse_running(store_command, newest, session != NULL);
 	return EXIT_CONFIGURATION;
 }
 
@@ -146,7 +182,7 @@ int manual_snapshot_save(struct store_command *store_command,
 	}
 	if (storage_check_directory(manual_snapshot->directory, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
-	status = manual_snapshot->take_over ? -1 : check_not_running(store_command);
+	status = manual_snapshot->take_over ? -1 : yield_to_running(store_command, manual_snapshot);
 	if (status >= 0)
 		return status;
 	if (storage_claim(store_command->storage, &claim, &attempt, NULL, &err) < 0)

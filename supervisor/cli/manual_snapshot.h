@@ -10,6 +10,7 @@ struct manual_snapshot {
 	const char *outcome; /* in the attempt's end record */
 	int64_t step;        /* -1: unknown */
 	const char *tag;     /* NULL: none */
+	bool of_job;         /* it may be a job's checkpoint directory, as it is now */
 	bool take_over;      /* of a job that may be running */
 };
 
@@ -23,7 +24,8 @@ struct manual_snapshot {
 	}
 
 /* Looks whether there is something to take, and whether the job may be running, claims an attempt,
- * takes, ends it, and prints what was done ("saved ...", or JSON). Returns the exit code. */
+ * takes, ends it, and prints what was done ("saved ...", or JSON). If the job runs here and the
+ * directory is its own, its supervisor is asked instead. Returns the exit code. */
 int manual_snapshot_save(struct store_command *store_command,
 			 const struct manual_snapshot *manual_snapshot, const char *word);
 

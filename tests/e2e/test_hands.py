@@ -59,6 +59,32 @@ def test_a_running_job_keeps_its_place(place, other, verb):
     run.wait()
 
 
+# Saves at its start, and when it is asked.
+ASKED = """
+import os, pathlib, signal
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+signal.signal(signal.SIGUSR1, lambda *_: None)
+top.mkdir(exist_ok=True)
+for step in range(1, 100):
+    part = top / f"step-{step}.bin.tmp"
+    part.write_text("good" * 1000)
+    part.rename(top / f"step-{step}.bin")
+    signal.pause()
+"""
+
+
+def test_the_directory_of_a_running_job_is_saved_by_its_supervisor(place):
+    run = place.run(PYTHON, "-c", ASKED, options=(*QUICK, "--checkpoint-signal", "USR1"))
+    run.wait_for_event("durable")
+    saved = by_hand(place, "save", place.directory)
+    assert saved.code == 0 and "step 2, durable" in saved.out and "its supervisor is asked" in saved.err, saved
+    assert [snapshot["id"] for snapshot in place.snapshots()] == ["000001-000002", "000001-000001"]
+    # A tag is of a snapshot by hand.
+    refused = by_hand(place, "save", place.directory, "--tag", "best")
+    assert refused.code == 78 and f"reprieve checkpoint --pid {run.pid}" in refused.err, refused
+    run.kill()
+
+
 def test_a_job_that_may_run_elsewhere_keeps_its_place(place, other):
     run = job(place, 1, "wait", wrapper=("unshare", "--uts", "sh", "-c", 'hostname elsewhere; exec "$@"', "sh"))
     run.wait_for_event("durable")
