@@ -46,9 +46,12 @@ static void announce_events(struct watcher *watcher, struct announced *announced
 			    const struct aws_events *events)
 {
 	/* A machine that was hibernated and resumed, a maintenance that was cancelled. */
+	struct aws_events told = *events;
+
 	announced_withdraw_missing(announced, watcher, events->notices, events->count,
 				   "it is announced no more");
-	announced_add(announced, watcher, events->notices, events->count);
+	aws_events_leave_out_far(&told, announced->items, announced->count);
+	announced_add(announced, watcher, told.notices, told.count);
 }
 
 static void announce_verdict(struct watcher *watcher, struct announced *announced,

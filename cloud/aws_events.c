@@ -99,6 +99,9 @@ static bool event_is_ahead(json_t *event)
 	       !text_starts(description, "[Completed]");
 }
 
+/* Behind the identity of an event that is near. */
+#define NEAR " near"
+
 static void add_advice(struct aws_events *events, const struct reply *reply, const char *identity,
 		       const char *reason)
 {
@@ -136,7 +139,7 @@ static void add_maintenance(struct aws_events *events, const struct reply *reply
 	reason = text_format("scheduled maintenance: %s at %s%s", code, at, until);
 	add_advice(events, reply, id, reason);
 	if (ends_the_instance(code) && left <= AWS_MAINTENANCE_NEAR_MS && left >= -AWS_STALE_MS) {
-		near = text_format("%s near", id);
+		near = text_format("%s" NEAR, id);
 		add_advice(events, reply, near, reason);
 	}
 }
@@ -173,5 +176,27 @@ void aws_maintenance_reply(const struct reply *reply, struct aws_events *events)
 		}
 		if (event_is_ahead(event))
 			add_maintenance(events, reply, event);
+	}
+}
+
+static bool has_notice(const struct notice *notices, size_t count, const char *identity)
+{
+	for (size_t i = 0; i < count; i++)
+		if (text_equal(notices[i].identity, identity))
+			return true;
+	return false;
+}
+
+void aws_events_leave_out_far(struct aws_events *events, const struct notice *told, size_t count)
+{
+	struct aws_events all = *events;
+
+	events->count = 0;
+	for (size_t i = 0; i < all.count; i++) {
+		auto_free char *near = text_format("%s" NEAR, all.notices[i].identity);
+
+		if (!has_notice(all.notices, all.count, near) ||
+		    has_notice(told, count, all.notices[i].identity))
+			events->notices[events->count++] = all.notices[i];
 	}
 }

@@ -65,5 +65,8 @@ struct aws_events {
 /* events/maintenance/scheduled: ADVICE, and STOP from AWS_MAINTENANCE_NEAR_MS before an event that
  * ends the instance. */
 void aws_maintenance_reply(const struct reply *reply, struct aws_events *events);
+/* Leaves out what need not be told: an event that was near when it was first seen, and so is told
+ * as near, is not told a second time as one to come. `told`: the notices so far. */
+void aws_events_leave_out_far(struct aws_events *events, const struct notice *told, size_t count);
 
 #endif

@@ -125,6 +125,16 @@ const char *storage_describe(struct storage *storage, char *text, size_t capacit
 	return store_describe(storage->transfer.store, text, capacity);
 }
 
+bool storage_looks_first(struct storage *storage)
+{
+	struct store *store = storage->transfer.store;
+	struct store_health health = {0};
+
+	if (store->ops->read_health)
+		store->ops->read_health(store, &health);
+	return health.if_absent_guessed;
+}
+
 void storage_close(struct storage *storage)
 {
 	if (!storage)

@@ -105,6 +105,10 @@ AUTO_POINTER(struct storage, storage_close);
  * Returns `text`. Does not block. */
 const char *storage_describe(struct storage *storage, char *text, size_t capacity);
 
+/* The store cannot put if-absent, and the user has accepted that: it looks first, and of two
+ * machines that put one name at the same time both may believe that it is theirs. */
+bool storage_looks_first(struct storage *storage);
+
 /* Where a file:// store lies: absolute, links resolved as far as it is there already. NULL for any
  * other. The caller frees. Does not block on a store. */
 char *storage_directory(const char *url);

@@ -29,7 +29,6 @@ enum snapshot_state {
 	/* Manifest unreadable, or a pack missing or of the wrong size */
 	SNAPSHOT_DAMAGED,
 };
-const char *snapshot_state_name(enum snapshot_state state);
 
 struct snapshot_info {
 	struct snapshot_id id;
@@ -62,6 +61,9 @@ struct snapshot_info {
 	/* In packs that no other snapshot names: what forgetting it would free. */
 	uint64_t bytes_alone;
 };
+
+/* "good", "late", "superseded", "suspect", "damaged", or "newer" for what a newer version wrote. */
+const char *snapshot_state_name(const struct snapshot_info *info);
 
 struct snapshot_list {
 	/* Newest first. */

@@ -12,6 +12,7 @@
  *
  * Of this folder only:
  *
+ *	file_publish.h		how a file gets its name: once
  *	range_request.h		PURE: requests a part of an object, and checks the reply
  */
 #ifndef STORAGE_BACKEND_H

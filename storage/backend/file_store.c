@@ -1,7 +1,6 @@
 /*
  * file://: objects are files below a directory, local or shared. An object appears whole or not at
- * all: written and synced under tmp/, then linked to its name, which link(2) refuses if the name is
- * taken: that is the if-absent, also over NFS.
+ * all: written and synced under tmp/, then given its name, if-absent as file_publish.h does it.
  */
 #include "file_store.h"
 
@@ -10,6 +9,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/walk.h"
+#include "file_publish.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,6 +115,16 @@ static char *root_of_url(const char *url, struct err *err)
 	return root;
 }
 
+static int prepare_for_writing(const char *root, bool create, struct err *err)
+{
+	auto_free char *temporaries = text_format("%s/tmp", root);
+
+	remove_stale_temporaries(root);
+	if (create && !file_is_directory(temporaries))
+		(void)make_durable_directory(temporaries, NULL);
+	return file_publish_prove(temporaries, err);
+}
+
 static int file_store_open(const char *url, bool create, bool read_only, struct store **store,
 			   struct cancel *cancel, struct err *err)
 {
@@ -133,8 +143,8 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 		if (make_durable_directory(root, err) < 0)
 			return err_wrap(err, "store %s", url);
 	}
-	if (!read_only)
-		remove_stale_temporaries(root);
+	if (!read_only && prepare_for_writing(root, create, err) < 0)
+		return err_wrap(err, "store %s", url);
 	dir = memory_new(sizeof(*dir));
 	dir->store.ops = &file_store_ops;
 	dir->root = steal(&root);
@@ -171,16 +181,10 @@ static int write_temporary(const char *path, const void *data, size_t size, stru
 	return 0;
 }
 
-static int link_or_rename(const char *temporary, const char *path, enum store_put_mode mode)
+static int publish_once(const char *temporary, const char *path, enum store_put_mode mode)
 {
-	if (mode == STORE_UNIQUE)
-		return rename(temporary, path);
-	if (link(temporary, path) == 0)
-		return 0;
-	/* FAT, exFAT and many FUSE file systems have no links. */
-	if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK)
-		return renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE);
-	return -1;
+	return mode == STORE_UNIQUE ? rename(temporary, path)
+				    : file_publish_if_absent(temporary, path);
 }
 
 /* Over NFS the answer to a rename may be lost, and the client's second try then finds nothing to
@@ -196,10 +200,9 @@ static bool was_renamed(const char *path, size_t size, enum store_put_mode mode)
 static int publish_error(const char *path, struct err *err)
 {
 	if (errno == EINVAL)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s: this file system has neither hard links nor renames that "
-			       "spare what is there, so that two machines could take one place: "
-			       "use another one for the store",
+			       "spare what is there: use another one for the store",
 			       path);
 	return err_os(err, errno, "%s", path);
 }
@@ -210,12 +213,12 @@ static int publish_temporary(const char *temporary, const char *path, size_t siz
 	auto_free char *parent = parent_of(path);
 
 	fault_point("before_link");
-	if (link_or_rename(temporary, path, mode) < 0) {
+	if (publish_once(temporary, path, mode) < 0) {
 		if (errno != ENOENT)
 			return publish_error(path, err);
 		if (make_durable_directory(parent, err) < 0)
 			return -1;
-		if (link_or_rename(temporary, path, mode) < 0 && !was_renamed(path, size, mode))
+		if (publish_once(temporary, path, mode) < 0 && !was_renamed(path, size, mode))
 			return publish_error(path, err);
 	}
 	fault_point("after_link");

@@ -59,17 +59,24 @@ static void encode_content(json_t *item, const struct entry *entry)
 		json_object_set_new(item, "running", json_true());
 }
 
+/* Names of attributes are bytes, too. */
 static void encode_xattrs(json_t *item, const struct entry *entry)
 {
-	json_t *xattrs = json_object();
+	auto_json json_t *xattrs = json_object();
+	auto_json json_t *others = json_object();
 
 	for (size_t i = 0; i < entry->xattr_count; i++) {
-		auto_free char *value =
-			base64_encode(entry->xattrs[i].value.data, entry->xattrs[i].value.size);
+		const struct entry_xattr *xattr = &entry->xattrs[i];
+		auto_free char *value = base64_encode(xattr->value.data, xattr->value.size);
+		auto_free char *name = base64_encode(xattr->name, strlen(xattr->name));
 
-		json_object_set_new(xattrs, entry->xattrs[i].name, json_string(value));
+		if (json_object_set_new(xattrs, xattr->name, json_string(value)) < 0)
+			json_object_set_new(others, name, json_string(value));
 	}
-	json_object_set_new(item, "xattrs", xattrs);
+	if (json_object_size(xattrs))
+		json_object_set(item, "xattrs", xattrs);
+	if (json_object_size(others))
+		json_object_set(item, "xattrs_base64", others);
 }
 
 json_t *manifest_entry_encode(const struct entry *entry)
@@ -96,11 +103,21 @@ json_t *manifest_entry_encode(const struct entry *entry)
 
 /* --- decode --- */
 
+/* A name that is base64 of its bytes. */
+static int decode_bytes(const char *encoded, char **value)
+{
+	auto_(bytes_release) struct bytes decoded = {0};
+
+	if (!base64_decode(encoded, &decoded) || memchr(decoded.data, '\0', decoded.size))
+		return -1;
+	*value = text_copy((char *)decoded.data);
+	return 0;
+}
+
 static int get_bytes(json_t *item, const char *name, char **value, struct err *err)
 {
 	auto_free char *other = text_format("%s_base64", name);
 	json_t *encoded = json_object_get(item, other);
-	auto_(bytes_release) struct bytes decoded = {0};
 	const char *text;
 
 	if (!encoded) {
@@ -109,10 +126,8 @@ static int get_bytes(json_t *item, const char *name, char **value, struct err *e
 		*value = text_copy(text);
 		return 0;
 	}
-	if (!json_is_string(encoded) || !base64_decode(json_string_value(encoded), &decoded) ||
-	    memchr(decoded.data, '\0', decoded.size))
+	if (!json_is_string(encoded) || decode_bytes(json_string_value(encoded), value) < 0)
 		return err_set(err, ERR_CORRUPT, "\"%s\" is not a base64 name", other);
-	*value = text_copy((char *)decoded.data);
 	return 0;
 }
 
@@ -182,27 +197,50 @@ static int decode_content(json_t *item, const struct manifest_pack *packs, size_
 	return 0;
 }
 
-static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
+/* Moves `name` into the attribute. Anyone may set user.* attributes; the others carry privileges.
+ */
+static int decode_xattr(char **name, json_t *value, struct entry *entry, struct err *err)
 {
-	json_t *xattrs = json_object_get(item, "xattrs"), *value;
-	const char *name;
+	struct entry_xattr *xattr = &entry->xattrs[entry->xattr_count++];
 
-	if (!xattrs)
-		return 0;
-	if (!json_is_object(xattrs))
-		return err_set(err, ERR_CORRUPT, "\"xattrs\" is not an object");
-	entry->xattrs = memory_new(json_object_size(xattrs) * sizeof(*entry->xattrs));
-	json_object_foreach(xattrs, name, value)
+	xattr->name = steal(name);
+	if (!text_starts(xattr->name, "user.") || !json_is_string(value) ||
+	    !base64_decode(json_string_value(value), &xattr->value))
+		return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", xattr->name);
+	return 0;
+}
+
+static int decode_xattr_table(json_t *table, bool encoded, struct entry *entry, struct err *err)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(table, key, value)
 	{
-		struct entry_xattr *xattr = &entry->xattrs[entry->xattr_count++];
+		auto_free char *name = NULL;
 
-		xattr->name = text_copy(name);
-		/* Anyone may set user.* attributes; the others carry privileges. */
-		if (!text_starts(name, "user.") || !json_is_string(value) ||
-		    !base64_decode(json_string_value(value), &xattr->value))
-			return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", name);
+		if (!encoded)
+			name = text_copy(key);
+		else if (decode_bytes(key, &name) < 0)
+			return err_set(err, ERR_CORRUPT, "malformed attribute \"%s\"", key);
+		if (decode_xattr(&name, value, entry, err) < 0)
+			return -1;
 	}
 	return 0;
+}
+
+static int decode_xattrs(json_t *item, struct entry *entry, struct err *err)
+{
+	json_t *plain = json_object_get(item, "xattrs");
+	json_t *others = json_object_get(item, "xattrs_base64");
+
+	if ((plain && !json_is_object(plain)) || (others && !json_is_object(others)))
+		return err_set(err, ERR_CORRUPT, "\"xattrs\" is not an object");
+	entry->xattrs = memory_new(
+		(json_object_size(plain) + json_object_size(others)) * sizeof(*entry->xattrs));
+	return decode_xattr_table(plain, false, entry, err) < 0
+		       ? -1
+		       : decode_xattr_table(others, true, entry, err);
 }
 
 static int decode_metadata(json_t *item, struct entry *entry, struct err *err)

@@ -9,17 +9,20 @@
 #define SET_CLOCK "set the clock of this machine"
 #define SET_REGION "set AWS_REGION to the bucket's region"
 #define LACKS "this store lacks something that is needed"
-#define NO_IF_ABSENT                                                                             \
-	"this store refuses \"If-None-Match: *\": use another one, or accept that two machines " \
-	"could take one place, with REPRIEVE_S3_CONDITIONAL=off"
+#define OTHERWISE                                                                  \
+	"use another one, or accept that two machines could take one place, with " \
+	"REPRIEVE_S3_CONDITIONAL=off"
+#define NO_IF_ABSENT "this store refuses \"If-None-Match: *\": " OTHERWISE
+#define PERHAPS_NO_IF_ABSENT "if it is \"If-None-Match: *\" that this store refuses, " OTHERWISE
 #define SHORTER "the object is shorter than it was"
 #define NO_ETAG "without an ETag, " CALL_FOREIGN_REPLY
 
 // clang-format off
 static const struct reply_row rows[] = {
 	{412, NULL, ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_EXISTS, "it is there already"},
-	{STATUS_ANY, "NotImplemented", ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_INVALID, NO_IF_ABSENT},
-	{501, NULL, ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_INVALID, NO_IF_ABSENT},
+	{STATUS_ANY, "NotImplemented", ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_UNFIT, NO_IF_ABSENT},
+	{501, NULL, ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_UNFIT, NO_IF_ABSENT},
+	{400, "InvalidArgument", ASKED_PUT_IF_ABSENT, CALL_FAILED, ERR_UNFIT, PERHAPS_NO_IF_ABSENT},
 	{404, "NoSuchKey", ASKED_REMOVE, CALL_DONE, ERR_NONE, NULL},
 	{416, NULL, ASKED_GET_REST, CALL_DONE, ERR_NONE, NULL},
 

@@ -101,7 +101,7 @@ static int check_if_absent_works(struct store *store, const char *url, struct ca
 		return err_wrap(err, "store %s: cannot write to it", url);
 	}
 	return err_set(
-		err, ERR_INVALID,
+		err, ERR_UNFIT,
 		"store %s: it ignores \"If-None-Match: *\": two machines that run the same job at "
 		"the same time could overwrite each other's claims and snapshots. Use another "
 		"store, or accept that with REPRIEVE_S3_CONDITIONAL=off",

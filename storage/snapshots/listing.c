@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *snapshot_state_name(enum snapshot_state state)
+const char *snapshot_state_name(const struct snapshot_info *info)
 {
 	static const char *const names[] = {
 		[SNAPSHOT_GOOD] = "good",
@@ -19,7 +19,7 @@ const char *snapshot_state_name(enum snapshot_state state)
 		[SNAPSHOT_DAMAGED] = "damaged",
 	};
 
-	return names[state];
+	return info->newer ? "newer" : names[info->state];
 }
 
 int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,

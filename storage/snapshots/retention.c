@@ -53,17 +53,24 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 
 /* --- the rules --- */
 
-/* Damaged and late snapshots do not count. */
+/* Damage may be of the moment (a pack that comes back from an archive): a damaged snapshot does not
+ * count, and is kept for as long as a good one in its place would be. */
+static bool may_be_of_line(const struct snapshot_info *item, enum snapshot_state line)
+{
+	return item->state == line ||
+	       (line == SNAPSHOT_GOOD && item->state == SNAPSHOT_DAMAGED && !item->newer);
+}
+
+/* Late snapshots play no part. */
 static void apply_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
 		       size_t count, unsigned *reasons)
 {
 	uint32_t kept = 0;
 
 	for (size_t i = 0; i < count && kept < most; i++) {
-		if (items[i].state != line)
-			continue;
-		add_reason(&reasons[i], KEEP_LAST);
-		kept++;
+		if (may_be_of_line(&items[i], line))
+			add_reason(&reasons[i], KEEP_LAST);
+		kept += items[i].state == line;
 	}
 }
 
@@ -88,7 +95,8 @@ static void apply_within(int64_t within_ms, int64_t now_ms, const struct snapsho
 			add_reason(&reasons[i], KEEP_WITHIN);
 }
 
-/* The first snapshot of each range of `steps` steps: the same one is chosen at every run. */
+/* The first snapshot of each range of `steps` steps: the same one is chosen at every run. Until
+ * then the damaged ones of that range stay, too. */
 static void apply_every(int64_t steps, enum snapshot_state line, const struct snapshot_info *items,
 			size_t count, unsigned *reasons)
 {
@@ -97,9 +105,10 @@ static void apply_every(int64_t steps, enum snapshot_state line, const struct sn
 	for (size_t i = count; i > 0; i--) {
 		const struct snapshot_info *item = &items[i - 1];
 
-		if (item->state != line || item->step < 0 || item->step / steps <= stretch)
+		if (!may_be_of_line(item, line) || item->step < 0 || item->step / steps <= stretch)
 			continue;
-		stretch = item->step / steps;
+		if (item->state == line)
+			stretch = item->step / steps;
 		add_reason(&reasons[i - 1], KEEP_EVERY);
 	}
 }

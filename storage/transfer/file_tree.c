@@ -246,6 +246,22 @@ static const struct file_tree_item *find_fresh_file(const struct file_tree *tree
 	return NULL;
 }
 
+/* Also one whose descriptor had no room. */
+static int stamp_again(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
+{
+	auto_close int opened = item->fd < 0 ? open_beneath(tree->root_fd, item->entry.path) : -1;
+	uint64_t inode = item->stamp.inode;
+
+	if (item->fd < 0 && opened < 0)
+		return open_error(item->entry.path, err);
+	if (read_status(item, item->fd < 0 ? opened : item->fd, err) < 0)
+		return -1;
+	if (item->stamp.inode == inode)
+		return 0;
+	return err_set(err, ERR_RETRY, "%s was replaced while it was being opened",
+		       item->entry.path);
+}
+
 /* While a file was written in the current tick of the kernel's clock, waits for the next tick and
  * stats it again. */
 static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, struct err *err)
@@ -258,8 +274,9 @@ static int wait_until_settled(struct file_tree *tree, struct cancel *cancel, str
 		if (cancel_sleep(cancel, TICK_MS, err) < 0)
 			return -1;
 		for (size_t i = 0; i < tree->count; i++)
-			if (tree->items[i].fd >= 0 && !tree->items[i].entry.running &&
-			    read_status(&tree->items[i], tree->items[i].fd, err) < 0)
+			if (tree->items[i].entry.type == ENTRY_FILE &&
+			    !tree->items[i].entry.running &&
+			    stamp_again(tree, &tree->items[i], err) < 0)
 				return -1;
 		fresh = find_fresh_file(tree);
 	}
@@ -373,26 +390,4 @@ void file_tree_freeze(struct file_tree *tree, const struct file_tree_choice *cho
 	}
 	file_tree_remove_dropped(tree);
 	file_tree_find_hardlinks(tree);
-}
-
-/* --- metadata of restored files --- */
-
-int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
-{
-	struct timespec times[2] = {
-		{.tv_nsec = UTIME_OMIT},
-		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
-	};
-	/* Whoever can write to the store must not be able to create set-user-id files of ours. */
-	uint32_t mode = entry->type == ENTRY_DIRECTORY ? entry->mode : entry->mode & 01777;
-
-	for (size_t i = 0; i < entry->xattr_count; i++)
-		if (fsetxattr(fd, entry->xattrs[i].name, entry->xattrs[i].value.data,
-			      entry->xattrs[i].value.size, 0) < 0 &&
-		    errno == ENOSPC)
-			return err_os(err, errno, "%s: attribute %s", entry->path,
-				      entry->xattrs[i].name);
-	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
-		return err_os(err, errno, "%s", entry->path);
-	return 0;
 }

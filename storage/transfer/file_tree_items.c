@@ -1,11 +1,15 @@
-/* Which of the items of a tree are part of a snapshot, and which of them are one file. */
+/* Which of the items of a tree are part of a snapshot, and which of them are one file; what an item
+ * gives a restored file besides its content. */
 #include "file_tree.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 
 /* --- hard links --- */
 
@@ -107,4 +111,26 @@ void file_tree_remove_dropped(struct file_tree *tree)
 		entry_release(&item->entry);
 	}
 	tree->count = kept;
+}
+
+/* --- metadata of restored files --- */
+
+int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err)
+{
+	struct timespec times[2] = {
+		{.tv_nsec = UTIME_OMIT},
+		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
+	};
+	/* Whoever can write to the store must not be able to create set-user-id files of ours. */
+	uint32_t mode = entry->type == ENTRY_DIRECTORY ? entry->mode : entry->mode & 01777;
+
+	for (size_t i = 0; i < entry->xattr_count; i++)
+		if (fsetxattr(fd, entry->xattrs[i].name, entry->xattrs[i].value.data,
+			      entry->xattrs[i].value.size, 0) < 0 &&
+		    errno == ENOSPC)
+			return err_os(err, errno, "%s: attribute %s", entry->path,
+				      entry->xattrs[i].name);
+	if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
+		return err_os(err, errno, "%s", entry->path);
+	return 0;
 }

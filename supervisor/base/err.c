@@ -102,7 +102,7 @@ const char *err_kind_name(enum err_kind kind)
 		[ERR_DENIED] = "denied",       [ERR_NO_SPACE] = "no_space",
 		[ERR_CORRUPT] = "corrupt",     [ERR_CANCELLED] = "cancelled",
 		[ERR_INVALID] = "invalid",     [ERR_VERSION] = "version",
-		[ERR_FAILED] = "failed",
+		[ERR_UNFIT] = "unfit",         [ERR_FAILED] = "failed",
 	};
 	return names[kind];
 }

@@ -34,6 +34,7 @@ enum err_kind {
 	ERR_CORRUPT,   /* the data is not what was written: bad digest, truncated, malformed */
 	ERR_CANCELLED, /* the cancel object was raised, or its deadline has passed */
 	ERR_INVALID,   /* the user's input is wrong: option, URL, name */
+	ERR_UNFIT,     /* what was named is there, and cannot do what is needed: use another one */
 	ERR_VERSION,   /* written by a version of this program with another format */
 	ERR_FAILED,    /* anything else */
 };

@@ -80,7 +80,7 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 				      json_pack("{s:s, s:b, s:o, s:s, s:o, s:s, s:I, s:I}", "id",
 						id, "kept", reasons != 0, "reasons",
 						reasons_json(reasons), "state",
-						snapshot_state_name(info->state), "step",
+						snapshot_state_name(info), "step",
 						info->step >= 0 ? json_integer(info->step)
 								: json_null(),
 						"created", info->created, "bytes",
@@ -94,7 +94,7 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	       reasons                     ? "keep"
 	       : listing->options->dry_run ? "would go"
 					   : "forget",
-	       id, snapshot_state_name(info->state), step,
+	       id, snapshot_state_name(info), step,
 	       text_bytes(info->bytes, size, sizeof(size)),
 	       text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
 	       reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");

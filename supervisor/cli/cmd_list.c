@@ -63,7 +63,7 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 
 	return json_pack(
 		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o}",
-		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info->state),
+		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
 		"newest", info->newest, "created", info->created, "host", info->host, "reason",
 		info->reason, "step", info->step >= 0 ? json_integer(info->step) : json_null(),
 		"parent",
@@ -89,7 +89,7 @@ static void print_table(const struct snapshot_list *list)
 			snprintf(step, sizeof(step), "%lld", (long long)info->step);
 		terminal_line_print("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
 				    info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
-				    snapshot_state_name(info->state), step, info->files,
+				    snapshot_state_name(info), step, info->files,
 				    text_bytes(info->bytes, size, sizeof(size)),
 				    text_bytes(info->bytes_stored, stored, sizeof(stored)),
 				    info->created, info->host, info->pinned ? "  pinned" : "",

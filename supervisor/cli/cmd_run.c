@@ -65,7 +65,7 @@ static void print_restore(const struct job *job)
 				continue;
 			terminal_line_print("                %s %s%s%s",
 					    snapshot_id_format(list.items[i].id, id),
-					    snapshot_state_name(list.items[i].state),
+					    snapshot_state_name(&list.items[i]),
 					    list.items[i].damage[0] ? ": " : "",
 					    list.items[i].damage);
 		}

@@ -38,7 +38,8 @@ int store_command_fail(const struct store_command *store_command, const struct e
 {
 	(void)store_command;
 	log_error("%s", err->text);
-	return err->kind == ERR_INVALID || err->kind == ERR_DENIED || err->kind == ERR_VERSION
+	return err->kind == ERR_INVALID || err->kind == ERR_UNFIT || err->kind == ERR_DENIED ||
+			       err->kind == ERR_VERSION
 		       ? EXIT_CONFIGURATION
 		       : EXIT_FAILURE;
 }

@@ -43,8 +43,14 @@ static void set_result_fix(struct check_result *row, const char *fix)
 
 /* --- what to do --- */
 
+#define FIX_IF_ABSENT                                                                           \
+	"use a store that can put an object only if it is absent: otherwise two machines that " \
+	"run one job can overwrite each other"
+
 static const char *fix_of_open(const struct err *err, const char *url)
 {
+	if (err->kind == ERR_UNFIT)
+		return FIX_IF_ABSENT;
 	if (err->kind == ERR_DENIED)
 		return text_starts(url, "file://")
 			       ? "let this user write there, or choose another place with --store"
@@ -78,8 +84,7 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 	if (err->kind == ERR_NO_SPACE)
 		return "free space, or raise the quota";
 	if (step == PROBE_IF_ABSENT)
-		return "use a store that can put an object only if it is absent: otherwise two "
-		       "machines that run one job can overwrite each other";
+		return FIX_IF_ABSENT;
 	if (err->kind == ERR_DENIED && permissions[step] && !text_starts(url, "file://"))
 		return permissions[step];
 	return fix_of_open(err, url);
@@ -127,18 +132,27 @@ static void check_step(const struct store_probe *probe, const char *url, enum pr
 		row->level = CHECK_WARN;
 }
 
+static void check_if_absent(const struct store_probe *probe, const char *url,
+			    struct check_list *check_list)
+{
+	struct check_result *row;
+
+	if (!probe->steps[PROBE_IF_ABSENT].worked || !probe->if_absent_guessed) {
+		check_step(probe, url, PROBE_IF_ABSENT, "if-absent",
+			   "of two writers of one name, one wins", check_list);
+		return;
+	}
+	row = add_result(check_list, "if-absent", CHECK_WARN);
+	set_result_text(row, "not used, because REPRIEVE_S3_CONDITIONAL=off is set: an object is "
+			     "looked up first, then put, and two writers of one name may both win");
+	set_result_fix(row, "never run one job on two machines at the same time, or use a store "
+			    "with if-absent");
+}
+
 static void check_existing_data(const struct store_probe *probe, struct check_list *check_list)
 {
 	struct check_result *row;
 
-	if (probe->steps[PROBE_IF_ABSENT].worked && probe->if_absent_guessed) {
-		row = add_result(check_list, "race", CHECK_WARN);
-		set_result_text(row, "the store has no if-absent: an object is looked up first, "
-				     "then put");
-		set_result_fix(row,
-			       "never run one job on two machines at the same time, or use a store "
-			       "with if-absent");
-	}
 	if (probe->steps[PROBE_LIST].worked && probe->steps[PROBE_PUT].worked && !probe->dated) {
 		row = add_result(check_list, "age", CHECK_WARN);
 		set_result_text(row, "listings do not say when an object was put: `reprieve "
@@ -245,8 +259,7 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 	check_open(probe, url, check_list);
 	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
 	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
-	check_step(probe, url, PROBE_IF_ABSENT, "if-absent", "of two writers of one name, one wins",
-		   check_list);
+	check_if_absent(probe, url, check_list);
 	check_step(probe, url, PROBE_LIST, "list", "it is listed at once", check_list);
 	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
 	check_existing_data(probe, check_list);

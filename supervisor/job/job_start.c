@@ -141,8 +141,8 @@ static void resume_worker(void *arg)
 
 static bool is_configuration_error(enum err_kind kind)
 {
-	return kind == ERR_INVALID || kind == ERR_DENIED || kind == ERR_NOT_FOUND ||
-	       kind == ERR_VERSION;
+	return kind == ERR_INVALID || kind == ERR_UNFIT || kind == ERR_DENIED ||
+	       kind == ERR_NOT_FOUND || kind == ERR_VERSION;
 }
 
 /* The exit code with which the job is not started, because the user named the store, or because

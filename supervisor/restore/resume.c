@@ -46,6 +46,11 @@ static void log_store(const char *url, struct storage *storage)
 
 	if (*storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
+	if (storage_looks_first(storage))
+		log_warn("store %s: with REPRIEVE_S3_CONDITIONAL=off, two machines that run this "
+			 "job at the same time can overwrite each other's work: run it on one at a "
+			 "time",
+			 url);
 }
 
 static bool store_has_job(const struct storage_options *wanted, struct cancel *cancel)

@@ -5,6 +5,8 @@ import re
 import shutil
 import signal
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, PYTHON, ROOT, SAVER, Place, is_alive, one_line, wait_for
@@ -368,3 +370,54 @@ def test_the_job_gets_no_connection_of_ours(cloud):
     run = cloud.run("sh", "-c", "ls -l /proc/$$/fd", options=OFTEN)
     assert run.wait() == 0
     assert "pipe:" not in run.out and "socket:" not in run.out and "anon_inode" not in run.out, run
+
+
+class ContainerCredentials(BaseHTTPRequestHandler):
+    """A container's credentials, for whoever shows the content of the token file."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        body = json.dumps({"AccessKeyId": "AK", "SecretAccessKey": "x", "Token": "t", "Expiration": "2099-01-01T00:00:00Z"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_a_missing_token_file_is_not_a_missing_checkpoint(cloud, faults):
+    """The store wants new credentials, and the file that they need is gone: what was saved last is not durable, and that is said."""
+    server = HTTPServer(("127.0.0.1", 0), ContainerCredentials)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    token = cloud.path / "token"
+    token.write_text("let me in")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        cloud.environment.pop(name, None)
+    run = start(cloud, "--grace", "5", steps=10**6, REPRIEVE_STORE_PATIENCE="1s", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(token),
+                AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://127.0.0.1:{server.server_port}/credentials")
+    token.unlink()
+    faults.load({"rules": [{"on": {"method": "PUT"}, "answer": {"status": 400, "code": "ExpiredToken"}}]})
+    wait_for_saves(run, 2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_NOT_DURABLE, run
+    assert f"{token}: No such file or directory" in run.err and "NOT durable" in run.err.splitlines()[-1], run
+    server.shutdown()
+
+
+def test_a_store_without_if_absent_is_warned_of_each_time(cloud, faults):
+    faults.load({"rules": [{"on": {"method": "PUT"}, "answer": {"without": ["if-none-match"]}}]})
+    refused = cloud.query("doctor", "--store", cloud.store, "--measure", "0")
+    assert refused.code == 1 and "If-None-Match" in refused.out and "the bucket exists" not in refused.out, refused
+    cloud.environment["REPRIEVE_S3_CONDITIONAL"] = "off"
+    told = cloud.query("doctor", "--store", cloud.store, "--measure", "0")
+    assert told.code == 0 and "\nwarn  if-absent" in told.out and "one wins" not in told.out, told
+    run = cloud.run(PYTHON, SAVER, "--steps", 1, options=OFTEN)
+    assert run.wait() == 0 and "can overwrite each other's work" in run.err, run
+
+
+def test_a_store_that_refuses_if_absent_is_told_how_it_can_be_used(cloud, faults):
+    faults.load({"rules": [{"on": {"method": "PUT", "header": {"if-none-match": "."}}, "answer": {"status": 400, "code": "InvalidArgument"}}]})
+    run = cloud.run(PYTHON, SAVER, "--steps", 1, options=OFTEN)
+    assert run.wait() == EXIT_CONFIGURATION, run
+    assert "REPRIEVE_S3_CONDITIONAL=off" in one_line(run.err), run

@@ -1,6 +1,7 @@
 """`reprieve watch` and the notice sources of `reprieve run`, each against `reprieve mock` and its faults: what is told, what is not, and that a
 watcher's fault never hurts the job."""
 import contextlib
+import email.utils
 import json
 import os
 import signal
@@ -244,6 +245,17 @@ def test_aws_hibernation_rebalance_maintenance_and_the_group(start):
     assert stop["identity"] == "autoscaling" and stop["guessed"]
     mock.control("set", {"path": "/latest/meta-data/autoscaling/target-lifecycle-state"})
     assert watch.wait_notice("cancelled")["identity"] == "autoscaling"
+
+
+def test_maintenance_that_is_near_at_once_is_told_once(start):
+    now = email.utils.formatdate(time.time() + 60).replace("-0000", "GMT").partition(", ")[2]
+    event = {"NotBefore": now, "Code": "system-reboot", "Description": "", "EventId": "instance-event-7", "NotAfter": "", "State": "active"}
+    mock = start("aws", "--set", f"/latest/meta-data/events/maintenance/scheduled={json.dumps([event])}")
+    watch = start.watch("--notice", "aws", **endpoint("aws", mock))
+    assert watch.wait_notice("advice")["identity"] == "instance-event-7 near"
+    mock.control("rebalance")
+    watch.wait_notice("advice", 2)
+    assert not [notice for notice in watch.notices("advice") if notice["identity"] == "instance-event-7"]
 
 
 def test_an_end_that_aws_shows_no_more_still_comes(start):

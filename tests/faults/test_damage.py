@@ -111,6 +111,27 @@ def test_the_latest_by_hand_names_the_good_one_before_it(two, verb):
     assert target.exists()
 
 
+@pytest.mark.parametrize("verb", ["restore", "export"])
+def test_what_is_newer_than_the_latest_by_hand_is_named(two, verb):
+    pack_of(two, two.newer).unlink()
+    target = two.path / "by-hand"
+    result = two.verb(verb, "latest", target)
+    assert result.code == 0 and target.exists(), result
+    assert "warning" in result.err and f"{two.newer} is damaged, and passed over" in result.err, result
+
+
+@pytest.mark.parametrize("verb", ["restore", "export"])
+def test_the_latest_by_hand_may_be_of_a_newer_version(two, verb):
+    """Only that version could tell whether it is the one that is wanted."""
+    manifest = manifest_of(two, two.newer)
+    manifest.write_text(manifest.read_text().replace('"version":2', '"version":3', 1))
+    target = two.path / "by-hand"
+    result = two.verb(verb, "latest", target)
+    assert result.code == 78 and two.newer in result.err and "newer version" in result.err, result
+    assert not target.exists()
+    assert [(snapshot["id"], snapshot["state"]) for snapshot in two.snapshots()] == [(two.newer, "newer"), (two.older, "good")]
+
+
 def test_all_is_well_without_damage(two):
     """The control: without it, every test above could pass because nothing works."""
     assert two.verb("verify").code == 0

@@ -20,6 +20,51 @@
 
 static bool loses_answers;    /* of renames: they are done, and told as not */
 static int64_t clock_ahead_s; /* ours, not that of the file system */
+static bool has_no_links;
+static enum {
+	SPARES, /* as it should */
+	UNKNOWN_HERE,
+	REPLACES,    /* whatever is there */
+	LOOKS_FIRST, /* and then replaces */
+} noreplace;
+static atomic_int lookers; /* that have seen nothing there */
+
+int link(const char *from, const char *to)
+{
+	if (!has_no_links)
+		return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+	errno = EPERM;
+	return -1;
+}
+
+/* The look of one and the rename of another: with two of them, both look before either renames. */
+static int look_and_rename(const char *from, const char *to)
+{
+	if (access(to, F_OK) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	atomic_fetch_add(&lookers, 1);
+	for (int i = 0; atomic_load(&lookers) % 2 == 1 && i < 200; i++)
+		usleep(1000);
+	return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+	switch (noreplace) {
+	case SPARES:
+		return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+	case UNKNOWN_HERE:
+		errno = EINVAL;
+		return -1;
+	case REPLACES:
+		return renameat(from_fd, from, to_fd, to);
+	case LOOKS_FIRST:
+		return look_and_rename(from, to);
+	}
+	return -1;
+}
 
 int rename(const char *from, const char *to)
 {
@@ -271,6 +316,50 @@ static void test_what_is_stale_is_told_by_the_file_system(void **state)
 	fixture_stop(&f);
 }
 
+/* What a file system without hard links may do, and whether a store may lie on it. */
+static void test_a_name_is_given_once_or_the_store_is_refused(void **state)
+{
+	static const struct {
+		int noreplace;
+		const char *refused; /* part of the sentence; NULL: it can be used */
+	} rows[] = {
+		{SPARES, NULL},
+		{UNKNOWN_HERE, "neither hard links nor renames that spare what is there"},
+		{REPLACES, "a name that is taken a second time"},
+		{LOOKS_FIRST, "one name to two at the same time"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store *store = NULL;
+		struct fixture f;
+
+		fixture_start(&f);
+		has_no_links = true;
+		noreplace = rows[i].noreplace;
+		lookers = 0;
+		if (rows[i].refused) {
+			assert_fails(store_open(f.url, true, false, &store, NULL, &err), ERR_UNFIT);
+			assert_non_null(strstr(err.text, rows[i].refused));
+			assert_non_null(strstr(err.text, "use another file system"));
+			/* To read is no risk. */
+			assert_works(store_open(f.url, false, true, &store, NULL, &err));
+		} else {
+			store = open_store(&f);
+			assert_works(
+				store->ops->put(store, "k", "x", 1, STORE_IF_ABSENT, NULL, &err));
+			assert_fails(store->ops->put(store, "k", "y", 1, STORE_IF_ABSENT, NULL,
+						     &err),
+				     ERR_EXISTS);
+		}
+		has_no_links = false;
+		noreplace = SPARES;
+		assert_int_equal(temporaries_of(&f), 0);
+		store_close(store);
+		fixture_stop(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_full_disk_leaves_nothing_behind),
 		cmocka_unit_test(test_a_rename_whose_answer_is_lost),
 		cmocka_unit_test(test_what_is_stale_is_told_by_the_file_system),
+		cmocka_unit_test(test_a_name_is_given_once_or_the_store_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

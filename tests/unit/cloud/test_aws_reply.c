@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cloud/aws_reply.h"
 
 #include <string.h>
@@ -191,6 +192,26 @@ static void maintenance_without_an_identity(void **state)
 	assert_int_equal(events.count, 2);
 	assert_string_equal(events.notices[0].identity, "instance-stop");
 	assert_string_equal(events.notices[1].identity, "system-reboot");
+}
+
+static void maintenance_that_is_near_is_told_once(void **state)
+{
+	const struct reply reply = answer_of(200, MAINTENANCE("instance-retirement", "active", "",
+							      "11 Apr 2026 22:04:00 GMT", AFTER));
+	struct aws_events events;
+	struct notice known;
+
+	(void)state;
+	/* Near when it is first seen. */
+	aws_maintenance_reply(&reply, &events);
+	known = events.notices[0];
+	aws_events_leave_out_far(&events, NULL, 0);
+	assert_int_equal(events.count, 1);
+	assert_true(text_ends(events.notices[0].identity, " near"));
+	/* It was told days ago, and is near now. */
+	aws_maintenance_reply(&reply, &events);
+	aws_events_leave_out_far(&events, &known, 1);
+	assert_int_equal(events.count, 2);
 }
 
 static void scheduled_maintenance(void **state)
@@ -399,6 +420,7 @@ int main(void)
 		cmocka_unit_test(lifecycle_states),
 		cmocka_unit_test(scheduled_maintenance),
 		cmocka_unit_test(maintenance_without_an_identity),
+		cmocka_unit_test(maintenance_that_is_near_is_told_once),
 		cmocka_unit_test(google_header_is_never_ec2),
 		cmocka_unit_test(rebalance),
 		cmocka_unit_test(the_way_in),

@@ -65,6 +65,8 @@ static void test_what_fails(void **state)
 		{PROBE_OPEN, ERR_NOT_FOUND, "store", "create the bucket", CHECK_FAIL},
 		{PROBE_OPEN, ERR_INVALID, "store",
 			"check that the bucket exists, and fix the URL", CHECK_FAIL},
+		{PROBE_OPEN, ERR_UNFIT, "store", "use a store that can put an object only",
+			CHECK_FAIL},
 		{PROBE_OPEN, ERR_RETRY, "store", "check that this machine can reach", CHECK_FAIL},
 		{PROBE_PUT, ERR_DENIED, "put", "allow writing", CHECK_FAIL},
 		{PROBE_PUT, ERR_NO_SPACE, "put", "free space", CHECK_FAIL},
@@ -200,7 +202,8 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	probe.if_absent_guessed = true;
 	probe.dated = false;
 	check_store(&probe, "s3://b", 0, &check_list);
-	assert_int_equal(find(&check_list, "race")->level, CHECK_WARN);
+	assert_int_equal(find(&check_list, "if-absent")->level, CHECK_WARN);
+	assert_non_null(strstr(find(&check_list, "if-absent")->text, "may both win"));
 	assert_int_equal(find(&check_list, "age")->level, CHECK_WARN);
 	assert_null(find(&check_list, "fit"));
 	probe = sound();

@@ -27,7 +27,7 @@ static const char sample[] =
 	"{\"path\":\"a\",\"type\":\"directory\",\"mode\":493,\"mtime\":[1,2]},"
 	"{\"path\":\"a/f\",\"type\":\"file\",\"mode\":420,\"mtime\":[1700000000,999999999],"
 	"\"size\":4194404,\"chunks\":[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194312,60,\"lz4\",\""
-	HEX "\"]],\"xattrs\":{\"user.x\":\"AAE=\"}},"
+	HEX "\"]],\"xattrs\":{\"user.x\":\"AAE=\"},\"xattrs_base64\":{\"dXNlci7/\":\"AQ==\"}},"
 	"{\"path\":\"h\",\"type\":\"hardlink\",\"target\":\"a/f\"},"
 	"{\"path\":\"l\",\"type\":\"symlink\",\"target\":\"a/f\",\"mode\":511,\"mtime\":[1,2]},"
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
@@ -56,6 +56,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(manifest.entry_count, 6);
 	assert_string_equal(manifest.entries[4].path, "m\xff");
 	assert_int_equal(manifest.entries[1].xattrs[0].value.size, 2);
+	assert_int_equal(manifest.entries[1].xattr_count, 2);
+	assert_string_equal(manifest.entries[1].xattrs[1].name, "user.\xff");
 	assert_int_equal(manifest.entries[5].chunks[0].codec, CHUNK_ZERO);
 	assert_false(manifest.entries[1].running);
 	assert_true(manifest.entries[5].running);
@@ -157,6 +159,10 @@ static const struct {
 	{1, "xattrs", "{\"security.capability\":\"AAE=\"}", "malformed attribute"},
 	{1, "xattrs", "{\"user.x\":\"!\"}", "malformed attribute"},
 	{1, "xattrs", "[]", "xattrs"},
+	{1, "xattrs_base64", "[]", "xattrs"},
+	{1, "xattrs_base64", "{\"c2VjdXJpdHkueA==\":\"AAE=\"}", "malformed attribute"},
+	{1, "xattrs_base64", "{\"!\":\"AAE=\"}", "malformed attribute"},
+	{1, "xattrs_base64", "{\"dXNlci4AeA==\":\"AAE=\"}", "malformed attribute"},
 	{2, "target", "\"z\"", "not an earlier file"},
 	{2, "target", "\"a\"", "not an earlier file"},
 	{2, "target", "\"../a/f\"", "not an earlier file"},

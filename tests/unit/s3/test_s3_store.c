@@ -717,7 +717,7 @@ static void test_without_conditions(void **state)
 	(void)state;
 	bucket.no_conditions = true;
 	assert_int_equal(store_open("s3://bucket", true, false, &store, NULL, &err), -1);
-	assert_int_equal(err.kind, ERR_INVALID);
+	assert_int_equal(err.kind, ERR_UNFIT);
 	assert_non_null(strstr(err.text, "REPRIEVE_S3_CONDITIONAL=off"));
 	/* Who only reads does not need it. */
 	store = open_store("s3://bucket", false);

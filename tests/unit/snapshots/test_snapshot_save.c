@@ -97,7 +97,9 @@ static void test_attributes(void **state)
 		fixture_stop(&f);
 		skip(); /* not on this file system */
 	}
+	assert_int_equal(setxattr(path, "user.\xff", "b", 1, 0), 0);
 	fixture_check(&f, fixture_take(&f));
+	assert_int_equal(getxattr(back, "user.\xff", value, sizeof(value)), 1);
 	assert_int_equal(getxattr(back, "user.step", value, sizeof(value)), 3);
 	assert_memory_equal(value, "a\0b", 3);
 	fixture_stop(&f);

@@ -1,0 +1,159 @@
+#include "file_publish.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "base/workers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Rounds in which two threads want one name: one that is looked up first and given then is lost
+ * in one of them. */
+#define RACES 8
+#define RACERS 2
+/* Of the wait for each other, which may be in vain where no thread can be started. */
+#define YIELDS_MOST 1000
+
+#define WHAT_TO_DO                                                                               \
+	"so that two machines could take one place: use another file system for the store, or, " \
+	"where this is a mount of a bucket, the bucket itself (s3://, gs://, az://)"
+
+/* --- to give a name --- */
+
+/* FAT, exFAT and many FUSE file systems have no links; some have none from one directory to
+ * another. */
+static bool has_no_links(int error)
+{
+	return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK ||
+	       error == EXDEV;
+}
+
+static int rename_if_absent(const char *temporary, const char *path)
+{
+	int result = renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE);
+
+	if (result < 0 && (errno == ENOSYS || errno == EOPNOTSUPP))
+		errno = EINVAL;
+	return result;
+}
+
+int file_publish_if_absent(const char *temporary, const char *path)
+{
+	if (link(temporary, path) == 0)
+		return 0;
+	return has_no_links(errno) ? rename_if_absent(temporary, path) : -1;
+}
+
+/* --- to prove it --- */
+
+/* One name, and those who want it. */
+struct contest {
+	char *name;
+	char *wanting[RACERS];
+	atomic_int arrived, winners;
+	bool unknown; /* they could not be made */
+};
+
+static void contest_init(struct contest *contest, const char *directory)
+{
+	char nonce[33];
+
+	random_hex(nonce);
+	*contest = (struct contest){.name = text_format("%s/%s", directory, nonce)};
+	for (int i = 0; i < RACERS; i++)
+		contest->wanting[i] = text_format("%s-%d", contest->name, i);
+}
+
+static void contest_release(struct contest *contest)
+{
+	for (int i = 0; i < RACERS; i++) {
+		unlink(contest->wanting[i]);
+		free(contest->wanting[i]);
+	}
+	unlink(contest->name);
+	free(contest->name);
+}
+AUTO(struct contest, contest_release);
+
+static void make_contestants(struct contest *contest)
+{
+	for (int i = 0; i < RACERS; i++) {
+		int fd = open(contest->wanting[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+		if (fd < 0)
+			contest->unknown = true;
+		else
+			close(fd);
+	}
+}
+
+static int refuse_directory(const char *what, struct err *err)
+{
+	return err_set(err, ERR_UNFIT, "%s, " WHAT_TO_DO, what);
+}
+
+/* *renames: names are given by renames here, not by links. */
+static int prove_in_turn(const char *directory, bool *renames, struct err *err)
+{
+	auto_(contest_release) struct contest contest = {0};
+
+	contest_init(&contest, directory);
+	make_contestants(&contest);
+	if (contest.unknown)
+		return 0;
+	if (file_publish_if_absent(contest.wanting[0], contest.name) < 0)
+		return errno == EINVAL
+			       ? refuse_directory("this file system has neither hard links nor "
+						  "renames that spare what is there",
+						  err)
+			       : 0;
+	*renames = !file_exists(contest.wanting[0]);
+	if (file_publish_if_absent(contest.wanting[1], contest.name) == 0)
+		return refuse_directory("this file system gives a name that is taken a second time",
+					err);
+	return 0;
+}
+
+static void race_for_name(void *arg, size_t index)
+{
+	struct contest *contest = arg;
+
+	atomic_fetch_add(&contest->arrived, 1);
+	for (int i = 0; atomic_load(&contest->arrived) < RACERS && i < YIELDS_MOST; i++)
+		sched_yield();
+	if (file_publish_if_absent(contest->wanting[index], contest->name) == 0)
+		atomic_fetch_add(&contest->winners, 1);
+}
+
+static int prove_at_once(const char *directory, struct err *err)
+{
+	auto_(contest_release) struct contest contest = {0};
+
+	contest_init(&contest, directory);
+	make_contestants(&contest);
+	if (contest.unknown)
+		return 0;
+	parallel_run(RACERS, race_for_name, &contest);
+	if (contest.winners > 1)
+		return refuse_directory("this file system gives one name to two at the same time",
+					err);
+	return 0;
+}
+
+int file_publish_prove(const char *directory, struct err *err)
+{
+	bool renames = false;
+
+	if (prove_in_turn(directory, &renames, err) < 0)
+		return -1;
+	/* A link is the same everywhere; such a rename may be made of a look and a rename. */
+	for (int i = 0; renames && i < RACES; i++)
+		if (prove_at_once(directory, err) < 0)
+			return -1;
+	return 0;
+}

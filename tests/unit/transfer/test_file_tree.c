@@ -1,0 +1,154 @@
+/* Files that are opened as one checkpoint, with fewer descriptors than files. */
+#include "storage/transfer/file_tree.h"
+
+#include "base/cancel.h"
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define FILES 200
+#define DESCRIPTORS 128
+
+/* --- a clock that stands still until somebody waits --- */
+
+static bool stands;
+static struct timespec stood;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (syscall(SYS_clock_gettime, clock, time) < 0)
+		return -1;
+	if (stands && clock == CLOCK_REALTIME)
+		*time = stood;
+	return 0;
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	struct timespec limit = {timeout / 1000, timeout % 1000 * 1000000L};
+
+	stands = false;
+	return ppoll(fds, count, timeout < 0 ? NULL : &limit, NULL);
+}
+
+/* --- the test --- */
+
+static void name_file(const char *root, int number, char path[96])
+{
+	snprintf(path, 96, "%s/f%03d", root, number);
+}
+
+/* From now on what was just written stays fresh, until somebody waits. */
+static void stop_clock(void)
+{
+	clock_gettime(CLOCK_REALTIME, &stood);
+	stands = true;
+}
+
+/* Asked of each file right before it is opened: the one before it is stamped, and closed again. */
+static bool replace_the_one_before(void *arg, const char *path)
+{
+	char before[96];
+	struct err err;
+
+	if (strcmp(path, "f151") != 0)
+		return false;
+	name_file(arg, 150, before);
+	assert_int_equal(file_replace(before, "longer", 6, &err), 0);
+	stop_clock();
+	return false;
+}
+
+static bool append_to_the_one_before(void *arg, const char *path)
+{
+	char before[96];
+	FILE *file;
+
+	if (strcmp(path, "f151") != 0)
+		return false;
+	name_file(arg, 150, before);
+	file = fopen(before, "a");
+	assert_non_null(file);
+	fputs("longer", file);
+	assert_int_equal(fclose(file), 0);
+	stop_clock();
+	return false;
+}
+
+static int open_with_few_descriptors(char *root, bool (*running)(void *arg, const char *path),
+				     struct file_tree *tree, struct err *err)
+{
+	struct file_tree_choice choice = {.running = running, .arg = root};
+	struct rlimit before, low;
+	char path[96];
+	int result;
+
+	assert_non_null(mkdtemp(root));
+	for (int i = 0; i < FILES; i++) {
+		name_file(root, i, path);
+		assert_int_equal(file_replace(path, "x", 1, err), 0);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = DESCRIPTORS;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	result = file_tree_open(root, &choice, tree, NULL, err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return result;
+}
+
+/* A write within the tick of the clock in which the file was stamped leaves its times as they are:
+ * so all are stamped again after the tick. */
+static void test_a_file_without_a_descriptor_is_stamped_again(void **state)
+{
+	char root[] = "/tmp/file-tree-XXXXXX";
+	struct file_tree tree;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(open_with_few_descriptors(root, append_to_the_one_before, &tree, &err), 0);
+	assert_int_equal(tree.count, FILES);
+	assert_true(tree.items[0].fd >= 0);
+	assert_true(tree.items[150].fd < 0);
+	assert_int_equal(tree.items[150].entry.size, 7);
+	assert_int_equal(tree.items[150].stamp.size, 7);
+	assert_int_equal(tree.items[149].stamp.size, 1);
+	file_tree_release(&tree);
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
+/* One that was replaced is of the next checkpoint. */
+static void test_a_file_without_a_descriptor_that_is_replaced(void **state)
+{
+	char root[] = "/tmp/file-tree-XXXXXX";
+	struct file_tree tree;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(open_with_few_descriptors(root, replace_the_one_before, &tree, &err), -1);
+	assert_int_equal(err.kind, ERR_RETRY);
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_file_without_a_descriptor_is_stamped_again),
+		cmocka_unit_test(test_a_file_without_a_descriptor_that_is_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
