@@ -36,6 +36,16 @@ def read_equivalent(path):
     return known
 
 
+def read_survivors(path):
+    """What an earlier run has printed: (file, line before, line after) of each that survived."""
+    found, lines = set(), path.read_text().splitlines()
+    for i, line in enumerate(lines[:-2]):
+        place = line.split(":")
+        if len(place) > 3 and place[2] == " survived":
+            found.add((place[0], lines[i + 1][2:], lines[i + 2][2:]))
+    return found
+
+
 def choose(sources, folder, only, seed):
     """All mutants of a folder, as (mutant, source), in the order of the seed."""
     found = []
@@ -55,7 +65,12 @@ class Run:
         self.scores = collections.defaultdict(collections.Counter)
         self.waiting, self.failures = [], []
         for folder in arguments.folder:
-            chosen = choose(arguments.sources, folder, arguments.file, arguments.seed)[: arguments.count]
+            chosen = choose(arguments.sources, folder, arguments.file, arguments.seed)
+            if arguments.again:
+                again = read_survivors(arguments.again)
+                chosen = [pair for pair in chosen if (pair[0].path, *pair[0].lines(pair[1])) in again]
+            else:
+                chosen = chosen[: arguments.count]
             # File by file: each is compiled again when another one's turn comes.
             self.waiting += [[pair for pair in chosen if pair[0].path == path] for path in sorted({m.path for m, _ in chosen})]
         self.waiting.sort(key=len)
@@ -108,6 +123,7 @@ def parse():
     parser.add_argument("--file", action="append", help="only this file of the folders, as forget.c; may be repeated")
     parser.add_argument("--count", type=int, default=40, help="mutants of each folder (default 40)")
     parser.add_argument("--seed", type=int, default=1, help="another number chooses other mutants")
+    parser.add_argument("--again", type=Path, metavar="FILE", help="only what survived in the run whose output this is")
     parser.add_argument("--label", action="append", help="only the unit tests of this folder, as for ctest -L; may be repeated")
     parser.add_argument("--e2e", action="append", default=[], metavar="FILE", help="end-to-end tests to run as well")
     parser.add_argument("--equivalent", type=Path, default=HERE / "equivalent.txt", metavar="FILE")

@@ -2,6 +2,7 @@
 
 Mutants of code that removes trees or sends signals must not reach the machine: every test runs in name spaces of its own, in
 which everything but /tmp is read-only, /tmp is empty, and no process of others is to be seen."""
+import collections
 import json
 import os
 import shlex
@@ -149,8 +150,8 @@ class Workshop:
         own, folder = Path(path).stem, Path(path).parent.name
         defined = self.symbols_of(self.build / self.objects[path], "--extern-only")
         found = [test for test in self.tests if path in test.sources and defined & test.symbols]
-        found.sort(key=lambda test: (test.name not in self.killers.get(path, []), test.name != own, test.folder != folder,
-                                     test.seconds))
+        seen = self.killers.get(path, {})
+        found.sort(key=lambda test: (-seen.get(test.name, 0), test.name != own, test.folder != folder, test.seconds))
         return found
 
     # --- running one ---
@@ -201,16 +202,15 @@ class Workshop:
         try:
             if not self.ninja(self.objects[mutant.path]):
                 return "stillborn", ""
-            near = [test for test in candidates if test.folder == Path(mutant.path).parent.name]
-            for group in (candidates[:1], near, candidates):
-                group = [test for test in group if test.tried != mutant]
+            # Few at first: most mutants are seen by these.
+            for first, last in ((0, 1), (1, 4), (4, 12), (12, len(candidates))):
+                group = candidates[first:last]
                 # What the linker refuses, no test has to see.
-                if group and not self.ninja("-k0", *[test.target for test in group]):
+                if group and not self.ninja(*[test.target for test in group]):
                     return "stillborn", ""
                 for test in group:
-                    test.tried = mutant
                     if self.run_test(test, self.limit + 10 * test.seconds) != 0:
-                        self.killers.setdefault(mutant.path, []).append(test.name)
+                        self.killers.setdefault(mutant.path, collections.Counter())[test.name] += 1
                         return "killed", test.name
             if self.same_code(mutant.path, original):
                 return "same", ""
@@ -224,7 +224,7 @@ class Workshop:
 class Test:
     def __init__(self, name, target, sources):
         self.name, self.target, self.sources = name, target, sources
-        self.symbols, self.seconds, self.tried = set(), None, None
+        self.symbols, self.seconds = set(), None
 
     def set_entry(self, entry):
         """What ctest says once the program is there."""
