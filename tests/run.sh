@@ -22,6 +22,7 @@ readonly table='
 install      |             | 10
 layering     |             | 2
 layering-self|             | 2
+mutation-self| install     | 2
 shellcheck   | install     | 2
 format       | install     | 2
 manpage      | install     | 1
@@ -112,6 +113,7 @@ lane_valgrind() {
 lane_shim() { tests/check_shim.sh build; }
 lane_layering() { tests/check_layering.sh; }
 lane_layering-self() { tests/check_layering.sh --self-test; }
+lane_mutation-self() { tests/mutation/self_test.sh; }
 lane_linkage() { tests/check_layering.sh --link build; }
 
 lane_shellcheck() {

@@ -507,9 +507,12 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 	}
 	/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
 	 * confirmed. */
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		lineage->attempts[add_attempt(listing, lineage->snapshots[i].attempt)].unconfirmed =
-			false;
+	for (size_t i = 0; i < lineage->snapshot_count; i++) {
+		/* It may move the table. */
+		size_t at = add_attempt(listing, lineage->snapshots[i].attempt);
+
+		lineage->attempts[at].unconfirmed = false;
+	}
 	return 0;
 }
 

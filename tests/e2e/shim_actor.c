@@ -320,6 +320,24 @@ static void mappings(void)
 	CHECK(close(fd) == 0);
 }
 
+/* mremap() of nothing makes a second mapping of the same pages; the first one stays. */
+static void mapped_twice(void)
+{
+	size_t length = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = open("a", O_RDWR | O_CREAT, 0600);
+	char *first, *second;
+
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)length) == 0);
+	first = map_file(fd, length);
+	CHECK(close(fd) == 0);
+	second = mremap(first, 0, length, MREMAP_MAYMOVE);
+	CHECK(second != MAP_FAILED && second != first);
+	CHECK(munmap(second, length) == 0);
+	CHECK(close(creat("b", 0600)) == 0);
+	CHECK(munmap(first, length) == 0);
+	CHECK(close(creat("c", 0600)) == 0);
+}
+
 /* What the kernel kept of the shim in this process's own memory. */
 static void memory(void)
 {
@@ -362,6 +380,7 @@ int main(int argc, char **argv)
 		     {"many", many},
 		     {"million", million},
 		     {"mappings", mappings},
+		     {"mapped twice", mapped_twice},
 		     {"memory", memory}};
 
 	CHECK(argc == 3 && chdir(argv[2]) == 0);

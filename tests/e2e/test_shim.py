@@ -243,6 +243,11 @@ def test_writable_mapping_counts_as_a_descriptor(desk, every_actor):
     assert [e["fd"] for e in events if e["event"] == "closed" and not e["path"]] == [numbers["a"], numbers["b"]]
 
 
+def test_second_mapping_of_the_same_pages(desk, actor):
+    desk.run(actor, "mapped twice", desk.directory)
+    assert desk.story() == [("opened", "a"), ("duplicated", "a"), ("closed", "a"), *written("b"), ("closed",), *written("c")]
+
+
 def test_np_memmap(desk):
     if subprocess.run([PYTHON, "-c", "import numpy"], capture_output=True).returncode:
         pytest.skip("no numpy")
@@ -283,6 +288,11 @@ def test_nameless_file_is_linked_by_its_descriptor(desk, actor):
 def test_failed_flush_is_said(desk, actor):
     desk.run(actor, "full", desk.directory)
     assert [e["flags"] & FAILED for e in desk.events() if e["event"] == "closed"] == [FAILED]
+
+
+def test_reopened_stream_is_no_failed_close(desk, actor):
+    desk.run(actor, "streams", desk.directory)
+    assert {e["flags"] & FAILED for e in desk.events() if e["event"] == "closed" and e["path"] == "a"} == {0}
 
 
 def test_cpp_stream(desk, tmp_path_factory):

@@ -130,6 +130,8 @@ static inline int fixture_try_take(struct fixture *fixture, struct save_result *
 		.step = fixture->sequence,
 	};
 
+	/* What is not set shows. */
+	memset(result, 0x5a, sizeof(*result));
 	return storage_save(fixture->storage, &request, result, NULL, &err);
 }
 
@@ -146,6 +148,7 @@ static inline int fixture_try_restore(struct fixture *fixture, struct snapshot_i
 	struct restore_request request = {.id = id, .directory = fixture->target};
 	struct restore_result result;
 
+	memset(&result, 0x5a, sizeof(result));
 	assert_int_equal(file_remove_tree(fixture->target, NULL), 0);
 	return storage_restore(fixture->storage, &request, &result, NULL, &err);
 }
@@ -175,6 +178,7 @@ static inline uint32_t fixture_damages(struct fixture *fixture)
 	struct verify_request request = {0};
 	struct verify_result result;
 
+	memset(&result, 0x5a, sizeof(result));
 	assert_works(storage_verify(fixture->storage, &request, &result, NULL, &err));
 	return result.damages;
 }

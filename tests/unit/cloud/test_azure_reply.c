@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cloud/azure_reply.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Now is 2026-04-11T22:00:00Z, and 50000 on the monotonic clock. */
@@ -209,13 +210,96 @@ static void names(void **state)
 	}
 }
 
+/* What is not announced as documented is not silently passed over, whichever part is missing. */
+static void incomplete_events(void **state)
+{
+	static const struct {
+		const char *name, *body;
+		enum verdict_kind kind;
+	} rows[] = {
+		{"no id",
+		 DOCUMENT("{\"EventStatus\":\"Scheduled\",\"EventType\":\"Preempt\","
+			  "\"Resources\":[\"vmss_4\"]}"),
+		 VERDICT_UNKNOWN},
+		{"an empty id",
+		 DOCUMENT("{\"EventId\":\"\",\"EventStatus\":\"Scheduled\","
+			  "\"EventType\":\"Preempt\",\"Resources\":[\"vmss_4\"]}"),
+		 VERDICT_UNKNOWN},
+		{"no resources",
+		 DOCUMENT("{\"EventId\":\"C7061BAC\",\"EventStatus\":\"Scheduled\","
+			  "\"EventType\":\"Preempt\"}"),
+		 VERDICT_UNKNOWN},
+		{"no status",
+		 DOCUMENT("{\"EventId\":\"C7061BAC\",\"EventType\":\"Preempt\","
+			  "\"Resources\":[\"vmss_4\"]}"),
+		 VERDICT_NEGATIVE},
+		{"no time",
+		 DOCUMENT("{\"EventId\":\"C7061BAC\",\"EventStatus\":\"Scheduled\","
+			  "\"EventType\":\"Preempt\",\"Resources\":[\"vmss_4\"]}"),
+		 VERDICT_POSITIVE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct reply reply = {
+			.status = 200,
+			.body = rows[i].body,
+			.size = strlen(rows[i].body),
+			.arrived_ms = NOW_MS,
+			.arrived_wall_ms = NOW_WALL_MS,
+		};
+		struct azure_events events;
+
+		azure_events_reply(&reply, "vmss_4", &events);
+		if (events.kind != rows[i].kind)
+			fail_msg("%s: %d (%s)", rows[i].name, (int)events.kind, events.why);
+		if (events.kind == VERDICT_UNKNOWN)
+			assert_string_equal(events.why, "an event without EventId or Resources");
+		if (events.kind == VERDICT_POSITIVE)
+			assert_true(events.notices[0].guessed);
+	}
+}
+
+/* More events for this VM than there is room for: the first ones are kept. In memory of exactly
+ * that size, so that a sanitizer sees a write beyond it. */
+static void more_events_than_fit(void **state)
+{
+	static const char event[] = EVENT("Preempt", "Scheduled", MINE, IN_30_S);
+	const size_t most = AZURE_EVENTS_MOST;
+	struct azure_events *events = malloc(sizeof(*events));
+
+	(void)state;
+	assert_non_null(events);
+	for (size_t count = most - 1; count <= most + 2; count++) {
+		char body[(AZURE_EVENTS_MOST + 2) * sizeof(event) + 100];
+		struct reply reply = {
+			.status = 200,
+			.body = body,
+			.arrived_ms = NOW_MS,
+			.arrived_wall_ms = NOW_WALL_MS,
+		};
+
+		strcpy(body, "{\"DocumentIncarnation\": 2, \"Events\": [");
+		for (size_t i = 0; i < count; i++) {
+			strcat(body, i ? "," : "");
+			strcat(body, event);
+		}
+		strcat(body, "]}");
+		reply.size = strlen(body);
+		azure_events_reply(&reply, "vmss_4", events);
+		assert_int_equal(events->kind, VERDICT_POSITIVE);
+		assert_int_equal(events->count, count < most ? count : most);
+		assert_false(events->notices[0].guessed);
+	}
+	free(events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scheduled_events),
-		cmocka_unit_test(approvable),
-		cmocka_unit_test(without_a_name),
-		cmocka_unit_test(names),
+		cmocka_unit_test(scheduled_events),  cmocka_unit_test(approvable),
+		cmocka_unit_test(without_a_name),    cmocka_unit_test(names),
+		cmocka_unit_test(incomplete_events), cmocka_unit_test(more_events_than_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

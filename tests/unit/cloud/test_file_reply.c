@@ -196,13 +196,52 @@ static void identity_is_the_paths_end(void **state)
 	assert_string_equal(verdict.notice.identity + strlen(verdict.notice.identity) - 4, "/end");
 }
 
+/* Only a deadline that the file does not name is a guess. */
+static void guessed_deadlines(void **state)
+{
+	static const struct {
+		const char *text;
+		bool guessed;
+	} rows[] = {
+		{"", true},
+		{"node is drained", true},
+		{"{\"reason\": \"drain\"}", true},
+		{"{\"in_seconds\": -5}", true},
+		{"{\"deadline\": \"soon\"}", true},
+		{"{\"in_seconds\": 1000000000}", true},
+		{"{\"in_seconds\": 999999999}", false},
+		{"{\"in_seconds\": 0}", false},
+		{"{\"in_seconds\": 90}", false},
+		{"{\"deadline\": \"2026-04-11T22:05:00Z\"}", false},
+		{"2026-04-11T22:05:00Z\n", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct file_content content = {
+			.source = "file",
+			.path = "/run/notice",
+			.text = rows[i].text,
+			.size = strlen(rows[i].text),
+			.appeared_wall_ms = SEEN_WALL_MS,
+			.seen_ms = SEEN_MS,
+			.seen_wall_ms = SEEN_WALL_MS,
+		};
+		struct verdict verdict;
+
+		file_reply(&content, &verdict);
+		assert_int_equal(verdict.kind, VERDICT_POSITIVE);
+		if (verdict.notice.guessed != rows[i].guessed)
+			fail_msg("%s", rows[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(contents),
-		cmocka_unit_test(remarks),
-		cmocka_unit_test(many_remarks),
-		cmocka_unit_test(identity_is_the_paths_end),
+		cmocka_unit_test(contents),          cmocka_unit_test(remarks),
+		cmocka_unit_test(many_remarks),      cmocka_unit_test(identity_is_the_paths_end),
+		cmocka_unit_test(guessed_deadlines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,6 +278,37 @@ static void test_bounded(void **state)
 	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
 }
 
+/* The largest header that the first bytes hold, and the smallest that they do not. */
+static void test_npy_header_at_the_end_of_the_head(void **state)
+{
+	static const struct {
+		size_t header, data;
+		enum file_format_verdict verdict;
+	} sizes[] = {
+		{FILE_FORMAT_HEAD - 1, 24, FILE_FORMAT_VALID},
+		{FILE_FORMAT_HEAD - 1, 23, FILE_FORMAT_TORN},
+		{FILE_FORMAT_HEAD, 24, FILE_FORMAT_VALID},
+		{FILE_FORMAT_HEAD, 23, FILE_FORMAT_TORN},
+		{FILE_FORMAT_HEAD + 1, 23, FILE_FORMAT_UNKNOWN},
+	};
+	static const char dictionary[] = "{'descr': '<f8', 'shape': (3,), }";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t text = sizes[i].header - 10;
+		uint8_t bytes[FILE_FORMAT_HEAD + 100] = "\x93NUMPY\1";
+		char why[128];
+
+		bytes[8] = (uint8_t)text;
+		bytes[9] = (uint8_t)(text >> 8);
+		memset(bytes + 10, ' ', text);
+		memcpy(bytes + 10, dictionary, sizeof(dictionary) - 1);
+		if (judge_copy("a.npy", bytes, sizes[i].header + sizes[i].data, why) !=
+		    sizes[i].verdict)
+			fail_msg("%zu + %zu: %s", sizes[i].header, sizes[i].data, why);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_npy_header_at_the_end_of_the_head),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,6 +321,39 @@ static void test_closing_gives_up_what_is_under_way(void **state)
 	fixture_stop(&f);
 }
 
+/* Exactly what was read and sent, whatever was in the result before. */
+static void test_what_it_counts(void **state)
+{
+	static const char *const paths[] = {"a", "b"};
+	static const struct presave_result nothing;
+	struct fixture f;
+	struct presave_request request = {.id = {1, 1}, .paths = paths, .path_count = 2};
+	struct presave_result result;
+
+	(void)state;
+	fixture_start(&f);
+	request.directory = f.source;
+	fixture_write(&f, "a", CHUNK_SIZE + 5, 1);
+	fixture_write(&f, "b", 1000, 2);
+	fixture_write(&f, "c", 1000, 3);
+	memset(&result, 0x5a, sizeof(result));
+	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.files, 2);
+	assert_int_equal(result.bytes, CHUNK_SIZE + 1005);
+	assert_int_equal(result.chunks_sent, 3);
+	assert_int_equal(result.chunks_kept, 0);
+	memset(&result, 0x5a, sizeof(result));
+	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.files, 2);
+	assert_int_equal(result.chunks_sent, 0);
+	request.path_count = 0;
+	memset(&result, 0x5a, sizeof(result));
+	assert_works(storage_presave(f.storage, &request, &result, NULL, &err));
+	assert_memory_equal(&result, &nothing, sizeof(result));
+	fixture_check(&f, fixture_take(&f));
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +366,7 @@ int main(void)
 		cmocka_unit_test(test_uploads_that_fail_behind_its_back),
 		cmocka_unit_test(test_packs_that_went_away_since),
 		cmocka_unit_test(test_closing_gives_up_what_is_under_way),
+		cmocka_unit_test(test_what_it_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

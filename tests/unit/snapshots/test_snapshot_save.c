@@ -724,6 +724,26 @@ static void test_a_file_that_is_mapped_for_writing_is_read_anew(void **state)
 	fixture_stop(&f);
 }
 
+/* A commit looks at the packs of every attempt that the manifest names, however many those are. */
+static void test_packs_of_many_attempts(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 1; i <= 7; i++) {
+		char name[8];
+
+		if (i > 1)
+			fixture_claim(&f);
+		snprintf(name, sizeof(name), "f%u", (unsigned)i);
+		fixture_write(&f, name, 300, i);
+		fixture_check(&f, fixture_take(&f));
+	}
+	assert_int_equal(fixture_damages(&f), 0);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -747,6 +767,7 @@ int main(void)
 		cmocka_unit_test(test_full_disk_and_the_last_commit_stands),
 		cmocka_unit_test(test_progress_is_told),
 		cmocka_unit_test(test_a_file_that_is_mapped_for_writing_is_read_anew),
+		cmocka_unit_test(test_packs_of_many_attempts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

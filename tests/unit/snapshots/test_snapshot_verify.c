@@ -224,8 +224,8 @@ static void test_repair_writes_down_what_is_damaged(void **state)
 	fixture_flip(pack, 500);
 	repair(&f, 0, 1);
 	assert_int_equal(newest_state(&f), SNAPSHOT_GOOD);
-	/* This process relies on the pack still: it finds the mark before it commits, and then sends
-	 * what was in it. */
+	/* This process relies on the pack still: it finds the mark before it commits, and then
+	 * sends what was in it. */
 	fixture_flip(pack, 500);
 	repair(&f, 1, 0);
 	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
@@ -316,6 +316,69 @@ static void test_a_sample(void **state)
 	fixture_stop(&f);
 }
 
+/* A pack with three chunks, of which the only snapshot that is left needs the middle one. */
+static void prepare_rests(struct fixture *f, char **pack)
+{
+	auto_free char *first = NULL, *third = NULL, *manifest = NULL;
+
+	fixture_start(f);
+	fixture_write(f, "a", 300, 1);
+	fixture_write(f, "b", 300, 2);
+	fixture_write(f, "c", 300, 3);
+	fixture_take(f);
+	first = text_format("%s/a", f->source);
+	third = text_format("%s/c", f->source);
+	assert_int_equal(unlink(first), 0);
+	assert_int_equal(unlink(third), 0);
+	fixture_take(f);
+	manifest = fixture_find(f, "snapshots/000001-000001");
+	assert_int_equal(unlink(manifest), 0);
+	*pack = fixture_find(f, "packs/000001/000001-");
+}
+
+/* The next save might rely on any chunk of a pack, so all of them are looked at. */
+static void test_what_no_snapshot_needs_is_looked_at(void **state)
+{
+	static const struct {
+		const char *name, *said;
+		off_t offset, from_end;
+	} rows[] = {
+		{"the first chunk", "a chunk that none of these snapshots needs", 100, 0},
+		{"the middle one", "b: pack packs/000001/000001-", 450, 0},
+		{"the last one", "a chunk that none of these snapshots needs", 750, 0},
+		{"the index", "index", 0, 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+		struct findings findings;
+		auto_free char *pack = NULL;
+		struct stat status;
+		off_t offset = rows[i].offset;
+
+		prepare_rests(&f, &pack);
+		assert_int_equal(stat(pack, &status), 0);
+		assert_true(status.st_size > 900);
+		if (rows[i].from_end)
+			offset = status.st_size - rows[i].from_end;
+		verify(&f, NO_ID, &findings);
+		assert_int_equal(findings.count, 0);
+		fixture_flip(pack, offset);
+		verify(&f, NO_ID, &findings);
+		if (findings.count != 1 || !strstr(findings.texts[0], rows[i].said))
+			fail_msg("%s: %zu findings, %s", rows[i].name, findings.count,
+				 findings.texts[0]);
+		assert_int_equal(findings.ids[0].sequence, 2);
+		/* Each of them is written down, and no longer once it is whole again. */
+		repair(&f, 1, 0);
+		fixture_flip(pack, offset);
+		repair(&f, 0, 1);
+		repair(&f, 0, 0);
+		fixture_stop(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_a_restore_writes_down_what_it_finds),
 		cmocka_unit_test(test_what_can_be_had_back),
 		cmocka_unit_test(test_a_sample),
+		cmocka_unit_test(test_what_no_snapshot_needs_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * removed. */
 #include "slow_store.h"
 
+#include "storage/format/chunk.h"
 #include "storage/snapshots/garbage_collect.h"
 
 static int count_files(struct fixture *f, const char *part)
@@ -270,6 +271,42 @@ static void test_claims_are_read_once(void **state)
 	fixture_stop(&f);
 }
 
+/* --- a store that fills up under a save --- */
+
+static int fill_up(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
+		   struct err *error)
+{
+	(void)slow, (void)again, (void)cancel;
+	return number > 1 ? err_set(error, ERR_NO_SPACE, "507") : 0;
+}
+
+/* What came to nothing is taken back at once, so that something smaller fits; what a snapshot names
+ * stays. */
+static void test_what_fills_the_store_is_taken_back(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 1000, 1);
+	fixture_take(&f);
+	assert_int_equal(count_files(&f, "/packs/"), 1);
+	slow = slow_store_install(&f, NULL);
+	slow->put_pack = fill_up;
+	fixture_write(&f, "b", 12 * CHUNK_SIZE, 2);
+	assert_fails(fixture_try_take(&f, &result), ERR_NO_SPACE);
+	assert_true(atomic_load(&slow->pack_puts) > 1);
+	assert_int_equal(count_files(&f, "/packs/"), 1);
+	slow->put_pack = NULL;
+	assert_works(fixture_try_take(&f, &result));
+	/* Nothing that was taken back is relied on. */
+	assert_int_equal(result.chunks_sent, 12);
+	fixture_check(&f, (struct snapshot_id){1, 3});
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_no_pack_goes_if_the_attempts_cannot_be_listed),
 		cmocka_unit_test(test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs),
 		cmocka_unit_test(test_claims_are_read_once),
+		cmocka_unit_test(test_what_fills_the_store_is_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,9 @@ static void test_late(void **state)
 		{"fast ones: a second at least", {100, 110, 120, 130}, 4, 1000},
 		{"beyond the ninetieth of a hundred", {10, 20, 30, 40, 50, 60, 70, 80, 900, 5000},
 			10, 1600},
+		{"eleven: the tenth", {10, 20, 30, 40, 50, 60, 70, 80, 900, 1900, 5000}, 11, 2600},
+		{"twenty: the eighteenth", {10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+			10, 10, 10, 10, 10, 10, 10, 900, 5000, 9000}, 20, 1600},
 		{"all slow: not late", {9000, 9100, 9200, 9300}, 4, 10000},
 		// clang-format on
 	};

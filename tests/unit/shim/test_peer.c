@@ -1,0 +1,113 @@
+/* Whether the supervisor that a channel names is still there: itself, not another process with its
+ * number. */
+#include "shim/peer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* In clock ticks since boot: field 22 of /proc/PID/stat. */
+static uint64_t start_of(pid_t pid)
+{
+	char path[40], line[1024];
+	unsigned long long start = 0;
+	const char *at;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	fclose(file);
+	at = strrchr(line, ')');
+	assert_non_null(at);
+	for (int field = 2; field < 22; field++)
+		at = strchr(at + 1, ' ');
+	assert_int_equal(sscanf(at, "%llu", &start), 1);
+	assert_true(start > 0);
+	return start;
+}
+
+static struct shim_header header_of(pid_t pid)
+{
+	return (struct shim_header){
+		.supervisor_pid = (uint32_t)pid,
+		.supervisor_start = start_of(pid),
+	};
+}
+
+static void test_itself(void **state)
+{
+	struct shim_header header = header_of(getpid());
+
+	(void)state;
+	assert_true(peer_is_alive(&header));
+	/* Another process has got its number. */
+	header.supervisor_start++;
+	assert_false(peer_is_alive(&header));
+	header.supervisor_start -= 2;
+	assert_false(peer_is_alive(&header));
+}
+
+/* Killed, and its parent has not asked for it: its number and start time are still there. */
+static void test_unreaped(void **state)
+{
+	pid_t child = fork();
+	struct shim_header header;
+	siginfo_t ended;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0)
+		for (;;)
+			pause();
+	header = header_of(child);
+	assert_true(peer_is_alive(&header));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(header_of(child).supervisor_start, header.supervisor_start);
+	assert_false(peer_is_alive(&header));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(peer_is_alive(&header));
+}
+
+static void test_namespace(void **state)
+{
+	struct shim_header header = {0};
+	struct stat status;
+
+	(void)state;
+	assert_int_equal(stat("/proc/self/ns/pid", &status), 0);
+	header.namespace_device = status.st_dev;
+	header.namespace_inode = status.st_ino;
+	assert_true(peer_shares_pidns(&header));
+	assert_false(peer_has_foreign_pidns(&header));
+	header.namespace_inode++;
+	assert_false(peer_shares_pidns(&header));
+	assert_true(peer_has_foreign_pidns(&header));
+	header.namespace_inode--;
+	header.namespace_device++;
+	assert_false(peer_shares_pidns(&header));
+	assert_true(peer_has_foreign_pidns(&header));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_itself),
+		cmocka_unit_test(test_unreaped),
+		cmocka_unit_test(test_namespace),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
