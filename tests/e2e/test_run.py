@@ -510,6 +510,38 @@ def test_all_are_killed_in_the_middle_of_a_write(place, name, rest, here, torn, 
     assert not listed.exists()
 
 
+FIRST_SAVE = """
+import io, pathlib, sys, time, zipfile
+path = pathlib.Path(sys.argv[1], sys.argv[2])
+path.parent.mkdir(parents=True, exist_ok=True)
+content = io.BytesIO()
+with zipfile.ZipFile(content, "w") as archive:
+    archive.writestr("archive/data.pkl", b"1" * 5000)
+path.write_bytes(content.getvalue() if sys.argv[3] == "whole" else content.getvalue()[:3000])
+print("saved", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("name", ["last.pt", "ckpt-1.pt", "checkpoint-1/model.pt"])
+@pytest.mark.parametrize("content", ["whole", "torn"])
+def test_all_are_killed_in_the_quiet_time_of_the_first_save(place, name, content):
+    """Its only file was closed by its writer: it stays if its format says that it is whole."""
+    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, name, content, options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be closed", lambda: listed.exists() and f"./{name}".encode() in listed.read_bytes(), process=run.process)
+    run.kill()
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "find", place.directory, "-type", "f")
+    assert again.code == 0 and again.out.split() == ([f"{place.directory / name}"] if content == "whole" else []), again
+    assert not listed.exists()
+    if content == "whole":
+        assert place.newest(), again
+        assert not list((place.path / "checkpoints.reprieve").rglob("*.pt"))
+    else:
+        assert list((place.path / "checkpoints.reprieve" / "quarantine").rglob("*.pt"))
+
+
 @pytest.mark.parametrize("death, store", [("all", "here"), ("all", "lost"), ("job", "lost")])
 def test_whole_files_that_nobody_vouches_for_stay_where_they_are(place, death, store):
     """Checkpoints that no snapshot holds yet, and a file that stays open beside them."""
