@@ -98,7 +98,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_number_has_its_own_bit, set_up),
 		cmocka_unit_test_setup(test_numbers_out_of_range, set_up),
-		cmocka_unit_test_setup(test_a_failed_write_is_remembered_until_the_next_file, set_up),
+		cmocka_unit_test_setup(test_a_failed_write_is_remembered_until_the_next_file,
+				       set_up),
 		cmocka_unit_test_setup(test_next, set_up),
 		cmocka_unit_test_setup(test_clear, set_up),
 	};
