@@ -2,6 +2,9 @@
 
 _Atomic unsigned fd_table_words[FD_TABLE_MOST / FD_TABLE_WORD_BITS];
 
+/* A write to it has failed. Of use only together with the bit above. */
+static _Atomic unsigned failed_words[FD_TABLE_MOST / FD_TABLE_WORD_BITS];
+
 /* No word from here on was ever set: keeps close_range(3, ~0u) and fork() cheap. */
 static _Atomic unsigned words_used;
 
@@ -14,8 +17,24 @@ bool fd_table_add(int fd)
 		return false;
 	while (used <= word && !atomic_compare_exchange_weak(&words_used, &used, word + 1)) {
 	}
+	atomic_fetch_and(&failed_words[word], ~(1u << bit));
 	atomic_fetch_or(&fd_table_words[word], 1u << bit);
 	return true;
+}
+
+void fd_table_note_failure(int fd)
+{
+	if ((unsigned)fd < FD_TABLE_MOST)
+		atomic_fetch_or(&failed_words[fd / FD_TABLE_WORD_BITS],
+				1u << ((unsigned)fd % FD_TABLE_WORD_BITS));
+}
+
+bool fd_table_has_failed(int fd)
+{
+	return (unsigned)fd < FD_TABLE_MOST &&
+	       (atomic_load(&failed_words[fd / FD_TABLE_WORD_BITS]) >>
+			((unsigned)fd % FD_TABLE_WORD_BITS) &
+		1);
 }
 
 bool fd_table_remove(int fd)

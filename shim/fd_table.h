@@ -31,6 +31,11 @@ static inline bool fd_table_has(int fd)
 /* Sets the bit. False: the number is too high. */
 bool fd_table_add(int fd);
 
+/* A write to a tracked descriptor has failed, and content is missing. */
+void fd_table_note_failure(int fd);
+/* Has a write failed since the descriptor was added? */
+bool fd_table_has_failed(int fd);
+
 /* Clears the bit. True for the one caller that cleared it. */
 bool fd_table_remove(int fd);
 

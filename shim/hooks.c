@@ -117,9 +117,10 @@ void hooks_close_begin(int fd, struct hooks_closing *closing)
 {
 	int saved = errno;
 
-	closing->tracked = false;
+	closing->tracked = closing->lost_content = false;
 	if (fd_table_has(fd) && channel_ready()) {
 		path_resolve_fd(channel_header(), fd, AT_FDCWD, NULL, &closing->resolved_path);
+		closing->lost_content = fd_table_has_failed(fd);
 		closing->tracked = fd_table_remove(fd);
 	}
 	errno = saved;
@@ -127,7 +128,7 @@ void hooks_close_begin(int fd, struct hooks_closing *closing)
 
 void hooks_close_end(int fd, const struct hooks_closing *closing, bool failed)
 {
-	unsigned flags = failed ? SHIM_FLAG_FAILED : 0;
+	unsigned flags = failed || closing->lost_content ? SHIM_FLAG_FAILED : 0;
 
 	if (closing->tracked)
 		channel_send(SHIM_CLOSED, fd,

@@ -20,7 +20,7 @@
 
 /* A descriptor that is about to be closed. */
 struct hooks_closing {
-	bool tracked;
+	bool tracked, lost_content;
 	struct resolved_path resolved_path;
 };
 

@@ -18,6 +18,7 @@
 	X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) \
 	X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(mkstemps) X(mkstemps64) X(mkostemps) \
 	X(mkostemps64) \
+	X(write) X(writev) X(pwrite) X(pwrite64) X(sendfile) X(sendfile64) \
 	X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) \
 	X(rename) X(renameat) X(link) X(linkat) X(unlink) X(unlinkat) X(_exit) X(_Exit) \
 	X(sigaction) X(signal) X(bsd_signal) X(ssignal) X(sysv_signal) X(__sysv_signal) X(sigset) \

@@ -94,8 +94,8 @@ enum shim_hold {
 #define SHIM_FLAG_EMPTY 2u
 /* OPENED, CLOSED: the file has no name (deleted, or not linked yet) */
 #define SHIM_FLAG_DELETED 4u
-/* CLOSED: close or the last flush failed, so content is missing; EXITING: with a code other than
- * 0 */
+/* CLOSED: the close, the last flush or a write failed, so content is missing; EXITING: with a code
+ * other than 0 */
 #define SHIM_FLAG_FAILED 8u
 /* EXITING: by _exit(), so open streams lose what they have buffered */
 #define SHIM_FLAG_UNFLUSHED 16u

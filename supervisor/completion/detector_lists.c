@@ -84,6 +84,27 @@ void detector_each_torn(const struct detector *detector, path_set_fn *act, void 
 	act_on_marked_of_all(detector, FILE_TORN | FILE_REJECTED, act, argument);
 }
 
+/* Its file with the mark in front which says so (workspace/under_way.h). */
+static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+		auto_free char *closed = NULL;
+
+		if (!(file->marks & FILE_FRESH))
+			continue;
+		closed = text_format(UNDER_WAY_CLOSED "%s", file->path);
+		act(argument, closed);
+	}
+}
+
+static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->writer_died &&
+	       !checkpoint_any(checkpoint,
+			       FILE_TEMPORARY | FILE_TORN | FILE_REJECTED | FILE_SLOW) &&
+	       detector_may_be_whole(detector, checkpoint);
+}
+
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
@@ -91,7 +112,9 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
 			       checkpoint->state == CHECKPOINT_TORN;
 
-		if (!*checkpoint->key)
+		if (is_closed(detector, checkpoint))
+			act_on_closed(checkpoint, act, argument);
+		else if (!*checkpoint->key)
 			act_on_marked(checkpoint,
 				      FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW, act,
 				      argument);

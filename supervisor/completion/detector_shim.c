@@ -44,8 +44,9 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 void detector_file_closed(struct detector *detector, struct tracked_file *file, bool complete,
 			  int64_t now_ms)
 {
+	/* It may have more than one descriptor: that the others are closed mends nothing. */
 	if (!complete) {
-		file->marks |= FILE_TORN;
+		file->marks = (file->marks & ~(unsigned)FILE_CREATED) | FILE_TORN;
 		return;
 	}
 	if (writer_table_has_open(&detector->writers, file->path))

@@ -88,6 +88,7 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
 	latest->generation++;
+	tracker->warned_failed = false;
 	if (is_newer(checkpoint, &tracker->latest_begin) ||
 	    !detector_is_complete(&tracker->detector, tracker->latest_key)) {
 		latest->written_ms = checkpoint->last_ms;

@@ -82,6 +82,10 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 		return;
 	/* The kernel's events are handed in before a report of a close: events that come after it
 	 * are then known to be somebody else's writes. */
+	if (message->event == SHIM_CLOSED && (message->flags & SHIM_FLAG_FAILED) &&
+	    !(message->flags & SHIM_FLAG_DELETED) && *message->path &&
+	    !detector_is_running(&tracker->detector, message->path))
+		tracker_warn_of_failed_write(tracker, message->path);
 	if (message->event != SHIM_OPENED)
 		directory_monitor_drain(tracker->directory);
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());

@@ -49,6 +49,8 @@ struct tracker {
 	/* since when saves are under way without a verdict; 0: none is */
 	int64_t busy_since_ms;
 	bool warned_stuck, warned_fewer;
+	/* of a write that failed, since the newest complete checkpoint */
+	bool warned_failed;
 	/* why there is no shim */
 	char missing_evidence[400];
 	/* `saving` was called, and no verdict came since */
@@ -79,5 +81,8 @@ void tracker_report_under_way(struct tracker *tracker, bool at_once);
 /* A file that stays open, or saves that follow each other too closely: then nothing is ever
  * complete, and that must be known. Warns once. */
 void tracker_warn_if_stuck(struct tracker *tracker);
+/* The job has closed the file, and a write to it had failed. Warns once, and again after the next
+ * complete checkpoint. */
+void tracker_warn_of_failed_write(struct tracker *tracker, const char *path);
 
 #endif

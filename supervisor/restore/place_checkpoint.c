@@ -65,7 +65,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 			 workspace->directory, aside);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks &&
-	    quarantine_torn(workspace, request->profile, request->patterns, NULL, err) < 0)
+	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
@@ -159,6 +159,7 @@ struct local_facts {
 	struct snapshot_files files;
 	struct completion_record record;
 	struct path_list moved, under_way;
+	struct path_set whole; /* by their format */
 };
 
 static void local_facts_release(struct local_facts *local)
@@ -167,6 +168,7 @@ static void local_facts_release(struct local_facts *local)
 	completion_record_release(&local->record);
 	path_list_free(local->moved.paths);
 	path_list_free(local->under_way.paths);
+	path_set_release(&local->whole);
 }
 AUTO(struct local_facts, local_facts_release);
 
@@ -209,8 +211,9 @@ static int read_local_facts(const struct resume_request *request, bool left,
 {
 	struct err why;
 
-	if (request->looks && quarantine_torn(request->workspace, request->profile,
-					      request->patterns, &local->moved, err) < 0)
+	if (request->looks &&
+	    quarantine_torn(request->workspace, request->profile, request->patterns, &local->moved,
+			    &local->whole, err) < 0)
 		return -1;
 	if (file_list_read(request->workspace->directory, &local->files, err) < 0)
 		return -1;
@@ -221,6 +224,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			 request->workspace->directory, why.text);
 		facts->under_way_unknown = true;
 	}
+	under_way_settle(&local->under_way, &local->whole);
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
 	facts->under_way = local->under_way.paths;

@@ -78,10 +78,15 @@ static bool is_directory(const struct workspace *workspace, const char *path)
 }
 
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
-		    const struct file_patterns *patterns, struct path_list *moved, struct err *err)
+		    const struct file_patterns *patterns, struct path_list *moved,
+		    struct path_set *whole, struct err *err)
 {
 	auto_(findings_release) struct findings findings = {0};
-	struct check check = {.directory = workspace->directory, .profile = profile};
+	struct check check = {
+		.directory = workspace->directory,
+		.profile = profile,
+		.valid = whole,
+	};
 	struct path_list moves = {0};
 	auto_free char *where = NULL;
 	int status = 0;

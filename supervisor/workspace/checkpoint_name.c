@@ -36,6 +36,7 @@ struct reading {
 	struct checkpoint_name found;
 	enum count_rank rank;           /* of the numbered directory */
 	bool under_ids;                 /* a number as the next directory's name is no step */
+	bool in_chunks;                 /* no number from here on counts */
 	const char *own;                /* the last component */
 	const struct field *own_number; /* the checkpoint's number is in it */
 	struct name_fields fields;      /* of the last component */
@@ -56,15 +57,35 @@ static bool contains_ids(const struct name_fields *fields)
 	return name_fields_is_time(fields);
 }
 
+static bool is_array_store(const struct name_fields *fields)
+{
+	size_t length = fields->end - fields->begin;
+	const char *end = fields->name + fields->end;
+
+	return (length > 5 && strncasecmp(end - 5, ".zarr", 5) == 0) ||
+	       (length > 3 && strncasecmp(end - 3, ".n5", 3) == 0);
+}
+
+/* Zarr's directory of an array's chunks: "c/0/3" is the one in row 0, column 3. */
+static bool is_chunk_directory(const struct name_fields *fields)
+{
+	return fields->end - fields->begin == 1 && fields->name[fields->begin] == 'c';
+}
+
 static void read_directory(struct reading *reading, const char *path, const char *name,
 			   size_t length)
 {
 	struct checkpoint_name *found = &reading->found;
-	const struct field *counted;
+	const struct field *counted, *trailing;
 	size_t end = (size_t)(name + length - path);
+	bool store;
 
+	if (reading->in_chunks)
+		return;
 	name_fields_split(&reading->fields, name, length);
+	store = is_array_store(&reading->fields);
 	counted = name_fields_counted(&reading->fields);
+	trailing = store ? name_fields_trailing(&reading->fields) : NULL;
 	/* checkpoint-500/global_step500 is one checkpoint; epoch-1/step-500 are two. */
 	if (counted && counted->value == found->number) {
 		found->certain = true;
@@ -75,8 +96,11 @@ static void read_directory(struct reading *reading, const char *path, const char
 		   name_fields_is_bare_number(&reading->fields) &&
 		   reading->fields.items[0].value > 0) {
 		*found = (struct checkpoint_name){reading->fields.items[0].value, false, end};
+	} else if (found->number < 0 && trailing) {
+		*found = (struct checkpoint_name){trailing->value, false, end};
 	}
 	reading->under_ids = contains_ids(&reading->fields);
+	reading->in_chunks = store || is_chunk_directory(&reading->fields);
 }
 
 static bool is_log_file(const char *name)
@@ -90,7 +114,7 @@ static void read_own_name(struct reading *reading)
 	const struct field *counted, *trailing;
 
 	name_fields_split(&reading->fields, reading->own, strlen(reading->own));
-	if (is_log_file(reading->own))
+	if (is_log_file(reading->own) || reading->in_chunks)
 		return;
 	counted = name_fields_counted(&reading->fields);
 	trailing = found->number < 0 && !counted ? name_fields_trailing(&reading->fields) : NULL;
@@ -236,6 +260,8 @@ static void append_directories(struct bytes *text, const char *path, size_t leng
 		};
 
 		name_fields_split(&fields, name, size);
+		if (is_unit && is_array_store(&fields) && !name_fields_counted(&fields))
+			change.own_number = name_fields_trailing(&fields);
 		append_component(text, &fields, size, &change, clean && is_unit);
 		append_text(text, "/", 1);
 		at = end + 1;
@@ -252,9 +278,10 @@ char *checkpoint_name_template(const char *path)
 {
 	auto_(bytes_release) struct bytes text = {0};
 	struct reading reading;
-	struct change change = {.measured = true};
+	struct change change = {0};
 
 	read_path(&reading, path);
+	change.measured = !reading.in_chunks;
 	change.number = reading.found.unit_length > 0 ? reading.found.number : -1;
 	change.own_number = reading.own_number;
 	append_directories(&text, path, (size_t)(reading.own - path), &reading.found, false);

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_LINE "reprieve: being written, 1\n"
@@ -42,6 +43,27 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 	for (; strcmp(path, LAST_PATH) != 0; path += strlen(path) + 1)
 		path_list_add(list, path);
 	return 0;
+}
+
+void under_way_settle(struct path_list *list, const struct path_set *whole)
+{
+	size_t length = strlen(UNDER_WAY_CLOSED), kept = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		char *path = list->paths[i];
+
+		if (!text_starts(path, UNDER_WAY_CLOSED)) {
+			list->paths[kept++] = path;
+		} else if (path_set_marks(whole, path + length)) {
+			free(path);
+		} else {
+			memmove(path, path + length, strlen(path + length) + 1);
+			list->paths[kept++] = path;
+		}
+	}
+	list->count = kept;
+	if (list->paths)
+		list->paths[kept] = NULL;
 }
 
 bool under_way_has(char *const *paths, const char *path)

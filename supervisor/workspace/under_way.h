@@ -3,9 +3,10 @@
  * aside what is in it, unless the record of complete files has it unchanged. workspace.h says where
  * it is stored.
  *
- * A path that ends in a slash is a numbered directory and stands for all that is in it. The format
- * takes any name, also one that is not UTF-8: a first line, then each path with a NUL behind it,
- * and "." as the last one.
+ * A path that ends in a slash is a numbered directory and stands for all that is in it. "./" in
+ * front of a file says that its writer has closed it and that nothing more is known to be expected:
+ * it is moved aside unless its format says that it is whole. The format takes any name, also one
+ * that is not UTF-8: a first line, then each path with a NUL behind it, and "." as the last one.
  */
 #ifndef UNDER_WAY_H
 #define UNDER_WAY_H
@@ -23,6 +24,11 @@ void under_way_format(char *const *paths, struct bytes *text);
 /* Appends the paths in `text` to `list`. ERR_CORRUPT: it is no complete list of this version; the
  * list is unchanged then. */
 int under_way_parse(const void *text, size_t size, struct path_list *list, struct err *err);
+
+#define UNDER_WAY_CLOSED "./"
+
+/* Removes the closed files that are in `whole`, and the "./" of the others. */
+void under_way_settle(struct path_list *list, const struct path_set *whole);
 
 /* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */
 bool under_way_has(char *const *paths, const char *path);

@@ -510,6 +510,76 @@ def test_all_are_killed_in_the_middle_of_a_write(place, name, rest, here, torn, 
     assert not listed.exists()
 
 
+FULL_DISK = """
+import os, pickle, resource, sys, time
+directory, name = sys.argv[1:]
+for step in range(1, 6):
+    if step == 4:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+    try:
+        with open(os.path.join(directory, name.replace("#", str(step))), "wb") as file:
+            pickle.dump(bytes(5000 + step), file)
+        print("saved", step, flush=True)
+    except OSError:
+        print("failed", step, flush=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        while not os.path.exists(os.path.join(directory, "..", "go")):
+            time.sleep(0.01)
+    time.sleep(0.4)
+"""
+
+
+@pytest.mark.parametrize("name", ["ck-#.pkl", "last.pkl"])
+def test_a_save_that_a_full_disk_cuts_off_is_in_no_snapshot(place, name):
+    """The job catches the error and goes on. No format says where the file should end; a limit on its size stands for the disk."""
+    place.directory.mkdir()
+    run = place.run(PYTHON, "-c", FULL_DISK, place.directory, name, options=(*QUICK, "--snapshot-interval", "0"))
+    run.wait_for_output("failed 4")
+    wait_for("the warning", lambda: f"a write to {name.replace('#', '4')} failed in the job" in run.err, process=run.process)
+    client = place.query("checkpoint", "--job", "job", "--timeout", "3s")
+    assert client.code != 0, client
+    for snapshot in place.snapshots():
+        shown = place.verb("show", snapshot["id"], "--json").json
+        assert all(entry["size"] > 5000 for entry in shown["entries"] if entry["path"].endswith(".pkl")), shown
+    (place.path / "go").touch()
+    assert run.wait() == 0, run
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert (place.path / "back" / name.replace("#", "5")).stat().st_size > 5000
+    assert name == "last.pkl" or not (place.path / "back" / "ck-4.pkl").exists()
+
+
+FIRST_SAVE = """
+import io, pathlib, sys, time, zipfile
+path = pathlib.Path(sys.argv[1], sys.argv[2])
+path.parent.mkdir(parents=True, exist_ok=True)
+content = io.BytesIO()
+with zipfile.ZipFile(content, "w") as archive:
+    archive.writestr("archive/data.pkl", b"1" * 5000)
+path.write_bytes(content.getvalue() if sys.argv[3] == "whole" else content.getvalue()[:3000])
+print("saved", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("name", ["last.pt", "ckpt-1.pt", "checkpoint-1/model.pt"])
+@pytest.mark.parametrize("content", ["whole", "torn"])
+def test_all_are_killed_in_the_quiet_time_of_the_first_save(place, name, content):
+    """Its only file was closed by its writer: it stays if its format says that it is whole."""
+    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, name, content, options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be closed", lambda: listed.exists() and f"./{name}".encode() in listed.read_bytes(), process=run.process)
+    run.kill()
+    again = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "find", place.directory, "-type", "f")
+    assert again.code == 0 and again.out.split() == ([f"{place.directory / name}"] if content == "whole" else []), again
+    assert not listed.exists()
+    if content == "whole":
+        assert place.newest(), again
+        assert not list((place.path / "checkpoints.reprieve").rglob("*.pt"))
+    else:
+        assert list((place.path / "checkpoints.reprieve" / "quarantine").rglob("*.pt"))
+
+
 @pytest.mark.parametrize("death, store", [("all", "here"), ("all", "lost"), ("job", "lost")])
 def test_whole_files_that_nobody_vouches_for_stay_where_they_are(place, death, store):
     """Checkpoints that no snapshot holds yet, and a file that stays open beside them."""

@@ -295,6 +295,37 @@ def test_reopened_stream_is_no_failed_close(desk, actor):
     assert {e["flags"] & FAILED for e in desk.events() if e["event"] == "closed" and e["path"] == "a"} == {0}
 
 
+# Each catches the error and closes the file, as a job does that goes on without this checkpoint.
+FAILED_WRITES = {
+    "write": "f = open('a', 'wb')\ntry: f.write(bytes(9000)); f.close()\nexcept OSError: pass",
+    "unbuffered": "f = open('a', 'wb', 0); f.write(bytes(9000))\ntry: f.write(b'x')\nexcept OSError: f.close()",
+    "writev": "f = os.open('a', os.O_WRONLY | os.O_CREAT); os.writev(f, [bytes(9000)])\ntry: os.writev(f, [b'x'])\nexcept OSError: os.close(f)",
+    "pwrite": "f = os.open('a', os.O_WRONLY | os.O_CREAT)\ntry: os.pwrite(f, b'x', 9000)\nexcept OSError: os.close(f)",
+    "copy": "import shutil; open('../b', 'wb').write(bytes(1)); os.truncate('../b', 4096)\n"
+            "limit(4000)\ntry: shutil.copyfile('../b', 'a')\nexcept OSError: pass",
+    "zip": "import zipfile\ntry:\n  with zipfile.ZipFile('a', 'w') as z: z.writestr('x', bytes(9000))\nexcept OSError: pass",
+    "np.save": "import numpy\ntry: numpy.save(open('a', 'wb'), numpy.zeros(9999))\nexcept OSError: pass",
+}
+
+
+@pytest.mark.parametrize("writer", FAILED_WRITES)
+def test_failed_write_is_said(desk, writer):
+    """A limit on the size of files stands for a full disk."""
+    program = FAILED_WRITES[writer]
+    if "numpy" in program and subprocess.run([PYTHON, "-c", "import numpy"], capture_output=True).returncode:
+        pytest.skip("no numpy")
+    desk.python("import os, resource\ndef limit(n): resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))\nlimit(5000)\n" + program)
+    closed = [e for e in desk.events() if e["event"] == "closed"]
+    assert any(e["flags"] & FAILED and e["path"] == "a" for e in closed), closed
+
+
+def test_a_descriptor_that_is_used_again_is_a_new_one(desk):
+    desk.python("import os, resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
+                "f = os.open('a', os.O_WRONLY | os.O_CREAT)\ntry: os.pwrite(f, b'x', 9000)\nexcept OSError: os.close(f)\n"
+                "g = os.open('b', os.O_WRONLY | os.O_CREAT); assert g == f; os.write(g, b'x'); os.close(g)")
+    assert [(e["path"], e["flags"] & FAILED) for e in desk.events() if e["event"] == "closed"] == [("a", FAILED), ("b", 0)]
+
+
 def test_cpp_stream(desk, tmp_path_factory):
     source = desk.path / "stream.cpp"
     source.write_text('#include <fstream>\nint main() { std::ofstream s("a", std::ios::binary); s << 42; s.close(); return !s; }\n')

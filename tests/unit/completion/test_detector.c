@@ -265,6 +265,10 @@ static const struct row rows[] = {
 	{"ended past all destructors with a file open", "O 1 3 a; end 1 exited; torn a"},
 	{"close failed",
 		"O 1 3 a; F 1 3 a; torn a; +1000; = torn; torn a"},
+	{"that another descriptor of it is closed mends nothing",
+		"O 1 3 a; D 1 4 a; F 1 4 a; C 1 3 a; torn a; +1000; = torn; torn a"},
+	{"one that is written anew is whole",
+		"O 1 3 a; F 1 3 a; torn a; +1000; = torn; O 1 3 a; C 1 3 a; +1000; = complete; good a"},
 
 	{"exit 0 seals at once", "O 1 3 a; C 1 3 a; X 1; job clean; = complete"},
 	{"exit 0 with a child's file open",

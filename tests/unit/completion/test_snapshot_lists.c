@@ -294,6 +294,24 @@ static void test_whole_directories_end_in_a_slash(void **state)
 	path_list_free(paths);
 }
 
+/* The next start looks at it: its format may say that it is whole. */
+static void test_the_only_file_of_a_new_kind_is_said_to_be_closed(void **state)
+{
+	char **paths;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_string_equal(paths[0], "./checkpoint-1/model.pt");
+	assert_null(paths[1]);
+	path_list_free(paths);
+	write_file("checkpoint-1/optimizer.pt", "oc", 1100);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_string_equal(paths[0], "checkpoint-1/");
+	assert_null(paths[1]);
+	path_list_free(paths);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -309,6 +327,7 @@ int main(void)
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
+		TEST(test_the_only_file_of_a_new_kind_is_said_to_be_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

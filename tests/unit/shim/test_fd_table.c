@@ -46,6 +46,24 @@ static void test_numbers_out_of_range(void **state)
 	assert_int_equal(fd_table_next(0, UINT32_MAX), -1);
 }
 
+static void test_a_failed_write_is_remembered_until_the_next_file(void **state)
+{
+	(void)state;
+	fd_table_add(33);
+	fd_table_add(34);
+	assert_false(fd_table_has_failed(33));
+	fd_table_note_failure(33);
+	assert_true(fd_table_has_failed(33));
+	assert_false(fd_table_has_failed(34));
+	fd_table_remove(33);
+	fd_table_add(33);
+	assert_false(fd_table_has_failed(33));
+	fd_table_note_failure(-1);
+	fd_table_note_failure(FD_TABLE_MOST);
+	assert_false(fd_table_has_failed(-1));
+	assert_false(fd_table_has_failed(FD_TABLE_MOST));
+}
+
 static void test_next(void **state)
 {
 	(void)state;
@@ -80,6 +98,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_number_has_its_own_bit, set_up),
 		cmocka_unit_test_setup(test_numbers_out_of_range, set_up),
+		cmocka_unit_test_setup(test_a_failed_write_is_remembered_until_the_next_file,
+				       set_up),
 		cmocka_unit_test_setup(test_next, set_up),
 		cmocka_unit_test_setup(test_clear, set_up),
 	};

@@ -124,6 +124,12 @@ static const struct row directories[] = {
 	{"1000/step-1000.pt", 1000, true, "1000", "#/step-#.pt"},
 	{"1000/3/x.pt", 1000, false, "1000", "#/3/x.pt"},
 	{"1000/", 1000, false, "1000", "#/"},
+	{"state_000510.zarr/w/c/3/2", 510, false, "state_000510.zarr", "state_#.zarr/w/c/3/2"},
+	{"state_000510.zarr/zarr.json", 510, false, "state_000510.zarr", "state_#.zarr/zarr.json"},
+	{"out/model-7.n5/3/1", 7, false, "out/model-7.n5", "out/model-#.n5/3/1"},
+	{"step_20.zarr/w/c/3/2", 20, true, "step_20.zarr", "step_#.zarr/w/c/3/2"},
+	{"step-5/w.zarr/c/3/2", 5, true, "step-5", "step-#/w.zarr/c/3/2"},
+	{"1000/params/c/3/2", 1000, false, "1000", "#/params/c/3/2"},
 };
 
 /* Only a number at the end of the file's name. */
@@ -191,6 +197,9 @@ static const struct row fixed[] = {
 	{"step-99999999999999999999.pt", -1, false, "", "step-99999999999999999999.pt"},
 	{"model-1700000000.pt", -1, false, "", "model-1700000000.pt"},
 	{"0/model.pt", -1, false, "", "0/model.pt"},
+	{"model.zarr/w/c/3/2", -1, false, "", "model.zarr/w/c/3/2"},
+	{"model.zarr/w/3.2", -1, false, "", "model.zarr/w/3.2"},
+	{"last/w/c/3/2", -1, false, "", "last/w/c/3/2"},
 	{"000/model.pt", -1, false, "", "000/model.pt"},
 	{"multirun/2026-11-22/14-00-01/3/last.pt", -1, false, "",
 	 "multirun/2026-11-22/14-00-01/3/last.pt"},
