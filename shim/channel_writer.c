@@ -17,14 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 _Atomic int channel_state = CHANNEL_UNTRIED;
 
+/* Touched only to report, so that a process lives that empties the file by mistake, until the
+ * supervisor has mended it. */
 static struct shim_header *header;
+/* What never changes in it. */
+static struct shim_header known;
 static struct shim_record *records;
 static _Atomic int owner_pid;
 /* SHIM_FLAG_FOREIGN_PIDNS or 0; -1: not determined yet in this process, because a child may be born
@@ -111,6 +113,7 @@ static bool map_channel(const char *path)
 		unmap_file(memory, SHIM_CHANNEL_SIZE);
 		return false;
 	}
+	known = *(const struct shim_header *)memory;
 	header = memory;
 	records = (struct shim_record *)((char *)memory + SHIM_HEADER_SIZE);
 	return true;
@@ -148,7 +151,12 @@ bool channel_ready(void)
 
 const struct shim_header *channel_header(void)
 {
-	return header;
+	return &known;
+}
+
+enum shim_hold channel_sigterm_hold(void)
+{
+	return (enum shim_hold)__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE);
 }
 
 /* False when the ring is full. */
@@ -167,16 +175,17 @@ static bool claim_slot(uint64_t *sequence)
 	return true;
 }
 
+/* By calls that each process makes that writes files: a filter of system calls that lets it do that
+ * lets it do this. Open for reading as well, a pipe that nobody reads any more raises no SIGPIPE.
+ */
 static void wake_supervisor(void)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, known.doorbell,
+			      O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0);
 
-	memcpy(address.sun_path, header->doorbell, sizeof(address.sun_path));
-	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	syscall(SYS_sendto, fd, "", 1, MSG_NOSIGNAL, &address, sizeof(address));
+	syscall(SYS_write, fd, "", 1);
 	syscall(SYS_close, fd);
 }
 
@@ -220,7 +229,7 @@ static unsigned foreign_pidns_flag(void)
 	int flag = atomic_load(&foreign_pidns);
 
 	if (flag < 0) {
-		flag = peer_has_foreign_pidns(header) ? (int)SHIM_FLAG_FOREIGN_PIDNS : 0;
+		flag = peer_has_foreign_pidns(&known) ? (int)SHIM_FLAG_FOREIGN_PIDNS : 0;
 		atomic_store(&foreign_pidns, flag);
 	}
 	return (unsigned)flag;
@@ -287,7 +296,7 @@ static void adopt_output(void)
 
 		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH))
 			continue;
-		path_resolve_fd(header, fd, AT_FDCWD, NULL, &resolved_path);
+		path_resolve_fd(&known, fd, AT_FDCWD, NULL, &resolved_path);
 		if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
 			channel_send_opened(fd, (int)flags, &resolved_path);
 	}

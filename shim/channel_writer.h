@@ -32,8 +32,11 @@ static inline bool channel_is_possible(void)
  * call maps the channel, and may come before our constructor, from that of another library. */
 bool channel_ready(void);
 
-/* The mapped header. Call only after channel_ready(). */
+/* What never changes in the header, as it was when this process mapped it. Call only after
+ * channel_ready(). */
 const struct shim_header *channel_header(void);
+/* What changes: is a SIGTERM to be held back now? */
+enum shim_hold channel_sigterm_hold(void);
 
 /* Sends one record; `path` and `path2` may be NULL. Call only after channel_ready(). */
 void channel_send(enum shim_event event, int descriptor, unsigned flags,

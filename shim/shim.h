@@ -33,7 +33,7 @@
 #define SHIM_ENV_ACCESS_LOG "REPRIEVE_SHIM_ACCESS_LOG"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 3u        /* a shim that finds another version does nothing */
+#define SHIM_VERSION 4u        /* a shim that finds another version does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -155,8 +155,7 @@ struct shim_header {
 	char directory[1024];
 	/* the same directory as the user wrote it, absolute; "" if equal */
 	char alias[1024];
-	/* path of the supervisor's AF_UNIX datagram socket: one byte wakes it; a lost byte does no
-	 * harm */
+	/* path of a named pipe of the supervisor's: one byte wakes it; a lost byte does no harm */
 	char doorbell[108];
 };
 

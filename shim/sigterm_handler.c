@@ -193,8 +193,7 @@ static enum decision decide_signal(const struct shim_header *header, const sigin
 	if (by_process &&
 	    (*sender == (int)syscall(SYS_getpid) || *sender == (int)syscall(SYS_getppid)))
 		return DECIDE_RELEASE;
-	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) != SHIM_HOLD_ACTIVE ||
-	    !peer_is_alive(header))
+	if (channel_sigterm_hold() != SHIM_HOLD_ACTIVE || !peer_is_alive(header))
 		return DECIDE_RELEASE;
 	return DECIDE_HOLD;
 }
@@ -339,10 +338,7 @@ sigterm_handler_fn *sigterm_handler_end_change(int signal, sigterm_handler_fn *r
 
 void sigterm_handler_install(void)
 {
-	const struct shim_header *header = channel_header();
-
-	if (__atomic_load_n(&header->sigterm_hold, __ATOMIC_ACQUIRE) == SHIM_HOLD_OFF ||
-	    !peer_shares_pidns(header))
+	if (channel_sigterm_hold() == SHIM_HOLD_OFF || !peer_shares_pidns(channel_header()))
 		return;
 	lock_action();
 	adopt_current_action();

@@ -34,6 +34,16 @@ char *storage_directory(const char *url)
 	return text_starts(url, "file:///") ? file_absolute(url + strlen("file://")) : NULL;
 }
 
+bool storage_is_in_the_clear(const char *url)
+{
+	auto_(store_close) struct store *store = NULL;
+	struct store_health health = {0};
+
+	if (store_open(url, false, true, &store, NULL, NULL) == 0 && store->ops->read_health)
+		store->ops->read_health(store, &health);
+	return health.in_the_clear;
+}
+
 bool storage_is_reserved_name(const char *name)
 {
 	return text_equal(name, FORMAT_KEY) || text_equal(name, "jobs") || text_equal(name, "tmp");

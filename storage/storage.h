@@ -109,6 +109,11 @@ const char *storage_describe(struct storage *storage, char *text, size_t capacit
  * machines that put one name at the same time both may believe that it is theirs. */
 bool storage_looks_first(struct storage *storage);
 
+/* Whether credentials and content go to another machine over plain http, where whoever is on the
+ * way can read and replace them. Nothing is sent to find out. False also for a URL that cannot be
+ * opened: storage_open() says why. */
+bool storage_is_in_the_clear(const char *url);
+
 /* Where a file:// store lies: absolute, links resolved as far as it is there already. NULL for any
  * other. The caller frees. Does not block on a store. */
 char *storage_directory(const char *url);

@@ -38,6 +38,8 @@ struct store_probe {
 	bool made;
 	/* If-absent works only by looking first. */
 	bool if_absent_guessed;
+	/* Credentials go to another machine over plain http. */
+	bool in_the_clear;
 	/* The server's clock minus ours. */
 	bool skew_known;
 	int64_t skew_ms;

@@ -293,6 +293,7 @@ static int probe_all(const char *url, uint64_t bytes, struct store_probe *probe,
 	struct err own = {0};
 	int opened;
 
+	probe->in_the_clear = storage_is_in_the_clear(url);
 	opened = store_open(url, true, false, &store, cancel, &own);
 	probing.store = store;
 	note_result(&probing, PROBE_OPEN, began, opened, &own);

@@ -32,6 +32,7 @@ idioms       | build-gcc   | 20
 writers      | build-gcc   | 15
 linkage      | build-gcc   | 1
 shim         | build-gcc   | 1
+hardening    | build-gcc   | 1
 unit         | build-gcc   | 5
 build-asan   | install     | 10
 unit-asan    | build-asan  | 5
@@ -111,6 +112,7 @@ lane_valgrind() {
 }
 
 lane_shim() { tests/check_shim.sh build; }
+lane_hardening() { tests/check_hardening.sh build; }
 lane_layering() { tests/check_layering.sh; }
 lane_layering-self() { tests/check_layering.sh --self-test; }
 lane_mutation-self() { tests/mutation/self_test.sh; }

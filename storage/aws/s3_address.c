@@ -106,6 +106,16 @@ int s3_address_init(struct s3_address *address, const char *url, const char *end
 	return -1;
 }
 
+bool s3_address_is_in_the_clear(const struct s3_address *address)
+{
+	auto_free char *endpoint = NULL;
+
+	if (address->tls || !address->endpoint_host)
+		return false;
+	endpoint = text_format("http://%s", address->endpoint_host);
+	return !uri_is_confidential(endpoint);
+}
+
 void s3_address_release(struct s3_address *address)
 {
 	free(address->bucket);

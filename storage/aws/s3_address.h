@@ -35,6 +35,8 @@ struct s3_address {
  */
 int s3_address_init(struct s3_address *address, const char *url, const char *endpoint,
 		    const char *region, enum s3_style style, struct err *err);
+/* Requests go to another machine over plain http. */
+bool s3_address_is_in_the_clear(const struct s3_address *address);
 void s3_address_release(struct s3_address *address);
 AUTO(struct s3_address, s3_address_release);
 

@@ -83,6 +83,13 @@ static void azure_describe(struct store *store, char *text, size_t capacity)
 					: container->account.source);
 }
 
+/* Without a key or a signature there is a token, for which http is refused. */
+static void azure_read_health(struct store *store, struct store_health *health)
+{
+	http_store_read_health(store, health);
+	health->in_the_clear = !uri_is_confidential(container_of(store)->account.endpoint);
+}
+
 const struct store_ops azure_store_ops = {
 	.scheme = "az",
 	.open = azure_open,
@@ -92,5 +99,5 @@ const struct store_ops azure_store_ops = {
 	.list = http_store_list,
 	.remove = http_store_remove,
 	.describe = azure_describe,
-	.read_health = http_store_read_health,
+	.read_health = azure_read_health,
 };

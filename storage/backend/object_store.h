@@ -44,6 +44,8 @@ struct store {
 struct store_health {
 	/* the store has no if-absent: the backend checks first, then puts */
 	bool if_absent_guessed;
+	/* credentials go to another machine over plain http; known as soon as it is open */
+	bool in_the_clear;
 	bool skew_known;
 	int64_t skew_ms; /* the server's clock minus ours, from the Date of the last reply */
 };

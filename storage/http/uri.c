@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -89,7 +90,9 @@ bool uri_is_absolute(const char *url)
 
 bool uri_is_confidential(const char *url)
 {
-	static const char *const here[] = {"127.0.0.1", "localhost", "[::1]"};
+	static const char *const here[] = {"localhost", "[::1]"};
+	char address[INET_ADDRSTRLEN];
+	struct in_addr number;
 	const char *host;
 	size_t length;
 
@@ -105,7 +108,12 @@ bool uri_is_confidential(const char *url)
 	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
 		if (length == strlen(here[i]) && strncasecmp(host, here[i], length) == 0)
 			return true;
-	return false;
+	/* All of 127.0.0.0/8, but not a name that begins so. */
+	if (length >= sizeof(address))
+		return false;
+	memcpy(address, host, length);
+	address[length] = '\0';
+	return inet_pton(AF_INET, address, &number) == 1 && ntohl(number.s_addr) >> 24 == 127;
 }
 
 static bool is_http(const char *url)

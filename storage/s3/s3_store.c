@@ -160,6 +160,7 @@ static void s3_describe(struct store *store, char *text, size_t capacity)
 static void s3_read_health(struct store *store, struct store_health *health)
 {
 	http_store_read_health(store, health);
+	health->in_the_clear = s3_address_is_in_the_clear(&s3_of(store)->bucket.address);
 	health->if_absent_guessed = !s3_of(store)->bucket.settings.conditional;
 }
 

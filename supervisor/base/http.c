@@ -203,6 +203,8 @@ static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 static void set_general_options(CURL *easy, const struct http_request *request)
 {
+	/* Where openssl.cnf allows less, curl would speak it. */
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, close_on_exec);

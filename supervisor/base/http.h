@@ -1,9 +1,9 @@
 /*
  * One blocking HTTP request with a deadline and a cancel object. The only user of libcurl.
  *
- * HTTP/1.1 only, no redirects, no netrc, no signals; the path is sent unchanged. A status of 400 or
- * more is a response, not an error: the caller knows what it means. The library is initialised at
- * the first http_new(), so a program without requests does not pay for it.
+ * HTTP/1.1 only, TLS 1.2 or later, no redirects, no netrc, no signals; the path is sent unchanged.
+ * A status of 400 or more is a response, not an error: the caller knows what it means. The library
+ * is initialised at the first http_new(), so a program without requests does not pay for it.
  */
 #ifndef BASE_HTTP_H
 #define BASE_HTTP_H

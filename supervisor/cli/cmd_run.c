@@ -104,9 +104,8 @@ static int print_dry_run(const struct job *job, const char *origin)
 	       (long long)job->options->grace_ms / 1000);
 	print_restore(job);
 	printf("command        ");
-	for (char **word = job->options->command; *word; word++) {
-		const char *before = word == job->options->command ? NULL : word[-1];
-		auto_free char *kept = redact_word(before, *word);
+	for (size_t i = 0; job->options->command[i]; i++) {
+		auto_free char *kept = redact_argument(job->options->command, i);
 
 		printf(" %s", kept);
 	}

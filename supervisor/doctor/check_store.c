@@ -252,11 +252,21 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 			       "uploaded while it trains, and unchanged parts are not sent again");
 }
 
+static void check_transport(const struct store_probe *probe, struct check_list *check_list)
+{
+	if (probe->in_the_clear)
+		check_list_add(check_list, "transport", CHECK_WARN,
+			       "let the endpoint be https; `run --strict` refuses this one",
+			       "requests go to another machine over plain http: whoever is on the "
+			       "way can use the credentials and replace checkpoints");
+}
+
 void check_store(const struct store_probe *probe, const char *url, uint64_t size,
 		 struct check_list *check_list)
 {
 	*check_list = (struct check_list){0};
 	check_open(probe, url, check_list);
+	check_transport(probe, check_list);
 	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
 	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
 	check_if_absent(probe, url, check_list);

@@ -33,7 +33,7 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 	const char *how = job->ask.by_flag ? "flag" : by_signal ? "signal" : "command";
 	char buffer[SIGNAL_NAME_SIZE];
 	const char *name = by_signal ? signal_name_format(job->ask.signal, buffer) : NULL;
-	auto_free char *command = job->ask.command ? redact_word("-c", job->ask.command) : NULL;
+	auto_free char *command = job->ask.command ? redact_script(job->ask.command) : NULL;
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)

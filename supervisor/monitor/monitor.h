@@ -16,6 +16,7 @@
  *
  * Of this folder only:
  *
+ *	shared_file.h		a file that the job maps too, and may truncate
  *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  *	directory_poller.h	repeated scans on a thread, if events do not cover everything
  *	directory_scan.h	PURE: a list of files, and the difference between two

@@ -3,7 +3,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "shared_file.h"
 #include "shim/reprieve.h"
 
 #include <errno.h>
@@ -35,9 +37,10 @@ struct slot_history {
 };
 
 struct progress_page {
-	char *path;
-	bool made;
+	struct shared_file file;
 	struct reprieve__page *page;
+	struct reprieve__page intact; /* for a job that empties it */
+	bool mended, given_up;        /* it was torn; and cannot be mended */
 	struct slot_history slots[SLOTS];
 	uint32_t newest;  /* number of the newest request */
 	uint32_t number;  /* number of the current request; 0: none */
@@ -59,42 +62,26 @@ static uint32_t load_word(const uint32_t *word)
 
 /* --- life --- */
 
-static int map_page(struct progress_page *page, struct err *err)
-{
-	auto_close int fd =
-		open(page->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	void *memory;
-	int failed;
-
-	if (fd < 0)
-		return err_os(err, errno, "%s", page->path);
-	page->made = true;
-	failed = posix_fallocate(fd, 0, PAGE_SIZE_ALL);
-	if (failed)
-		return err_os(err, failed, "%s", page->path);
-	memory = mmap(NULL, PAGE_SIZE_ALL, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return err_os(err, errno, "mmap %s", page->path);
-	page->page = memory;
-	return 0;
-}
-
 int progress_page_open(const char *path, const char *doorbell, struct progress_page **result,
 		       struct err *err)
 {
 	auto_(progress_page_close) struct progress_page *page = memory_new(sizeof(*page));
+	struct reprieve__page *intact = &page->intact;
 
-	page->path = text_copy(path);
+	page->file = (struct shared_file){.fd = -1, .slot = -1};
 	page->last_step = -1;
-	if (strlen(doorbell) >= sizeof(page->page->doorbell))
+	if (strlen(doorbell) >= sizeof(intact->doorbell))
 		return err_set(err, ERR_INVALID, "%s: too long for a socket's name", doorbell);
-	if (map_page(page, err) < 0)
+	if (shared_file_make(&page->file, path, PAGE_SIZE_ALL, err) < 0)
 		return err_wrap(err, "report page");
-	page->page->version = REPRIEVE__VERSION;
-	page->page->slot_offset = SLOTS_AT;
-	page->page->slot_size = sizeof(struct reprieve__slot);
-	page->page->slot_count = SLOTS;
-	text_set(page->page->doorbell, sizeof(page->page->doorbell), doorbell);
+	page->page = page->file.memory;
+	intact->version = REPRIEVE__VERSION;
+	intact->slot_offset = SLOTS_AT;
+	intact->slot_size = sizeof(struct reprieve__slot);
+	intact->slot_count = SLOTS;
+	text_set(intact->doorbell, sizeof(intact->doorbell), doorbell);
+	*page->page = *intact;
+	intact->magic = REPRIEVE__MAGIC;
 	__atomic_store_n(&page->page->magic, REPRIEVE__MAGIC, __ATOMIC_RELEASE);
 	*result = steal(&page);
 	return 0;
@@ -107,17 +94,34 @@ void progress_page_close(struct progress_page *page)
 	if (page->page) {
 		__atomic_store_n(&page->page->magic, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&page->page->requested, 0, __ATOMIC_RELEASE);
-		munmap(page->page, PAGE_SIZE_ALL);
 	}
-	if (page->made)
-		unlink(page->path);
-	free(page->path);
+	shared_file_remove(&page->file);
 	free(page);
+}
+
+/* The slots are gone: who had one is not asked by the flag any more, and its steps are unknown. */
+static void mend_page(struct progress_page *page)
+{
+	struct err err;
+
+	if (page->given_up || !shared_file_is_torn(&page->file, REPRIEVE__MAGIC))
+		return;
+	page->intact.requested = page->number;
+	page->intact.ended = page->over ? page->number : 0;
+	if (shared_file_mend(&page->file, &page->intact, sizeof(page->intact), &err) < 0) {
+		page->given_up = true;
+		log_warn("the job has emptied the page that it reports to, and it cannot be made "
+			 "again: %s",
+			 err.text);
+	} else if (!page->mended) {
+		log_warn("the job has emptied the page that it reports to (%s)", page->file.path);
+	}
+	page->mended = true;
 }
 
 const char *progress_page_path(const struct progress_page *page)
 {
-	return page->path;
+	return page->file.path;
 }
 
 /* --- the flag --- */
@@ -229,6 +233,7 @@ int64_t progress_page_last_step(struct progress_page *page)
 
 void progress_page_scan(struct progress_page *page, int64_t now_ms)
 {
+	mend_page(page);
 	/* Before the slots of processes that have ended are freed. */
 	progress_page_last_step(page);
 	for (size_t index = 0; index < SLOTS; index++)

@@ -3,9 +3,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "open_files.h"
 #include "process/process.h"
+#include "shared_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define TICK_MS 1000
 #define HOLE_TICK_MS 50
@@ -28,17 +31,20 @@
 
 struct shim_channel {
 	struct loop *loop;
-	struct source doorbell;
+	struct source pipe;   /* which the shim wakes us by */
+	struct source socket; /* and those who use the page */
 	struct timer tick;
 	shim_channel_fn *received;
 	void *argument;
-	char *channel_path;
-	char *wakeup_path;
+	struct shared_file file;
+	char *pipe_path, *socket_path;
 	char *directory;
 	struct shim_header *header;
 	struct shim_record *records;
 	struct progress_page *page;
-	bool channel_made;
+	/* what the header is made of, also again when the job has emptied it */
+	struct shim_header intact;
+	bool mended, given_up; /* it was torn; and cannot be mended */
 	/* our own copy, because the job could change the one in the header */
 	uint64_t tail;
 	uint64_t dropped;
@@ -65,10 +71,11 @@ static bool path_is_sound(const char *path, size_t length)
 
 static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 {
-	const char *path2 = record->text + record->path_length;
+	const char *path2;
 
 	if (record->path_length > SHIM_PATH_MOST || record->path2_length > SHIM_PATH_MOST)
 		return false;
+	path2 = record->text + record->path_length;
 	if (record->checksum != shim_checksum(record, sequence))
 		return false;
 	if (record->event < SHIM_HELLO || record->event > SHIM_SAVED_ELSEWHERE ||
@@ -187,11 +194,37 @@ static void hand_out_saved(void *argument, pid_t pid, int64_t step)
 			  });
 }
 
+/* One wrong redirection in the job (": > $REPRIEVE_SHIM_CHANNEL") is enough. The sequences go on
+ * where they were, so that no record of before is taken for a new one. */
+static void mend_channel(struct shim_channel *channel)
+{
+	struct err err;
+
+	if (channel->given_up || !shared_file_is_torn(&channel->file, SHIM_MAGIC))
+		return;
+	channel->intact.head = channel->intact.tail = channel->tail;
+	channel->dropped = 0;
+	channel->hole_since_ms = CLOCK_NEVER;
+	if (shared_file_mend(&channel->file, &channel->intact, sizeof(channel->intact), &err) < 0) {
+		channel->given_up = true;
+		log_warn("the job has emptied what the preload library writes to, and it cannot be "
+			 "made again: %s",
+			 err.text);
+	} else if (!channel->mended) {
+		log_warn("the job has emptied what the preload library writes to (%s); it goes on "
+			 "with a new one",
+			 channel->file.path);
+	}
+	channel->mended = true;
+	report_lost(channel);
+}
+
 void shim_channel_poll(struct shim_channel *channel)
 {
 	unsigned count = 0;
 	int64_t next_ms = TICK_MS;
 
+	mend_channel(channel);
 	progress_page_scan(channel->page, clock_monotonic_ms());
 	__atomic_store_n(&channel->header->sleeping, 0, __ATOMIC_RELAXED);
 	while (count < MOST_AT_ONCE && read_one(channel))
@@ -224,58 +257,83 @@ static void tick_timer_fired(struct timer *timer)
 	shim_channel_poll(container_of(timer, struct shim_channel, tick));
 }
 
-static void wakeup_became_readable(struct source *source, uint32_t events)
+static void drain(const struct source *source)
 {
-	struct shim_channel *channel = container_of(source, struct shim_channel, doorbell);
 	char bytes[64];
 
-	(void)events;
-	while (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) >= 0) {
+	while (read(source->fd, bytes, sizeof(bytes)) >= 0) {
 	}
-	shim_channel_poll(channel);
 }
 
-static int open_wakeup_socket(struct shim_channel *channel, struct err *err)
+static void pipe_became_readable(struct source *source, uint32_t events)
+{
+	(void)events;
+	drain(source);
+	shim_channel_poll(container_of(source, struct shim_channel, pipe));
+}
+
+static void socket_became_readable(struct source *source, uint32_t events)
+{
+	(void)events;
+	drain(source);
+	shim_channel_poll(container_of(source, struct shim_channel, socket));
+}
+
+/* Open for writing too, it never ends: the loop would spin on a pipe whose last writer is gone. */
+static int open_pipe(struct shim_channel *channel, struct err *err)
+{
+	if (strlen(channel->pipe_path) >= sizeof(channel->intact.doorbell))
+		return err_set(err, ERR_INVALID,
+			       "%s: longer than the %zu bytes that there is "
+			       "room for",
+			       channel->pipe_path, sizeof(channel->intact.doorbell) - 1);
+	if (mkfifo(channel->pipe_path, 0600) < 0)
+		return err_os(err, errno, "%s", channel->pipe_path);
+	channel->pipe.fd = open(channel->pipe_path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (channel->pipe.fd < 0)
+		return err_os(err, errno, "%s", channel->pipe_path);
+	channel->pipe.ready = pipe_became_readable;
+	return loop_add(channel->loop, &channel->pipe, EPOLLIN, err);
+}
+
+static int open_socket(struct shim_channel *channel, struct err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	if (strlen(channel->wakeup_path) >= sizeof(address.sun_path))
+	if (strlen(channel->socket_path) >= sizeof(address.sun_path))
 		return err_set(err, ERR_INVALID, "%s: too long for a socket's name (107 bytes)",
-			       channel->wakeup_path);
-	text_set(address.sun_path, sizeof(address.sun_path), channel->wakeup_path);
-	channel->doorbell.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (channel->doorbell.fd < 0)
+			       channel->socket_path);
+	text_set(address.sun_path, sizeof(address.sun_path), channel->socket_path);
+	channel->socket.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (channel->socket.fd < 0)
 		return err_os(err, errno, "socket");
-	if (bind(channel->doorbell.fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_os(err, errno, "%s", channel->wakeup_path);
-	channel->doorbell.ready = wakeup_became_readable;
-	return loop_add(channel->loop, &channel->doorbell, EPOLLIN, err);
+	if (bind(channel->socket.fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_os(err, errno, "%s", channel->socket_path);
+	channel->socket.ready = socket_became_readable;
+	return loop_add(channel->loop, &channel->socket, EPOLLIN, err);
 }
 
-static int map_channel(struct shim_channel *channel, struct err *err)
+static void close_source(struct shim_channel *channel, struct source *source, const char *path)
 {
-	auto_close int fd = open(channel->channel_path,
-				 O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	void *memory;
-	int failed;
+	loop_remove(channel->loop, source);
+	if (source->fd >= 0) {
+		close(source->fd);
+		unlink(path);
+	}
+}
 
-	if (fd < 0)
-		return err_os(err, errno, "%s", channel->channel_path);
-	channel->channel_made = true;
-	failed = posix_fallocate(fd, 0, SHIM_CHANNEL_SIZE);
-	if (failed)
-		return err_os(err, failed, "%s", channel->channel_path);
-	memory = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return err_os(err, errno, "mmap %s", channel->channel_path);
-	channel->header = memory;
-	channel->records = (struct shim_record *)((char *)memory + SHIM_HEADER_SIZE);
+static int map_channel(struct shim_channel *channel, const char *path, struct err *err)
+{
+	if (shared_file_make(&channel->file, path, SHIM_CHANNEL_SIZE, err) < 0)
+		return -1;
+	channel->header = channel->file.memory;
+	channel->records = (struct shim_record *)((char *)channel->header + SHIM_HEADER_SIZE);
 	return 0;
 }
 
 static int fill_header(struct shim_channel *channel, const char *alias, struct err *err)
 {
-	struct shim_header *header = channel->header;
+	struct shim_header *header = &channel->intact;
 
 	if (strlen(channel->directory) >= sizeof(header->directory))
 		return err_set(err, ERR_INVALID,
@@ -293,8 +351,10 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	if (alias && strlen(alias) < sizeof(header->alias) &&
 	    !text_equal(alias, channel->directory))
 		text_set(header->alias, sizeof(header->alias), alias);
-	text_set(header->doorbell, sizeof(header->doorbell), channel->wakeup_path);
-	__atomic_store_n(&header->magic, SHIM_MAGIC, __ATOMIC_RELEASE);
+	text_set(header->doorbell, sizeof(header->doorbell), channel->pipe_path);
+	*channel->header = *header;
+	header->magic = SHIM_MAGIC;
+	__atomic_store_n(&channel->header->magic, SHIM_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -304,20 +364,22 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 		      struct err *err)
 {
 	auto_(shim_channel_close) struct shim_channel *made = memory_new(sizeof(*made));
-	auto_free char *page_path = NULL;
+	auto_free char *channel_path = text_format("%s/shim.channel", session_directory);
+	auto_free char *page_path = text_format("%s/report.page", session_directory);
 
 	made->loop = loop;
 	made->received = received;
 	made->argument = argument;
-	made->doorbell.fd = -1;
+	made->pipe.fd = made->socket.fd = -1;
 	made->tick.fired = tick_timer_fired;
 	made->hole_since_ms = CLOCK_NEVER;
 	made->directory = text_copy(checkpoint_directory);
-	made->channel_path = text_format("%s/shim.channel", session_directory);
-	made->wakeup_path = text_format("%s/shim.doorbell", session_directory);
-	page_path = text_format("%s/report.page", session_directory);
-	if (map_channel(made, err) < 0 || open_wakeup_socket(made, err) < 0 ||
-	    progress_page_open(page_path, made->wakeup_path, &made->page, err) < 0 ||
+	made->pipe_path = text_format("%s/shim.pipe", session_directory);
+	made->socket_path = text_format("%s/shim.doorbell", session_directory);
+	made->file = (struct shared_file){.fd = -1, .slot = -1};
+	if (map_channel(made, channel_path, err) < 0 || open_pipe(made, err) < 0 ||
+	    open_socket(made, err) < 0 ||
+	    progress_page_open(page_path, made->socket_path, &made->page, err) < 0 ||
 	    fill_header(made, alias, err) < 0)
 		return err_wrap(err, "shim channel");
 	loop_arm(loop, &made->tick, clock_monotonic_ms() + TICK_MS);
@@ -328,30 +390,25 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 void shim_channel_close(struct shim_channel *channel)
 {
 	loop_disarm(channel->loop, &channel->tick);
-	loop_remove(channel->loop, &channel->doorbell);
-	if (channel->doorbell.fd >= 0) {
-		close(channel->doorbell.fd);
-		unlink(channel->wakeup_path);
-	}
+	close_source(channel, &channel->pipe, channel->pipe_path);
+	close_source(channel, &channel->socket, channel->socket_path);
 	progress_page_close(channel->page);
 	if (channel->header) {
 		__atomic_store_n(&channel->header->sigterm_hold, SHIM_HOLD_OFF, __ATOMIC_RELEASE);
 		/* Processes that start from now on do nothing, and running ones do not wake us. */
 		__atomic_store_n(&channel->header->magic, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&channel->header->sleeping, 0, __ATOMIC_RELEASE);
-		munmap(channel->header, SHIM_CHANNEL_SIZE);
 	}
-	if (channel->channel_made)
-		unlink(channel->channel_path);
-	free(channel->channel_path);
-	free(channel->wakeup_path);
+	shared_file_remove(&channel->file);
+	free(channel->pipe_path);
+	free(channel->socket_path);
 	free(channel->directory);
 	free(channel);
 }
 
 const char *shim_channel_path(const struct shim_channel *channel)
 {
-	return channel->channel_path;
+	return channel->file.path;
 }
 
 struct progress_page *shim_channel_page(const struct shim_channel *channel)
@@ -361,6 +418,7 @@ struct progress_page *shim_channel_page(const struct shim_channel *channel)
 
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state)
 {
+	channel->intact.sigterm_hold = (uint32_t)state;
 	__atomic_store_n(&channel->header->sigterm_hold, (uint32_t)state, __ATOMIC_RELEASE);
 }
 

@@ -45,8 +45,8 @@ typedef void shim_channel_fn(void *argument, const struct shim_message *message)
 struct shim_channel;
 
 /*
- * Creates shim.channel, report.page and shim.doorbell in `session_directory`, which must exist,
- * belong to us alone and have a short path (a socket's name has at most 107 bytes).
+ * Creates shim.channel, shim.pipe, report.page and shim.doorbell in `session_directory`, which must
+ * exist, belong to us alone and have a short path (a socket's name has at most 107 bytes).
  * `checkpoint_directory` is canonical; `alias` is the same directory as the user wrote it,
  * absolute, or NULL. The channel's blocks are allocated at once, because a write to a page for
  * which a full disk has no block would kill the job (SIGBUS).
@@ -56,7 +56,7 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 		      shim_channel_fn *received, void *argument, struct shim_channel **channel,
 		      struct err *err);
 
-/* Removes the three files. Running processes keep their mapping, which nobody reads any more. */
+/* Removes the four files. Running processes keep their mapping, which nobody reads any more. */
 void shim_channel_close(struct shim_channel *channel);
 AUTO_POINTER(struct shim_channel, shim_channel_close);
 

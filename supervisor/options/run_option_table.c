@@ -13,6 +13,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #define FLUSH_LEAST_MS 1000
 #define MTBF_LEAST_MS 60000
@@ -168,7 +169,7 @@ static int set_notify(void *notify, const char *value, struct err *err)
 {
 	const char *url = notification_url(value);
 
-	if (!text_starts(url, "http://") && !text_starts(url, "https://"))
+	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
 		return err_set(err, ERR_INVALID,
 			       "it is no URL of a webhook: write https://HOST/PATH, or "
 			       "slack:https://HOST/PATH");
@@ -342,7 +343,8 @@ static const struct option_row report_rows[] = {
 		TEXT(metrics_file), .least = 1},
 	{"notify", 0, "URL", "REPRIEVE_NOTIFY",
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
-		"what speaks as Slack does",
+		"what speaks as Slack does (a command line is read by anybody here: give a secret "
+		"one as REPRIEVE_NOTIFY)",
 		SET(set_notify, notify)},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
 		"append what happens as JSON lines", TEXT(events)},

@@ -53,6 +53,22 @@ static void log_store(const char *url, struct storage *storage)
 			 url);
 }
 
+/* Digests are not signed: whoever is on the way can replace manifest and content together. */
+static int check_transport(const struct resume_request *request, struct err *err)
+{
+	static const char risk[] =
+		"goes to another machine over plain http: whoever is on the way can use the "
+		"credentials and replace checkpoints; let the endpoint be https";
+
+	if (!storage_is_in_the_clear(request->store))
+		return 0;
+	if (request->strict)
+		return err_set(err, ERR_INVALID, "not started: store %s %s (--strict refuses it)",
+			       request->store, risk);
+	log_warn("store %s %s", request->store, risk);
+	return 0;
+}
+
 static bool store_has_job(const struct storage_options *wanted, struct cancel *cancel)
 {
 	struct storage_options options = *wanted;
@@ -205,7 +221,8 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	options.transfer = request->transfer;
 	if (request->if_known && !store_has_job(&options, cancel))
 		return 0;
-	if (storage_open(&options, &result->storage, cancel, err) < 0)
+	if (check_transport(request, err) < 0 ||
+	    storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
 	/* Wait under any --restore policy: the claim would end the previous attempt's save, and a
 	 * later start may need that checkpoint. */

@@ -5,15 +5,19 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SLACK "slack:"
 
 static bool is_slack(const char *url)
 {
-	return text_starts(url, SLACK) || text_starts(url, "https://hooks.slack.com/");
+	static const char host[] = "https://hooks.slack.com/";
+
+	return text_starts(url, SLACK) || strncasecmp(url, host, strlen(host)) == 0;
 }
 
 const char *notification_url(const char *url)
@@ -76,15 +80,22 @@ char *notification_body(const char *url, const struct notification *notification
 #define TIMEOUT_MS 5000
 #define REPLY_LIMIT (64 * 1024)
 
-/* "https://hooks.example.com" of "https://hooks.example.com/services/SECRET". The caller frees. */
-static char *origin_of(const char *url)
+char *notification_origin(const char *url)
 {
-	const char *host = strstr(url, "://"), *end;
+	const char *colon = strstr(url, "://"), *host, *end, *at;
 
-	if (!host)
+	if (!colon)
 		return text_copy("the webhook");
-	end = host + 3 + strcspn(host + 3, "/?#");
-	return text_copy_n(url, (size_t)(end - url));
+	host = colon + 3;
+	end = host + strcspn(host, "/?#");
+	at = memrchr(host, '@', (size_t)(end - host));
+	if (at)
+		host = at + 1;
+	/* No port: then it is the begin of a password with a '/' in it. */
+	else if (*host != '[' && memchr(host, ':', (size_t)(end - host)) &&
+		 !isdigit((unsigned char)strchr(host, ':')[1]))
+		return text_copy("the webhook");
+	return text_format("%.*s%.*s", (int)(colon + 3 - url), url, (int)(end - host), host);
 }
 
 int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err)
@@ -92,7 +103,7 @@ int notification_post(const char *url, const char *body, struct cancel *cancel, 
 	static const char *const headers[] = {"Content-Type: application/json", NULL};
 	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_LIMIT};
 	auto_(http_free) struct http *http = NULL;
-	auto_free char *origin = origin_of(url);
+	auto_free char *origin = notification_origin(url);
 	struct http_request request = {
 		.method = "POST",
 		.url = url,
@@ -106,8 +117,13 @@ int notification_post(const char *url, const char *body, struct cancel *cancel, 
 
 	if (http_new(&http, err) < 0)
 		return -1;
-	if (http_perform(http, &request, &response, cancel, &own) < 0)
+	if (http_perform(http, &request, &response, cancel, &own) < 0) {
+		/* Of all that can go wrong, this is known to name no part of the URL. */
+		if (own.kind == ERR_DENIED)
+			return err_set(err, own.kind, "%s: its certificate is not trusted: %s",
+				       origin, own.text);
 		return err_set(err, own.kind, "%s did not answer", origin);
+	}
 	if (response.status < 200 || response.status > 299)
 		return err_set(err, ERR_FAILED, "%s answered %d", origin, response.status);
 	return 0;

@@ -35,8 +35,13 @@ char *notification_body(const char *url, const struct notification *notification
 /* The URL without "slack:". Borrowed from `url`. */
 const char *notification_url(const char *url);
 
-/* Sends the body. Blocks for some seconds at most. ERR_FAILED: the status is not 2xx. Other kinds:
- * no reply. The error names host and status, never the path, which is a secret of most webhooks. */
+/* "https://hooks.example.com" of "https://user:SECRET@hooks.example.com/services/SECRET". The
+ * caller frees. */
+char *notification_origin(const char *url);
+
+/* Sends the body. Blocks for some seconds at most. ERR_FAILED: the status is not 2xx.
+ * ERR_DENIED: its certificate is not trusted. Other kinds: no reply. The error names host and
+ * status, never the path, which is a secret of most webhooks. */
 int notification_post(const char *url, const char *body, struct cancel *cancel, struct err *err);
 
 #endif

@@ -1,19 +1,24 @@
 /*
  * PURE. Removes secrets from a job's command line, which is recorded in the store, where everybody
- * who can read the bucket sees it. Only the names of options and variables decide: a secret under
- * any other name cannot be distinguished from a path.
+ * who can read the bucket sees it. Two things tell a secret: the name of its option, variable or
+ * header (secret_names.h), and its own form (secret_text.h). One with neither cannot be
+ * distinguished from a path.
  */
 #ifndef REDACT_H
 #define REDACT_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 /*
- * Returns `word` with "***" for the value of --api-key, --token=, HF_TOKEN=, DB_PASSWORD= and the
- * like, also inside a script of sh -c. `before` is the argument before it; NULL: it is the first.
- * The caller frees.
+ * Returns command[index] with "***" for the value of --api-key, --token=, HF_TOKEN=,
+ * "Authorization: ", the password of a URL and the like, also inside a script of sh -c. The words
+ * before it say what it is. The caller frees.
  */
-char *redact_word(const char *before, const char *word);
+char *redact_argument(char *const *command, size_t index);
+
+/* The same of the whole text of a shell command. The caller frees. */
+char *redact_script(const char *script);
 
 /* The words of a command, redacted, as an array; `command` ends with NULL. The caller owns it. */
 json_t *redact_command(char *const *command);

@@ -15,6 +15,7 @@
  *	notice_format.h		notices and their sources, for people and as JSON
  *	labels.h		PURE: the user's labels for a run (--label)
  *	redact.h		PURE: removes secrets from a command line
+ *	secret_text.h		PURE: removes secrets that have a form of their own from any text
  */
 #ifndef TELEMETRY_H
 #define TELEMETRY_H
@@ -30,5 +31,6 @@
 #include "notification.h"
 #include "observers.h"
 #include "redact.h"
+#include "secret_text.h"
 
 #endif

@@ -29,6 +29,11 @@ def test_it_needs_the_c_library_alone(static_build):
     assert checked.returncode == 0, checked.stderr
 
 
+def test_it_is_hardened_as_the_other_build_is(static_build):
+    checked = subprocess.run([ROOT / "tests" / "check_hardening.sh", static_build], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
 @pytest.mark.parametrize("version", [72, 74])
 def test_the_stand_ins_for_icu_are_named_as_the_systems_icu(tmp_path, version):
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", f"-DICU_VERSION={version}", "-c", ROOT / "supervisor" / "static" / "absent.c",

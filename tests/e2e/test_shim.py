@@ -5,6 +5,7 @@ the jobs.
 """
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -640,6 +641,21 @@ def test_address_sanitizer(desk, tmp_path_factory, how):
         assert desk.story() == C_WRITES[mode]
         for name in desk.directory.iterdir():
             name.unlink()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter has the numbers of x86-64")
+def test_a_filter_that_kills_for_sockets_kills_nobody(desk):
+    """seccomp: what may write files may report them."""
+    desk.python("""
+        import ctypes, os, struct
+        instructions = [(0x20, 0, 0, 0), (0x15, 0, 1, 41), (6, 0, 0, 0x80000000), (0x15, 0, 1, 44), (6, 0, 0, 0x80000000), (6, 0, 0, 0x7fff0000)]
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in instructions))
+        filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(code)))
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+        open(os.environ["D"] + "/file", "w").write("x")
+    """)
+    assert ("closed", "file") in desk.story()
 
 
 def test_musl(desk, tmp_path_factory):

@@ -1,12 +1,14 @@
 """Stores behind a certificate of a private CA: what has to be named, and what is said where it is not."""
+import socket
 import ssl
 import subprocess
+import threading
 
 import pytest
 from cloud_place import CloudPlace
 from fault_server import FaultServer
 from google_fake import GoogleFake
-from harness import one_line
+from harness import Place, one_line
 
 EXTENSIONS = "basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n"
 
@@ -105,6 +107,47 @@ def test_a_wrong_name_is_not_mended_with_a_file(authority, misnamed, tmp_path):
     place.environment["AWS_CA_BUNDLE"] = str(authority / "ca.pem")
     said = one_line(place.refused("list"))
     assert "127.0.0.2" in said and "SSL" in said and "name its file" not in said, said
+
+
+@pytest.mark.parametrize("most", ["TLSv1_1", "TLSv1_2"])
+def test_no_tls_before_1_2(authority, tmp_path, most):
+    """Also where the system's configuration allows it."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion[most]
+    context.load_cert_chain(authority / "server.pem", authority / "server.key")
+    (tmp_path / "openssl.cnf").write_text("openssl_conf = all\n[all]\nssl_conf = ssl\n[ssl]\nsystem_default = weak\n"
+                                          "[weak]\nMinProtocol = TLSv1\nCipherString = ALL:@SECLEVEL=0\n")
+    spoken = []
+
+    def serve_one(listener):
+        with listener.accept()[0] as connection:
+            try:
+                spoken.append(context.wrap_socket(connection, server_side=True).version())
+            except OSError:
+                spoken.append(None)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve_one, args=(listener,))
+        thread.start()
+        environment = {"AWS_ENDPOINT_URL_S3": f"https://127.0.0.1:{listener.getsockname()[1]}", "AWS_ACCESS_KEY_ID": "A",
+                       "AWS_SECRET_ACCESS_KEY": "TESTSECRET", "AWS_CA_BUNDLE": str(authority / "ca.pem"),
+                       "OPENSSL_CONF": str(tmp_path / "openssl.cnf"), "REPRIEVE_STORE_PATIENCE": "1ms"}
+        CloudPlace(tmp_path, "s3://snaps/team", ("TESTSECRET",), **environment).refused("list")
+        thread.join()
+    assert spoken == [None if most == "TLSv1_1" else "TLSv1.2"]
+
+
+def test_a_webhook_that_fails_by_certificate_says_so(s3, tmp_path):
+    place = Place(tmp_path)
+    try:
+        run = place.run("sh", "-c", "exit 3", options=("--notify", s3.url.replace("http://", "https://user:TESTSECRET@") + "/T0P5ECRET"))
+        assert run.wait() == 3
+        said = next(line for line in run.err.splitlines() if "--notify" in line)
+        assert "https://127.0.0.1:" in said and "certificate is not trusted" in said and "SSL_CERT_FILE" in said
+        assert "SECRET" not in run.err
+    finally:
+        place.end()
 
 
 def test_google(authority, source, tmp_path):

@@ -113,11 +113,43 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_in_the_clear(void **state)
+{
+	static const struct {
+		const char *endpoint;
+		bool clear;
+	} rows[] = {
+		{NULL, false},
+		{"https://host", false},
+		{"HTTPS://host", false},
+		{"http://host", true},
+		{"HTTP://host:9000", true},
+		{"http://10.0.0.1:9000/base", true},
+		{"http://localhost:9000", false},
+		{"http://127.0.0.1", false},
+		{"http://[::1]:9000", false},
+		{"http://localhost.host", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(s3_address_release) struct s3_address address;
+		struct err err;
+
+		assert_int_equal(s3_address_init(&address, "s3://bucket", rows[i].endpoint,
+						 "us-east-1", S3_STYLE_AUTO, &err),
+				 0);
+		if (s3_address_is_in_the_clear(&address) != rows[i].clear)
+			fail_msg("%s", rows[i].endpoint);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_in_the_clear),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,18 @@ static void test_all_is_well(void **state)
 	assert_string_equal(find(&check_list, "up")->text, "64 MiB/s (64 MiB on 8 connections)");
 }
 
+static void test_plain_http_is_warned_of(void **state)
+{
+	struct store_probe probe = sound();
+	struct check_list check_list;
+
+	(void)state;
+	probe.in_the_clear = true;
+	check_store(&probe, "s3://b", 0, &check_list);
+	assert_int_equal(find(&check_list, "transport")->level, CHECK_WARN);
+	assert_non_null(strstr(find(&check_list, "transport")->fix, "https"));
+}
+
 static void test_what_fails(void **state)
 {
 	static const struct {
@@ -218,6 +230,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_is_well),
+		cmocka_unit_test(test_plain_http_is_warned_of),
 		cmocka_unit_test(test_what_fails),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_what_fits),

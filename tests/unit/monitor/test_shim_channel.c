@@ -35,6 +35,7 @@ struct desk {
 	struct shim_header *header; /* as a job maps it */
 	struct shim_record *records;
 	struct timer timeout;
+	struct sigaction bus; /* the channel's; cmocka sets its own for each function */
 	int messages, lost;
 	int64_t step;                       /* of the last one */
 	char last[2 * SHIM_PATH_MOST + 64]; /* "event pid fd path path2" */
@@ -66,6 +67,7 @@ static int set_up(void **state)
 	if (shim_channel_open(&desk->loop, desk->directory, "/data/ckpt", "/home/u/ckpt", received,
 			      desk, &desk->link, &err) < 0)
 		fail_msg("%s", err.text);
+	sigaction(SIGBUS, NULL, &desk->bus);
 	fd = open(shim_channel_path(desk->link), O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	desk->header = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -80,6 +82,7 @@ static int tear_down(void **state)
 {
 	struct desk *desk = *state;
 
+	sigaction(SIGBUS, &desk->bus, NULL);
 	shim_channel_close(desk->link);
 	munmap(desk->header, SHIM_CHANNEL_SIZE);
 	loop_release(&desk->loop);
@@ -348,16 +351,28 @@ static void run_for(struct desk *desk, int64_t ms)
 	assert_int_equal(loop_run(&desk->loop, NULL), 0);
 }
 
-static void test_doorbell_wakes_the_loop(void **state)
+static void test_pipe_wakes_the_loop(void **state)
+{
+	struct desk *desk = *state;
+	auto_close int fd = open(desk->header->doorbell, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	report(desk, "a");
+	assert_int_equal(write(fd, "", 1), 1);
+	/* Less than the tick that would find it as well. */
+	run_for(desk, 500);
+	assert_int_equal(desk->messages, 1);
+}
+
+/* Who reports by the page sends a byte there. */
+static void test_socket_wakes_the_loop(void **state)
 {
 	struct desk *desk = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	memcpy(address.sun_path, desk->header->doorbell, sizeof(address.sun_path));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/shim.doorbell", desk->directory);
 	report(desk, "a");
 	assert_int_equal(sendto(fd, "", 1, 0, (struct sockaddr *)&address, sizeof(address)), 1);
-	/* Less than the tick that would find it as well. */
 	run_for(desk, 500);
 	assert_int_equal(desk->messages, 1);
 }
@@ -473,6 +488,76 @@ static void test_holds(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+/* What one wrong redirection in the job does to the files that it shares with its supervisor. */
+static void truncate_to(const struct desk *desk, const char *path, off_t size)
+{
+	sigaction(SIGBUS, &desk->bus, NULL);
+	assert_int_equal(truncate(path, size), 0);
+}
+
+static void test_a_truncated_channel_is_mended(void **state)
+{
+	static const off_t sizes[] = {0, 10, SHIM_HEADER_SIZE, SHIM_HEADER_SIZE + 1024};
+	struct desk *desk = *state;
+	struct stat status;
+
+	shim_channel_set_sigterm_hold(desk->link, SHIM_HOLD_ACTIVE);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int lost = desk->lost, messages = desk->messages;
+
+		report(desk, "before");
+		report(desk, "before");
+		shim_channel_poll(desk->link);
+		truncate_to(desk, shim_channel_path(desk->link), sizes[i]);
+		/* Each of these touches pages that are gone. */
+		shim_channel_set_sigterm_hold(desk->link, SHIM_HOLD_RELEASED);
+		shim_channel_set_sigterm_hold(desk->link, SHIM_HOLD_ACTIVE);
+		shim_channel_poll(desk->link);
+		assert_true(desk->lost > lost);
+		assert_int_equal(stat(shim_channel_path(desk->link), &status), 0);
+		assert_int_equal(status.st_size, SHIM_CHANNEL_SIZE);
+		assert_int_equal(desk->header->magic, SHIM_MAGIC);
+		assert_int_equal(desk->header->sigterm_hold, SHIM_HOLD_ACTIVE);
+		assert_string_equal(desk->header->directory, "/data/ckpt");
+		/* Who has it mapped goes on. */
+		report(desk, "after");
+		shim_channel_poll(desk->link);
+		assert_string_equal(desk->last, "2 77 3 after ");
+		assert_int_equal(desk->messages, messages + 3);
+	}
+}
+
+static void test_an_emptied_channel_of_the_right_size_is_mended(void **state)
+{
+	struct desk *desk = *state;
+
+	truncate_to(desk, shim_channel_path(desk->link), 0);
+	truncate_to(desk, shim_channel_path(desk->link), SHIM_CHANNEL_SIZE);
+	shim_channel_poll(desk->link);
+	assert_int_equal(desk->header->magic, SHIM_MAGIC);
+	report(desk, "after");
+	shim_channel_poll(desk->link);
+	assert_string_equal(desk->last, "2 77 3 after ");
+}
+
+static void test_a_truncated_page_is_mended(void **state)
+{
+	struct desk *desk = *state;
+	const char *path = progress_page_path(shim_channel_page(desk->link));
+	struct training_progress progress;
+	struct stat status;
+
+	truncate_to(desk, path, 0);
+	progress_page_request(shim_channel_page(desk->link));
+	assert_int_equal(progress_page_count_polling(shim_channel_page(desk->link)), 0);
+	assert_false(progress_page_read_progress(shim_channel_page(desk->link), &progress));
+	shim_channel_poll(desk->link);
+	assert_int_equal(stat(path, &status), 0);
+	assert_true(status.st_size > 4096);
+	progress_page_end_request(shim_channel_page(desk->link), false, 0);
+	truncate_to(desk, path, 0); /* and at the end */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,13 +574,17 @@ int main(void)
 		TEST(test_lengths_out_of_the_record),
 		TEST(test_header_overwritten),
 		TEST(test_random_channel),
-		TEST(test_doorbell_wakes_the_loop),
+		TEST(test_pipe_wakes_the_loop),
+		TEST(test_socket_wakes_the_loop),
 		TEST(test_lost_doorbell_is_made_good),
 		TEST(test_shield_is_shown),
 		TEST(test_saved_comes_after_what_was_reported_before),
 		TEST(test_channel_is_never_taken_over),
 		TEST(test_session_directory_too_long),
 		TEST(test_holds),
+		TEST(test_a_truncated_channel_is_mended),
+		TEST(test_an_emptied_channel_of_the_right_size_is_mended),
+		TEST(test_a_truncated_page_is_mended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

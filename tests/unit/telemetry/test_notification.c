@@ -96,6 +96,28 @@ static void test_others_get_the_facts(void **state)
 	assert_string_equal(json_text_or(json_object_get(json, "labels"), "project", ""), "x");
 }
 
+/* It stands in the log, and with --log in the store. */
+static void test_the_origin_names_no_secret(void **state)
+{
+	static const char *const rows[][2] = {
+		{"https://hooks.example.com/services/SECRET", "https://hooks.example.com"},
+		{"http://user:SECRET@host:8080/x", "http://host:8080"},
+		{"http://user:SEC/RET@host?x", "the webhook"},
+		{"https://host/SECRET@x", "https://host"},
+		{"https://SECRET@host", "https://host"},
+		{"https://host?token=SECRET", "https://host"},
+		{"HTTPS://host#x", "HTTPS://host"},
+		{"SECRET", "the webhook"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *origin = notification_origin(rows[i][0]);
+
+		assert_string_equal(origin, rows[i][1]);
+	}
+}
+
 static void test_labels(void **state)
 {
 	static const char *const wrong[] = {"",     "team",  "=nlp",   "7up=x",
@@ -130,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_slack_gets_the_text_alone),
 		cmocka_unit_test(test_others_get_the_facts),
+		cmocka_unit_test(test_the_origin_names_no_secret),
 		cmocka_unit_test(test_labels),
 	};
 

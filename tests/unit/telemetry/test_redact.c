@@ -13,6 +13,13 @@
 
 #include <stdlib.h>
 
+static char *redacted(const char *before, const char *word)
+{
+	char *command[] = {(char *)(before ? before : word), (char *)word, NULL};
+
+	return redact_argument(before ? command : command + 1, before ? 1 : 0);
+}
+
 static void test_masked(void **state)
 {
 	static const struct {
@@ -45,7 +52,71 @@ static void test_masked(void **state)
 		{"-c", "ssh host 'C_SECRET=s run' \"x\"", "ssh host 'C_SECRET=*** run' \"x\""},
 		{"host", "cd /a && HF_TOKEN=s run", "cd /a && HF_TOKEN=*** run"},
 		{"-c", " it's --token s ", " it's --token *** "},
+		/* names that a suffix does not tell */
+		{"--auth", "s", "***"},
+		{"--pat", "s", "***"},
+		{"--credentials", "s", "***"},
+		{"--pwd", "s", "***"},
+		{"--bearer", "s", "***"},
+		{"--db.pass", "s", "***"},
+		{NULL, "--proxy-auth=s", "--proxy-auth=***"},
+		{"env", "sig=s", "sig=***"},
+		{"--conn", "Protocol=https;AccountName=a;AccountKey=s==;Suffix=x",
+		 "Protocol=https;AccountName=a;AccountKey=***;Suffix=x"},
+		/* URLs */
+		{"--db", "postgres://user:PW@db/x", "postgres://user:***@db/x"},
+		{"--db", "postgres://user:P/W@db/x", "postgres://user:***@db/x"},
+		{NULL, "--db=mysql://user:P@W@db:3306/x", "--db=mysql://user:***@db:3306/x"},
+		{"clone", "https://x:TOKEN@git/r", "https://x:***@git/r"},
+		{"clone", "https://TOKEN@git/r", "https://***@git/r"},
+		{"env", "DATABASE_URL=redis://:s@h:1", "DATABASE_URL=redis://:***@h:1"},
+		{"get", "https://h/x?sv=1&sig=S%2B&se=2", "https://h/x?sv=1&sig=***&se=2"},
+		{"get", "https://h/x?X-Amz-Date=1&X-Amz-Signature=s",
+		 "https://h/x?X-Amz-Date=1&X-Amz-Signature=***"},
+		{"get", "https://h/x?X-Amz-Security-Token=s#a",
+		 "https://h/x?X-Amz-Security-Token=***#a"},
+		{"get", "https://h/x?key=s&access_token=t", "https://h/x?key=***&access_token=***"},
+		{"--hook", "https://hooks.slack.com/services/T/B/s", "https://hooks.slack.com/***"},
+		{"--hook", "https://discord.com/api/webhooks/1/s",
+		 "https://discord.com/api/webhooks/***"},
+		/* headers */
+		{"-H", "Authorization: Bearer s", "Authorization: ***"},
+		{"-H", "authorization:s", "authorization:***"},
+		{"-H", "X-Api-Key: s", "X-Api-Key: ***"},
+		{"-H", "Cookie: a=b; c=d", "Cookie: ***"},
+		{NULL, "--header=Private-Token: s", "--header=Private-Token: ***"},
+		{"-c", "curl -H 'Authorization: Bearer s' https://h",
+		 "curl -H 'Authorization: ***' https://h"},
+		{"-c", "curl -H Authorization:Bearer\\ s h", "curl -H Authorization:*** *** h"},
+		/* members of JSON */
+		{"--config", "{\"api_key\": \"s\", \"lr\": 3}",
+		 "{\"api_key\": \"***\", \"lr\": 3}"},
+		{"--config", "{'password':'s t'}", "{'password':'***'}"},
+		/* tokens */
+		{"login", "hf_abcdefghijKLMNOPqrstuvwx", "***"},
+		{"login", "x=ghp_0123456789abcdefABCDEF0123", "x=***"},
+		{"-c", "login sk-proj-abcdefghij0123456789 && run", "login *** && run"},
+		/* what only its program explains */
+		{"mysql", "-ps3cret", "-p***"},
+		{"/usr/bin/mysqldump", "-ps3cret", "-p***"},
+		{"-c", "mysql -u me -ps db < a", "mysql -u me -p*** db < a"},
+		{"-c", "sshpass -p s ssh h", "sshpass -p *** ssh h"},
+		{"-c", "curl -u me:s h", "curl -u me:*** h"},
 		/* what is none */
+		{"x", "-p8080", "-p8080"},
+		{"docker", "-u", "-u"},
+		{"-c", "docker run -u 1000:1000 x", "docker run -u 1000:1000 x"},
+		{"env", "PWD=/home/me", "PWD=/home/me"},
+		{"train.py", "sk-learn-is-the-name-of-a-library",
+		 "sk-learn-is-the-name-of-a-library"},
+		{"train.py", "hf_internal-testing", "hf_internal-testing"},
+		{"clone", "ssh://git@host/r", "ssh://git@host/r"},
+		{"get", "http://host:8080/a@b", "http://host:8080/a@b"},
+		{"get", "http://[::1]:80/a@b", "http://[::1]:80/a@b"},
+		{"-s", "s3://bucket/prefix?x=1", "s3://bucket/prefix?x=1"},
+		{"--config", "{\"lr\": \"3\"}", "{\"lr\": \"3\"}"},
+		{"--patience", "5", "5"},
+		{"--bypass", "5", "5"},
 		{NULL, "python", "python"},
 		{"--tokenizer", "llama", "llama"},
 		{"--max-tokens", "512", "512"},
@@ -64,8 +135,8 @@ static void test_masked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_free char *kept = redact_word(rows[i].before, rows[i].word);
-		auto_free char *again = redact_word(rows[i].before, kept);
+		auto_free char *kept = redacted(rows[i].before, rows[i].word);
+		auto_free char *again = redacted(rows[i].before, kept);
 
 		assert_string_equal(kept, rows[i].kept);
 		assert_string_equal(again, rows[i].kept);
