@@ -8,10 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum {
 	CONNECT_TIMEOUT_MS = 10000,
@@ -26,6 +30,7 @@ enum {
 struct http {
 	CURLM *multi; /* owns the connections, so they outlive the easy handle's reset */
 	CURL *easy;
+	curl_socket_t socket; /* of the newest connection; CURL_SOCKET_BAD: it is closed */
 };
 
 /* One request under way, for curl's callbacks. */
@@ -55,6 +60,7 @@ int http_new(struct http **result, struct err *err)
 			       curl_easy_strerror(curl_set_up_result));
 	http = memory_new(sizeof(*http));
 	http->multi = curl_multi_init();
+	http->socket = CURL_SOCKET_BAD;
 	http->easy = curl_easy_init();
 	if (!http->multi || !http->easy) {
 		http_free(http);
@@ -194,18 +200,23 @@ static void set_connection(CURL *easy, const struct http_request *request)
 }
 
 /* libcurl opens sockets without close-on-exec, so a job that is started now would inherit them. */
-static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
+static int note_opened_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-	(void)arg, (void)purpose;
+	struct http *http = arg;
+
+	(void)purpose;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return CURL_SOCKOPT_OK;
 }
 
-static void set_general_options(CURL *easy, const struct http_request *request)
+static int close_socket(void *arg, curl_socket_t fd)
 {
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, close_on_exec);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, note_opened_socket);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, http);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, http);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -221,11 +232,23 @@ static void set_general_options(CURL *easy, const struct http_request *request)
 		curl_easy_setopt(easy, CURLOPT_PROXY, "");
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	}
+	http->socket = fd;
 }
 
 static void set_method(CURL *easy, const struct http_request *request)
 {
 	const char *method = request->method ? request->method : "GET";
+	struct http *http = arg;
+
+	if (http->socket == fd)
+		http->socket = CURL_SOCKET_BAD;
+	return close(fd);
+}
+
+static void set_general_options(struct http *http, const struct http_request *request)
+{
+	CURL *easy = http->easy;
+
 
 	if (strcmp(method, "HEAD") == 0) {
 		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
@@ -308,6 +331,19 @@ static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *re
 		}
 		if (cancel_check(cancel, err) < 0)
 			return -1;
+/*
+ * Many servers send the head of an answer and its body in two writes and leave Nagle's algorithm on
+ * (Ceph's do by default), so that the second waits for our acknowledgement of the first, which the
+ * kernel delays by 40 ms. It falls back to that after each packet that is sent.
+ */
+static void acknowledge_at_once(const struct http *http)
+{
+	int on = 1;
+
+	if (http->socket != CURL_SOCKET_BAD)
+		(void)setsockopt(http->socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
 		curl_multi_poll(http->multi, &wake, cancel ? 1 : 0, poll_timeout(cancel), NULL);
 	}
 }
@@ -331,6 +367,7 @@ static int set_transfer_error(struct http *http, const struct http_request *requ
 		kind = ERR_FAILED;
 	err_set(err, kind, "%s", words);
 	if (err)
+		acknowledge_at_once(http);
 		err->os = (int)os;
 	return -1;
 }
@@ -385,7 +422,7 @@ int http_perform(struct http *http, const struct http_request *request,
 		return -1;
 	curl_easy_reset(http->easy);
 	curl_easy_setopt(http->easy, CURLOPT_URL, request->url);
-	set_general_options(http->easy, request);
+	set_general_options(http, request);
 	set_limits(http->easy, request);
 	set_connection(http->easy, request);
 	http_trust_set(http->easy, request);

@@ -14,12 +14,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static atomic_int acknowledged_at_once;
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	if (level == IPPROTO_TCP && name == TCP_QUICKACK)
+		atomic_fetch_add(&acknowledged_at_once, 1);
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
+}
 
 /* Tells what it was sent, or misbehaves as the path says. */
 static void handle(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
@@ -103,6 +115,17 @@ static void assert_body(const struct fixture *fixture, const char *expected)
 {
 	assert_int_equal(fixture->response.body.size, strlen(expected));
 	assert_memory_equal(fixture->response.body.data, expected, strlen(expected));
+}
+
+/* The kernel forgets it with each packet that is sent: also on a connection that is kept. (A slow
+ * answer, because one that is there already needs none.) */
+static void answers_are_acknowledged_at_once(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&acknowledged_at_once, 0);
+		assert_int_equal(perform(*state, NULL, "/slow", NULL), 0);
+		assert_true(atomic_load(&acknowledged_at_once) > 0);
+	}
 }
 
 static void methods_and_bodies(void **state)
@@ -388,6 +411,7 @@ static void silent_clients_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ROW(answers_are_acknowledged_at_once),
 		ROW(methods_and_bodies),
 		ROW(proxies_are_passed_by),
 		ROW(headers_are_found_in_any_case),
