@@ -35,6 +35,7 @@ struct http {
 
 /* One request under way, for curl's callbacks. */
 struct exchange {
+	CURL *easy;
 	const struct http_request *request;
 	struct http_response *response;
 	size_t sent;
@@ -59,8 +60,8 @@ int http_new(struct http **result, struct err *err)
 		return err_set(err, ERR_FAILED, "libcurl: %s",
 			       curl_easy_strerror(curl_set_up_result));
 	http = memory_new(sizeof(*http));
-	http->multi = curl_multi_init();
 	http->socket = CURL_SOCKET_BAD;
+	http->multi = curl_multi_init();
 	http->easy = curl_easy_init();
 	if (!http->multi || !http->easy) {
 		http_free(http);
@@ -137,10 +138,32 @@ static size_t receive_field(char *data, size_t size, size_t count, void *arg)
 	return length;
 }
 
+/* 1, 0 or -1, as struct http_sink says. */
+static int offer_to_sink(struct exchange *exchange, const char *data, size_t size)
+{
+	struct http_response *response = exchange->response;
+	long status = 0;
+	int taken;
+
+	if (!response->sink)
+		return 0;
+	curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+	response->status = (int)status;
+	taken = response->sink->take(response->sink->arg, response, data, size, exchange->err);
+	if (taken > 0)
+		response->sunk += size;
+	return taken;
+}
+
 static size_t receive_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct exchange *exchange = arg;
+	int taken = offer_to_sink(exchange, data, size * count);
 
+	if (taken > 0)
+		return size * count;
+	if (taken < 0)
+		return abort_transfer(exchange);
 	if (bytes_append(&exchange->response->body, data, size * count, exchange->err) < 0) {
 		err_wrap(exchange->err, "the answer is too long");
 		return abort_transfer(exchange);
@@ -206,11 +229,23 @@ static int note_opened_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 
 	(void)purpose;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	http->socket = fd;
 	return CURL_SOCKOPT_OK;
 }
 
 static int close_socket(void *arg, curl_socket_t fd)
 {
+	struct http *http = arg;
+
+	if (http->socket == fd)
+		http->socket = CURL_SOCKET_BAD;
+	return close(fd);
+}
+
+static void set_general_options(struct http *http, const struct http_request *request)
+{
+	CURL *easy = http->easy;
+
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, note_opened_socket);
@@ -232,23 +267,11 @@ static int close_socket(void *arg, curl_socket_t fd)
 		curl_easy_setopt(easy, CURLOPT_PROXY, "");
 		curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	}
-	http->socket = fd;
 }
 
 static void set_method(CURL *easy, const struct http_request *request)
 {
 	const char *method = request->method ? request->method : "GET";
-	struct http *http = arg;
-
-	if (http->socket == fd)
-		http->socket = CURL_SOCKET_BAD;
-	return close(fd);
-}
-
-static void set_general_options(struct http *http, const struct http_request *request)
-{
-	CURL *easy = http->easy;
-
 
 	if (strcmp(method, "HEAD") == 0) {
 		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
@@ -308,6 +331,19 @@ static int poll_timeout(struct cancel *cancel)
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
+/*
+ * Many servers send the head of an answer and its body in two writes and leave Nagle's algorithm on
+ * (Ceph's do by default), so that the second waits for our acknowledgement of the first, which the
+ * kernel delays by 40 ms. It falls back to that after each packet that is sent.
+ */
+static void acknowledge_at_once(const struct http *http)
+{
+	int on = 1;
+
+	if (http->socket != CURL_SOCKET_BAD)
+		(void)setsockopt(http->socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
 /* Runs the transfer to its end; *result is curl's result. */
 static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result,
 			  struct err *err)
@@ -331,19 +367,7 @@ static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *re
 		}
 		if (cancel_check(cancel, err) < 0)
 			return -1;
-/*
- * Many servers send the head of an answer and its body in two writes and leave Nagle's algorithm on
- * (Ceph's do by default), so that the second waits for our acknowledgement of the first, which the
- * kernel delays by 40 ms. It falls back to that after each packet that is sent.
- */
-static void acknowledge_at_once(const struct http *http)
-{
-	int on = 1;
-
-	if (http->socket != CURL_SOCKET_BAD)
-		(void)setsockopt(http->socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
-}
-
+		acknowledge_at_once(http);
 		curl_multi_poll(http->multi, &wake, cancel ? 1 : 0, poll_timeout(cancel), NULL);
 	}
 }
@@ -367,7 +391,6 @@ static int set_transfer_error(struct http *http, const struct http_request *requ
 		kind = ERR_FAILED;
 	err_set(err, kind, "%s", words);
 	if (err)
-		acknowledge_at_once(http);
 		err->os = (int)os;
 	return -1;
 }
@@ -410,11 +433,12 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 int http_perform(struct http *http, const struct http_request *request,
 		 struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	struct exchange exchange = {.request = request, .response = response, .err = err};
+	struct exchange exchange = {http->easy, request, response, .err = err};
 	struct curl_slist *headers = NULL;
 	int done = -1;
 
 	response->status = 0;
+	response->sunk = 0;
 	response->body.size = 0;
 	response->fields.size = 0;
 	response->fields.limit = FIELDS_LIMIT;

@@ -128,6 +128,56 @@ static void answers_are_acknowledged_at_once(void **state)
 	}
 }
 
+/* A sink that takes what it likes. */
+struct bucket {
+	int answer;
+	struct bytes taken;
+	int status;
+};
+
+static int take(void *arg, const struct http_response *response, const void *data, size_t size,
+		struct err *err)
+{
+	struct bucket *bucket = arg;
+
+	bucket->status = response->status;
+	assert_string_equal(http_header(response, "X-Answer"), "spaced");
+	if (bucket->answer < 0)
+		return err_set(err, ERR_NO_SPACE, "full");
+	if (bucket->answer > 0) {
+		assert_int_equal(response->sunk, bucket->taken.size);
+		bytes_append(&bucket->taken, data, size, NULL);
+	}
+	return bucket->answer;
+}
+
+static void bodies_into_a_sink(void **state)
+{
+	static const char body[] = "GET /a q=- h=- e=no b=";
+	struct fixture *fixture = *state;
+
+	for (int answer = -1; answer <= 1; answer++) {
+		struct bucket bucket = {.answer = answer};
+		const struct http_sink sink = {take, &bucket};
+		struct err err = {0};
+
+		fixture->response.sink = &sink;
+		assert_int_equal(perform(fixture, NULL, "/a", &err), answer < 0 ? -1 : 0);
+		assert_int_equal(err.kind, answer < 0 ? ERR_NO_SPACE : 0);
+		assert_int_equal(bucket.status, 200);
+		assert_int_equal(fixture->response.sunk, answer > 0 ? sizeof(body) - 1 : 0);
+		assert_int_equal(bucket.taken.size, answer > 0 ? sizeof(body) - 1 : 0);
+		if (answer > 0)
+			assert_memory_equal(bucket.taken.data, body, bucket.taken.size);
+		if (answer == 0)
+			assert_body(fixture, body);
+		else
+			assert_int_equal(fixture->response.body.size, 0);
+		bytes_release(&bucket.taken);
+	}
+	fixture->response.sink = NULL;
+}
+
 static void methods_and_bodies(void **state)
 {
 	static const struct {
@@ -412,6 +462,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(answers_are_acknowledged_at_once),
+		ROW(bodies_into_a_sink),
 		ROW(methods_and_bodies),
 		ROW(proxies_are_passed_by),
 		ROW(headers_are_found_in_any_case),
