@@ -514,7 +514,8 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 				request->arg, err) < 0)
 		return -1;
 	link_from_seed(restoring);
-	if (restore_tree_make_files(&restoring->tree, err) < 0 ||
+	if (restore_tree_make_files(&restoring->tree, restoring->storage->threads,
+				    restoring->cancel, err) < 0 ||
 	    restore_content(restoring, err) < 0 ||
 	    restore_tree_finish(&restoring->tree, restoring->storage->threads, !request->unsynced,
 				restoring->cancel, err) < 0)
