@@ -10,7 +10,7 @@
 #	radosgw, venv, node             what tests/servers is made of
 set -euo pipefail
 
-readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev
+readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev
 	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev)
 readonly static=(libnghttp2-dev libidn2-dev libunistring-dev libpsl-dev libzstd-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)

@@ -96,6 +96,7 @@ const struct store_ops azure_store_ops = {
 	.close = azure_close,
 	.put = http_store_put,
 	.get = http_store_get,
+	.read = http_store_read,
 	.list = http_store_list,
 	.remove = http_store_remove,
 	.describe = azure_describe,

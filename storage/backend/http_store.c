@@ -89,11 +89,55 @@ static int get_part(struct store *store, const char *key, uint64_t offset, size_
 	/* From behind the end there is nothing to get. */
 	if (response->status == 416)
 		return 0;
+	if (response->sunk == size)
+		return 0;
 	if (range_request_read(response, offset, size, out, &own) < 0) {
 		*other = own.kind == ERR_FAILED;
 		return err_set(err, own.kind, "%s%s: %s", http->prefix, key, own.text);
 	}
 	return 0;
+}
+
+/* --- reading a part while it arrives --- */
+
+struct part_read {
+	uint64_t offset;
+	size_t size;
+	const struct store_taker *taker;
+};
+
+static int take_part(void *arg, const struct http_response *response, const void *data, size_t size,
+		     struct err *err)
+{
+	const struct part_read *part = arg;
+
+	if (response->sunk == 0 && !range_request_fits(response, part->offset, part->size))
+		return 0;
+	if (response->sunk + size > part->size)
+		return err_set(err, ERR_RETRY, "the answer is longer than asked for");
+	return part->taker->take(part->taker->arg, (size_t)response->sunk, data, size, err) < 0
+		       ? -1
+		       : 1;
+}
+
+/* Whatever is not the part that was asked for is the business of get_part(). */
+static int read_once(struct store *store, const char *key, struct part_read *part, bool *other,
+		     struct cancel *cancel, struct err *err)
+{
+	const struct http_sink sink = {take_part, part};
+	auto_(http_response_release) struct http_response response = {
+		.sink = &sink,
+		.body.limit = part->size + ERROR_BODY_SIZE,
+	};
+	auto_(bytes_release) struct bytes unused = {0};
+
+	if (get_part(store, key, part->offset, part->size, &response, &unused, other, cancel, err) <
+	    0)
+		return -1;
+	/* Without any sink, or with one that knew better. */
+	return response.sunk
+		       ? 0
+		       : part->taker->take(part->taker->arg, 0, unused.data, unused.size, err);
 }
 
 static int get_once(struct store *store, const char *key, uint64_t offset, size_t size,
@@ -144,6 +188,28 @@ int http_store_get(struct store *store, const char *key, uint64_t offset, size_t
 		own = (struct err){0};
 		other = false;
 		result = get_once(store, key, offset, size, out, &other, cancel, &own);
+	}
+	if (result < 0 && err)
+		*err = own;
+	return result;
+}
+
+int http_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
+		    const struct store_taker *taker, struct cancel *cancel, struct err *err)
+{
+	struct part_read part = {offset, size, taker};
+	struct err own = {0};
+	bool other = true;
+	int result = -1;
+
+	if (size == 0)
+		return cancel_check(cancel, err);
+	for (int i = 0; result < 0 && other && i < GET_TRIES; i++) {
+		if (i > 0 && cancel_sleep(cancel, (int64_t)i * GET_PAUSE_MS, err) < 0)
+			return -1;
+		own = (struct err){0};
+		other = false;
+		result = read_once(store, key, &part, &other, cancel, &own);
 	}
 	if (result < 0 && err)
 		*err = own;

@@ -67,6 +67,8 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 		   enum store_put_mode mode, struct cancel *cancel, struct err *err);
 int http_store_get(struct store *store, const char *key, uint64_t offset, size_t size,
 		   struct bytes *out, struct cancel *cancel, struct err *err);
+int http_store_read(struct store *store, const char *key, uint64_t offset, size_t size,
+		    const struct store_taker *taker, struct cancel *cancel, struct err *err);
 int http_store_list(struct store *store, const char *prefix, enum store_depth depth,
 		    struct store_listing *listing, struct cancel *cancel, struct err *err);
 int http_store_remove(struct store *store, const char *key, struct cancel *cancel, struct err *err);

@@ -6,6 +6,18 @@ void store_close(struct store *store)
 		store->ops->close(store);
 }
 
+int store_read(struct store *store, const char *key, uint64_t offset, size_t size,
+	       const struct store_taker *taker, struct cancel *cancel, struct err *err)
+{
+	auto_(bytes_release) struct bytes all = {0};
+
+	if (store->ops->read)
+		return store->ops->read(store, key, offset, size, taker, cancel, err);
+	if (store->ops->get(store, key, offset, size, &all, cancel, err) < 0)
+		return -1;
+	return taker->take(taker->arg, 0, all.data, all.size, err);
+}
+
 const char *store_describe(struct store *store, char *text, size_t capacity)
 {
 	text_set(text, capacity, "");

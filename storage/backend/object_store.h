@@ -50,6 +50,14 @@ struct store_health {
 	int64_t skew_ms; /* the server's clock minus ours, from the Date of the last reply */
 };
 
+/* Takes the bytes of a store_read(). */
+struct store_taker {
+	/* `at` counts from the start of what was asked for. The pieces come in order; after a
+	 * failure on the way they begin again `at` 0. -1 ends the read with `err`. */
+	int (*take)(void *arg, size_t at, const void *data, size_t size, struct err *err);
+	void *arg;
+};
+
 struct store_ops {
 	const char *scheme; /* "file" */
 
@@ -66,6 +74,10 @@ struct store_ops {
 	 * object is shorter), or all to its end (STORE_TO_END). */
 	int (*get)(struct store *store, const char *key, uint64_t offset, size_t size,
 		   struct bytes *out, struct cancel *cancel, struct err *err);
+	/* May be NULL. Hands the same bytes to `take` in pieces, as they arrive: store_read() says
+	 * how. */
+	int (*read)(struct store *store, const char *key, uint64_t offset, size_t size,
+		    const struct store_taker *taker, struct cancel *cancel, struct err *err);
 	/* Returns the complete list or an error, never a part. Without any object the list is
 	 * empty. */
 	int (*list)(struct store *store, const char *prefix, enum store_depth depth,
@@ -79,6 +91,11 @@ struct store_ops {
 	 * block. */
 	void (*read_health)(struct store *store, struct store_health *health);
 };
+
+/* Reads exactly `size` bytes and hands them over while they arrive; the errors are those of get().
+ * What was handed over before an error may be wrong. A store without read() gets them all first. */
+int store_read(struct store *store, const char *key, uint64_t offset, size_t size,
+	       const struct store_taker *taker, struct cancel *cancel, struct err *err);
 
 void store_close(struct store *store); /* NULL is fine */
 AUTO_POINTER(struct store, store_close);

@@ -23,6 +23,12 @@ static bool content_range_fits(const char *content_range, uint64_t offset, size_
 	       first == offset && last >= first && last - first + 1 == size;
 }
 
+bool range_request_fits(const struct http_response *response, uint64_t offset, size_t size)
+{
+	return response->status == 206 &&
+	       content_range_fits(http_header(response, "Content-Range"), offset, size);
+}
+
 static int check_range(const struct http_response *response, uint64_t offset, size_t size,
 		       struct err *err)
 {

@@ -70,8 +70,8 @@ size_t chunk_compress(const void *data, size_t size, void *target)
 	return compressed_within(bytes, size, target);
 }
 
-static int decompress(enum chunk_codec codec, const void *payload, size_t stored, void *space,
-		      size_t raw_size, const uint8_t **raw, struct err *err)
+int chunk_decompress(enum chunk_codec codec, const void *payload, size_t stored, void *space,
+		     size_t raw_size, const uint8_t **raw, struct err *err)
 {
 	int got;
 
@@ -94,12 +94,22 @@ static int decompress(enum chunk_codec codec, const void *payload, size_t stored
 	return err_set(err, ERR_CORRUPT, "a zero chunk has no payload");
 }
 
+bool chunk_matches(const struct chunk *chunk, const void *raw, size_t raw_size)
+{
+	uint8_t found[DIGEST_SIZE];
+
+	if (chunk->checksum != CHECKSUM_NONE && checksum_bytes(raw, raw_size) == chunk->checksum)
+		return true;
+	digest_sha256(raw, raw_size, found);
+	return memcmp(found, chunk->digest, DIGEST_SIZE) == 0;
+}
+
 int chunk_unpack(enum chunk_codec codec, const uint8_t digest[DIGEST_SIZE], const void *payload,
 		 size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err)
 {
 	uint8_t found[DIGEST_SIZE];
 
-	if (decompress(codec, payload, stored, space, raw_size, raw, err) < 0)
+	if (chunk_decompress(codec, payload, stored, space, raw_size, raw, err) < 0)
 		return -1;
 	digest_sha256(*raw, raw_size, found);
 	if (memcmp(found, digest, DIGEST_SIZE) != 0)

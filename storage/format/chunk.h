@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
+#include "checksum.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,8 @@ enum chunk_codec {
 
 /* What a chunk is and where it is stored. A zero chunk uses `codec` alone. */
 struct chunk {
-	uint8_t digest[DIGEST_SIZE]; /* of the raw bytes */
+	uint8_t digest[DIGEST_SIZE]; /* of the raw bytes: what the chunk is */
+	uint64_t checksum;           /* of the same; CHECKSUM_NONE: an older version wrote it */
 	uint32_t pack;               /* position in the table of packs at hand */
 	uint32_t offset, stored;     /* place and length of the payload in the pack */
 	enum chunk_codec codec;
@@ -43,11 +45,16 @@ bool chunk_is_zero(const void *data, size_t size);
  */
 size_t chunk_compress(const void *data, size_t size, void *target);
 
-/*
- * Decompresses a payload and checks its digest. *raw is `payload` itself for CHUNK_RAW (no copy),
- * else `space` (room for raw_size bytes). ERR_CORRUPT: it cannot be decompressed, or its length or
- * digest is wrong.
- */
+/* *raw is `payload` itself for CHUNK_RAW (no copy), else `space` (room for raw_size bytes).
+ * ERR_CORRUPT: it cannot be decompressed, or its length is wrong. */
+int chunk_decompress(enum chunk_codec codec, const void *payload, size_t stored, void *space,
+		     size_t raw_size, const uint8_t **raw, struct err *err);
+
+/* Whether these bytes are the chunk's: by the checksum, and by the digest where that is not known
+ * or says no. Not for a zero chunk. */
+bool chunk_matches(const struct chunk *chunk, const void *raw, size_t raw_size);
+
+/* Decompresses, and checks the digest: ERR_CORRUPT too where that does not match. */
 int chunk_unpack(enum chunk_codec codec, const uint8_t digest[DIGEST_SIZE], const void *payload,
 		 size_t stored, void *space, size_t raw_size, const uint8_t **raw, struct err *err);
 

@@ -6,6 +6,7 @@
  *	manifest.h		what a snapshot consists of
  *	pack.h			many chunks in one object, with an index at its end
  *	chunk.h			a piece of a file: digest, compression
+ *	checksum.h		the fast checksum of one (through chunk.h)
  *	snapshot_id.h		the name of a snapshot
  *	safe_path.h		which names and link targets a snapshot may have
  *

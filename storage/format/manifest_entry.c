@@ -5,11 +5,12 @@
 #include "base/json.h"
 #include "safe_path.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SIZE_MOST ((uint64_t)1 << 62)
-#define CHUNK_FIELDS 5
+#define CHUNK_FIELDS 5 /* and a checksum, in what this version writes */
 
 static const char *const type_names[] = {
 	[ENTRY_FILE] = "file",
@@ -36,15 +37,29 @@ static void set_bytes(json_t *item, const char *name, const char *value)
 	json_object_set_new(item, other, json_string(encoded));
 }
 
+/* In hexadecimal: numbers of JSON have 63 bits. */
+static void encode_checksum(json_t *item, uint64_t checksum)
+{
+	char text[17];
+
+	if (checksum == CHECKSUM_NONE)
+		return;
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)checksum);
+	json_array_append_new(item, json_string(text));
+}
+
 static json_t *encode_chunk(const struct chunk *chunk)
 {
 	char hex[2 * DIGEST_SIZE + 1];
+	json_t *item;
 
 	if (chunk->codec == CHUNK_ZERO)
 		return json_pack("[s]", chunk_codec_name(CHUNK_ZERO));
 	text_hex(chunk->digest, DIGEST_SIZE, hex);
-	return json_pack("[I, I, I, s, s]", (json_int_t)chunk->pack, (json_int_t)chunk->offset,
+	item = json_pack("[I, I, I, s, s]", (json_int_t)chunk->pack, (json_int_t)chunk->offset,
 			 (json_int_t)chunk->stored, chunk_codec_name(chunk->codec), hex);
+	encode_checksum(item, chunk->checksum);
+	return item;
 }
 
 static void encode_content(json_t *item, const struct entry *entry)
@@ -148,6 +163,23 @@ static bool payload_fits(const struct chunk *chunk, size_t raw_size)
 					 : chunk->stored > 0 && chunk->stored < raw_size;
 }
 
+/* May be missing. */
+static bool decode_checksum(json_t *item, uint64_t *checksum)
+{
+	const char *text = json_string_value(json_array_get(item, CHUNK_FIELDS));
+	uint8_t bytes[sizeof(*checksum)];
+
+	*checksum = CHECKSUM_NONE;
+	if (json_array_size(item) == CHUNK_FIELDS)
+		return true;
+	if (json_array_size(item) != CHUNK_FIELDS + 1 || !text ||
+	    !text_unhex(text, bytes, sizeof(bytes)))
+		return false;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		*checksum = *checksum << 8 | bytes[i];
+	return true;
+}
+
 static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pack *packs,
 			size_t pack_count, struct chunk *chunk, struct err *err)
 {
@@ -158,7 +190,8 @@ static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pac
 		chunk->codec = CHUNK_ZERO;
 		return 0;
 	}
-	if (json_array_size(item) != CHUNK_FIELDS || !get_u32(item, 0, UINT32_MAX, &chunk->pack) ||
+	if (!decode_checksum(item, &chunk->checksum) ||
+	    !get_u32(item, 0, UINT32_MAX, &chunk->pack) ||
 	    !get_u32(item, 1, UINT32_MAX, &chunk->offset) ||
 	    !get_u32(item, 2, UINT32_MAX, &chunk->stored) ||
 	    !chunk_codec_parse(json_string_value(json_array_get(item, 3)), &chunk->codec) ||

@@ -217,6 +217,7 @@ const struct store_ops gcs_store_ops = {
 	.close = gcs_close,
 	.put = http_store_put,
 	.get = http_store_get,
+	.read = http_store_read,
 	.list = http_store_list,
 	.remove = http_store_remove,
 	.describe = gcs_describe,

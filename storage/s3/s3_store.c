@@ -170,6 +170,7 @@ const struct store_ops s3_store_ops = {
 	.close = s3_close,
 	.put = s3_put,
 	.get = http_store_get,
+	.read = http_store_read,
 	.list = http_store_list,
 	.remove = http_store_remove,
 	.describe = s3_describe,

@@ -1,7 +1,7 @@
 /*
  * Restores a snapshot: every chunk comes from the local seed or from its pack, is checked, and is
  * written into a preallocated file. Each thread has one request under way, for neighbouring chunks
- * of one pack.
+ * of one pack, and writes while it arrives.
  */
 #include "storage/storage.h"
 
@@ -49,6 +49,7 @@ struct restoring {
 	/* under mutex */
 	struct {
 		size_t next;
+		uint64_t bytes_left; /* to fetch, if the seed has nothing */
 		bool failed;
 		struct err err;
 	} locked;
@@ -116,14 +117,11 @@ static bool has_chunk(int fd, const struct entry *content, size_t number, uint8_
 {
 	const struct chunk *chunk = &content->chunks[number];
 	size_t size = chunk_length(content->size, number);
-	uint8_t digest[DIGEST_SIZE];
 
 	if (!read_exactly(fd, space, size, (uint64_t)number * CHUNK_SIZE))
 		return false;
-	if (chunk->codec == CHUNK_ZERO)
-		return chunk_is_zero(space, size);
-	digest_sha256(space, size, digest);
-	return memcmp(digest, chunk->digest, DIGEST_SIZE) == 0;
+	return chunk->codec == CHUNK_ZERO ? chunk_is_zero(space, size)
+					  : chunk_matches(chunk, space, size);
 }
 
 /* Is the whole file the same? One with other names is somebody else's too, and what is left of an
@@ -198,6 +196,7 @@ static void plan_pieces(struct restoring *restoring)
 
 		restoring->extents[i] =
 			(struct pack_range){chunk->pack, chunk->offset, chunk->stored};
+		restoring->locked.bytes_left += chunk->stored;
 	}
 }
 
@@ -205,14 +204,19 @@ static void plan_pieces(struct restoring *restoring)
  * chunk of it. Returns their count, 0 at the end. */
 static size_t next_range(struct restoring *restoring, size_t *first)
 {
-	size_t most = restoring->storage->transfer.plan.span, left, count = 0;
+	const struct transfer_plan *plan = &restoring->storage->transfer.plan;
+	size_t left, count = 0;
 
 	pthread_mutex_lock(&restoring->mutex);
 	*first = restoring->locked.next;
 	left = restoring->piece_count - *first;
 	if (!restoring->locked.failed && left > 0)
-		count = range_coalesce_count(restoring->extents + *first, left, most);
+		count = range_coalesce_count(restoring->extents + *first, left,
+					     transfer_plan_span(plan,
+								restoring->locked.bytes_left));
 	restoring->locked.next += count;
+	for (size_t i = *first; i < *first + count; i++)
+		restoring->locked.bytes_left -= restoring->extents[i].size;
 	pthread_mutex_unlock(&restoring->mutex);
 	return count;
 }
@@ -229,134 +233,198 @@ static size_t same_chunk_count(const struct restore_piece *pieces, size_t left)
 
 /* --- one chunk --- */
 
-/* Reads the chunk from the same place of the same file in the seed directory. True if the digest
- * matches; any failure only means that the chunk must be fetched. */
+/* Reads the chunk from the same place of the same file in the seed directory. True if it matches;
+ * any failure only means that the chunk must be fetched. */
 static bool find_in_seed(struct restoring *restoring, const struct restore_piece *piece,
 			 size_t size, uint8_t *space)
 {
-	uint8_t digest[DIGEST_SIZE];
 	struct stat status;
 	auto_close int fd =
 		restoring->seed_fd < 0 ? -1
 				       : openat(restoring->seed_fd, piece->entry->path,
 						O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    (uint64_t)status.st_size != piece->file_size ||
-	    !read_exactly(fd, space, size, piece->number * CHUNK_SIZE))
-		return false;
-	digest_sha256(space, size, digest);
-	return memcmp(digest, piece->chunk->digest, DIGEST_SIZE) == 0;
+	return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (uint64_t)status.st_size == piece->file_size &&
+	       read_exactly(fd, space, size, piece->number * CHUNK_SIZE) &&
+	       chunk_matches(piece->chunk, space, size);
 }
 
-static int write_piece(struct restoring *restoring, const struct restore_piece *piece,
-		       const uint8_t *raw, size_t size, struct err *err)
+static int write_exactly(int fd, const uint8_t *data, size_t size, uint64_t offset)
 {
-	auto_close int fd = restore_tree_open_file(&restoring->tree, piece->entry->path, err);
-	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
-	size_t done = 0;
-
-	if (fd < 0)
-		return -1;
-	while (done < size) {
-		ssize_t wrote = pwrite(fd, raw + done, size - done, offset + (off_t)done);
+	while (size > 0) {
+		ssize_t wrote = pwrite(fd, data, size, (off_t)offset);
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote < 0)
-			return err_os(err, errno, "%s", piece->entry->path);
-		done += (size_t)wrote;
+			return -1;
+		data += wrote;
+		size -= (size_t)wrote;
+		offset += (uint64_t)wrote;
 	}
 	return 0;
 }
 
-static int write_same_chunks(struct restoring *restoring, const struct restore_piece *group,
-			     size_t count, const uint8_t *raw, struct err *err)
+/* Only a forged manifest gives two lengths or digests to one place in a pack. */
+static int check_same_chunks(const struct restore_piece *group, size_t count, struct err *err)
 {
 	size_t size = chunk_length(group->file_size, group->number);
 
-	for (size_t i = 0; i < count; i++) {
-		/* Only a forged manifest gives two lengths or digests to one place in a pack. */
+	for (size_t i = 1; i < count; i++)
 		if (chunk_length(group[i].file_size, group[i].number) != size ||
 		    memcmp(group[i].chunk->digest, group->chunk->digest, DIGEST_SIZE) != 0)
 			return err_set(err, ERR_CORRUPT,
 				       "%s: the manifest gives one chunk two sizes or digests",
 				       group[i].entry->path);
-		if (write_piece(restoring, &group[i], raw, size, err) < 0)
-			return -1;
-		report_progress(restoring, size);
-	}
 	return 0;
 }
 
 /* --- a range of a pack --- */
 
-/* The state of one thread. The arrays hold the groups of equal pieces, of the range in hand, that
- * the seed does not have. */
+/* A group of equal pieces, of the range in hand, that the seed does not have. */
+struct missing {
+	size_t first, count;
+};
+
+/* The state of one thread. The arrays have one item for each group. */
 struct worker {
 	struct restoring *restoring;
 	struct chunk_fetch fetch;
+	struct missing *groups;
 	struct pack_range *extents;
-	size_t *firsts;
+	struct streamed_chunk *chunks;
 	size_t missing, capacity;
+	/* The file written last, which the next part belongs to as a rule. */
+	const struct restore_piece *open_piece;
+	int open_fd;
 };
 
-static void add_missing(struct worker *worker, size_t first)
+static void add_missing(struct worker *worker, size_t first, size_t count)
 {
-	if (worker->missing == worker->capacity) {
-		worker->capacity = worker->capacity ? 2 * worker->capacity : 64;
-		worker->extents =
-			memory_grow(worker->extents, worker->capacity, sizeof(*worker->extents));
-		worker->firsts =
-			memory_grow(worker->firsts, worker->capacity, sizeof(*worker->firsts));
+	const struct restore_piece *group = &worker->restoring->pieces[first];
+	size_t at = worker->missing++;
+
+	if (at == worker->capacity) {
+		size_t capacity = worker->capacity ? 2 * worker->capacity : 64;
+
+		worker->extents = memory_grow(worker->extents, capacity, sizeof(*worker->extents));
+		worker->groups = memory_grow(worker->groups, capacity, sizeof(*worker->groups));
+		worker->chunks = memory_grow(worker->chunks, capacity, sizeof(*worker->chunks));
+		worker->capacity = capacity;
 	}
-	worker->extents[worker->missing] = worker->restoring->extents[first];
-	worker->firsts[worker->missing++] = first;
+	worker->extents[at] = worker->restoring->extents[first];
+	worker->groups[at] = (struct missing){first, count};
+	worker->chunks[at] = (struct streamed_chunk){
+		.chunk = group->chunk,
+		.raw_size = chunk_length(group->file_size, group->number),
+	};
 }
 
+static void close_piece(struct worker *worker)
+{
+	if (worker->open_piece)
+		close(worker->open_fd);
+	worker->open_piece = NULL;
+}
+
+static int write_piece(struct worker *worker, const struct restore_piece *piece, size_t at,
+		       const void *data, size_t size, struct err *err)
+{
+	if (worker->open_piece != piece) {
+		close_piece(worker);
+		worker->open_fd =
+			restore_tree_open_file(&worker->restoring->tree, piece->entry->path, err);
+		if (worker->open_fd < 0)
+			return -1;
+		worker->open_piece = piece;
+	}
+	if (write_exactly(worker->open_fd, data, size, piece->number * CHUNK_SIZE + at) < 0)
+		return err_os(err, errno, "%s", piece->entry->path);
+	return 0;
+}
+
+static int write_group(struct worker *worker, const struct missing *group, size_t at,
+		       const void *data, size_t size, struct err *err)
+{
+	for (size_t i = 0; i < group->count; i++)
+		if (write_piece(worker, &worker->restoring->pieces[group->first + i], at, data,
+				size, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Looks for each group of equal pieces in the seed; the others become worker->groups. */
 static int restore_from_seed(struct worker *worker, size_t first, size_t end, struct err *err)
 {
 	struct restoring *restoring = worker->restoring;
 
 	worker->missing = 0;
 	while (first < end) {
-		const struct restore_piece *group = &restoring->pieces[first];
-		size_t count = same_chunk_count(group, end - first);
-		size_t size = chunk_length(group->file_size, group->number);
+		const struct restore_piece *piece = &restoring->pieces[first];
+		struct missing group = {first, same_chunk_count(piece, end - first)};
+		size_t size = chunk_length(piece->file_size, piece->number);
 
-		if (!find_in_seed(restoring, group, size, worker->fetch.space)) {
-			add_missing(worker, first);
-		} else {
-			atomic_fetch_add(&restoring->bytes_seeded, size);
-			if (write_same_chunks(restoring, group, count, worker->fetch.space, err) <
-			    0)
-				return -1;
+		first += group.count;
+		if (check_same_chunks(piece, group.count, err) < 0)
+			return -1;
+		if (!find_in_seed(restoring, piece, size, worker->fetch.space)) {
+			add_missing(worker, group.first, group.count);
+			continue;
 		}
-		first += count;
+		if (write_group(worker, &group, 0, worker->fetch.space, size, err) < 0)
+			return -1;
+		atomic_fetch_add(&restoring->bytes_seeded, size);
+		report_progress(restoring, size * group.count);
 	}
 	return 0;
 }
 
-static int fetch_missing(struct worker *worker, size_t missing, size_t reach, size_t end,
-			 struct err *err)
+/* A part of the range under way: its groups begin at `first`. */
+struct range_part {
+	struct worker *worker;
+	size_t first;
+};
+
+static int write_part(void *arg, size_t number, size_t at, const void *data, size_t size,
+		      struct err *err)
+{
+	const struct range_part *part = arg;
+
+	return write_group(part->worker, &part->worker->groups[part->first + number], at, data,
+			   size, err);
+}
+
+/* What did not match its checksum on the way: its digest decides, and whether a second look
+ * helps. */
+static int fetch_again(struct worker *worker, size_t i, struct err *err)
+{
+	const struct streamed_chunk *streamed = &worker->chunks[i];
+	const uint8_t *raw;
+
+	if (chunk_fetch_one(&worker->fetch, streamed->chunk, streamed->raw_size, &raw,
+			    worker->restoring->cancel, err) < 0)
+		return -1;
+	return write_group(worker, &worker->groups[i], 0, raw, streamed->raw_size, err);
+}
+
+static int fetch_missing(struct worker *worker, size_t first, size_t count, struct err *err)
 {
 	struct restoring *restoring = worker->restoring;
-	struct pack_range span = worker->extents[missing];
+	struct range_part part = {worker, first};
+	const struct chunk_writer writer = {write_part, &part};
+	struct pack_range span = worker->extents[first];
+	const char *path = restoring->pieces[worker->groups[first].first].entry->path;
 
-	span.size = (uint32_t)range_coalesce_size(&worker->extents[missing], reach);
-	if (chunk_fetch_range(&worker->fetch, &span, restoring->cancel, err) < 0)
-		return err_wrap(err, "%s", restoring->pieces[worker->firsts[missing]].entry->path);
-	for (size_t i = missing; i < missing + reach; i++) {
-		size_t first = worker->firsts[i];
-		const struct restore_piece *group = &restoring->pieces[first];
-		size_t size = chunk_length(group->file_size, group->number);
-		const uint8_t *raw;
-
-		if (chunk_fetch_unpack(&worker->fetch, group->chunk, size, &raw, err) < 0)
-			return err_wrap(err, "%s", group->entry->path);
-		if (write_same_chunks(restoring, group, same_chunk_count(group, end - first), raw,
-				      err) < 0)
-			return -1;
+	span.size = (uint32_t)range_coalesce_size(&worker->extents[first], count);
+	if (chunk_stream_range(&worker->fetch, &span, &worker->chunks[first], count, &writer,
+			       restoring->cancel, err) < 0)
+		return err_wrap(err, "%s", path);
+	for (size_t i = first; i < first + count; i++) {
+		path = restoring->pieces[worker->groups[i].first].entry->path;
+		if (!worker->chunks[i].good && fetch_again(worker, i, err) < 0)
+			return err_wrap(err, "%s", path);
+		report_progress(restoring, worker->chunks[i].raw_size * worker->groups[i].count);
 	}
 	return 0;
 }
@@ -371,7 +439,7 @@ static int restore_range(struct worker *worker, size_t first, size_t count, stru
 		return -1;
 	for (size_t i = 0; i < worker->missing; i += reach) {
 		reach = range_coalesce_count(&worker->extents[i], worker->missing - i, most);
-		if (fetch_missing(worker, i, reach, first + count, err) < 0)
+		if (fetch_missing(worker, i, reach, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -402,9 +470,11 @@ static void restore_worker_main(void *arg, size_t index)
 	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
 	if (result < 0)
 		write_down_damage(restoring, &worker.fetch);
+	close_piece(&worker);
 	chunk_fetch_release(&worker.fetch);
 	free(worker.extents);
-	free(worker.firsts);
+	free(worker.groups);
+	free(worker.chunks);
 	if (result == 0)
 		return;
 	pthread_mutex_lock(&restoring->mutex);
@@ -444,7 +514,8 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 				request->arg, err) < 0)
 		return -1;
 	link_from_seed(restoring);
-	if (restore_tree_make_files(&restoring->tree, err) < 0 ||
+	if (restore_tree_make_files(&restoring->tree, restoring->storage->threads,
+				    restoring->cancel, err) < 0 ||
 	    restore_content(restoring, err) < 0 ||
 	    restore_tree_finish(&restoring->tree, restoring->storage->threads, !request->unsynced,
 				restoring->cancel, err) < 0)

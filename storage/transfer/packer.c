@@ -66,6 +66,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	uint8_t *data = packer->builder.data + packer->builder.used;
 	struct packing *packing = packer->packing;
 	struct pack_record record = {.raw = (uint32_t)size};
+	uint64_t checksum;
 	size_t compressed;
 
 	*chunk = (struct chunk){.codec = CHUNK_ZERO};
@@ -73,9 +74,13 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		return;
 	digest_sha256(data, size, record.digest);
 	if (chunk_index_find(&packing->transfer->index, record.digest, chunk)) {
+		/* An older version, and the index of a pack, do not say it. */
+		if (chunk->checksum == CHECKSUM_NONE)
+			chunk->checksum = checksum_bytes(data, size);
 		atomic_fetch_add(&packing->chunks_kept, 1);
 		return;
 	}
+	checksum = checksum_bytes(data, size);
 	compressed = chunk_compress(data, size, packer->scratch);
 	if (compressed)
 		memcpy(data, packer->scratch, compressed);
@@ -89,6 +94,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		.offset = record.offset,
 		.stored = record.stored,
 		.codec = record.codec,
+		.checksum = checksum,
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
 	chunk_index_add(&packing->transfer->index, chunk);

@@ -69,6 +69,54 @@ static void select_entries(struct tree *tree, bool (*include)(void *arg, const c
 	}
 }
 
+/* --- entries on several threads --- */
+
+struct entry_work {
+	struct tree *tree;
+	struct cancel *cancel;
+	int (*work)(struct tree *tree, size_t i, struct cancel *cancel, struct err *err);
+	atomic_size_t next;
+	atomic_bool failed;
+	pthread_mutex_t mutex;
+	struct err err; /* under mutex */
+};
+
+static void work_on_entries(void *arg, size_t index)
+{
+	struct entry_work *entries = arg;
+	struct err err = {0};
+
+	(void)index;
+	while (!atomic_load(&entries->failed)) {
+		size_t i = atomic_fetch_add(&entries->next, 1);
+
+		if (i >= entries->tree->manifest->entry_count)
+			return;
+		if (entries->work(entries->tree, i, entries->cancel, &err) == 0)
+			continue;
+		pthread_mutex_lock(&entries->mutex);
+		if (!atomic_exchange(&entries->failed, true))
+			entries->err = err;
+		pthread_mutex_unlock(&entries->mutex);
+	}
+}
+
+/* Calls `work` for each entry of the manifest. */
+static int for_each_entry(struct tree *tree, unsigned threads,
+			  int (*work)(struct tree *tree, size_t i, struct cancel *cancel,
+				      struct err *err),
+			  struct cancel *cancel, struct err *err)
+{
+	struct entry_work entries = {.tree = tree, .cancel = cancel, .work = work};
+
+	pthread_mutex_init(&entries.mutex, NULL);
+	parallel_run(threads, work_on_entries, &entries);
+	pthread_mutex_destroy(&entries.mutex);
+	if (entries.failed && err)
+		*err = entries.err;
+	return entries.failed ? -1 : 0;
+}
+
 /* --- making files and directories --- */
 
 /* Calls the system call itself: the C library emulates a missing one by writing the whole range. */
@@ -99,13 +147,19 @@ static int allocate_content(int fd, const struct entry *content)
 	return 0;
 }
 
-static int make_file(const struct tree *tree, const char *path, const struct entry *content,
-		     struct err *err)
+static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
 {
+	const char *path = tree->manifest->entries[i].path;
+	const struct entry *content = tree->content[i];
+	auto_close int fd = -1;
 	char text[24];
-	auto_close int fd = openat(tree->root_fd, path,
-				   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
+	if (!content || tree->linked[i])
+		return 0;
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	fd = openat(tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
 	if (allocate_content(fd, content) < 0)
@@ -153,15 +207,10 @@ bool restore_tree_link(struct tree *tree, size_t i, int seed_fd)
 	return tree->linked[i];
 }
 
-int restore_tree_make_files(struct tree *tree, struct err *err)
+int restore_tree_make_files(struct tree *tree, unsigned threads, struct cancel *cancel,
+			    struct err *err)
 {
-	const struct manifest *manifest = tree->manifest;
-
-	for (size_t i = 0; i < manifest->entry_count; i++)
-		if (tree->content[i] && !tree->linked[i] &&
-		    make_file(tree, manifest->entries[i].path, tree->content[i], err) < 0)
-			return -1;
-	return 0;
+	return for_each_entry(tree, threads, make_file, cancel, err);
 }
 
 int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
@@ -200,16 +249,7 @@ int restore_tree_open_file(const struct tree *tree, const char *path, struct err
 
 /* --- finishing --- */
 
-struct finish_work {
-	struct tree *tree;
-	struct cancel *cancel;
-	atomic_size_t next;
-	atomic_bool failed;
-	pthread_mutex_t mutex;
-	struct err err; /* under mutex */
-};
-
-static int finish_file(const struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+static int finish_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
 {
 	const struct entry *entry = &tree->manifest->entries[i];
 	auto_close int fd = -1;
@@ -224,26 +264,6 @@ static int finish_file(const struct tree *tree, size_t i, struct cancel *cancel,
 	if (fd < 0)
 		return err_os(err, errno, "%s", entry->path);
 	return file_tree_apply_metadata(fd, tree->content[i], err);
-}
-
-static void finish_files(void *arg, size_t index)
-{
-	struct finish_work *finish_work = arg;
-	struct err err = {0};
-
-	(void)index;
-	while (!atomic_load(&finish_work->failed)) {
-		size_t i = atomic_fetch_add(&finish_work->next, 1);
-
-		if (i >= finish_work->tree->manifest->entry_count)
-			return;
-		if (finish_file(finish_work->tree, i, finish_work->cancel, &err) == 0)
-			continue;
-		pthread_mutex_lock(&finish_work->mutex);
-		if (!atomic_exchange(&finish_work->failed, true))
-			finish_work->err = err;
-		pthread_mutex_unlock(&finish_work->mutex);
-	}
 }
 
 static int make_link(const struct tree *tree, const struct entry *entry, struct err *err)
@@ -305,16 +325,8 @@ static int finish_directories(const struct tree *tree, struct err *err)
 int restore_tree_finish(struct tree *tree, unsigned threads, bool sync, struct cancel *cancel,
 			struct err *err)
 {
-	struct finish_work finish_work = {.tree = tree, .cancel = cancel};
-
-	pthread_mutex_init(&finish_work.mutex, NULL);
-	parallel_run(threads, finish_files, &finish_work);
-	pthread_mutex_destroy(&finish_work.mutex);
-	if (finish_work.failed) {
-		if (err)
-			*err = finish_work.err;
+	if (for_each_entry(tree, threads, finish_file, cancel, err) < 0)
 		return -1;
-	}
 	if (make_links(tree, ENTRY_HARDLINK, err) < 0 || make_links(tree, ENTRY_SYMLINK, err) < 0)
 		return -1;
 	if (finish_directories(tree, err) < 0)

@@ -11,6 +11,7 @@
  *	pack_uploader.h		sends packs, on threads of its own
  *	chunk_index.h		which chunk is in which pack (through job_transfer.h)
  *	chunk_fetch.h		fetches and checks chunks
+ *	chunk_stream.h		the same, and hands them on while they arrive
  *	restore_tree.h		the directory that is restored into
  *	packer.h		fills packs with chunks (through file_reader.h)
  *	append_progress.h	PURE: how far growing files have been sent (through job_transfer.h)
@@ -28,7 +29,7 @@
 #ifndef STORAGE_TRANSFER_H
 #define STORAGE_TRANSFER_H
 
-#include "chunk_fetch.h"
+#include "chunk_stream.h"
 #include "file_reader.h"
 #include "job_transfer.h"
 #include "pack_uploader.h"

@@ -12,7 +12,8 @@
 #define CONNECTIONS_MOST 64
 #define UPLOADERS_REMOTE 8
 #define FETCHERS_REMOTE 16
-#define SPAN_MOST (8 * MIB)
+#define SPAN_LEAST (8 * MIB)
+#define SPAN_MOST (32 * MIB) /* a whole pack */
 #define RESERVE_MOST_MS 2000
 
 static uint64_t clamp_value(uint64_t value, uint64_t least, uint64_t most)
@@ -60,11 +61,16 @@ static void plan_down(const struct transfer_plan_facts *facts, uint64_t memory,
 {
 	plan->fetchers = (unsigned)clamp_value(connection_count(facts, FETCHERS_REMOTE), 1,
 					       memory / (2 * CHUNK_SIZE));
-	/* A local store has no latency to hide: one chunk at a time stays in the processor's
-	 * cache. */
-	plan->span = facts->remote ? (size_t)clamp_value(memory / plan->fetchers - CHUNK_SIZE,
-							 CHUNK_SIZE, SPAN_MOST)
-				   : CHUNK_SIZE;
+	/* A local store has no latency to hide: one chunk at a time shares the work best. */
+	plan->span = facts->remote ? SPAN_MOST : CHUNK_SIZE;
+}
+
+size_t transfer_plan_span(const struct transfer_plan *plan, uint64_t left)
+{
+	uint64_t share = left / (2 * (uint64_t)plan->fetchers);
+
+	return (size_t)clamp_value(share, plan->span < SPAN_LEAST ? plan->span : SPAN_LEAST,
+				   plan->span);
 }
 
 void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan)

@@ -23,12 +23,17 @@ struct transfer_plan {
 	unsigned buffers;   /* of one pack each */
 	size_t pack_target; /* payload of a pack: whole chunks, 8 to 32 MiB */
 	/* fetching */
-	unsigned fetchers; /* each has one range and one chunk in memory */
-	size_t span;       /* bytes that one request for neighbouring chunks may cover */
+	unsigned fetchers; /* each has at most one chunk in memory, compressed and not */
+	size_t span;       /* bytes that one request for neighbouring chunks may ever cover */
 };
 
 /* Memory below the minimum that works (about 32 MiB) counts as that minimum. */
 void transfer_plan(const struct transfer_plan_facts *facts, struct transfer_plan *plan);
+
+/* Bytes that the next request may cover when `left` are to be fetched: large ones while there are
+ * many, which is cheap, and small ones at the end, so that all connections end at about the same
+ * time. */
+size_t transfer_plan_span(const struct transfer_plan *plan, uint64_t left);
 
 /* The part of the time left before the deadline, in ms, that packs may not use: checking for a
  * newer attempt and writing the manifest come after them. */

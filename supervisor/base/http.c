@@ -8,10 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum {
 	CONNECT_TIMEOUT_MS = 10000,
@@ -26,10 +30,12 @@ enum {
 struct http {
 	CURLM *multi; /* owns the connections, so they outlive the easy handle's reset */
 	CURL *easy;
+	curl_socket_t socket; /* of the newest connection; CURL_SOCKET_BAD: it is closed */
 };
 
 /* One request under way, for curl's callbacks. */
 struct exchange {
+	CURL *easy;
 	const struct http_request *request;
 	struct http_response *response;
 	size_t sent;
@@ -54,6 +60,7 @@ int http_new(struct http **result, struct err *err)
 		return err_set(err, ERR_FAILED, "libcurl: %s",
 			       curl_easy_strerror(curl_set_up_result));
 	http = memory_new(sizeof(*http));
+	http->socket = CURL_SOCKET_BAD;
 	http->multi = curl_multi_init();
 	http->easy = curl_easy_init();
 	if (!http->multi || !http->easy) {
@@ -131,10 +138,32 @@ static size_t receive_field(char *data, size_t size, size_t count, void *arg)
 	return length;
 }
 
+/* 1, 0 or -1, as struct http_sink says. */
+static int offer_to_sink(struct exchange *exchange, const char *data, size_t size)
+{
+	struct http_response *response = exchange->response;
+	long status = 0;
+	int taken;
+
+	if (!response->sink)
+		return 0;
+	curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+	response->status = (int)status;
+	taken = response->sink->take(response->sink->arg, response, data, size, exchange->err);
+	if (taken > 0)
+		response->sunk += size;
+	return taken;
+}
+
 static size_t receive_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct exchange *exchange = arg;
+	int taken = offer_to_sink(exchange, data, size * count);
 
+	if (taken > 0)
+		return size * count;
+	if (taken < 0)
+		return abort_transfer(exchange);
 	if (bytes_append(&exchange->response->body, data, size * count, exchange->err) < 0) {
 		err_wrap(exchange->err, "the answer is too long");
 		return abort_transfer(exchange);
@@ -194,20 +223,37 @@ static void set_connection(CURL *easy, const struct http_request *request)
 }
 
 /* libcurl opens sockets without close-on-exec, so a job that is started now would inherit them. */
-static int close_on_exec(void *arg, curl_socket_t fd, curlsocktype purpose)
+static int note_opened_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
-	(void)arg, (void)purpose;
+	struct http *http = arg;
+
+	(void)purpose;
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	http->socket = fd;
 	return CURL_SOCKOPT_OK;
 }
 
-static void set_general_options(CURL *easy, const struct http_request *request)
+static int close_socket(void *arg, curl_socket_t fd)
 {
+	struct http *http = arg;
+
+	if (http->socket == fd)
+		http->socket = CURL_SOCKET_BAD;
+	return close(fd);
+}
+
+static void set_general_options(struct http *http, const struct http_request *request)
+{
+	CURL *easy = http->easy;
+
 	/* Where openssl.cnf allows less, curl would speak it. */
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, close_on_exec);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, note_opened_socket);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, http);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, http);
 	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)BUFFER_SIZE);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -287,6 +333,19 @@ static int poll_timeout(struct cancel *cancel)
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
+/*
+ * Many servers send the head of an answer and its body in two writes and leave Nagle's algorithm on
+ * (Ceph's do by default), so that the second waits for our acknowledgement of the first, which the
+ * kernel delays by 40 ms. It falls back to that after each packet that is sent.
+ */
+static void acknowledge_at_once(const struct http *http)
+{
+	int on = 1;
+
+	if (http->socket != CURL_SOCKET_BAD)
+		(void)setsockopt(http->socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+}
+
 /* Runs the transfer to its end; *result is curl's result. */
 static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *result,
 			  struct err *err)
@@ -310,6 +369,7 @@ static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *re
 		}
 		if (cancel_check(cancel, err) < 0)
 			return -1;
+		acknowledge_at_once(http);
 		curl_multi_poll(http->multi, &wake, cancel ? 1 : 0, poll_timeout(cancel), NULL);
 	}
 }
@@ -375,11 +435,12 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 int http_perform(struct http *http, const struct http_request *request,
 		 struct http_response *response, struct cancel *cancel, struct err *err)
 {
-	struct exchange exchange = {.request = request, .response = response, .err = err};
+	struct exchange exchange = {http->easy, request, response, .err = err};
 	struct curl_slist *headers = NULL;
 	int done = -1;
 
 	response->status = 0;
+	response->sunk = 0;
 	response->body.size = 0;
 	response->fields.size = 0;
 	response->fields.limit = FIELDS_LIMIT;
@@ -387,7 +448,7 @@ int http_perform(struct http *http, const struct http_request *request,
 		return -1;
 	curl_easy_reset(http->easy);
 	curl_easy_setopt(http->easy, CURLOPT_URL, request->url);
-	set_general_options(http->easy, request);
+	set_general_options(http, request);
 	set_limits(http->easy, request);
 	set_connection(http->easy, request);
 	http_trust_set(http->easy, request);

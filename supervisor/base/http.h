@@ -48,12 +48,26 @@ struct http_request {
 	const char *ca_variable;
 };
 
+struct http_response;
+
+/* Takes a body while it arrives, which saves a copy and the memory for all of it. */
+struct http_sink {
+	/* `response` has the status and the fields, and in `sunk` how much of the body came before.
+	 * 1: taken. 0: not what was wanted; this goes to response->body. -1: `err` says why the
+	 * transfer ends. */
+	int (*take)(void *arg, const struct http_response *response, const void *data, size_t size,
+		    struct err *err);
+	void *arg;
+};
+
 /* Zero-initialise it. It can be reused for the next request, which keeps its memory. */
 struct http_response {
 	int status;
-	struct bytes body;   /* set body.limit; a longer response is ERR_FAILED */
-	struct bytes fields; /* read them with http_header() */
-	int64_t arrived_ms;  /* monotonic: when the response was complete */
+	const struct http_sink *sink; /* borrowed; NULL: none */
+	uint64_t sunk;                /* bytes of the body that the sink has taken */
+	struct bytes body;            /* set body.limit; a longer response is ERR_FAILED */
+	struct bytes fields;          /* read them with http_header() */
+	int64_t arrived_ms;           /* monotonic: when the response was complete */
 };
 
 int http_new(struct http **http, struct err *err);

@@ -102,6 +102,39 @@ static size_t temporaries_of(struct fixture *f)
 	return count;
 }
 
+static int gather(void *arg, size_t at, const void *data, size_t size, struct err *error)
+{
+	struct bytes *out = arg;
+
+	assert_int_equal(at, out->size);
+	return bytes_append(out, data, size, error);
+}
+
+static void test_read_in_pieces(void **state)
+{
+	struct fixture f;
+	struct store *store;
+	size_t size = 3 << 20;
+	auto_free uint8_t *data = memory_new(size);
+	auto_(bytes_release) struct bytes out = {0};
+	const struct store_taker taker = {gather, &out};
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	for (size_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(i * i >> 7);
+	assert_works(store->ops->put(store, "a", data, size, STORE_UNIQUE, NULL, &err));
+	assert_works(store_read(store, "a", 5, size - 7, &taker, NULL, &err));
+	assert_int_equal(out.size, size - 7);
+	assert_memory_equal(out.data, data + 5, size - 7);
+	out.size = 0;
+	assert_fails(store_read(store, "a", 5, size, &taker, NULL, &err), ERR_CORRUPT);
+	assert_fails(store_read(store, "b", 0, 1, &taker, NULL, &err), ERR_NOT_FOUND);
+	store_close(store);
+	fixture_stop(&f);
+}
+
 static void test_put_and_get(void **state)
 {
 	struct fixture f;
@@ -364,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_put_and_get),
+		cmocka_unit_test(test_read_in_pieces),
 		cmocka_unit_test(test_listing),
 		cmocka_unit_test(test_of_many_writers_one_wins),
 		cmocka_unit_test(test_only_stale_temporaries_are_removed),

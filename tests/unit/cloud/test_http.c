@@ -14,12 +14,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static atomic_int acknowledged_at_once;
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	if (level == IPPROTO_TCP && name == TCP_QUICKACK)
+		atomic_fetch_add(&acknowledged_at_once, 1);
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, size);
+}
 
 /* Tells what it was sent, or misbehaves as the path says. */
 static void handle(void *arg, const struct httpd_request *request, struct httpd_reply *reply)
@@ -103,6 +115,67 @@ static void assert_body(const struct fixture *fixture, const char *expected)
 {
 	assert_int_equal(fixture->response.body.size, strlen(expected));
 	assert_memory_equal(fixture->response.body.data, expected, strlen(expected));
+}
+
+/* The kernel forgets it with each packet that is sent: also on a connection that is kept. (A slow
+ * answer, because one that is there already needs none.) */
+static void answers_are_acknowledged_at_once(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&acknowledged_at_once, 0);
+		assert_int_equal(perform(*state, NULL, "/slow", NULL), 0);
+		assert_true(atomic_load(&acknowledged_at_once) > 0);
+	}
+}
+
+/* A sink that takes what it likes. */
+struct bucket {
+	int answer;
+	struct bytes taken;
+	int status;
+};
+
+static int take(void *arg, const struct http_response *response, const void *data, size_t size,
+		struct err *err)
+{
+	struct bucket *bucket = arg;
+
+	bucket->status = response->status;
+	assert_string_equal(http_header(response, "X-Answer"), "spaced");
+	if (bucket->answer < 0)
+		return err_set(err, ERR_NO_SPACE, "full");
+	if (bucket->answer > 0) {
+		assert_int_equal(response->sunk, bucket->taken.size);
+		bytes_append(&bucket->taken, data, size, NULL);
+	}
+	return bucket->answer;
+}
+
+static void bodies_into_a_sink(void **state)
+{
+	static const char body[] = "GET /a q=- h=- e=no b=";
+	struct fixture *fixture = *state;
+
+	for (int answer = -1; answer <= 1; answer++) {
+		struct bucket bucket = {.answer = answer};
+		const struct http_sink sink = {take, &bucket};
+		struct err err = {0};
+
+		fixture->response.sink = &sink;
+		assert_int_equal(perform(fixture, NULL, "/a", &err), answer < 0 ? -1 : 0);
+		assert_int_equal(err.kind, answer < 0 ? ERR_NO_SPACE : 0);
+		assert_int_equal(bucket.status, 200);
+		assert_int_equal(fixture->response.sunk, answer > 0 ? sizeof(body) - 1 : 0);
+		assert_int_equal(bucket.taken.size, answer > 0 ? sizeof(body) - 1 : 0);
+		if (answer > 0)
+			assert_memory_equal(bucket.taken.data, body, bucket.taken.size);
+		if (answer == 0)
+			assert_body(fixture, body);
+		else
+			assert_int_equal(fixture->response.body.size, 0);
+		bytes_release(&bucket.taken);
+	}
+	fixture->response.sink = NULL;
 }
 
 static void methods_and_bodies(void **state)
@@ -388,6 +461,8 @@ static void silent_clients_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		ROW(answers_are_acknowledged_at_once),
+		ROW(bodies_into_a_sink),
 		ROW(methods_and_bodies),
 		ROW(proxies_are_passed_by),
 		ROW(headers_are_found_in_any_case),

@@ -117,6 +117,31 @@ static void test_round_trips(void **state)
 	check(data, size, CHUNK_RAW);
 }
 
+/* The digest decides where the checksum is not known or says no. */
+static void test_matches(void **state)
+{
+	static const struct {
+		bool checksum_known, checksum_wrong, digest_wrong, matches;
+	} rows[] = {
+		{true, false, false, true},  {true, true, false, true},   {true, true, true, false},
+		{false, false, false, true}, {false, false, true, false},
+	};
+	uint8_t data[5000];
+
+	(void)state;
+	fill_random(data, sizeof(data));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct chunk chunk = {.codec = CHUNK_RAW, .stored = sizeof(data)};
+
+		digest_sha256(data, sizeof(data), chunk.digest);
+		chunk.digest[7] ^= rows[i].digest_wrong;
+		if (rows[i].checksum_known)
+			chunk.checksum =
+				checksum_bytes(data, sizeof(data)) ^ rows[i].checksum_wrong;
+		assert_int_equal(chunk_matches(&chunk, data, sizeof(data)), rows[i].matches);
+	}
+}
+
 static void test_codec_names(void **state)
 {
 	enum chunk_codec codec;
@@ -136,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_cutting),
 		cmocka_unit_test(test_zero_is_told_from_nearly_zero),
 		cmocka_unit_test(test_round_trips),
+		cmocka_unit_test(test_matches),
 		cmocka_unit_test(test_codec_names),
 	};
 

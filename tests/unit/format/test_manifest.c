@@ -27,7 +27,7 @@ static const char sample[] =
 	"{\"path\":\"a\",\"type\":\"directory\",\"mode\":493,\"mtime\":[1,2]},"
 	"{\"path\":\"a/f\",\"type\":\"file\",\"mode\":420,\"mtime\":[1700000000,999999999],"
 	"\"size\":4194404,\"chunks\":[[0,8,4194304,\"raw\",\"" HEX "\"],[0,4194312,60,\"lz4\",\""
-	HEX "\"]],\"xattrs\":{\"user.x\":\"AAE=\"},\"xattrs_base64\":{\"dXNlci7/\":\"AQ==\"}},"
+	HEX "\",\"f123456789abcdef\"]],\"xattrs\":{\"user.x\":\"AAE=\"},\"xattrs_base64\":{\"dXNlci7/\":\"AQ==\"}},"
 	"{\"path\":\"h\",\"type\":\"hardlink\",\"target\":\"a/f\"},"
 	"{\"path\":\"l\",\"type\":\"symlink\",\"target\":\"a/f\",\"mode\":511,\"mtime\":[1,2]},"
 	"{\"path_base64\":\"bf8=\",\"type\":\"directory\",\"mode\":448,\"mtime\":[-1,2]},"
@@ -59,6 +59,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(manifest.entries[1].xattr_count, 2);
 	assert_string_equal(manifest.entries[1].xattrs[1].name, "user.\xff");
 	assert_int_equal(manifest.entries[5].chunks[0].codec, CHUNK_ZERO);
+	assert_true(manifest.entries[1].chunks[0].checksum == CHECKSUM_NONE);
+	assert_true(manifest.entries[1].chunks[1].checksum == 0xf123456789abcdef);
 	assert_false(manifest.entries[1].running);
 	assert_true(manifest.entries[5].running);
 	assert_ptr_equal(manifest_find(&manifest, "l"), &manifest.entries[3]);
@@ -156,6 +158,11 @@ static const struct {
 		"[[0,8,4294967296,\"raw\",\"" HEX "\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
 	{1, "chunks", "[[\"one\"],[0,8,60,\"lz4\",\"" HEX "\"]]", "malformed"},
 	{1, "chunks", "[7,8]", "malformed"},
+	{1, "chunks",
+		"[[0,8,4194304,\"raw\",\"" HEX "\",\"f123\"],[0,8,60,\"lz4\",\"" HEX "\"]]",
+		"malformed"},
+	{1, "chunks", "[[0,8,4194304,\"raw\",\"" HEX "\",7],[0,8,60,\"lz4\",\"" HEX "\"]]",
+		"malformed"},
 	{1, "xattrs", "{\"security.capability\":\"AAE=\"}", "malformed attribute"},
 	{1, "xattrs", "{\"user.x\":\"!\"}", "malformed attribute"},
 	{1, "xattrs", "[]", "xattrs"},

@@ -320,6 +320,41 @@ static int put_text(struct store *store, const char *key, const char *text,
 	return store->ops->put(store, key, text, strlen(text), mode, NULL, err);
 }
 
+static int gather(void *arg, size_t at, const void *data, size_t size, struct err *err)
+{
+	struct bytes *out = arg;
+
+	out->size = at;
+	return bytes_append(out, data, size, err);
+}
+
+static void check_read(struct store *store, const char *key, uint64_t offset, const char *expected)
+{
+	auto_(bytes_release) struct bytes out = {0};
+	const struct store_taker taker = {gather, &out};
+	size_t size = strlen(expected);
+	struct err err = {0};
+
+	if (store_read(store, key, offset, size, &taker, NULL, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(out.size, size);
+	if (size)
+		assert_memory_equal(out.data, expected, size);
+}
+
+static void check_read_fails(struct store *store, const char *key, uint64_t offset, size_t size,
+			     enum err_kind kind)
+{
+	auto_(bytes_release) struct bytes out = {0};
+	const struct store_taker taker = {gather, &out};
+	struct err err = {0};
+
+	assert_int_equal(store_read(store, key, offset, size, &taker, NULL, &err), -1);
+	if (err.kind != kind)
+		fail_msg("%s: %s", err_kind_name(err.kind), err.text);
+	assert_int_equal(out.size, 0);
+}
+
 static void check_get(struct store *store, const char *key, uint64_t offset, size_t size,
 		      const char *expected)
 {
@@ -386,6 +421,12 @@ static void check_contract(const char *url)
 	check_get_fails(store, "jobs/b/3", 8, 3, ERR_CORRUPT);
 	check_get_fails(store, "jobs/b/3", 11, 1, ERR_CORRUPT);
 	check_get_fails(store, "jobs/none", 0, STORE_TO_END, ERR_NOT_FOUND);
+	check_read(store, "jobs/b/3", 2, "234");
+	check_read(store, "jobs/b/3", 0, "0123456789");
+	check_read(store, "jobs/b/3", 3, "");
+	check_read_fails(store, "jobs/b/3", 8, 3, ERR_CORRUPT);
+	check_read_fails(store, "jobs/b/3", 11, 1, ERR_CORRUPT);
+	check_read_fails(store, "jobs/none", 0, 1, ERR_NOT_FOUND);
 
 	check_list(store, "jobs/", STORE_ALL, "jobs/a/1:4 jobs/a/2:0 jobs/b/3:10 jobs/c:1 ");
 	check_list(store, "jobs/", STORE_LEVEL, "jobs/a/:0 jobs/b/:0 jobs/c:1 ");

@@ -25,20 +25,20 @@ static void test_plans(void **state)
 		size_t pack_mib, span_mib;
 	} rows[] = {
 		// clang-format off
-		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 8},
+		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 32},
 		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
-		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 8},
+		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 32},
 		{"a large machine, local", {.processors = 64}, 10, 64, 32, 8, 4},
 		{"few connections", {.processors = 4, .connections = 2, .remote = true}, 4, 2, 2,
-			32, 8},
+			32, 32},
 		{"many connections", {.processors = 4, .connections = 99, .remote = true}, 4, 64,
-			32, 8, 4},
+			32, 8, 32},
 		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 8, 16,
-			32, 8},
+			32, 32},
 		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 8, 4, 8,
-			4},
+			32},
 		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,
-			8},
+			32},
 		// clang-format on
 	};
 
@@ -61,8 +61,29 @@ static void test_plans(void **state)
 			memory = 32 * MIB;
 		if (plan.buffers * (plan.pack_target + EXTRA) + plan.readers * CHUNK_SIZE >
 			    memory ||
-		    plan.fetchers * (plan.span + CHUNK_SIZE) > memory)
+		    2 * plan.fetchers * CHUNK_SIZE > memory)
 			fail_msg("%s: more memory than allowed", rows[i].name);
+	}
+}
+
+static void test_the_next_request(void **state)
+{
+	static const struct {
+		size_t fetchers, span_mib;
+		uint64_t left_mib, next_mib;
+	} rows[] = {
+		{16, 32, 100000, 32}, {16, 32, 1024, 32}, {16, 32, 512, 16},
+		{16, 32, 255, 8},     {16, 32, 1, 8},     {16, 32, 0, 8},
+		{2, 32, 64, 16},      {2, 4, 1000, 4},    {2, 4, 0, 4},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct transfer_plan plan = {.fetchers = (unsigned)rows[i].fetchers,
+					     .span = rows[i].span_mib * MIB};
+
+		assert_int_equal(transfer_plan_span(&plan, rows[i].left_mib * MIB),
+				 rows[i].next_mib * MIB);
 	}
 }
 
@@ -136,9 +157,8 @@ static void test_spans(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plans),
-		cmocka_unit_test(test_the_reserve),
-		cmocka_unit_test(test_a_limit),
+		cmocka_unit_test(test_plans),       cmocka_unit_test(test_the_next_request),
+		cmocka_unit_test(test_the_reserve), cmocka_unit_test(test_a_limit),
 		cmocka_unit_test(test_spans),
 	};
 

@@ -1,0 +1,52 @@
+#include "checksum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+/* One content in 2^64 shares the checksum of another, so that none is CHECKSUM_NONE. */
+static uint64_t known(uint64_t checksum)
+{
+	return checksum == CHECKSUM_NONE ? 1 : checksum;
+}
+
+uint64_t checksum_bytes(const void *data, size_t size)
+{
+	return known(XXH3_64bits(data, size));
+}
+
+static XXH3_state_t *state_of(const struct checksum_stream *stream)
+{
+	return (XXH3_state_t *)stream;
+}
+
+struct checksum_stream *checksum_stream_new(void)
+{
+	XXH3_state_t *state = XXH3_createState();
+
+	if (!state) {
+		fputs("reprieve: out of memory\n", stderr);
+		abort();
+	}
+	return (struct checksum_stream *)state;
+}
+
+void checksum_stream_free(struct checksum_stream *stream)
+{
+	XXH3_freeState(state_of(stream));
+}
+
+void checksum_stream_begin(struct checksum_stream *stream)
+{
+	(void)XXH3_64bits_reset(state_of(stream));
+}
+
+void checksum_stream_add(struct checksum_stream *stream, const void *data, size_t size)
+{
+	(void)XXH3_64bits_update(state_of(stream), data, size);
+}
+
+uint64_t checksum_stream_end(const struct checksum_stream *stream)
+{
+	return known(XXH3_64bits_digest(state_of(stream)));
+}

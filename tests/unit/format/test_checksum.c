@@ -1,0 +1,71 @@
+/* XXH3 as published, the same in pieces. */
+#include "storage/format/checksum.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+/* The bytes of xxHash's own sanity test. */
+static void fill(uint8_t *data, size_t size)
+{
+	uint64_t generator = 2654435761u;
+
+	for (size_t i = 0; i < size; i++) {
+		data[i] = (uint8_t)(generator >> 56);
+		generator *= 11400714785074694797u;
+	}
+}
+
+static void test_published_values(void **state)
+{
+	/* xxHash, cli/xsum_sanity_check.c: XXH3_64bits without a seed. */
+	static const struct {
+		size_t size;
+		uint64_t checksum;
+	} rows[] = {
+		{0, 0x2d06800538d394c2},   {1, 0xc44bdff4074eecdb},    {6, 0x27b56a84cd2d7325},
+		{12, 0xa713daf0dfbb77e7},  {24, 0xa3fe70bf9d3510eb},   {48, 0x397da259ecba1f11},
+		{80, 0xbcdefbbb2c47c90a},  {195, 0xcd94217ee362ec3a},  {403, 0xcdeb804d65c6dea4},
+		{512, 0x617e49599013cb6b}, {2048, 0xdd59e2c3a5f038e0},
+	};
+	uint8_t data[2048];
+
+	(void)state;
+	fill(data, sizeof(data));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (checksum_bytes(data, rows[i].size) != rows[i].checksum)
+			fail_msg("%zu bytes: %llx", rows[i].size,
+				 (unsigned long long)checksum_bytes(data, rows[i].size));
+}
+
+static void test_pieces(void **state)
+{
+	static uint8_t data[100000];
+	struct checksum_stream *stream = checksum_stream_new();
+
+	(void)state;
+	fill(data, sizeof(data));
+	for (size_t piece = 1; piece < sizeof(data); piece = piece * 3 + 1) {
+		checksum_stream_begin(stream);
+		for (size_t at = 0; at < sizeof(data); at += piece)
+			checksum_stream_add(stream, data + at,
+					    sizeof(data) - at < piece ? sizeof(data) - at : piece);
+		assert_true(checksum_stream_end(stream) == checksum_bytes(data, sizeof(data)));
+	}
+	checksum_stream_free(stream);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_published_values),
+		cmocka_unit_test(test_pieces),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
