@@ -80,7 +80,8 @@ AUTO(struct snapshot_list, snapshot_list_release);
 /* What the packs of the job take up in the store, whoever names them. */
 int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
 
-/* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks. The caller decrefs. */
+/* The manifest's body as JSON (see FORMAT.md): files, modes, sizes, chunks; `entries` also where
+ * the store has them in pieces. The caller decrefs. */
 int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t **body,
 			  struct cancel *cancel, struct err *err);
 

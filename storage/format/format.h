@@ -4,6 +4,7 @@
  *
  *	record.h		the envelope of every small object: header with digest, JSON body
  *	manifest.h		what a snapshot consists of
+ *	entry_pieces.h		its list of files, in pieces
  *	pack.h			many chunks in one object, with an index at its end
  *	chunk.h			a piece of a file: digest, compression
  *	checksum.h		the fast checksum of one (through chunk.h)
@@ -17,6 +18,7 @@
 #ifndef STORAGE_FORMAT_H
 #define STORAGE_FORMAT_H
 
+#include "entry_pieces.h"
 #include "manifest.h"
 #include "pack.h"
 #include "record.h"

@@ -31,6 +31,7 @@ void manifest_release(struct manifest *manifest)
 	for (size_t i = 0; i < manifest->pack_count; i++)
 		free(manifest->packs[i].key);
 	free(manifest->entries);
+	free(manifest->pieces);
 	free(manifest->packs);
 	free(manifest->job);
 	json_decref(manifest->about);
@@ -74,16 +75,35 @@ static json_t *encode_packs(const struct manifest *manifest)
 	return packs;
 }
 
-json_t *manifest_encode(const struct manifest *manifest, struct err *err)
+json_t *manifest_encode_entries(const struct manifest *manifest)
 {
-	auto_json json_t *entries = json_array();
-	json_t *about = manifest->about ? json_incref(manifest->about) : json_object();
-	json_t *body;
+	json_t *entries = json_array();
 
 	for (size_t i = 0; i < manifest->entry_count; i++)
 		json_array_append_new(entries, manifest_entry_encode(&manifest->entries[i]));
+	return entries;
+}
+
+static json_t *encode_pieces(const struct manifest *manifest)
+{
+	json_t *pieces = json_array();
+
+	for (size_t i = 0; i < manifest->piece_count; i++)
+		json_array_append_new(pieces,
+				      json_pack("{s:I, s:o}", "size",
+						(json_int_t)manifest->pieces[i].size, "chunk",
+						manifest_chunk_encode(&manifest->pieces[i].chunk)));
+	return pieces;
+}
+
+json_t *manifest_encode(const struct manifest *manifest, struct err *err)
+{
+	bool apart = manifest->piece_count > 0;
+	json_t *about = manifest->about ? json_incref(manifest->about) : json_object();
+	json_t *body;
+
 	body = json_pack("{s:o, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s, s:o, s:I, s:I, s:I, s:I, "
-			 "s:I, s:o, s:o, s:O}",
+			 "s:I, s:o, s:o, s:o}",
 			 "id", encode_id(manifest->id), "job", manifest->job, "attempt",
 			 (json_int_t)manifest->id.attempt, "sequence",
 			 (json_int_t)manifest->id.sequence, "nonce", manifest->nonce, "created",
@@ -94,7 +114,8 @@ json_t *manifest_encode(const struct manifest *manifest, struct err *err)
 			 (json_int_t)manifest->files, "left_out", (json_int_t)manifest->left_out,
 			 "bytes", (json_int_t)manifest->bytes, "bytes_stored",
 			 (json_int_t)manifest->bytes_stored, "about", about, "packs",
-			 encode_packs(manifest), "entries", entries);
+			 encode_packs(manifest), apart ? "pieces" : "entries",
+			 apart ? encode_pieces(manifest) : manifest_encode_entries(manifest));
 	if (!body)
 		err_set(err, ERR_FAILED, "cannot write the manifest as JSON");
 	return body;
@@ -214,12 +235,24 @@ static int check_hardlink(const struct manifest *manifest, const struct entry *e
 	return 0;
 }
 
-/* Checks that need all entries. They are known to be sorted, so manifest_find() works. */
-static int check_entries(const struct manifest *manifest, struct err *err)
+/* Once the order is known to hold, manifest_find() works. */
+static int check_order(const struct manifest *manifest, struct err *err)
+{
+	for (size_t i = 1; i < manifest->entry_count; i++)
+		if (compare_paths(&manifest->entries[i - 1], &manifest->entries[i]) >= 0)
+			return err_set(err, ERR_CORRUPT,
+				       "entry %zu: \"%s\" is repeated or out of order", i,
+				       manifest->entries[i].path);
+	return 0;
+}
+
+int manifest_check_entries(const struct manifest *manifest, struct err *err)
 {
 	uint64_t bytes = 0;
 	uint32_t files = 0;
 
+	if (check_order(manifest, err) < 0)
+		return -1;
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];
 
@@ -252,12 +285,73 @@ static int decode_entries(json_t *body, struct manifest *manifest, struct err *e
 		if (manifest_entry_decode(item, manifest->packs, manifest->pack_count,
 					  &manifest->entries[i], err) < 0)
 			return err_wrap(err, "entry %zu", i);
-		if (i > 0 && compare_paths(&manifest->entries[i - 1], &manifest->entries[i]) >= 0)
-			return err_set(err, ERR_CORRUPT,
-				       "entry %zu: \"%s\" is repeated or out of order", i,
-				       manifest->entries[i].path);
 	}
-	return check_entries(manifest, err);
+	return manifest_check_entries(manifest, err);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct chunk *first = &((const struct manifest_piece *)a)->chunk;
+	const struct chunk *second = &((const struct manifest_piece *)b)->chunk;
+
+	if (first->pack != second->pack)
+		return first->pack < second->pack ? -1 : 1;
+	return (first->offset > second->offset) - (first->offset < second->offset);
+}
+
+/* A small manifest that names one piece a million times would fill any memory. */
+static int check_pieces_distinct(const struct manifest *manifest, struct err *err)
+{
+	size_t size = manifest->piece_count * sizeof(*manifest->pieces);
+	auto_free struct manifest_piece *sorted = memory_new(size);
+
+	memcpy(sorted, manifest->pieces, size);
+	qsort(sorted, manifest->piece_count, sizeof(*sorted), compare_places);
+	for (size_t i = 1; i < manifest->piece_count; i++)
+		if (compare_places(&sorted[i - 1], &sorted[i]) == 0)
+			return err_set(err, ERR_CORRUPT, "a piece is named twice");
+	return 0;
+}
+
+static int decode_piece(json_t *item, struct manifest *manifest, struct manifest_piece *piece,
+			struct err *err)
+{
+	json_t *chunk;
+	uint64_t size;
+
+	if (json_get_u64(item, "size", CHUNK_SIZE, &size, err) < 0 ||
+	    json_get_array(item, "chunk", &chunk, err) < 0 ||
+	    manifest_chunk_decode(chunk, (size_t)size, manifest->packs, manifest->pack_count,
+				  &piece->chunk, err) < 0)
+		return -1;
+	if (piece->chunk.codec == CHUNK_ZERO)
+		return err_set(err, ERR_CORRUPT, "it is empty");
+	piece->size = (uint32_t)size;
+	return 0;
+}
+
+static int decode_pieces(json_t *body, struct manifest *manifest, struct err *err)
+{
+	json_t *pieces, *item;
+	size_t i;
+
+	if (json_get_array(body, "pieces", &pieces, err) < 0)
+		return -1;
+	if (json_object_get(body, "entries") || json_array_size(pieces) == 0)
+		return err_set(err, ERR_CORRUPT, "both entries and pieces, or neither");
+	/* The pieces name packs by their keys, which are looked up. */
+	for (i = 1; i < manifest->pack_count; i++)
+		if (strcmp(manifest->packs[i - 1].key, manifest->packs[i].key) >= 0)
+			return err_set(err, ERR_CORRUPT, "pack %zu: it is repeated or out of order",
+				       i);
+	manifest->pieces = memory_new(json_array_size(pieces) * sizeof(*manifest->pieces));
+	json_array_foreach(pieces, i, item)
+	{
+		manifest->piece_count = i + 1;
+		if (decode_piece(item, manifest, &manifest->pieces[i], err) < 0)
+			return err_wrap(err, "piece %zu", i);
+	}
+	return check_pieces_distinct(manifest, err);
 }
 
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
@@ -265,7 +359,9 @@ int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct
 {
 	*manifest = (struct manifest){0};
 	if (decode_header(body, job, id, manifest, err) == 0 &&
-	    decode_packs(body, manifest, err) == 0 && decode_entries(body, manifest, err) == 0)
+	    decode_packs(body, manifest, err) == 0 &&
+	    (json_object_get(body, "pieces") ? decode_pieces(body, manifest, err)
+					     : decode_entries(body, manifest, err)) == 0)
 		return 0;
 	manifest_release(manifest);
 	return -1;

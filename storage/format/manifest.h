@@ -46,6 +46,12 @@ struct manifest_pack {
 	uint64_t bytes;
 };
 
+/* A part of the list of entries, in a pack like the content of a file: see entry_pieces.h. */
+struct manifest_piece {
+	struct chunk chunk; /* never CHUNK_ZERO */
+	uint32_t size;      /* raw bytes, at most CHUNK_SIZE */
+};
+
 struct manifest {
 	struct snapshot_id id, parent;
 	char *job;
@@ -56,9 +62,12 @@ struct manifest {
 	uint32_t files;
 	uint32_t left_out; /* skipped: sockets, devices, links that lead out */
 	uint64_t bytes, bytes_stored;
-	json_t *about; /* owned; may be NULL */
-	struct manifest_pack *packs;
+	json_t *about;               /* owned; may be NULL */
+	struct manifest_pack *packs; /* with pieces: sorted by key */
 	size_t pack_count;
+	/* where the entries are; none: in the manifest itself */
+	struct manifest_piece *pieces;
+	size_t piece_count;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;
@@ -68,16 +77,22 @@ void entry_release(struct entry *entry);
 void manifest_release(struct manifest *manifest);
 AUTO(struct manifest, manifest_release);
 
-/* The body of the record. NULL: ERR_FAILED. The caller decrefs. */
+/* The body of the record, with the pieces if there are any, else with the entries. NULL:
+ * ERR_FAILED. The caller decrefs. */
 json_t *manifest_encode(const struct manifest *manifest, struct err *err);
+/* The entries as they would be in a manifest without pieces. The caller decrefs. */
+json_t *manifest_encode_entries(const struct manifest *manifest);
 
 /*
- * Decodes and checks everything. `job` and `id` are those of the key it was read from. ERR_CORRUPT
- * names what is wrong and where. The caller frees with manifest_release(); after a failure there is
- * nothing to free.
+ * Decodes and checks everything. `job` and `id` are those of the key it was read from. With pieces
+ * there are no entries yet: entry_pieces_join() adds them. ERR_CORRUPT names what is wrong and
+ * where. The caller frees with manifest_release(); after a failure there is nothing to free.
  */
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
 		    struct err *err);
+
+/* Checks the whole list: order, parents, hard links, counts and sums. ERR_CORRUPT. */
+int manifest_check_entries(const struct manifest *manifest, struct err *err);
 
 /* The entry at `path`, or NULL. Borrowed. */
 const struct entry *manifest_find(const struct manifest *manifest, const char *path);

@@ -48,7 +48,7 @@ static void encode_checksum(json_t *item, uint64_t checksum)
 	json_array_append_new(item, json_string(text));
 }
 
-static json_t *encode_chunk(const struct chunk *chunk)
+json_t *manifest_chunk_encode(const struct chunk *chunk)
 {
 	char hex[2 * DIGEST_SIZE + 1];
 	json_t *item;
@@ -62,15 +62,19 @@ static json_t *encode_chunk(const struct chunk *chunk)
 	return item;
 }
 
-static void encode_content(json_t *item, const struct entry *entry)
+static void encode_content(json_t *item, const struct entry *entry, struct entry_part part)
 {
 	json_t *chunks = json_array();
+	uint64_t before = (uint64_t)part.first * CHUNK_SIZE, size = entry->size - before;
 
-	for (size_t i = 0; i < chunk_count(entry->size); i++)
-		json_array_append_new(chunks, encode_chunk(&entry->chunks[i]));
-	json_object_set_new(item, "size", json_integer((json_int_t)entry->size));
+	/* A part that more follows has whole chunks, however long the file is. */
+	if (part.first > 0 && part.count < chunk_count(size))
+		size = (uint64_t)part.count * CHUNK_SIZE;
+	for (size_t i = 0; i < part.count; i++)
+		json_array_append_new(chunks, manifest_chunk_encode(&entry->chunks[i]));
+	json_object_set_new(item, "size", json_integer((json_int_t)size));
 	json_object_set_new(item, "chunks", chunks);
-	if (entry->running)
+	if (entry->running && part.first == 0)
 		json_object_set_new(item, "running", json_true());
 }
 
@@ -94,11 +98,28 @@ static void encode_xattrs(json_t *item, const struct entry *entry)
 		json_object_set(item, "xattrs_base64", others);
 }
 
+static struct entry_part whole_entry(const struct entry *entry)
+{
+	size_t count = entry->type == ENTRY_FILE ? chunk_count(entry->size) : 0;
+
+	return (struct entry_part){.count = count};
+}
+
 json_t *manifest_entry_encode(const struct entry *entry)
+{
+	return manifest_entry_encode_part(entry, whole_entry(entry));
+}
+
+json_t *manifest_entry_encode_part(const struct entry *entry, struct entry_part part)
 {
 	json_t *item = json_object();
 
 	set_bytes(item, "path", entry->path);
+	if (part.first > 0) {
+		json_object_set_new(item, "from", json_integer((json_int_t)part.first));
+		encode_content(item, entry, part);
+		return item;
+	}
 	json_object_set_new(item, "type", json_string(type_names[entry->type]));
 	if (entry->type == ENTRY_SYMLINK || entry->type == ENTRY_HARDLINK)
 		set_bytes(item, "target", entry->target);
@@ -110,7 +131,7 @@ json_t *manifest_entry_encode(const struct entry *entry)
 			    json_pack("[I, I]", (json_int_t)entry->mtime_s,
 				      (json_int_t)entry->mtime_ns));
 	if (entry->type == ENTRY_FILE)
-		encode_content(item, entry);
+		encode_content(item, entry, part);
 	if (entry->xattr_count)
 		encode_xattrs(item, entry);
 	return item;
@@ -180,8 +201,8 @@ static bool decode_checksum(json_t *item, uint64_t *checksum)
 	return true;
 }
 
-static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pack *packs,
-			size_t pack_count, struct chunk *chunk, struct err *err)
+int manifest_chunk_decode(json_t *item, size_t raw_size, const struct manifest_pack *packs,
+			  size_t pack_count, struct chunk *chunk, struct err *err)
 {
 	const char *digest = json_string_value(json_array_get(item, 4));
 
@@ -210,7 +231,7 @@ static int decode_chunk(json_t *item, size_t raw_size, const struct manifest_pac
 }
 
 static int decode_content(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-			  struct entry *entry, struct err *err)
+			  struct entry *entry, struct entry_part *part, struct err *err)
 {
 	json_t *chunks, *chunk;
 	size_t i;
@@ -219,14 +240,18 @@ static int decode_content(json_t *item, const struct manifest_pack *packs, size_
 	    json_get_array(item, "chunks", &chunks, err) < 0)
 		return -1;
 	entry->running = json_is_true(json_object_get(item, "running"));
-	if (json_array_size(chunks) != chunk_count(entry->size))
-		return err_set(err, ERR_CORRUPT, "%zu chunks for %llu bytes",
-			       json_array_size(chunks), (unsigned long long)entry->size);
-	entry->chunks = memory_new(json_array_size(chunks) * sizeof(*entry->chunks));
-	json_array_foreach(chunks, i,
-			   chunk) if (decode_chunk(chunk, chunk_length(entry->size, i), packs,
-						   pack_count, &entry->chunks[i], err) <
-				      0) return err_wrap(err, "chunk %zu", i);
+	part->count = json_array_size(chunks);
+	if (part->count > chunk_count(entry->size) ||
+	    (part->first > 0 && part->count < chunk_count(entry->size)))
+		return err_set(err, ERR_CORRUPT, "%zu chunks for %llu bytes", part->count,
+			       (unsigned long long)entry->size);
+	entry->chunks = memory_new(part->count * sizeof(*entry->chunks));
+	json_array_foreach(chunks, i, chunk)
+	{
+		if (manifest_chunk_decode(chunk, chunk_length(entry->size, i), packs, pack_count,
+					  &entry->chunks[i], err) < 0)
+			return err_wrap(err, "chunk %zu", i);
+	}
 	return 0;
 }
 
@@ -317,7 +342,7 @@ static int decode_target(json_t *item, struct entry *entry, struct err *err)
 }
 
 static int decode_by_type(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-			  struct entry *entry, struct err *err)
+			  struct entry *entry, struct entry_part *part, struct err *err)
 {
 	switch (entry->type) {
 	case ENTRY_HARDLINK:
@@ -331,19 +356,52 @@ static int decode_by_type(json_t *item, const struct manifest_pack *packs, size_
 	}
 	if (decode_metadata(item, entry, err) < 0)
 		return -1;
-	return decode_content(item, packs, pack_count, entry, err);
+	return decode_content(item, packs, pack_count, entry, part, err);
 }
 
-int manifest_entry_decode(json_t *item, const struct manifest_pack *packs, size_t pack_count,
-			  struct entry *entry, struct err *err)
+/* A later part of a file: `from` is more than 0. */
+static int decode_from(json_t *item, struct entry_part *part, struct err *err)
 {
+	uint64_t first;
+
+	if (json_get_u64(item, "from", SIZE_MOST / CHUNK_SIZE, &first, err) < 0)
+		return -1;
+	part->first = (size_t)first;
+	return first > 0 ? 0 : err_set(err, ERR_CORRUPT, "a later part is from 0 on");
+}
+
+int manifest_entry_decode_part(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+			       struct entry *entry, struct entry_part *part, struct err *err)
+{
+	bool later = json_object_get(item, "from") != NULL;
+
+	*part = (struct entry_part){0};
 	if (get_bytes(item, "path", &entry->path, err) < 0)
 		return -1;
 	if (!safe_path_is_valid(entry->path))
 		return err_set(err, ERR_CORRUPT, "\"%s\" is not a path inside the directory",
 			       entry->path);
-	if (decode_type(item, &entry->type, err) < 0 ||
-	    decode_by_type(item, packs, pack_count, entry, err) < 0)
-		return err_wrap(err, "\"%s\"", entry->path);
+	if (later) {
+		entry->type = ENTRY_FILE;
+		if (decode_from(item, part, err) == 0 &&
+		    decode_content(item, packs, pack_count, entry, part, err) == 0)
+			return 0;
+	} else if (decode_type(item, &entry->type, err) == 0 &&
+		   decode_by_type(item, packs, pack_count, entry, part, err) == 0) {
+		return 0;
+	}
+	return err_wrap(err, "\"%s\"", entry->path);
+}
+
+int manifest_entry_decode(json_t *item, const struct manifest_pack *packs, size_t pack_count,
+			  struct entry *entry, struct err *err)
+{
+	struct entry_part part;
+
+	if (manifest_entry_decode_part(item, packs, pack_count, entry, &part, err) < 0)
+		return -1;
+	if (part.first > 0 || part.count != whole_entry(entry).count)
+		return err_set(err, ERR_CORRUPT, "\"%s\": %zu chunks for %llu bytes", entry->path,
+			       part.count, (unsigned long long)entry->size);
 	return 0;
 }

@@ -17,6 +17,12 @@ static const char *const kind_names[] = {
 	[RECORD_DAMAGE] = "damage", [RECORD_CONFIRMED] = "confirmed",
 };
 
+/* All kinds are read from RECORD_VERSION on. */
+static int newest_version(enum record_kind kind)
+{
+	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_SNAPSHOT : RECORD_VERSION;
+}
+
 static void sha256_hex(const void *data, size_t size, char *hex)
 {
 	uint8_t digest[DIGEST_SIZE];
@@ -38,14 +44,15 @@ int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct
 	sha256_hex(text, size, hex);
 	if (bytes_format(out, err,
 			 "{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":%zu,\"sha256\":\"%s\"}\n",
-			 kind_names[kind], RECORD_VERSION, size, hex) < 0)
+			 kind_names[kind], newest_version(kind), size, hex) < 0)
 		return -1;
 	return bytes_append(out, text, size, err);
 }
 
-static int check_header(json_t *header, const char *kind, const char *body, size_t body_size,
+static int check_header(json_t *header, enum record_kind kind, const char *body, size_t body_size,
 			struct err *err)
 {
+	int newest = newest_version(kind);
 	const char *name, *digest;
 	uint64_t version, size;
 	char hex[2 * DIGEST_SIZE + 1];
@@ -53,21 +60,21 @@ static int check_header(json_t *header, const char *kind, const char *body, size
 	if (json_get_text(header, "reprieve", &name, err) < 0 ||
 	    json_get_u64(header, "version", INT_MAX, &version, err) < 0)
 		return -1;
-	if (version > RECORD_VERSION)
+	if (version > (uint64_t)newest)
 		return err_set(err, ERR_VERSION,
 			       "written by a newer version of Reprieve (format %llu, this one "
 			       "reads format %d): upgrade Reprieve here",
-			       (unsigned long long)version, RECORD_VERSION);
+			       (unsigned long long)version, newest);
 	if (version > 0 && version < RECORD_VERSION)
 		return err_set(err, ERR_VERSION,
 			       "written by an older version of Reprieve (format %llu, this one "
 			       "reads format %d): use another store or prefix, or the Reprieve "
 			       "that wrote it",
-			       (unsigned long long)version, RECORD_VERSION);
-	if (version == 0 || strcmp(name, kind) != 0)
+			       (unsigned long long)version, newest);
+	if (version == 0 || strcmp(name, kind_names[kind]) != 0)
 		return err_set(err, ERR_CORRUPT,
 			       "a \"%s\" record of version %llu instead of \"%s\"", name,
-			       (unsigned long long)version, kind);
+			       (unsigned long long)version, kind_names[kind]);
 	if (json_get_u64(header, "bytes", INT64_MAX, &size, err) < 0 ||
 	    json_get_text(header, "sha256", &digest, err) < 0)
 		return -1;
@@ -94,7 +101,7 @@ int record_decode(enum record_kind kind, const void *data, size_t size, json_t *
 	if (!header)
 		return err_wrap(err, "header");
 	body_size = size - (size_t)(end + 1 - text);
-	if (check_header(header, kind_names[kind], end + 1, body_size, err) < 0)
+	if (check_header(header, kind, end + 1, body_size, err) < 0)
 		return -1;
 	*body = json_parse(end + 1, body_size, err);
 	if (!*body)

@@ -11,8 +11,11 @@
 
 #include <jansson.h>
 
-/* Of the format of FORMAT.md. Version 1 was never released; nothing reads it. */
+/* Of the format of FORMAT.md: of the store as a whole, and of every kind of record but snapshots.
+ * Version 1 was never released; nothing reads it. */
 #define RECORD_VERSION 2
+/* Of manifests. Version 2, which has all entries in the manifest itself, is still read. */
+#define RECORD_VERSION_SNAPSHOT 3
 
 enum record_kind {
 	RECORD_FORMAT,
@@ -30,7 +33,7 @@ enum record_kind {
 int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct err *err);
 
 /* Checks and decodes a record; the caller decrefs *body. ERR_CORRUPT: truncated, changed, or of
- * another kind. ERR_VERSION: written by another version. */
+ * another kind. ERR_VERSION: written by a version that this one cannot read. */
 int record_decode(enum record_kind kind, const void *data, size_t size, json_t **body,
 		  struct err *err);
 

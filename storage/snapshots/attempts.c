@@ -27,7 +27,7 @@ static int check_soundness(struct storage *storage, const struct job_listing *li
 			   struct snapshot_id id, struct cancel *cancel, struct err *err)
 {
 	struct manifest manifest = {0};
-	int result = job_record_get_manifest(storage, id, &manifest, cancel, err);
+	int result = job_record_get_manifest_head(storage, id, &manifest, cancel, err);
 
 	if (result == 0) {
 		result = job_records_check_packs(storage, &manifest, &listing->packs,

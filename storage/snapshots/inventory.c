@@ -62,7 +62,7 @@ static int inspect_snapshot(struct storage *storage, const struct job_listing *l
 	struct err own = {0};
 
 	info->step = -1;
-	if (job_record_get_manifest(storage, info->id, &manifest, cancel, &own) == 0) {
+	if (job_record_get_manifest_head(storage, info->id, &manifest, cancel, &own) == 0) {
 		fill_snapshot_info(&manifest, info);
 		find_named_packs(storage, &manifest, &listing->packs, names);
 		if (job_records_check_packs(storage, &manifest, &listing->packs, &listing->damaged,
@@ -89,7 +89,7 @@ int inventory_read_packs(struct storage *storage, struct snapshot_id id,
 	auto_(manifest_release) struct manifest manifest = {0};
 	struct err own = {0};
 
-	if (job_record_get_manifest(storage, id, &manifest, cancel, &own) == 0) {
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, &own) == 0) {
 		find_named_packs(storage, &manifest, packs, names);
 		return 0;
 	}

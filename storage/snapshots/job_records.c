@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "damage_marks.h"
+#include "entry_list.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -133,8 +134,8 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	return err_wrap(err, "%s", key);
 }
 
-int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
-			    struct manifest *manifest, struct cancel *cancel, struct err *err)
+int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
+				 struct manifest *manifest, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(storage, id);
 	auto_json json_t *body = NULL;
@@ -144,6 +145,19 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 	if (manifest_decode(body, storage->transfer.job, id, manifest, err) < 0)
 		return err_wrap(err, "%s", key);
 	return 0;
+}
+
+int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
+			    struct manifest *manifest, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(storage, id);
+
+	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
+		return -1;
+	if (entry_list_load(storage, manifest, cancel, err) == 0)
+		return 0;
+	manifest_release(manifest);
+	return err_wrap(err, "%s", key);
 }
 
 int job_records_list_packs(struct storage *storage, struct store_listing *packs,
@@ -306,8 +320,8 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 
 		if (lineage->snapshots[i].attempt != attempt->number)
 			continue;
-		if (job_record_get_manifest(storage, lineage->snapshots[i], &manifest, cancel,
-					    err) == 0) {
+		if (job_record_get_manifest_head(storage, lineage->snapshots[i], &manifest, cancel,
+						 err) == 0) {
 			attempt->start = manifest.parent;
 			attempt->known = manifest.parent.attempt < attempt->number;
 			manifest_release(&manifest);

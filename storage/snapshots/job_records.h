@@ -54,7 +54,11 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
 
-/* Reads, decodes and checks a manifest; the caller releases it. Errors as for job_record_get(). */
+/* Reads, decodes and checks a manifest, but not its entries if they are in pieces; the caller
+ * releases it. One request, however many files there are. Errors as for job_record_get(). */
+int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
+				 struct manifest *manifest, struct cancel *cancel, struct err *err);
+/* The same with the entries, wherever they are. */
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err);
 

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "entry_list.h"
 #include "inventory.h"
 
 #include <stdlib.h>
@@ -68,6 +69,12 @@ int storage_read_manifest(struct storage *storage, struct snapshot_id id, json_t
 		return -1;
 	if (manifest_decode(read, storage->transfer.job, id, &manifest, err) < 0)
 		return err_wrap(err, "%s", key);
+	if (manifest.piece_count) {
+		if (entry_list_load(storage, &manifest, cancel, err) < 0)
+			return err_wrap(err, "%s", key);
+		json_object_del(read, "pieces");
+		json_object_set_new(read, "entries", manifest_encode_entries(&manifest));
+	}
 	*body = steal(&read);
 	return 0;
 }
@@ -116,7 +123,7 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struc
 	auto_(manifest_release) struct manifest manifest = {0};
 
 	*err = (struct err){0};
-	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0)
 		return NULL;
 	return json_incref(manifest.about);
 }

@@ -8,7 +8,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "carry_over.h"
+#include "entry_list.h"
 #include "index_warmup.h"
+#include "pack_numbers.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
@@ -69,37 +71,6 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->about = json_incref(request->about);
 	manifest->directory_mode = tree->root_mode;
 	manifest->left_out = tree->left_out;
-}
-
-/* Replaces the positions in the index's table of packs, which has other packs too, by positions in
- * a table of just the packs that this snapshot needs. */
-static void number_packs(struct saving *saving, struct manifest *manifest)
-{
-	const struct chunk_index *index = &saving->storage->transfer.index;
-	auto_free uint32_t *numbers = memory_new(index->pack_count * sizeof(*numbers));
-
-	manifest->packs = memory_new(index->pack_count * sizeof(*manifest->packs));
-	for (size_t i = 0; i < manifest->entry_count; i++) {
-		struct entry *entry = &manifest->entries[i];
-		size_t count = entry->type == ENTRY_FILE ? chunk_count(entry->size) : 0;
-
-		for (size_t j = 0; j < count; j++) {
-			const struct chunk_index_pack *pack;
-			uint32_t *number;
-
-			if (entry->chunks[j].codec == CHUNK_ZERO)
-				continue;
-			pack = &index->packs[entry->chunks[j].pack];
-			number = &numbers[entry->chunks[j].pack];
-			if (*number == 0) {
-				manifest->packs[manifest->pack_count] =
-					(struct manifest_pack){text_copy(pack->key), pack->bytes};
-				*number = (uint32_t)++manifest->pack_count;
-				manifest->bytes_stored += pack->named ? 0 : pack->bytes;
-			}
-			entry->chunks[j].pack = *number - 1;
-		}
-	}
 }
 
 /* Moves the entries out of the tree, and adds up files and bytes. */
@@ -216,12 +187,25 @@ static int commit_manifest(struct saving *saving, const struct manifest *manifes
 	return check_in_force(saving, err);
 }
 
+static int wait_until_sent(struct saving *saving, struct err *err)
+{
+	struct pack_uploader *uploader = saving->packing.uploader;
+
+	while (!pack_uploader_wait(uploader, POLL_EVERY_MS)) {
+		pack_uploader_poll(uploader, saving->packing.cancel);
+		report_progress(saving, saving->bytes_total);
+	}
+	return pack_uploader_check(uploader, err);
+}
+
 static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 			   struct save_result *result, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_free struct file_stamp *stamps = memory_new(tree->count * sizeof(*stamps));
 	struct packing *packing = &saving->packing;
+	unsigned chunks_sent = atomic_load(&packing->chunks_sent);
+	unsigned chunks_kept = atomic_load(&packing->chunks_kept);
 	uint64_t manifest_bytes = 0, sent;
 	uint32_t running = 0;
 
@@ -232,7 +216,10 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	}
 	fill_manifest_header(saving, tree, &manifest);
 	move_entries(tree, &manifest);
-	number_packs(saving, &manifest);
+	/* On its way together with the last packs of the files. */
+	if (entry_list_send(packing, &manifest, err) < 0 || wait_until_sent(saving, err) < 0)
+		return -1;
+	pack_numbers_assign(&saving->storage->transfer.index, &manifest);
 	if (commit_manifest(saving, &manifest, &manifest_bytes, err) < 0)
 		return -1;
 	sent = pack_uploader_bytes_sent(packing->uploader);
@@ -247,8 +234,8 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 		.bytes = manifest.bytes,
 		.bytes_sent = sent + manifest_bytes,
 		.bytes_sent_before = saving->bytes_before,
-		.chunks_sent = atomic_load(&packing->chunks_sent),
-		.chunks_kept = atomic_load(&packing->chunks_kept),
+		.chunks_sent = chunks_sent,
+		.chunks_kept = chunks_kept,
 		.left_out = tree->left_out,
 		.left_out_what = tree->left_out_what,
 	};
@@ -308,7 +295,6 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 
 static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
 {
-	struct pack_uploader *uploader = saving->packing.uploader;
 	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
@@ -319,11 +305,7 @@ static int send_changed_files(struct saving *saving, struct file_tree *tree, str
 	if (file_reader_run(&request, err) < 0)
 		return -1;
 	file_tree_remove_dropped(tree);
-	while (!pack_uploader_wait(uploader, POLL_EVERY_MS)) {
-		pack_uploader_poll(uploader, saving->packing.cancel);
-		report_progress(saving, saving->bytes_total);
-	}
-	return pack_uploader_check(uploader, err);
+	return 0;
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)

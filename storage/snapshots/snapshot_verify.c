@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/workers.h"
 #include "damage_marks.h"
+#include "entry_list.h"
 #include "job_records.h"
 #include "storage/format/format.h"
 
@@ -15,14 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a manifest says about a pack: that it exists (`entry` NULL), or that it holds one chunk of a
- * file. */
+/* What a manifest says about a pack: that it exists, that it holds one chunk of a file (`entry`),
+ * or a piece of the list of files (`piece`). */
 struct reference {
 	const char *key;
 	const struct manifest *manifest;
 	size_t pack;
 	const struct entry *entry;
 	size_t number;
+	const struct manifest_piece *piece;
 };
 
 struct verifying {
@@ -84,7 +86,14 @@ static void note_lost(struct verifying *verifying, const struct reference *refer
 
 static const struct chunk *referenced_chunk(const struct reference *reference)
 {
+	if (reference->piece)
+		return &reference->piece->chunk;
 	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
+}
+
+static bool is_of_pack(const struct reference *reference)
+{
+	return !reference->entry && !reference->piece;
 }
 
 static int compare_references(const void *a, const void *b)
@@ -98,29 +107,49 @@ static int compare_references(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static void add_reference(struct verifying *verifying, const struct manifest *manifest, size_t pack,
-			  const struct entry *entry, size_t number)
+static void add_reference(struct verifying *verifying, struct reference reference)
 {
 	size_t count = verifying->reference_count;
 
 	if ((count & (count - 1)) == 0)
 		verifying->references = memory_grow(verifying->references, count ? 2 * count : 1,
 						    sizeof(*verifying->references));
-	verifying->references[verifying->reference_count++] =
-		(struct reference){manifest->packs[pack].key, manifest, pack, entry, number};
+	reference.key = reference.manifest->packs[reference.pack].key;
+	verifying->references[verifying->reference_count++] = reference;
 }
 
 static void add_references(struct verifying *verifying, const struct manifest *manifest)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_reference(verifying, manifest, i, NULL, 0);
+		add_reference(verifying, (struct reference){.manifest = manifest, .pack = i});
+	for (size_t i = 0; i < manifest->piece_count; i++)
+		add_reference(verifying, (struct reference){.manifest = manifest,
+							    .pack = manifest->pieces[i].chunk.pack,
+							    .piece = &manifest->pieces[i]});
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];
 
 		for (size_t j = 0; entry->type == ENTRY_FILE && j < chunk_count(entry->size); j++)
 			if (entry->chunks[j].codec != CHUNK_ZERO)
-				add_reference(verifying, manifest, entry->chunks[j].pack, entry, j);
+				add_reference(verifying,
+					      (struct reference){.manifest = manifest,
+								 .pack = entry->chunks[j].pack,
+								 .entry = entry,
+								 .number = j});
 	}
+}
+
+/* Damage is reported; a store that cannot be read is an error. */
+static int settle_unreadable(struct verifying *verifying, struct snapshot_id id,
+			     const struct err *own, struct err *err)
+{
+	if (own->kind == ERR_CORRUPT) {
+		report_damage(verifying, id, own->text);
+		return 0;
+	}
+	if (err)
+		*err = *own;
+	return -1;
 }
 
 static int add_snapshot(struct verifying *verifying, struct snapshot_id id, struct err *err)
@@ -128,18 +157,15 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 	struct manifest *manifest = &verifying->manifests[verifying->manifest_count];
 	struct err own = {0};
 
-	if (job_record_get_manifest(verifying->storage, id, manifest, verifying->cancel, &own) ==
-	    0) {
-		verifying->manifest_count++;
+	if (job_record_get_manifest_head(verifying->storage, id, manifest, verifying->cancel,
+					 &own) < 0)
+		return settle_unreadable(verifying, id, &own, err);
+	/* Also without its files, its packs are checked. */
+	verifying->manifest_count++;
+	if (entry_list_load(verifying->storage, manifest, verifying->cancel, &own) == 0)
 		return 0;
-	}
-	if (own.kind == ERR_CORRUPT) {
-		report_damage(verifying, id, own.text);
-		return 0;
-	}
-	if (err)
-		*err = own;
-	return -1;
+	err_wrap(&own, "the list of files");
+	return settle_unreadable(verifying, id, &own, err);
 }
 
 /* --- one pack --- */
@@ -228,7 +254,9 @@ static void check_reference(struct verifying *verifying, struct pack_check *pack
 			    const struct reference *reference)
 {
 	const struct chunk *chunk = referenced_chunk(reference);
-	size_t raw_size = chunk_length(reference->entry->size, reference->number);
+	size_t raw_size =
+		reference->piece ? reference->piece->size
+				 : chunk_length(reference->entry->size, reference->number);
 	uint64_t from = (uint64_t)reference->number * CHUNK_SIZE;
 	auto_free char *sentence = NULL;
 	struct err err = {0};
@@ -236,6 +264,9 @@ static void check_reference(struct verifying *verifying, struct pack_check *pack
 	if (check_chunk(pack, chunk, raw_size, &err) == 0)
 		return;
 	pack->damaged = true;
+	/* Said when the list was read. */
+	if (reference->piece)
+		return;
 	note_lost(verifying, reference);
 	sentence = text_format("%s: pack %s, chunk at %u (bytes %llu to %llu of the file): %s",
 			       reference->entry->path, reference->key, chunk->offset,
@@ -251,7 +282,7 @@ static void report_to_snapshots(struct verifying *verifying, const struct refere
 	auto_free char *sentence = text_format("pack %s: %s", references->key, said);
 
 	for (size_t i = 0; i < count; i++)
-		if (!references[i].entry)
+		if (is_of_pack(&references[i]))
 			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
@@ -262,7 +293,7 @@ static void check_sizes(struct verifying *verifying, struct pack_check *pack,
 		uint64_t size = references[i].manifest->packs[references[i].pack].bytes;
 		auto_free char *sentence = NULL;
 
-		if (references[i].entry || size == pack->data.size)
+		if (!is_of_pack(&references[i]) || size == pack->data.size)
 			continue;
 		pack->damaged = true;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
@@ -283,7 +314,7 @@ static void check_contents(struct verifying *verifying, struct pack_check *pack,
 	}
 	check_records(pack);
 	for (size_t i = 0; i < count; i++)
-		if (references[i].entry)
+		if (!is_of_pack(&references[i]))
 			check_reference(verifying, pack, &references[i]);
 	for (uint32_t i = 0; i < pack->record_count; i++) {
 		if (pack->used[i] || !pack->faults[i][0])

@@ -329,4 +329,6 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 		if (stamps)
 			add_file(index, entry, &stamps[i]);
 	}
+	for (size_t i = 0; i < manifest->piece_count; i++)
+		add_chunk(index, &manifest->pieces[i].chunk);
 }

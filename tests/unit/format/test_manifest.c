@@ -234,6 +234,89 @@ static void test_nothing_below_a_link_or_file(void **state)
 	}
 }
 
+/* The same snapshot with its list in two pieces. */
+// clang-format off
+static const char apart[] =
+	"{\"id\":\"000002-000007\",\"job\":\"j\",\"attempt\":2,\"sequence\":7,\"nonce\":\"n\","
+	"\"created\":\"c\",\"host\":\"h\",\"parent\":null,\"reason\":\"notice\","
+	"\"step\":40,\"directory_mode\":493,\"files\":2,\"left_out\":1,\"bytes\":8388708,"
+	"\"bytes_stored\":12,\"about\":{},\"packs\":["
+	"{\"key\":\"packs/000001/000001-ab-0001.pack\",\"bytes\":5000000},"
+	"{\"key\":\"packs/000002/000007-ab-0001.pack\",\"bytes\":4194500}],\"pieces\":["
+	"{\"size\":300000,\"chunk\":[0,8,100000,\"lz4\",\"" HEX "\"]},"
+	"{\"size\":4194304,\"chunk\":[1,8,4194304,\"raw\",\"" HEX "\"]}]}";
+
+/* One member of the first piece, or of the body, replaced. */
+static const struct {
+	const char *member, *value, *said;
+	bool body;
+} refused_apart[] = {
+	{"pieces", "[]", "or neither", true},
+	{"pieces", "7", "pieces", true},
+	{"pieces", "[7]", "piece 0", true},
+	{"entries", "[]", "both entries and pieces", true},
+	{"packs", "[]", "refers to pack 0, but the manifest lists 0", true},
+	{"packs", "[{\"key\":\"packs/b.pack\",\"bytes\":5000000},{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
+		"out of order", true},
+	{"packs", "[{\"key\":\"packs/a.pack\",\"bytes\":5000000},{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
+		"repeated", true},
+	{"size", NULL, "size", false},
+	{"size", "4194305", "size", false},
+	{"size", "100000", "impossible size", false},
+	{"size", "0", "impossible size", false},
+	{"chunk", NULL, "chunk", false},
+	{"chunk", "[]", "malformed", false},
+	{"chunk", "[\"zero\"]", "it is empty", false},
+	{"chunk", "[2,8,100000,\"lz4\",\"" HEX "\"]", "refers to pack 2", false},
+	{"chunk", "[0,4900001,100000,\"lz4\",\"" HEX "\"]", "beyond the end", false},
+	{"chunk", "[1,8,100000,\"lz4\",\"" HEX "\"]", "named twice", false},
+};
+// clang-format on
+
+static void test_pieces(void **state)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_json json_t *body = json_loads(apart, 0, NULL);
+	auto_json json_t *again = NULL;
+	struct err err = {0};
+
+	(void)state;
+	if (decode(body, &manifest, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(manifest.piece_count, 2);
+	assert_int_equal(manifest.pieces[0].size, 300000);
+	assert_int_equal(manifest.pieces[1].chunk.pack, 1);
+	assert_int_equal(manifest.entry_count, 0);
+	assert_int_equal(manifest.files, 2);
+	again = manifest_encode(&manifest, &err);
+	assert_true(json_equal(body, again));
+}
+
+static void test_refused_pieces(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused_apart) / sizeof(refused_apart[0]); i++) {
+		auto_json json_t *body = json_loads(apart, 0, NULL);
+		json_t *object = refused_apart[i].body
+					 ? body
+					 : json_array_get(json_object_get(body, "pieces"), 0);
+		struct manifest manifest;
+		struct err err = {0};
+
+		if (refused_apart[i].value)
+			json_object_set_new(object, refused_apart[i].member,
+					    json_loads(refused_apart[i].value, JSON_DECODE_ANY,
+						       NULL));
+		else
+			json_object_del(object, refused_apart[i].member);
+		if (decode(body, &manifest, &err) == 0)
+			fail_msg("row %zu was accepted", i);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+		if (!strstr(err.text, refused_apart[i].said))
+			fail_msg("row %zu said: %s", i, err.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +324,8 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_nothing_below_a_link_or_file),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_refused_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

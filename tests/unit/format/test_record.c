@@ -84,7 +84,7 @@ static void test_another_kind_is_refused(void **state)
 static void test_newer_says_what_to_do(void **state)
 {
 	static const char text[] =
-		"{\"reprieve\":\"snapshot\",\"version\":3,\"whatever\":true}\nbinary";
+		"{\"reprieve\":\"snapshot\",\"version\":4,\"whatever\":true}\nbinary";
 	json_t *body = NULL;
 	struct err err = {0};
 
@@ -92,6 +92,36 @@ static void test_newer_says_what_to_do(void **state)
 	assert_int_equal(record_decode(RECORD_SNAPSHOT, text, strlen(text), &body, &err), -1);
 	assert_int_equal(err.kind, ERR_VERSION);
 	assert_non_null(strstr(err.text, "upgrade"));
+}
+
+/* Manifests have risen alone: of the older ones, all kinds are read. */
+static void test_versions_of_kinds(void **state)
+{
+	static const struct {
+		enum record_kind kind;
+		const char *name;
+		int written;
+	} rows[] = {{RECORD_SNAPSHOT, "snapshot", 3}, {RECORD_FORMAT, "format", 2}};
+	static const char digest[] =
+		"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"; /* of {} */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (int version = 2; version <= rows[i].written + 1; version++) {
+			auto_(bytes_release) struct bytes record = {0};
+			auto_json json_t *body = json_object(), *read = NULL;
+			auto_free char *text =
+				text_format("{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":2,"
+					    "\"sha256\":\"%s\"}\n{}",
+					    rows[i].name, version, digest);
+			struct err err = {0};
+			int result = record_decode(rows[i].kind, text, strlen(text), &read, &err);
+
+			assert_int_equal(result, version <= rows[i].written ? 0 : -1);
+			assert_int_equal(record_encode(rows[i].kind, body, &record, &err), 0);
+			if (version == rows[i].written)
+				assert_memory_equal(record.data, text, record.size);
+		}
 }
 
 static void test_older_says_what_to_do(void **state)
@@ -115,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_any_truncation_is_seen),
 		cmocka_unit_test(test_another_kind_is_refused),
 		cmocka_unit_test(test_newer_says_what_to_do),
+		cmocka_unit_test(test_versions_of_kinds),
 		cmocka_unit_test(test_older_says_what_to_do),
 	};
 
