@@ -11,6 +11,7 @@
  * Of this folder only:
  *
  *	claim_cache.h		the claims that this process has read
+ *	own_claim.h		whether the claim of this process still is in the store
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
