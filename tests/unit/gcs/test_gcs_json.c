@@ -105,8 +105,8 @@ static void pages_that_are_none(void **state)
 		"{\"kind\":\"storage#objects\",\"items\":[{\"name\":\"p/a\"}]}",
 		"{\"kind\":\"storage#objects\",\"items\":[{\"name\":\"p/a\",\"size\":\"-1\"}]}",
 		"{\"kind\":\"storage#objects\",\"items\":[{\"name\":\"p/a\",\"size\":-1}]}",
-		"{\"kind\":\"storage#objects\",\"items\":[{\"name\":\"p/a\",\"size\":\"1\"},"
-		"{\"name\":\"q/a\",\"size\":\"1\"}]}",
+		("{\"kind\":\"storage#objects\",\"items\":[{\"name\":\"p/a\",\"size\":\"1\"},"
+		 "{\"name\":\"q/a\",\"size\":\"1\"}]}"),
 		"{\"kind\":\"storage#objects\",\"prefixes\":[\"q/\"]}",
 		"{\"kind\":\"storage#objects\",\"prefixes\":[1]}",
 	};
