@@ -84,7 +84,8 @@ AUTO(struct attempt, attempt_release);
 /* --- ending --- */
 
 /* Whether a later attempt than `number` has been claimed: *newest is that one's number, or `number`
- * itself if there is none. */
+ * itself if there is none. ERR_EXISTS: the store was emptied, and another attempt has begun in it,
+ * with a number that is not higher. */
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
 		       struct cancel *cancel, struct err *err);
 

@@ -26,11 +26,11 @@
 /* --- to give a name --- */
 
 /* FAT, exFAT and many FUSE file systems have no links; some have none from one directory to
- * another. */
-static bool has_no_links(int error)
+ * another. rclone's mounts say EIO. */
+static bool may_have_no_links(int error)
 {
 	return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK ||
-	       error == EXDEV;
+	       error == EXDEV || error == EIO;
 }
 
 static int rename_if_absent(const char *temporary, const char *path)
@@ -44,9 +44,20 @@ static int rename_if_absent(const char *temporary, const char *path)
 
 int file_publish_if_absent(const char *temporary, const char *path)
 {
+	int why;
+
 	if (link(temporary, path) == 0)
 		return 0;
-	return has_no_links(errno) ? rename_if_absent(temporary, path) : -1;
+	why = errno;
+	if (!may_have_no_links(why))
+		return -1;
+	if (rename_if_absent(temporary, path) == 0)
+		return 0;
+	/* Of a file system that has links it was an error, and not its way to say that it has none.
+	 */
+	if (errno == EINVAL && why == EIO)
+		errno = EIO;
+	return -1;
 }
 
 /* --- to prove it --- */
@@ -97,6 +108,16 @@ static int refuse_directory(const char *what, struct err *err)
 	return err_set(err, ERR_UNFIT, "%s, " WHAT_TO_DO, what);
 }
 
+/* A passing error is no proof: EIO twice is one, of a file system that has just made the files. */
+static int give_first_name(const struct contest *contest)
+{
+	int result = file_publish_if_absent(contest->wanting[0], contest->name);
+
+	if (result < 0 && errno == EIO)
+		result = file_publish_if_absent(contest->wanting[0], contest->name);
+	return result;
+}
+
 /* *renames: names are given by renames here, not by links. */
 static int prove_in_turn(const char *directory, bool *renames, struct err *err)
 {
@@ -106,8 +127,8 @@ static int prove_in_turn(const char *directory, bool *renames, struct err *err)
 	make_contestants(&contest);
 	if (contest.unknown)
 		return 0;
-	if (file_publish_if_absent(contest.wanting[0], contest.name) < 0)
-		return errno == EINVAL
+	if (give_first_name(&contest) < 0)
+		return errno == EINVAL || errno == EIO
 			       ? refuse_directory("this file system has neither hard links nor "
 						  "renames that spare what is there",
 						  err)

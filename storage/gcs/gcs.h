@@ -10,6 +10,7 @@
  *
  *	gcs_address.h		PURE: the URL and the endpoint
  *	gcs_reply.h		PURE: what a reply means
+ *	gcs_json.h		PURE: the JSON API, which emulators speak
  *	google_credentials.h	Application Default Credentials: tokens, renewed in time
  *	google_account.h	PURE: the file with the credentials
  *	google_token_exchange.h	requests a token for each kind of account

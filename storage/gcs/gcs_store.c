@@ -1,14 +1,16 @@
 /*
  * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an
  * object; "if absent" is x-goog-if-generation-match: 0. The bucket is there already: to make one is
- * for whoever pays for it.
+ * for whoever pays for it. An emulator is asked by the JSON API (gcs_json.h).
  */
 #include "gcs_store.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/datetime.h"
+#include "base/file.h"
 #include "gcs_address.h"
+#include "gcs_json.h"
 #include "gcs_reply.h"
 #include "google_credentials.h"
 #include "storage/backend/backend.h"
@@ -31,10 +33,12 @@ struct gcs_store {
 struct call_attempt {
 	struct gcs_store *store;
 	const struct store_call *call;
-	/* Encoded, with the prefix; "" for the bucket. */
+	/* With the prefix; "" for the bucket. */
 	char *key;
 	/* Of the body that is put. */
 	char checksum[CRC32C_TEXT];
+	/* Of the parts of an upload to an emulator. */
+	char boundary[33];
 	/* Of the last try. */
 	char *authorization;
 	bool refused;
@@ -53,6 +57,11 @@ AUTO(struct call_attempt, call_attempt_release);
 static struct gcs_store *gcs_of(struct store *store)
 {
 	return (struct gcs_store *)store;
+}
+
+static bool is_emulated(const struct gcs_store *store)
+{
+	return store->address.anonymous;
 }
 
 /* --- one try --- */
@@ -77,11 +86,14 @@ static void add_headers(const struct call_attempt *attempt, struct call_request 
 
 	if (attempt->authorization)
 		call_request_add_header(request, "Authorization: %s", attempt->authorization);
-	if (call->asked & ASKED_PUT) {
+	if (call->asked & ASKED_PUT && is_emulated(attempt->store)) {
+		call_request_add_header(request, "Content-Type: multipart/related; boundary=%s",
+					attempt->boundary);
+	} else if (call->asked & ASKED_PUT) {
 		call_request_add_header(request, "x-goog-hash: crc32c=%s", attempt->checksum);
 		call_request_add_header(request, "Content-Type: application/octet-stream");
 	}
-	if (call->asked == ASKED_PUT_IF_ABSENT)
+	if (call->asked == ASKED_PUT_IF_ABSENT && !is_emulated(attempt->store))
 		call_request_add_header(request, "x-goog-if-generation-match: 0");
 	if (call->range)
 		call_request_add_header(request, "Range: %s", call->range);
@@ -90,15 +102,24 @@ static void add_headers(const struct call_attempt *attempt, struct call_request 
 					attempt->store->project);
 }
 
+static char *url_of(const struct call_attempt *attempt)
+{
+	const struct store_call *call = attempt->call;
+	const struct gcs_address *address = &attempt->store->address;
+	auto_free char *key = uri_encode(attempt->key, true);
+
+	if (is_emulated(attempt->store))
+		return gcs_json_url(address, call->asked, call->key ? attempt->key : NULL,
+				    call->query);
+	return text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
+			   call->key ? "/" : "", key, call->query[0] ? "?" : "", call->query);
+}
+
 static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
 			   struct cancel *cancel, struct err *err)
 {
 	struct call_attempt *attempt = arg;
-	const struct store_call *call = attempt->call;
-	const struct gcs_address *address = &attempt->store->address;
-	auto_free char *url = text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
-					  call->key ? "/" : "", attempt->key,
-					  call->query[0] ? "?" : "", call->query);
+	auto_free char *url = url_of(attempt);
 
 	if (attempt->store->credentials &&
 	    authorize_call(attempt, try->now_ms - clock_wall_ms(), cancel, err) < 0)
@@ -119,13 +140,27 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 	struct store_reply reply;
 	enum call_verdict verdict;
 
-	store_reply_read(&reply, response, facts, attempt->sent_ms);
+	if (is_emulated(attempt->store))
+		gcs_json_read_reply(&reply, response, attempt->call->asked);
+	else
+		store_reply_read(&reply, response, facts, attempt->sent_ms);
 	verdict = store_reply_judge(&gcs_replies, &reply, err);
 	attempt->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
 	return verdict;
 }
 
 /* --- calls --- */
+
+/* For the JSON API. */
+static void wrap_put(struct call_attempt *attempt, struct bytes *body, struct retried_call *retried)
+{
+	random_hex(attempt->boundary);
+	gcs_json_add_body(body, attempt->boundary, attempt->checksum, attempt->call->body,
+			  attempt->call->body_size);
+	retried->method = "POST";
+	retried->body = body->data;
+	retried->body_size = body->size;
+}
 
 static int gcs_perform(struct store *store, const struct store_call *call,
 		       struct http_response *response, struct cancel *cancel, struct err *err)
@@ -134,12 +169,15 @@ static int gcs_perform(struct store *store, const struct store_call *call,
 	auto_free char *key = text_format("%s%s", call->key ? gcs->address.prefix : "",
 					  call->key ? call->key : "");
 	auto_(call_attempt_release) struct call_attempt attempt =
-		{.store = gcs, .call = call, .key = uri_encode(key, true)};
-	const struct retried_call retried =
+		{.store = gcs, .call = call, .key = text_copy(key)};
+	auto_(bytes_release) struct bytes body = {0};
+	struct retried_call retried =
 		store_call_retried(call, &attempt, prepare_request, judge_response);
 
 	if (call->asked & ASKED_PUT)
 		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
+	if (call->asked & ASKED_PUT && is_emulated(gcs))
+		wrap_put(&attempt, &body, &retried);
 	if (retrying_client_perform(gcs->client, &retried, response, cancel, err) == 0)
 		return 0;
 	return err_wrap(err, "gs://%s%s%s", gcs->address.bucket, call->key ? "/" : "", key);
@@ -189,15 +227,26 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 {
 	static const struct http_store_ops ops = {gcs_perform, gcs_add_page_query,
 						  bucket_listing_read};
+	static const struct http_store_ops emulator_ops = {gcs_perform, gcs_json_add_page_query,
+							   gcs_json_read_page};
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
-	(void)create, (void)read_only;
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
 		gcs_close(&gcs->http.store);
 		return -1;
 	}
 	gcs->client = retrying_client_new(NULL);
-	gcs->http = (struct http_store){{&gcs_store_ops}, &ops, gcs->address.prefix, gcs->client};
+	gcs->http = (struct http_store){{&gcs_store_ops},
+					is_emulated(gcs) ? &emulator_ops : &ops,
+					gcs->address.prefix,
+					gcs->client};
+	/* Of the real service it is known. */
+	if (is_emulated(gcs) && create && !read_only &&
+	    http_store_prove_if_absent(&gcs->http.store, url, "\"ifGenerationMatch=0\"",
+				       "use another store", cancel, err) < 0) {
+		gcs_close(&gcs->http.store);
+		return -1;
+	}
 	*store = &gcs->http.store;
 	return 0;
 }

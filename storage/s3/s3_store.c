@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROBE_KEY ".probe"
-
 struct s3_store {
 	struct http_store http;
 	struct s3_bucket bucket;
@@ -81,33 +79,6 @@ static void s3_add_page_query(struct bytes *query, const char *prefix, enum stor
 
 /* --- opening --- */
 
-/* The same name each time: from the second start on it is one request, and nothing is left behind
- * that would have to be removed. */
-static int check_if_absent_works(struct store *store, const char *url, struct cancel *cancel,
-				 struct err *err)
-{
-	static const char text[] = "Shows that this store keeps an object from being put twice.\n";
-
-	for (int i = 0; i < 2; i++) {
-		struct err own = {0};
-
-		if (http_store_put_object(store, PROBE_KEY, text, sizeof(text) - 1,
-					  ASKED_PUT_IF_ABSENT, cancel, &own) == 0)
-			continue;
-		if (own.kind == ERR_EXISTS)
-			return 0;
-		if (err)
-			*err = own;
-		return err_wrap(err, "store %s: cannot write to it", url);
-	}
-	return err_set(
-		err, ERR_UNFIT,
-		"store %s: it ignores \"If-None-Match: *\": two machines that run the same job at "
-		"the same time could overwrite each other's claims and snapshots. Use another "
-		"store, or accept that with REPRIEVE_S3_CONDITIONAL=off",
-		url);
-}
-
 static void s3_close(struct store *store)
 {
 	struct s3_store *s3 = s3_of(store);
@@ -136,7 +107,10 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 				       s3->bucket.client};
 	*store = &s3->http.store;
 	if (create && !read_only && s3->bucket.settings.conditional &&
-	    check_if_absent_works(*store, url, cancel, err) < 0) {
+	    http_store_prove_if_absent(*store, url, "\"If-None-Match: *\"",
+				       "use another store, or accept that with "
+				       "REPRIEVE_S3_CONDITIONAL=off",
+				       cancel, err) < 0) {
 		s3_close(*store);
 		*store = NULL;
 		return -1;

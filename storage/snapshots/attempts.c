@@ -154,13 +154,12 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 }
 
 static json_t *claim_body(struct storage *storage, const struct claim *claim,
-			  const struct attempt *attempt)
+			  const struct attempt *attempt, const char *nonce)
 {
 	static const char *const policies[] =
 		{[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
-	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
-	random_hex(nonce);
 	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
 			 (json_int_t)attempt->number, "confirms", true, "nonce", nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
@@ -178,9 +177,12 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 static int put_claim(struct storage *storage, const struct claim *claim,
 		     const struct attempt *attempt, struct cancel *cancel, struct err *err)
 {
-	auto_json json_t *body = claim_body(storage, claim, attempt);
+	struct own_claim own = {.number = attempt->number};
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	auto_json json_t *body = NULL;
 
+	random_hex(own.nonce);
+	body = claim_body(storage, claim, attempt, own.nonce);
 	fault_point("before_claim_put");
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
@@ -188,6 +190,7 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	    0)
 		return -1;
 	fault_point("after_claim_put");
+	storage->own_claim = own;
 	return 0;
 }
 
@@ -347,6 +350,8 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 		if (claimed > *newest && claimed <= UINT32_MAX)
 			*newest = (uint32_t)claimed;
 	}
+	if (*newest == number && own_claim_check(storage, number, &found, cancel, err) < 0)
+		return -1;
 	if (!claim_is_there && *newest == number && !storage->read_only)
 		return mark_emptied_store(storage, cancel, err);
 	return 0;

@@ -41,9 +41,8 @@ bool claim_cache_find(struct claim_cache *cache, uint32_t number, int64_t put_ms
 
 	pthread_mutex_lock(&cache->mutex);
 	at = position_of(cache, number);
-	item = &cache->items[at];
-	found = put_ms > 0 && at < cache->count && item->claim.number == number &&
-		item->put_ms == put_ms;
+	item = at < cache->count ? &cache->items[at] : NULL;
+	found = put_ms > 0 && item && item->claim.number == number && item->put_ms == put_ms;
 	if (found)
 		*claim = item->claim;
 	pthread_mutex_unlock(&cache->mutex);

@@ -147,9 +147,11 @@ static int check_in_force(struct saving *saving, struct err *err)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	uint32_t own = saving->request->id.attempt, newest = own;
+	struct err why = {0};
 
-	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, NULL) < 0 ||
-	    newest == own)
+	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, &why) < 0)
+		return why.kind == ERR_EXISTS ? err_set(err, ERR_EXISTS, "%s", why.text) : 0;
+	if (newest == own)
 		return 0;
 	if (storage_list_snapshots(saving->storage, &list, saving->packing.cancel, NULL) < 0)
 		return 0;

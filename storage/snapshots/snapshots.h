@@ -11,6 +11,7 @@
  * Of this folder only:
  *
  *	claim_cache.h		the claims that this process has read
+ *	own_claim.h		whether the claim of this process still is in the store
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	entry_list.h		sends and loads the list of a snapshot's files
  *	pack_numbers.h		the table of packs of a manifest

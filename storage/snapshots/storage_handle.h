@@ -4,6 +4,7 @@
 #define STORAGE_HANDLE_H
 
 #include "claim_cache.h"
+#include "own_claim.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -16,6 +17,7 @@ struct storage {
 	/* This machine's name, for the records. */
 	char host[65];
 	struct claim_cache claims;
+	struct own_claim own_claim;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;

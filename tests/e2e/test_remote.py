@@ -275,6 +275,22 @@ def test_an_emptied_store_is_filled_again(place):
     assert again.wait() == 0 and "resumes 14" in again.out, again
 
 
+def test_who_starts_in_an_emptied_store_takes_over(place):
+    """Its number is 1 again, and so not higher than that of the one that still runs elsewhere."""
+    old = place.run(PYTHON, SAVER, "--pause", "0.3", options=OFTEN, directory=place.path / "old")
+    old.wait_for_event("durable")
+    old.signal(signal.SIGSTOP)
+    shutil.rmtree(place.store_path)
+    new = place.run(PYTHON, SAVER, "--pause", "0.3", options=OFTEN, directory=place.path / "new")
+    new.wait_for_event("durable")
+    old.signal(signal.SIGCONT)
+    wait_for("the old one gives up", lambda: "superseded" in old.err, process=old.process)
+    assert "the store was emptied, and attempt 1 has begun in it since" in old.err, old
+    count = len(new.events("durable"))
+    new.wait_for_event("durable", count=count + 1)
+    assert "superseded" not in new.err and is_alive(old.job_pid)
+
+
 # --- two at once ---
 
 

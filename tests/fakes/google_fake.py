@@ -1,5 +1,5 @@
-"""Google as far as a store needs it, in one process: Cloud Storage's XML API, the JSON API's reading half (for Google's own client
-library to look at what was written), a token service, impersonation and a metadata server.
+"""Google as far as a store needs it, in one process: Cloud Storage's XML API, its JSON API (which emulators speak, and with which
+Google's own client library looks at what was written), a token service, impersonation and a metadata server.
 
 Objects and the log of requests are plain members, for tests to look into; `refuse` and `faults` make it misbehave."""
 import base64
@@ -49,6 +49,8 @@ class GoogleFake:
         self.metadata_up = True
         self.faults = []  # (method, part of the path, status, code): each once, in front of what would be done
         self.check_crc = True
+        self.conditions = True  # False: as emulators that ignore ifGenerationMatch
+        self.xml_only = False  # the JSON API is not there
         self.instance = None  # AWS's metadata service as well: {path: text}
         self.aws = None  # a function of the signed request that comes as a subject token: is it good?
         fake = self
@@ -106,6 +108,12 @@ class FakeHandler(BaseHTTPRequestHandler):
         self.answer(status, "<?xml version='1.0' encoding='UTF-8'?><Error><Code>%s</Code><Message>%s</Message></Error>"
                     % (code, message))
 
+    def json_error(self, status, reason):
+        self.answer_json({"error": {"code": status, "message": "Words.", "errors": [{"reason": reason, "domain": "global"}]}}, status)
+
+    def any_error(self, status, code):
+        (self.json_error if "/storage/v1/" in self.path else self.error)(status, code)
+
     def answer_json(self, value, status=200, **headers):
         self.answer(status, json.dumps(value), "application/json", **headers)
 
@@ -116,7 +124,7 @@ class FakeHandler(BaseHTTPRequestHandler):
             google.requests.append((self.command, self.path, dict(self.headers)))
         fault = google.take_fault(self.command, self.path)
         if fault:
-            return self.answer(200, PORTAL, "text/html") if fault[3] == "portal" else self.error(fault[2], fault[3])
+            return self.answer(200, PORTAL, "text/html") if fault[3] == "portal" else self.any_error(fault[2], fault[3])
         url = urllib.parse.urlsplit(self.path)
         query = {name: values[0] for name, values in urllib.parse.parse_qs(url.query, keep_blank_values=True).items()}
         path = urllib.parse.unquote(url.path)
@@ -128,9 +136,9 @@ class FakeHandler(BaseHTTPRequestHandler):
             return self.token_service(path, body)
         if not self.allowed():
             return self.error(401, "AuthenticationRequired", "Authentication required.")
-        match = re.match(r"(?:/download)?/storage/v1/b/([^/]+)/o(?:/(.*))?$", path)
-        if match:
-            return self.json_api(match[1], match[2], query)
+        match = re.match(r"(?:/download|/upload)?/storage/v1/b/([^/]+)/o(?:/(.*))?$", path)
+        if match and not google.xml_only:
+            return self.json_api(match[1], match[2], query, body)
         bucket, _, key = path[1:].partition("/")
         if bucket != google.bucket:
             return self.error(404, "NoSuchBucket", "The specified bucket does not exist.")
@@ -150,24 +158,29 @@ class FakeHandler(BaseHTTPRequestHandler):
 
     # --- XML ---
 
-    def object_put(self, key, body):
-        google, condition = self.google, self.headers.get("x-goog-if-generation-match")
-        declared = dict(part.split("=", 1) for part in (self.headers.get("x-goog-hash") or "").split(",") if part)
-        if google.check_crc and len(body) < 65536 and "crc32c" in declared:
-            if base64.b64decode(declared["crc32c"]) != crc32c(body).to_bytes(4, "big"):
-                return self.error(400, "BadDigest", "The CRC32C you specified did not match what we computed.")
+    def put(self, key, body, declared, condition):
+        """The generation; None: the condition does not hold; "digest": the body is not what was declared."""
+        google = self.google
+        if google.check_crc and len(body) < 65536 and declared:
+            if base64.b64decode(declared) != crc32c(body).to_bytes(4, "big"):
+                return "digest"
         with google.lock:
             there = google.objects.get(key)
-            if condition is not None and int(condition) != (there[1] if there else 0):
-                taken = True
-            else:
-                taken = False
-                google.generation += 1
-                google.objects[key] = (body, google.generation)
-                google.modified[key] = time.time()
-        if taken:
+            if condition is not None and google.conditions and int(condition) != (there[1] if there else 0):
+                return None
+            google.generation += 1
+            google.objects[key] = (body, google.generation)
+            google.modified[key] = time.time()
+            return google.generation
+
+    def object_put(self, key, body):
+        declared = dict(part.split("=", 1) for part in (self.headers.get("x-goog-hash") or "").split(",") if part)
+        generation = self.put(key, body, declared.get("crc32c"), self.headers.get("x-goog-if-generation-match"))
+        if generation is None:
             return self.error(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold.")
-        return self.answer(200, ETag=f'"{google.objects[key][1]}"', x_goog_generation=str(google.objects[key][1]))
+        if generation == "digest":
+            return self.error(400, "BadDigest", "The CRC32C you specified did not match what we computed.")
+        return self.answer(200, ETag=f'"{generation}"', x_goog_generation=str(generation))
 
     def object_get(self, key, _):
         there = self.google.objects.get(key)
@@ -213,25 +226,58 @@ class FakeHandler(BaseHTTPRequestHandler):
                         "<NextContinuationToken>%s</NextContinuationToken>" % escape(page[-1][0]) if more else "",
                         "".join(parts)))
 
-    # --- JSON, for reading ---
+    # --- JSON ---
 
-    def json_api(self, bucket, key, query):
+    def json_api(self, bucket, key, query, body):
         google = self.google
         if bucket != google.bucket:
-            return self.answer_json({"error": {"code": 404, "message": "no bucket"}}, 404)
+            return self.json_error(404, "notFound")
+        if self.command == "POST":
+            return self.json_insert(query, body)
         if key is None:
-            names = sorted(name for name in google.objects if name.startswith(query.get("prefix", "")))
-            return self.answer_json({"kind": "storage#objects", "items": [self.resource(name) for name in names]})
+            return self.json_list(query)
         if key not in google.objects:
-            return self.answer_json({"error": {"code": 404, "message": "no object"}}, 404)
+            return self.json_error(404, "notFound")
+        if self.command == "DELETE":
+            with google.lock:
+                google.objects.pop(key, None)
+            return self.answer(204)
         if query.get("alt") == "media":
-            return self.answer(200, google.objects[key][0], "application/octet-stream")
+            return self.object_get(key, body)
         return self.answer_json(self.resource(key))
+
+    def json_insert(self, query, body):
+        boundary = re.search(r"boundary=\"?([^\";]+)", self.headers.get("Content-Type", ""))
+        if query.get("uploadType") != "multipart" or not boundary:
+            return self.json_error(400, "invalid")
+        first, second = body.split(b"--" + boundary[1].encode())[1:3]
+        metadata = json.loads(first.partition(b"\r\n\r\n")[2])
+        content = second.partition(b"\r\n\r\n")[2][:-2]
+        key = query.get("name") or metadata["name"]
+        generation = self.put(key, content, metadata.get("crc32c"), query.get("ifGenerationMatch"))
+        if generation is None:
+            return self.json_error(412, "conditionNotMet")
+        return self.json_error(400, "invalid") if generation == "digest" else self.answer_json(self.resource(key))
+
+    def json_list(self, query):
+        google, prefix, delimiter = self.google, query.get("prefix", ""), query.get("delimiter")
+        names = sorted(name for name in list(google.objects) if name.startswith(prefix))
+        entries = sorted({prefix + name[len(prefix):].split(delimiter)[0] + delimiter if delimiter and delimiter in name[len(prefix):] else name
+                          for name in names})
+        after = "" if google.circle else query.get("pageToken", "")
+        entries = [entry for entry in entries if entry > after]
+        page = entries[:google.PAGE]
+        answer = {"kind": "storage#objects", "prefixes": [entry for entry in page if delimiter and entry.endswith(delimiter)],
+                  "items": [self.resource(entry) for entry in page if not (delimiter and entry.endswith(delimiter))]}
+        if len(entries) > google.PAGE:
+            answer["nextPageToken"] = page[-1]
+        self.answer_json({name: value for name, value in answer.items() if value})
 
     def resource(self, key):
         data, generation = self.google.objects[key]
         return {"kind": "storage#object", "name": key, "bucket": self.google.bucket, "size": str(len(data)),
-                "generation": str(generation), "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode()}
+                "generation": str(generation), "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode(),
+                "updated": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.google.modified[key]))}
 
     # --- tokens ---
 

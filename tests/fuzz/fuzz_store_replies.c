@@ -8,6 +8,7 @@
 #include "storage/azure/azure_blob_reply.h"
 #include "storage/azure/azure_listing.h"
 #include "storage/backend/bucket_listing.h"
+#include "storage/gcs/gcs_json.h"
 #include "storage/gcs/gcs_reply.h"
 #include "storage/http/store_reply.h"
 #include "storage/s3/s3_reply.h"
@@ -119,6 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_list(bucket_listing_read, data, size, "p/");
 	read_list(bucket_listing_read, data, size, "");
 	read_list(azure_listing_read, data, size, "p/");
+	read_list(gcs_json_read_page, data, size, "p/");
+	read_list(gcs_json_read_page, data, size, "");
 	judge_s3(data, size, text);
 	judge_error(data, size);
 	ask_sts(data, size);

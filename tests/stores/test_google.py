@@ -1,12 +1,19 @@
 """gs:// with the built binary: the store's faults, and each kind of credentials, against tests/fakes/google_fake.py."""
 import base64
+import filecmp
 import json
+import socket
 import subprocess
+import sys
 import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
 
 import pytest
 from cloud_place import CloudPlace
 from google_fake import GoogleFake
+from harness import die_with_parent, one_line, wait_for
 
 SECRETS = ("the-refresh-token", "the-client-secret", "PRIVATE KEY", "token-1", "token-2", "subject-of")
 
@@ -25,6 +32,12 @@ def make_place(path, **environment):
 @pytest.fixture
 def emulated(google, tmp_path):
     return make_place(tmp_path, STORAGE_EMULATOR_HOST=google.url)
+
+
+@pytest.fixture(params=["emulator", "service"])
+def either(request, google, tmp_path):
+    """The JSON API of an emulator, and the XML API of the service."""
+    return request.getfixturevalue("emulated" if request.param == "emulator" else "place")
 
 
 @pytest.fixture
@@ -46,13 +59,29 @@ def test_round_trip_with_an_emulator_asks_for_no_token(google, emulated, source)
     assert all(key.startswith("team/run 7/") for key in google.objects)
 
 
-def test_an_if_absent_that_is_taken_is_not_an_error_of_the_store(google, emulated, source):
-    emulated.done("save", source)
-    emulated.done("save", source)
-    assert "000002-000001" in emulated.done("list")
-    conditional = [path for method, path, headers in google.requests
-                   if method == "PUT" and headers.get("x-goog-if-generation-match") == "0"]
+def test_an_if_absent_that_is_taken_is_not_an_error_of_the_store(google, either, source):
+    either.done("save", source)
+    either.done("save", source)
+    assert "000002-000001" in either.done("list")
+    conditional = [urllib.parse.unquote(path) for method, path, headers in google.requests
+                   if (method == "PUT" and headers.get("x-goog-if-generation-match") == "0") or
+                   (method == "POST" and "ifGenerationMatch=0" in path)]
     assert any("snapshots/" in path for path in conditional) and any("format.json" in path for path in conditional)
+
+
+def test_an_emulator_that_ignores_conditions_is_refused(google, emulated, source):
+    """Two machines could take one place there."""
+    google.conditions = False
+    result = emulated.verb("save", source)
+    assert result.code == 78 and 'it ignores "ifGenerationMatch=0"' in one_line(result.err), result
+    run = emulated.run("true")
+    assert run.wait() == 78 and "ifGenerationMatch" in run.err, run
+
+
+def test_an_emulator_without_the_json_api_is_told_in_one_sentence(google, emulated, source):
+    google.xml_only = True
+    result = emulated.verb("save", source)
+    assert result.code == 78 and "must speak the JSON API" in one_line(result.err), result
 
 
 @pytest.mark.parametrize("project", ["payer-1", ""])
@@ -63,28 +92,40 @@ def test_the_project_that_pays_is_named_with_each_request(google, emulated, sour
     assert named and set(named) == {project or None}
 
 
-def test_passing_faults_are_outlived(google, emulated, source):
+def test_passing_faults_are_outlived(google, place, source):
     """A login page's 200 is one of them: nothing has been done."""
     google.faults = [("PUT", ".pack", 503, "SlowDown"), ("PUT", ".pack", 500, "InternalError"), ("PUT", "snapshots/", 429, "SlowDown"),
                      ("GET", "list-type", 502, "Bad"), ("GET", "format.json", 408, "RequestTimeout"), ("PUT", ".pack", 400, "BadDigest"),
                      ("PUT", ".pack", 200, "portal"), ("PUT", "snapshots/", 200, "portal"), ("GET", "list-type", 200, "portal"),
                      ("GET", "snapshots/", 200, "portal"), ("GET", ".pack", 200, "portal")]
+    place.round_trip(source)
+    assert google.faults == []
+
+
+def test_passing_faults_of_an_emulator_are_outlived(google, emulated, source):
+    google.faults = [("POST", ".pack", 503, "backendError"), ("POST", "snapshots%2F", 429, "rateLimitExceeded"),
+                     ("GET", "o?prefix", 502, "Bad"), ("GET", "format.json", 408, "RequestTimeout"), ("POST", ".pack", 200, "portal"),
+                     ("POST", "snapshots%2F", 200, "portal"), ("GET", "o?prefix", 200, "portal"), ("GET", "snapshots%2F", 200, "portal")]
     emulated.round_trip(source)
     assert google.faults == []
 
 
-def test_a_list_that_goes_in_circles_is_an_error(google, emulated, source):
-    emulated.done("save", source)
+def test_a_list_that_goes_in_circles_is_an_error(google, either, source):
+    either.done("save", source)
     google.PAGE, google.circle = 1, True
-    assert "does not end" in emulated.refused("list")
+    assert "does not end" in either.refused("list")
 
 
 @pytest.mark.parametrize("status,code,words", [(403, "AccessDenied", "403 AccessDenied"), (404, "NoSuchBucket", "no such bucket"),
                                                (404, "SomethingElse", "404 SomethingElse")])
-def test_a_refusal_never_reads_as_no_snapshot(google, emulated, source, status, code, words):
-    emulated.done("save", source)
+def test_a_refusal_never_reads_as_no_snapshot(google, place, source, status, code, words):
+    place.done("save", source)
     google.faults = [("GET", "", status, code)]
-    said = emulated.refused("list")
+    place.environment.pop("GCE_METADATA_HOST")
+    place.environment["GOOGLE_APPLICATION_CREDENTIALS"] = credentials_file(place.path, {
+        "type": "authorized_user", "client_id": "c", "client_secret": "the-client-secret", "refresh_token": "the-refresh-token",
+        "token_uri": google.url + "/token"})
+    said = place.refused("list")
     assert words in said and "is not a Reprieve store" not in said
 
 
@@ -294,3 +335,79 @@ def test_no_token_goes_out_over_plain_http(google, place):
     place.environment["CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"] = "http://storage.example.com"
     said = place.refused("list")
     assert "plain http" in said and google.issued == 0
+
+
+# --- an emulator that others have made ---
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory):
+    """PyPI's gcp-storage-emulator: it speaks the JSON API, and knows no conditions."""
+    program = Path(sys.executable).with_name("gcp-storage-emulator")
+    if not program.exists():
+        pytest.skip("no gcp-storage-emulator: run tests/stores/run.sh, whose python has it")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = tmp_path_factory.mktemp("emulator") / "log"
+    with log.open("w") as out:
+        process = subprocess.Popen([program, "start", "--host", "127.0.0.1", "--port", str(port), "--in-memory", "--default-bucket", "snaps"],
+                                   stdout=out, stderr=out, preexec_fn=die_with_parent)
+    url = f"http://127.0.0.1:{port}"
+    wait_for("the emulator", lambda: can_connect(port), process=process)
+    yield url
+    process.terminate()
+    process.wait()
+
+
+def can_connect(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def upload(url, key, content):
+    """As its makers describe it, and not as we do it."""
+    query = urllib.parse.urlencode({"uploadType": "media", "name": key})
+    urllib.request.urlopen(urllib.request.Request(f"{url}/upload/storage/v1/b/snaps/o?{query}", data=content, method="POST",
+                                                  headers={"Content-Type": "application/octet-stream"})).read()
+
+
+def test_what_lies_in_somebody_elses_emulator_is_read(emulator, tmp_path, source):
+    written = CloudPlace(tmp_path / "written", None, ())
+    written.path.mkdir()
+    written.done("save", source)
+    for file in written.store_path.rglob("*"):
+        if file.is_file():
+            upload(emulator, f"team/run 7/{file.relative_to(written.store_path)}", file.read_bytes())
+    (tmp_path / "read").mkdir()
+    place = make_place(tmp_path / "read", STORAGE_EMULATOR_HOST=emulator)
+    assert "000001-000001" in place.done("list")
+    place.done("verify")
+    place.done("restore", "latest", place.path / "back")
+    assert filecmp.cmp(source / "weights.bin", place.path / "back" / "weights.bin", shallow=False)
+
+
+def test_somebody_elses_emulator_without_conditions_is_refused(emulator, tmp_path, source):
+    place = make_place(tmp_path, STORAGE_EMULATOR_HOST=emulator)
+    result = place.verb("save", source)
+    assert result.code == 78 and 'it ignores "ifGenerationMatch=0"' in one_line(result.err), result
+    told = place.query("doctor", "--store", place.store, "--measure", "0")
+    assert told.code == 1 and "ifGenerationMatch" in told.out, told
+
+
+def test_the_fake_is_as_googles_own_client_expects(google):
+    """Our emulator's writing half, written to by others: conditions, checksums and pages."""
+    storage = pytest.importorskip("google.cloud.storage")
+    from google.api_core.exceptions import PreconditionFailed
+    from google.auth.credentials import AnonymousCredentials
+    client = storage.Client(project="p", credentials=AnonymousCredentials(), client_options={"api_endpoint": google.url})
+    bucket = client.bucket("snaps")
+    for name in ("a/1", "a/2", "a/b/3", "a/b/4", "c"):
+        bucket.blob(name).upload_from_string(b"\r\n--" + name.encode(), if_generation_match=0, checksum="crc32c")
+    with pytest.raises(PreconditionFailed):
+        bucket.blob("a/1").upload_from_string(b"other", if_generation_match=0)
+    assert bucket.blob("a/1").download_as_bytes() == b"\r\n--a/1"
+    listed = client.list_blobs("snaps", prefix="a/", delimiter="/")
+    assert [blob.name for blob in listed] == ["a/1", "a/2"] and listed.prefixes == {"a/b/"}
+    bucket.blob("c").delete()
+    assert [blob.name for blob in client.list_blobs("snaps")] == ["a/1", "a/2", "a/b/3", "a/b/4"]

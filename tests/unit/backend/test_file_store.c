@@ -20,7 +20,7 @@
 
 static bool loses_answers;    /* of renames: they are done, and told as not */
 static int64_t clock_ahead_s; /* ours, not that of the file system */
-static bool has_no_links;
+static int link_error;        /* 0: there are links */
 static enum {
 	SPARES, /* as it should */
 	UNKNOWN_HERE,
@@ -31,9 +31,9 @@ static atomic_int lookers; /* that have seen nothing there */
 
 int link(const char *from, const char *to)
 {
-	if (!has_no_links)
+	if (!link_error)
 		return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
-	errno = EPERM;
+	errno = link_error;
 	return -1;
 }
 
@@ -353,13 +353,15 @@ static void test_what_is_stale_is_told_by_the_file_system(void **state)
 static void test_a_name_is_given_once_or_the_store_is_refused(void **state)
 {
 	static const struct {
-		int noreplace;
+		int link_error, noreplace;
 		const char *refused; /* part of the sentence; NULL: it can be used */
 	} rows[] = {
-		{SPARES, NULL},
-		{UNKNOWN_HERE, "neither hard links nor renames that spare what is there"},
-		{REPLACES, "a name that is taken a second time"},
-		{LOOKS_FIRST, "one name to two at the same time"},
+		{EPERM, SPARES, NULL},
+		{EIO, SPARES, NULL},
+		{EIO, UNKNOWN_HERE, "neither hard links nor renames that spare what is there"},
+		{EPERM, UNKNOWN_HERE, "neither hard links nor renames that spare what is there"},
+		{EPERM, REPLACES, "a name that is taken a second time"},
+		{ENOSYS, LOOKS_FIRST, "one name to two at the same time"},
 	};
 
 	(void)state;
@@ -368,7 +370,7 @@ static void test_a_name_is_given_once_or_the_store_is_refused(void **state)
 		struct fixture f;
 
 		fixture_start(&f);
-		has_no_links = true;
+		link_error = rows[i].link_error;
 		noreplace = rows[i].noreplace;
 		lookers = 0;
 		if (rows[i].refused) {
@@ -385,7 +387,7 @@ static void test_a_name_is_given_once_or_the_store_is_refused(void **state)
 						     &err),
 				     ERR_EXISTS);
 		}
-		has_no_links = false;
+		link_error = 0;
 		noreplace = SPARES;
 		assert_int_equal(temporaries_of(&f), 0);
 		store_close(store);

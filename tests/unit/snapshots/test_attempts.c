@@ -480,6 +480,41 @@ static void test_nothing_durable_before_the_claim_is_passed_over(void **state)
 	}
 }
 
+/* The store is emptied under a running attempt, and another machine starts: numbers begin at 1
+ * again, and it takes over all the same. */
+static void test_a_start_in_an_emptied_store_takes_over(void **state)
+{
+	(void)state;
+	for (uint32_t number = 1; number <= 2; number++) {
+		struct fixture f;
+		struct storage_options options = {.job = "job", .create = true};
+		struct storage *next;
+		struct claim claim = {0};
+		struct attempt attempt;
+		struct save_result result;
+
+		fixture_start(&f);
+		options.url = f.url;
+		fixture_write(&f, "w", 1000, 1);
+		fixture_take(&f);
+		if (number == 2)
+			fixture_claim(&f);
+		fixture_take(&f);
+		assert_int_equal(f.attempt.number, number);
+		assert_works(file_remove_tree(f.store, &err));
+		usleep(20000);
+		assert_works(storage_open(&options, &next, NULL, &err));
+		assert_works(storage_claim(next, &claim, &attempt, NULL, &err));
+		assert_int_equal(attempt.number, 1);
+		assert_fails(fixture_try_take(&f, &result), ERR_EXISTS);
+		assert_non_null(strstr(err.text, "attempt 1 has begun in it since"));
+		assert_int_equal(good_ones(&f), 0);
+		attempt_release(&attempt);
+		storage_close(next);
+		fixture_stop(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_claims_are_survived),
 		cmocka_unit_test(test_a_lost_claim_is_recovered_from_its_snapshots),
 		cmocka_unit_test(test_a_newer_claim_stops_us),
+		cmocka_unit_test(test_a_start_in_an_emptied_store_takes_over),
 		cmocka_unit_test(test_racing_claims_get_different_numbers),
 		cmocka_unit_test(test_nothing_durable_before_the_claim_is_passed_over),
 		cmocka_unit_test(test_what_was_passed_over_is_not_chosen_again),

@@ -52,7 +52,7 @@ static void name_file(const char *root, int number, char path[96])
 	snprintf(path, 96, "%s/f%03d", root, number);
 }
 
-/* However long the test is held up: the file was written just now, until somebody waits. */
+/* It is the moment in which the file was written, until somebody waits. */
 static void stop_clock(const char *path)
 {
 	struct stat status;
@@ -71,6 +71,7 @@ static bool replace_the_one_before(void *arg, const char *path)
 	if (strcmp(path, "f151") != 0)
 		return false;
 	name_file(arg, 150, before);
+	stop_clock(before);
 	assert_int_equal(file_replace(before, "longer", 6, &err), 0);
 	return false;
 }
@@ -83,6 +84,7 @@ static bool append_to_the_one_before(void *arg, const char *path)
 	if (strcmp(path, "f151") != 0)
 		return false;
 	name_file(arg, 150, before);
+	stop_clock(before);
 	file = fopen(before, "a");
 	assert_non_null(file);
 	fputs("longer", file);
@@ -102,8 +104,6 @@ static int open_with_few_descriptors(char *root, bool (*running)(void *arg, cons
 	for (int i = 0; i < FILES; i++) {
 		name_file(root, i, path);
 		assert_int_equal(file_replace(path, "x", 1, err), 0);
-		if (i == 150)
-			stop_clock(path);
 	}
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low = before;
