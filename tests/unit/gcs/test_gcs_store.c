@@ -199,12 +199,84 @@ static int stop(void **state)
 	return file_remove_tree(directory, &err);
 }
 
+/* Nothing is asked of the store then, and whoever reads the error knows whose fault it is. */
+static void test_no_token_to_be_had(void **state)
+{
+	auto_(store_close) struct store *store = NULL;
+	auto_free char *subject = text_format("%s/subject", directory);
+	struct err err = {0};
+
+	set_up(state);
+	use_credentials();
+	store = memory_open("gs://bucket");
+	assert_int_equal(file_write(subject, "no token", 8, &err), 0);
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), -1);
+	assert_non_null(strstr(err.text, "Google credentials (GOOGLE_APPLICATION_CREDENTIALS"));
+	assert_int_equal(memory.requests, 0);
+	/* Nor after one that is refused and cannot be replaced. */
+	assert_int_equal(file_write(subject, "subject", 7, &err), 0);
+	err = (struct err){0};
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
+	assert_int_equal(file_write(subject, "no token", 8, &err), 0);
+	snprintf(memory.token, sizeof(memory.token), "another");
+	memory.requests = 0;
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), -1);
+	assert_int_equal(memory.requests, 1);
+}
+
+static void check_source(const char *expected)
+{
+	auto_(store_close) struct store *store = memory_open("gs://bucket");
+	char text[400];
+
+	store_describe(store, text, sizeof(text));
+	if (!strstr(text, expected))
+		fail_msg("%s, not %s", text, expected);
+}
+
+/* The file that is named, else what gcloud left, else the machine's. */
+static void test_where_credentials_come_from(void **state)
+{
+	auto_free char *named = text_format("%s/credentials.json", directory);
+	auto_free char *left = text_format("%s/application_default_credentials.json", directory);
+	auto_free char *below = text_format("%s/.config/gcloud", directory);
+	auto_free char *hidden = text_format("%s/application_default_credentials.json", below);
+	struct store *none = NULL;
+	struct err err = {0};
+
+	set_up(state);
+	use_credentials();
+	setenv("HOME", directory, 1);
+	setenv("CLOUDSDK_CONFIG", directory, 1);
+	check_source("GOOGLE_APPLICATION_CREDENTIALS, file ");
+	unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(rename(named, left), 0);
+	check_source("credentials: file ");
+	unsetenv("CLOUDSDK_CONFIG");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(file_make_directories(below, 0755, &err), 0);
+	assert_int_equal(rename(left, hidden), 0);
+	check_source("/.config/gcloud/application_default_credentials.json");
+	unsetenv("HOME");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(file_write(hidden, "[]", 2, &err), 0);
+	setenv("GOOGLE_APPLICATION_CREDENTIALS", hidden, 1);
+	assert_int_equal(store_open("gs://bucket", false, false, &none, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.text, "is no JSON object"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_contract),       cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_refused_tokens), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_contract),
+		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_refused_tokens),
+		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_opening),
+		cmocka_unit_test(test_no_token_to_be_had),
+		cmocka_unit_test(test_where_credentials_come_from),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/httpd.h"
 #include "base/json.h"
+#include "test_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -271,6 +272,50 @@ static int stop(void **state)
 	return file_remove_tree(directory, &err);
 }
 
+/* The middle part of a JWT. */
+static json_t *claims_of(const char *token)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	const char *at = strchr(token, '.') + 1, *end = strchr(at, '.');
+	char text[1000];
+	size_t size = 0, bits = 0;
+	unsigned value = 0;
+
+	for (; at < end; at++) {
+		value = value << 6 | (unsigned)(strchr(digits, *at) - digits);
+		bits += 6;
+		if (bits >= 8)
+			text[size++] = (char)(value >> (bits -= 8));
+	}
+	return json_parse(text, size, NULL);
+}
+
+/* Its key signs; nothing is sent. */
+static void test_service_account(void **state)
+{
+	struct google_account account = {
+		.kind = GOOGLE_SERVICE_ACCOUNT,
+		.email = "robot@example",
+		.key_pem = test_key,
+	};
+	struct bearer_token token;
+	int64_t before = clock_monotonic_ms();
+	auto_json json_t *claims = NULL;
+
+	(void)state;
+	assert_int_equal(exchange(&account, &token), 0);
+	assert_string_equal(server.said, "");
+	check_end(&token, before, 3600);
+	claims = claims_of(token.text);
+	free(token.text);
+	assert_string_equal(json_text_or(claims, "iss", ""), "robot@example");
+	assert_string_equal(json_text_or(claims, "sub", ""), "robot@example");
+	assert_string_equal(json_text_or(claims, "scope", ""), STORAGE);
+	assert_int_equal(json_integer_value(json_object_get(claims, "iat")), 1775944800);
+	assert_int_equal(json_integer_value(json_object_get(claims, "exp")), 1775944800 + 3600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_acting_as_a_service_account),
 		cmocka_unit_test(test_impersonated_through_another_file),
 		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_service_account),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);
