@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
+/* The position of the first attempt with this number or a later one. */
+static size_t first_attempt_from(const struct lineage *lineage, uint32_t number)
 {
 	size_t low = 0, high = lineage->attempt_count;
 
@@ -16,9 +17,44 @@ static const struct lineage_attempt *find_attempt(const struct lineage *lineage,
 		else
 			high = middle;
 	}
-	return low < lineage->attempt_count && lineage->attempts[low].number == number
-		       ? &lineage->attempts[low]
+	return low;
+}
+
+/* The position of the first snapshot that is not before `id`. */
+static size_t first_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	size_t low = 0, high = lineage->snapshot_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
+{
+	size_t i = first_attempt_from(lineage, number);
+
+	return i < lineage->attempt_count && lineage->attempts[i].number == number
+		       ? &lineage->attempts[i]
 		       : NULL;
+}
+
+/* The newest attempt before `number` of which anything is left; 0: none. Any writer of the store
+ * can make the numbers in between many. */
+static uint32_t attempt_before(const struct lineage *lineage, uint32_t number)
+{
+	size_t claims = first_attempt_from(lineage, number);
+	size_t snapshots = first_from(lineage, (struct snapshot_id){number, 0});
+	uint32_t claimed = claims > 0 ? lineage->attempts[claims - 1].number : 0;
+	uint32_t saved = snapshots > 0 ? lineage->snapshots[snapshots - 1].attempt : 0;
+
+	return claimed > saved ? claimed : saved;
 }
 
 /* A start of the same or a later attempt is nonsense: every walk must end. */
@@ -47,9 +83,10 @@ static struct snapshot_id chain_predecessor(const struct lineage *lineage, uint3
 
 	if (attempt && counts(attempt))
 		return attempt->start;
-	if (number <= 1)
-		return (struct snapshot_id){0};
-	return (struct snapshot_id){.attempt = number - 1, .sequence = UINT32_MAX};
+	return (struct snapshot_id){
+		.attempt = attempt_before(lineage, number),
+		.sequence = UINT32_MAX,
+	};
 }
 
 size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snapshot_id *chain)
@@ -113,22 +150,6 @@ struct line {
 	struct snapshot_id *heads;
 	size_t count;
 };
-
-/* The position of the first snapshot that is not before `id`. */
-static size_t first_from(const struct lineage *lineage, struct snapshot_id id)
-{
-	size_t low = 0, high = lineage->snapshot_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 /* What the head has from `sequence` on is left behind by this claim. */
 static void leave(struct line *line, struct snapshot_id *head, uint32_t sequence,

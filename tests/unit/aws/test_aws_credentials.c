@@ -1,6 +1,7 @@
 /* The chain of credentials against a server that plays the container's endpoint, the instance's
  * metadata and STS. */
 #include "storage/aws/aws_credentials.h"
+#include "storage/aws/aws_source.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -98,6 +99,8 @@ static void answer(void *arg, const struct httpd_request *request, struct httpd_
 		httpd_reply_text(reply, 200, "my-role\n");
 	else if (strcmp(request->path, "/latest/meta-data/iam/security-credentials/my-role") == 0)
 		send_json(reply, "VM");
+	else if (strcmp(request->path, "/latest/meta-data/placement/region") == 0)
+		httpd_reply_text(reply, 200, "eu-north-1\n");
 	else if (strcmp(request->path, "/") == 0 && strcmp(request->method, "POST") == 0)
 		send_sts(request, reply);
 	else
@@ -458,6 +461,25 @@ static void test_without_a_token(void **state)
 	check_fails(ERR_DENIED, "404 to a request for a token");
 }
 
+static void test_region_of_the_instance(void **state)
+{
+	auto_free char *region = NULL;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(aws_instance_region(&region, NULL, &err), 0);
+	assert_string_equal(region, "eu-north-1");
+	free(region);
+	region = NULL;
+	atomic_store(&world.down, true);
+	assert_int_equal(aws_instance_region(&region, NULL, &err), -1);
+	assert_non_null(strstr(err.text, "the instance's metadata service"));
+	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+	assert_int_equal(aws_instance_region(&region, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_null(region);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +497,7 @@ int main(void)
 		cmocka_unit_test_setup(test_outage, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),
 		cmocka_unit_test_setup(test_without_a_token, set_up),
+		cmocka_unit_test_setup(test_region_of_the_instance, set_up),
 	};
 	struct err err = {0};
 	int failed;

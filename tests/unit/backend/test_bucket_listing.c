@@ -37,6 +37,8 @@ static void test_pages(void **state)
 		{PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>1/&amp;"
 			"=</NextContinuationToken>" ITEM("p/a", "1")),
 			"p/", "a:1 ", "1/&="},
+		{PAGE("<IsTruncated>true</IsTruncated><NextContinuationToken>a"
+			"</NextContinuationToken>" ITEM("p/a", "1")), "p/", "a:1 ", "a"},
 		/* a token on the last page means nothing */
 		{PAGE("<NextContinuationToken>x</NextContinuationToken><IsTruncated>false</"
 			"IsTruncated>"), "p/", "", NULL},

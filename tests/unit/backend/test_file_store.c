@@ -186,6 +186,7 @@ static void test_listing(void **state)
 	assert_works(store->ops->list(store, "x/", STORE_LEVEL, &listing, NULL, &err));
 	assert_int_equal(listing.count, 3);
 	assert_string_equal(listing.items[1].key, "x/b/");
+	assert_int_equal(listing.items[1].size, 0);
 	store_listing_release(&listing);
 	/* A prefix is one of keys, not of directories. */
 	assert_works(store->ops->list(store, "x/b", STORE_ALL, &listing, NULL, &err));

@@ -205,6 +205,9 @@ static void check_step(struct world *world, const struct job_model *before,
 	if (event->kind == JOB_EV_SIGNAL && event->signal != SIGUSR1 && before->state != JOB_OVER &&
 	    before->stop_wish.began_ms == 0)
 		world_expect(world, world->effects.count > 0, "a signal is lost");
+	if (event->kind == JOB_EV_LAUNCHED)
+		world_expect(world, after->facts.launched && after->launched_ms == world->now_ms,
+			     "its launch is not noted");
 	check_sentences(world, before, event);
 }
 

@@ -71,9 +71,9 @@ static struct object *find(const char *key)
 static void put(const struct httpd_request *request, const char *key, struct httpd_reply *reply)
 {
 	const char *condition = httpd_request_header(request, "If-None-Match");
-	static const char *const noted[] = {"x-amz-checksum-crc32c", "x-amz-request-payer",
-					    "x-amz-server-side-encryption", "x-amz-content-sha256",
-					    "authorization"};
+	static const char *const noted[] =
+		{"x-amz-checksum-crc32c", "x-amz-request-payer", "x-amz-server-side-encryption",
+		 "x-amz-content-sha256",  "authorization",       "content-type"};
 	struct object *object = find(key);
 
 	bucket.last_put[0] = '\0';
@@ -527,6 +527,7 @@ static void test_headers(void **state)
 		       "SignedHeaders=host;x-amz-checksum-crc32c;x-amz-content-sha256;x-amz-date;"
 		       "x-amz-request-payer;x-amz-server-side-encryption,"));
 	assert_null(strstr(bucket.last_put, "SK"));
+	assert_non_null(strstr(bucket.last_put, "content-type: application/octet-stream\n"));
 }
 
 static void test_described(void **state)
@@ -557,6 +558,14 @@ static void test_no_checksum(void **state)
 	(void)state;
 	setenv("REPRIEVE_S3_CHECKSUM", "off", 1);
 	store = open_store("s3://bucket", false);
+	assert_int_equal(put_text(store, "k", "123456789", STORE_UNIQUE, &err), 0);
+	assert_null(strstr(bucket.last_put, "checksum"));
+	store_close(store);
+	/* As for AWS's own tools. */
+	unsetenv("REPRIEVE_S3_CHECKSUM");
+	setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required", 1);
+	store = open_store("s3://bucket", false);
+	unsetenv("AWS_REQUEST_CHECKSUM_CALCULATION");
 	assert_int_equal(put_text(store, "k", "123456789", STORE_UNIQUE, &err), 0);
 	assert_null(strstr(bucket.last_put, "checksum"));
 }

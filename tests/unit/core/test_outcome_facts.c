@@ -1,0 +1,163 @@
+/* What the model says of a job that has ended, row by row. */
+#include "core/core.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* A job with a store that has ended, was never asked, and of which all is durable. */
+#define ENDED .attempt = ATTEMPT_CLAIMED, .facts.managed = true, .flush.began_ms = 5000
+
+static struct outcome_facts facts_of(struct job_model model, struct job_rules rules,
+				     struct job_view view, bool torn)
+{
+	return job_outcome_facts(&model, &rules, &view, torn);
+}
+
+static void test_answers(void **state)
+{
+	static const struct {
+		struct job_model model;
+		int64_t lived_on_ms;
+		bool asked, saved, went_on;
+	} rows[] = {
+		{{ENDED}, 0, false, false, false},
+		{{ENDED, .asking.sent_ms = 1000}, 0, true, false, false},
+		{{ENDED, .asking = {.sent_ms = 1000,
+				    .answered = true,
+				    .answers = 1,
+				    .first_answer_ms = 2000}},
+		 3000,
+		 true,
+		 true,
+		 false},
+		{{ENDED, .asking = {.answers = 1, .first_answer_ms = 4999}}, 1, true, true, false},
+		{{ENDED, .asking = {.sent_ms = 1000, .answered = true}}, 0, true, true, false},
+		{{ENDED, .asking = {.sent_ms = 1000, .answers = 2, .first_answer_ms = 5000}},
+		 0,
+		 true,
+		 true,
+		 true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome_facts facts =
+			facts_of(rows[i].model, (struct job_rules){0}, (struct job_view){0}, false);
+
+		if (facts.lived_on_ms != rows[i].lived_on_ms || facts.asked != rows[i].asked ||
+		    facts.saved != rows[i].saved || facts.went_on != rows[i].went_on)
+			fail_msg("row %zu: %lld, %d %d %d", i, (long long)facts.lived_on_ms,
+				 facts.asked, facts.saved, facts.went_on);
+		assert_false(facts.torn);
+	}
+}
+
+static void test_asked_in_its_own_way(void **state)
+{
+	static const struct {
+		struct job_model model;
+		struct job_rules rules;
+		bool polled, asked;
+	} rows[] = {
+		{{ENDED, .asking.sent_ms = 1}, {.ask = REQUEST_SIGNAL}, false, true},
+		{{ENDED, .asking.sent_ms = 1}, {.ask = REQUEST_COMMAND}, false, true},
+		{{ENDED}, {.ask = REQUEST_SIGNAL}, false, false},
+		{{ENDED, .asking = {.sent_ms = 1, .by_flag = true}},
+		 {.ask = REQUEST_NONE},
+		 false,
+		 true},
+		/* A SIGTERM that was forwarded. */
+		{{ENDED, .asking.sent_ms = 1}, {.ask = REQUEST_AUTO}, false, false},
+		{{ENDED, .asking.sent_ms = 1}, {.ask = REQUEST_AUTO, .may_flag = true}, true, true},
+		{{ENDED, .asking.sent_ms = 1}, {.ask = REQUEST_NONE}, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome_facts facts =
+			facts_of(rows[i].model, rows[i].rules,
+				 (struct job_view){.polled = rows[i].polled}, false);
+
+		if (facts.asked_to_save != rows[i].asked)
+			fail_msg("row %zu", i);
+	}
+	assert_true(
+		facts_of((struct job_model){ENDED}, (struct job_rules){.zero_is_finished = true},
+			 (struct job_view){0}, true)
+			.goes_on);
+	assert_false(facts_of((struct job_model){ENDED}, (struct job_rules){0},
+			      (struct job_view){0}, true)
+			     .goes_on);
+	assert_true(facts_of((struct job_model){ENDED}, (struct job_rules){0}, (struct job_view){0},
+			     true)
+			    .torn);
+}
+
+#define NOTICED ENDED, .facts.noticed = true
+#define DURABLE .any_complete = true, .snapshots.any_durable = true
+
+static void test_all_durable(void **state)
+{
+	static const struct {
+		const char *name;
+		struct job_model model;
+		enum request_method ask;
+		bool torn, any_rank, durable;
+	} rows[] = {
+		// clang-format off
+		{"nothing was ever saved", {ENDED}, REQUEST_AUTO, false, false, true},
+		{"at a notice, nothing was ever saved", {NOTICED}, REQUEST_AUTO, false, false, false},
+		{"at a notice", {NOTICED, DURABLE}, REQUEST_AUTO, false, false, true},
+		{"at a notice, complete but not durable", {NOTICED, .any_complete = true}, REQUEST_AUTO,
+			false, false, false},
+		{"a snapshot waits", {NOTICED, DURABLE, .newest.generation = 2}, REQUEST_AUTO, false,
+			false, false},
+		{"not claimed", {.facts.managed = true, .attempt = ATTEMPT_UNCLAIMED}, REQUEST_AUTO, false,
+			false, false},
+		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, false, false, true},
+		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, false, false,
+			false},
+		{"asked, and answered", {NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
+			REQUEST_SIGNAL, false, false, true},
+		{"asked in vain, without a notice", {ENDED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL,
+			false, false, true},
+		{"a SIGTERM that nobody took for a request", {NOTICED, DURABLE, .asking.sent_ms = 1},
+			REQUEST_AUTO, false, true, true},
+		{"a SIGTERM, and a save that is torn", {NOTICED, DURABLE, .asking.sent_ms = 1},
+			REQUEST_AUTO, true, true, false},
+		{"torn, but nobody got the SIGTERM", {NOTICED, DURABLE, .asking.sent_ms = 1},
+			REQUEST_AUTO, true, false, true},
+		{"torn, and none was complete", {NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO,
+			true, false, false},
+		{"curves alone", {NOTICED, .snapshots.any_durable = true, .newest.curves_only = true},
+			REQUEST_AUTO, false, false, false},
+		{"curves beside a checkpoint", {NOTICED, DURABLE, .newest.curves_only = true},
+			REQUEST_AUTO, false, false, true},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome_facts facts =
+			facts_of(rows[i].model, (struct job_rules){.ask = rows[i].ask},
+				 (struct job_view){.any_rank = rows[i].any_rank}, rows[i].torn);
+
+		if (facts.all_durable != rows[i].durable)
+			fail_msg("%s: %d", rows[i].name, facts.all_durable);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_asked_in_its_own_way),
+		cmocka_unit_test(test_all_durable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

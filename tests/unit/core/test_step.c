@@ -1,0 +1,405 @@
+/* Short stories of a job, event by event, and what is done about each: what the simulator's worlds
+ * allow in more than one way, and must not be left open. */
+#include "core/core.h"
+
+#include "base/clock.h"
+#include "core/request_table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+struct story {
+	struct job_rules rules;
+	struct job_view view;
+	struct job_model model;
+	struct job_effects effects; /* of the last event */
+};
+
+static int client; /* its address is somebody who waits */
+
+static void post(struct story *story, struct job_event event)
+{
+	story->effects.count = 0;
+	job_step(&story->model, &story->rules, &story->view, &event, &story->effects);
+}
+
+static const struct job_effect *find(const struct story *story, enum job_effect_kind kind)
+{
+	for (size_t i = 0; i < story->effects.count; i++)
+		if (story->effects.items[i].kind == kind)
+			return &story->effects.items[i];
+	return NULL;
+}
+
+static void check_done(const struct story *story, enum job_effect_kind kind, bool done)
+{
+	if ((find(story, kind) != NULL) != done)
+		fail_msg("%s: %s", job_effect_name(kind), done ? "missing" : "not expected");
+}
+
+static void begin(struct story *story, enum request_method ask)
+{
+	*story = (struct story){
+		.rules = {.ask = ask,
+			  .has_store = true,
+			  .snapshot_interval_ms = 600000,
+			  .quiet_ms = 1000,
+			  .flush_ms = 60000,
+			  .grace_ms = 10000},
+		.view = {.now_ms = 1000000, .reported_step = -1},
+	};
+	story->model = job_model_new(&story->rules);
+}
+
+/* Restored and launched. */
+static void start(struct story *story, enum request_method ask)
+{
+	begin(story, ask);
+	post(story, (struct job_event){.kind = JOB_EV_RESTORED,
+				       .claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+	check_done(story, JOB_DO_LAUNCH, true);
+	story->view.child_running = true;
+	post(story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+}
+
+static void complete(struct story *story, uint64_t generation, bool fresh)
+{
+	post(story, (struct job_event){.kind = JOB_EV_COMPLETE,
+				       .checkpoint = {.generation = generation, .step = 7},
+				       .fresh = fresh});
+}
+
+static void end_snapshot(struct story *story, struct snapshot_event snapshot)
+{
+	snapshot.checkpoint = story->model.newest;
+	post(story, (struct job_event){.kind = JOB_EV_SNAPSHOT_DONE, .snapshot = snapshot});
+}
+
+static void stop(struct story *story)
+{
+	job_end_requests(&story->model, &story->effects);
+	request_table_release(&story->model.requests);
+	job_effects_release(&story->effects);
+}
+
+static struct outcome_facts facts_of(const struct story *story)
+{
+	return job_outcome_facts(&story->model, &story->rules, &story->view, false);
+}
+
+static void test_launched(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, REQUEST_NONE);
+	assert_false(facts_of(&story).launched);
+	stop(&story);
+	start(&story, REQUEST_NONE);
+	assert_true(facts_of(&story).launched);
+	assert_int_equal(story.model.launched_ms, 1000000);
+	assert_int_equal(story.model.state, JOB_RUNNING);
+	stop(&story);
+}
+
+/* What is durable at the start, and whose it is. */
+static void test_claims(void **state)
+{
+	static const struct {
+		struct claim_event claim;
+		int64_t step;
+		bool managed;
+	} rows[] = {
+		{{.phase = ATTEMPT_CLAIMED, .step = -1}, -1, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = 42}, -1, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = 42, .restored = true}, 42, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = 42, .any_checkpoint = true}, 42, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = -1, .managed = true}, -1, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED, .claim = rows[i].claim});
+		if (story.model.durable.step != rows[i].step ||
+		    facts_of(&story).managed != rows[i].managed)
+			fail_msg("row %zu", i);
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		/* Whoever writes a checkpoint is managed from then on. */
+		complete(&story, 1, true);
+		assert_true(facts_of(&story).managed);
+		stop(&story);
+	}
+}
+
+static void test_refused_clients(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool launched, superseded, ends_when_asked, exited;
+		enum client_refusal refusal;
+	} rows[] = {
+		{REQUEST_SIGNAL, false, false, false, false, REFUSED_NOT_STARTED},
+		{REQUEST_SIGNAL, true, true, false, false, REFUSED_SUPERSEDED},
+		{REQUEST_SIGNAL, true, false, true, false, REFUSED_ENDS_WHEN_ASKED},
+		{REQUEST_SIGNAL, true, false, false, true, REFUSED_BEING_STOPPED},
+		{REQUEST_NONE, true, false, false, false, REFUSED_CANNOT_ASK},
+		{REQUEST_AUTO, true, false, false, false, REFUSED_CANNOT_ASK},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct job_effect *effect;
+		struct story story;
+
+		if (rows[i].launched)
+			start(&story, rows[i].ask);
+		else
+			begin(&story, rows[i].ask);
+		story.rules.ends_when_asked = rows[i].ends_when_asked;
+		if (rows[i].superseded) {
+			complete(&story, 1, true);
+			end_snapshot(&story, (struct snapshot_event){.error = ERR_EXISTS});
+		}
+		if (rows[i].exited)
+			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		story.effects.count = 0;
+		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+		effect = find(&story, JOB_DO_REFUSE);
+		if (!effect || effect->refusal != rows[i].refusal || effect->client != &client)
+			fail_msg("row %zu: %d", i, effect ? (int)effect->refusal : -1);
+		check_done(&story, JOB_DO_ASK, false);
+		stop(&story);
+	}
+}
+
+/* From the question to the answer, and what each of them sets going. */
+static void test_a_client_is_served(void **state)
+{
+	static const enum request_method ways[] = {REQUEST_SIGNAL, REQUEST_COMMAND};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct job_effect *effect;
+		struct story story;
+
+		start(&story, ways[i]);
+		for (uint64_t number = 1; number <= SNAPSHOT_PACING_BURST; number++) {
+			complete(&story, number, true);
+			check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+			end_snapshot(&story, (struct snapshot_event){.durable = true});
+		}
+		/* The next one waits for its time, unless somebody waits for it. */
+		story.view.now_ms += 1000;
+		complete(&story, 8, true);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+		check_done(&story, JOB_DO_REFUSE, false);
+		check_done(&story, JOB_DO_ASK, true);
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		effect = find(&story, JOB_DO_REPLY);
+		assert_non_null(effect);
+		assert_int_equal(effect->reply, REQUEST_DO_REPLY_ASKED);
+		complete(&story, 9, true);
+		effect = find(&story, JOB_DO_REPLY);
+		assert_non_null(effect);
+		assert_int_equal(effect->reply, REQUEST_DO_REPLY_SAVED);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		effect = find(&story, JOB_DO_REPLY);
+		assert_non_null(effect);
+		assert_int_equal(effect->reply, REQUEST_DO_REPLY_DURABLE);
+		assert_ptr_equal(effect->client, &client);
+		assert_true(effect->last);
+		stop(&story);
+	}
+}
+
+/* Whoever waits is told at once when the store fails, and not only in the end. */
+static void test_a_client_hears_of_a_failing_store(void **state)
+{
+	static const struct {
+		struct snapshot_event snapshot;
+		bool told;
+	} rows[] = {
+		{{.error = ERR_DENIED}, true},
+		{{.error = ERR_RETRY}, true},
+		{{.error = ERR_EXISTS}, true},
+		{{.empty = true, .error = ERR_NOT_FOUND}, true},
+		{{.changed = true, .error = ERR_RETRY}, false},
+		{{.error = ERR_CANCELLED}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct job_effect *effect;
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		complete(&story, 1, true);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+		end_snapshot(&story, rows[i].snapshot);
+		effect = find(&story, JOB_DO_REPLY);
+		if ((effect != NULL) != rows[i].told)
+			fail_msg("row %zu", i);
+		if (effect)
+			assert_int_equal(effect->reply, REQUEST_DO_REPLY_FAILED);
+		stop(&story);
+	}
+}
+
+static void exit_with_pending(struct story *story, bool noticed)
+{
+	start(story, REQUEST_NONE);
+	complete(story, 1, true);
+	check_done(story, JOB_DO_TAKE_SNAPSHOT, true);
+	if (noticed)
+		post(story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					       .stop = {.deadline_ms = 2000000, .alone = true}});
+	story->view.child_running = false;
+	post(story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+	assert_int_equal(story->model.state, JOB_UPLOADING);
+	check_done(story, JOB_DO_END, false);
+}
+
+/* Tries of the last snapshot, half a second apart, until --flush-time is over. */
+static void test_the_last_snapshot_is_tried_again(void **state)
+{
+	enum job_timer timer;
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, false);
+	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
+	check_done(&story, JOB_DO_END, false);
+	assert_int_equal(job_next_due_ms(&story.model, &timer), story.view.now_ms + 500);
+	assert_int_equal(timer, TIMER_RETRY);
+	story.view.now_ms += 500;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	/* The next try would come too late. */
+	story.view.now_ms += 59001;
+	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
+	assert_true(story.model.flush.given_up);
+	/* Once more for a store that failed while the job lived, and that is all. */
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
+	check_done(&story, JOB_DO_END, true);
+	assert_false(facts_of(&story).all_durable);
+	stop(&story);
+}
+
+/* At a notice, the deadline is the limit. */
+static void test_flush_time_is_not_the_limit_at_a_notice(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, true);
+	story.view.now_ms += 70000;
+	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
+	assert_false(story.model.flush.given_up);
+	check_done(&story, JOB_DO_END, false);
+	stop(&story);
+}
+
+/* Something that no second try can mend is tried three times. */
+static void test_a_refusal_is_final(void **state)
+{
+	struct story story;
+	int tries = 0;
+
+	(void)state;
+	exit_with_pending(&story, false);
+	do {
+		tries++;
+		end_snapshot(&story, (struct snapshot_event){.error = ERR_DENIED});
+		story.view.now_ms += 500;
+		if (story.model.due_ms[TIMER_RETRY] != CLOCK_NEVER)
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	} while (find(&story, JOB_DO_TAKE_SNAPSHOT) && tries < 9);
+	assert_true(story.model.state == JOB_OVER);
+	assert_in_range(tries, 3, 4);
+	stop(&story);
+}
+
+static void test_durable_in_the_end(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, false);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	check_done(&story, JOB_DO_END, true);
+	assert_true(facts_of(&story).all_durable);
+	assert_int_equal(story.model.durable.step, 7);
+	stop(&story);
+}
+
+/* A notice asks the job, unless the plan is to finish an upload first. */
+static void test_asked_at_a_notice(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool uploads; /* most of a snapshot is sent */
+		bool asked;
+	} rows[] = {
+		{REQUEST_SIGNAL, false, true},
+		{REQUEST_COMMAND, false, true},
+		{REQUEST_NONE, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, rows[i].ask);
+		complete(&story, 1, true);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1120000, .alone = true}});
+		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+		check_done(&story, JOB_DO_HURRY_STORE, true);
+		check_done(&story, JOB_DO_HOLD_SIGTERM, true);
+		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked)
+			fail_msg("row %zu", i);
+		assert_true(facts_of(&story).noticed);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		assert_int_equal(story.model.state, JOB_RUNNING);
+		check_done(&story, JOB_DO_CALM_STORE, true);
+		check_done(&story, JOB_DO_UNHOLD_SIGTERM, true);
+		assert_false(facts_of(&story).noticed);
+		stop(&story);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_launched),
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_refused_clients),
+		cmocka_unit_test(test_a_client_is_served),
+		cmocka_unit_test(test_a_client_hears_of_a_failing_store),
+		cmocka_unit_test(test_the_last_snapshot_is_tried_again),
+		cmocka_unit_test(test_flush_time_is_not_the_limit_at_a_notice),
+		cmocka_unit_test(test_a_refusal_is_final),
+		cmocka_unit_test(test_durable_in_the_end),
+		cmocka_unit_test(test_asked_at_a_notice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

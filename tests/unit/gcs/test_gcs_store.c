@@ -1,0 +1,283 @@
+/* gs:// against a bucket in memory: without credentials, as with an emulator, and with tokens. */
+#include "memory_bucket.h"
+
+#include "base/json.h"
+
+static void list_object(struct bytes *out, const char *key, size_t size)
+{
+	bytes_format(out, NULL, "<Contents><Key>%s</Key><Size>%zu</Size></Contents>", key, size);
+}
+
+static void list_folded(struct bytes *out, const char *key)
+{
+	bytes_format(out, NULL, "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>", key);
+}
+
+static void list_end(struct bytes *out, const char *next)
+{
+	bytes_format(out, NULL,
+		     "<IsTruncated>%s</IsTruncated><NextContinuationToken>%s"
+		     "</NextContinuationToken></ListBucketResult>",
+		     next[0] ? "true" : "false", next);
+}
+
+static const struct bucket_dialect dialect = {
+	.root = "/bucket/",
+	.mark = "x-goog-generation",
+	.range = "Range",
+	.condition = "x-goog-if-generation-match",
+	.condition_value = "0",
+	.taken_status = 412,
+	.taken_code = "PreconditionFailed",
+	.missing_code = "NoSuchKey",
+	.marker = "continuation-token",
+	.list_object = list_object,
+	.list_folded = list_folded,
+	.list_end = list_end,
+	.list_begin = "<ListBucketResult>",
+};
+
+static char directory[] = "/tmp/reprieve-test-XXXXXX";
+
+static int set_up(void **state)
+{
+	auto_free char *endpoint = memory_url("");
+
+	(void)state;
+	memory_clear();
+	setenv("STORAGE_EMULATOR_HOST", endpoint, 1);
+	unsetenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
+	unsetenv("GOOGLE_CLOUD_QUOTA_PROJECT");
+	unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+	return 0;
+}
+
+/* Of another issuer, whose token is in a file. */
+static void use_credentials(void)
+{
+	auto_free char *endpoint = memory_url(""), *url = memory_url("/token");
+	auto_free char *subject = text_format("%s/subject", directory);
+	auto_free char *file = text_format("%s/credentials.json", directory), *text = NULL;
+	struct err err = {0};
+
+	text = text_format("{\"type\":\"external_account\",\"audience\":\"a\","
+			   "\"subject_token_type\":\"t\",\"token_url\":\"%s\","
+			   "\"credential_source\":{\"file\":\"%s\"}}",
+			   url, subject);
+	assert_int_equal(file_write(subject, "subject", 7, &err), 0);
+	assert_int_equal(file_write(file, text, strlen(text), &err), 0);
+	unsetenv("STORAGE_EMULATOR_HOST");
+	setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", endpoint, 1);
+	setenv("GOOGLE_APPLICATION_CREDENTIALS", file, 1);
+	snprintf(memory.token, sizeof(memory.token), "none yet");
+}
+
+static void test_contract(void **state)
+{
+	set_up(state);
+	memory_check_contract("gs://bucket", "gs://bucket/jobs/");
+	memory_check_contract("gs://bucket/some/where", "gs://bucket/some/where/jobs/");
+	assert_int_equal(memory.tokens, 0);
+	use_credentials();
+	memory_check_contract("gs://bucket/p", "gs://bucket/p/jobs/");
+	/* One token serves all of it. */
+	assert_int_equal(memory.tokens, 1);
+}
+
+static void test_headers(void **state)
+{
+	auto_(store_close) struct store *store = NULL;
+	struct err err = {0};
+	static const char put[] = "|Content-Type: application/octet-stream"
+				  "|x-goog-hash: crc32c=4waSgw==";
+
+	set_up(state);
+	store = memory_open("gs://bucket");
+	assert_int_equal(memory_put_text(store, "k", "123456789", STORE_UNIQUE, &err), 0);
+	assert_non_null(strstr(memory.last_put, put));
+	assert_null(strstr(memory.last_put, "generation-match"));
+	assert_null(strstr(memory.last_put, "Authorization"));
+	assert_null(strstr(memory.last_put, "x-goog-user-project"));
+	assert_int_equal(memory_put_text(store, "l", "123456789", STORE_IF_ABSENT, &err), 0);
+	assert_non_null(strstr(memory.last_put, "|x-goog-if-generation-match: 0"));
+	memory_check_get(store, "k", 0, STORE_TO_END, "123456789");
+	assert_null(strstr(memory.last, "|x-goog-hash"));
+	store_close(store);
+	use_credentials();
+	setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "payer", 1);
+	store = memory_open("gs://bucket");
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
+	assert_non_null(strstr(memory.last_put, "|Authorization: Bearer token1|"));
+	assert_non_null(strstr(memory.last_put, "|x-goog-user-project: payer"));
+}
+
+/* A token that is refused is replaced once; what is still refused is the user's to know. */
+static void test_refused_tokens(void **state)
+{
+	auto_(store_close) struct store *store = NULL;
+	struct err err = {0};
+
+	set_up(state);
+	use_credentials();
+	store = memory_open("gs://bucket");
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
+	snprintf(memory.token, sizeof(memory.token), "another");
+	assert_int_equal(memory_put_text(store, "k", "y", STORE_UNIQUE, &err), 0);
+	assert_int_equal(memory.tokens, 2);
+	memory.faults[0] = memory.faults[1] = memory.faults[2] = "401 AuthenticationRequired";
+	assert_int_equal(memory_put_text(store, "k", "z", STORE_UNIQUE, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_non_null(strstr(err.text, "gs://bucket/k"));
+}
+
+static void test_faults(void **state)
+{
+	static const struct {
+		const char *faults[3];
+		enum err_kind kind;
+		unsigned requests;
+	} rows[] = {
+		{{"503 ServiceUnavailable"}, ERR_NONE, 2},
+		{{"reset", "500 InternalError"}, ERR_NONE, 3},
+		{{"403 AccessDenied"}, ERR_DENIED, 1},
+		{{"404 NoSuchBucket"}, ERR_INVALID, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(store_close) struct store *store = NULL;
+		struct err err = {0};
+
+		set_up(state);
+		store = memory_open("gs://bucket");
+		memcpy(memory.faults, rows[i].faults, sizeof(rows[i].faults));
+		memory_put_text(store, "k", "x", STORE_UNIQUE, &err);
+		if (err.kind != rows[i].kind || memory.requests != rows[i].requests)
+			fail_msg("row %zu: %s, %u requests: %s", i, err_kind_name(err.kind),
+				 memory.requests, err.text);
+	}
+}
+
+static void test_opening(void **state)
+{
+	auto_(store_close) struct store *store = NULL;
+	auto_free char *endpoint = memory_url("");
+	struct store *none = NULL;
+	struct err err = {0};
+	char text[300];
+
+	set_up(state);
+	store = memory_open("gs://bucket");
+	store_describe(store, text, sizeof(text));
+	assert_non_null(strstr(text, endpoint));
+	assert_non_null(strstr(text, "credentials: none, because STORAGE_EMULATOR_HOST is set"));
+	store_close(store);
+	use_credentials();
+	store = memory_open("gs://bucket");
+	store_describe(store, text, sizeof(text));
+	assert_non_null(strstr(text, "credentials: GOOGLE_APPLICATION_CREDENTIALS, file "));
+	setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent", 1);
+	assert_int_equal(store_open("gs://bucket", false, false, &none, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_int_equal(store_open("gs://b", false, false, &none, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	unsetenv("http_proxy");
+	return mkdtemp(directory) ? memory_start(&dialect) : -1;
+}
+
+static int stop(void **state)
+{
+	struct err err;
+
+	(void)state;
+	memory_clear();
+	httpd_stop(memory.httpd);
+	return file_remove_tree(directory, &err);
+}
+
+/* Nothing is asked of the store then, and whoever reads the error knows whose fault it is. */
+static void test_no_token_to_be_had(void **state)
+{
+	auto_(store_close) struct store *store = NULL;
+	auto_free char *subject = text_format("%s/subject", directory);
+	struct err err = {0};
+
+	set_up(state);
+	use_credentials();
+	store = memory_open("gs://bucket");
+	assert_int_equal(file_write(subject, "no token", 8, &err), 0);
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), -1);
+	assert_non_null(strstr(err.text, "Google credentials (GOOGLE_APPLICATION_CREDENTIALS"));
+	assert_int_equal(memory.requests, 0);
+	/* Nor after one that is refused and cannot be replaced. */
+	assert_int_equal(file_write(subject, "subject", 7, &err), 0);
+	err = (struct err){0};
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), 0);
+	assert_int_equal(file_write(subject, "no token", 8, &err), 0);
+	snprintf(memory.token, sizeof(memory.token), "another");
+	memory.requests = 0;
+	assert_int_equal(memory_put_text(store, "k", "x", STORE_UNIQUE, &err), -1);
+	assert_int_equal(memory.requests, 1);
+}
+
+static void check_source(const char *expected)
+{
+	auto_(store_close) struct store *store = memory_open("gs://bucket");
+	char text[400];
+
+	store_describe(store, text, sizeof(text));
+	if (!strstr(text, expected))
+		fail_msg("%s, not %s", text, expected);
+}
+
+/* The file that is named, else what gcloud left, else the machine's. */
+static void test_where_credentials_come_from(void **state)
+{
+	auto_free char *named = text_format("%s/credentials.json", directory);
+	auto_free char *left = text_format("%s/application_default_credentials.json", directory);
+	auto_free char *below = text_format("%s/.config/gcloud", directory);
+	auto_free char *hidden = text_format("%s/application_default_credentials.json", below);
+	struct store *none = NULL;
+	struct err err = {0};
+
+	set_up(state);
+	use_credentials();
+	setenv("HOME", directory, 1);
+	setenv("CLOUDSDK_CONFIG", directory, 1);
+	check_source("GOOGLE_APPLICATION_CREDENTIALS, file ");
+	unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(rename(named, left), 0);
+	check_source("credentials: file ");
+	unsetenv("CLOUDSDK_CONFIG");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(file_make_directories(below, 0755, &err), 0);
+	assert_int_equal(rename(left, hidden), 0);
+	check_source("/.config/gcloud/application_default_credentials.json");
+	unsetenv("HOME");
+	check_source("the metadata server, because there is no file of credentials");
+	assert_int_equal(file_write(hidden, "[]", 2, &err), 0);
+	setenv("GOOGLE_APPLICATION_CREDENTIALS", hidden, 1);
+	assert_int_equal(store_open("gs://bucket", false, false, &none, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+	assert_non_null(strstr(err.text, "is no JSON object"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_contract),
+		cmocka_unit_test(test_headers),
+		cmocka_unit_test(test_refused_tokens),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_opening),
+		cmocka_unit_test(test_no_token_to_be_had),
+		cmocka_unit_test(test_where_credentials_come_from),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}

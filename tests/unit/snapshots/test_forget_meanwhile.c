@@ -1,0 +1,328 @@
+/* What happens between forget's survey and what it removes: pins, claims, commits; and what it
+ * clears away besides. */
+#include "slow_store.h"
+
+#include "storage/snapshots/garbage_collect.h"
+
+static size_t count_files(struct fixture *f, const char *part)
+{
+	auto_free char *command =
+		text_format("find '%s' -type f -path '*%s*' | wc -l", f->store, part);
+	FILE *stream = popen(command, "r");
+	unsigned count = 0;
+
+	assert_non_null(stream);
+	assert_int_equal(fscanf(stream, "%u", &count), 1);
+	pclose(stream);
+	return count;
+}
+
+static void make_old(struct fixture *f, const char *below)
+{
+	auto_free char *command =
+		text_format("find '%s/%s' -type f -exec touch -d '2 days ago' '{}' +", f->store,
+			    below);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* Something that somebody else does, right before a certain listing of the attempts. */
+struct meanwhile {
+	struct fixture *f;
+	struct storage *other;
+	unsigned listings, first, last; /* from 1 */
+	void (*act)(struct meanwhile *meanwhile);
+};
+
+static int act_before(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	struct meanwhile *meanwhile = slow->arg;
+
+	(void)error;
+	if (!strstr(prefix, "/attempts/"))
+		return 0;
+	meanwhile->listings++;
+	if (meanwhile->listings >= meanwhile->first && meanwhile->listings <= meanwhile->last)
+		meanwhile->act(meanwhile);
+	return 0;
+}
+
+static void claim(struct meanwhile *meanwhile)
+{
+	struct claim request = {0};
+	auto_(attempt_release) struct attempt attempt = {0};
+
+	assert_works(storage_claim(meanwhile->other, &request, &attempt, NULL, &err));
+}
+
+static void pin(struct meanwhile *meanwhile)
+{
+	assert_works(storage_pin(meanwhile->other, (struct snapshot_id){1, 1}, NULL, &err));
+}
+
+/* Four old snapshots with a pack each. */
+static void start(struct fixture *f, struct meanwhile *meanwhile)
+{
+	struct storage_options options = {.job = "job"};
+	struct slow_store *slow;
+
+	fixture_start(f);
+	options.url = f->url;
+	for (uint64_t i = 1; i <= 4; i++) {
+		fixture_write(f, "w", 1000, i);
+		fixture_take(f);
+	}
+	make_old(f, "jobs");
+	assert_works(storage_open(&options, &meanwhile->other, NULL, &err));
+	slow = slow_store_install(f, NULL);
+	slow->answer_list = act_before;
+	slow->arg = meanwhile;
+}
+
+static void stop(struct fixture *f, struct meanwhile *meanwhile)
+{
+	storage_close(meanwhile->other);
+	fixture_stop(f);
+}
+
+static int forget(struct fixture *f, struct forget_result *result)
+{
+	struct forget_request request = {.policy.keep_last = 1};
+
+	memset(result, 0x5a, sizeof(*result));
+	return storage_forget(f->storage, &request, result, NULL, &err);
+}
+
+/* The second listing of the attempts is the look whether the survey still stands. */
+static void test_pinned_meanwhile(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f, .first = 2, .last = 2, .act = pin};
+	struct forget_result result;
+
+	(void)state;
+	start(&f, &meanwhile);
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.forgotten, 2);
+	assert_int_equal(result.kept, 2);
+	assert_int_equal(count_files(&f, "/snapshots/"), 2);
+	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	stop(&f, &meanwhile);
+}
+
+/* A pin of what is kept anyway changes nothing, and costs no second survey. */
+static void test_pinned_what_is_kept(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+
+	(void)state;
+	start(&f, &meanwhile);
+	assert_works(storage_pin(f.storage, (struct snapshot_id){1, 4}, NULL, &err));
+	meanwhile.listings = 0;
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.forgotten, 3);
+	/* The survey, the look whether it stands, and the one before packs are removed. */
+	assert_int_equal(meanwhile.listings, 3);
+	stop(&f, &meanwhile);
+}
+
+/* A claim may rely on what is about to be removed: it is decided anew, a few times. */
+static void test_claimed_meanwhile(void **state)
+{
+	static const struct {
+		unsigned first, last;
+		bool works;
+	} rows[] = {{2, 2, true}, {2, 4, true}, {2, 6, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+		struct meanwhile meanwhile = {.f = &f, .act = claim};
+		struct forget_result result;
+
+		meanwhile.first = rows[i].first;
+		meanwhile.last = rows[i].last;
+		start(&f, &meanwhile);
+		if (rows[i].works) {
+			assert_works(forget(&f, &result));
+			assert_int_equal(result.forgotten, 3);
+			assert_int_equal(count_files(&f, "/snapshots/"), 1);
+		} else {
+			assert_fails(forget(&f, &result), ERR_RETRY);
+			assert_non_null(strstr(err.text, "job job keeps starting new attempts; "
+							 "nothing was removed"));
+			assert_int_equal(count_files(&f, "/snapshots/"), 4);
+			assert_int_equal(count_files(&f, "/packs/"), 4);
+		}
+		stop(&f, &meanwhile);
+	}
+}
+
+/* One that comes after the manifests were removed, and before the packs are: they wait. */
+static void test_claimed_before_the_packs_go(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f, .first = 3, .last = 3, .act = claim};
+	struct forget_result result;
+	auto_free char *pack = NULL;
+	struct stat status;
+
+	(void)state;
+	start(&f, &meanwhile);
+	pack = fixture_find(&f, "packs/000001/000001-");
+	assert_int_equal(stat(pack, &status), 0);
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.forgotten, 3);
+	assert_int_equal(result.collected.packs_removed, 0);
+	assert_int_equal(result.collected.bytes_removed, 0);
+	assert_int_equal(result.collected.packs_deferred, 3);
+	assert_true(result.collected.bytes_deferred > 2 * (uint64_t)status.st_size &&
+		    result.collected.bytes_deferred < 4 * (uint64_t)status.st_size);
+	assert_int_equal(count_files(&f, "/packs/"), 4);
+	/* The next one finds nobody in its way. */
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 3);
+	assert_int_equal(count_files(&f, "/packs/"), 1);
+	stop(&f, &meanwhile);
+}
+
+/* A commit after the survey, of another process, brings back into use what nobody else names. */
+static void commit_again(void *arg, const struct snapshot_info *info, unsigned reasons)
+{
+	struct meanwhile *meanwhile = arg;
+	struct save_request request = {
+		.id = {1, 5},
+		.parent = {1, 1},
+		.directory = meanwhile->f->source,
+		.reason = "request",
+	};
+	struct save_result result;
+
+	(void)reasons;
+	if (info->id.sequence != 4)
+		return;
+	fixture_write(meanwhile->f, "w", 1000, 1);
+	assert_works(storage_save(meanwhile->other, &request, &result, NULL, &err));
+	assert_int_equal(result.chunks_sent, 0);
+}
+
+static void test_committed_meanwhile(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_request request = {
+		.policy.keep_last = 1,
+		.decided = commit_again,
+		.arg = &meanwhile,
+	};
+	struct forget_result result;
+
+	(void)state;
+	start(&f, &meanwhile);
+	assert_works(storage_forget(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.forgotten, 3);
+	assert_int_equal(result.collected.packs_removed, 2);
+	assert_int_equal(count_files(&f, "/packs/"), 2);
+	fixture_check(&f, (struct snapshot_id){1, 5});
+	assert_int_equal(fixture_damages(&f), 0);
+	stop(&f, &meanwhile);
+}
+
+static void test_how_old_garbage_must_be(void **state)
+{
+	static const struct {
+		int64_t age_ms;
+		uint32_t removed;
+	} rows[] = {
+		{0, 3},
+		{-1, 3},
+		{1000, 3},
+		{(int64_t)3 * 24 * 3600 * 1000, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+		struct meanwhile meanwhile = {.f = &f};
+		struct forget_request request = {.policy.keep_last = 1};
+		struct forget_result result;
+
+		start(&f, &meanwhile);
+		request.garbage_age_ms = rows[i].age_ms;
+		assert_works(storage_forget(f.storage, &request, &result, NULL, &err));
+		assert_int_equal(result.collected.packs_removed, rows[i].removed);
+		assert_int_equal(result.collected.packs_deferred, 3 - rows[i].removed);
+		stop(&f, &meanwhile);
+	}
+}
+
+/* What killed processes have left below tmp/, once it is a day old; not by a dry run. */
+static void test_old_temporaries(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_request dry = {.policy.keep_last = 1, .dry_run = true};
+	struct forget_result result;
+	struct store *store;
+
+	(void)state;
+	start(&f, &meanwhile);
+	store = f.storage->transfer.store;
+	assert_works(store->ops->put(store, "tmp/old", "x", 1, STORE_UNIQUE, NULL, &err));
+	make_old(&f, "tmp");
+	assert_works(store->ops->put(store, "tmp/young", "x", 1, STORE_UNIQUE, NULL, &err));
+	assert_works(storage_forget(f.storage, &dry, &result, NULL, &err));
+	assert_int_equal(count_files(&f, "/tmp/old"), 1);
+	assert_works(forget(&f, &result));
+	assert_int_equal(count_files(&f, "/store/tmp/old"), 0);
+	assert_int_equal(count_files(&f, "/store/tmp/young"), 1);
+	assert_int_equal(count_files(&f, "/store/tmp/"), 1);
+	stop(&f, &meanwhile);
+}
+
+/* A pack that was found damaged takes its mark along. */
+static void test_marks_go_with_their_packs(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct verify_request repair = {.repair = true};
+	struct verify_result verified;
+	struct forget_result result;
+	size_t before;
+	auto_free char *first = NULL, *last = NULL;
+
+	(void)state;
+	start(&f, &meanwhile);
+	before = count_files(&f, "/jobs/");
+	first = fixture_find(&f, "packs/000001/000001-");
+	last = fixture_find(&f, "packs/000001/000004-");
+	fixture_flip(first, 500);
+	fixture_flip(last, 500);
+	assert_works(storage_verify(f.storage, &repair, &verified, NULL, &err));
+	assert_int_equal(verified.marked, 2);
+	assert_int_equal(count_files(&f, "/jobs/"), before + 2);
+	make_old(&f, "jobs");
+	/* The newest that is sound is the third. */
+	assert_works(forget(&f, &result));
+	assert_false(file_exists(first));
+	assert_int_equal(count_files(&f, "damage"), file_exists(last) ? 1 : 0);
+	stop(&f, &meanwhile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pinned_meanwhile),
+		cmocka_unit_test(test_pinned_what_is_kept),
+		cmocka_unit_test(test_claimed_meanwhile),
+		cmocka_unit_test(test_claimed_before_the_packs_go),
+		cmocka_unit_test(test_committed_meanwhile),
+		cmocka_unit_test(test_how_old_garbage_must_be),
+		cmocka_unit_test(test_old_temporaries),
+		cmocka_unit_test(test_marks_go_with_their_packs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
