@@ -114,6 +114,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
+	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.store = store;
 	storage->url = text_copy(options->url);
 	storage->transfer.job = text_copy(options->job);
