@@ -27,6 +27,26 @@
 AUTO_POINTER(struct archive, archive_read_free);
 AUTO_POINTER(struct archive, archive_write_free);
 
+/* What a name takes on the disk, at least. */
+#define NAME_SIZE 4096
+
+/* What may still be written. */
+struct allowance {
+	uint64_t most, used;
+};
+
+static int use_allowance(struct allowance *allowance, uint64_t bytes, struct err *err)
+{
+	char most[32];
+
+	if (bytes <= allowance->most - allowance->used) {
+		allowance->used += bytes;
+		return 0;
+	}
+	return err_set(err, ERR_NO_SPACE, "it becomes more than the %s that are allowed",
+		       text_bytes(allowance->most, most, sizeof(most)));
+}
+
 /* --- archives --- */
 
 static int set_archive_error(struct archive *archive, const char *what, struct err *err)
@@ -110,7 +130,8 @@ static enum entry_verdict place_entry(struct archive_entry *entry, const char *d
 	return ENTRY_IMPORT;
 }
 
-static int copy_content(struct archive *from, struct archive *to, uint64_t *bytes,
+/* No further than `length`, which is what was allowed for. */
+static int copy_content(struct archive *from, struct archive *to, uint64_t length, uint64_t *bytes,
 			struct cancel *cancel, struct err *err)
 {
 	const void *block;
@@ -126,6 +147,8 @@ static int copy_content(struct archive *from, struct archive *to, uint64_t *byte
 			return set_archive_error(from, "the archive is damaged or cut short", err);
 		if (cancel_check(cancel, err) < 0)
 			return -1;
+		if (offset < 0 || (uint64_t)offset > length || size > length - (uint64_t)offset)
+			return err_set(err, ERR_CORRUPT, "a file is longer than the archive says");
 		if (archive_write_data_block(to, block, size, offset) < ARCHIVE_OK)
 			return set_archive_error(to, "cannot unpack", err);
 		*bytes += size;
@@ -133,14 +156,18 @@ static int copy_content(struct archive *from, struct archive *to, uint64_t *byte
 }
 
 static int unpack_entry(struct archive *from, struct archive *to, struct archive_entry *entry,
-			struct import_result *result, struct cancel *cancel, struct err *err)
+			struct allowance *allowance, struct import_result *result,
+			struct cancel *cancel, struct err *err)
 {
 	bool is_file = archive_entry_filetype(entry) == AE_IFREG && !archive_entry_hardlink(entry);
+	uint64_t length = archive_entry_size(entry) > 0 ? (uint64_t)archive_entry_size(entry) : 0;
 
+	if (use_allowance(allowance, NAME_SIZE, err) < 0 ||
+	    use_allowance(allowance, length, err) < 0)
+		return -1;
 	if (archive_write_header(to, entry) < ARCHIVE_OK)
 		return set_archive_error(to, "cannot unpack", err);
-	if (archive_entry_size(entry) > 0 &&
-	    copy_content(from, to, &result->bytes, cancel, err) < 0)
+	if (length > 0 && copy_content(from, to, length, &result->bytes, cancel, err) < 0)
 		return -1;
 	if (archive_write_finish_entry(to) < ARCHIVE_WARN)
 		return set_archive_error(to, "cannot unpack", err);
@@ -149,7 +176,8 @@ static int unpack_entry(struct archive *from, struct archive *to, struct archive
 }
 
 static int unpack_all(struct archive *from, struct archive *to, const char *directory,
-		      struct import_result *result, struct cancel *cancel, struct err *err)
+		      struct allowance *allowance, struct import_result *result,
+		      struct cancel *cancel, struct err *err)
 {
 	struct archive_entry *entry;
 	int status;
@@ -166,17 +194,18 @@ static int unpack_all(struct archive *from, struct archive *to, const char *dire
 			return -1;
 		if (verdict == ENTRY_SKIP)
 			result->left_out += archive_entry_filetype(entry) != AE_IFDIR;
-		else if (unpack_entry(from, to, entry, result, cancel, err) < 0)
+		else if (unpack_entry(from, to, entry, allowance, result, cancel, err) < 0)
 			return -1;
 	}
 	return set_archive_error(from, "cannot read the archive", err);
 }
 
-int storage_import_archive(int fd, const char *directory, struct import_result *result,
-			   struct cancel *cancel, struct err *err)
+int storage_import_archive(int fd, const char *directory, uint64_t most,
+			   struct import_result *result, struct cancel *cancel, struct err *err)
 {
 	auto_(archive_read_free) struct archive *from = archive_read_new();
 	auto_(archive_write_free) struct archive *to = archive_write_disk_new();
+	struct allowance allowance = {.most = most};
 	char root[PATH_MAX];
 
 	*result = (struct import_result){0};
@@ -195,7 +224,7 @@ int storage_import_archive(int fd, const char *directory, struct import_result *
 		return set_archive_error(from, "archive", err);
 	if (archive_read_open_fd(from, fd, BLOCK_SIZE) < ARCHIVE_OK)
 		return set_archive_error(from, "this is no tar archive", err);
-	return unpack_all(from, to, root, result, cancel, err);
+	return unpack_all(from, to, root, &allowance, result, cancel, err);
 }
 
 /* --- plain objects --- */
@@ -238,7 +267,8 @@ static int make_file(const struct import_job *import_job, const struct store_obj
 }
 
 static int create_object_files(struct import_job *import_job, const struct store_listing *found,
-			       struct import_result *result, struct err *err)
+			       struct allowance *allowance, struct import_result *result,
+			       struct err *err)
 {
 	size_t most = 0;
 
@@ -253,7 +283,9 @@ static int create_object_files(struct import_job *import_job, const struct store
 			result->left_out++;
 			continue;
 		}
-		if (make_file(import_job, object, err) < 0)
+		if (use_allowance(allowance, NAME_SIZE, err) < 0 ||
+		    use_allowance(allowance, object->size, err) < 0 ||
+		    make_file(import_job, object, err) < 0)
 			return -1;
 		for (uint64_t at = 0; at < object->size; at += RANGE_SIZE)
 			import_job->pieces[import_job->piece_count++] =
@@ -335,7 +367,7 @@ static int copy_objects(struct import_job *import_job, struct err *err)
 	return -1;
 }
 
-int storage_import_objects(const char *url, const char *directory,
+int storage_import_objects(const char *url, const char *directory, uint64_t most,
 			   void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
 			   void *arg, struct import_result *result, struct cancel *cancel,
 			   struct err *err)
@@ -348,6 +380,7 @@ int storage_import_objects(const char *url, const char *directory,
 		.progress = progress,
 		.arg = arg,
 	};
+	struct allowance allowance = {.most = most};
 	int failed;
 
 	*result = (struct import_result){0};
@@ -357,7 +390,7 @@ int storage_import_objects(const char *url, const char *directory,
 	if (found.count == 0)
 		return err_set(err, ERR_NOT_FOUND, "%s: no objects under this prefix", url);
 	import_job.store = store;
-	failed = create_object_files(&import_job, &found, result, err) < 0 ||
+	failed = create_object_files(&import_job, &found, &allowance, result, err) < 0 ||
 		 copy_objects(&import_job, err) < 0;
 	free(import_job.pieces);
 	return failed ? -1 : 0;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define JOB_MOST 128
 #define THREADS_MOST 64
@@ -100,6 +101,21 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 	storage->transfer.rate.bytes_per_second = facts.bandwidth;
 }
 
+/* What goes wrong, opening the store will say. */
+static void make_private_directory(const char *url)
+{
+	auto_free char *directory = storage_directory(url);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+
+	if (!slash || slash == directory)
+		return;
+	*slash = '\0';
+	if (file_make_directories(directory, 0777, NULL) < 0)
+		return;
+	*slash = '/';
+	(void)mkdir(directory, 0700);
+}
+
 int storage_open(const struct storage_options *options, struct storage **result,
 		 struct cancel *cancel, struct err *err)
 {
@@ -111,9 +127,12 @@ int storage_open(const struct storage_options *options, struct storage **result,
 			       "invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, not "
 			       "starting with '.'",
 			       options->job ? options->job : "", JOB_MOST);
+	if (options->is_private && options->create && !options->read_only)
+		make_private_directory(options->url);
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
+	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.store = store;
 	storage->url = text_copy(options->url);
 	storage->transfer.job = text_copy(options->job);

@@ -81,6 +81,9 @@ struct storage_options {
 	const char *job;
 	/* Make the store if it is not there; without it a missing store is ERR_NOT_FOUND. */
 	bool create;
+	/* A file:// store that has to be made is for this user alone (mode 0700); else the umask
+	 * decides. */
+	bool is_private;
 	/* Never write anything, not even the format marker. */
 	bool read_only;
 	/* 0: one per processor. */

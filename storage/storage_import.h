@@ -16,14 +16,16 @@ struct import_result {
 
 /*
  * Unpacks a tar, compressed by whatever libarchive reads, into an empty directory. Nothing is ever
- * written outside of it. ERR_CORRUPT: no archive, damaged, cut short, or with names that lead out.
+ * written outside of it. `most`: bytes that it may become, holes of sparse files and a block for
+ * each name included, because few bytes of an archive can become any number. ERR_CORRUPT: no
+ * archive, damaged, cut short, or with names that lead out. ERR_NO_SPACE: more than `most`.
  */
-int storage_import_archive(int fd, const char *directory, struct import_result *result,
-			   struct cancel *cancel, struct err *err);
+int storage_import_archive(int fd, const char *directory, uint64_t most,
+			   struct import_result *result, struct cancel *cancel, struct err *err);
 
 /* Copies the objects below a URL, as plain files, into an empty directory.
- * ERR_NOT_FOUND: there is none. */
-int storage_import_objects(const char *url, const char *directory,
+ * ERR_NOT_FOUND: there is none. ERR_NO_SPACE: they are more than `most` bytes. */
+int storage_import_objects(const char *url, const char *directory, uint64_t most,
 			   void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total),
 			   void *arg, struct import_result *result, struct cancel *cancel,
 			   struct err *err);

@@ -64,7 +64,7 @@ static int azure_open(const char *url, bool create, bool read_only, struct store
 		free(azure);
 		return -1;
 	}
-	azure->http = (struct http_store){{&azure_store_ops},
+	azure->http = (struct http_store){{.ops = &azure_store_ops},
 					  &ops,
 					  azure->container.account.prefix,
 					  azure->container.client};

@@ -38,6 +38,9 @@ enum store_depth {
 
 struct store {
 	const struct store_ops *ops;
+	/* bytes of a manifest, which becomes many times as large in memory; 0: no user has said
+	 * what it may take */
+	size_t manifest_most;
 };
 
 /* What a backend has found out about the store, for `reprieve doctor`. */

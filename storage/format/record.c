@@ -23,6 +23,35 @@ static int newest_version(enum record_kind kind)
 	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_SNAPSHOT : RECORD_VERSION;
 }
 
+#define SMALL_MOST ((size_t)1 << 20)
+#define MANIFEST_BASE ((size_t)64 << 20)
+#define MEMORY_DEFAULT ((uint64_t)256 << 20)
+#define MEMORY_MOST ((uint64_t)1 << 34)
+
+size_t record_manifest_most(uint64_t memory_bytes)
+{
+	uint64_t memory = memory_bytes ? memory_bytes : MEMORY_DEFAULT;
+
+	return MANIFEST_BASE + (size_t)(memory < MEMORY_MOST ? memory : MEMORY_MOST);
+}
+
+size_t record_size_most(enum record_kind kind, size_t manifest_most)
+{
+	switch (kind) {
+	case RECORD_FORMAT:
+	case RECORD_ATTEMPT:
+	case RECORD_END:
+	case RECORD_PIN:
+	case RECORD_DRAIN:
+	case RECORD_DAMAGE:
+	case RECORD_CONFIRMED:
+		return SMALL_MOST;
+	case RECORD_SNAPSHOT:
+		break;
+	}
+	return manifest_most ? manifest_most : record_manifest_most(0);
+}
+
 static void sha256_hex(const void *data, size_t size, char *hex)
 {
 	uint8_t digest[DIGEST_SIZE];

@@ -28,6 +28,13 @@ enum record_kind {
 	RECORD_CONFIRMED
 };
 
+/* The bytes that a record of that kind may have: whoever can write to the store could otherwise
+ * have its readers run out of memory. `manifest_most` is for those that grow with the checkpoint;
+ * 0: the default. */
+size_t record_size_most(enum record_kind kind, size_t manifest_most);
+/* The same for those by what --memory gives for buffers (0: its default). */
+size_t record_manifest_most(uint64_t memory_bytes);
+
 /* Appends the record to `out`; `body` is borrowed. ERR_FAILED: it would exceed the limit of
  * `out`. */
 int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct err *err);

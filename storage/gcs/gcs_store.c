@@ -236,7 +236,7 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 		return -1;
 	}
 	gcs->client = retrying_client_new(NULL);
-	gcs->http = (struct http_store){{&gcs_store_ops},
+	gcs->http = (struct http_store){{.ops = &gcs_store_ops},
 					is_emulated(gcs) ? &emulator_ops : &ops,
 					gcs->address.prefix,
 					gcs->client};

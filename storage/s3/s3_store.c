@@ -101,7 +101,7 @@ static int s3_open(const char *url, bool create, bool read_only, struct store **
 		free(s3);
 		return err_wrap(err, "store %s", url);
 	}
-	s3->http = (struct http_store){{&s3_store_ops},
+	s3->http = (struct http_store){{.ops = &s3_store_ops},
 				       &ops,
 				       s3->bucket.address.prefix,
 				       s3->bucket.client};

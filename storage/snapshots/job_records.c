@@ -70,7 +70,7 @@ enum {
 static int settle_failed_put(struct store *store, const char *key, const struct bytes *record,
 			     const struct err *put_err, bool *absent, struct cancel *cancel)
 {
-	auto_(bytes_release) struct bytes there = {0};
+	auto_(bytes_release) struct bytes there = {.limit = record->size};
 	struct err err = {0};
 
 	*absent = false;
@@ -86,6 +86,16 @@ static int settle_failed_put(struct store *store, const char *key, const struct 
 	return -1;
 }
 
+/* What is too long to be read later is not written. */
+static int refuse_length(enum record_kind kind, size_t most, struct err *err)
+{
+	if (kind == RECORD_SNAPSHOT)
+		return err_set(err, ERR_FAILED,
+			       "the manifest is longer than %zu MiB: give more --memory",
+			       most >> 20);
+	return err_set(err, ERR_CORRUPT, "longer than %zu bytes, which no such record is", most);
+}
+
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err)
 {
@@ -93,8 +103,9 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 	struct err put_err = {0};
 	bool absent = true;
 
+	record.limit = record_size_most(kind, store->manifest_most);
 	if (record_encode(kind, body, &record, err) < 0)
-		return -1;
+		return record.overflowed ? refuse_length(kind, record.limit, err) : -1;
 	if (bytes)
 		*bytes = record.size;
 	for (int i = 0; absent && i < PUT_TRIES; i++) {
@@ -118,11 +129,16 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	auto_(bytes_release) struct bytes record = {0};
 	struct err own = {0};
 
+	record.limit = record_size_most(kind, store->manifest_most);
 	/* Read twice before calling it damaged: a bit can flip on the way. */
 	for (int i = 0; i < GET_TRIES; i++) {
 		record.size = 0;
-		if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0)
-			return -1;
+		if (store->ops->get(store, key, 0, STORE_TO_END, &record, cancel, err) < 0) {
+			if (!record.overflowed)
+				return -1;
+			refuse_length(kind, record.limit, err);
+			return err_wrap(err, "%s", key);
+		}
 		own = (struct err){0};
 		if (record_decode(kind, record.data, record.size, body, &own) == 0)
 			return 0;

@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 json_t *json_parse(const void *text, size_t size, struct err *err)
 {
@@ -64,7 +65,11 @@ bool json_true_or(json_t *object, const char *name, bool otherwise)
 
 void json_print(json_t *value, bool pretty)
 {
-	json_dumpf(value, stdout, pretty ? JSON_INDENT(2) : JSON_COMPACT);
+	/* JSON escapes the control characters of ASCII alone; terminals mind those of Latin-1 too.
+	 */
+	size_t ascii = isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
+
+	json_dumpf(value, stdout, (pretty ? JSON_INDENT(2) : JSON_COMPACT) | ascii);
 	putchar('\n');
 	json_decref(value);
 }

@@ -324,7 +324,8 @@ int bytes_reserve(struct bytes *bytes, size_t more, struct err *err)
 	size_t capacity;
 	uint8_t *data;
 
-	if (more > limit || bytes->size > limit - more)
+	bytes->overflowed = more > limit || bytes->size > limit - more;
+	if (bytes->overflowed)
 		return err_set(err, ERR_FAILED, "more than %zu bytes", limit);
 	if (bytes->size + more <= bytes->capacity)
 		return 0;

@@ -67,12 +67,14 @@ const char *text_duration(int64_t milliseconds, char *buffer, size_t capacity);
 void text_hex(const uint8_t *bytes, size_t count, char *target /* 2 * count + 1 */);
 bool text_unhex(const char *hex, uint8_t *bytes, size_t count);
 
-/* A growing buffer of bytes. Zero-initialised is empty. `limit` 0 means 1 GiB. */
+/* A growing buffer of bytes. Zero-initialised is empty. `limit` 0 means 1 GiB; `overflowed`: it was
+ * in the way. */
 struct bytes {
 	uint8_t *data;
 	size_t size;
 	size_t capacity;
 	size_t limit;
+	bool overflowed;
 };
 
 /* Makes room for `more` bytes at the end. ERR_FAILED: beyond the limit, or no memory. */

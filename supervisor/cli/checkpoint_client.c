@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "control/control.h"
 #include "scheduler/scheduler.h"
-#include "terminal_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void print_durable(json_t *reply)
 	json_t *seconds = json_object_get(reply, "seconds");
 	char text[24];
 
-	printf("saved: %s, %s", json_text_or(reply, "id", "?"),
-	       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
+	terminal_print("saved: %s, %s", json_text_or(reply, "id", "?"),
+		       text_bytes((uint64_t)json_number_or(reply, "bytes", 0), text, sizeof(text)));
 	if (json_number_or(reply, "step", -1) >= 0)
 		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
 	printf(", durable");

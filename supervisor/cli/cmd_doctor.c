@@ -2,10 +2,10 @@
  * says what to mend. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
 #include "store_command.h"
-#include "terminal_line.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 

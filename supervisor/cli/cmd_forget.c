@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
@@ -90,14 +91,15 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 	}
 	if (info->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)info->step);
-	printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s\n",
-	       reasons                     ? "keep"
-	       : listing->options->dry_run ? "would go"
-					   : "forget",
-	       id, snapshot_state_name(info), step,
-	       text_bytes(info->bytes, size, sizeof(size)),
-	       text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
-	       reasons ? retention_format_reasons(reasons, why, sizeof(why)) : "no rule keeps it");
+	terminal_line_print("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s",
+			    reasons                     ? "keep"
+			    : listing->options->dry_run ? "would go"
+							: "forget",
+			    id, snapshot_state_name(info), step,
+			    text_bytes(info->bytes, size, sizeof(size)),
+			    text_bytes(info->bytes_alone, alone, sizeof(alone)), info->created,
+			    reasons ? retention_format_reasons(reasons, why, sizeof(why))
+				    : "no rule keeps it");
 }
 
 static void print_cost(const struct store_command *store_command,

@@ -19,12 +19,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 struct import_options {
 	struct store_command store_command;
 	const char *scratch, *tag;
 	int64_t step;
+	uint64_t most; /* bytes; 0: not given */
 	bool take_over;
 };
 
@@ -36,6 +38,10 @@ static const struct option_row own_rows[] = {
 		.at = offsetof(struct import_options, tag)},
 	{"scratch", 0, "DIR", NULL, "where to unpack meanwhile (default: $TMPDIR, else /var/tmp)",
 		OPTION_TEXT(struct import_options, scratch)},
+	{"max-size", 0, "SIZE", NULL,
+		"refuse what becomes more than that, holes included (default: what the scratch "
+		"directory has room for)",
+		OPTION_SIZE(struct import_options, most)},
 	MANUAL_SNAPSHOT_TAKE_OVER(struct import_options, take_over),
 	{0},
 };
@@ -79,28 +85,39 @@ static char *make_scratch(const struct import_options *options, struct err *err)
 	return NULL;
 }
 
-static int unpack_archive(const char *name, const char *directory, struct import_result *result,
-			  struct err *err)
+/* Ten kilobytes of an archive can become a terabyte, sparse or not. */
+static uint64_t bytes_allowed(const struct import_options *options, const char *scratch)
+{
+	struct statvfs space;
+
+	if (options->most > 0)
+		return options->most;
+	return statvfs(scratch, &space) == 0 ? (uint64_t)space.f_bavail * space.f_frsize
+					     : UINT64_MAX;
+}
+
+static int unpack_archive(const char *name, const char *directory, uint64_t most,
+			  struct import_result *result, struct err *err)
 {
 	bool standard = text_equal(name, "-");
 	auto_close int fd = standard ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", name);
-	if (storage_import_archive(fd, directory, result, NULL, err) < 0)
+	if (storage_import_archive(fd, directory, most, result, NULL, err) < 0)
 		return err_wrap(err, "%s", standard ? "standard input" : name);
 	return 0;
 }
 
-static int collect_objects(const char *url, const char *directory, struct import_result *result,
-			   struct err *err)
+static int collect_objects(const char *url, const char *directory, uint64_t most,
+			   struct import_result *result, struct err *err)
 {
 	struct progress_bar progress;
 	int status;
 
 	progress_bar_start(&progress, "fetching", true);
-	status = storage_import_objects(url, directory, progress_bar_update, &progress, result,
-					NULL, err);
+	status = storage_import_objects(url, directory, most, progress_bar_update, &progress,
+					result, NULL, err);
 	progress_bar_stop(&progress);
 	return status;
 }
@@ -124,12 +141,16 @@ static int import_through_scratch(struct import_options *options, const char *so
 	struct import_result result = {0};
 	struct err err;
 	auto_free char *scratch = make_scratch(options, &err);
+	uint64_t most;
 	int code, status;
 
 	if (!scratch)
 		return store_command_fail(&options->store_command, &err);
-	status = strstr(source, "://") ? collect_objects(source, scratch, &result, &err)
-				       : unpack_archive(source, scratch, &result, &err);
+	most = bytes_allowed(options, scratch);
+	status = strstr(source, "://") ? collect_objects(source, scratch, most, &result, &err)
+				       : unpack_archive(source, scratch, most, &result, &err);
+	if (status < 0 && err.kind == ERR_NO_SPACE)
+		err_wrap(&err, "not imported (see --max-size and --scratch)");
 	if (status == 0 && result.left_out > 0)
 		log_warn("%u thing%s in %s left out: devices, sockets, names that lead out",
 			 result.left_out, result.left_out == 1 ? "" : "s", source);

@@ -1,10 +1,10 @@
 /* reprieve list: the snapshots of a job, or the jobs of a store. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "storage_price.h"
 #include "store_command.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int list_jobs(const struct store_command *store_command)
 			   true);
 	} else {
 		for (size_t i = 0; i < jobs.count; i++)
-			printf("%s\n", jobs.names[i]);
+			terminal_line_print("%s", jobs.names[i]);
 	}
 	storage_job_names_release(&jobs);
 	return 0;

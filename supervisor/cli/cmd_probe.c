@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "control/control.h"
 #include "options/options.h"
@@ -52,7 +53,7 @@ static void print_probe_result(struct probe_run *probe_run, const char *job, jso
 			   false);
 		return;
 	}
-	printf("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
+	terminal_print("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
 	if (facts.at_risk_ms >= 0)
 		printf(", %s of work not durable",
 		       text_duration(facts.at_risk_ms, age, sizeof(age)));

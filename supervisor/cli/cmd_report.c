@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "store_command.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -167,9 +167,9 @@ static void print_sum(const struct report_options *options, const char *name,
 {
 	char ran[32], lost[32], restore[32], saved[32], share[16] = "";
 
-	printf("%s: %u attempt%s, %u preemption%s (%u announced)\n", name, sum->attempts,
-	       sum->attempts == 1 ? "" : "s", sum->interruptions,
-	       sum->interruptions == 1 ? "" : "s", sum->announced);
+	terminal_line_print("%s: %u attempt%s, %u preemption%s (%u announced)", name, sum->attempts,
+			    sum->attempts == 1 ? "" : "s", sum->interruptions,
+			    sum->interruptions == 1 ? "" : "s", sum->announced);
 	/* Of two numbers that may be larger there is no share. */
 	if (!sum->lost_at_least)
 		snprintf(share, sizeof(share), " (%.1f %%)",

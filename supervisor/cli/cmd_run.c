@@ -1,11 +1,11 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "job/job.h"
 #include "options/options.h"
 #include "telemetry/telemetry.h"
-#include "terminal_line.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 
@@ -72,7 +72,7 @@ static void print_restore(const struct job *job)
 	} else if (err.kind == ERR_NOT_FOUND) {
 		printf("                nothing is there yet\n");
 	} else if (job->store) {
-		printf("                cannot look: %s\n", err.text);
+		terminal_line_print("                cannot look: %s", err.text);
 	}
 	snapshot_list_release(&list);
 	storage_close(storage);
@@ -92,22 +92,23 @@ static int print_dry_run(const struct job *job, const char *origin)
 		log_error("%s: choose another with --checkpoint-dir", err.text);
 		return EXIT_CONFIGURATION;
 	}
-	printf("job             %s (from %s)\n", job->name.text, origin);
-	printf("store           %s%s\n", job->store ? job->store : "none",
-	       job->store_is_needed ? "" : " (the default; choose with --store)");
-	printf("checkpoints in  %s\n", job->options->checkpoint_dir);
-	printf("profile         %s\n",
-	       profile_options_format(job->options, &job->profile, text, sizeof(text))[0]
-		       ? text
-		       : "none was recognised");
-	printf("notices from    %s, SIGTERM (grace %lld s)\n", job->options->notice,
-	       (long long)job->options->grace_ms / 1000);
+	terminal_line_print("job             %s (from %s)", job->name.text, origin);
+	terminal_line_print("store           %s%s", job->store ? job->store : "none",
+			    job->store_is_needed ? "" : " (the default; choose with --store)");
+	terminal_line_print("checkpoints in  %s", job->options->checkpoint_dir);
+	terminal_line_print("profile         %s",
+			    profile_options_format(job->options, &job->profile, text,
+						   sizeof(text))[0]
+				    ? text
+				    : "none was recognised");
+	terminal_line_print("notices from    %s, SIGTERM (grace %lld s)", job->options->notice,
+			    (long long)job->options->grace_ms / 1000);
 	print_restore(job);
 	printf("command        ");
 	for (size_t i = 0; job->options->command[i]; i++) {
 		auto_free char *kept = redact_argument(job->options->command, i);
 
-		printf(" %s", kept);
+		terminal_print(" %s", kept);
 	}
 	printf("\n");
 	return 0;

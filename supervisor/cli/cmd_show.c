@@ -1,9 +1,9 @@
 /* reprieve show: what one snapshot holds. */
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "store_command.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>

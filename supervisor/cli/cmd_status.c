@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "control/control.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -118,8 +118,8 @@ static void print_recovery_point(json_t *answer, const char *what, const char *i
 	if (step >= 0)
 		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
 			 (long long)step);
-	printf("  %-9s %s%s%s\n", what, id, step_text,
-	       format_ago(answer, age_name, ago, sizeof(ago)));
+	terminal_line_print("  %-9s %s%s%s", what, id, step_text,
+			    format_ago(answer, age_name, ago, sizeof(ago)));
 }
 
 static void print_sources(json_t *answer)
@@ -232,7 +232,7 @@ static void print_answer(json_t *answer)
 				  sizeof(total)));
 	}
 	if (json_text_or(answer, "loss", "")[0])
-		printf("  %-9s %s\n", "at risk", json_text_or(answer, "loss", ""));
+		terminal_line_print("  %-9s %s", "at risk", json_text_or(answer, "loss", ""));
 	print_sources(answer);
 	if (json_is_true(json_object_get(answer, "behind")))
 		printf("  %-9s the upload has fallen behind\n", "warning");

@@ -2,9 +2,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/progress_bar.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "store_command.h"
-#include "terminal_line.h"
 #include "verbs.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "base/workers.h"
 #include "control/control.h"
@@ -56,7 +57,9 @@ static void end_run(struct notice_runner *notice_runner, int code)
 
 static void print_line(struct notice_runner *notice_runner, const char *text)
 {
-	if (printf("%s\n", text) >= 0 && fflush(stdout) == 0) {
+	clearerr(stdout);
+	terminal_line_print("%s", text);
+	if (!ferror(stdout) && fflush(stdout) == 0) {
 		notice_runner->output_failed = false;
 		return;
 	}

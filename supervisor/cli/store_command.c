@@ -188,6 +188,7 @@ int store_command_begin(const struct verb *verb, int argc, char **argv, void *op
 	if (code >= 0 || !store_command->job)
 		return code;
 	storage.url = store_command->store;
+	storage.is_private = store_command->owned_store != NULL;
 	storage.job = store_command->job;
 	storage.transfer = store_command->transfer;
 	if (storage_open(&storage, &store_command->storage, NULL, &err) < 0)

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PARENT_DIRECTORIES 3
+#define PARENT_DIRECTORIES 4
 #define NAME_MOST 24 /* the longest file name in a session; a socket address limits the path */
 
 /* Where sessions may be, best first; NULL: this place does not exist here. The caller frees. */
@@ -24,6 +24,14 @@ static char *parent_directory(int index)
 
 	if (index == 0)
 		return runtime && runtime[0] == '/' ? text_format("%s/reprieve", runtime) : NULL;
+	/* Where nobody else can take the name before us. Last, because it may be on a network. */
+	if (index == 3) {
+		const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+		if (cache && cache[0] == '/')
+			return text_format("%s/reprieve", cache);
+		return home && home[0] == '/' ? text_format("%s/.cache/reprieve", home) : NULL;
+	}
 	return text_format("%s/reprieve-%u", index == 1 ? "/tmp" : "/dev/shm", (unsigned)getuid());
 }
 
@@ -42,6 +50,10 @@ static int check_private_directory(const char *path, struct err *err)
 
 static int make_private_directory(const char *path, struct err *err)
 {
+	auto_free char *above = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+
+	if (text_ends(above, "/.cache"))
+		(void)mkdir(above, 0700);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST && errno != EROFS)
 		return err_os(err, errno, "cannot make directory %s", path);
 	return check_private_directory(path, err);

@@ -20,7 +20,8 @@ struct session {
 
 /*
  * Creates the directory below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else
- * /dev/shm/reprieve-UID, if that is private (our own, mode 0700, no link). Removes the directories
+ * /dev/shm/reprieve-UID, else $XDG_CACHE_HOME/reprieve (~/.cache), if that is private (our own,
+ * mode 0700, no link): others can take the names in /tmp before us. Removes the directories
  * of dead supervisors there. ERR_DENIED: no place is writable and private. Then `session` is empty,
  * every function here does nothing with it, and the caller may continue without.
  */

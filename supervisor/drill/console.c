@@ -1,6 +1,9 @@
 #include "console.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/terminal_line.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -23,11 +26,14 @@ __attribute__((format(printf, 4, 0))) static void print_line(
 	const struct console *console, const struct instance *instance, const char *colour,
 	const char *format, va_list args)
 {
+	auto_free char *text = NULL;
+
 	if (console->silent)
 		return;
 	printf("%6.1f s  machine %u  %s", (double)(clock_monotonic_ms() - console->began_ms) / 1000,
 	       instance->number, console->colour ? colour : "");
-	vprintf(format, args);
+	text = text_format_list(format, args);
+	terminal_print("%s", text);
 	printf("%s\n", console->colour && *colour ? "\033[0m" : "");
 	fflush(stdout);
 }

@@ -1,6 +1,7 @@
 #include "drill/report.h"
 
 #include "base/json.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -86,12 +87,14 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	       colour ? PLAIN : "");
 	/* The last line says it of the only round. */
 	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
-		printf("       %s\n", verdict->reason);
+		terminal_line_print("       %s", verdict->reason);
 	if (verdict->proof[0])
-		printf("       seen: %s\n", verdict->proof);
-	if (verdict->remark[0])
-		printf("       %snote: %s%s\n", colour ? YELLOW : "", verdict->remark,
-		       colour ? PLAIN : "");
+		terminal_line_print("       seen: %s", verdict->proof);
+	if (verdict->remark[0]) {
+		printf("       %snote: ", colour ? YELLOW : "");
+		terminal_print("%s", verdict->remark);
+		puts(colour ? PLAIN : "");
+	}
 }
 
 static void print_table(const struct scenario *scenario, bool colour)
@@ -220,8 +223,8 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	print_sums(scenario);
 	if (kept)
 		printf("  logs        %s/machine-*.log\n", scenario->sandbox.scratch);
-	printf("\n%s%s%s%s%s\n", result_colour(result, colour), result_name(result),
-	       colour ? PLAIN : "", result == DRILL_PASS ? "" : ": ", reason);
+	printf("\n%s%s%s", result_colour(result, colour), result_name(result), colour ? PLAIN : "");
+	terminal_line_print("%s%s", result == DRILL_PASS ? "" : ": ", reason);
 	fflush(stdout);
 }
 

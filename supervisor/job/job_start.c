@@ -337,6 +337,7 @@ void job_begin_resume(struct job *job)
 	}
 	job->resume_request = (struct resume_request){
 		.store = job->store,
+		.private_store = !options->store,
 		.job = job->name.text,
 		.policy = options->restore,
 		.this_one = options->restore_id,

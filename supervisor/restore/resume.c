@@ -212,6 +212,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		.url = request->store,
 		.job = request->job,
 		.create = true,
+		.is_private = request->private_store,
 		.background = true,
 	};
 	int status;

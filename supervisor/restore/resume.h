@@ -18,7 +18,8 @@
 #include <stdbool.h>
 
 struct resume_request {
-	const char *store; /* URL */
+	const char *store;  /* URL */
+	bool private_store; /* the default one: nobody has said that others may read it */
 	const char *job;
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */

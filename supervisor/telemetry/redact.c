@@ -12,6 +12,8 @@
 
 #define SEPARATORS " \t\n;&|()"
 #define QUOTES "'\""
+/* A command may have megabytes; the record that it is kept in may not (storage/format/record.h). */
+#define COMMAND_MOST (128 * 1024)
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
 
 /* The programs whose short options take a secret. */
@@ -222,15 +224,37 @@ char *redact_script(const char *script)
 	return redact_in_context(&context, script);
 }
 
+/* Tells two commands apart of which the same part is kept. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+	while (*text++);
+	return hash;
+}
+
 json_t *redact_command(char *const *command)
 {
 	json_t *words = json_array();
+	uint64_t rest = 0xcbf29ce484222325u;
+	size_t size = 0;
 
 	for (size_t i = 0; command[i]; i++) {
 		auto_free char *kept = redact_argument(command, i);
-		json_t *text = json_string(kept);
+		json_t *text;
 
+		size += strlen(kept);
+		if (size > COMMAND_MOST) {
+			rest = hash_text(rest, kept);
+			continue;
+		}
+		text = json_string(kept);
 		json_array_append_new(words, text ? text : json_string("(not UTF-8)"));
+	}
+	if (size > COMMAND_MOST) {
+		auto_free char *more = text_format("(and more: %016llx)", (unsigned long long)rest);
+
+		json_array_append_new(words, json_string(more));
 	}
 	return words;
 }

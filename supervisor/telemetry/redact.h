@@ -20,7 +20,8 @@ char *redact_argument(char *const *command, size_t index);
 /* The same of the whole text of a shell command. The caller frees. */
 char *redact_script(const char *script);
 
-/* The words of a command, redacted, as an array; `command` ends with NULL. The caller owns it. */
+/* The words of a command, redacted, as an array, of which a very long one (128 KiB) is cut;
+ * `command` ends with NULL. The caller owns it. */
 json_t *redact_command(char *const *command);
 
 #endif

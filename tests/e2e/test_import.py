@@ -139,3 +139,38 @@ def test_what_there_is_nothing_in_takes_no_job_over(place, verb, what):
     one_line(result)
     assert place.verb("report", "--json").json["total"]["attempts"] == 1
     assert place.query("checkpoint", "--pid", run.pid).code == 0 and "durable:" in run.err
+
+
+def test_a_few_bytes_that_become_a_terabyte(place):
+    (place.path / "scratch").mkdir()
+    (place.path / "hole").mkdir()
+    with open(place.path / "hole" / "huge", "wb") as file:
+        file.truncate(1 << 40)
+    subprocess.run(["tar", "-C", place.path / "hole", "-cSzf", place.path / "huge.tar.gz", "."], check=True)
+    result = place.verb("import", place.path / "huge.tar.gz", "--max-size", "1GB", TMPDIR=str(place.path / "scratch"))
+    assert result.code != 0 and "--max-size" in one_line(result), result
+    assert not place.snapshots() and no_scratch(place)
+
+
+@pytest.mark.parametrize("kind", ["archive", "objects"])
+def test_more_than_is_allowed(place, tree, kind):
+    (place.path / "scratch").mkdir()
+    (tree / "latest").unlink()
+    source = f"file://{tree}"
+    if kind == "archive":
+        source = place.path / "theirs.tar"
+        subprocess.run(["tar", "-C", tree, "-cf", source, "."], check=True)
+    refused = place.verb("import", source, "--max-size", "3MB", TMPDIR=str(place.path / "scratch"))
+    assert refused.code != 0 and "more than the" in one_line(refused), refused
+    assert no_scratch(place)
+    assert place.verb("import", source, "--max-size", "4MB", TMPDIR=str(place.path / "scratch")).code == 0
+
+
+def test_many_names_are_bytes_too(place):
+    """Empty files take a block or an inode each."""
+    (place.path / "scratch").mkdir()
+    with tarfile.open(place.path / "names.tar", "w") as tar:
+        for number in range(1000):
+            tar.addfile(tarfile.TarInfo(f"file-{number}"))
+    assert place.verb("import", place.path / "names.tar", "--max-size", "1MB").code != 0
+    assert place.verb("import", place.path / "names.tar", "--max-size", "5MB").code == 0

@@ -158,6 +158,41 @@ static void trusts_only_its_own(void **state)
 	assert_int_equal(look().count, 0);
 }
 
+/* Another user has made what we would make in /tmp and /dev/shm. Root alone can play both. */
+static void nobody_can_take_every_place(void **state)
+{
+	static const uid_t victim = 54321;
+	auto_free char *expected = text_format("%s/home/.cache/reprieve/", runtime);
+	auto_free char *home = text_format("%s/home", runtime);
+	static const char *const taken[] = {"/tmp/reprieve-54321", "/dev/shm/reprieve-54321"};
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < 2; i++)
+		assert_true(mkdir(taken[i], 0777) == 0 || file_is_directory(taken[i]));
+	assert_int_equal(mkdir(home, 0700), 0);
+	assert_int_equal(chown(home, victim, victim), 0);
+	assert_int_equal(chmod(runtime, 0755), 0);
+	if (fork() == 0) {
+		auto_(session_close) struct session session = {.lock_fd = -1};
+		auto_free char *shared = NULL;
+		bool fine =
+			unsetenv("XDG_RUNTIME_DIR") == 0 && unsetenv("XDG_CACHE_HOME") == 0 &&
+			setenv("HOME", home, 1) == 0 && setresuid(victim, victim, victim) == 0 &&
+			session_open("a", &session, NULL) == 0 &&
+			text_starts(session.directory, expected) && look().count == 1;
+
+		shared = session_shared_directory();
+		_exit(fine && shared && text_starts(expected, shared) ? 0 : 1);
+	}
+	assert_true(wait(&status) > 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(rmdir(taken[i]), 0);
+	assert_int_equal(status, 0);
+}
+
 static void takes_the_next_place_where_paths_are_long(void **state)
 {
 	auto_(session_close) struct session session;
@@ -211,6 +246,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
 		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_can_take_every_place, begin, end),
 		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin,
 						end),
 		cmocka_unit_test_setup_teardown(survives_a_race, begin, end),

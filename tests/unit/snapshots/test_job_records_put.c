@@ -45,7 +45,7 @@ static int teller_get(struct store *store, const char *key, uint64_t offset, siz
 	(void)key, (void)offset, (void)size, (void)cancel;
 	if (!teller->is_there)
 		return err_set(err, ERR_NOT_FOUND, "there is none");
-	return bytes_append(out, teller->object.data, teller->object.size, NULL);
+	return bytes_append(out, teller->object.data, teller->object.size, err);
 }
 
 static const struct store_ops teller_ops = {.put = teller_put, .get = teller_get};
@@ -88,9 +88,53 @@ static void table(void **state)
 	}
 }
 
+/* Whoever can write to the store could have its readers run out of memory: as JSON, a record is
+ * many times as large. */
+static void long_records(void **state)
+{
+	static const enum record_kind small[] = {RECORD_FORMAT,   RECORD_ATTEMPT, RECORD_END,
+						 RECORD_PIN,      RECORD_DRAIN,   RECORD_DAMAGE,
+						 RECORD_CONFIRMED};
+	auto_free char *text = memory_new((2 << 20) + 1);
+	auto_json json_t *body = NULL;
+
+	(void)state;
+	memset(text, 'x', 2 << 20);
+	body = json_pack("{s:s}", "long", text);
+	for (size_t i = 0; i <= sizeof(small) / sizeof(small[0]); i++) {
+		bool is_manifest = i == sizeof(small) / sizeof(small[0]);
+		enum record_kind kind = is_manifest ? RECORD_SNAPSHOT : small[i];
+		struct teller teller = {.store.ops = &teller_ops, .is_there = true};
+		auto_json json_t *read = NULL;
+		struct err err = {0};
+
+		assert_int_equal(record_encode(kind, body, &teller.object, &err), 0);
+		if (is_manifest) {
+			assert_int_equal(job_record_get(&teller.store, "k", kind, &read, NULL,
+							&err),
+					 0);
+			teller.store.manifest_most = 1 << 20;
+		}
+		json_decref(read);
+		read = NULL;
+		assert_int_equal(job_record_get(&teller.store, "k", kind, &read, NULL, &err), -1);
+		assert_int_equal(err.kind, is_manifest ? ERR_FAILED : ERR_CORRUPT);
+		assert_true(!is_manifest || strstr(err.text, "--memory"));
+		bytes_release(&teller.object);
+		/* Nor is one written that cannot be read. */
+		teller.is_there = false;
+		assert_int_equal(job_record_put(&teller.store, "k", kind, body, NULL, NULL, &err),
+				 -1);
+		assert_int_equal(teller.puts, 0);
+	}
+	assert_true(record_manifest_most(0) > 300 << 20);
+	assert_true(record_manifest_most(32 << 20) < 100 << 20);
+	assert_true(record_manifest_most(UINT64_MAX) > record_manifest_most(0));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(table)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(table), cmocka_unit_test(long_records)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

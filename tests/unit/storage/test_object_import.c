@@ -57,7 +57,7 @@ static int unpack(struct fixture *f, struct import_result *result)
 	assert_works(file_remove_tree(f->target, &err));
 	assert_int_equal(mkdir(f->target, 0755), 0);
 	err = (struct err){0};
-	return storage_import_archive(fd, f->target, result, NULL, &err);
+	return storage_import_archive(fd, f->target, UINT64_MAX, result, NULL, &err);
 }
 
 static void assert_holds(struct fixture *f, const char *name, const char *content)
@@ -229,7 +229,8 @@ static void test_plain_objects(void **state)
 	fixture_write(&f, "a/step", 5, 4);
 	fixture_write(&f, "zero", 0, 5);
 	assert_int_equal(mkdir(f.target, 0755), 0);
-	assert_works(storage_import_objects(url, f.target, NULL, NULL, &result, NULL, &err));
+	assert_works(
+		storage_import_objects(url, f.target, UINT64_MAX, NULL, NULL, &result, NULL, &err));
 	assert_int_equal(result.files, 3);
 	assert_int_equal(result.bytes, 40000005);
 	{
@@ -237,7 +238,8 @@ static void test_plain_objects(void **state)
 
 		assert_int_equal(system(command), 0);
 	}
-	assert_fails(storage_import_objects(empty, f.target, NULL, NULL, &result, NULL, &err),
+	assert_fails(storage_import_objects(empty, f.target, UINT64_MAX, NULL, NULL, &result, NULL,
+					    &err),
 		     ERR_NOT_FOUND);
 	fixture_stop(&f);
 }

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 static char *redacted(const char *before, const char *word)
 {
@@ -153,11 +155,29 @@ static void test_command(void **state)
 	assert_string_equal(text, "[\"train\",\"--api-key\",\"***\",\"(not UTF-8)\"]");
 }
 
+static void test_a_command_of_megabytes_is_cut(void **state)
+{
+	auto_free char *script = memory_new(1 << 20);
+	char *const command[] = {"sh", "-c", script, "more", NULL};
+	auto_json json_t *words = NULL, *others = NULL;
+
+	(void)state;
+	memset(script, 'x', (1 << 20) - 1);
+	words = redact_command(command);
+	assert_int_equal(json_array_size(words), 3);
+	assert_non_null(strstr(json_string_value(json_array_get(words, 2)), "(and more: "));
+	/* Another command is not taken for the same. */
+	script[5] = 'y';
+	others = redact_command(command);
+	assert_false(json_equal(words, others));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_masked),
 		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_a_command_of_megabytes_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
