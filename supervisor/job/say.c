@@ -196,7 +196,7 @@ static void durable(struct job *job, const struct posted_event *posted)
 	log_note("durable: %s%s, %s (%s written) in %s%s", snapshot_id_format(snapshot->id, id),
 		 step, text_bytes(snapshot->result.bytes, size, sizeof(size)),
 		 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
-		 text_duration(job->model.measured.upload_ms, time, sizeof(time)), spare);
+		 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(job, posted);
 }
 
