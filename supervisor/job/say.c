@@ -46,9 +46,14 @@ static void not_asked(struct job *job, const struct posted_event *posted)
 static void cannot_ask(struct job *job, const struct posted_event *posted)
 {
 	bool retries = job->model.state == JOB_CHECKPOINTING && job->ask.method != REQUEST_COMMAND;
+	const char *what =
+		retries ? "; if none does in time, its newest complete checkpoint is used" : "";
 
-	log_warn("cannot ask the job for a checkpoint: %s%s", posted->text,
-		 retries ? "; if none does in time, its newest complete checkpoint is used" : "");
+	/* The start has said that it most likely cannot be asked. */
+	if (job->profile.handler_unseen)
+		log_note("cannot ask the job for a checkpoint: %s%s", posted->text, what);
+	else
+		log_warn("cannot ask the job for a checkpoint: %s%s", posted->text, what);
 	event_log_add(&job->events, "request_failed", "{s:s}", "why", posted->text);
 }
 
