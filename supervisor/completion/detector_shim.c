@@ -180,6 +180,9 @@ static void join_renamed(void *argument, struct tracked_file *file)
 	    (file->marks & FILE_UNCLOSED))
 		return;
 	there->marks |= file->marks & (FILE_REPORTED | FILE_CREATED | FILE_WITNESSED);
+	/* It was found in a directory that was just made, and nobody has written to it since. */
+	if ((file->marks & FILE_WITNESSED) && !(there->marks & FILE_HELD))
+		there->marks &= ~(unsigned)FILE_UNCLOSED;
 	there->pid = file->pid;
 	checkpoint_add_writer(there->checkpoint, file->pid);
 	checkpoint_table_remove(&detector->table, file);

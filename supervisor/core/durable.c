@@ -71,8 +71,10 @@ static void on_durable(const struct step *step, const struct snapshot_event *sna
 	int64_t now_ms = step->view->now_ms;
 
 	note_store_works(step, snapshot);
+	/* One in which only a log has grown says nothing of what a checkpoint takes. */
+	if (snapshot->checkpoint.generation != model->snapshots.durable_generation)
+		model->measured.upload_ms = snapshot->took_ms;
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
-	model->measured.upload_ms = now_ms - snapshot->checkpoint.completed_ms;
 	say(step, is_worth_a_line(model, snapshot->checkpoint.reason, now_ms)
 			  ? SAY_DURABLE
 			  : SAY_DURABLE_QUIETLY);

@@ -67,6 +67,7 @@ struct snapshot_event {
 	enum err_kind error; /* if it is not durable */
 	struct checkpoint checkpoint;
 	uint64_t running_generation;
+	int64_t took_ms; /* from the start of the upload to the commit */
 };
 
 struct job_event {

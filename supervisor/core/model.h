@@ -185,7 +185,7 @@ struct job_model {
 	struct {
 		int64_t save_ms;   /* of a save, smoothed; -1: none yet */
 		int64_t saving_ms; /* since when one is under way; 0: none is */
-		int64_t upload_ms; /* of the last snapshot, from complete to committed; -1: none */
+		int64_t upload_ms; /* of the last snapshot with a new checkpoint; -1: none */
 		struct save_rhythm rhythm;
 		struct checkpoint_interval interval; /* every_ms 0: none */
 		struct interruption_history past;    /* earlier attempts */

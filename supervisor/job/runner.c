@@ -63,6 +63,7 @@ void job_post_snapshot(struct job *job, const struct snapshot_outcome *outcome, 
 				.error = outcome->err.kind,
 				.checkpoint = outcome->checkpoint,
 				.running_generation = outcome->running_generation,
+				.took_ms = outcome->took_ms,
 			},
 	};
 	struct posted_event *posted = post(job, &event);

@@ -46,9 +46,14 @@ static void not_asked(struct job *job, const struct posted_event *posted)
 static void cannot_ask(struct job *job, const struct posted_event *posted)
 {
 	bool retries = job->model.state == JOB_CHECKPOINTING && job->ask.method != REQUEST_COMMAND;
+	const char *what =
+		retries ? "; if none does in time, its newest complete checkpoint is used" : "";
 
-	log_warn("cannot ask the job for a checkpoint: %s%s", posted->text,
-		 retries ? "; if none does in time, its newest complete checkpoint is used" : "");
+	/* The start has said that it most likely cannot be asked. */
+	if (job->profile.handler_unseen)
+		log_note("cannot ask the job for a checkpoint: %s%s", posted->text, what);
+	else
+		log_warn("cannot ask the job for a checkpoint: %s%s", posted->text, what);
 	event_log_add(&job->events, "request_failed", "{s:s}", "why", posted->text);
 }
 
@@ -196,7 +201,7 @@ static void durable(struct job *job, const struct posted_event *posted)
 	log_note("durable: %s%s, %s (%s written) in %s%s", snapshot_id_format(snapshot->id, id),
 		 step, text_bytes(snapshot->result.bytes, size, sizeof(size)),
 		 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
-		 text_duration(job->model.measured.upload_ms, time, sizeof(time)), spare);
+		 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(job, posted);
 }
 

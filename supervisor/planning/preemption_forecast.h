@@ -10,7 +10,7 @@
 struct preemption_facts {
 	int64_t window_ms;     /* from the notice to the end of the machine */
 	int64_t save_ms;       /* time of a save; -1: not measured yet */
-	int64_t upload_ms;     /* time from complete to durable; -1: not measured yet */
+	int64_t upload_ms;     /* what a snapshot takes; -1: not measured yet */
 	int64_t rest_ms;       /* until the pending checkpoint is durable; -1: unknown */
 	int64_t behind_ms;     /* work that is not durable, as the time since the durable one */
 	int64_t saving_for_ms; /* since the save under way began; -1: none is under way */

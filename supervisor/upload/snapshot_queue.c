@@ -8,6 +8,7 @@
 #include "completion/completion.h"
 #include "database_copies.h"
 #include "early_upload.h"
+#include "snapshot_run.h"
 #include "workspace/workspace.h"
 
 #include <pthread.h>
@@ -19,47 +20,6 @@
 enum {
 	/* How often the wait checks for a cancel. */
 	ANSWER_SLICE_MS = 20
-};
-
-/* One snapshot. Owned by the worker while it runs. */
-struct snapshot_run {
-	struct snapshot_queue *owner;
-	struct snapshot_outcome report;
-	int64_t began_ms;
-	struct snapshot_plan plan;
-	json_t *about;
-	struct snapshot_files files; /* as they were when the descriptors were opened */
-	struct path_list matched;
-	struct path_list walked; /* what has a number, when the directory was walked */
-	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
-	size_t deleted_count;
-	bool confirmed;
-	bool again; /* because the store had lost what the first try relied on */
-	struct progress_bar progress;
-	_Atomic uint64_t bytes_done, bytes_total;
-
-	/* The worker asks the loop one question, in confirm_still_complete(). */
-	pthread_mutex_t mutex;
-	pthread_cond_t answered;
-	struct {
-		bool answered, complete;
-	} locked;
-};
-
-struct snapshot_queue {
-	struct snapshot_queue_options options;
-	struct cancel cancel;
-	uint32_t sequence;
-	struct snapshot_id newest;
-	struct snapshot_run *running;
-	struct early_upload *early_upload;
-	struct database_copies *databases; /* the worker's */
-	bool waiting;
-	struct checkpoint next;    /* while waiting */
-	uint64_t generation;       /* of the last snapshot that was tried */
-	unsigned tries;            /* how often its plan was refused */
-	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
-	_Atomic int64_t advanced_ms;
 };
 
 static void start_waiting_snapshot(struct snapshot_queue *queue);
@@ -103,6 +63,9 @@ static void run_free(struct snapshot_run *run)
 	json_decref(run->about);
 	path_list_free(run->matched.paths);
 	path_list_free(run->walked.paths);
+	path_list_free(run->pointers);
+	path_list_free(run->read.paths.paths);
+	path_list_free(run->read.texts.paths);
 	free(run->deleted);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
@@ -120,144 +83,6 @@ void snapshot_queue_free(struct snapshot_queue *queue)
 	database_copies_free(queue->databases);
 	cancel_release(&queue->cancel);
 	free(queue);
-}
-
-/* Is the path no part of this snapshot? */
-static bool is_left_out(const struct snapshot_run *run, const char *path)
-{
-	const struct snapshot_queue_options *options = &run->owner->options;
-
-	return snapshot_plan_lists(run->plan.excluded, path) ||
-	       snapshot_plan_lists(run->plan.dropped, path) || text_equal(path, ".reprieve") ||
-	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||
-	       profile_is_temporary_path(options->profile, path);
-}
-
-/* Remembers the first path that each pattern of the user's takes, for the report. */
-static void note_match(struct snapshot_run *run, const char *path)
-{
-	const char *pattern = file_patterns_match(run->owner->options.patterns, path);
-	enum file_kind kind = file_patterns_kind(run->owner->options.patterns, path);
-	auto_free char *text = NULL;
-	size_t length;
-
-	if (!pattern || kind == FILE_KIND_ORDINARY)
-		return;
-	text = text_format("%s '%s' (%s", kind == FILE_KIND_EXCLUDED ? "--exclude" : "--running",
-			   pattern, path);
-	length = strcspn(text, "(");
-	for (size_t i = 0; i < run->matched.count; i++)
-		if (strncmp(run->matched.paths[i], text, length) == 0)
-			return;
-	path_list_add(&run->matched, text);
-}
-
-/* Of a checkpoint that is being deleted, some files were opened and others not. */
-static bool is_of_deleted(const struct snapshot_run *run, const char *path)
-{
-	struct checkpoint_name name = checkpoint_name_parse(path);
-
-	for (size_t i = 0; name.number >= 0 && i < run->deleted_count; i++)
-		if (run->deleted[i] == name.number)
-			return true;
-	return false;
-}
-
-/* Called for each path, and once more for each after the freeze. */
-static bool is_excluded_path(void *arg, const char *path)
-{
-	struct snapshot_run *run = arg;
-
-	note_match(run, path);
-	if (is_left_out(run, path) || is_of_deleted(run, path) ||
-	    database_copies_exclude(run->owner->databases, path))
-		return true;
-	if (!run->confirmed && checkpoint_name_parse(path).number >= 0)
-		path_list_add(&run->walked, path);
-	return false;
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* What was complete when the plan was made, and was not there any more when the directory was
- * walked: the rest of its checkpoint is a part of one. False: that is the newest. */
-static bool note_deleted(struct snapshot_run *run)
-{
-	struct path_list *walked = &run->walked;
-	int64_t newest = checkpoint_name_parse(run->plan.key).number;
-
-	if (walked->count > 0)
-		qsort(walked->paths, walked->count, sizeof(char *), compare_paths);
-	for (char **path = run->plan.complete; path && *path; path++) {
-		int64_t number = checkpoint_name_parse(*path).number;
-
-		if (is_of_deleted(run, *path) ||
-		    file_list_path_exists(run->owner->options.workspace->directory, *path) ||
-		    (walked->count > 0 &&
-		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)))
-			continue;
-		run->deleted =
-			memory_grow(run->deleted, run->deleted_count + 1, sizeof(run->deleted[0]));
-		run->deleted[run->deleted_count++] = number;
-		if (number == newest)
-			return false;
-	}
-	return true;
-}
-
-/*
- * What has a fixed name and is left out, because it is being written over or was torn, stays as the
- * snapshot before had it: a job that is started again needs one that is whole. What has a number is
- * another checkpoint each time, and is in a snapshot whole or not at all.
- */
-static bool is_carried_path(void *arg, const char *path)
-{
-	const struct snapshot_run *run = arg;
-	const struct snapshot_queue_options *options = &run->owner->options;
-
-	return (snapshot_plan_lists(run->plan.excluded, path) ||
-		snapshot_plan_lists(run->plan.dropped, path)) &&
-	       checkpoint_name_parse(path).number < 0 &&
-	       file_patterns_kind(options->patterns, path) != FILE_KIND_EXCLUDED &&
-	       !profile_is_temporary_path(options->profile, path);
-}
-
-/* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
- * Of one that is still there in part, nothing is mixed in. */
-static bool is_carried_along(void *arg, const char *path)
-{
-	const struct snapshot_run *run = arg;
-	int64_t number = checkpoint_name_parse(path).number;
-
-	for (size_t i = 0; i < run->walked.count && number >= 0; i++)
-		if (checkpoint_name_parse(run->walked.paths[i]).number == number)
-			return false;
-	return number >= 0 && !is_left_out(run, path);
-}
-
-static bool is_running_path(void *arg, const char *path)
-{
-	const struct snapshot_run *run = arg;
-
-	return file_patterns_kind(run->owner->options.patterns, path) == FILE_KIND_RUNNING ||
-	       snapshot_plan_lists(run->plan.running, path) ||
-	       database_copies_include(run->owner->databases, path);
-}
-
-static const char *database_copy(void *arg, const char *path)
-{
-	struct snapshot_run *run = arg;
-
-	return database_copies_source(run->owner->databases, path);
-}
-
-/* What has a number is part of that checkpoint, and at rest when it is complete. */
-static bool is_no_live_database(void *arg, const char *path)
-{
-	return is_left_out(arg, path) || checkpoint_name_parse(path).number >= 0;
 }
 
 static void answer_still_complete(void *arg)
@@ -283,7 +108,7 @@ static void write_completion_record(struct snapshot_run *run)
 	struct err err;
 
 	for (size_t i = 0; i < run->files.count; i++)
-		if (!is_left_out(run, run->files.items[i].path))
+		if (!snapshot_leaves_out(run, run->files.items[i].path))
 			kept.items[kept.count++] = run->files.items[i];
 	record.files = kept;
 	record.job = text_copy(options->job);
@@ -305,9 +130,10 @@ static bool confirm_still_complete(void *arg)
 	bool complete;
 
 	run->confirmed = true;
-	if (!note_deleted(run) ||
+	if (!snapshot_note_deleted(run) ||
 	    file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
+	snapshot_read_pointers(run);
 	workers_post(queue->options.workers, answer_still_complete, run);
 	pthread_mutex_lock(&run->mutex);
 	while (!run->locked.answered && !cancel_raised(&queue->cancel))
@@ -315,6 +141,7 @@ static bool confirm_still_complete(void *arg)
 	complete = run->locked.answered && run->locked.complete;
 	pthread_mutex_unlock(&run->mutex);
 	if (complete) {
+		snapshot_drop_pointers(run);
 		write_completion_record(run);
 		database_copies_make(queue->databases, &queue->cancel);
 	}
@@ -348,18 +175,18 @@ static void take_snapshot_worker(void *arg)
 		.step = run->report.checkpoint.step,
 		.about = run->about,
 		.progress = on_save_progress,
-		.exclude = is_excluded_path,
-		.running = is_running_path,
-		.source = database_copy,
-		.carried = is_carried_path,
-		.carried_along = is_carried_along,
+		.exclude = snapshot_excludes,
+		.running = snapshot_is_running_path,
+		.source = snapshot_database_copy,
+		.carried = snapshot_carries,
+		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
 		.arg = run,
 	};
 	int64_t began = clock_monotonic_ms();
 
 	progress_bar_start(&run->progress, "saving", false);
-	database_copies_find(queue->databases, is_no_live_database, run, &queue->cancel);
+	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);

@@ -10,6 +10,7 @@
  *
  * Of this folder only:
  *
+ *	snapshot_run.h		one snapshot: which files belong to it, and what a pointer may name
  *	early_upload.h		uploads large files while their checkpoint is being written
  *	database_copies.h	stands copies in for the databases among the files of a snapshot
  *	database_backup.h	copies one SQLite database that may be in use

@@ -36,6 +36,7 @@ struct reading {
 	struct checkpoint_name found;
 	enum count_rank rank;           /* of the numbered directory */
 	bool under_ids;                 /* a number as the next directory's name is no step */
+	bool in_state;                  /* found in a name as "model_35" */
 	bool in_chunks;                 /* no number from here on counts */
 	const char *own;                /* the last component */
 	const struct field *own_number; /* the checkpoint's number is in it */
@@ -72,35 +73,60 @@ static bool is_chunk_directory(const struct name_fields *fields)
 	return fields->end - fields->begin == 1 && fields->name[fields->begin] == 'c';
 }
 
+/* In a directory's name: "model_35" and "state_000510.zarr" are states, but "run-3" and "agent_2"
+ * may be one of several. NULL: none. */
+static const struct field *state_number(const struct name_fields *fields)
+{
+	static const char *const names[] = {"model",   "weights",    "state", "states", "params",
+					    "trainer", "generation", "gen",   "backup", "dump"};
+	const struct field *number = name_fields_trailing(fields), *word;
+	size_t length;
+
+	if (!number || is_array_store(fields))
+		return number;
+	word = number > fields->items ? number - 1 : NULL;
+	length = word && word->kind == FIELD_WORD ? word->end - word->begin : 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (length == strlen(names[i]) &&
+		    strncasecmp(fields->name + word->begin, names[i], length) == 0)
+			return number;
+	return NULL;
+}
+
 static void read_directory(struct reading *reading, const char *path, const char *name,
 			   size_t length)
 {
 	struct checkpoint_name *found = &reading->found;
-	const struct field *counted, *trailing;
+	const struct field *counted, *state;
 	size_t end = (size_t)(name + length - path);
-	bool store;
+	bool bare;
 
 	if (reading->in_chunks)
 		return;
 	name_fields_split(&reading->fields, name, length);
-	store = is_array_store(&reading->fields);
 	counted = name_fields_counted(&reading->fields);
-	trailing = store ? name_fields_trailing(&reading->fields) : NULL;
+	state = state_number(&reading->fields);
+	bare = name_fields_is_bare_number(&reading->fields) && !reading->under_ids;
+	/* In a state, a directory of fewer digits may be a part of it. */
+	if (bare && reading->in_state)
+		bare = length >= REPEATED_DIGITS_LEAST;
 	/* checkpoint-500/global_step500 is one checkpoint; epoch-1/step-500 are two. */
 	if (counted && counted->value == found->number) {
 		found->certain = true;
 	} else if (counted) {
 		*found = (struct checkpoint_name){counted->value, true, end};
 		reading->rank = counted->rank;
-	} else if (found->number < 0 && !reading->under_ids &&
-		   name_fields_is_bare_number(&reading->fields) &&
+	} else if ((found->number < 0 || reading->in_state) && bare &&
 		   reading->fields.items[0].value > 0) {
 		*found = (struct checkpoint_name){reading->fields.items[0].value, false, end};
-	} else if (found->number < 0 && trailing) {
-		*found = (struct checkpoint_name){trailing->value, false, end};
+		reading->in_state = false;
+	} else if (found->number < 0 && state) {
+		*found = (struct checkpoint_name){state->value, false, end};
+		reading->in_state = true;
 	}
 	reading->under_ids = contains_ids(&reading->fields);
-	reading->in_chunks = store || is_chunk_directory(&reading->fields);
+	reading->in_chunks =
+		is_array_store(&reading->fields) || is_chunk_directory(&reading->fields);
 }
 
 static bool is_log_file(const char *name)
@@ -260,7 +286,8 @@ static void append_directories(struct bytes *text, const char *path, size_t leng
 		};
 
 		name_fields_split(&fields, name, size);
-		if (is_unit && is_array_store(&fields) && !name_fields_counted(&fields))
+		if (is_unit && !name_fields_counted(&fields) &&
+		    !name_fields_is_bare_number(&fields))
 			change.own_number = name_fields_trailing(&fields);
 		append_component(text, &fields, size, &change, clean && is_unit);
 		append_text(text, "/", 1);

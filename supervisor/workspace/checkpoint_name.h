@@ -16,8 +16,9 @@
  * the number of a part (rank0, shard-3, 00001-of-00004, __0_0.distcp) never count. Nor does 0 as a
  * directory's name, nor a directory that is a number below a date, mlruns/, runs/ and the like.
  *
- * The name of an array store (state_500.zarr, *.n5) is read as a file's would be, but it is a
- * directory; in it, and below Zarr's directories "c", numbers are those of chunks.
+ * The name of a directory is read as a file's would be if it says that it holds a state (model_35,
+ * weights-120), or is an array store (state_500.zarr, *.n5); in the latter, and below Zarr's
+ * directories "c", numbers are those of chunks.
  *
  * A certain name in the path wins over a directory that is only a number; of certain directories,
  * the innermost wins (epoch-1/step-500). A file in a certain directory belongs to it, unless it

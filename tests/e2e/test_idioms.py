@@ -90,6 +90,10 @@ IDIOMS = [
     Idiom("replay_buffer.py", own=True),
     Idiom("tf_checkpoint_pointer.py", own=True),
     Idiom("export_and_cache.py", says=("cached", "exported"), own=True),
+    Idiom("zarr_tree.py", own=True),
+    Idiom("state_directories.py", own=True),
+    Idiom("early_pointer.py", amid=True, own=True),
+    Idiom("early_pointer.py", amid=True, seconds=1, own=True, name="early_pointer-no-time"),
     Idiom("copy_and_move.sh", running=("loss.csv", first_field), own=True),
 ]
 

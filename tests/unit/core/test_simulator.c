@@ -209,6 +209,17 @@ static void check_step(struct world *world, const struct job_model *before,
 		world_expect(world, after->facts.launched && after->launched_ms == world->now_ms,
 			     "its launch is not noted");
 	check_sentences(world, before, event);
+	/* Neither the wait for its turn nor a snapshot of logs alone is what an upload takes. */
+	if (event->kind == JOB_EV_SNAPSHOT_DONE && event->snapshot.durable &&
+	    !event->snapshot.lacks_newest) {
+		bool new = event->snapshot.checkpoint.generation !=
+			   before->snapshots.durable_generation;
+
+		world_expect(world,
+			     world->model.measured.upload_ms ==
+				     (new ? event->snapshot.took_ms : before->measured.upload_ms),
+			     "the upload is not measured");
+	}
 }
 
 /* --- what must be true in the end --- */

@@ -237,6 +237,7 @@ static void end_snapshot(struct world *world, struct job_event *event)
 		snapshot->changed = true;
 	} else {
 		snapshot->durable = true;
+		snapshot->took_ms = world->upload_ms;
 		if (!snapshot->lacks_newest)
 			world->durable = world->snapshot.generation;
 		world->any_durable = true;

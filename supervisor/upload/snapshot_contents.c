@@ -1,0 +1,231 @@
+/* Which files belong to a snapshot. */
+#include "snapshot_run.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
+{
+	const struct snapshot_queue_options *options = &run->owner->options;
+
+	return snapshot_plan_lists(run->plan.excluded, path) ||
+	       snapshot_plan_lists(run->plan.dropped, path) ||
+	       snapshot_plan_lists(run->pointers, path) || text_equal(path, ".reprieve") ||
+	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||
+	       profile_is_temporary_path(options->profile, path);
+}
+
+/* Remembers the first path that each pattern of the user's takes, for the report. */
+static void note_match(struct snapshot_run *run, const char *path)
+{
+	const char *pattern = file_patterns_match(run->owner->options.patterns, path);
+	enum file_kind kind = file_patterns_kind(run->owner->options.patterns, path);
+	auto_free char *text = NULL;
+	size_t length;
+
+	if (!pattern || kind == FILE_KIND_ORDINARY)
+		return;
+	text = text_format("%s '%s' (%s", kind == FILE_KIND_EXCLUDED ? "--exclude" : "--running",
+			   pattern, path);
+	length = strcspn(text, "(");
+	for (size_t i = 0; i < run->matched.count; i++)
+		if (strncmp(run->matched.paths[i], text, length) == 0)
+			return;
+	path_list_add(&run->matched, text);
+}
+
+/* Of a checkpoint that is being deleted, some files were opened and others not. */
+static bool is_of_deleted(const struct snapshot_run *run, const char *path)
+{
+	struct checkpoint_name name = checkpoint_name_parse(path);
+
+	for (size_t i = 0; name.number >= 0 && i < run->deleted_count; i++)
+		if (run->deleted[i] == name.number)
+			return true;
+	return false;
+}
+
+bool snapshot_excludes(void *arg, const char *path)
+{
+	struct snapshot_run *run = arg;
+
+	note_match(run, path);
+	if (snapshot_leaves_out(run, path) || is_of_deleted(run, path) ||
+	    database_copies_exclude(run->owner->databases, path))
+		return true;
+	if (!run->confirmed && checkpoint_name_parse(path).number >= 0)
+		path_list_add(&run->walked, path);
+	return false;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool snapshot_note_deleted(struct snapshot_run *run)
+{
+	struct path_list *walked = &run->walked;
+	int64_t newest = checkpoint_name_parse(run->plan.key).number;
+
+	if (walked->count > 0)
+		qsort(walked->paths, walked->count, sizeof(char *), compare_paths);
+	for (char **path = run->plan.complete; path && *path; path++) {
+		int64_t number = checkpoint_name_parse(*path).number;
+
+		if (is_of_deleted(run, *path) ||
+		    file_list_path_exists(run->owner->options.workspace->directory, *path) ||
+		    (walked->count > 0 &&
+		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)))
+			continue;
+		run->deleted =
+			memory_grow(run->deleted, run->deleted_count + 1, sizeof(run->deleted[0]));
+		run->deleted[run->deleted_count++] = number;
+		if (number == newest)
+			return false;
+	}
+	return true;
+}
+
+bool snapshot_carries(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+	const struct snapshot_queue_options *options = &run->owner->options;
+
+	return (snapshot_plan_lists(run->plan.excluded, path) ||
+		snapshot_plan_lists(run->plan.dropped, path) ||
+		snapshot_plan_lists(run->pointers, path)) &&
+	       checkpoint_name_parse(path).number < 0 &&
+	       file_patterns_kind(options->patterns, path) != FILE_KIND_EXCLUDED &&
+	       !profile_is_temporary_path(options->profile, path);
+}
+
+bool snapshot_carries_along(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+	int64_t number = checkpoint_name_parse(path).number;
+
+	for (size_t i = 0; i < run->walked.count && number >= 0; i++)
+		if (checkpoint_name_parse(run->walked.paths[i]).number == number)
+			return false;
+	return number >= 0 && !snapshot_leaves_out(run, path);
+}
+
+bool snapshot_is_running_path(void *arg, const char *path)
+{
+	const struct snapshot_run *run = arg;
+
+	return file_patterns_kind(run->owner->options.patterns, path) == FILE_KIND_RUNNING ||
+	       snapshot_plan_lists(run->plan.running, path) ||
+	       database_copies_include(run->owner->databases, path);
+}
+
+const char *snapshot_database_copy(void *arg, const char *path)
+{
+	struct snapshot_run *run = arg;
+
+	return database_copies_source(run->owner->databases, path);
+}
+
+bool snapshot_has_no_live_database(void *arg, const char *path)
+{
+	return snapshot_leaves_out(arg, path) || checkpoint_name_parse(path).number >= 0;
+}
+
+/* --- pointers --- */
+
+/* A file with a fixed name that holds names: a larger one is none. */
+#define POINTER_MOST 4096
+
+static bool is_of_name(char letter)
+{
+	return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+	       (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-' || letter == '.';
+}
+
+/* "checkpoint-12" is not named by "checkpoint-120", but by "runs/checkpoint-12/". */
+static bool names_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+		if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[length]))
+			return true;
+	return false;
+}
+
+/* A number alone is a step only if it is all that the text says. */
+static bool names_checkpoint(const char *text, const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (name[digits] == '\0')
+		return strncmp(text, name, digits) == 0 &&
+		       strspn(text + digits, " \r\n") == strlen(text + digits);
+	return names_word(text, name);
+}
+
+/* Does the text name one of the checkpoints in the list, by the last component of its path, with or
+ * without what follows a dot? */
+static bool names_any(const char *text, char *const *paths)
+{
+	for (; paths && *paths; paths++) {
+		struct checkpoint_name found = checkpoint_name_parse(*paths);
+		size_t unit = found.unit_length > 0 ? found.unit_length : strlen(*paths);
+		auto_free char *whole = text_copy_n(*paths, unit);
+		char *slash = strrchr(whole, '/'), *name = slash ? slash + 1 : whole;
+
+		if (found.number < 0)
+			continue;
+		if (names_checkpoint(text, name))
+			return true;
+		name[strcspn(name, ".")] = '\0';
+		if (checkpoint_number_of_name(name, strlen(name)) >= 0 &&
+		    names_checkpoint(text, name))
+			return true;
+	}
+	return false;
+}
+
+static bool may_be_pointer(const struct snapshot_run *run, const struct snapshot_file *file)
+{
+	return file->size > 0 && file->size <= POINTER_MOST &&
+	       checkpoint_name_parse(file->path).number < 0 &&
+	       file_patterns_kind(run->owner->options.patterns, file->path) == FILE_KIND_ORDINARY &&
+	       !snapshot_leaves_out(run, file->path);
+}
+
+void snapshot_read_pointers(struct snapshot_run *run)
+{
+	for (size_t i = 0; i < run->files.count; i++) {
+		const char *file = run->files.items[i].path;
+		auto_free char *path = NULL;
+		auto_(bytes_release) struct bytes text = {0};
+
+		if (!may_be_pointer(run, &run->files.items[i]))
+			continue;
+		path = text_format("%s/%s", run->owner->options.workspace->directory, file);
+		if (file_read(path, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
+			continue;
+		path_list_add(&run->read.paths, file);
+		path_list_add(&run->read.texts, (const char *)text.data);
+	}
+}
+
+void snapshot_drop_pointers(struct snapshot_run *run)
+{
+	struct path_list dropped = {.paths = NULL};
+
+	for (size_t i = 0; i < run->read.paths.count; i++)
+		if (names_any(run->read.texts.paths[i], run->plan.excluded) ||
+		    names_any(run->read.texts.paths[i], run->plan.dropped))
+			path_list_add(&dropped, run->read.paths.paths[i]);
+	/* What was complete last may be the pointer alone: then it is not durable by this. */
+	if (dropped.count > 0 && !*run->plan.key)
+		run->report.lacks_newest = true;
+	run->pointers = dropped.paths;
+}

@@ -1,0 +1,93 @@
+/*
+ * PRIVATE. One snapshot that is being made: snapshot_queue.c makes one after the other,
+ * snapshot_contents.c says which files belong to it.
+ */
+#ifndef SNAPSHOT_RUN_H
+#define SNAPSHOT_RUN_H
+
+#include "base/progress_bar.h"
+#include "database_copies.h"
+#include "early_upload.h"
+#include "snapshot_queue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* One snapshot. Owned by the worker while it runs. */
+struct snapshot_run {
+	struct snapshot_queue *owner;
+	struct snapshot_outcome report;
+	int64_t began_ms;
+	struct snapshot_plan plan;
+	json_t *about;
+	struct snapshot_files files; /* as they were when the descriptors were opened */
+	struct path_list matched;
+	struct path_list walked; /* what has a number, when the directory was walked */
+	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
+	size_t deleted_count;
+	struct {
+		struct path_list paths, texts;
+	} read;          /* small files with fixed names */
+	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
+	bool confirmed;
+	bool again; /* because the store had lost what the first try relied on */
+	struct progress_bar progress;
+	_Atomic uint64_t bytes_done, bytes_total;
+
+	/* The worker asks the loop one question, in confirm_still_complete(). */
+	pthread_mutex_t mutex;
+	pthread_cond_t answered;
+	struct {
+		bool answered, complete;
+	} locked;
+};
+
+struct snapshot_queue {
+	struct snapshot_queue_options options;
+	struct cancel cancel;
+	uint32_t sequence;
+	struct snapshot_id newest;
+	struct snapshot_run *running;
+	struct early_upload *early_upload;
+	struct database_copies *databases; /* the worker's */
+	bool waiting;
+	struct checkpoint next;    /* while waiting */
+	uint64_t generation;       /* of the last snapshot that was tried */
+	unsigned tries;            /* how often its plan was refused */
+	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
+	_Atomic int64_t advanced_ms;
+};
+
+/* --- snapshot_contents.c; `arg` is the struct snapshot_run, for struct save_request --- */
+
+/* Is the path no part of this snapshot? */
+bool snapshot_leaves_out(const struct snapshot_run *run, const char *path);
+/* The same. Called for each path, and once more for each after the freeze. */
+bool snapshot_excludes(void *arg, const char *path);
+/*
+ * What has a fixed name and is left out, because it is being written over or was torn, stays as the
+ * snapshot before had it: a job that is started again needs one that is whole. What has a number is
+ * another checkpoint each time, and is in a snapshot whole or not at all.
+ */
+bool snapshot_carries(void *arg, const char *path);
+/* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
+ * Of one that is still there in part, nothing is mixed in. */
+bool snapshot_carries_along(void *arg, const char *path);
+bool snapshot_is_running_path(void *arg, const char *path);
+/* The copy that stands in for a database; NULL: it is none. */
+const char *snapshot_database_copy(void *arg, const char *path);
+/* What has a number is part of that checkpoint, and at rest when it is complete. */
+bool snapshot_has_no_live_database(void *arg, const char *path);
+/* What was complete when the plan was made, and was not there any more when the directory was
+ * walked: the rest of its checkpoint is a part of one. False: that is the newest. */
+bool snapshot_note_deleted(struct snapshot_run *run);
+/*
+ * A pointer (`latest`) that names a checkpoint which is left out is left out too: a start from
+ * there would die of it. The small files with fixed names are read once every file is open, before
+ * the plan is confirmed: what is written over in between is dropped by that.
+ */
+void snapshot_read_pointers(struct snapshot_run *run);
+/* Once it is confirmed. */
+void snapshot_drop_pointers(struct snapshot_run *run);
+
+#endif
