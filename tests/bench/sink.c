@@ -7,7 +7,7 @@
  *	SINK_RATE=BYTES sink ...	takes at most so many bytes in a second, of all together
  *
  * A thread for each connection. It ends when its standard input does. "DELETE /" forgets
- * everything.
+ * everything; "GET /.counts" tells how many requests there were, and the bytes of their bodies.
  */
 #include "sink.h"
 
