@@ -121,12 +121,15 @@ int storage_open(const struct storage_options *options, struct storage **result,
 {
 	struct storage *storage;
 	struct store *store = NULL;
+	enum weights_policy weights;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
 			       "invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, not "
 			       "starting with '.'",
 			       options->job ? options->job : "", JOB_MOST);
+	if (weights_policy_parse(getenv("REPRIEVE_STORE_WEIGHTS"), &weights, err) < 0)
+		return -1;
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
 	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
@@ -134,6 +137,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	storage = memory_new(sizeof(*storage));
 	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.store = store;
+	storage->transfer.weights = weights;
 	storage->url = text_copy(options->url);
 	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;

@@ -137,7 +137,7 @@ struct presave_request {
 	const char *const *paths;
 	size_t path_count;
 	/*
-	 * They are still being written: what has come since the last time is sent, some 32 MiB of a
+	 * They are still being written: what has come since the last time is sent, some 16 MiB of a
 	 * file at least, or nothing. It only counts as far as storage_save() finds the same bytes,
 	 * so a file that is not written in order costs time and nothing else.
 	 */

@@ -1,6 +1,7 @@
 #include "chunk.h"
 
 #include "base/text.h"
+#include "weights.h"
 
 #include <lz4.h>
 #include <string.h>
@@ -8,9 +9,8 @@
 #define SAMPLE_SIZE ((size_t)64 << 10)
 
 static const char *const codec_names[] = {
-	[CHUNK_RAW] = "raw",
-	[CHUNK_LZ4] = "lz4",
-	[CHUNK_ZERO] = "zero",
+	[CHUNK_RAW] = "raw",   [CHUNK_LZ4] = "lz4",   [CHUNK_ZERO] = "zero",
+	[CHUNK_BF16] = "bf16", [CHUNK_FP32] = "fp32",
 };
 
 const char *chunk_codec_name(enum chunk_codec codec)
@@ -70,6 +70,16 @@ size_t chunk_compress(const void *data, size_t size, void *target)
 	return compressed_within(bytes, size, target);
 }
 
+size_t chunk_compress_weights(const void *data, size_t size, void *target, enum chunk_codec *codec)
+{
+	enum weights_width width = weights_detect(data, size, target);
+
+	if (width == WEIGHTS_NONE)
+		return 0;
+	*codec = width == WEIGHTS_BF16 ? CHUNK_BF16 : CHUNK_FP32;
+	return weights_pack(width, data, size, target);
+}
+
 int chunk_decompress(enum chunk_codec codec, const void *payload, size_t stored, void *space,
 		     size_t raw_size, const uint8_t **raw, struct err *err)
 {
@@ -86,6 +96,13 @@ int chunk_decompress(enum chunk_codec codec, const void *payload, size_t stored,
 		*raw = space;
 		got = LZ4_decompress_safe(payload, space, (int)stored, (int)raw_size);
 		if (got < 0 || (size_t)got != raw_size)
+			return err_set(err, ERR_CORRUPT, "cannot be decompressed");
+		return 0;
+	case CHUNK_BF16:
+	case CHUNK_FP32:
+		*raw = space;
+		if (!weights_unpack(codec == CHUNK_BF16 ? WEIGHTS_BF16 : WEIGHTS_FP32, payload,
+				    stored, space, raw_size))
 			return err_set(err, ERR_CORRUPT, "cannot be decompressed");
 		return 0;
 	case CHUNK_ZERO:

@@ -17,6 +17,8 @@ enum chunk_codec {
 	CHUNK_RAW,
 	CHUNK_LZ4,
 	CHUNK_ZERO, /* nothing but zero bytes: in no pack, restored as a hole */
+	CHUNK_BF16, /* weights.h */
+	CHUNK_FP32,
 };
 
 /* What a chunk is and where it is stored. A zero chunk uses `codec` alone. */
@@ -44,6 +46,10 @@ bool chunk_is_zero(const void *data, size_t size);
  * finding that out must cost next to nothing.
  */
 size_t chunk_compress(const void *data, size_t size, void *target);
+
+/* The same for what that leaves as it is: weights, of which the exponents compress. *codec says
+ * how, if it does not return 0. Costs more than reading and hashing the chunk. */
+size_t chunk_compress_weights(const void *data, size_t size, void *target, enum chunk_codec *codec);
 
 /* *raw is `payload` itself for CHUNK_RAW (no copy), else `space` (room for raw_size bytes).
  * ERR_CORRUPT: it cannot be decompressed, or its length is wrong. */

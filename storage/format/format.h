@@ -14,6 +14,7 @@
  * Of this folder only:
  *
  *	manifest_entry.h	one entry of a manifest
+ *	weights.h		compresses weights
  */
 #ifndef STORAGE_FORMAT_H
 #define STORAGE_FORMAT_H

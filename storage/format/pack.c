@@ -101,7 +101,9 @@ static bool record_is_sane(const struct pack_record *record, uint64_t end)
 		return false;
 	if (record->codec == CHUNK_RAW)
 		return record->stored == record->raw;
-	return record->codec == CHUNK_LZ4 && record->stored < record->raw;
+	return (record->codec == CHUNK_LZ4 || record->codec == CHUNK_BF16 ||
+		record->codec == CHUNK_FP32) &&
+	       record->stored < record->raw;
 }
 
 int pack_read_index(const uint8_t *index, uint32_t count, uint64_t pack_size,

@@ -24,7 +24,7 @@
 struct pack_record {
 	uint8_t digest[DIGEST_SIZE];
 	uint32_t offset, stored, raw;
-	enum chunk_codec codec; /* CHUNK_RAW or CHUNK_LZ4 */
+	enum chunk_codec codec; /* any but CHUNK_ZERO */
 };
 
 struct pack_builder {

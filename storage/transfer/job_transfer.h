@@ -11,6 +11,7 @@
 #include "rate_limit.h"
 #include "storage/backend/backend.h"
 #include "transfer_plan.h"
+#include "weights_policy.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,6 +31,8 @@ struct transfer {
 	/* Set by storage_set_urgent(), from any thread. */
 	atomic_bool urgent;
 	struct transfer_plan plan;
+	enum weights_policy weights;
+	struct weights_meter meter;
 	/* Used by the uploader alone, under its mutex. */
 	struct hedge hedge;
 	struct rate_limit rate;

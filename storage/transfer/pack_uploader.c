@@ -344,11 +344,17 @@ void pack_uploader_poll(struct pack_uploader *uploader, struct cancel *cancel)
 
 bool pack_uploader_wait(struct pack_uploader *uploader, int64_t milliseconds)
 {
+	int64_t began_us = clock_monotonic_us();
 	bool done;
 
 	pthread_mutex_lock(&uploader->mutex);
-	if (uploader->locked.busy > 0 && milliseconds > 0)
+	if (uploader->locked.busy > 0 && milliseconds > 0) {
 		condition_wait(&uploader->changed, &uploader->mutex, milliseconds);
+		/* No reader has anything left to do. */
+		weights_meter_waited(&uploader->transfer->meter,
+				     (clock_monotonic_us() - began_us) *
+					     uploader->transfer->plan.readers);
+	}
 	done = uploader->locked.busy == 0;
 	pthread_mutex_unlock(&uploader->mutex);
 	return done;

@@ -1,6 +1,7 @@
 #include "packer.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,18 +48,52 @@ static void send_pack(struct packer *packer)
 
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
+	int64_t began_us;
+
 	*room = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
 	if (*room)
 		return 0;
 	if (packer->upload)
 		send_pack(packer);
+	began_us = clock_monotonic_us();
 	packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
 	if (!packer->upload)
 		return -1;
+	weights_meter_waited(&packer->packing->transfer->meter, clock_monotonic_us() - began_us);
 	packer->builder.data = pack_uploader_buffer_data(packer->upload);
 	pack_begin(&packer->builder);
 	*room = pack_reserve(&packer->builder, size);
 	return 0;
+}
+
+static size_t compress_weights(struct packer *packer, const uint8_t *data, size_t size,
+			       enum chunk_codec *codec)
+{
+	struct transfer *transfer = packer->packing->transfer;
+	struct weights_facts facts = {.policy = transfer->weights, .remote = transfer->remote};
+	int64_t began_us = clock_monotonic_us();
+	size_t compressed;
+
+	weights_meter_facts(&transfer->meter, &facts);
+	if (!weights_pay(&facts))
+		return 0;
+	compressed = chunk_compress_weights(data, size, packer->scratch, codec);
+	weights_meter_coded(&transfer->meter, size, clock_monotonic_us() - began_us);
+	return compressed;
+}
+
+/* In the packer's scratch; 0: it stays raw. */
+static size_t compress_chunk(struct packer *packer, const uint8_t *data, size_t size,
+			     enum chunk_codec *codec)
+{
+	size_t compressed = chunk_compress(data, size, packer->scratch);
+
+	*codec = CHUNK_LZ4;
+	if (compressed == 0)
+		compressed = compress_weights(packer, data, size, codec);
+	if (compressed == 0)
+		*codec = CHUNK_RAW;
+	return compressed;
 }
 
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
@@ -69,6 +104,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	uint64_t checksum;
 	size_t compressed;
 
+	weights_meter_read(&packing->transfer->meter, size);
 	*chunk = (struct chunk){.codec = CHUNK_ZERO};
 	if (chunk_is_zero(data, size))
 		return;
@@ -81,10 +117,9 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		return;
 	}
 	checksum = checksum_bytes(data, size);
-	compressed = chunk_compress(data, size, packer->scratch);
+	compressed = compress_chunk(packer, data, size, &record.codec);
 	if (compressed)
 		memcpy(data, packer->scratch, compressed);
-	record.codec = compressed ? CHUNK_LZ4 : CHUNK_RAW;
 	record.stored = (uint32_t)(compressed ? compressed : size);
 	if (packer->builder.count == 0)
 		open_pack(packer);

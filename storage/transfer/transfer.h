@@ -16,6 +16,7 @@
  *	packer.h		fills packs with chunks (through file_reader.h)
  *	append_progress.h	PURE: how far growing files have been sent (through job_transfer.h)
  *	transfer_plan.h		PURE: threads, buffers and sizes; the time reserved for the commit
+ *	weights_policy.h	whether weights are compressed (through job_transfer.h)
  *	range_coalesce.h	PURE: which chunks one request fetches (through chunk_fetch.h)
  *
  * Of this folder only:

@@ -7,7 +7,7 @@
 #define MEMORY_DEFAULT (256 * MIB)
 #define MEMORY_LEAST (32 * MIB)
 #define PACK_LEAST (8 * MIB)
-#define PACK_LOCAL (16 * MIB)
+#define PACK_USUAL (16 * MIB)
 #define PACK_EXTRA (PACK_CAPACITY - PACK_TARGET) /* index and footer */
 #define CONNECTIONS_MOST 64
 #define UPLOADERS_REMOTE 8
@@ -37,23 +37,23 @@ static unsigned connection_count(const struct transfer_plan_facts *facts, unsign
 static void plan_up(const struct transfer_plan_facts *facts, uint64_t memory,
 		    struct transfer_plan *plan)
 {
-	uint64_t per_reader = PACK_LEAST + PACK_EXTRA + CHUNK_SIZE, rest, share, target, most;
+	uint64_t per_reader = PACK_LEAST + PACK_EXTRA + CHUNK_SIZE, rest, share, target;
 
 	plan->uploaders = connection_count(facts, UPLOADERS_REMOTE);
 	plan->readers = (unsigned)clamp_value(facts->processors, 1,
 					      clamp_value(memory / 2 / per_reader, 1, 64));
 	rest = memory - plan->readers * CHUNK_SIZE;
 	share = rest / (plan->readers + plan->uploaders);
-	/* A remote store is faster with few requests, a local one with buffers that stay in the
-	 * cache. A bandwidth limit is kept by pauses between packs, so packs must be small. */
-	target = clamp_value(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST,
-			     facts->remote ? PACK_TARGET : PACK_LOCAL);
+	/* S3 advises 8 to 16 MB a request; what is more only takes memory, and touching memory for
+	 * the first time costs as much as reading a file. A bandwidth limit is kept by pauses
+	 * between packs, so packs must be small. */
+	target = clamp_value(share > PACK_EXTRA ? share - PACK_EXTRA : 0, PACK_LEAST, PACK_USUAL);
 	if (facts->bandwidth)
 		target = PACK_LEAST;
 	plan->pack_target = (size_t)(target - target % CHUNK_SIZE);
-	most = facts->remote ? plan->readers + 2 * (uint64_t)plan->uploaders
-			     : plan->readers + (uint64_t)plan->uploaders;
-	plan->buffers = (unsigned)clamp_value(rest / (plan->pack_target + PACK_EXTRA), 2, most);
+	/* One for each that fills and each that sends: more would only be filled and wait. */
+	plan->buffers = (unsigned)clamp_value(rest / (plan->pack_target + PACK_EXTRA), 2,
+					      plan->readers + (uint64_t)plan->uploaders);
 }
 
 static void plan_down(const struct transfer_plan_facts *facts, uint64_t memory,

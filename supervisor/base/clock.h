@@ -9,6 +9,7 @@
 #define CLOCK_NEVER INT64_MAX
 
 int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void);
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
 /* The deadline minus now, at least 0; CLOCK_NEVER stays CLOCK_NEVER. */

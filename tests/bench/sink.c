@@ -4,9 +4,10 @@
  * it is for measuring, and for loopback alone.
  *
  *	sink [CERTIFICATE KEY]		prints its port; with these files, in PEM, it speaks TLS
+ *	SINK_RATE=BYTES sink ...	takes at most so many bytes in a second, of all together
  *
  * A thread for each connection. It ends when its standard input does. "DELETE /" forgets
- * everything.
+ * everything; "GET /.counts" tells how many requests there were, and the bytes of their bodies.
  */
 #include "sink.h"
 
@@ -24,12 +25,14 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONNECTIONS_WAITING 1024
 #define HEAD_MOST ((size_t)64 << 10)
 #define LARGE ((uint64_t)1 << 20)
 #define BODY_MOST ((uint64_t)1 << 40)
+#define RATE_PIECE ((size_t)128 << 10)
 
 struct peer {
 	int fd;
@@ -91,15 +94,49 @@ bool peer_send(struct peer *peer, const void *data, size_t size)
 	return true;
 }
 
+/* --- a slow network --- */
+
+static uint64_t rate; /* bytes per second; 0: as they come */
+static pthread_mutex_t rate_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int64_t free_at_ns; /* when the network has carried all that was received */
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void wait_for_network(size_t size)
+{
+	struct timespec until;
+	int64_t now = now_ns(), end;
+
+	if (rate == 0)
+		return;
+	pthread_mutex_lock(&rate_mutex);
+	free_at_ns = (free_at_ns > now ? free_at_ns : now) +
+		     (int64_t)((double)size * 1e9 / (double)rate);
+	end = free_at_ns;
+	pthread_mutex_unlock(&rate_mutex);
+	until = (struct timespec){.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 static size_t receive(struct peer *peer, void *room, size_t size)
 {
+	size_t most = rate ? RATE_PIECE : 1 << 30;
+
 	for (;;) {
-		size_t piece = size < (1 << 30) ? size : 1 << 30;
+		size_t piece = size < most ? size : most;
 		ssize_t got = peer->ssl ? SSL_read(peer->ssl, room, (int)piece)
 					: recv(peer->fd, room, piece, 0);
 
 		if (got < 0 && !peer->ssl && errno == EINTR)
 			continue;
+		if (got > 0)
+			wait_for_network((size_t)got);
 		return got > 0 ? (size_t)got : 0;
 	}
 }
@@ -304,6 +341,8 @@ int main(int argc, char **argv)
 	int listener;
 
 	signal(SIGPIPE, SIG_IGN);
+	if (getenv("SINK_RATE"))
+		rate = strtoull(getenv("SINK_RATE"), NULL, 10);
 	if (argc == 3)
 		set_up_tls(argv[1], argv[2]);
 	listener = listen_on_loopback();

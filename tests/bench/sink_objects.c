@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,11 +380,26 @@ static bool answer_bucket(struct peer *peer, const struct request *request)
 	return list(peer, request, bucket);
 }
 
+static _Atomic uint64_t requests, bytes;
+
+static bool tell_counts(struct peer *peer)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%llu %llu\n", (unsigned long long)requests,
+		 (unsigned long long)bytes);
+	return answer(peer, "200 OK", "", text, strlen(text));
+}
+
 bool objects_answer(struct peer *peer, struct request *request)
 {
 	const char *slash = strchr(request->path, '/');
 	bool inside = slash && slash[1] != '\0', sent;
 
+	if (strcmp(request->path, ".counts") == 0)
+		return tell_counts(peer);
+	atomic_fetch_add(&requests, 1);
+	atomic_fetch_add(&bytes, request->body_size);
 	if (inside && strcmp(request->method, "PUT") == 0)
 		return put(peer, request);
 	if (strcmp(request->method, "DELETE") == 0)

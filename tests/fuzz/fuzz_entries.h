@@ -22,7 +22,8 @@ static inline void check_chunks(const struct manifest *manifest, const struct en
 
 		if (chunk->codec == CHUNK_ZERO)
 			continue;
-		CHECK(chunk->codec == CHUNK_RAW || chunk->codec == CHUNK_LZ4);
+		CHECK(chunk->codec == CHUNK_RAW || chunk->codec == CHUNK_LZ4 ||
+		      chunk->codec == CHUNK_BF16 || chunk->codec == CHUNK_FP32);
 		CHECK(chunk->pack < manifest->pack_count);
 		CHECK(chunk->stored > 0 && chunk->stored <= chunk_length(entry->size, i));
 		CHECK((uint64_t)chunk->offset + chunk->stored <=

@@ -10,7 +10,8 @@ static void check_piece(const struct manifest *manifest, const struct manifest_p
 	const struct chunk *chunk = &piece->chunk;
 
 	CHECK(piece->size > 0 && piece->size <= CHUNK_SIZE);
-	CHECK(chunk->codec == CHUNK_RAW || chunk->codec == CHUNK_LZ4);
+	CHECK(chunk->codec == CHUNK_RAW || chunk->codec == CHUNK_LZ4 ||
+	      chunk->codec == CHUNK_BF16 || chunk->codec == CHUNK_FP32);
 	CHECK(chunk->pack < manifest->pack_count);
 	CHECK(chunk->stored > 0 && chunk->stored <= piece->size);
 	CHECK((uint64_t)chunk->offset + chunk->stored <= manifest->packs[chunk->pack].bytes);

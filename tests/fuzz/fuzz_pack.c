@@ -47,6 +47,28 @@ static void read_index(const uint8_t *data, size_t size)
 	}
 }
 
+/* What is packed comes back, and what is not stays in its room, whatever size it is said to have.
+ */
+static void unpack_weights(const uint8_t *data, size_t size, uint8_t *packed, uint8_t *back)
+{
+	static const size_t sizes[] = {1, 127, 128, 129, 256, 257, 4096, 10000};
+	enum chunk_codec codec = CHUNK_RAW;
+	const uint8_t *raw;
+	size_t stored = chunk_compress_weights(data, size, packed, &codec);
+
+	CHECK(stored < size || size == 0);
+	if (stored) {
+		CHECK(chunk_decompress(codec, packed, stored, back, size, &raw, NULL) == 0);
+		CHECK(memcmp(raw, data, size) == 0);
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free uint8_t *space = memory_new(sizes[i]);
+
+		(void)chunk_decompress(CHUNK_BF16, data, size, space, sizes[i], &raw, NULL);
+		(void)chunk_decompress(CHUNK_FP32, data, size, space, sizes[i], &raw, NULL);
+	}
+}
+
 static void unpack(const uint8_t *data, size_t size)
 {
 	uint8_t space[4096], digest[DIGEST_SIZE];
@@ -62,6 +84,7 @@ static void unpack(const uint8_t *data, size_t size)
 		CHECK(memcmp(raw, data, size) == 0);
 	}
 	CHECK(chunk_unpack(CHUNK_RAW, digest, data, size, NULL, size, &raw, NULL) == 0);
+	unpack_weights(data, size, packed, back);
 	CHECK(chunk_unpack(CHUNK_LZ4, digest, data, size, space, sizeof(space), &raw, NULL) < 0);
 }
 

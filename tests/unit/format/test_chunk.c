@@ -147,7 +147,7 @@ static void test_codec_names(void **state)
 	enum chunk_codec codec;
 
 	(void)state;
-	for (int i = CHUNK_RAW; i <= CHUNK_ZERO; i++) {
+	for (int i = CHUNK_RAW; i <= CHUNK_FP32; i++) {
 		assert_true(chunk_codec_parse(chunk_codec_name((enum chunk_codec)i), &codec));
 		assert_int_equal(codec, i);
 	}

@@ -25,16 +25,16 @@ static void test_plans(void **state)
 		size_t pack_mib, span_mib;
 	} rows[] = {
 		// clang-format off
-		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 24, 32},
+		{"two processors, remote", {.processors = 2, .remote = true}, 2, 8, 16, 16, 32},
 		{"two processors, local", {.processors = 2}, 2, 2, 2, 16, 4},
 		{"a large machine, remote", {.processors = 64, .remote = true}, 10, 8, 16, 8, 32},
 		{"a large machine, local", {.processors = 64}, 10, 64, 32, 8, 4},
 		{"few connections", {.processors = 4, .connections = 2, .remote = true}, 4, 2, 2,
-			32, 32},
+			16, 32},
 		{"many connections", {.processors = 4, .connections = 99, .remote = true}, 4, 64,
 			32, 8, 32},
 		{"much memory", {.processors = 16, .memory = 2048 * MIB, .remote = true}, 16, 8, 16,
-			32, 32},
+			16, 32},
 		{"hardly any memory", {.processors = 8, .memory = 1, .remote = true}, 1, 8, 4, 8,
 			32},
 		{"a limit", {.processors = 2, .bandwidth = 1000000, .remote = true}, 2, 8, 16, 8,

@@ -1,0 +1,156 @@
+/* When weights are compressed: where readers wait for the upload longer than the coder takes; and
+ * that they come back. */
+#include "storage_fixture.h"
+
+#include "storage/format/chunk.h"
+#include "storage/transfer/weights_policy.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define SECOND 1000000
+
+static void test_whether_it_pays(void **state)
+{
+	static const struct {
+		const char *name;
+		struct weights_facts facts;
+		bool pays;
+	} rows[] = {
+		// clang-format off
+		{"nothing is known", {WEIGHTS_AUTO, true, 0, 0, 0, 0}, false},
+		{"too little is known", {WEIGHTS_AUTO, true, 31 * MIB, 9 * SECOND, 0, 0}, false},
+		{"100 MB/s, two readers", {WEIGHTS_AUTO, true, 200 * MIB, 3 * SECOND, 0, 0}, true},
+		{"1 GB/s, two readers", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 10, 0, 0}, false},
+		{"nobody waits", {WEIGHTS_AUTO, true, 200 * MIB, 0, 0, 0}, false},
+		{"a file store", {WEIGHTS_AUTO, false, 200 * MIB, 3 * SECOND, 0, 0}, false},
+		{"the coder is fast", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 2, 8 * MIB, SECOND / 125}, true},
+		{"the coder is slow", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 2, 8 * MIB, SECOND / 25}, false},
+		{"it helps, and goes on", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 20, 200 * MIB, SECOND / 5}, true},
+		{"all waiting is gone", {WEIGHTS_AUTO, true, 200 * MIB, SECOND / 100, 200 * MIB, SECOND / 5}, false},
+		{"always, unasked", {WEIGHTS_ALWAYS, false, 0, 0, 0, 0}, true},
+		{"never, though it would", {WEIGHTS_NEVER, true, 200 * MIB, 3 * SECOND, 0, 0}, false},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (weights_pay(&rows[i].facts) != rows[i].pays)
+			fail_msg("%s", rows[i].name);
+}
+
+/* What was long ago does not count for ever. */
+static void test_the_meter_forgets(void **state)
+{
+	struct weights_meter meter = {0};
+	struct weights_facts facts = {WEIGHTS_AUTO, true, 0, 0, 0, 0};
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		weights_meter_read(&meter, 4 * MIB);
+		weights_meter_waited(&meter, SECOND / 10);
+	}
+	weights_meter_coded(&meter, 8 * MIB, SECOND / 100);
+	weights_meter_waited(&meter, -1);
+	weights_meter_facts(&meter, &facts);
+	assert_int_equal(facts.read_bytes, 200 * MIB);
+	assert_int_equal(facts.waited_us, 5 * SECOND);
+	assert_int_equal(facts.coded_bytes, 8 * MIB);
+	assert_int_equal(facts.coder_us, SECOND / 100);
+	assert_true(weights_pay(&facts));
+	for (int i = 0; i < 500; i++)
+		weights_meter_read(&meter, 4 * MIB);
+	weights_meter_facts(&meter, &facts);
+	assert_true(facts.read_bytes < WEIGHTS_WINDOW);
+	assert_false(weights_pay(&facts));
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *text;
+		int result;
+		enum weights_policy policy;
+	} rows[] = {
+		{NULL, 0, WEIGHTS_AUTO},         {"", 0, WEIGHTS_AUTO},
+		{"auto", 0, WEIGHTS_AUTO},       {"always", 0, WEIGHTS_ALWAYS},
+		{"never", 0, WEIGHTS_NEVER},     {"Never", -1, WEIGHTS_AUTO},
+		{"sometimes", -1, WEIGHTS_AUTO},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		enum weights_policy policy;
+
+		err = (struct err){0};
+
+		assert_int_equal(weights_policy_parse(rows[i].text, &policy, &err), rows[i].result);
+		assert_int_equal(policy, rows[i].policy);
+		if (rows[i].result < 0)
+			assert_int_equal(err.kind, ERR_INVALID);
+	}
+}
+
+/* bf16: the low byte is noise, the high one an exponent of few values. */
+static void write_weights(struct fixture *fixture, size_t size)
+{
+	auto_free char *path = text_format("%s/weights", fixture->source);
+	auto_free uint8_t *data = memory_new(size);
+	uint32_t word = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		word = word * 1664525 + 1013904223;
+		data[i] = (uint8_t)(i % 2 ? 0x3b + (uint32_t)__builtin_clz(word | 1) / 2
+					  : word >> 24);
+	}
+	assert_works(file_write(path, data, size, &err));
+}
+
+static void test_weights_go_and_come_back(void **state)
+{
+	static const struct {
+		const char *policy;
+		unsigned percent_least, percent_most;
+	} rows[] = {{"never", 100, 101}, {"always", 50, 75}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t size = 2 * CHUNK_SIZE + 100001;
+		struct save_result result;
+		struct fixture fixture;
+
+		setenv("REPRIEVE_STORE_WEIGHTS", rows[i].policy, 1);
+		fixture_start(&fixture);
+		write_weights(&fixture, size);
+		assert_works(fixture_try_take(&fixture, &result));
+		assert_in_range(result.bytes_sent * 100 / size, rows[i].percent_least,
+				rows[i].percent_most);
+		fixture_check(&fixture,
+			      (struct snapshot_id){fixture.attempt.number, fixture.sequence});
+		assert_int_equal(fixture_damages(&fixture), 0);
+		fixture_stop(&fixture);
+	}
+	unsetenv("REPRIEVE_STORE_WEIGHTS");
+}
+
+static void test_a_word_that_is_none(void **state)
+{
+	struct storage_options options = {.url = "file:///tmp/nowhere", .job = "j"};
+	struct storage *storage = NULL;
+
+	(void)state;
+	setenv("REPRIEVE_STORE_WEIGHTS", "zip", 1);
+	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_INVALID);
+	unsetenv("REPRIEVE_STORE_WEIGHTS");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whether_it_pays),
+		cmocka_unit_test(test_the_meter_forgets),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_weights_go_and_come_back),
+		cmocka_unit_test(test_a_word_that_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
