@@ -128,6 +128,8 @@ struct restore_request {
 	bool unsynced;
 	/* NULL: everything. */
 	bool (*include)(void *arg, const char *path);
+	/* NULL, or filled as by storage_list_files(), which would read the list once more. */
+	struct snapshot_files *files;
 	/* From any thread. NULL: not wanted. */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *arg;

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "entry_list.h"
 #include "inventory.h"
+#include "listing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,21 +91,15 @@ static int64_t total_nanoseconds(int64_t seconds, uint32_t rest)
 	return result;
 }
 
-int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
-		       struct cancel *cancel, struct err *err)
+void listing_add_files(const struct manifest *manifest, struct snapshot_files *files)
 {
-	auto_(manifest_release) struct manifest manifest = {0};
-
-	*files = (struct snapshot_files){0};
-	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
-		return -1;
-	files->items = memory_new(manifest.entry_count * sizeof(*files->items));
-	for (size_t i = 0; i < manifest.entry_count; i++) {
-		const struct entry *entry = &manifest.entries[i], *file = entry;
+	files->items = memory_new(manifest->entry_count * sizeof(*files->items));
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i], *file = entry;
 
 		/* In a directory, a hard link looks like any other file. */
 		if (entry->type == ENTRY_HARDLINK)
-			file = manifest_find(&manifest, entry->target);
+			file = manifest_find(manifest, entry->target);
 		if (!file || file->type != ENTRY_FILE)
 			continue;
 		files->items[files->count++] = (struct snapshot_file){
@@ -114,6 +109,17 @@ int storage_list_files(struct storage *storage, struct snapshot_id id, struct sn
 			.running = file->running,
 		};
 	}
+}
+
+int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
+		       struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+
+	*files = (struct snapshot_files){0};
+	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+		return -1;
+	listing_add_files(&manifest, files);
 	return 0;
 }
 

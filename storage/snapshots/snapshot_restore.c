@@ -10,6 +10,7 @@
 #include "base/workers.h"
 #include "damage_marks.h"
 #include "job_records.h"
+#include "listing.h"
 #include "storage/transfer/transfer.h"
 
 #include <errno.h>
@@ -528,6 +529,8 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 	};
 	for (size_t i = 0; i < manifest->entry_count; i++)
 		result->files += restoring->tree.content[i] != NULL;
+	if (request->files)
+		listing_add_files(manifest, request->files);
 	return 0;
 }
 

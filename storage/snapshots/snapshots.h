@@ -14,6 +14,7 @@
  *	own_claim.h		whether the claim of this process still is in the store
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	entry_list.h		sends and loads the list of a snapshot's files
+ *	listing.h		the files of a manifest
  *	pack_numbers.h		the table of packs of a manifest
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage

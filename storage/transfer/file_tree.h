@@ -98,7 +98,7 @@ int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cance
  */
 bool file_tree_has_writers(int fd);
 
-/* Sets mode, user.* attributes and times of an open file or directory, then syncs it. A failure to
+/* Sets mode, user.* attributes and times of an open file or directory. A failure to
  * set an attribute that the file system does not support is ignored. */
 int file_tree_apply_metadata(int fd, const struct entry *entry, struct err *err);
 

@@ -52,9 +52,10 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	progress_bar_start(&progress, "restoring", false);
 	restore.progress = progress_bar_update;
 	restore.arg = &progress;
+	restore.files = &files;
 	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
 	progress_bar_stop(&progress);
-	if (status < 0 || storage_list_files(result->storage, id, &files, cancel, err) < 0) {
+	if (status < 0) {
 		file_remove_tree(staging, NULL);
 		return -1;
 	}

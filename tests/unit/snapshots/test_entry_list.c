@@ -87,7 +87,9 @@ static void test_a_short_list_is_in_the_manifest(void **state)
 
 static void test_a_long_list_comes_back(void **state)
 {
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	auto_(snapshot_files_release) struct snapshot_files files = {0}, restored = {0};
+	struct restore_request request = {.files = &restored};
+	struct restore_result result;
 	auto_json json_t *body = NULL;
 	struct fixture f;
 	struct snapshot_id id;
@@ -101,6 +103,13 @@ static void test_a_long_list_comes_back(void **state)
 	assert_int_equal(fixture_damages(&f), 0);
 	assert_works(storage_list_files(f.storage, id, &files, NULL, &err));
 	assert_int_equal(files.count, FILES);
+	assert_int_equal(file_remove_tree(f.target, NULL), 0);
+	request.id = id;
+	request.directory = f.target;
+	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
+	assert_int_equal(restored.count, FILES);
+	assert_string_equal(restored.items[FILES - 1].path, files.items[FILES - 1].path);
+	assert_int_equal(restored.items[7].mtime_ns, files.items[7].mtime_ns);
 	/* Who reads the manifest as JSON sees the list in any case. */
 	assert_works(storage_read_manifest(f.storage, id, &body, NULL, &err));
 	assert_int_equal(json_array_size(json_object_get(body, "entries")), FILES + FILES / 500);
