@@ -156,6 +156,8 @@ def main():
         for shop in shops:
             shop.check_room()
             known = shop.look_for_tests(paths, arguments.label, arguments.jobs, known)
+        if arguments.e2e:
+            shops[0].check_end_to_end(arguments.e2e)
         print(f"{sum(map(len, run.waiting))} mutants, {len(shops[0].tests)} test programs", file=sys.stderr)
         threads = [threading.Thread(target=run.work, args=(shop,)) for shop in shops]
         for thread in threads:

@@ -29,6 +29,10 @@ ENVIRONMENT = {
 }
 
 
+# What the end-to-end tests run.
+END_TO_END = ("supervisor/reprieve", "reprieve-shim", "shim_listen")
+
+
 class Trouble(Exception):
     """What makes the whole run meaningless: the sources as they are do not build, or no room can be had."""
 
@@ -183,6 +187,11 @@ class Workshop:
         command = ["/usr/bin/python3", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--basetemp", "/tmp/pytest", *files]
         return self.run_in_room(command, self.tree, limit, REPRIEVE=str(self.build / "supervisor/reprieve"))
 
+    def check_end_to_end(self, files):
+        """They have to pass on the sources as they are; else every mutant would seem to be seen."""
+        if not self.ninja(*END_TO_END) or self.run_end_to_end(files) != 0:
+            raise Trouble(f"these do not pass on the sources as they are: {' '.join(files)}")
+
     def same_code(self, path, original):
         """Whether the compiler makes the same of the mutant that lies in the tree as of the original."""
         made = []
@@ -214,7 +223,7 @@ class Workshop:
                         return "killed", test.name
             if self.same_code(mutant.path, original):
                 return "same", ""
-            if end_to_end and self.ninja("supervisor/reprieve", "reprieve-shim") and self.run_end_to_end(end_to_end) != 0:
+            if end_to_end and self.ninja(*END_TO_END) and self.run_end_to_end(end_to_end) != 0:
                 return "killed", "end to end"
             return "survived", f"{len(candidates)} tests"
         finally:

@@ -141,6 +141,26 @@ static void test_claims(void **state)
 	}
 }
 
+/* From its first write on, whatever it writes, the job is one whose checkpoints are kept. */
+static void test_whoever_writes_is_managed(void **state)
+{
+	static const enum job_event_kind kinds[] = {JOB_EV_SAVE_STARTED, JOB_EV_RUNNING_WRITTEN,
+						    JOB_EV_COMPLETE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_ADVICE});
+		assert_false(facts_of(&story).managed);
+		post(&story, (struct job_event){.kind = kinds[i]});
+		if (!facts_of(&story).managed)
+			fail_msg("%s", job_event_name(kinds[i]));
+		stop(&story);
+	}
+}
+
 static void test_refused_clients(void **state)
 {
 	static const struct {
@@ -391,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_whoever_writes_is_managed),
 		cmocka_unit_test(test_refused_clients),
 		cmocka_unit_test(test_a_client_is_served),
 		cmocka_unit_test(test_a_client_hears_of_a_failing_store),

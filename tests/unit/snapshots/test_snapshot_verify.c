@@ -319,9 +319,14 @@ static void test_a_sample(void **state)
 /* A pack with three chunks, of which the only snapshot that is left needs the middle one. */
 static void prepare_rests(struct fixture *f, char **pack)
 {
+	struct storage_options options = {.job = "job", .threads = 1};
 	auto_free char *first = NULL, *third = NULL, *manifest = NULL;
 
 	fixture_start(f);
+	/* One thread makes one pack, in the order of the names. */
+	storage_close(f->storage);
+	options.url = f->url;
+	assert_works(storage_open(&options, &f->storage, NULL, &err));
 	fixture_write(f, "a", 300, 1);
 	fixture_write(f, "b", 300, 2);
 	fixture_write(f, "c", 300, 3);
