@@ -1,5 +1,6 @@
 #!/bin/bash
-# Gives whatever a fuzzer thinks of to what parses bytes from outside: notices, stores' answers, the store's formats, files of
+# Gives whatever a fuzzer thinks of to what parses bytes from outside: notices, stores' answers, the store's formats, archives, what the job
+# shares with its supervisor, the control socket, the files that a run leaves, commands with secrets, files of
 # credentials, URLs, checkpoints' contents, scontrol's output.
 #
 #	tests/fuzz/run.sh [--short] [--list] [TARGET...]
