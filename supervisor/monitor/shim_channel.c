@@ -22,7 +22,7 @@
 
 #define TICK_MS 1000
 #define HOLE_TICK_MS 50
-#define AWAKE_MS 20
+#define AWAKE_MS 10
 #define HOLE_MS 200
 
 /* Most records delivered in one call, so that a process that reports faster than we read does not
@@ -230,7 +230,7 @@ void shim_channel_poll(struct shim_channel *channel)
 	while (count < MOST_AT_ONCE && read_one(channel))
 		count++;
 	/*
-	 * After one record more will follow: during a save, polling every 20 ms spares the writer a
+	 * After one record more will follow: during a save, polling every 10 ms spares the writer a
 	 * wake-up for each file. Otherwise we sleep. Then either we see a record that was published
 	 * meanwhile, or its producer sees that we sleep and wakes us, because this store, the loads
 	 * in read_one() and the producer's fence have one total order. There is no fence here,
