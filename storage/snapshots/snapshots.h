@@ -20,6 +20,7 @@
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	damage_marks.h		writes down which packs are damaged
  *	garbage_collect.h	removes unnamed packs
+ *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks before a save
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *

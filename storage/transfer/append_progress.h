@@ -5,7 +5,7 @@
 
 #include "chunk_index.h"
 
-/* Chunks to send at a time: they nearly fill a pack. */
+/* Chunks to send at a time: they fill a pack. */
 #define APPEND_PROGRESS_STEP ((size_t)4)
 /* The files that are remembered: the most recent ones. */
 #define APPEND_PROGRESS_FILES 64
