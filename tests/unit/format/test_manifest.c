@@ -256,9 +256,11 @@ static const struct {
 	{"pieces", "[7]", "piece 0", true},
 	{"entries", "[]", "both entries and pieces", true},
 	{"packs", "[]", "refers to pack 0, but the manifest lists 0", true},
-	{"packs", "[{\"key\":\"packs/b.pack\",\"bytes\":5000000},{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
+	{"packs", "[{\"key\":\"packs/b.pack\",\"bytes\":5000000},"
+		"{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
 		"out of order", true},
-	{"packs", "[{\"key\":\"packs/a.pack\",\"bytes\":5000000},{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
+	{"packs", "[{\"key\":\"packs/a.pack\",\"bytes\":5000000},"
+		"{\"key\":\"packs/a.pack\",\"bytes\":5000000}]",
 		"repeated", true},
 	{"size", NULL, "size", false},
 	{"size", "4194305", "size", false},
