@@ -15,6 +15,8 @@ static const char *const kind_names[] = {
 	[RECORD_END] = "end",       [RECORD_SNAPSHOT] = "snapshot",
 	[RECORD_PIN] = "pin",       [RECORD_DRAIN] = "draining",
 	[RECORD_DAMAGE] = "damage", [RECORD_CONFIRMED] = "confirmed",
+	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
+	[RECORD_CATALOGUE] = "catalogue",
 };
 
 static void sha256_hex(const void *data, size_t size, char *hex)

@@ -22,7 +22,10 @@ enum record_kind {
 	RECORD_PIN,
 	RECORD_DRAIN,
 	RECORD_DAMAGE,
-	RECORD_CONFIRMED
+	RECORD_CONFIRMED,
+	RECORD_SUMMARY,
+	RECORD_ARCHIVE,
+	RECORD_CATALOGUE
 };
 
 /* Appends the record to `out`; `body` is borrowed. ERR_FAILED: it would exceed the limit of

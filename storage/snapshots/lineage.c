@@ -1,8 +1,31 @@
 #include "lineage.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #include <stdlib.h>
+
+static const char *const policy_names[] = {
+	[RESTORE_LATEST] = "latest",
+	[RESTORE_NONE] = "none",
+	[RESTORE_SPECIFIC] = "this",
+};
+
+const char *restore_policy_name(enum restore_policy policy)
+{
+	return policy_names[policy];
+}
+
+bool restore_policy_parse(const char *name, enum restore_policy *policy)
+{
+	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
+		if (!text_equal(name, policy_names[i]))
+			continue;
+		*policy = (enum restore_policy)i;
+		return true;
+	}
+	return false;
+}
 
 static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
 {
@@ -37,6 +60,21 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage)
 	    lineage->snapshots[lineage->snapshot_count - 1].attempt > newest)
 		newest = lineage->snapshots[lineage->snapshot_count - 1].attempt;
 	return newest;
+}
+
+size_t lineage_first_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	size_t low = 0, high = lineage->snapshot_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* The snapshot that the chain continues with after the attempt's own ones. It always belongs to an
@@ -114,28 +152,12 @@ struct line {
 	size_t count;
 };
 
-/* The position of the first snapshot that is not before `id`. */
-static size_t first_from(const struct lineage *lineage, struct snapshot_id id)
-{
-	size_t low = 0, high = lineage->snapshot_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* What the head has from `sequence` on is left behind by this claim. */
 static void leave(struct line *line, struct snapshot_id *head, uint32_t sequence,
 		  const struct lineage_attempt *claim)
 {
 	const struct lineage *lineage = line->lineage;
-	size_t i = first_from(lineage, (struct snapshot_id){head->attempt, sequence});
+	size_t i = lineage_first_from(lineage, (struct snapshot_id){head->attempt, sequence});
 
 	for (;
 	     i < lineage->snapshot_count && snapshot_id_compare(lineage->snapshots[i], *head) <= 0;

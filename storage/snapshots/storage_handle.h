@@ -4,6 +4,7 @@
 #define STORAGE_HANDLE_H
 
 #include "claim_cache.h"
+#include "lineage_summary.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -16,6 +17,9 @@ struct storage {
 	/* This machine's name, for the records. */
 	char host[65];
 	struct claim_cache claims;
+	/* The summary that was read last, and when the store says that it was put. */
+	struct lineage_summary summary;
+	int64_t summary_put_ms;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
