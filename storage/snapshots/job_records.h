@@ -86,12 +86,6 @@ struct attempt_records {
 	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
 };
 
-/* A manifest as an object. */
-struct manifest_object {
-	uint64_t size;
-	int64_t put_ms; /* by the store's clock; 0: unknown */
-};
-
 /* The records of a job by name. `lineage` has the attempts with what their claims or the summary
  * say, and the ids of the snapshots. ERR_VERSION: another version wrote a claim. */
 struct job_listing {
@@ -138,8 +132,16 @@ AUTO(struct job_listing, job_listing_release);
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
 			    const struct store_listing *packs, const struct store_listing *damaged,
 			    struct err *err);
-/* Lists what the manifest names, and what is damaged: the packs of the attempts that it names, or
- * all. */
+/* So many listings at most are made instead of one of all packs. */
+#define JOB_LISTINGS_MOST 4
+/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
+int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err);
+/* Prefixes that cover all packs which the manifest names: of saves, of attempts, or of all. Returns
+ * how many; the caller frees each. */
+size_t job_records_named_prefixes(const struct manifest *manifest,
+				  char *prefixes[JOB_LISTINGS_MOST]);
+/* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
 int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
 				 struct store_listing *packs, struct store_listing *damaged,
 				 struct cancel *cancel, struct err *err);

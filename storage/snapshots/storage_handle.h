@@ -5,6 +5,7 @@
 
 #include "claim_cache.h"
 #include "lineage_summary.h"
+#include "snapshot_catalogue.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -20,6 +21,9 @@ struct storage {
 	/* The summary that was read last, and when the store says that it was put. */
 	struct lineage_summary summary;
 	int64_t summary_put_ms;
+	/* The manifests that were read; the catalogue in the store has been read as well. */
+	struct snapshot_catalogue catalogue;
+	bool catalogue_loaded;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
