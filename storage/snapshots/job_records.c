@@ -3,15 +3,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/workers.h"
 #include "damage_marks.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A manifest that names packs of more attempts costs one listing of all packs instead. */
-#define LISTINGS_MOST 4
 
 char *job_record_key_attempt(struct storage *storage, uint32_t number)
 {
@@ -153,6 +151,81 @@ int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 						  cancel, err);
 }
 
+/* --- some of the packs --- */
+
+struct prefixes_list {
+	struct storage *storage;
+	char *const *prefixes;
+	struct store_listing *found; /* one per prefix */
+	struct err *errs;
+	size_t count;
+	atomic_size_t next;
+	struct cancel *cancel;
+};
+
+static void list_prefix_worker(void *arg, size_t index)
+{
+	struct prefixes_list *list = arg;
+	struct store *store = list->storage->transfer.store;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
+		auto_free char *prefix =
+			transfer_pack_key(&list->storage->transfer, list->prefixes[i]);
+
+		(void)store->ops->list(store, prefix, STORE_ALL, &list->found[i], list->cancel,
+				       &list->errs[i]);
+	}
+}
+
+/* Moves the objects into `packs`, which stays sorted and has each once. */
+static void merge_listings(struct store_listing *found, size_t count, struct store_listing *packs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < found[i].count; j++)
+			store_listing_add_dated(packs, found[i].items[j].key,
+						found[i].items[j].size,
+						found[i].items[j].modified_ms);
+	store_listing_sort(packs);
+	for (size_t i = 0; i < packs->count; i++) {
+		if (kept > 0 && text_equal(packs->items[i].key, packs->items[kept - 1].key))
+			free(packs->items[i].key);
+		else
+			packs->items[kept++] = packs->items[i];
+	}
+	packs->count = kept;
+}
+
+int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err)
+{
+	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
+	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
+	struct prefixes_list list = {
+		.storage = storage,
+		.prefixes = prefixes,
+		.found = found,
+		.errs = errs,
+		.count = count,
+		.cancel = cancel,
+	};
+	int result = 0;
+
+	if (count > 0)
+		parallel_run(count, list_prefix_worker, &list);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		if (errs[i].kind != 0)
+			result = err_set(err, errs[i].kind, "%s", errs[i].text);
+	if (result == 0)
+		merge_listings(found, count, packs);
+	for (size_t i = 0; i < count; i++)
+		store_listing_release(&found[i]);
+	return result;
+}
+
 /* "packs/000001/000002-...": the length of "packs/000001/". */
 static size_t attempt_prefix_length(const char *pack)
 {
@@ -161,53 +234,67 @@ static size_t attempt_prefix_length(const char *pack)
 	return pack[first] ? first + 1 + strcspn(pack + first + 1, "/") + 1 : first;
 }
 
-/* The first pack of each attempt that the manifest names, in `firsts`; more than LISTINGS_MOST: too
- * many. */
-static size_t find_named_attempts(const struct manifest *manifest, size_t firsts[LISTINGS_MOST])
+/* The same: the length of "packs/000001/000002-". */
+static size_t save_prefix_length(const char *pack)
+{
+	size_t attempt = attempt_prefix_length(pack);
+	size_t length = strnlen(pack, attempt);
+
+	length += strcspn(pack + length, "-");
+	return pack[length] ? length + 1 : length;
+}
+
+/* The different prefixes of what the manifest names; JOB_LISTINGS_MOST + 1: there are more. */
+static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)(const char *pack),
+			    char *prefixes[JOB_LISTINGS_MOST])
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		const char *key = manifest->packs[i].key;
-		size_t length = attempt_prefix_length(key), known = 0;
+		size_t length = length_of(key), known = 0;
 
-		while (known < count &&
-		       strncmp(manifest->packs[firsts[known]].key, key, length) != 0)
+		while (known < count && (strncmp(prefixes[known], key, length) != 0 ||
+					 prefixes[known][length] != '\0'))
 			known++;
 		if (known < count)
 			continue;
-		if (count == LISTINGS_MOST)
-			return LISTINGS_MOST + 1;
-		firsts[count++] = i;
+		if (count == JOB_LISTINGS_MOST) {
+			while (count > 0)
+				free(prefixes[--count]);
+			return JOB_LISTINGS_MOST + 1;
+		}
+		prefixes[count++] = text_copy_n(key, length);
 	}
 	return count;
+}
+
+size_t job_records_named_prefixes(const struct manifest *manifest,
+				  char *prefixes[JOB_LISTINGS_MOST])
+{
+	size_t count = find_prefixes(manifest, save_prefix_length, prefixes);
+
+	if (count > JOB_LISTINGS_MOST)
+		count = find_prefixes(manifest, attempt_prefix_length, prefixes);
+	if (count <= JOB_LISTINGS_MOST)
+		return count;
+	prefixes[0] = text_copy("packs/");
+	return 1;
 }
 
 int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
 				 struct store_listing *packs, struct store_listing *damaged,
 				 struct cancel *cancel, struct err *err)
 {
-	size_t firsts[LISTINGS_MOST];
-	size_t count = find_named_attempts(manifest, firsts);
+	char *prefixes[JOB_LISTINGS_MOST];
+	size_t count = job_records_named_prefixes(manifest, prefixes);
+	int result = damage_marks_list(storage, damaged, cancel, err);
 
-	if (damage_marks_list(storage, damaged, cancel, err) < 0)
-		return -1;
-	if (count > LISTINGS_MOST)
-		return job_records_list_packs(storage, packs, cancel, err);
-	for (size_t i = 0; i < count; i++) {
-		const char *key = manifest->packs[firsts[i]].key;
-		auto_free char *attempt = text_copy_n(key, attempt_prefix_length(key));
-		auto_free char *prefix = transfer_pack_key(&storage->transfer, attempt);
-		auto_(store_listing_release) struct store_listing some = {0};
-
-		if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
-						       &some, cancel, err) < 0)
-			return -1;
-		for (size_t j = 0; j < some.count; j++)
-			store_listing_add(packs, some.items[j].key, some.items[j].size);
-	}
-	store_listing_sort(packs);
-	return 0;
+	if (result == 0)
+		result = job_records_list_prefixes(storage, prefixes, count, packs, cancel, err);
+	while (count > 0)
+		free(prefixes[--count]);
+	return result;
 }
 
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,

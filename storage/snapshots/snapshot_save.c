@@ -334,7 +334,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 		result->changed = err->kind == ERR_RETRY;
 		return -1;
 	}
-	if (index_warmup(saving->storage, saving->request->parent, saving->packing.cancel, err) < 0)
+	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
+			 saving->packing.cancel, err) < 0)
 		return -1;
 	if (send_changed_files(saving, &tree, err) < 0) {
 		result->changed = err->kind == ERR_RETRY &&
