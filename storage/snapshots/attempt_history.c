@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #define THREADS_MOST 16
+/* Attempts that are summed up while they are being read are looked for again. */
+#define LOOKS_MOST 3
 
 struct history_read {
 	struct storage *storage;
@@ -18,6 +20,9 @@ struct history_read {
 	const struct attempt_records *records;
 	struct cancel *cancel;
 	struct err *errs; /* per item */
+	/* A record was listed and is not there: the attempt was summed up meanwhile, or it is lost.
+	 */
+	atomic_bool vanished;
 	atomic_size_t next;
 };
 
@@ -55,6 +60,20 @@ static void fill_end(struct attempt_summary *past, json_t *body)
 	past->end_about = json_incref(json_object_get(body, "about"));
 }
 
+/* Whoever reads the history is about to claim. */
+static void remember_claim(struct history_read *history_read, const struct attempt_summary *past,
+			   json_t *body)
+{
+	const struct attempt_records *records =
+		&history_read->records[past - history_read->history->items];
+	struct lineage_attempt claim = {.number = past->number};
+
+	claim.known = body && job_record_decode_claim(body, &claim);
+	claim.unconfirmed = json_true_or(body, "confirms", false);
+	if (claim.known)
+		claim_cache_add(&history_read->storage->claims, records->claimed_ms, &claim);
+}
+
 static int read_claim(struct history_read *history_read, struct attempt_summary *past,
 		      struct err *err)
 {
@@ -65,6 +84,7 @@ static int read_claim(struct history_read *history_read, struct attempt_summary 
 		       err) < 0)
 		return -1;
 	fill_claim(past, body);
+	remember_claim(history_read, past, body);
 	return 0;
 }
 
@@ -97,6 +117,8 @@ static void read_worker(void *arg, size_t index)
 			(void)read_end(history_read, past, &history_read->errs[i]);
 		/* get_record() leaves the error of a lost or damaged record behind, though it is no
 		 * failure. */
+		if (history_read->records[i].claimed && history_read->errs[i].kind == ERR_NOT_FOUND)
+			atomic_store(&history_read->vanished, true);
 		if (history_read->errs[i].kind == ERR_CORRUPT ||
 		    history_read->errs[i].kind == ERR_NOT_FOUND)
 			history_read->errs[i] = (struct err){0};
@@ -104,8 +126,8 @@ static void read_worker(void *arg, size_t index)
 }
 
 static int read_attempts(struct storage *storage, struct attempt_history *history,
-			 const struct attempt_records *records, struct cancel *cancel,
-			 struct err *err)
+			 const struct attempt_records *records, bool *vanished,
+			 struct cancel *cancel, struct err *err)
 {
 	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
 	struct history_read history_read = {
@@ -118,6 +140,7 @@ static int read_attempts(struct storage *storage, struct attempt_history *histor
 
 	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker,
 		     &history_read);
+	*vanished = atomic_load(&history_read.vanished);
 	for (size_t i = 0; i < history->count; i++) {
 		if (errs[i].kind == 0)
 			continue;
@@ -207,14 +230,14 @@ static uint32_t count_snapshots(const struct lineage *lineage, uint32_t number)
 	return (uint32_t)(i - first);
 }
 
-int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
-		    struct cancel *cancel, struct err *err)
+static int read_history(struct storage *storage, size_t most, struct attempt_history *history,
+			bool *vanished, struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 	auto_free struct attempt_records *records = NULL;
 
-	*history = (struct attempt_history){0};
+	*vanished = false;
 	if (job_records_list_snapshots(storage, &listing, cancel, err) < 0 ||
 	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
@@ -231,11 +254,25 @@ int storage_history(struct storage *storage, size_t most, struct attempt_history
 			count_snapshots(lineage, lineage->attempts[at].number);
 		records[i] = listing.records[at];
 	}
-	if (read_attempts(storage, history, records, cancel, err) == 0 &&
-	    read_summarised(storage, history, records, cancel, err) == 0)
-		return 0;
-	attempt_history_release(history);
-	return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
+	if (read_attempts(storage, history, records, vanished, cancel, err) < 0)
+		return -1;
+	return read_summarised(storage, history, records, cancel, err);
+}
+
+int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
+		    struct cancel *cancel, struct err *err)
+{
+	bool vanished = true;
+
+	*history = (struct attempt_history){0};
+	for (int i = 0; vanished && i < LOOKS_MOST; i++) {
+		attempt_history_release(history);
+		if (read_history(storage, most, history, &vanished, cancel, err) == 0)
+			continue;
+		attempt_history_release(history);
+		return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
+	}
+	return 0;
 }
 
 void attempt_history_release(struct attempt_history *history)

@@ -1,6 +1,6 @@
 /*
- * The records of one job: their keys, and how they are written and read. For storage/ only. Keys,
- * as FORMAT.md defines them:
+ * The records of one job: their keys, and how they are written and read (job_records.c), and the
+ * listing of a job (job_listing.c). For storage/ only. Keys, as FORMAT.md defines them:
  *
  *	format.json
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt

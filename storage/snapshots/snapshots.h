@@ -1,7 +1,7 @@
 /*
  * storage/snapshots/: what storage.h offers for one job: claim an attempt, save, restore, list,
  * verify, export, forget. One .c file per operation. Read FORMAT.md and lineage.h first, then
- * attempts.c and snapshot_save.c.
+ * attempts.c, job_listing.c and snapshot_save.c.
  *
  * For the rest of storage/, through this header alone:
  *
@@ -12,6 +12,11 @@
  *
  *	claim_cache.h		the claims that this process has read
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
+ *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
+ *	attempt_compaction.h	puts summaries of old attempts and removes their records
+ *	snapshot_catalogue.h	PURE: what manifests say, without their entries
+ *	pack_table.h		PURE: packs by number, each key once
+ *	catalogue_cache.h	the catalogue of this process, and its copy in the store
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	damage_marks.h		writes down which packs are damaged

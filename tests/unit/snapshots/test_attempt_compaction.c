@@ -3,6 +3,7 @@
 #include "slow_store.h"
 #include "synthetic_history.h"
 
+#include "base/workers.h"
 #include "storage/snapshots/attempt_compaction.h"
 #include "storage/snapshots/lineage_summary.h"
 
@@ -226,6 +227,7 @@ static void test_the_history_stays_the_same(void **state)
 struct overtaking {
 	struct fixture *fixture;
 	bool summaries;
+	int lists;
 	atomic_uint left;
 	uint32_t newest;
 };
@@ -389,6 +391,149 @@ static void test_the_store_changes_under_a_reader(void **state)
 	}
 }
 
+/* Before the n-th listing: the order of the listings matters. */
+static void claim_between_lists(struct slow_store *slow)
+{
+	struct overtaking *overtaking = slow->arg;
+
+	if (--overtaking->lists == 0)
+		claim_often(overtaking);
+}
+
+static void test_the_store_changes_between_two_listings(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 3; i++) {
+		struct fixture f;
+		struct overtaking overtaking = {.fixture = &f, .lists = i};
+		auto_(job_listing_release) struct job_listing listing = {0};
+		struct slow_store *slow;
+
+		fixture_start(&f);
+		atomic_store(&overtaking.left, 10);
+		claim_often(&overtaking);
+		storage_close(f.storage);
+		fixture_open(&f);
+		slow = slow_store_install(&f, NULL);
+		slow->before_list = claim_between_lists;
+		slow->arg = &overtaking;
+		atomic_store(&overtaking.left, 12);
+		assert_works(job_records_list_lineage(f.storage, &listing, NULL, &err));
+		assert_int_equal(atomic_load(&overtaking.left), 0);
+		assert_true(listing.lineage.attempt_count >= 11);
+		for (size_t j = 0; j < listing.lineage.attempt_count; j++)
+			assert_int_equal(listing.lineage.attempts[j].number, j + 1);
+		fixture_stop(&f);
+	}
+}
+
+static void test_the_history_is_read_again(void **state)
+{
+	struct fixture f;
+	struct overtaking overtaking = {.fixture = &f};
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	struct slow_store *slow;
+
+	(void)state;
+	fixture_start(&f);
+	atomic_store(&overtaking.left, 10);
+	claim_often(&overtaking);
+	storage_close(f.storage);
+	fixture_open(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->answer_get = compact_under_the_reader;
+	slow->arg = &overtaking;
+	atomic_store(&overtaking.left, 12);
+	assert_works(storage_history(f.storage, 100, &history, NULL, &err));
+	assert_int_equal(history.count, 23);
+	for (size_t i = 0; i < history.count; i++)
+		assert_true(history.items[i].known);
+	fixture_stop(&f);
+}
+
+struct racing {
+	struct fixture *fixture;
+	uint32_t numbers[4][12];
+};
+
+static void race(void *arg, size_t index)
+{
+	struct racing *racing = arg;
+
+	for (size_t i = 0; i < 12; i++) {
+		struct storage_options options = {
+			.url = racing->fixture->url,
+			.job = "race",
+			.create = true,
+			.threads = 1,
+		};
+		struct claim claim = {.policy = RESTORE_LATEST};
+		struct attempt attempt = {0};
+		struct storage *storage;
+		struct err own = {0};
+
+		if (storage_open(&options, &storage, NULL, &own) < 0)
+			return;
+		if (storage_claim(storage, &claim, &attempt, NULL, &own) == 0)
+			racing->numbers[index][i] = attempt.number;
+		attempt_release(&attempt);
+		storage_close(storage);
+	}
+}
+
+/* All of them claim and sum up at the same time. */
+static void test_many_at_once(void **state)
+{
+	struct fixture f;
+	struct racing racing = {.fixture = &f};
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(job_listing_release) struct job_listing listing = {0};
+	bool taken[400] = {0};
+
+	(void)state;
+	fixture_start(&f);
+	parallel_run(4, race, &racing);
+	storage = open_job(&f, "race");
+	assert_works(job_records_list_lineage(storage, &listing, NULL, &err));
+	for (size_t i = 0; i < 4; i++)
+		for (size_t j = 0; j < 12; j++) {
+			uint32_t number = racing.numbers[i][j];
+
+			assert_in_range(number, 1, 399);
+			assert_false(taken[number]);
+			taken[number] = true;
+		}
+	/* Nobody's claim is lost, and none came twice. */
+	for (size_t i = 0; i < listing.lineage.attempt_count; i++) {
+		assert_int_equal(listing.lineage.attempts[i].number, i + 1);
+		assert_true(listing.lineage.attempts[i].known);
+		taken[i + 1] = false;
+	}
+	for (size_t i = 0; i < 400; i++)
+		assert_false(taken[i]);
+	assert_true(count_files(&f, "jobs/race/attempts") < 3 * 24);
+	fixture_stop(&f);
+}
+
+/* An attempt that was killed keeps what it started from, until others have followed it. */
+static void test_a_killed_attempt_keeps_its_start_for_a_while(void **state)
+{
+	struct fixture f;
+	struct forget_request request = {.policy.keep_last = 1};
+	struct forget_result result;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 0; i < 20; i++) {
+		fixture_write(&f, "w", 1000, i);
+		fixture_take(&f);
+		fixture_claim(&f);
+	}
+	assert_works(storage_forget(f.storage, &request, &result, NULL, &err));
+	assert_in_range(result.kept, ATTEMPT_SINGLES_LEAST, ATTEMPT_SINGLES_MOST);
+	fixture_stop(&f);
+}
+
 /* --- damage --- */
 
 static void test_a_damaged_summary(void **state)
@@ -539,6 +684,10 @@ int main(void)
 		cmocka_unit_test(test_a_stale_record_changes_nothing),
 		cmocka_unit_test(test_two_at_once),
 		cmocka_unit_test(test_the_store_changes_under_a_reader),
+		cmocka_unit_test(test_the_store_changes_between_two_listings),
+		cmocka_unit_test(test_the_history_is_read_again),
+		cmocka_unit_test(test_many_at_once),
+		cmocka_unit_test(test_a_killed_attempt_keeps_its_start_for_a_while),
 		cmocka_unit_test(test_a_damaged_summary),
 		cmocka_unit_test(test_nothing_can_be_removed),
 		cmocka_unit_test(test_killed_while_summing_up),
