@@ -298,15 +298,25 @@ static void test_a_stale_record_changes_nothing(void **state)
 	(void)state;
 	fixture_start(&f);
 	for (uint32_t i = 1; i <= 30; i++) {
-		struct synthetic_attempt attempt = {.number = i, .start = {i - 1, i > 1}};
+		struct synthetic_attempt attempt = {
+			.number = i,
+			.start = {i - 1, i > 1},
+			.unconfirmed = i == 11,
+			.unended = i == 11,
+		};
 
+		/* A number that was left out. */
+		if (i == 9)
+			continue;
 		synthetic_attempt(&f, "plain", &attempt);
 		synthetic_attempt(&f, "summed", &attempt);
-		write_random_snapshots(&f, i, &(uint64_t){i});
+		if (i != 11)
+			write_random_snapshots(&f, i, &(uint64_t){i});
 	}
 	compact(&f, "summed", 1000);
-	synthetic_attempt(&f, "summed",
-			  &(struct synthetic_attempt){.number = 7, .policy = RESTORE_NONE});
+	for (uint32_t i = 7; i <= 11; i += 2)
+		synthetic_attempt(&f, "summed",
+				  &(struct synthetic_attempt){.number = i, .policy = RESTORE_NONE});
 	assert_same_lineage(&f, "summed", "plain");
 	/* It goes with the next ones. */
 	compact(&f, "summed", 1000);
