@@ -378,7 +378,6 @@ static void test_the_store_changes_under_a_reader(void **state)
 		struct fixture f;
 		struct overtaking overtaking = {.fixture = &f, .summaries = i == 1};
 		auto_(job_listing_release) struct job_listing listing = {0};
-		auto_(storage_close) struct storage *reader = NULL;
 		struct slow_store *slow;
 
 		fixture_start(&f);
