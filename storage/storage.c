@@ -175,6 +175,8 @@ void storage_close(struct storage *storage)
 	pack_uploader_free(storage->transfer.uploader);
 	chunk_index_release(&storage->transfer.index);
 	claim_cache_release(&storage->claims);
+	lineage_summary_release(&storage->summary);
+	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
 	free(storage->url);
 	free(storage->transfer.job);

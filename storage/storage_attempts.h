@@ -74,7 +74,8 @@ struct attempt {
  * Claims the next attempt number with if-absent, naming the snapshot that it starts from, which
  * from then on fences every older attempt: what those commit later is kept, listed as late and
  * never chosen. Looks again after the claim and claims once more if a commit slipped in between, so
- * that a commit that was durable before the hand-over is never passed over.
+ * that a commit that was durable before the hand-over is never passed over. Now and then it sums up
+ * old attempts afterwards, for some seconds at most, which never fails it.
  */
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err);

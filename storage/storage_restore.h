@@ -39,7 +39,7 @@ struct snapshot_info {
 	bool newer;
 	/* The one that the next attempt starts from. */
 	bool newest;
-	/* The newest attempt started from it, or one that has left no end record. */
+	/* The newest attempt started from it, or one of the newest that has left no end record. */
 	bool started_from;
 	bool pinned;
 

@@ -21,7 +21,7 @@ enum keep_reason {
 	KEEP_NEWEST,
 	/* Newer than that, or there is no good one at all. */
 	KEEP_NEWER,
-	/* The newest attempt started from it, or one that has left no end record. */
+	/* The newest attempt started from it, or one of the newest that has left no end record. */
 	KEEP_START,
 	KEEP_PINNED,
 	/* A newer version wrote it. */
@@ -93,8 +93,9 @@ struct forget_result {
  * Forgets what the policy does not keep, then collects garbage. Manifests go first, oldest first,
  * and packs later, so that a crash at any instant leaves whole snapshots and packs that nobody
  * names. Looks again at claims and pins just before it removes. Whatever it returns, what is kept
- * is whole. What the store refuses to remove stays whole too, and is counted. ERR_RETRY: attempts
- * come and go faster than it can look, or the store does not answer.
+ * is whole. What the store refuses to remove stays whole too, and is counted. At last it sums up
+ * old attempts and keeps a catalogue of the snapshots, so that the next run asks little. ERR_RETRY:
+ * attempts come and go faster than it can look, or the store does not answer.
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);

@@ -25,7 +25,10 @@ enum record_kind {
 	RECORD_PIN,
 	RECORD_DRAIN,
 	RECORD_DAMAGE,
-	RECORD_CONFIRMED
+	RECORD_CONFIRMED,
+	RECORD_SUMMARY,
+	RECORD_ARCHIVE,
+	RECORD_CATALOGUE
 };
 
 /* The bytes that a record of that kind may have: whoever can write to the store could otherwise

@@ -1,6 +1,7 @@
 /* Claims an attempt, checks whether a newer one has been claimed, and writes the end record. */
 #include "storage/storage.h"
 
+#include "attempt_compaction.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -15,6 +16,8 @@
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
 #define RECHECKS_MOST 4
+/* what a start gives to compaction */
+#define COMPACTION_MOST_MS 5000
 
 void attempt_release(struct attempt *attempt)
 {
@@ -22,21 +25,19 @@ void attempt_release(struct attempt *attempt)
 	*attempt = (struct attempt){0};
 }
 
-/* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. */
-static int check_soundness(struct storage *storage, const struct job_listing *listing,
-			   struct snapshot_id id, struct cancel *cancel, struct err *err)
+/* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. Lists only the
+ * packs that the manifest names, after it was read. */
+static int check_soundness(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			   struct err *err)
 {
-	struct manifest manifest = {0};
-	int result = job_record_get_manifest_head(storage, id, &manifest, cancel, err);
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 
-	if (result == 0) {
-		result = job_records_check_packs(storage, &manifest, &listing->packs,
-						 &listing->damaged, err);
-		manifest_release(&manifest);
-	}
-	if (result < 0 && (err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND))
-		return 1;
-	return result;
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) == 0 &&
+	    job_records_list_named_packs(storage, &manifest, &packs, &damaged, cancel, err) == 0 &&
+	    job_records_check_packs(storage, &manifest, &packs, &damaged, err) == 0)
+		return 0;
+	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ? 1 : -1;
 }
 
 static void add_damage(struct attempt *attempt, struct snapshot_id id, const char *text)
@@ -58,47 +59,66 @@ static bool is_passed_over(const struct claim *claim, struct snapshot_id id)
 	return false;
 }
 
+/* A claim in the making. */
+struct claiming {
+	struct storage *storage;
+	const struct claim *claim;
+	/* What was listed last. */
+	struct job_listing listing;
+	/* The newest attempt before our own, from which we would continue. */
+	uint32_t before;
+	/* Found sound by this claim. */
+	struct snapshot_id sound;
+	struct cancel *cancel;
+};
+
+static void claiming_release(struct claiming *claiming)
+{
+	job_listing_release(&claiming->listing);
+}
+AUTO(struct claiming, claiming_release);
+
 /* The start is the first of the candidates, newest first, that is sound; or none. Those before it
  * are named. */
-static int find_sound(struct storage *storage, const struct job_listing *listing,
-		      const struct claim *claim, const struct snapshot_id *candidates, size_t count,
-		      struct attempt *attempt, struct cancel *cancel, struct err *err)
+static int find_sound(struct claiming *claiming, const struct snapshot_id *candidates, size_t count,
+		      struct attempt *attempt, struct err *err)
 {
 	for (size_t i = 0; i < count && snapshot_id_is_none(attempt->start); i++) {
 		struct err own = {0};
-		int damaged =
-			is_passed_over(claim, candidates[i])
-				? -2
-				: check_soundness(storage, listing, candidates[i], cancel, &own);
+		int damaged = 0;
 
-		if (damaged == -1) {
+		if (is_passed_over(claiming->claim, candidates[i]))
+			continue;
+		if (snapshot_id_compare(candidates[i], claiming->sound) != 0)
+			damaged = check_soundness(claiming->storage, candidates[i],
+						  claiming->cancel, &own);
+		if (damaged < 0) {
 			if (err)
 				*err = own;
 			return -1;
 		}
-		if (damaged == 0)
-			attempt->start = candidates[i];
-		else if (damaged > 0)
+		if (damaged)
 			add_damage(attempt, candidates[i], own.text);
+		else
+			attempt->start = claiming->sound = candidates[i];
 	}
 	return 0;
 }
 
-static int choose_specific(struct storage *storage, const struct job_listing *listing,
-			   const struct claim *claim, struct attempt *attempt,
-			   struct cancel *cancel, struct err *err)
+static int choose_specific(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
-	const struct lineage *lineage = &listing->lineage;
+	const struct lineage *lineage = &claiming->listing.lineage;
+	const struct snapshot_id *wanted = &claiming->claim->this_one;
 	bool there = false;
 	char text[SNAPSHOT_ID_TEXT];
 
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		there |= snapshot_id_compare(lineage->snapshots[i], claim->this_one) == 0;
-	snapshot_id_format(claim->this_one, text);
+		there |= snapshot_id_compare(lineage->snapshots[i], *wanted) == 0;
+	snapshot_id_format(*wanted, text);
 	if (!there)
 		return err_set(err, ERR_NOT_FOUND, "job %s has no snapshot %s",
-			       storage->transfer.job, text);
-	if (find_sound(storage, listing, claim, &claim->this_one, 1, attempt, cancel, err) < 0)
+			       claiming->storage->transfer.job, text);
+	if (find_sound(claiming, wanted, 1, attempt, err) < 0)
 		return -1;
 	if (attempt->damaged_count)
 		return err_set(err, ERR_CORRUPT, "snapshot %s is damaged: %s", text,
@@ -116,11 +136,12 @@ static int all_are_damaged(struct storage *storage, struct snapshot_id newest,
 		       storage->transfer.job, snapshot_id_format(newest, text), why);
 }
 
-/* Chooses the snapshot that a new attempt would start from if `newest` were the newest attempt. */
-static int choose_start(struct storage *storage, const struct job_listing *listing,
-			const struct claim *claim, uint32_t newest, struct attempt *attempt,
-			struct cancel *cancel, struct err *err)
+/* Chooses the snapshot that a new attempt would start from if claiming->before were the newest
+ * attempt. */
+static int choose_start(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
+	const struct lineage *lineage = &claiming->listing.lineage;
+	const struct claim *claim = claiming->claim;
 	auto_free struct snapshot_id *candidates = NULL;
 	size_t count;
 
@@ -129,16 +150,15 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 	case RESTORE_NONE:
 		return 0;
 	case RESTORE_SPECIFIC:
-		return choose_specific(storage, listing, claim, attempt, cancel, err);
+		return choose_specific(claiming, attempt, err);
 	case RESTORE_LATEST:
 		break;
 	}
-	candidates = memory_new(listing->lineage.snapshot_count * sizeof(*candidates));
-	count = lineage_chain(&listing->lineage, newest, candidates);
+	candidates = memory_new(lineage->snapshot_count * sizeof(*candidates));
+	count = lineage_chain(lineage, claiming->before, candidates);
 	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
 	    snapshot_id_compare(candidates[0], claim->avoid) == 0) {
-		if (find_sound(storage, listing, claim, candidates + 1, count - 1, attempt, cancel,
-			       err) < 0)
+		if (find_sound(claiming, candidates + 1, count - 1, attempt, err) < 0)
 			return -1;
 		attempt->suspect = claim->avoid;
 		if (!snapshot_id_is_none(attempt->start))
@@ -146,24 +166,22 @@ static int choose_start(struct storage *storage, const struct job_listing *listi
 		/* No sound snapshot behind it: a suspect one is better than none. */
 		attempt_release(attempt);
 	}
-	if (find_sound(storage, listing, claim, candidates, count, attempt, cancel, err) < 0)
+	if (find_sound(claiming, candidates, count, attempt, err) < 0)
 		return -1;
 	return claim->needs_start && count > 0 && snapshot_id_is_none(attempt->start)
-		       ? all_are_damaged(storage, candidates[0], attempt, err)
+		       ? all_are_damaged(claiming->storage, candidates[0], attempt, err)
 		       : 0;
 }
 
 static json_t *claim_body(struct storage *storage, const struct claim *claim,
 			  const struct attempt *attempt, const char *nonce)
 {
-	static const char *const policies[] =
-		{[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
 	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
 	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
 			 (json_int_t)attempt->number, "confirms", true, "nonce", nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-			 storage->host, "policy", policies[claim->policy], "start",
+			 storage->host, "policy", restore_policy_name(claim->policy), "start",
 			 snapshot_id_is_none(attempt->start)
 				 ? json_null()
 				 : json_string(snapshot_id_format(attempt->start, start)),
@@ -202,42 +220,47 @@ static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_i
 	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
 }
 
-/*
- * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0;
- * *before is the newest attempt before our own. ERR_EXISTS: another process claimed the number
- * first.
- */
-static int claim_once(struct storage *storage, const struct claim *claim, uint32_t as_of,
-		      uint32_t *before, struct attempt *attempt, struct cancel *cancel,
-		      struct err *err)
+static int list_lineage(struct claiming *claiming, struct err *err)
 {
-	auto_(job_listing_release) struct job_listing listing = {0};
-	uint32_t newest;
-
-	if (job_records_list(storage, &listing, cancel, err) < 0)
-		return -1;
-	newest = lineage_newest_attempt(&listing.lineage);
-	/* Our own claim of the round before must not decide what to continue from; a claim of
-	 * somebody else after it must. */
-	*before = as_of && newest == as_of ? *before : newest;
-	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
-		return -1;
-	attempt->local_left = was_left_on_purpose(&listing.lineage, claim->local);
-	if (newest == UINT32_MAX)
-		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
-			       storage->transfer.job);
-	attempt->number = newest + 1;
-	return put_claim(storage, claim, attempt, cancel, err);
+	job_listing_release(&claiming->listing);
+	return job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel,
+					err);
 }
 
-static int claim_next_number(struct storage *storage, const struct claim *claim, uint32_t as_of,
-			     uint32_t *before, struct attempt *attempt, struct cancel *cancel,
+/*
+ * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0.
+ * ERR_EXISTS: another process claimed the number first.
+ */
+static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
+		      struct err *err)
+{
+	uint32_t newest;
+
+	if (list_lineage(claiming, err) < 0)
+		return -1;
+	newest = lineage_newest_attempt(&claiming->listing.lineage);
+	/* Our own claim of the round before must not decide what to continue from; a claim of
+	 * somebody else after it must. */
+	if (as_of == 0 || newest != as_of)
+		claiming->before = newest;
+	if (choose_start(claiming, attempt, err) < 0)
+		return -1;
+	attempt->local_left =
+		was_left_on_purpose(&claiming->listing.lineage, claiming->claim->local);
+	if (newest == UINT32_MAX)
+		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
+			       claiming->storage->transfer.job);
+	attempt->number = newest + 1;
+	return put_claim(claiming->storage, claiming->claim, attempt, claiming->cancel, err);
+}
+
+static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
 			     struct err *err)
 {
 	struct err own = {0};
 
 	for (int i = 0; i < CLAIM_TRIES_MOST; i++) {
-		if (claim_once(storage, claim, as_of, before, attempt, cancel, &own) == 0)
+		if (claim_once(claiming, as_of, attempt, &own) == 0)
 			return 0;
 		if (own.kind != ERR_EXISTS)
 			break;
@@ -247,27 +270,34 @@ static int claim_next_number(struct storage *storage, const struct claim *claim,
 	return -1;
 }
 
-/* Sets *slipped if a commit came between our listing and our claim, so that we would choose another
- * snapshot now. */
-static int check_choice_stands(struct storage *storage, const struct claim *claim, uint32_t before,
-			       const struct attempt *claimed, bool *slipped, struct cancel *cancel,
-			       struct err *err)
+/*
+ * Looks again after the claim. *again: it is not to be confirmed, since a commit came between our
+ * listing and our claim, so that we would choose another snapshot now; or since the number was not
+ * free, and then *as_of becomes 0. It looked free if we had listed the attempts before it was taken
+ * and put our claim after all records of that attempt were removed: then a summary has had it since
+ * before the removal.
+ */
+static int look_again(struct claiming *claiming, const struct attempt *claimed, bool *again,
+		      uint32_t *as_of, struct err *err)
 {
-	auto_(job_listing_release) struct job_listing listing = {0};
-	struct attempt now = {0};
+	const struct job_listing *listing = &claiming->listing;
+	auto_free char *key = job_record_key_attempt(claiming->storage, claimed->number);
+	struct store *store = claiming->storage->transfer.store;
+	auto_(attempt_release) struct attempt now = {0};
 
-	*slipped = false;
-	if (claim->policy != RESTORE_LATEST)
-		return 0;
-	if (job_records_list(storage, &listing, cancel, err) < 0)
+	if (list_lineage(claiming, err) < 0)
 		return -1;
-	/* A newer attempt has taken over already; its claim has considered every commit. */
-	if (lineage_newest_attempt(&listing.lineage) != claimed->number)
+	*again = claimed->number <= listing->newest_summary;
+	*as_of = *again ? 0 : claimed->number;
+	if (*again)
+		store->ops->remove(store, key, claiming->cancel, NULL);
+	/* If a newer attempt has taken over already, its claim has considered every commit. */
+	if (*again || claiming->claim->policy != RESTORE_LATEST ||
+	    lineage_newest_attempt(&listing->lineage) != claimed->number)
 		return 0;
-	if (choose_start(storage, &listing, claim, before, &now, cancel, err) < 0)
+	if (choose_start(claiming, &now, err) < 0)
 		return -1;
-	*slipped = snapshot_id_compare(now.start, claimed->start) > 0;
-	attempt_release(&now);
+	*again = snapshot_id_compare(now.start, claimed->start) > 0;
 	return 0;
 }
 
@@ -286,24 +316,46 @@ static int confirm_claim(struct storage *storage, uint32_t number, struct cancel
 			      err);
 }
 
+/* A bounded number of old attempts is summed up, so that the next start has less to read. It costs
+ * a moment at most, and no start depends on it. */
+static void compact_after_claim(struct claiming *claiming)
+{
+	struct storage *storage = claiming->storage;
+	auto_(cancel_release) struct cancel soon = {0};
+	int64_t left_ms = claiming->cancel ? cancel_left_ms(claiming->cancel) : CLOCK_NEVER;
+
+	if (storage->read_only || cancel_init(&soon, NULL) < 0)
+		return;
+	cancel_set_deadline(&soon,
+			    clock_monotonic_ms() +
+				    (left_ms < COMPACTION_MOST_MS ? left_ms : COMPACTION_MOST_MS));
+	(void)attempt_compaction_run(storage, &claiming->listing, ATTEMPT_COMPACTION_AT_START,
+				     &soon, NULL);
+}
+
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err)
 {
-	uint32_t before = 0, as_of = 0;
-	bool slipped = true;
+	auto_(claiming_release) struct claiming claiming = {
+		.storage = storage,
+		.claim = claim,
+		.cancel = cancel,
+	};
+	uint32_t as_of = 0;
+	bool again = true, failed = false;
 
 	*attempt = (struct attempt){0};
-	for (int i = 0; slipped && i < RECHECKS_MOST; i++) {
-		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
-		    check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) < 0)
-			break;
-		as_of = attempt->number;
-	}
-	if (as_of == 0 || as_of != attempt->number ||
-	    confirm_claim(storage, as_of, cancel, err) < 0) {
+	for (int i = 0; again && !failed && i < RECHECKS_MOST; i++)
+		failed = claim_next_number(&claiming, as_of, attempt, err) < 0 ||
+			 look_again(&claiming, attempt, &again, &as_of, err) < 0;
+	if (!failed && as_of == 0)
+		failed =
+			err_set(err, ERR_RETRY, "attempts come and go faster than it can look") < 0;
+	if (failed || confirm_claim(storage, as_of, cancel, err) < 0) {
 		attempt_release(attempt);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
+	compact_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;
 }

@@ -74,7 +74,7 @@ static int find_newest_attempt(struct storage *storage, uint32_t *number, bool *
 	auto_(job_listing_release) struct job_listing listing = {0};
 	size_t count;
 
-	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
 		return -1;
 	count = listing.lineage.attempt_count;
 	*number = count > 0 ? listing.lineage.attempts[count - 1].number : 0;

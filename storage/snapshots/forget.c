@@ -2,9 +2,11 @@
  * nothing has changed meanwhile, removes the manifests, then collects the garbage. */
 #include "storage/storage.h"
 
+#include "attempt_compaction.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "catalogue_cache.h"
 #include "garbage_collect.h"
 #include "retention.h"
 
@@ -134,6 +136,23 @@ static int remove_manifests(struct forgetting *forgetting, struct forget_result 
 	return 0;
 }
 
+/* Neither is what the caller asked for, and neither may fail: what is not done now is done the next
+ * time. */
+static void keep_store_small(struct forgetting *forgetting)
+{
+	const struct inventory *inventory = &forgetting->inventory;
+	const struct lineage *lineage = &inventory->listing.lineage;
+	auto_free struct snapshot_id *ids = memory_new(inventory->list.count * sizeof(*ids));
+	size_t count = 0;
+
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (!forgetting->gone[lineage->snapshot_count - 1 - i])
+			ids[count++] = lineage->snapshots[i];
+	catalogue_cache_store(forgetting->storage, ids, count, forgetting->cancel);
+	(void)attempt_compaction_run(forgetting->storage, &inventory->listing,
+				     ATTEMPT_COMPACTION_AT_RETENTION, forgetting->cancel, NULL);
+}
+
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err)
 {
@@ -150,7 +169,11 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	report_decisions(&forgetting, result);
 	if (remove_manifests(&forgetting, result, err) < 0)
 		return -1;
-	return garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms,
-				     request->dry_run, &result->collected, &result->refused, cancel,
-				     err);
+	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms,
+				  request->dry_run, &result->collected, &result->refused, cancel,
+				  err) < 0)
+		return -1;
+	if (!request->dry_run)
+		keep_store_small(&forgetting);
+	return 0;
 }

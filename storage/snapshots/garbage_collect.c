@@ -93,10 +93,21 @@ int garbage_note_refusal(struct forget_refusals *refused, const char *key, struc
 /* The position in the inventory; -1: the snapshot is not in it. */
 static int64_t find_snapshot(const struct inventory *inventory, struct snapshot_id id)
 {
-	for (size_t i = 0; i < inventory->list.count; i++)
-		if (snapshot_id_compare(inventory->list.items[i].id, id) == 0)
-			return (int64_t)i;
-	return -1;
+	size_t low = 0, high = inventory->list.count;
+
+	/* Newest first. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(inventory->list.items[middle].id, id) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < inventory->list.count &&
+			       snapshot_id_compare(inventory->list.items[low].id, id) == 0
+		       ? (int64_t)low
+		       : -1;
 }
 
 /* An unreadable manifest may name every pack that was written for its id. */
@@ -174,9 +185,23 @@ static struct snapshot_id newest_good_snapshot(const struct inventory *inventory
 	return (struct snapshot_id){0};
 }
 
+/* Nobody saves: the newest attempt is through, and no other may commit. Its claim is old too, so
+ * that a job which starts again soon finds what its killed attempts have sent. */
+static bool is_settled(const struct inventory *inventory, int64_t now_ms, int64_t age_ms)
+{
+	const struct job_listing *listing = &inventory->listing;
+	size_t count = listing->lineage.attempt_count;
+	const struct attempt_records *newest = count ? &listing->records[count - 1] : NULL;
+
+	return newest && newest->ended && newest->claimed_ms > 0 &&
+	       newest->claimed_ms <= now_ms - age_ms;
+}
+
 static void select_packs(struct collection *collection, int64_t now_ms, int64_t age_ms)
 {
-	struct snapshot_id newest = newest_good_snapshot(collection->inventory);
+	struct snapshot_id newest = is_settled(collection->inventory, now_ms, age_ms)
+					    ? (struct snapshot_id){UINT32_MAX, UINT32_MAX}
+					    : newest_good_snapshot(collection->inventory);
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
 
 	collection->condemned =

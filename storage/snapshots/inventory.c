@@ -3,20 +3,24 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "catalogue_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A manifest of a large checkpoint takes a few hundred megabytes while it is being decoded. */
 #define THREADS_MOST 4
+/* One that is larger is decoded alone, so that memory is bounded by the largest. */
+#define LARGE_MANIFEST ((uint64_t)8 << 20)
 
 struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
 	struct cancel *cancel;
 	atomic_size_t next;
+	pthread_mutex_t large; /* held while a large manifest is in memory */
 	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like `err` */
+	bool failed; /* under mutex, like `err` and the catalogue */
 	struct err err;
 };
 
@@ -54,23 +58,86 @@ static bool is_damage(const struct err *err)
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND || err->kind == ERR_VERSION;
 }
 
-static int inspect_snapshot(struct storage *storage, const struct job_listing *listing,
-			    struct snapshot_info *info, struct inventory_packs *names,
-			    struct cancel *cancel, struct err *err)
+/* What is known of the manifest from before; false: nothing. */
+static bool recall_snapshot(struct scan *scan, const struct manifest_object *object,
+			    struct snapshot_info *info, struct manifest *manifest)
 {
+	const struct snapshot_catalogue *catalogue = &scan->storage->catalogue;
+	const struct catalogue_entry *entry;
+
+	pthread_mutex_lock(&scan->mutex);
+	entry = snapshot_catalogue_find(catalogue, info->id, object);
+	if (entry) {
+		enum snapshot_state state = info->state;
+
+		*info = entry->info;
+		info->state = state;
+		manifest->packs = snapshot_catalogue_packs(catalogue, entry, &manifest->pack_count);
+	}
+	pthread_mutex_unlock(&scan->mutex);
+	return entry != NULL;
+}
+
+static int read_snapshot(struct scan *scan, const struct manifest_object *object,
+			 struct snapshot_info *info, struct manifest *manifest, struct err *err)
+{
+	struct snapshot_info said;
+
+	if (job_record_get_manifest_head(scan->storage, info->id, manifest, scan->cancel, err) < 0)
+		return -1;
+	fill_snapshot_info(manifest, info);
+	said = *info;
+	said.state = SNAPSHOT_GOOD;
+	pthread_mutex_lock(&scan->mutex);
+	snapshot_catalogue_add(&scan->storage->catalogue, &said, object, manifest->packs,
+			       manifest->pack_count);
+	pthread_mutex_unlock(&scan->mutex);
+	return 0;
+}
+
+/* `recall`: what was read before is good enough. */
+static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
+{
+	const struct job_listing *listing = &scan->inventory->listing;
+	const struct manifest_object *object =
+		&listing->manifests[scan->inventory->list.count - 1 - at];
+	struct snapshot_info *info = &scan->inventory->list.items[at];
+	struct inventory_packs *names = &scan->inventory->names[at];
 	auto_(manifest_release) struct manifest manifest = {0};
+	auto_free struct manifest_pack *recalled = NULL;
+	struct manifest named = {0};
+
+	names->cached = recall && recall_snapshot(scan, object, info, &named);
+	recalled = named.packs;
+	if (!names->cached) {
+		if (read_snapshot(scan, object, info, &manifest, err) < 0) {
+			names->unknown = true;
+			return -1;
+		}
+		named.packs = manifest.packs;
+		named.pack_count = manifest.pack_count;
+	}
+	find_named_packs(scan->storage, &named, &listing->packs, names);
+	return job_records_check_packs(scan->storage, &named, &listing->packs, &listing->damaged,
+				       err);
+}
+
+static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)
+{
+	struct snapshot_info *info = &scan->inventory->list.items[at];
+	size_t oldest_first = scan->inventory->list.count - 1 - at;
+	bool large = scan->inventory->listing.manifests[oldest_first].size > LARGE_MANIFEST;
 	struct err own = {0};
+	int result;
 
 	info->step = -1;
-	if (job_record_get_manifest_head(storage, info->id, &manifest, cancel, &own) == 0) {
-		fill_snapshot_info(&manifest, info);
-		find_named_packs(storage, &manifest, &listing->packs, names);
-		if (job_records_check_packs(storage, &manifest, &listing->packs, &listing->damaged,
-					    &own) == 0)
-			return 0;
-	} else {
-		names->unknown = true;
-	}
+	if (large)
+		pthread_mutex_lock(&scan->large);
+	result = load_snapshot(scan, at, recall, &own);
+	if (large)
+		pthread_mutex_unlock(&scan->large);
+	if (result == 0)
+		return 0;
 	if (!is_damage(&own)) {
 		if (err)
 			*err = own;
@@ -113,8 +180,7 @@ static void inspect_worker(void *arg, size_t index)
 
 	(void)index;
 	while ((i = atomic_fetch_add(&scan->next, 1)) < inventory->list.count) {
-		if (inspect_snapshot(scan->storage, &inventory->listing, &inventory->list.items[i],
-				     &inventory->names[i], scan->cancel, &err) == 0)
+		if (inspect_snapshot(scan, i, true, &err) == 0)
 			continue;
 		/* The other workers stop as well. */
 		atomic_store(&scan->next, inventory->list.count);
@@ -127,6 +193,30 @@ static void inspect_worker(void *arg, size_t index)
 	}
 }
 
+/* Older snapshots may go because of the newest good one: that it is good is not taken from memory.
+ */
+static int inspect_newest(struct scan *scan, struct err *err)
+{
+	struct inventory *inventory = scan->inventory;
+
+	for (size_t i = 0; i < inventory->list.count; i++) {
+		struct snapshot_info *info = &inventory->list.items[i];
+
+		if (info->state != SNAPSHOT_GOOD)
+			continue;
+		if (!inventory->names[i].cached)
+			return 0;
+		inventory_packs_release(&inventory->names[i]);
+		*info = (struct snapshot_info){.id = info->id, .state = info->state};
+		if (inspect_snapshot(scan, i, false, err) < 0)
+			return -1;
+		if (info->state == SNAPSHOT_GOOD)
+			return 0;
+		snapshot_catalogue_remove(&scan->storage->catalogue, info->id);
+	}
+	return 0;
+}
+
 static int inspect_snapshots(struct storage *storage, struct inventory *inventory,
 			     struct cancel *cancel, struct err *err)
 {
@@ -134,9 +224,14 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 	size_t threads = inventory->list.count;
 
 	pthread_mutex_init(&scan.mutex, NULL);
+	pthread_mutex_init(&scan.large, NULL);
+	catalogue_cache_load(storage, &inventory->listing, cancel);
 	if (threads > 0)
 		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker,
 			     &scan);
+	if (!scan.failed)
+		scan.failed = inspect_newest(&scan, &scan.err) < 0;
+	pthread_mutex_destroy(&scan.large);
 	pthread_mutex_destroy(&scan.mutex);
 	if (!scan.failed)
 		return 0;

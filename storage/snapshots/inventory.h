@@ -13,6 +13,7 @@ struct inventory_packs {
 	uint32_t *packs;
 	size_t count;
 	bool unknown; /* the manifest is unreadable: it may name any pack written for its id */
+	bool cached;  /* it was read before, and not now */
 };
 
 struct inventory {
@@ -23,8 +24,9 @@ struct inventory {
 	struct inventory_packs *names;
 };
 
-/* Reads all manifests, four at a time. A damaged snapshot is marked in the list and is no error.
- * The caller frees with inventory_release(). */
+/* Reads all manifests that are not in the catalogue, four at a time and large ones one at a time;
+ * that of the newest good snapshot in any case. A damaged snapshot is marked in the list and is no
+ * error. The caller frees with inventory_release(). */
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
 		   struct err *err);
 void inventory_release(struct inventory *inventory);

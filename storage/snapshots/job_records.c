@@ -12,24 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLAIMS_AT_ONCE 16
-/* A manifest that names packs of more attempts costs one listing of all packs instead. */
-#define LISTINGS_MOST 4
-
-enum attempt_record {
-	ATTEMPT_RECORD_CLAIM,
-	ATTEMPT_RECORD_CONFIRMED,
-	ATTEMPT_RECORD_END,
-	ATTEMPT_RECORDS,
-};
-
-/* What follows the number: "000003.json", "000003.end.json". */
-static const char *const attempt_suffixes[ATTEMPT_RECORDS] = {
-	[ATTEMPT_RECORD_CLAIM] = ".json",
-	[ATTEMPT_RECORD_CONFIRMED] = ".confirmed.json",
-	[ATTEMPT_RECORD_END] = ".end.json",
-};
-
 char *job_record_key_attempt(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.json", storage->transfer.job, number);
@@ -37,13 +19,27 @@ char *job_record_key_attempt(struct storage *storage, uint32_t number)
 
 char *job_record_key_confirmed(struct storage *storage, uint32_t number)
 {
-	return text_format("jobs/%s/attempts/%06u%s", storage->transfer.job, number,
-			   attempt_suffixes[ATTEMPT_RECORD_CONFIRMED]);
+	return text_format("jobs/%s/attempts/%06u.confirmed.json", storage->transfer.job, number);
 }
 
 char *job_record_key_end(struct storage *storage, uint32_t number)
 {
 	return text_format("jobs/%s/attempts/%06u.end.json", storage->transfer.job, number);
+}
+
+char *job_record_key_summary(struct storage *storage, uint32_t through)
+{
+	return text_format("jobs/%s/summaries/%06u.json", storage->transfer.job, through);
+}
+
+char *job_record_key_archive(struct storage *storage, uint32_t first, uint32_t last)
+{
+	return text_format("jobs/%s/archives/%06u-%06u.json", storage->transfer.job, first, last);
+}
+
+char *job_record_key_catalogue(struct storage *storage, uint32_t number)
+{
+	return text_format("jobs/%s/catalogues/%06u.json", storage->transfer.job, number);
 }
 
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id)
@@ -185,6 +181,81 @@ int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 						  cancel, err);
 }
 
+/* --- some of the packs --- */
+
+struct prefixes_list {
+	struct storage *storage;
+	char *const *prefixes;
+	struct store_listing *found; /* one per prefix */
+	struct err *errs;
+	size_t count;
+	atomic_size_t next;
+	struct cancel *cancel;
+};
+
+static void list_prefix_worker(void *arg, size_t index)
+{
+	struct prefixes_list *list = arg;
+	struct store *store = list->storage->transfer.store;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
+		auto_free char *prefix =
+			transfer_pack_key(&list->storage->transfer, list->prefixes[i]);
+
+		(void)store->ops->list(store, prefix, STORE_ALL, &list->found[i], list->cancel,
+				       &list->errs[i]);
+	}
+}
+
+/* Moves the objects into `packs`, which stays sorted and has each once. */
+static void merge_listings(struct store_listing *found, size_t count, struct store_listing *packs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < found[i].count; j++)
+			store_listing_add_dated(packs, found[i].items[j].key,
+						found[i].items[j].size,
+						found[i].items[j].modified_ms);
+	store_listing_sort(packs);
+	for (size_t i = 0; i < packs->count; i++) {
+		if (kept > 0 && text_equal(packs->items[i].key, packs->items[kept - 1].key))
+			free(packs->items[i].key);
+		else
+			packs->items[kept++] = packs->items[i];
+	}
+	packs->count = kept;
+}
+
+int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err)
+{
+	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
+	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
+	struct prefixes_list list = {
+		.storage = storage,
+		.prefixes = prefixes,
+		.found = found,
+		.errs = errs,
+		.count = count,
+		.cancel = cancel,
+	};
+	int result = 0;
+
+	if (count > 0)
+		parallel_run(count, list_prefix_worker, &list);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		if (errs[i].kind != 0)
+			result = err_set(err, errs[i].kind, "%s", errs[i].text);
+	if (result == 0)
+		merge_listings(found, count, packs);
+	for (size_t i = 0; i < count; i++)
+		store_listing_release(&found[i]);
+	return result;
+}
+
 /* "packs/000001/000002-...": the length of "packs/000001/". */
 static size_t attempt_prefix_length(const char *pack)
 {
@@ -193,53 +264,67 @@ static size_t attempt_prefix_length(const char *pack)
 	return pack[first] ? first + 1 + strcspn(pack + first + 1, "/") + 1 : first;
 }
 
-/* The first pack of each attempt that the manifest names, in `firsts`; more than LISTINGS_MOST: too
- * many. */
-static size_t find_named_attempts(const struct manifest *manifest, size_t firsts[LISTINGS_MOST])
+/* The same: the length of "packs/000001/000002-". */
+static size_t save_prefix_length(const char *pack)
+{
+	size_t attempt = attempt_prefix_length(pack);
+	size_t length = strnlen(pack, attempt);
+
+	length += strcspn(pack + length, "-");
+	return pack[length] ? length + 1 : length;
+}
+
+/* The different prefixes of what the manifest names; JOB_LISTINGS_MOST + 1: there are more. */
+static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)(const char *pack),
+			    char *prefixes[JOB_LISTINGS_MOST])
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		const char *key = manifest->packs[i].key;
-		size_t length = attempt_prefix_length(key), known = 0;
+		size_t length = length_of(key), known = 0;
 
-		while (known < count &&
-		       strncmp(manifest->packs[firsts[known]].key, key, length) != 0)
+		while (known < count && (strncmp(prefixes[known], key, length) != 0 ||
+					 prefixes[known][length] != '\0'))
 			known++;
 		if (known < count)
 			continue;
-		if (count == LISTINGS_MOST)
-			return LISTINGS_MOST + 1;
-		firsts[count++] = i;
+		if (count == JOB_LISTINGS_MOST) {
+			while (count > 0)
+				free(prefixes[--count]);
+			return JOB_LISTINGS_MOST + 1;
+		}
+		prefixes[count++] = text_copy_n(key, length);
 	}
 	return count;
+}
+
+size_t job_records_named_prefixes(const struct manifest *manifest,
+				  char *prefixes[JOB_LISTINGS_MOST])
+{
+	size_t count = find_prefixes(manifest, save_prefix_length, prefixes);
+
+	if (count > JOB_LISTINGS_MOST)
+		count = find_prefixes(manifest, attempt_prefix_length, prefixes);
+	if (count <= JOB_LISTINGS_MOST)
+		return count;
+	prefixes[0] = text_copy("packs/");
+	return 1;
 }
 
 int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
 				 struct store_listing *packs, struct store_listing *damaged,
 				 struct cancel *cancel, struct err *err)
 {
-	size_t firsts[LISTINGS_MOST];
-	size_t count = find_named_attempts(manifest, firsts);
+	char *prefixes[JOB_LISTINGS_MOST];
+	size_t count = job_records_named_prefixes(manifest, prefixes);
+	int result = damage_marks_list(storage, damaged, cancel, err);
 
-	if (damage_marks_list(storage, damaged, cancel, err) < 0)
-		return -1;
-	if (count > LISTINGS_MOST)
-		return job_records_list_packs(storage, packs, cancel, err);
-	for (size_t i = 0; i < count; i++) {
-		const char *key = manifest->packs[firsts[i]].key;
-		auto_free char *attempt = text_copy_n(key, attempt_prefix_length(key));
-		auto_free char *prefix = transfer_pack_key(&storage->transfer, attempt);
-		auto_(store_listing_release) struct store_listing some = {0};
-
-		if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL,
-						       &some, cancel, err) < 0)
-			return -1;
-		for (size_t j = 0; j < some.count; j++)
-			store_listing_add(packs, some.items[j].key, some.items[j].size);
-	}
-	store_listing_sort(packs);
-	return 0;
+	if (result == 0)
+		result = job_records_list_prefixes(storage, prefixes, count, packs, cancel, err);
+	while (count > 0)
+		free(prefixes[--count]);
+	return result;
 }
 
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
@@ -276,6 +361,40 @@ bool job_record_parse_id(const char *name, struct snapshot_id *id)
 	return snapshot_id_parse(text, id);
 }
 
+/* Of any record of the attempt: what follows the number is returned in `*rest`. */
+static bool parse_leading_number(const char *name, uint32_t *number, const char **rest)
+{
+	size_t length = strcspn(name, ".");
+	char digits[16];
+	uint64_t value;
+
+	if (length == 0 || length >= sizeof(digits))
+		return false;
+	memcpy(digits, name, length);
+	digits[length] = '\0';
+	if (!text_to_u64(digits, UINT32_MAX, &value) || value == 0)
+		return false;
+	*number = (uint32_t)value;
+	*rest = name + length;
+	return true;
+}
+
+bool job_record_parse_number(const char *name, uint32_t *number)
+{
+	const char *rest;
+
+	return parse_leading_number(name, number, &rest) && text_equal(rest, ".json");
+}
+
+bool job_record_parse_attempt(const char *name, uint32_t *number)
+{
+	const char *rest;
+
+	return parse_leading_number(name, number, &rest) &&
+	       (text_equal(rest, ".json") || text_equal(rest, ".confirmed.json") ||
+		text_equal(rest, ".end.json"));
+}
+
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 			 size_t *count, struct cancel *cancel, struct err *err)
 {
@@ -297,12 +416,6 @@ int job_records_list_ids(struct storage *storage, const char *kind, struct snaps
 	return 0;
 }
 
-static const char *const policy_names[] = {
-	[RESTORE_LATEST] = "latest",
-	[RESTORE_NONE] = "none",
-	[RESTORE_SPECIFIC] = "this",
-};
-
 bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 {
 	json_t *start = json_object_get(body, "start");
@@ -316,261 +429,7 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	     attempt->start.attempt >= attempt->number))
 		return false;
 	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
-	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
-		if (strcmp(policy, policy_names[i]) != 0)
-			continue;
-		attempt->policy = (enum restore_policy)i;
-		return true;
-	}
-	return false;
-}
-
-/* For a damaged or lost claim: the parent of the attempt's first readable snapshot is what it
- * started from. */
-static int recover_claim_from_parent(struct storage *storage, const struct lineage *lineage,
-				     struct lineage_attempt *attempt, struct cancel *cancel,
-				     struct err *err)
-{
-	for (size_t i = 0; i < lineage->snapshot_count && !attempt->known; i++) {
-		struct manifest manifest = {0};
-
-		if (lineage->snapshots[i].attempt != attempt->number)
-			continue;
-		if (job_record_get_manifest_head(storage, lineage->snapshots[i], &manifest, cancel,
-						 err) == 0) {
-			attempt->start = manifest.parent;
-			attempt->known = manifest.parent.attempt < attempt->number;
-			manifest_release(&manifest);
-			/*
-			 * When the attempt's first snapshots have been removed, the parent is one
-			 * of its own, which shows nothing: `known` stays false, and the attempt
-			 * before it is assumed.
-			 */
-			return 0;
-		}
-		if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
-			return -1;
-	}
-	return 0;
-}
-
-/* True: the claim was read before. */
-static bool find_known_claim(struct storage *storage, const struct job_listing *listing,
-			     struct lineage_attempt *attempt)
-{
-	const struct attempt_records *records =
-		&listing->records[attempt - listing->lineage.attempts];
-	struct lineage_attempt known;
-
-	if (!claim_cache_find(&storage->claims, attempt->number, records->claimed_ms, &known))
-		return false;
-	known.unconfirmed &= attempt->unconfirmed;
-	*attempt = known;
-	return true;
-}
-
-static void remember_claim(struct storage *storage, const struct job_listing *listing,
-			   const struct lineage_attempt *attempt, bool confirms)
-{
-	struct lineage_attempt claim = *attempt;
-
-	claim.unconfirmed = confirms;
-	claim_cache_add(&storage->claims,
-			listing->records[attempt - listing->lineage.attempts].claimed_ms, &claim);
-}
-
-static int read_claim(struct storage *storage, const struct job_listing *listing,
-		      struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
-{
-	const struct lineage *lineage = &listing->lineage;
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
-	auto_json json_t *body = NULL;
-	struct err own = {0};
-	bool confirms;
-
-	if (find_known_claim(storage, listing, attempt))
-		return 0;
-
-	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &own) ==
-	    0) {
-		attempt->known = job_record_decode_claim(body, attempt);
-		/* Not of a version that does not confirm its claims. */
-		confirms = json_true_or(body, "confirms", false);
-		attempt->unconfirmed &= confirms;
-		if (attempt->known)
-			remember_claim(storage, listing, attempt, confirms);
-	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
-		if (err)
-			*err = own;
-		return -1;
-	}
-	if (attempt->known)
-		return 0;
-	attempt->start = (struct snapshot_id){0};
-	attempt->policy = RESTORE_LATEST;
-	if (recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
-		return 0;
-	if (err)
-		*err = own;
-	return -1;
-}
-
-struct claims_read {
-	struct storage *storage;
-	const struct job_listing *listing;
-	struct cancel *cancel;
-	atomic_size_t next;
-	pthread_mutex_t mutex;
-	bool failed; /* under mutex, like `err` */
-	struct err err;
-};
-
-static void read_claims_worker(void *arg, size_t index)
-{
-	struct claims_read *reading = arg;
-	struct err err = {0};
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) <
-	       reading->listing->lineage.attempt_count) {
-		if (read_claim(reading->storage, reading->listing,
-			       &reading->listing->lineage.attempts[i], reading->cancel, &err) == 0)
-			continue;
-		/* The other workers stop as well. */
-		atomic_store(&reading->next, reading->listing->lineage.attempt_count);
-		pthread_mutex_lock(&reading->mutex);
-		if (!reading->failed)
-			reading->err = err;
-		reading->failed = true;
-		pthread_mutex_unlock(&reading->mutex);
-		return;
-	}
-}
-
-/* Reads the claims concurrently: each is one small request, and a job that was preempted often has
- * hundreds. */
-static int read_claims(struct storage *storage, const struct job_listing *listing,
-		       struct cancel *cancel, struct err *err)
-{
-	struct claims_read reading = {.storage = storage, .listing = listing, .cancel = cancel};
-	size_t threads = listing->lineage.attempt_count;
-
-	if (threads > CLAIMS_AT_ONCE)
-		threads = CLAIMS_AT_ONCE;
-	pthread_mutex_init(&reading.mutex, NULL);
-	if (threads > 0)
-		parallel_run(threads, read_claims_worker, &reading);
-	pthread_mutex_destroy(&reading.mutex);
-	if (!reading.failed)
-		return 0;
-	if (err)
-		*err = reading.err;
-	return -1;
-}
-
-static bool parse_attempt_name(const char *name, uint64_t *number, enum attempt_record *record)
-{
-	char digits[16];
-	size_t length = strcspn(name, ".");
-
-	if (length == 0 || length >= sizeof(digits))
-		return false;
-	memcpy(digits, name, length);
-	digits[length] = '\0';
-	for (*record = 0; *record < ATTEMPT_RECORDS; (*record)++)
-		if (text_equal(name + length, attempt_suffixes[*record]))
-			return text_to_u64(digits, UINT32_MAX, number) && *number > 0;
-	return false;
-}
-
-/* Inserts the attempt in order if it is not there. Returns its position. */
-static size_t add_attempt(struct job_listing *listing, uint32_t number)
-{
-	struct lineage *lineage = &listing->lineage;
-	size_t i = lineage->attempt_count;
-
-	while (i > 0 && lineage->attempts[i - 1].number > number)
-		i--;
-	if (i == 0 || lineage->attempts[i - 1].number != number) {
-		size_t behind = lineage->attempt_count - i;
-
-		lineage->attempts = memory_grow(lineage->attempts, lineage->attempt_count + 1,
-						sizeof(*lineage->attempts));
-		listing->records = memory_grow(listing->records, lineage->attempt_count + 1,
-					       sizeof(*listing->records));
-		memmove(&lineage->attempts[i + 1], &lineage->attempts[i],
-			behind * sizeof(*lineage->attempts));
-		memmove(&listing->records[i + 1], &listing->records[i],
-			behind * sizeof(*listing->records));
-		lineage->attempts[i] =
-			(struct lineage_attempt){.number = number, .unconfirmed = true};
-		listing->records[i] = (struct attempt_records){0};
-		lineage->attempt_count++;
-		i++;
-	}
-	return i - 1;
-}
-
-int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
-			      struct cancel *cancel, struct err *err)
-{
-	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
-	auto_(store_listing_release) struct store_listing found = {0};
-	struct lineage *lineage = &listing->lineage;
-
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		enum attempt_record record;
-		uint64_t number;
-		size_t at;
-
-		if (!parse_attempt_name(found.items[i].key + strlen(prefix), &number, &record))
-			continue;
-		at = add_attempt(listing, (uint32_t)number);
-		listing->records[at].ended |= record == ATTEMPT_RECORD_END;
-		if (record == ATTEMPT_RECORD_CLAIM)
-			listing->records[at].claimed_ms = found.items[i].modified_ms;
-		lineage->attempts[at].unconfirmed &= record != ATTEMPT_RECORD_CONFIRMED;
-	}
-	/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
-	 * confirmed. */
-	for (size_t i = 0; i < lineage->snapshot_count; i++) {
-		/* It may move the table. */
-		size_t at = add_attempt(listing, lineage->snapshots[i].attempt);
-
-		lineage->attempts[at].unconfirmed = false;
-	}
-	return 0;
-}
-
-int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
-		     struct err *err)
-{
-	*listing = (struct job_listing){0};
-	/* Manifests first, then packs: every pack of a manifest listed here was put before it, so a
-	 * pack that is not listed is missing. */
-	if (job_records_list_ids(storage, "snapshots", &listing->lineage.snapshots,
-				 &listing->lineage.snapshot_count, cancel, err) == 0 &&
-	    job_records_list_attempts(storage, listing, cancel, err) == 0 &&
-	    read_claims(storage, listing, cancel, err) == 0 &&
-	    job_records_list_packs(storage, &listing->packs, cancel, err) == 0 &&
-	    damage_marks_list(storage, &listing->damaged, cancel, err) == 0)
-		return 0;
-	job_listing_release(listing);
-	return -1;
-}
-
-void job_listing_release(struct job_listing *listing)
-{
-	free(listing->lineage.attempts);
-	free(listing->lineage.snapshots);
-	free(listing->records);
-	store_listing_release(&listing->packs);
-	store_listing_release(&listing->damaged);
-	*listing = (struct job_listing){0};
+	return restore_policy_parse(policy, &attempt->policy);
 }
 
 void job_records_trim_memory(void)

@@ -1,12 +1,15 @@
 /*
- * The records of one job: their keys, and how they are written and read. For storage/ only. Keys,
- * as FORMAT.md defines them:
+ * The records of one job: their keys, and how they are written and read (job_records.c), and the
+ * listing of a job (job_listing.c). For storage/ only. Keys, as FORMAT.md defines them:
  *
  *	format.json
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt
  *	jobs/<job>/attempts/<%06u>.confirmed.json    its claimer has looked again
  *	jobs/<job>/attempts/<%06u>.end.json          how the attempt ended
+ *	jobs/<job>/summaries/<%06u>.json             the attempts up to this one, which may be gone
+ *	jobs/<job>/archives/<%06u>-<%06u>.json       what their records said, for reports
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
+ *	jobs/<job>/catalogues/<%06u>.json            a cache of what manifests say
  *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
  *	jobs/<job>/damaged/<%06u>/<%06u>-<nonce>-<%04u>.pack   that pack is damaged
  *	jobs/<job>/draining/<%06u>-<%06u>.json       the attempt is preempted and still saves
@@ -35,7 +38,11 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 char *job_record_key_attempt(struct storage *storage, uint32_t number);
 char *job_record_key_confirmed(struct storage *storage, uint32_t number);
 char *job_record_key_end(struct storage *storage, uint32_t number);
+char *job_record_key_summary(struct storage *storage, uint32_t through);
+/* Of the attempts `first` to `last`. */
+char *job_record_key_archive(struct storage *storage, uint32_t first, uint32_t last);
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
+char *job_record_key_catalogue(struct storage *storage, uint32_t number);
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 
 /*
@@ -70,29 +77,54 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
  * form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
+/* PURE. Parses an object's name without its prefix, "000012.json". False for any other form. */
+bool job_record_parse_number(const char *name, uint32_t *number);
+/* PURE. The number of the attempt whose record of any kind has this name: "000003.end.json". */
+bool job_record_parse_attempt(const char *name, uint32_t *number);
+
 /* What is listed of an attempt. */
 struct attempt_records {
-	bool ended;         /* it has an end record */
+	bool claimed;       /* its claim is listed */
+	bool ended;         /* it has an end record, or is in the summary */
+	bool summarised;    /* what is known of it is from the summary: its records do not count */
 	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
 };
 
-/* The records of a job by name. `lineage` has the attempts with what their claims say, and the ids
- * of the snapshots. ERR_VERSION: another version wrote a claim. */
+/* The records of a job by name. `lineage` has the attempts with what their claims or the summary
+ * say, and the ids of the snapshots. ERR_VERSION: another version wrote a claim. */
 struct job_listing {
 	struct lineage lineage;
-	struct attempt_records *records; /* one per attempt */
+	struct attempt_records *records;   /* one per attempt */
+	struct manifest_object *manifests; /* one per snapshot */
+	/* Of attempts up to this number, only what the summary says counts. 0: there is none. */
+	uint32_t through;
+	/* The same by name: the newest one may be damaged. */
+	uint32_t newest_summary;
+	/* The objects below attempts/ and summaries/, as listed in this order. */
+	struct store_listing singles, summaries;
 	struct store_listing packs, damaged;
 };
+/* All of it. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
+/* The same without packs and damage: a number of requests that does not depend on how many attempts
+ * and packs there are. */
+int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
+			     struct cancel *cancel, struct err *err);
 /* The ids of the objects below jobs/<job>/<kind>/ ("snapshots" or "pins"), ascending; the caller
  * frees them. */
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 			 size_t *count, struct cancel *cancel, struct err *err);
+/* Fills lineage.snapshots and `manifests`. */
+int job_records_list_snapshots(struct storage *storage, struct job_listing *listing,
+			       struct cancel *cancel, struct err *err);
 /* The attempts that left a record or a snapshot, ascending, without reading any claim. Expects
  * lineage.snapshots to be filled; the caller frees with job_listing_release(). */
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 			      struct cancel *cancel, struct err *err);
+/* Only those that have records of their own: the newest ones always have. */
+int job_records_list_singles(struct storage *storage, struct job_listing *listing,
+			     struct cancel *cancel, struct err *err);
 /* The packs of the job, as the store lists them: sorted by key, so that the newest come last. */
 int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 			   struct cancel *cancel, struct err *err);
@@ -104,8 +136,16 @@ AUTO(struct job_listing, job_listing_release);
 int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
 			    const struct store_listing *packs, const struct store_listing *damaged,
 			    struct err *err);
-/* Lists what the manifest names, and what is damaged: the packs of the attempts that it names, or
- * all. */
+/* So many listings at most are made instead of one of all packs. */
+#define JOB_LISTINGS_MOST 4
+/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
+int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err);
+/* Prefixes that cover all packs which the manifest names: of saves, of attempts, or of all. Returns
+ * how many; the caller frees each. */
+size_t job_records_named_prefixes(const struct manifest *manifest,
+				  char *prefixes[JOB_LISTINGS_MOST]);
+/* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
 int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
 				 struct store_listing *packs, struct store_listing *damaged,
 				 struct cancel *cancel, struct err *err);

@@ -1,8 +1,31 @@
 #include "lineage.h"
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #include <stdlib.h>
+
+static const char *const policy_names[] = {
+	[RESTORE_LATEST] = "latest",
+	[RESTORE_NONE] = "none",
+	[RESTORE_SPECIFIC] = "this",
+};
+
+const char *restore_policy_name(enum restore_policy policy)
+{
+	return policy_names[policy];
+}
+
+bool restore_policy_parse(const char *name, enum restore_policy *policy)
+{
+	for (size_t i = 0; i < sizeof(policy_names) / sizeof(policy_names[0]); i++) {
+		if (!text_equal(name, policy_names[i]))
+			continue;
+		*policy = (enum restore_policy)i;
+		return true;
+	}
+	return false;
+}
 
 /* The position of the first attempt with this number or a later one. */
 static size_t first_attempt_from(const struct lineage *lineage, uint32_t number)
@@ -13,22 +36,6 @@ static size_t first_attempt_from(const struct lineage *lineage, uint32_t number)
 		size_t middle = low + (high - low) / 2;
 
 		if (lineage->attempts[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* The position of the first snapshot that is not before `id`. */
-static size_t first_from(const struct lineage *lineage, struct snapshot_id id)
-{
-	size_t low = 0, high = lineage->snapshot_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -50,7 +57,7 @@ static const struct lineage_attempt *find_attempt(const struct lineage *lineage,
 static uint32_t attempt_before(const struct lineage *lineage, uint32_t number)
 {
 	size_t claims = first_attempt_from(lineage, number);
-	size_t snapshots = first_from(lineage, (struct snapshot_id){number, 0});
+	size_t snapshots = lineage_first_from(lineage, (struct snapshot_id){number, 0});
 	uint32_t claimed = claims > 0 ? lineage->attempts[claims - 1].number : 0;
 	uint32_t saved = snapshots > 0 ? lineage->snapshots[snapshots - 1].attempt : 0;
 
@@ -73,6 +80,21 @@ uint32_t lineage_newest_attempt(const struct lineage *lineage)
 	    lineage->snapshots[lineage->snapshot_count - 1].attempt > newest)
 		newest = lineage->snapshots[lineage->snapshot_count - 1].attempt;
 	return newest;
+}
+
+size_t lineage_first_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	size_t low = 0, high = lineage->snapshot_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (snapshot_id_compare(lineage->snapshots[middle], id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* The snapshot that the chain continues with after the attempt's own ones. It always belongs to an
@@ -156,7 +178,7 @@ static void leave(struct line *line, struct snapshot_id *head, uint32_t sequence
 		  const struct lineage_attempt *claim)
 {
 	const struct lineage *lineage = line->lineage;
-	size_t i = first_from(lineage, (struct snapshot_id){head->attempt, sequence});
+	size_t i = lineage_first_from(lineage, (struct snapshot_id){head->attempt, sequence});
 
 	for (;
 	     i < lineage->snapshot_count && snapshot_id_compare(lineage->snapshots[i], *head) <= 0;

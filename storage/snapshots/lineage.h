@@ -36,8 +36,16 @@ struct lineage {
 	size_t snapshot_count;
 };
 
+/* "latest", "none", "this": as claims and summaries name them. */
+const char *restore_policy_name(enum restore_policy policy);
+/* False: no policy has this name. */
+bool restore_policy_parse(const char *name, enum restore_policy *policy);
+
 /* The highest attempt number, taken over records and snapshots; 0 for none. */
 uint32_t lineage_newest_attempt(const struct lineage *lineage);
+
+/* The position of the first snapshot that is not before `id`. */
+size_t lineage_first_from(const struct lineage *lineage, struct snapshot_id id);
 
 /* Fills `chain` (room for snapshot_count ids) with the chain as it was when `newest` was the newest
  * attempt, newest snapshot first; returns its length. */

@@ -114,7 +114,8 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 	if (open_tree(request->directory, &choice, &tree, packing->cancel, err) < 0)
 		return -1;
 	file_tree_find_hardlinks(&tree);
-	if (index_warmup(presaving->storage, request->parent, packing->cancel, err) < 0)
+	if (index_warmup(presaving->storage, request->parent, request->id.attempt, packing->cancel,
+			 err) < 0)
 		return -1;
 	/* An interruption by `enough` is no failure: what was read counts. */
 	if (file_reader_run(&reading, err) < 0 &&

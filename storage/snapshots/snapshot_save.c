@@ -145,24 +145,21 @@ static int check_named_packs(struct saving *saving, const struct manifest *manif
  * it starts from here, this snapshot is kept, but nobody goes on from it. */
 static int check_in_force(struct saving *saving, struct err *err)
 {
-	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct storage *storage = saving->storage;
 	uint32_t own = saving->request->id.attempt, newest = own;
 	struct err why = {0};
 
-	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, &why) < 0)
+	if (storage_superseded(storage, own, &newest, saving->packing.cancel, &why) < 0)
 		return why.kind == ERR_EXISTS ? err_set(err, ERR_EXISTS, "%s", why.text) : 0;
-	if (newest == own)
+	if (newest == own ||
+	    job_records_list_lineage(storage, &listing, saving->packing.cancel, NULL) < 0 ||
+	    lineage_state(&listing.lineage, saving->request->id) != SNAPSHOT_FENCED)
 		return 0;
-	if (storage_list_snapshots(saving->storage, &list, saving->packing.cancel, NULL) < 0)
-		return 0;
-	for (size_t i = 0; i < list.count; i++)
-		if (snapshot_id_compare(list.items[i].id, saving->request->id) == 0 &&
-		    list.items[i].state == SNAPSHOT_FENCED)
-			return err_set(err, ERR_EXISTS,
-				       "attempt %u had taken over before it was committed: it is "
-				       "late, and nobody continues from it",
-				       newest);
-	return 0;
+	return err_set(err, ERR_EXISTS,
+		       "attempt %u had taken over before it was committed: it is late, and nobody "
+		       "continues from it",
+		       newest);
 }
 
 static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
@@ -321,7 +318,8 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 		result->changed = err->kind == ERR_RETRY;
 		return -1;
 	}
-	if (index_warmup(saving->storage, saving->request->parent, saving->packing.cancel, err) < 0)
+	if (index_warmup(saving->storage, saving->request->parent, saving->request->id.attempt,
+			 saving->packing.cancel, err) < 0)
 		return -1;
 	if (send_changed_files(saving, &tree, err) < 0) {
 		result->changed = err->kind == ERR_RETRY &&

@@ -1,7 +1,7 @@
 /*
  * storage/snapshots/: what storage.h offers for one job: claim an attempt, save, restore, list,
  * verify, export, forget. One .c file per operation. Read FORMAT.md and lineage.h first, then
- * attempts.c and snapshot_save.c.
+ * attempts.c, job_listing.c and snapshot_save.c.
  *
  * For the rest of storage/, through this header alone:
  *
@@ -16,6 +16,11 @@
  *	entry_list.h		sends and loads the list of a snapshot's files
  *	listing.h		the files of a manifest
  *	pack_numbers.h		the table of packs of a manifest
+ *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
+ *	attempt_compaction.h	puts summaries of old attempts and removes their records
+ *	snapshot_catalogue.h	PURE: what manifests say, without their entries
+ *	pack_table.h		PURE: packs by number, each key once
+ *	catalogue_cache.h	the catalogue of this process, and its copy in the store
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	damage_marks.h		writes down which packs are damaged

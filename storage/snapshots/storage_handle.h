@@ -5,6 +5,8 @@
 
 #include "claim_cache.h"
 #include "own_claim.h"
+#include "lineage_summary.h"
+#include "snapshot_catalogue.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -18,6 +20,12 @@ struct storage {
 	char host[65];
 	struct claim_cache claims;
 	struct own_claim own_claim;
+	/* The summary that was read last, and when the store says that it was put. */
+	struct lineage_summary summary;
+	int64_t summary_put_ms;
+	/* The manifests that were read; the catalogue in the store has been read as well. */
+	struct snapshot_catalogue catalogue;
+	bool catalogue_loaded;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;

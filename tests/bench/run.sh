@@ -268,6 +268,7 @@ echo
 if [ "$smoke" = 1 ]; then "$python" "$here/completion.py" "$binary" --smoke; else "$python" "$here/completion.py" "$binary"; fi
 echo
 if [ "$smoke" = 1 ]; then "$python" "$here/metadata.py" --smoke "$binary"; else "$python" "$here/metadata.py" "$binary"; fi
+if [ "$smoke" = 1 ]; then "$python" "$here/growth.py" "$binary" --smoke; else "$python" "$here/growth.py" "$binary"; fi
 echo
 snapshots
 # All of it is a run of its own, by hand: it installs what it compares with.

@@ -259,6 +259,45 @@ static void test_leftovers_wait_for_the_next_commit(void **state)
 }
 
 /* A manifest that cannot be read may name anything that was written for it. */
+/* A job that is through needs no leftovers, also if it never commits again. */
+static void test_leftovers_of_a_job_that_is_through(void **state)
+{
+	struct fixture f;
+	struct forget_result result;
+	char left[256];
+
+	(void)state;
+	fixture_start(&f);
+	take_several(&f, 1);
+	fixture_claim(&f);
+	take_several(&f, 1);
+	snprintf(left, sizeof(left), "%s/jobs/job/snapshots/000002-000001.json", f.store);
+	assert_int_equal(unlink(left), 0);
+	fixture_claim(&f);
+	make_old(&f);
+	/* The newest attempt may still save. */
+	assert_int_equal(keep_last(&f, 9).collected.packs_deferred, 1);
+	assert_works(
+		storage_end_attempt(f.storage, f.attempt.number, "preempted", NULL, NULL, &err));
+	result = keep_last(&f, 9);
+	assert_int_equal(result.collected.packs_removed, 1);
+	check_all_sound(&f);
+	/* It has ended, but was claimed just now: soon there may be another. */
+	fixture_claim(&f);
+	take_several(&f, 1);
+	snprintf(left, sizeof(left), "%s/jobs/job/snapshots/%06u-000001.json", f.store,
+		 f.attempt.number);
+	assert_int_equal(unlink(left), 0);
+	make_old(&f);
+	fixture_claim(&f);
+	assert_works(
+		storage_end_attempt(f.storage, f.attempt.number, "preempted", NULL, NULL, &err));
+	result = keep_last(&f, 9);
+	assert_int_equal(result.collected.packs_removed, 0);
+	assert_int_equal(result.collected.packs_deferred, 1);
+	fixture_stop(&f);
+}
+
 static void test_packs_of_a_damaged_manifest_stay(void **state)
 {
 	const struct snapshot_id damaged = {1, 1};
@@ -375,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_starts_of_attempts_that_ended_may_go),
 		cmocka_unit_test(test_what_a_snapshot_needs_alone),
 		cmocka_unit_test(test_leftovers_wait_for_the_next_commit),
+		cmocka_unit_test(test_leftovers_of_a_job_that_is_through),
 		cmocka_unit_test(test_packs_of_a_damaged_manifest_stay),
 		cmocka_unit_test(test_what_is_no_pack_is_left_alone),
 		cmocka_unit_test(test_killed_while_forgetting),

@@ -254,20 +254,21 @@ static void test_claims_are_read_once(void **state)
 
 	(void)state;
 	fixture_start(&f);
-	for (int i = 0; i < 9; i++)
+	/* So few are not summed up. */
+	for (int i = 0; i < 5; i++)
 		fixture_claim(&f);
 	slow = slow_store_install(&f, NULL);
 	slow->answer_get = count_claims;
 	slow->arg = &count;
-	assert_int_equal(list_attempts(&f), 10);
+	assert_int_equal(list_attempts(&f), 6);
 	/* The last claim of this process has read all. */
 	assert_int_equal(count, 0);
 	/* Somebody has emptied the store and filled it again. */
 	make_old(&f);
-	assert_int_equal(list_attempts(&f), 10);
-	assert_int_equal(count, 10);
-	assert_int_equal(list_attempts(&f), 10);
-	assert_int_equal(count, 10);
+	assert_int_equal(list_attempts(&f), 6);
+	assert_int_equal(count, 6);
+	assert_int_equal(list_attempts(&f), 6);
+	assert_int_equal(count, 6);
 	fixture_stop(&f);
 }
 
