@@ -158,11 +158,14 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 {
 	static const char *const policies[] =
 		{[RESTORE_LATEST] = "latest", [RESTORE_NONE] = "none", [RESTORE_SPECIFIC] = "this"};
-	char nonce[33], created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
-	random_hex(nonce);
+	random_hex(storage->own_claim.nonce);
+	storage->own_claim.number = attempt->number;
+	storage->own_claim.put_ms = 0;
 	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
-			 (json_int_t)attempt->number, "confirms", true, "nonce", nonce, "created",
+			 (json_int_t)attempt->number, "confirms", true, "nonce",
+			 storage->own_claim.nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			 storage->host, "policy", policies[claim->policy], "start",
 			 snapshot_id_is_none(attempt->start)
@@ -191,6 +194,13 @@ static int put_claim(struct storage *storage, const struct claim *claim,
 	return 0;
 }
 
+/* Whoever collects garbage sees no newer one, as long as it began before this claim. */
+static void note_newest_snapshot(struct storage *storage, const struct lineage *lineage)
+{
+	if (lineage->snapshot_count > 0)
+		storage->newest_at_claim = lineage->snapshots[lineage->snapshot_count - 1];
+}
+
 static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
 {
 	enum snapshot_state state =
@@ -213,6 +223,7 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 
 	if (job_records_list(storage, &listing, cancel, err) < 0)
 		return -1;
+	note_newest_snapshot(storage, &listing.lineage);
 	newest = lineage_newest_attempt(&listing.lineage);
 	/* Our own claim of the round before must not decide what to continue from; a claim of
 	 * somebody else after it must. */
@@ -244,26 +255,65 @@ static int claim_next_number(struct storage *storage, const struct claim *claim,
 	return -1;
 }
 
-/* Sets *slipped if a commit came between our listing and our claim, so that we would choose another
- * snapshot now. */
-static int check_choice_stands(struct storage *storage, const struct claim *claim, uint32_t before,
-			       const struct attempt *claimed, bool *slipped, struct cancel *cancel,
-			       struct err *err)
+/* A claim of our number may be another's, if the store was emptied and begun anew. */
+static int check_nonce(struct storage *storage, uint32_t number, bool *own, struct cancel *cancel,
+		       struct err *err)
+{
+	auto_free char *key = job_record_key_attempt(storage, number);
+	auto_json json_t *body = NULL;
+	struct err why = {0};
+
+	*own = true;
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
+		*own = text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
+	else if (why.kind == ERR_NOT_FOUND)
+		*own = false;
+	else if (why.kind != ERR_CORRUPT)
+		return err_set(err, why.kind, "%s", why.text);
+	return 0;
+}
+
+/* When our claim was put, by the listing: from then on it is known by that. */
+static void note_own_claim(struct storage *storage, const struct job_listing *listing,
+			   uint32_t number)
+{
+	storage->own_claim.put_ms = 0;
+	for (size_t i = 0; i < listing->lineage.attempt_count; i++)
+		if (listing->lineage.attempts[i].number == number)
+			storage->own_claim.put_ms = listing->records[i].claimed_ms;
+}
+
+enum second_look {
+	CLAIM_STANDS,
+	/* Another snapshot would be chosen now: a commit came between our listing and our claim, an
+	 * older claim was confirmed, or damage was found. */
+	CLAIM_SLIPPED,
+	/* The store was emptied: the claim is not there, or is another's. */
+	CLAIM_LOST,
+};
+
+static int look_again(struct storage *storage, const struct claim *claim, uint32_t before,
+		      const struct attempt *claimed, enum second_look *look, struct cancel *cancel,
+		      struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct attempt now = {0};
+	bool own;
 
-	*slipped = false;
+	*look = CLAIM_STANDS;
 	if (claim->policy != RESTORE_LATEST)
 		return 0;
-	if (job_records_list(storage, &listing, cancel, err) < 0)
+	/* Also if a newer attempt has taken over already: its claimer may have listed the snapshots
+	 * before ours, and our claim, once it counts, would hide from it what came between. */
+	if (job_records_list(storage, &listing, cancel, err) < 0 ||
+	    check_nonce(storage, claimed->number, &own, cancel, err) < 0 ||
+	    choose_start(storage, &listing, claim, before, &now, cancel, err) < 0)
 		return -1;
-	/* A newer attempt has taken over already; its claim has considered every commit. */
-	if (lineage_newest_attempt(&listing.lineage) != claimed->number)
-		return 0;
-	if (choose_start(storage, &listing, claim, before, &now, cancel, err) < 0)
-		return -1;
-	*slipped = snapshot_id_compare(now.start, claimed->start) > 0;
+	note_own_claim(storage, &listing, claimed->number);
+	if (!own)
+		*look = CLAIM_LOST;
+	else if (snapshot_id_compare(now.start, claimed->start) != 0)
+		*look = CLAIM_SLIPPED;
 	attempt_release(&now);
 	return 0;
 }
@@ -283,21 +333,30 @@ static int confirm_claim(struct storage *storage, uint32_t number, struct cancel
 			      err);
 }
 
+/* A claim is confirmed only if its choice stands: else what slipped in would be passed over. */
+static int claim_until_stable(struct storage *storage, const struct claim *claim,
+			      struct attempt *attempt, struct cancel *cancel, struct err *err)
+{
+	enum second_look look = CLAIM_SLIPPED;
+	uint32_t before = 0, as_of = 0;
+
+	for (int i = 0; look != CLAIM_STANDS; i++) {
+		if (i == RECHECKS_MOST)
+			return err_set(err, ERR_RETRY,
+				       "snapshots come faster than it can be looked for them");
+		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
+		    look_again(storage, claim, before, attempt, &look, cancel, err) < 0)
+			return -1;
+		as_of = look == CLAIM_LOST ? 0 : attempt->number;
+	}
+	return confirm_claim(storage, attempt->number, cancel, err);
+}
+
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err)
 {
-	uint32_t before = 0, as_of = 0;
-	bool slipped = true;
-
 	*attempt = (struct attempt){0};
-	for (int i = 0; slipped && i < RECHECKS_MOST; i++) {
-		if (claim_next_number(storage, claim, as_of, &before, attempt, cancel, err) < 0 ||
-		    check_choice_stands(storage, claim, before, attempt, &slipped, cancel, err) < 0)
-			break;
-		as_of = attempt->number;
-	}
-	if (as_of == 0 || as_of != attempt->number ||
-	    confirm_claim(storage, as_of, cancel, err) < 0) {
+	if (claim_until_stable(storage, claim, attempt, cancel, err) < 0) {
 		attempt_release(attempt);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
@@ -305,12 +364,69 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
+/* --- a store that was emptied --- */
+
+/* What the listing of the attempts shows. */
+struct claims_listed {
+	uint32_t newest; /* 0: there is none */
+	bool own;
+};
+
+static int list_claims(struct storage *storage, uint32_t own, struct claims_listed *claims,
+		       struct cancel *cancel, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	const struct lineage *lineage = &listing.lineage;
+	int64_t put_ms = own == storage->own_claim.number ? storage->own_claim.put_ms : 0;
+
+	*claims = (struct claims_listed){0};
+	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	claims->newest = lineage_newest_attempt(lineage);
+	for (size_t i = 0; i < lineage->attempt_count; i++) {
+		if (lineage->attempts[i].number != own)
+			continue;
+		claims->own = true;
+		if (put_ms > 0 && listing.records[i].claimed_ms != put_ms &&
+		    check_nonce(storage, own, &claims->own, cancel, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int is_begun_anew(uint32_t newest, struct err *err)
+{
+	return err_set(err, ERR_EXISTS, "the store was emptied, and attempt %u has begun in it",
+		       newest);
+}
+
+/* The numbers of a store that was emptied begin at 1 again. Ours, which is higher, must be there
+ * before we commit, so that an attempt that has begun meanwhile sees it; and it must not count if
+ * one has. */
+static int claim_again(struct storage *storage, uint32_t number, struct cancel *cancel,
+		       struct err *err)
+{
+	struct claim claim = {.policy = RESTORE_LATEST};
+	struct attempt attempt = {.number = number};
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	if (put_claim(storage, &claim, &attempt, cancel, err) < 0 ||
+	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	/* They are listed in order, so one that has begun anew comes first. */
+	if (listing.lineage.attempt_count > 1)
+		return is_begun_anew(listing.lineage.attempts[0].number, err);
+	note_own_claim(storage, &listing, number);
+	return confirm_claim(storage, number, cancel, err);
+}
+
 /*
  * Called when our own claim is gone: somebody has emptied the store under a running job. The packs
- * that the next save would rely on are gone too, so it must send everything; the format marker is
- * put again.
+ * that the next save would rely on are gone too, so it must send everything; the format marker and
+ * the claim are put again.
  */
-static int mark_emptied_store(struct storage *storage, struct cancel *cancel, struct err *err)
+static int refill_emptied_store(struct storage *storage, uint32_t number, struct cancel *cancel,
+				struct err *err)
 {
 	struct err own = {0};
 
@@ -320,8 +436,8 @@ static int mark_emptied_store(struct storage *storage, struct cancel *cancel, st
 			*err = own;
 		return -1;
 	}
-	if (storage->emptied)
-		return 0;
+	if (claim_again(storage, number, cancel, err) < 0)
+		return -1;
 	storage->emptied = true;
 	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
 		chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
@@ -332,25 +448,20 @@ static int mark_emptied_store(struct storage *storage, struct cancel *cancel, st
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
 		       struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
-	auto_(store_listing_release) struct store_listing found = {0};
-	bool claim_is_there = number == 0;
+	struct claims_listed claims;
 
 	*newest = number;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
+	if (list_claims(storage, number, &claims, cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
-
-		claim_is_there = claim_is_there || claimed == number;
-		if (claimed > *newest && claimed <= UINT32_MAX)
-			*newest = (uint32_t)claimed;
-	}
-	if (!claim_is_there && *newest == number && !storage->read_only)
-		return mark_emptied_store(storage, cancel, err);
-	return 0;
+	if (claims.newest > number)
+		*newest = claims.newest;
+	if (number == 0 || claims.own || claims.newest > number || storage->read_only)
+		return 0;
+	return claims.newest > 0 ? is_begun_anew(claims.newest, err)
+				 : refill_emptied_store(storage, number, cancel, err);
 }
+
+/* --- the end --- */
 
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err)

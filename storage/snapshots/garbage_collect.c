@@ -200,17 +200,20 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 }
 
 /*
- * An attempt claimed meanwhile may continue from an older snapshot and rely on packs after it,
- * which were not newer than the newest good snapshot a moment ago. Then no pack is removed this
- * time.
+ * An attempt claimed meanwhile, or one that is just being claimed, may continue from an older
+ * snapshot and rely on packs after it, which were not newer than the newest good snapshot a moment
+ * ago. Then no pack is removed this time.
  */
 static int check_no_new_claim(struct collection *collection, struct err *err)
 {
-	uint32_t known = lineage_newest_attempt(&collection->inventory->listing.lineage), newest;
+	const struct lineage *lineage = &collection->inventory->listing.lineage;
+	uint32_t known = lineage_newest_attempt(lineage), newest;
+	bool claiming = lineage->attempt_count > 0 &&
+			lineage->attempts[lineage->attempt_count - 1].unconfirmed;
 
-	if (storage_superseded(collection->storage, known, &newest, collection->cancel, err) < 0)
+	if (job_records_newest_attempt(collection->storage, &newest, collection->cancel, err) < 0)
 		return -1;
-	if (newest == known)
+	if (newest <= known && !claiming)
 		return 0;
 	for (size_t i = 0; i < collection->condemned_count; i++)
 		collection->result->bytes_deferred +=

@@ -507,9 +507,23 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 	}
 	/* An attempt whose record is lost is known by its snapshots. What has a snapshot has been
 	 * confirmed. */
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		lineage->attempts[add_attempt(listing, lineage->snapshots[i].attempt)].unconfirmed =
-			false;
+	for (size_t i = 0; i < lineage->snapshot_count; i++) {
+		/* Before `attempts` is read: adding may move it. */
+		size_t at = add_attempt(listing, lineage->snapshots[i].attempt);
+
+		lineage->attempts[at].unconfirmed = false;
+	}
+	return 0;
+}
+
+int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
+			       struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	*newest = lineage_newest_attempt(&listing.lineage);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	damage_marks.h		writes down which packs are damaged
+ *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
  *	index_warmup.h		fills the index of chunks before a save
  *	orphan_packs.h		reuses packs of attempts killed before a commit

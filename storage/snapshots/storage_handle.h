@@ -4,6 +4,7 @@
 #define STORAGE_HANDLE_H
 
 #include "claim_cache.h"
+#include "storage/format/snapshot_id.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -19,8 +20,17 @@ struct storage {
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
-	/* Somebody has emptied the store since our claim. */
+	/* Of the attempt that was claimed last here: another one may have its number, if the store
+	 * was emptied. */
+	struct {
+		uint32_t number;
+		char nonce[33];
+		int64_t put_ms; /* by the store's clock; 0: unknown */
+	} own_claim;
+	/* The save under way has found that somebody has emptied the store. */
 	bool emptied;
+	/* Of all that were in the store when the attempt was claimed; none: nothing was. */
+	struct snapshot_id newest_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
 	/* Set by storage_set_progress(). */
