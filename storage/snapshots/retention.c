@@ -53,17 +53,21 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 
 /* --- the rules --- */
 
-/* Damaged and late snapshots do not count. */
+/* Damaged and late snapshots do not count. But the damage may be of the moment (a pack that is
+ * being brought back from an archive, a mount that is gone), so a damaged one stays as long as a
+ * good one in its place would. */
 static void apply_last(uint32_t most, enum snapshot_state line, const struct snapshot_info *items,
 		       size_t count, unsigned *reasons)
 {
 	uint32_t kept = 0;
 
 	for (size_t i = 0; i < count && kept < most; i++) {
-		if (items[i].state != line)
+		bool damaged = line == SNAPSHOT_GOOD && items[i].state == SNAPSHOT_DAMAGED;
+
+		if (items[i].state != line && !damaged)
 			continue;
 		add_reason(&reasons[i], KEEP_LAST);
-		kept++;
+		kept += !damaged;
 	}
 }
 
