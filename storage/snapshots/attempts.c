@@ -209,6 +209,24 @@ static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_i
 	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
 }
 
+/* A claim of our number may be another's, if the store was emptied and begun anew. */
+static int check_nonce(struct storage *storage, uint32_t number, bool *own, struct cancel *cancel,
+		       struct err *err)
+{
+	auto_free char *key = job_record_key_attempt(storage, number);
+	auto_json json_t *body = NULL;
+	struct err why = {0};
+
+	*own = true;
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
+		*own = text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
+	else if (why.kind == ERR_NOT_FOUND)
+		*own = false;
+	else if (why.kind != ERR_CORRUPT)
+		return err_set(err, why.kind, "%s", why.text);
+	return 0;
+}
+
 /*
  * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0;
  * *before is the newest attempt before our own. ERR_EXISTS: another process claimed the number
@@ -219,6 +237,7 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 		      struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
+	bool own = false;
 	uint32_t newest;
 
 	if (job_records_list(storage, &listing, cancel, err) < 0)
@@ -227,7 +246,9 @@ static int claim_once(struct storage *storage, const struct claim *claim, uint32
 	newest = lineage_newest_attempt(&listing.lineage);
 	/* Our own claim of the round before must not decide what to continue from; a claim of
 	 * somebody else after it must. */
-	*before = as_of && newest == as_of ? *before : newest;
+	if (as_of && newest == as_of && check_nonce(storage, as_of, &own, cancel, err) < 0)
+		return -1;
+	*before = own ? *before : newest;
 	if (choose_start(storage, &listing, claim, *before, attempt, cancel, err) < 0)
 		return -1;
 	attempt->local_left = was_left_on_purpose(&listing.lineage, claim->local);
@@ -253,24 +274,6 @@ static int claim_next_number(struct storage *storage, const struct claim *claim,
 	if (err)
 		*err = own;
 	return -1;
-}
-
-/* A claim of our number may be another's, if the store was emptied and begun anew. */
-static int check_nonce(struct storage *storage, uint32_t number, bool *own, struct cancel *cancel,
-		       struct err *err)
-{
-	auto_free char *key = job_record_key_attempt(storage, number);
-	auto_json json_t *body = NULL;
-	struct err why = {0};
-
-	*own = true;
-	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
-		*own = text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
-	else if (why.kind == ERR_NOT_FOUND)
-		*own = false;
-	else if (why.kind != ERR_CORRUPT)
-		return err_set(err, why.kind, "%s", why.text);
-	return 0;
 }
 
 /* When our claim was put, by the listing: from then on it is known by that. */
