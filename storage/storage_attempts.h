@@ -74,8 +74,9 @@ struct attempt {
  * Claims the next attempt number with if-absent, naming the snapshot that it starts from, which
  * from then on fences every older attempt: what those commit later is kept, listed as late and
  * never chosen. Looks again after the claim and claims once more if a commit slipped in between, so
- * that a commit that was durable before the hand-over is never passed over. Now and then it sums up
- * old attempts afterwards, for some seconds at most, which never fails it.
+ * that a commit that was durable before the hand-over is never passed over. If it cannot look
+ * again, the claim does not count. Now and then it sums up old attempts afterwards, for some
+ * seconds at most, which never fails it.
  */
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err);
@@ -85,8 +86,8 @@ AUTO(struct attempt, attempt_release);
 /* --- ending --- */
 
 /* Whether a later attempt than `number` has been claimed: *newest is that one's number, or `number`
- * itself if there is none. ERR_EXISTS: the store was emptied, and another attempt has begun in it,
- * with a number that is not higher. */
+ * itself if there is none. If the claim of `number` is gone, the store was emptied: it is put
+ * again, with ERR_RETRY; or ERR_EXISTS: another attempt has begun in it. */
 int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
 		       struct cancel *cancel, struct err *err);
 

@@ -40,7 +40,8 @@ const char *keep_reason_name(enum keep_reason reason);
 /* A snapshot is kept if any rule keeps it. A policy without a rule keeps nothing but what is always
  * kept. 0 stands for no such rule. */
 struct forget_policy {
-	/* So many good ones, the newest, and as many superseded ones. */
+	/* So many good ones, the newest, and the damaged ones among them; and as many superseded
+	 * ones. */
 	uint32_t keep_last;
 	/* No older than that, seen from the newest one or from now, whatever is earlier. */
 	int64_t keep_within_ms;
@@ -92,16 +93,17 @@ struct forget_result {
 /*
  * Forgets what the policy does not keep, then collects garbage. Manifests go first, oldest first,
  * and packs later, so that a crash at any instant leaves whole snapshots and packs that nobody
- * names. Looks again at claims and pins just before it removes. Whatever it returns, what is kept
- * is whole. What the store refuses to remove stays whole too, and is counted. At last it sums up
- * old attempts and keeps a catalogue of the snapshots, so that the next run asks little. ERR_RETRY:
- * attempts come and go faster than it can look, or the store does not answer.
+ * names. Looks again at claims just before it removes, and keeps what is pinned meanwhile. Whatever
+ * it returns, what is kept is whole. What the store refuses to remove stays whole too, and is
+ * counted. At last it sums up old attempts and keeps a catalogue of the snapshots, so that the next
+ * run asks little. ERR_RETRY: attempts come and go faster than it can look, or the store does not
+ * answer.
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);
 
 /* A pinned snapshot is kept whatever the policy says. ERR_NOT_FOUND: there is no such snapshot, or
- * it was not pinned. To pin twice is fine. */
+ * it was not pinned. ERR_RETRY: it is just being forgotten. To pin twice is fine. */
 int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 		struct err *err);
 int storage_unpin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,

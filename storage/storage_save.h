@@ -115,7 +115,9 @@ struct save_result {
  * mtime) belongs to another checkpoint: ERR_RETRY; a mixture is never committed. None of this holds
  * for running files (save_request.running). Before the commit
  * it looks whether the attempt has been superseded: then ERR_EXISTS ("attempt 4 has taken over"),
- * and nothing is published. ERR_NOT_FOUND: the directory has no regular file. Whatever the error,
+ * and nothing is published; and once more after it, since only then it is certain: ERR_EXISTS if a
+ * newer attempt leaves it behind, another error if that cannot be looked up. ERR_NOT_FOUND: the
+ * directory has no regular file. Whatever the error,
  * what was committed before stands.
  */
 int storage_save(struct storage *storage, const struct save_request *request,

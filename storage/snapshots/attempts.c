@@ -173,43 +173,11 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 		       : 0;
 }
 
-static json_t *claim_body(struct storage *storage, const struct claim *claim,
-			  const struct attempt *attempt, const char *nonce)
+/* Whoever collects garbage sees no newer one, as long as it began before this claim. */
+static void note_newest_snapshot(struct storage *storage, const struct lineage *lineage)
 {
-	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
-
-	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
-			 (json_int_t)attempt->number, "confirms", true, "nonce", nonce, "created",
-			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-			 storage->host, "policy", restore_policy_name(claim->policy), "start",
-			 snapshot_id_is_none(attempt->start)
-				 ? json_null()
-				 : json_string(snapshot_id_format(attempt->start, start)),
-			 "suspect",
-			 snapshot_id_is_none(attempt->suspect)
-				 ? NULL
-				 : json_string(snapshot_id_format(attempt->suspect, suspect)),
-			 "about", claim->about ? json_incref(claim->about) : json_object());
-}
-
-static int put_claim(struct storage *storage, const struct claim *claim,
-		     const struct attempt *attempt, struct cancel *cancel, struct err *err)
-{
-	struct own_claim own = {.number = attempt->number};
-	auto_free char *key = job_record_key_attempt(storage, attempt->number);
-	auto_json json_t *body = NULL;
-
-	random_hex(own.nonce);
-	body = claim_body(storage, claim, attempt, own.nonce);
-	fault_point("before_claim_put");
-	if (!body)
-		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
-	if (job_record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) <
-	    0)
-		return -1;
-	fault_point("after_claim_put");
-	storage->own_claim = own;
-	return 0;
+	if (lineage->snapshot_count > 0)
+		storage->newest_at_claim = lineage->snapshots[lineage->snapshot_count - 1];
 }
 
 static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
@@ -234,14 +202,20 @@ static int list_lineage(struct claiming *claiming, struct err *err)
 static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
 		      struct err *err)
 {
+	struct storage *storage = claiming->storage;
+	bool own = false;
 	uint32_t newest;
 
 	if (list_lineage(claiming, err) < 0)
 		return -1;
+	note_newest_snapshot(storage, &claiming->listing.lineage);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
 	/* Our own claim of the round before must not decide what to continue from; a claim of
 	 * somebody else after it must. */
-	if (as_of == 0 || newest != as_of)
+	if (as_of && newest == as_of &&
+	    own_claim_check_nonce(storage, as_of, &own, claiming->cancel, err) < 0)
+		return -1;
+	if (!own)
 		claiming->before = newest;
 	if (choose_start(claiming, attempt, err) < 0)
 		return -1;
@@ -249,9 +223,9 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 		was_left_on_purpose(&claiming->listing.lineage, claiming->claim->local);
 	if (newest == UINT32_MAX)
 		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
-			       claiming->storage->transfer.job);
+			       storage->transfer.job);
 	attempt->number = newest + 1;
-	return put_claim(claiming->storage, claiming->claim, attempt, claiming->cancel, err);
+	return own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
 }
 
 static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct attempt *attempt,
@@ -270,50 +244,65 @@ static int claim_next_number(struct claiming *claiming, uint32_t as_of, struct a
 	return -1;
 }
 
-/*
- * Looks again after the claim. *again: it is not to be confirmed, since a commit came between our
- * listing and our claim, so that we would choose another snapshot now; or since the number was not
- * free, and then *as_of becomes 0. It looked free if we had listed the attempts before it was taken
- * and put our claim after all records of that attempt were removed: then a summary has had it since
- * before the removal.
- */
-static int look_again(struct claiming *claiming, const struct attempt *claimed, bool *again,
-		      uint32_t *as_of, struct err *err)
-{
-	const struct job_listing *listing = &claiming->listing;
-	auto_free char *key = job_record_key_attempt(claiming->storage, claimed->number);
-	struct store *store = claiming->storage->transfer.store;
-	auto_(attempt_release) struct attempt now = {0};
+enum second_look {
+	CLAIM_STANDS,
+	/* Another snapshot would be chosen now: a commit came between our listing and our claim, an
+	 * older claim was confirmed, or damage was found. */
+	CLAIM_SLIPPED,
+	/* The store was emptied: the claim is not there, or is another's. Or the number was not
+	 * free: it looked so if we had listed the attempts before it was taken, and put our claim
+	 * after all records of that attempt were removed. A summary has had it since before. */
+	CLAIM_LOST,
+};
 
-	if (list_lineage(claiming, err) < 0)
+/* Also if a newer attempt has taken over already: its claimer may have listed the snapshots before
+ * ours, and our claim, once it counts, would hide from it what came between. */
+static int look_again(struct claiming *claiming, const struct attempt *claimed,
+		      enum second_look *look, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	auto_free char *key = job_record_key_attempt(storage, claimed->number);
+	auto_(attempt_release) struct attempt now = {0};
+	bool own;
+
+	*look = CLAIM_LOST;
+	if (list_lineage(claiming, err) < 0 ||
+	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
-	*again = claimed->number <= listing->newest_summary;
-	*as_of = *again ? 0 : claimed->number;
-	if (*again)
-		store->ops->remove(store, key, claiming->cancel, NULL);
-	/* If a newer attempt has taken over already, its claim has considered every commit. */
-	if (*again || claiming->claim->policy != RESTORE_LATEST ||
-	    lineage_newest_attempt(&listing->lineage) != claimed->number)
+	if (!own)
+		return 0;
+	if (claimed->number <= claiming->listing.newest_summary) {
+		storage->transfer.store->ops->remove(storage->transfer.store, key, claiming->cancel,
+						     NULL);
+		return 0;
+	}
+	own_claim_note_time(storage, &claiming->listing, claimed->number);
+	*look = CLAIM_STANDS;
+	if (claiming->claim->policy != RESTORE_LATEST)
 		return 0;
 	if (choose_start(claiming, &now, err) < 0)
 		return -1;
-	*again = snapshot_id_compare(now.start, claimed->start) > 0;
+	if (snapshot_id_compare(now.start, claimed->start) != 0)
+		*look = CLAIM_SLIPPED;
 	return 0;
 }
 
-/* From now on the claim counts, also if we die before the first snapshot. */
-static int confirm_claim(struct storage *storage, uint32_t number, struct cancel *cancel,
-			 struct err *err)
+/* A claim is confirmed only if its choice stands: else what slipped in would be passed over. */
+static int claim_until_stable(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
-	auto_free char *key = job_record_key_confirmed(storage, number);
-	char nonce[33], created[32];
-	auto_json json_t *body = NULL;
+	enum second_look look = CLAIM_SLIPPED;
+	uint32_t as_of = 0;
 
-	random_hex(nonce);
-	body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)number, "nonce", nonce,
-			 "created", clock_format(clock_wall_ms(), created, sizeof(created)));
-	return job_record_put(storage->transfer.store, key, RECORD_CONFIRMED, body, NULL, cancel,
-			      err);
+	for (int i = 0; look != CLAIM_STANDS; i++) {
+		if (i == RECHECKS_MOST)
+			return err_set(err, ERR_RETRY,
+				       "attempts or snapshots come faster than it can look");
+		if (claim_next_number(claiming, as_of, attempt, err) < 0 ||
+		    look_again(claiming, attempt, &look, err) < 0)
+			return -1;
+		as_of = look == CLAIM_LOST ? 0 : attempt->number;
+	}
+	return own_claim_confirm(claiming->storage, attempt->number, claiming->cancel, err);
 }
 
 /* A bounded number of old attempts is summed up, so that the next start has less to read. It costs
@@ -341,71 +330,14 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		.claim = claim,
 		.cancel = cancel,
 	};
-	uint32_t as_of = 0;
-	bool again = true, failed = false;
 
 	*attempt = (struct attempt){0};
-	for (int i = 0; again && !failed && i < RECHECKS_MOST; i++)
-		failed = claim_next_number(&claiming, as_of, attempt, err) < 0 ||
-			 look_again(&claiming, attempt, &again, &as_of, err) < 0;
-	if (!failed && as_of == 0)
-		failed =
-			err_set(err, ERR_RETRY, "attempts come and go faster than it can look") < 0;
-	if (failed || confirm_claim(storage, as_of, cancel, err) < 0) {
+	if (claim_until_stable(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
 	compact_after_claim(&claiming);
 	job_records_trim_memory();
-	return 0;
-}
-
-/*
- * Called when our own claim is gone: somebody has emptied the store under a running job. The packs
- * that the next save would rely on are gone too, so it must send everything; the format marker is
- * put again.
- */
-static int mark_emptied_store(struct storage *storage, struct cancel *cancel, struct err *err)
-{
-	struct err own = {0};
-
-	if (record_put_format(storage->transfer.store, cancel, &own) < 0 &&
-	    own.kind != ERR_EXISTS) {
-		if (err)
-			*err = own;
-		return -1;
-	}
-	if (storage->emptied)
-		return 0;
-	storage->emptied = true;
-	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
-		chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
-	return err_set(err, ERR_RETRY,
-		       "the store has been emptied: the next save sends everything again");
-}
-
-int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newest,
-		       struct cancel *cancel, struct err *err)
-{
-	auto_free char *prefix = text_format("jobs/%s/attempts/", storage->transfer.job);
-	auto_(store_listing_release) struct store_listing found = {0};
-	bool claim_is_there = number == 0;
-
-	*newest = number;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		unsigned long claimed = strtoul(found.items[i].key + strlen(prefix), NULL, 10);
-
-		claim_is_there = claim_is_there || claimed == number;
-		if (claimed > *newest && claimed <= UINT32_MAX)
-			*newest = (uint32_t)claimed;
-	}
-	if (*newest == number && own_claim_check(storage, number, &found, cancel, err) < 0)
-		return -1;
-	if (!claim_is_there && *newest == number && !storage->read_only)
-		return mark_emptied_store(storage, cancel, err);
 	return 0;
 }
 

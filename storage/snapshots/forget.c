@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "catalogue_cache.h"
 #include "garbage_collect.h"
+#include "pin_place.h"
 #include "retention.h"
 
 #include <stdlib.h>
@@ -31,6 +32,27 @@ static void forgetting_release(struct forgetting *forgetting)
 }
 AUTO(struct forgetting, forgetting_release);
 
+/* What a `forget` that was killed has left looks like a pin. */
+static int drop_left_pins(struct forgetting *forgetting, struct err *err)
+{
+	struct snapshot_list *list = &forgetting->inventory.list;
+
+	for (size_t i = 0; i < list->count; i++) {
+		bool left;
+
+		if (forgetting->reasons[i] != 1u << KEEP_PINNED)
+			continue;
+		if (pin_place_is_left(forgetting->storage, list->items[i].id, &left,
+				      forgetting->cancel, err) < 0)
+			return -1;
+		if (!left)
+			continue;
+		list->items[i].pinned = false;
+		forgetting->reasons[i] = 0;
+	}
+	return 0;
+}
+
 static int apply_policy(struct forgetting *forgetting, struct err *err)
 {
 	struct inventory *inventory = &forgetting->inventory;
@@ -46,30 +68,22 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
 	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
 			 clock_wall_ms(), forgetting->reasons);
+	if (drop_left_pins(forgetting, err) < 0)
+		return -1;
 	for (size_t i = 0; i < inventory->list.count; i++)
 		forgetting->gone[i] = forgetting->reasons[i] == 0;
 	return 0;
 }
 
-/* Sets *moved if an attempt was claimed or a snapshot pinned since the inventory was read: either
- * may need a snapshot that is about to be removed. */
+/* Sets *moved if an attempt was claimed since the inventory was read: it may need a snapshot that
+ * is about to be removed. */
 static int check_inventory_stands(struct forgetting *forgetting, bool *moved, struct err *err)
 {
-	const struct inventory *inventory = &forgetting->inventory;
-	uint32_t known = lineage_newest_attempt(&inventory->listing.lineage), newest;
-	auto_free struct snapshot_id *pins = NULL;
-	size_t count;
+	uint32_t known = lineage_newest_attempt(&forgetting->inventory.listing.lineage), newest;
 
-	if (storage_superseded(forgetting->storage, known, &newest, forgetting->cancel, err) < 0 ||
-	    job_records_list_ids(forgetting->storage, "pins", &pins, &count, forgetting->cancel,
-				 err) < 0)
+	if (job_records_newest_attempt(forgetting->storage, &newest, forgetting->cancel, err) < 0)
 		return -1;
-	*moved = newest != known;
-	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < inventory->list.count; j++)
-			if (forgetting->gone[j] &&
-			    snapshot_id_compare(inventory->list.items[j].id, pins[i]) == 0)
-				*moved = true;
+	*moved = newest > known;
 	return 0;
 }
 
@@ -105,33 +119,52 @@ static void report_decisions(struct forgetting *forgetting, struct forget_result
 	}
 }
 
-/* Oldest first, so that a crash in between leaves the newest ones. What the store refuses to remove
- * is kept with its packs. */
+/* -1: the store refuses it, or does not answer. */
+static int remove_manifest(struct forgetting *forgetting, struct snapshot_id id, const char *key,
+			   bool *pinned, struct err *err)
+{
+	struct store *store = forgetting->storage->transfer.store;
+	int result;
+
+	if (pin_place_take(forgetting->storage, id, pinned, forgetting->cancel, err) < 0)
+		return -1;
+	if (*pinned)
+		return 0;
+	fault_point("before_manifest_remove");
+	result = store->ops->remove(store, key, forgetting->cancel, err);
+	fault_point("after_manifest_remove");
+	pin_place_leave(forgetting->storage, id, forgetting->cancel);
+	return result;
+}
+
+/* Oldest first, so that a crash in between leaves the newest ones. What has been pinned meanwhile,
+ * and what the store refuses to remove, is kept with its packs. */
 static int remove_manifests(struct forgetting *forgetting, struct forget_result *result,
 			    struct err *err)
 {
 	const struct inventory *inventory = &forgetting->inventory;
-	struct store *store = forgetting->storage->transfer.store;
-	struct err own = {0};
 
 	for (size_t i = inventory->list.count; i > 0; i--) {
+		struct snapshot_id id = inventory->list.items[i - 1].id;
 		auto_free char *key = NULL;
+		struct err own = {0};
+		bool pinned = false;
+		int failed;
 
 		if (!forgetting->gone[i - 1])
 			continue;
 		result->forgotten++;
 		if (forgetting->request->dry_run)
 			continue;
-		key = job_record_key_snapshot(forgetting->storage, inventory->list.items[i - 1].id);
-		fault_point("before_manifest_remove");
-		if (store->ops->remove(store, key, forgetting->cancel, &own) < 0) {
-			forgetting->gone[i - 1] = false;
-			result->forgotten--;
-			result->kept++;
-			if (garbage_note_refusal(&result->refused, key, &own) < 0)
-				return err_set(err, own.kind, "%s", own.text);
-		}
-		fault_point("after_manifest_remove");
+		key = job_record_key_snapshot(forgetting->storage, id);
+		failed = remove_manifest(forgetting, id, key, &pinned, &own);
+		if (failed == 0 && !pinned)
+			continue;
+		forgetting->gone[i - 1] = false;
+		result->forgotten--;
+		result->kept++;
+		if (failed && garbage_note_refusal(&result->refused, key, &own) < 0)
+			return err_set(err, own.kind, "%s", own.text);
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@ struct collection {
 	const struct inventory *inventory;
 	const bool *gone;
 	struct cancel *cancel;
+	struct snapshot_id newest_good;
 	struct store_listing packs;
 	bool *named;       /* per pack */
 	size_t *condemned; /* positions in `packs` */
@@ -177,6 +178,12 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 
 /* --- which packs are removed --- */
 
+/* As manifests name it: "packs/...". */
+static const char *pack_name(const struct collection *collection, const struct store_object *pack)
+{
+	return pack->key + strlen("jobs//") + strlen(collection->storage->transfer.job);
+}
+
 static struct snapshot_id newest_good_snapshot(const struct inventory *inventory)
 {
 	for (size_t i = 0; i < inventory->list.count; i++)
@@ -201,7 +208,7 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 {
 	struct snapshot_id newest = is_settled(collection->inventory, now_ms, age_ms)
 					    ? (struct snapshot_id){UINT32_MAX, UINT32_MAX}
-					    : newest_good_snapshot(collection->inventory);
+					    : collection->newest_good;
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
 
 	collection->condemned =
@@ -224,18 +231,67 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 	}
 }
 
+/* Of a settled job. An attempt that is claimed while it is being removed would rely on it. */
+static bool is_leftover(const struct collection *collection, const char *name)
+{
+	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
+}
+
+static void forbid_worker(void *arg, size_t index)
+{
+	struct collection *collection = arg;
+	struct err err = {0};
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&collection->next, 1)) < collection->condemned_count) {
+		const struct store_object *pack =
+			&collection->packs.items[collection->condemned[i]];
+		const char *name = pack_name(collection, pack);
+
+		if (!is_leftover(collection, name) ||
+		    damage_mark_put(collection->storage, name,
+				    "no snapshot needs it, and it is about to be removed",
+				    collection->cancel, &err) == 0)
+			continue;
+		pthread_mutex_lock(&collection->mutex);
+		collection->failed = true;
+		collection->err = err;
+		atomic_store(&collection->next, collection->condemned_count);
+		pthread_mutex_unlock(&collection->mutex);
+	}
+}
+
+/* What is written down as damaged is no base for a save: so whoever claims after the look for new
+ * claims that follows does without the leftovers. */
+static int forbid_leftovers(struct collection *collection, struct err *err)
+{
+	size_t threads = collection->condemned_count;
+
+	parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, forbid_worker, collection);
+	atomic_store(&collection->next, 0);
+	if (!collection->failed)
+		return 0;
+	if (err)
+		*err = collection->err;
+	return -1;
+}
+
 /*
- * An attempt claimed meanwhile may continue from an older snapshot and rely on packs after it,
- * which were not newer than the newest good snapshot a moment ago. Then no pack is removed this
- * time.
+ * An attempt claimed meanwhile, or one that is just being claimed, may continue from an older
+ * snapshot and rely on packs after it, which were not newer than the newest good snapshot a moment
+ * ago. Then no pack is removed this time.
  */
 static int check_no_new_claim(struct collection *collection, struct err *err)
 {
-	uint32_t known = lineage_newest_attempt(&collection->inventory->listing.lineage), newest;
+	const struct lineage *lineage = &collection->inventory->listing.lineage;
+	uint32_t known = lineage_newest_attempt(lineage), newest;
+	bool claiming = lineage->attempt_count > 0 &&
+			lineage->attempts[lineage->attempt_count - 1].unconfirmed;
 
-	if (storage_superseded(collection->storage, known, &newest, collection->cancel, err) < 0)
+	if (job_records_newest_attempt(collection->storage, &newest, collection->cancel, err) < 0)
 		return -1;
-	if (newest == known)
+	if (newest <= known && !claiming)
 		return 0;
 	for (size_t i = 0; i < collection->condemned_count; i++)
 		collection->result->bytes_deferred +=
@@ -249,12 +305,14 @@ static int remove_pack(struct collection *collection, const struct store_object 
 		       struct err *err)
 {
 	struct store *store = collection->storage->transfer.store;
-	const char *name = pack->key + strlen("jobs//") + strlen(collection->storage->transfer.job);
+	const char *name = pack_name(collection, pack);
 
 	fault_point("before_pack_remove");
 	if (store->ops->remove(store, pack->key, collection->cancel, err) < 0)
 		return -1;
-	if (damage_marks_has(collection->storage, &collection->inventory->listing.damaged, name))
+	/* After it: a save that has listed the pack sees the mark. */
+	if (is_leftover(collection, name) ||
+	    damage_marks_has(collection->storage, &collection->inventory->listing.damaged, name))
 		(void)damage_mark_remove(collection->storage, name, collection->cancel, NULL);
 	fault_point("after_pack_remove");
 	return 0;
@@ -317,6 +375,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 		.inventory = inventory,
 		.gone = gone,
 		.cancel = cancel,
+		.newest_good = newest_good_snapshot(inventory),
 		.result = result,
 		.refused = refused,
 	};
@@ -335,7 +394,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 	remove_temporaries(storage, now_ms, cancel);
 	if (collection.condemned_count == 0)
 		return 0;
-	if (check_no_new_claim(&collection, err) < 0)
+	if (forbid_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0)
 		return -1;
 	return remove_packs(&collection, err);
 }

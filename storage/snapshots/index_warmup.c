@@ -73,6 +73,7 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 {
 	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
+	struct snapshot_id behind = storage->newest_at_claim;
 
 	/* Within one process the index is current: its own packs were put by this process, or
 	 * looked up. */
@@ -90,7 +91,10 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 		return -1;
 	damage_marks_drop(storage, &damaged, &packs);
 	chunk_index_apply_listing(&storage->transfer.index, prefix, &packs);
-	if (orphan_packs_load(storage, &packs, parent, cancel, err) < 0)
+	/* A pack for an older one than the newest may be garbage to a collection under way. */
+	if (snapshot_id_compare(parent, behind) > 0)
+		behind = parent;
+	if (orphan_packs_load(storage, &packs, behind, cancel, err) < 0)
 		return -1;
 	storage->warmed = true;
 	return 0;

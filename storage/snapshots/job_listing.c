@@ -360,6 +360,17 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 	return 0;
 }
 
+int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
+			       struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+
+	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
+		return -1;
+	*newest = lineage_newest_attempt(&listing.lineage);
+	return 0;
+}
+
 /* The records first and the summaries after them: what was removed before the first listing is in a
  * summary that the second one shows. */
 static int list_records(struct storage *storage, struct job_listing *listing, struct cancel *cancel,

@@ -125,6 +125,9 @@ int job_records_list_attempts(struct storage *storage, struct job_listing *listi
 /* Only those that have records of their own: the newest ones always have. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
+/* The newest attempt that left a record; 0: none did. One listing. */
+int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
+			       struct err *err);
 /* The packs of the job, as the store lists them: sorted by key, so that the newest come last. */
 int job_records_list_packs(struct storage *storage, struct store_listing *packs,
 			   struct cancel *cancel, struct err *err);

@@ -48,7 +48,7 @@ static int compare_texts(const void *a, const void *b)
 }
 
 size_t orphan_packs_select(const struct store_listing *packs, const char *prefix,
-			   struct snapshot_id parent, struct chunk_index *index,
+			   struct snapshot_id behind, struct chunk_index *index,
 			   const struct store_object **chosen, size_t most)
 {
 	auto_free const char **known = memory_new((index->pack_count + 1) * sizeof(*known));
@@ -65,7 +65,7 @@ size_t orphan_packs_select(const struct store_listing *packs, const char *prefix
 
 		if (!parse_key(pack->key, prefix, &id))
 			continue;
-		if (snapshot_id_compare(id, parent) <= 0)
+		if (snapshot_id_compare(id, behind) <= 0)
 			break;
 		if (pack->size > PACK_MAGIC_SIZE + PACK_FOOTER_SIZE &&
 		    pack->size <= PACK_CAPACITY &&
@@ -144,7 +144,7 @@ static void load_worker(void *arg, size_t index)
 }
 
 int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
-		      struct snapshot_id parent, struct cancel *cancel, struct err *err)
+		      struct snapshot_id behind, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
 	auto_free const struct store_object **chosen = memory_new(ORPHANS_MOST * sizeof(*chosen));
@@ -153,7 +153,7 @@ int orphan_packs_load(struct storage *storage, const struct store_listing *packs
 		.storage = storage,
 		.cancel = cancel,
 		.chosen = chosen,
-		.count = orphan_packs_select(packs, prefix, parent, &storage->transfer.index,
+		.count = orphan_packs_select(packs, prefix, behind, &storage->transfer.index,
 					     chosen, ORPHANS_MOST),
 		.prefix_length = strlen(prefix),
 		.until_ms = clock_monotonic_ms() + orphan_packs_time_limit_ms(left_ms),

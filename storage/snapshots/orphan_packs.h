@@ -9,21 +9,22 @@
 #include "job_records.h"
 
 /*
- * PURE. Selects from a listing the packs that were written for a snapshot after `parent` and are
+ * PURE. Selects from a listing the packs that were written for a snapshot after `behind` and are
  * not in `index`: newest first, at most `most`. `chosen` points into the listing. Returns the
  * count.
  */
 size_t orphan_packs_select(const struct store_listing *packs, const char *prefix,
-			   struct snapshot_id parent, struct chunk_index *index,
+			   struct snapshot_id behind, struct chunk_index *index,
 			   const struct store_object **chosen, size_t most);
 
 /* PURE. The time in ms to spend on reading orphaned packs: a tenth of the time that is left before
  * the deadline, at most 5 s. */
 int64_t orphan_packs_time_limit_ms(int64_t left_ms);
 
-/* Reads the indexes at the ends of the packs, 16 at a time, newest first, and adds their chunks to
+/* Expects `behind` to be the newest snapshot that there was when the attempt was claimed, or newer.
+ * Reads the indexes at the ends of the packs, 16 at a time, newest first, and adds their chunks to
  * the index of the storage. An unreadable pack is skipped. -1 only for ERR_CANCELLED. */
 int orphan_packs_load(struct storage *storage, const struct store_listing *packs,
-		      struct snapshot_id parent, struct cancel *cancel, struct err *err);
+		      struct snapshot_id behind, struct cancel *cancel, struct err *err);
 
 #endif

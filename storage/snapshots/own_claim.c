@@ -1,62 +1,88 @@
 #include "own_claim.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "job_records.h"
 #include "storage_handle.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static int taken_over(uint32_t by, struct err *err)
+static json_t *claim_body(struct storage *storage, const struct claim *claim,
+			  const struct attempt *attempt)
 {
-	return err_set(err, ERR_EXISTS,
-		       "the store was emptied, and attempt %u has begun in it since", by);
+	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+
+	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
+			 (json_int_t)attempt->number, "confirms", true, "nonce",
+			 storage->own_claim.nonce, "created",
+			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+			 storage->host, "policy", restore_policy_name(claim->policy), "start",
+			 snapshot_id_is_none(attempt->start)
+				 ? json_null()
+				 : json_string(snapshot_id_format(attempt->start, start)),
+			 "suspect",
+			 snapshot_id_is_none(attempt->suspect)
+				 ? NULL
+				 : json_string(snapshot_id_format(attempt->suspect, suspect)),
+			 "about", claim->about ? json_incref(claim->about) : json_object());
 }
 
-/* True also if it cannot be read: then nothing is known. */
-static bool has_our_nonce(struct storage *storage, const char *key, struct cancel *cancel)
+int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
+		  struct cancel *cancel, struct err *err)
 {
+	auto_free char *key = job_record_key_attempt(storage, attempt->number);
 	auto_json json_t *body = NULL;
 
-	return job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, NULL) <
-		       0 ||
-	       text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
-}
-
-/* The number of a claim that was put after ours; 0: there is none. */
-static uint32_t find_later_claim(const struct own_claim *own, const struct store_listing *claims)
-{
-	for (size_t i = 0; i < claims->count; i++) {
-		const char *name = strrchr(claims->items[i].key, '/') + 1;
-		uint32_t number = (uint32_t)strtoul(name, NULL, 10);
-
-		if (text_equal(name + strspn(name, "0123456789"), ".json") &&
-		    number < own->number && claims->items[i].modified_ms > own->put_ms)
-			return number;
-	}
+	storage->own_claim = (struct own_claim){.number = attempt->number};
+	random_hex(storage->own_claim.nonce);
+	body = claim_body(storage, claim, attempt);
+	fault_point("before_claim_put");
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write the claim as JSON");
+	if (job_record_put(storage->transfer.store, key, RECORD_ATTEMPT, body, NULL, cancel, err) <
+	    0)
+		return -1;
+	fault_point("after_claim_put");
 	return 0;
 }
 
-int own_claim_check(struct storage *storage, uint32_t number, const struct store_listing *claims,
-		    struct cancel *cancel, struct err *err)
+int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
+		      struct err *err)
 {
-	struct own_claim *own = &storage->own_claim;
+	auto_free char *key = job_record_key_confirmed(storage, number);
+	char nonce[33], created[32];
+	auto_json json_t *body = NULL;
+
+	random_hex(nonce);
+	body = json_pack("{s:I, s:s, s:s}", "attempt", (json_int_t)number, "nonce", nonce,
+			 "created", clock_format(clock_wall_ms(), created, sizeof(created)));
+	return job_record_put(storage->transfer.store, key, RECORD_CONFIRMED, body, NULL, cancel,
+			      err);
+}
+
+int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
+			  struct cancel *cancel, struct err *err)
+{
 	auto_free char *key = job_record_key_attempt(storage, number);
-	const struct store_object *claim = store_listing_find(claims, key);
-	uint32_t later;
+	auto_json json_t *body = NULL;
+	struct err why = {0};
 
-	if (own->number != number)
-		return 0;
-	if (!claim) {
-		later = own->seen && own->put_ms > 0 ? find_later_claim(own, claims) : 0;
-		return later > 0 ? taken_over(later, err) : 0;
-	}
-	if (own->seen && claim->modified_ms == own->put_ms)
-		return 0;
-	if (!has_our_nonce(storage, key, cancel))
-		return taken_over(number, err);
-	own->seen = true;
-	own->put_ms = claim->modified_ms;
+	*own = true;
+	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
+		*own = text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
+	else if (why.kind == ERR_NOT_FOUND)
+		*own = false;
+	else if (why.kind != ERR_CORRUPT)
+		return err_set(err, why.kind, "%s", why.text);
 	return 0;
+}
+
+void own_claim_note_time(struct storage *storage, const struct job_listing *listing,
+			 uint32_t number)
+{
+	storage->own_claim.put_ms = 0;
+	for (size_t i = 0; i < listing->lineage.attempt_count; i++)
+		if (listing->lineage.attempts[i].number == number)
+			storage->own_claim.put_ms = listing->records[i].claimed_ms;
 }

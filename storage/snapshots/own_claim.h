@@ -1,35 +1,42 @@
 /*
  * The claim that this process has put. Numbers alone do not tell whether another has taken over: in
  * a store that was emptied meanwhile they begin at 1 again, so that another machine may get our
- * number, or a lower one.
+ * number, or a lower one. So it is known by its nonce, and by when it was put.
  */
 #ifndef OWN_CLAIM_H
 #define OWN_CLAIM_H
 
 #include "base/cancel.h"
 #include "base/err.h"
-#include "storage/backend/backend.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct attempt;
+struct claim;
+struct job_listing;
 struct storage;
 
 struct own_claim {
 	uint32_t number; /* 0: none yet */
 	char nonce[33];
-	/* It was listed, with this time of the store's clock. */
-	bool seen;
-	int64_t put_ms;
+	int64_t put_ms; /* by the store's clock; 0: unknown */
 };
 
-/*
- * ERR_EXISTS: the store was emptied, and another attempt has begun in it since our claim; the
- * sentence says so. 0: not so, or nothing is known, also where `number` is not that of our claim.
- * `claims` is the list of jobs/<job>/attempts/. Blocks, when the claim of our number is not the one
- * that was listed the last time.
- */
-int own_claim_check(struct storage *storage, uint32_t number, const struct store_listing *claims,
-		    struct cancel *cancel, struct err *err);
+/* Puts the claim of attempt->number if-absent, and remembers it. ERR_EXISTS: the number is taken.
+ * Like all here but own_claim_note_time(), it blocks on the store. */
+int own_claim_put(struct storage *storage, const struct claim *claim, const struct attempt *attempt,
+		  struct cancel *cancel, struct err *err);
+/* From now on the claim counts, also if we die before the first snapshot. */
+int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *cancel,
+		      struct err *err);
+
+/* *own: the claim of our number in the store is the one that we have put, as far as it can be
+ * read. */
+int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
+			  struct cancel *cancel, struct err *err);
+/* When it was put, by the listing: from then on it is known by that. */
+void own_claim_note_time(struct storage *storage, const struct job_listing *listing,
+			 uint32_t number);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "job_records.h"
+#include "pin_place.h"
 
 static int check_snapshot(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 			  struct err *err)
@@ -26,21 +27,104 @@ static int check_snapshot(struct storage *storage, struct snapshot_id id, struct
 	return -1;
 }
 
-static json_t *pin_body(struct storage *storage, struct snapshot_id id)
+static json_t *pin_body(struct storage *storage, struct snapshot_id id, bool forgetting)
 {
 	char text[SNAPSHOT_ID_TEXT], nonce[33], created[32];
 
 	random_hex(nonce);
-	return json_pack("{s:s, s:s, s:s, s:s}", "id", snapshot_id_format(id, text), "nonce", nonce,
-			 "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-			 storage->host);
+	return json_pack("{s:s, s:s, s:s, s:s, s:o*}", "id", snapshot_id_format(id, text), "nonce",
+			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),
+			 "host", storage->host, "forgetting", forgetting ? json_true() : NULL);
+}
+
+/* --- its place --- */
+
+enum pin_record {
+	PIN_NONE,
+	PIN_PINNED,
+	PIN_LEFT, /* by a `forget`, under way or killed */
+};
+
+static int read_pin(struct storage *storage, struct snapshot_id id, enum pin_record *pin,
+		    struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_pin(storage, id);
+	auto_json json_t *body = NULL;
+	struct err own = {0};
+
+	/* One that cannot be understood may be a pin. */
+	*pin = PIN_PINNED;
+	if (job_record_get(storage->transfer.store, key, RECORD_PIN, &body, cancel, &own) == 0)
+		*pin = json_true_or(body, "forgetting", false) ? PIN_LEFT : PIN_PINNED;
+	else if (own.kind == ERR_NOT_FOUND)
+		*pin = PIN_NONE;
+	else if (own.kind != ERR_CORRUPT && own.kind != ERR_VERSION)
+		return err_set(err, own.kind, "%s", own.text);
+	return 0;
+}
+
+int pin_place_is_left(struct storage *storage, struct snapshot_id id, bool *left,
+		      struct cancel *cancel, struct err *err)
+{
+	enum pin_record pin;
+
+	*left = false;
+	if (read_pin(storage, id, &pin, cancel, err) < 0)
+		return -1;
+	*left = pin == PIN_LEFT;
+	return 0;
+}
+
+int pin_place_take(struct storage *storage, struct snapshot_id id, bool *pinned,
+		   struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_pin(storage, id);
+	auto_json json_t *body = pin_body(storage, id, true);
+	enum pin_record pin;
+	struct err own = {0};
+
+	*pinned = false;
+	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) == 0)
+		return 0;
+	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
+		return err_set(err, own.kind, "%s", own.text);
+	if (read_pin(storage, id, &pin, cancel, err) < 0)
+		return -1;
+	*pinned = pin == PIN_PINNED;
+	return 0;
+}
+
+void pin_place_leave(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
+{
+	auto_free char *key = job_record_key_pin(storage, id);
+
+	(void)storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
+}
+
+/* --- the pin --- */
+
+static int check_not_forgotten(struct storage *storage, struct snapshot_id id,
+			       struct cancel *cancel, struct err *err)
+{
+	char text[SNAPSHOT_ID_TEXT];
+	bool left;
+
+	if (pin_place_is_left(storage, id, &left, cancel, err) < 0)
+		return -1;
+	if (!left)
+		return 0;
+	snapshot_id_format(id, text);
+	return err_set(err, ERR_RETRY,
+		       "snapshot %s is just being forgotten; if no `forget` runs, one was killed: "
+		       "unpin %s, and pin it again",
+		       text, text);
 }
 
 int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 		struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
-	auto_json json_t *body = pin_body(storage, id);
+	auto_json json_t *body = pin_body(storage, id, false);
 	struct err own = {0};
 
 	if (check_snapshot(storage, id, cancel, err) < 0)
@@ -52,8 +136,9 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 			*err = own;
 		return err_wrap(err, "cannot pin");
 	}
-	/* A concurrent `forget` may have listed the pins before ours was put, and removed the
-	 * snapshot. */
+	if (own.kind == ERR_EXISTS && check_not_forgotten(storage, id, cancel, err) < 0)
+		return err_wrap(err, "cannot pin");
+	/* It may have been forgotten before. */
 	if (check_snapshot(storage, id, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)

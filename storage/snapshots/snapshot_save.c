@@ -141,25 +141,43 @@ static int check_named_packs(struct saving *saving, const struct manifest *manif
 		       own.text);
 }
 
-/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
- * it starts from here, this snapshot is kept, but nobody goes on from it. */
-static int check_in_force(struct saving *saving, struct err *err)
+/* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
+ * moment: it counts here. */
+static int find_left_behind(struct saving *saving, bool *left, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
-	struct storage *storage = saving->storage;
-	uint32_t own = saving->request->id.attempt, newest = own;
-	struct err why = {0};
+	struct lineage *lineage = &listing.lineage;
 
-	if (storage_superseded(storage, own, &newest, saving->packing.cancel, &why) < 0)
-		return why.kind == ERR_EXISTS ? err_set(err, ERR_EXISTS, "%s", why.text) : 0;
-	if (newest == own ||
-	    job_records_list_lineage(storage, &listing, saving->packing.cancel, NULL) < 0 ||
-	    lineage_state(&listing.lineage, saving->request->id) != SNAPSHOT_FENCED)
-		return 0;
-	return err_set(err, ERR_EXISTS,
-		       "attempt %u had taken over before it was committed: it is late, and nobody "
-		       "continues from it",
-		       newest);
+	if (job_records_list_lineage(saving->storage, &listing, saving->packing.cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (lineage->attempts[i].number > saving->request->id.attempt)
+			lineage->attempts[i].unconfirmed = false;
+	*left = lineage_state(lineage, saving->request->id) == SNAPSHOT_FENCED;
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (snapshot_id_compare(lineage->snapshots[i], saving->request->id) == 0)
+			return 0;
+	return err_set(err, ERR_RETRY, "it has been removed");
+}
+
+/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
+ * it starts from here, this snapshot is kept, but nobody goes on from it. If that cannot be looked
+ * up, nobody is told that it is durable. */
+static int check_in_force(struct saving *saving, struct err *err)
+{
+	uint32_t own = saving->request->id.attempt, newest = own;
+	bool left = false;
+
+	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, err) < 0 ||
+	    (newest > own && find_left_behind(saving, &left, err) < 0))
+		return err_wrap(err, "it is in the store, but whether another attempt had taken "
+				     "over before is not known");
+	if (left)
+		return err_set(err, ERR_EXISTS,
+			       "attempt %u had taken over before it was committed: it is late, and "
+			       "nobody continues from it",
+			       newest);
+	return 0;
 }
 
 static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
@@ -333,16 +351,22 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	return commit_snapshot(saving, &tree, result, err);
 }
 
-/* True only if the store clearly says so. */
-static bool is_manifest_absent(const struct saving *saving)
+/* True only if the store clearly shows no snapshot of this attempt that its caller does not know:
+ * the answer to an earlier commit may have been lost, too. */
+static bool are_commits_known(const struct saving *saving)
 {
-	auto_free char *key = job_record_key_snapshot(saving->storage, saving->request->id);
-	struct store *store = saving->storage->transfer.store;
-	auto_(bytes_release) struct bytes first = {0};
-	struct err err = {0};
+	struct snapshot_id known = saving->request->parent;
+	auto_free struct snapshot_id *ids = NULL;
+	size_t count;
 
-	return store->ops->get(store, key, 0, 1, &first, saving->packing.cancel, &err) < 0 &&
-	       err.kind == ERR_NOT_FOUND;
+	if (job_records_list_ids(saving->storage, "snapshots", &ids, &count, saving->packing.cancel,
+				 NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (ids[i].attempt == saving->request->id.attempt &&
+		    snapshot_id_compare(ids[i], known) > 0)
+			return false;
+	return true;
 }
 
 /* A full store must not stay full of packs that we could not commit. If another attempt has taken
@@ -352,7 +376,7 @@ static void remove_unnamed_packs(struct saving *saving)
 	struct chunk_index *index = &saving->storage->transfer.index;
 	struct store *store = saving->storage->transfer.store;
 
-	if (!is_manifest_absent(saving) || check_not_superseded(saving, NULL) < 0)
+	if (!are_commits_known(saving) || check_not_superseded(saving, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];
@@ -375,16 +399,16 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
-	bool emptied = storage->emptied;
 	int failed;
 
+	storage->emptied = false;
 	*result = (struct save_result){0};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = save_snapshot(&saving, result, &own);
-	result->store_lacks = failed && own.kind == ERR_RETRY &&
-			      (saving.packs_missing || (storage->emptied && !emptied));
+	result->store_lacks =
+		failed && own.kind == ERR_RETRY && (saving.packs_missing || storage->emptied);
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)

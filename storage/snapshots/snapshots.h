@@ -24,6 +24,7 @@
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	damage_marks.h		writes down which packs are damaged
+ *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
  *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks before a save

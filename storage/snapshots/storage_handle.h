@@ -4,9 +4,10 @@
 #define STORAGE_HANDLE_H
 
 #include "claim_cache.h"
-#include "own_claim.h"
 #include "lineage_summary.h"
+#include "own_claim.h"
 #include "snapshot_catalogue.h"
+#include "storage/format/snapshot_id.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -19,6 +20,7 @@ struct storage {
 	/* This machine's name, for the records. */
 	char host[65];
 	struct claim_cache claims;
+	/* Of the attempt that was claimed last here. */
 	struct own_claim own_claim;
 	/* The summary that was read last, and when the store says that it was put. */
 	struct lineage_summary summary;
@@ -29,8 +31,10 @@ struct storage {
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
-	/* Somebody has emptied the store since our claim. */
+	/* The save under way has found that somebody has emptied the store. */
 	bool emptied;
+	/* Of all that were in the store when the attempt was claimed; none: nothing was. */
+	struct snapshot_id newest_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
 	/* Set by storage_set_progress(). */

@@ -1,0 +1,211 @@
+/*
+ * What must be true of a store that several machines use at once (store_model_audit.c), in all
+ * histories in which one thing happens (a switch of machines where nothing waits, a fault, a
+ *death), and by chance in those in which much happens. Then one rule of FORMAT.md at a time is
+ *switched off, and the model must notice.
+ *
+ *	REPRIEVE_HISTORIES=N         so many; fewer than 10000: only by chance, and with all rules
+ *	REPRIEVE_MODEL_DEPTH=N       so many things at most instead of one: 2 takes minutes
+ *	REPRIEVE_MODEL_SCENE=NAME    that scene alone
+ *	REPRIEVE_MODEL_CHOICES=TEXT  with it: that history, step by step
+ *	REPRIEVE_MODEL_RULE=N        with these: without that rule
+ *
+ * Rules that it cannot notice, and why:
+ *
+ *	the look before the commit   the look after it says late as well; it saves the commit
+ *	a failed put is read back    without it more is said to have failed than has
+ *	marks of damage              who restores finds the damage again; they save the second try
+ *	newer than the newest good   needs damage that goes away again
+ *	forget looks for new claims  the claim that it spares is one that fails and says so
+ *	packs are listed first, young packs stay, no new claim, orphaned packs are newer
+ *	                             each is covered by the others: what a save relies on is newer
+ *	                             than the newest good snapshot
+ */
+#include "store_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HISTORIES 2000
+#else
+#define HISTORIES 10000
+#endif
+/* From so many on, there is time for more than chance. */
+#define HISTORIES_ALL 10000
+/* Each scene gets this part of them by chance. */
+#define SCENE_SHARE 25
+/* At most, without a rule. */
+#define RULE_HISTORIES 4000
+
+#define RUN(count)                                       \
+	{                                                \
+		SCRIPT_RUN, RESTORE_LATEST, count, false \
+	}
+#define RUN_KEEPING(count)                              \
+	{                                               \
+		SCRIPT_RUN, RESTORE_LATEST, count, true \
+	}
+#define RUN_THIS(count)                                    \
+	{                                                  \
+		SCRIPT_RUN, RESTORE_SPECIFIC, count, false \
+	}
+#define RUN_AFRESH(count)                              \
+	{                                              \
+		SCRIPT_RUN, RESTORE_NONE, count, false \
+	}
+#define ONLY(script)                             \
+	{                                        \
+		script, RESTORE_LATEST, 0, false \
+	}
+
+/* Scenes that a smaller one shows as well have no more machines than that. */
+static const struct scene scenes[] = {
+	{"handover", {RUN(2), RUN(1), RUN(1)}, 3, 1, false},
+	{"first", {RUN(2), RUN(1)}, 2, 0, false},
+	{"forget", {RUN(2), RUN(1), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"keep", {RUN_KEEPING(2), RUN_KEEPING(1)}, 2, 2, true},
+	{"days", {RUN(2), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_DAYS)}, 3, 1, false},
+	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true},
+	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true},
+	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false},
+	{"empty", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false},
+};
+#define SCENES (sizeof(scenes) / sizeof(scenes[0]))
+
+static uint64_t histories_wanted(void)
+{
+	const char *text = getenv("REPRIEVE_HISTORIES");
+
+	return text ? strtoull(text, NULL, 10) : HISTORIES;
+}
+
+static void print_history(const struct world *world)
+{
+	for (size_t i = 0; i < world->step_count; i++)
+		printf("  %c %s\n", "ABCD-"[world->steps[i].machine], world -> steps[i].text);
+}
+
+static void show_history(const struct scene *scene, const char *choices)
+{
+	static struct world world;
+	const char *rule = getenv("REPRIEVE_MODEL_RULE");
+	struct search_result result;
+
+	world_open(&world, scene, rule ? (enum rule)atoi(rule) : RULE_NONE);
+	search_replay(&world, choices, &result);
+	print_history(&world);
+	printf("%s\n", world.wrong);
+	world_close(&world);
+}
+
+static unsigned depth_wanted(void)
+{
+	const char *text = getenv("REPRIEVE_MODEL_DEPTH");
+
+	return text ? (unsigned)atoi(text) : histories_wanted() >= HISTORIES_ALL;
+}
+
+static void check_scene(const struct scene *scene)
+{
+	static struct world world;
+	struct search_result all, random = {0};
+
+	world_open(&world, scene, RULE_NONE);
+	search_all(&world, depth_wanted(), &all);
+	if (!world.wrong[0])
+		search_random(&world, 1, histories_wanted() / SCENE_SHARE, &random);
+	printf("%-10s %llu histories, %llu states; %llu by chance\n", scene->name,
+	       (unsigned long long)all.histories, (unsigned long long)all.states,
+	       (unsigned long long)random.histories);
+	if (world.wrong[0]) {
+		print_history(&world);
+		printf("%s: %s\nREPRIEVE_MODEL_SCENE=%s REPRIEVE_MODEL_CHOICES='%s' shows it\n",
+		       scene->name, world.wrong, scene->name,
+		       random.histories ? random.choices : all.choices);
+	}
+	world_close(&world);
+	assert_int_equal(world.wrong[0], 0);
+}
+
+static void test_scenes(void **state)
+{
+	const char *one = getenv("REPRIEVE_MODEL_SCENE");
+
+	(void)state;
+	for (size_t i = 0; i < SCENES; i++) {
+		if (one && strcmp(one, scenes[i].name) != 0)
+			continue;
+		if (getenv("REPRIEVE_MODEL_CHOICES"))
+			show_history(&scenes[i], getenv("REPRIEVE_MODEL_CHOICES"));
+		else
+			check_scene(&scenes[i]);
+	}
+}
+
+static const struct scene *scene_of(const char *name)
+{
+	for (size_t i = 0; i < SCENES; i++)
+		if (strcmp(scenes[i].name, name) == 0)
+			return &scenes[i];
+	return NULL;
+}
+
+static void check_rule_is_missed(enum rule rule, const char *name)
+{
+	static struct world world;
+	struct search_result result;
+	bool missed;
+
+	world_open(&world, scene_of(name), rule);
+	search_random(&world, 1, RULE_HISTORIES, &result);
+	missed = world.wrong[0];
+	printf("without \"%s\": %s, history %llu: %s\n", rule_name(rule), name,
+	       (unsigned long long)result.histories, missed ? world.wrong : "NOTHING");
+	fflush(stdout);
+	world_close(&world);
+	assert_true(missed);
+}
+
+static void test_each_rule_is_missed(void **state)
+{
+	static const struct {
+		enum rule rule;
+		const char *scene;
+	} rows[] = {
+		{RULE_SECOND_LOOK, "handover"},       {RULE_CONFIRM, "handover"},
+		{RULE_CLAIM_NAMES_START, "handover"}, {RULE_LOOK_AFTER_COMMIT, "handover"},
+		{RULE_BOTH_LOOKS, "handover"},        {RULE_PACKS_BEFORE_COMMIT, "lost"},
+		{RULE_EMPTIED_STORE, "empty"},        {RULE_NEWEST_IS_KEPT, "forget"},
+		{RULE_STARTS_ARE_KEPT, "forget"},     {RULE_PIN_PLACE, "pin"},
+		{RULE_PIN_LOOKS_AGAIN, "pin"},        {RULE_NEWER_PACKS, "days"},
+	};
+
+	(void)state;
+	if (histories_wanted() < HISTORIES_ALL || getenv("REPRIEVE_MODEL_SCENE"))
+		return;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_rule_is_missed(rows[i].rule, rows[i].scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scenes),
+		cmocka_unit_test(test_each_rule_is_missed),
+	};
+	int failed;
+
+	scripts_prepare();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	scripts_clean();
+	return failed;
+}
