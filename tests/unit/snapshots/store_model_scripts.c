@@ -413,7 +413,10 @@ void script_before(struct world *world, struct memory_objects *before)
 	struct err err = {0};
 
 	memory_objects_release(&world->objects);
+	/* The machines' threads look at it while they begin to wait. */
+	pthread_mutex_lock(&world->mutex);
 	world->now = NULL;
+	pthread_mutex_unlock(&world->mutex);
 	if (script_open(&storage, &err) < 0 ||
 	    (world->scene->saved > 0 && storage_claim(storage, &claim, &attempt, NULL, &err) < 0))
 		abort();
