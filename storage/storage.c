@@ -102,6 +102,15 @@ static void plan_transfers(struct storage *storage, const struct storage_options
 }
 
 /* What goes wrong, opening the store will say. */
+static uint64_t random_seed(void)
+{
+	char hex[33];
+
+	random_hex(hex);
+	hex[16] = '\0';
+	return strtoull(hex, NULL, 16);
+}
+
 static void make_private_directory(const char *url)
 {
 	auto_free char *directory = storage_directory(url);
@@ -138,6 +147,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.store = store;
 	storage->transfer.weights = weights;
+	storage->transfer.seed = random_seed();
 	storage->url = text_copy(options->url);
 	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;

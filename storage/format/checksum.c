@@ -50,3 +50,21 @@ uint64_t checksum_stream_end(const struct checksum_stream *stream)
 {
 	return known(XXH3_64bits_digest(state_of(stream)));
 }
+
+struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed)
+{
+	XXH128_hash_t hash = XXH3_128bits_withSeed(data, size, seed);
+
+	/* None is all zero. */
+	return (struct fingerprint){.low = known(hash.low64), .high = hash.high64};
+}
+
+bool fingerprint_is_known(const struct fingerprint *fingerprint)
+{
+	return fingerprint->low != 0;
+}
+
+bool fingerprint_equal(const struct fingerprint *a, const struct fingerprint *b)
+{
+	return a->low == b->low && a->high == b->high;
+}

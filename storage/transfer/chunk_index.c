@@ -38,8 +38,9 @@ static void clear_chunks(struct chunk_index *index)
 {
 	free(index->chunks);
 	free(index->slots);
+	free(index->seen_slots);
 	index->chunks = NULL;
-	index->slots = NULL;
+	index->slots = index->seen_slots = NULL;
 	index->chunk_count = index->slot_count = 0;
 }
 
@@ -132,16 +133,40 @@ static uint32_t *slot_of(struct chunk_index *index, const uint8_t digest[DIGEST_
 	}
 }
 
+/* The same for a fingerprint. */
+static uint32_t *seen_slot_of(struct chunk_index *index, const struct fingerprint *fingerprint)
+{
+	size_t at = (size_t)fingerprint->low;
+
+	for (at &= index->slot_count - 1;; at = (at + 1) & (index->slot_count - 1)) {
+		uint32_t *slot = &index->seen_slots[at];
+
+		if (*slot == 0 ||
+		    fingerprint_equal(&index->chunks[*slot - 1].fingerprint, fingerprint))
+			return slot;
+	}
+}
+
+static void note_seen(struct chunk_index *index, size_t at)
+{
+	if (fingerprint_is_known(&index->chunks[at].fingerprint))
+		*seen_slot_of(index, &index->chunks[at].fingerprint) = (uint32_t)at + 1;
+}
+
 static void grow_slots(struct chunk_index *index)
 {
 	if (2 * (index->chunk_count + 1) <= index->slot_count)
 		return;
 	index->slot_count = index->slot_count ? 2 * index->slot_count : 256;
 	free(index->slots);
+	free(index->seen_slots);
 	index->slots = memory_new(index->slot_count * sizeof(*index->slots));
+	index->seen_slots = memory_new(index->slot_count * sizeof(*index->seen_slots));
 	index->chunks = memory_grow(index->chunks, index->slot_count / 2, sizeof(*index->chunks));
-	for (size_t i = 0; i < index->chunk_count; i++)
+	for (size_t i = 0; i < index->chunk_count; i++) {
 		*slot_of(index, index->chunks[i].digest) = (uint32_t)i + 1;
+		note_seen(index, i);
+	}
 }
 
 static void add_chunk(struct chunk_index *index, const struct chunk *chunk)
@@ -150,10 +175,14 @@ static void add_chunk(struct chunk_index *index, const struct chunk *chunk)
 
 	grow_slots(index);
 	slot = slot_of(index, chunk->digest);
-	if (*slot)
-		return;
-	index->chunks[index->chunk_count++] = *chunk;
-	*slot = (uint32_t)index->chunk_count;
+	if (*slot == 0) {
+		index->chunks[index->chunk_count++] = *chunk;
+		*slot = (uint32_t)index->chunk_count;
+	} else if (!fingerprint_is_known(&index->chunks[*slot - 1].fingerprint)) {
+		index->chunks[*slot - 1].fingerprint = chunk->fingerprint;
+		index->chunks[*slot - 1].checksum = chunk->checksum;
+	}
+	note_seen(index, *slot - 1);
 }
 
 bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
@@ -164,6 +193,20 @@ bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZ
 	pthread_mutex_lock(&index->mutex);
 	if (index->slot_count)
 		slot = *slot_of(index, digest);
+	if (slot)
+		*chunk = index->chunks[slot - 1];
+	pthread_mutex_unlock(&index->mutex);
+	return slot != 0;
+}
+
+bool chunk_index_find_seen(struct chunk_index *index, const struct fingerprint *fingerprint,
+			   struct chunk *chunk)
+{
+	uint32_t slot = 0;
+
+	pthread_mutex_lock(&index->mutex);
+	if (index->slot_count)
+		slot = *seen_slot_of(index, fingerprint);
 	if (slot)
 		*chunk = index->chunks[slot - 1];
 	pthread_mutex_unlock(&index->mutex);

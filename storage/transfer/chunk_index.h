@@ -64,8 +64,9 @@ struct chunk_index {
 	size_t pack_count;
 	struct chunk *chunks; /* `pack` is a position in `packs` */
 	size_t chunk_count;
-	uint32_t *slots; /* open addressing by digest: position in `chunks` plus one */
-	size_t slot_count;
+	/* Open addressing, by digest and by fingerprint: position in `chunks` plus one. */
+	uint32_t *slots, *seen_slots;
+	size_t slot_count;              /* of each */
 	struct chunk_index_file *files; /* sorted by path */
 	size_t file_count;
 };
@@ -89,6 +90,11 @@ uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint
 /* Finds a chunk by its digest and copies where it is. */
 bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
 		      struct chunk *chunk);
+/* The same by the fingerprint of its bytes: what this process has read before need not be digested
+ * again. */
+bool chunk_index_find_seen(struct chunk_index *index, const struct fingerprint *fingerprint,
+			   struct chunk *chunk);
+/* Adds a chunk, or the fingerprint to the one that has its digest. */
 void chunk_index_add(struct chunk_index *index, const struct chunk *chunk);
 
 /* Copies the `count` chunks of an unchanged file (same path and stamp), if all of them are in the

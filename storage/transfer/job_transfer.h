@@ -24,6 +24,8 @@ struct transfer {
 	char *job;
 	/* The chunks that need not be sent again. */
 	struct chunk_index index;
+	/* Of the fingerprints in it: by chance. */
+	uint64_t seed;
 	/* The store is reached over the network. */
 	bool remote;
 	/* Runs beside a job: low priority, until `urgent`. */

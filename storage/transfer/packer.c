@@ -101,6 +101,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	uint8_t *data = packer->builder.data + packer->builder.used;
 	struct packing *packing = packer->packing;
 	struct pack_record record = {.raw = (uint32_t)size};
+	struct fingerprint fingerprint;
 	uint64_t checksum;
 	size_t compressed;
 
@@ -108,11 +109,20 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	*chunk = (struct chunk){.codec = CHUNK_ZERO};
 	if (chunk_is_zero(data, size))
 		return;
+	/* What an early upload has read, and what has not changed since the last save, is known by
+	 * that, at a fraction of the cost of its digest. */
+	fingerprint = fingerprint_bytes(data, size, packing->transfer->seed);
+	if (chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk)) {
+		atomic_fetch_add(&packing->chunks_kept, 1);
+		return;
+	}
 	digest_sha256(data, size, record.digest);
 	if (chunk_index_find(&packing->transfer->index, record.digest, chunk)) {
 		/* An older version, and the index of a pack, do not say it. */
 		if (chunk->checksum == CHECKSUM_NONE)
 			chunk->checksum = checksum_bytes(data, size);
+		chunk->fingerprint = fingerprint;
+		chunk_index_add(&packing->transfer->index, chunk);
 		atomic_fetch_add(&packing->chunks_kept, 1);
 		return;
 	}
@@ -130,6 +140,7 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		.stored = record.stored,
 		.codec = record.codec,
 		.checksum = checksum,
+		.fingerprint = fingerprint,
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
 	chunk_index_add(&packing->transfer->index, chunk);

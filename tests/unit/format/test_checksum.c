@@ -60,11 +60,33 @@ static void test_pieces(void **state)
 	checksum_stream_free(stream);
 }
 
+static void test_fingerprints(void **state)
+{
+	static const struct fingerprint none;
+	uint8_t data[300];
+	struct fingerprint first, second;
+
+	(void)state;
+	fill(data, sizeof(data));
+	first = fingerprint_bytes(data, sizeof(data), 1);
+	second = fingerprint_bytes(data, sizeof(data), 1);
+	assert_true(fingerprint_equal(&first, &second) && fingerprint_is_known(&first));
+	assert_false(fingerprint_is_known(&none));
+	second = fingerprint_bytes(data, sizeof(data) - 1, 1);
+	assert_false(fingerprint_equal(&first, &second));
+	second = fingerprint_bytes(data, sizeof(data), 2);
+	assert_false(fingerprint_equal(&first, &second));
+	data[299] ^= 1;
+	second = fingerprint_bytes(data, sizeof(data), 1);
+	assert_false(fingerprint_equal(&first, &second));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_published_values),
 		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_fingerprints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/walk.h"
 #include "storage/format/chunk.h"
+#include "storage/snapshots/storage_handle.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -257,6 +258,32 @@ static void test_lost_packs_are_sent_again(void **state)
 	assert_works(fixture_try_take(&f, &result));
 	assert_int_equal(result.chunks_sent, 1);
 	fixture_check(&f, (struct snapshot_id){1, 2});
+	fixture_stop(&f);
+}
+
+/* The bytes are known again by their fingerprint alone: the digest in the index is made wrong, so
+ * that nobody finds the chunk by it. A new process has other fingerprints. */
+static void test_what_was_read_before_is_not_digested_again(void **state)
+{
+	struct fixture f;
+	struct save_result result;
+	struct chunk_index *index;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", 2 * CHUNK_SIZE, 1);
+	fixture_take(&f);
+	index = &f.storage->transfer.index;
+	for (size_t i = 0; i < index->chunk_count; i++)
+		index->chunks[i].digest[DIGEST_SIZE - 1] ^= 1;
+	fixture_write(&f, "a", 2 * CHUNK_SIZE, 1);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 0);
+	assert_int_equal(result.chunks_kept, 2);
+	fixture_write(&f, "a", 2 * CHUNK_SIZE, 2);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 2);
+	fixture_check(&f, (struct snapshot_id){1, 3});
 	fixture_stop(&f);
 }
 
@@ -755,6 +782,7 @@ int main(void)
 		cmocka_unit_test(test_unchanged_files_are_not_read_again),
 		cmocka_unit_test(test_only_the_newest_snapshot_is_relied_on),
 		cmocka_unit_test(test_lost_packs_are_sent_again),
+		cmocka_unit_test(test_what_was_read_before_is_not_digested_again),
 		cmocka_unit_test(test_the_trainer_may_take_files_away),
 		cmocka_unit_test(test_a_file_written_to_after_the_freeze_is_not_committed),
 		cmocka_unit_test(test_not_one_complete_checkpoint),
