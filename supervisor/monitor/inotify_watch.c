@@ -89,6 +89,37 @@ static void scan_directory(struct inotify_watch *watch, const char *path, bool s
 	}
 }
 
+/* The same for a directory that was renamed: it, or one in it, may have had its old name for too
+ * short a time to be watched by that. */
+static void scan_unwatched(struct inotify_watch *watch, const char *path, int depth)
+{
+	auto_free char *full = inotify_table_absolute(&watch->table, path);
+	auto_(walk_close) struct walk walk = {0};
+	/* Numbers of watches rise. */
+	int known = watch->table.highest;
+
+	if (!watch_directory(watch, path, depth))
+		return;
+	if (watch->table.highest > known) {
+		scan_directory(watch, path, false, depth);
+		return;
+	}
+	(void)walk_open(&walk, full, 0);
+	while (walk_next(&walk)) {
+		auto_free char *child = text_format("%s/%s", path, walk.path);
+
+		known = watch->table.highest;
+		if (!walk_is_directory(&walk) || !watch_directory(watch, child, depth + walk.depth))
+			continue;
+		if (watch->table.highest == known) {
+			(void)walk_enter(&walk);
+			continue;
+		}
+		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, child);
+		scan_directory(watch, child, false, depth + walk.depth);
+	}
+}
+
 /* A renamed directory has not reappeared below ours: it has left, and is not watched any more. */
 static void forget_moved_directory(struct inotify_watch *watch)
 {
@@ -105,6 +136,7 @@ static void directory_moved_to(struct inotify_watch *watch, const char *path, ui
 		inotify_table_rename_below(&watch->table, watch->moved, path);
 		free(steal(&watch->moved));
 		emit_event(watch, DIR_MOVED_TO, true, cookie, path);
+		scan_unwatched(watch, path, 1);
 		return;
 	}
 	emit_event(watch, DIR_MOVED_TO, true, cookie, path);

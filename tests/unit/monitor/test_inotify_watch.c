@@ -195,6 +195,33 @@ static void test_renamed_directory_keeps_its_files_names_right(void **state)
 	assert_told(place, "closed tmp/c");
 }
 
+/* The supervisor stood still while all of it was made and got its name; and a directory in a
+ * watched one. */
+static void test_directory_that_is_renamed_before_it_is_seen(void **state)
+{
+	struct place *place = *state;
+	const char *all;
+
+	watch(place);
+	make_directory(place, "tmp");
+	write_file(place, "tmp/a");
+	move(place, "tmp", "step-1");
+	make_directory(place, "tmp");
+	write_file(place, "tmp/b");
+	move(place, "tmp", "step-2");
+	all = told(place);
+	assert_non_null(strstr(all, "created step-1/a\n"));
+	assert_non_null(strstr(all, "created step-2/b\n"));
+	write_file(place, "step-1/c");
+	assert_string_equal(told(place), "created step-1/c\nmodified step-1/c\nclosed step-1/c\n");
+	make_directory(place, "tmp");
+	told(place);
+	make_directory(place, "tmp/in");
+	write_file(place, "tmp/in/d");
+	move(place, "tmp", "step-3");
+	assert_told(place, "created step-3/in/d");
+}
+
 static void test_directory_that_is_deleted_and_made_again(void **state)
 {
 	struct place *place = *state;
@@ -369,6 +396,7 @@ int main(void)
 		TEST(test_what_is_there_already_is_no_news),
 		TEST(test_new_directory_with_content),
 		TEST(test_renamed_directory_keeps_its_files_names_right),
+		TEST(test_directory_that_is_renamed_before_it_is_seen),
 		TEST(test_directory_that_is_deleted_and_made_again),
 		TEST(test_directory_that_leaves),
 		TEST(test_directory_itself_is_replaced),
