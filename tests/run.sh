@@ -33,9 +33,9 @@ writers      | build-gcc   | 15
 linkage      | build-gcc   | 1
 shim         | build-gcc   | 1
 hardening    | build-gcc   | 1
-unit         | build-gcc   | 5
+unit         | build-gcc   | 10
 build-asan   | install     | 10
-unit-asan    | build-asan  | 5
+unit-asan    | build-asan  | 10
 stores       | build-gcc   | 20
 slurm        | build-gcc   | 10
 notices      | build-gcc   | 15
@@ -43,9 +43,9 @@ containers   | build-gcc   | 20
 faults       | build-gcc   | 15
 store-faults | build-gcc   | 15
 build-clang  | install     | 10
-unit-clang   | build-clang | 5
+unit-clang   | build-clang | 10
 build-tsan   | install     | 10
-unit-tsan    | build-tsan  | 5
+unit-tsan    | build-tsan  | 10
 valgrind     | build-gcc   | 25
 tidy         | build-gcc   | 15
 fuzz         | install     | 10

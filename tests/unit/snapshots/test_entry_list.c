@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/time.h>
 
-#define FILES 3000
+#define FILES 1000
 
 static void write_files(struct fixture *f)
 {
