@@ -51,14 +51,6 @@ static void add_damage(struct attempt *attempt, struct snapshot_id id, const cha
 	text_set(damage->text, sizeof(damage->text), text);
 }
 
-static bool is_passed_over(const struct claim *claim, struct snapshot_id id)
-{
-	for (size_t i = 0; i < claim->passed_over_count; i++)
-		if (snapshot_id_compare(claim->passed_over[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 /* A claim in the making. */
 struct claiming {
 	struct storage *storage;
@@ -69,6 +61,10 @@ struct claiming {
 	uint32_t before;
 	/* Found sound by this claim. */
 	struct snapshot_id sound;
+	/* What this process has claimed before: if it is gone, the store was emptied, and what is
+	 * passed over was damaged in the store as it was. */
+	struct own_claim earlier;
+	bool emptied;
 	struct cancel *cancel;
 };
 
@@ -77,6 +73,16 @@ static void claiming_release(struct claiming *claiming)
 	job_listing_release(&claiming->listing);
 }
 AUTO(struct claiming, claiming_release);
+
+static bool is_passed_over(const struct claiming *claiming, struct snapshot_id id)
+{
+	const struct claim *claim = claiming->claim;
+
+	for (size_t i = 0; i < claim->passed_over_count && !claiming->emptied; i++)
+		if (snapshot_id_compare(claim->passed_over[i].id, id) == 0)
+			return true;
+	return false;
+}
 
 /* The start is the first of the candidates, newest first, that is sound; or none. Those before it
  * are named. */
@@ -87,7 +93,7 @@ static int find_sound(struct claiming *claiming, const struct snapshot_id *candi
 		struct err own = {0};
 		int damaged = 0;
 
-		if (is_passed_over(claiming->claim, candidates[i]))
+		if (is_passed_over(claiming, candidates[i]))
 			continue;
 		if (snapshot_id_compare(candidates[i], claiming->sound) != 0)
 			damaged = check_soundness(claiming->storage, candidates[i],
@@ -188,11 +194,29 @@ static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_i
 	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
 }
 
+/* After the listing: if the claim is there now, so were the snapshots that were passed over. One
+ * that was summed up is gone for another reason. */
+static int check_not_emptied(struct claiming *claiming, struct err *err)
+{
+	const struct own_claim *earlier = &claiming->earlier;
+	bool own;
+
+	if (claiming->claim->passed_over_count == 0 || earlier->number == 0 || claiming->emptied ||
+	    earlier->number <= claiming->listing.newest_summary)
+		return 0;
+	if (own_claim_check(claiming->storage, earlier, &own, claiming->cancel, err) < 0)
+		return -1;
+	claiming->emptied = !own;
+	return 0;
+}
+
 static int list_lineage(struct claiming *claiming, struct err *err)
 {
 	job_listing_release(&claiming->listing);
-	return job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel,
-					err);
+	if (job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
+	    0)
+		return -1;
+	return check_not_emptied(claiming, err);
 }
 
 /*
@@ -328,6 +352,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	auto_(claiming_release) struct claiming claiming = {
 		.storage = storage,
 		.claim = claim,
+		.earlier = storage->own_claim,
 		.cancel = cancel,
 	};
 
