@@ -61,9 +61,8 @@ struct claiming {
 	uint32_t before;
 	/* Found sound by this claim. */
 	struct snapshot_id sound;
-	/* What this process has claimed before: if it is gone, the store was emptied, and what is
-	 * passed over was damaged in the store as it was. */
-	struct own_claim earlier;
+	/* What this process had claimed before is gone: the store was emptied, and what is passed
+	 * over was damaged in the store as it was. */
 	bool emptied;
 	struct cancel *cancel;
 };
@@ -198,7 +197,7 @@ static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_i
  * that was summed up is gone for another reason. */
 static int check_not_emptied(struct claiming *claiming, struct err *err)
 {
-	const struct own_claim *earlier = &claiming->earlier;
+	const struct own_claim *earlier = &claiming->storage->earlier_claim;
 	bool own;
 
 	if (claiming->claim->passed_over_count == 0 || earlier->number == 0 || claiming->emptied ||
@@ -352,11 +351,11 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	auto_(claiming_release) struct claiming claiming = {
 		.storage = storage,
 		.claim = claim,
-		.earlier = storage->own_claim,
 		.cancel = cancel,
 	};
 
 	*attempt = (struct attempt){0};
+	storage->earlier_claim = storage->own_claim;
 	if (claim_until_stable(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
@@ -366,6 +365,19 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
+/* The attempt of that number is another's if the store was emptied since. If that cannot be looked
+ * up, the record is worth more than the doubt. */
+static bool is_own_attempt(struct storage *storage, uint32_t number, struct cancel *cancel)
+{
+	const struct own_claim *claim =
+		number == storage->own_claim.number ? &storage->own_claim : &storage->earlier_claim;
+	bool own = true;
+
+	if (claim->number == number)
+		(void)own_claim_check(storage, claim, &own, cancel, NULL);
+	return own;
+}
+
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err)
 {
@@ -373,6 +385,9 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 
+	if (!is_own_attempt(storage, number, cancel))
+		return err_set(err, ERR_EXISTS, "the claim of attempt %u is gone from the store",
+			       number);
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
 			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),
