@@ -92,7 +92,8 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 		       struct cancel *cancel, struct err *err);
 
 /* Leaves the end record of an attempt: `outcome` is a word ("finished", "preempted", "failed",
- * ...), `about` more facts (borrowed, may be NULL). It is written once: ERR_EXISTS for a second. */
+ * ...), `about` more facts (borrowed, may be NULL). It is written once: ERR_EXISTS for a second,
+ * and if the claim of the attempt, which this process has put, is gone from the store. */
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err);
 

@@ -51,14 +51,6 @@ static void add_damage(struct attempt *attempt, struct snapshot_id id, const cha
 	text_set(damage->text, sizeof(damage->text), text);
 }
 
-static bool is_passed_over(const struct claim *claim, struct snapshot_id id)
-{
-	for (size_t i = 0; i < claim->passed_over_count; i++)
-		if (snapshot_id_compare(claim->passed_over[i].id, id) == 0)
-			return true;
-	return false;
-}
-
 /* A claim in the making. */
 struct claiming {
 	struct storage *storage;
@@ -69,6 +61,9 @@ struct claiming {
 	uint32_t before;
 	/* Found sound by this claim. */
 	struct snapshot_id sound;
+	/* What this process had claimed before is gone: the store was emptied, and what is passed
+	 * over was damaged in the store as it was. */
+	bool emptied;
 	struct cancel *cancel;
 };
 
@@ -77,6 +72,16 @@ static void claiming_release(struct claiming *claiming)
 	job_listing_release(&claiming->listing);
 }
 AUTO(struct claiming, claiming_release);
+
+static bool is_passed_over(const struct claiming *claiming, struct snapshot_id id)
+{
+	const struct claim *claim = claiming->claim;
+
+	for (size_t i = 0; i < claim->passed_over_count && !claiming->emptied; i++)
+		if (snapshot_id_compare(claim->passed_over[i].id, id) == 0)
+			return true;
+	return false;
+}
 
 /* The start is the first of the candidates, newest first, that is sound; or none. Those before it
  * are named. */
@@ -87,7 +92,7 @@ static int find_sound(struct claiming *claiming, const struct snapshot_id *candi
 		struct err own = {0};
 		int damaged = 0;
 
-		if (is_passed_over(claiming->claim, candidates[i]))
+		if (is_passed_over(claiming, candidates[i]))
 			continue;
 		if (snapshot_id_compare(candidates[i], claiming->sound) != 0)
 			damaged = check_soundness(claiming->storage, candidates[i],
@@ -188,11 +193,29 @@ static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_i
 	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
 }
 
+/* After the listing: if the claim is there now, so were the snapshots that were passed over. One
+ * that was summed up is gone for another reason. */
+static int check_not_emptied(struct claiming *claiming, struct err *err)
+{
+	const struct own_claim *earlier = &claiming->storage->earlier_claim;
+	bool own;
+
+	if (claiming->claim->passed_over_count == 0 || earlier->number == 0 || claiming->emptied ||
+	    earlier->number <= claiming->listing.newest_summary)
+		return 0;
+	if (own_claim_check(claiming->storage, earlier, &own, claiming->cancel, err) < 0)
+		return -1;
+	claiming->emptied = !own;
+	return 0;
+}
+
 static int list_lineage(struct claiming *claiming, struct err *err)
 {
 	job_listing_release(&claiming->listing);
-	return job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel,
-					err);
+	if (job_records_list_lineage(claiming->storage, &claiming->listing, claiming->cancel, err) <
+	    0)
+		return -1;
+	return check_not_emptied(claiming, err);
 }
 
 /*
@@ -332,6 +355,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	};
 
 	*attempt = (struct attempt){0};
+	storage->earlier_claim = storage->own_claim;
 	if (claim_until_stable(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
@@ -341,6 +365,19 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	return 0;
 }
 
+/* The attempt of that number is another's if the store was emptied since. If that cannot be looked
+ * up, the record is worth more than the doubt. */
+static bool is_own_attempt(struct storage *storage, uint32_t number, struct cancel *cancel)
+{
+	const struct own_claim *claim =
+		number == storage->own_claim.number ? &storage->own_claim : &storage->earlier_claim;
+	bool own = true;
+
+	if (claim->number == number)
+		(void)own_claim_check(storage, claim, &own, cancel, NULL);
+	return own;
+}
+
 int storage_end_attempt(struct storage *storage, uint32_t number, const char *outcome,
 			json_t *about, struct cancel *cancel, struct err *err)
 {
@@ -348,6 +385,9 @@ int storage_end_attempt(struct storage *storage, uint32_t number, const char *ou
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
 
+	if (!is_own_attempt(storage, number, cancel))
+		return err_set(err, ERR_EXISTS, "the claim of attempt %u is gone from the store",
+			       number);
 	random_hex(nonce);
 	body = json_pack("{s:I, s:s, s:s, s:s, s:s, s:o}", "attempt", (json_int_t)number, "nonce",
 			 nonce, "created", clock_format(clock_wall_ms(), created, sizeof(created)),

@@ -34,6 +34,15 @@ bool damage_marks_has(const struct storage *storage, const struct store_listing 
 	return key && store_listing_find(marks, key);
 }
 
+int64_t damage_marks_date(const struct storage *storage, const struct store_listing *marks,
+			  const char *pack)
+{
+	auto_free char *key = marks->count > 0 ? mark_key(storage, pack) : NULL;
+	const struct store_object *mark = key ? store_listing_find(marks, key) : NULL;
+
+	return mark ? mark->modified_ms : 0;
+}
+
 void damage_marks_drop(const struct storage *storage, const struct store_listing *marks,
 		       struct store_listing *packs)
 {
@@ -51,13 +60,12 @@ void damage_marks_drop(const struct storage *storage, const struct store_listing
 		packs->count = left;
 }
 
-int damage_mark_put(struct storage *storage, const char *pack, const char *found,
-		    struct cancel *cancel, struct err *err)
+int damage_mark_put_new(struct storage *storage, const char *pack, const char *found,
+			struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = mark_key(storage, pack);
 	char nonce[33], created[32];
 	auto_json json_t *body = NULL;
-	struct err own = {0};
 
 	random_hex(nonce);
 	body = json_pack("{s:s, s:s, s:s, s:s, s:s}", "pack", pack, "nonce", nonce, "created",
@@ -65,13 +73,22 @@ int damage_mark_put(struct storage *storage, const char *pack, const char *found
 			 storage->host, "found", found);
 	if (!body)
 		return err_set(err, ERR_FAILED, "cannot write the mark of a damaged pack as JSON");
-	if (job_record_put(storage->transfer.store, key, RECORD_DAMAGE, body, NULL, cancel, &own) ==
-		    0 ||
-	    own.kind == ERR_EXISTS)
+	if (job_record_put(storage->transfer.store, key, RECORD_DAMAGE, body, NULL, cancel, err) ==
+	    0)
+		return 0;
+	return err_wrap(err, "cannot write down that pack %s is damaged", pack);
+}
+
+int damage_mark_put(struct storage *storage, const char *pack, const char *found,
+		    struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	if (damage_mark_put_new(storage, pack, found, cancel, &own) == 0 || own.kind == ERR_EXISTS)
 		return 0;
 	if (err)
 		*err = own;
-	return err_wrap(err, "cannot write down that pack %s is damaged", pack);
+	return -1;
 }
 
 int damage_mark_remove(struct storage *storage, const char *pack, struct cancel *cancel,

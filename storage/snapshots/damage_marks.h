@@ -17,6 +17,9 @@ int damage_marks_list(struct storage *storage, struct store_listing *marks, stru
 /* `pack`: relative to the job, as in a manifest: "packs/000001/...". */
 bool damage_marks_has(const struct storage *storage, const struct store_listing *marks,
 		      const char *pack);
+/* When the mark was put, by the store's clock; 0: unknown, or there is none. */
+int64_t damage_marks_date(const struct storage *storage, const struct store_listing *marks,
+			  const char *pack);
 /* Removes the packs that are marked from a listing of packs. */
 void damage_marks_drop(const struct storage *storage, const struct store_listing *marks,
 		       struct store_listing *packs);
@@ -24,6 +27,9 @@ void damage_marks_drop(const struct storage *storage, const struct store_listing
 /* Puts the mark; one that is there already is no error. `found`: a sentence. Blocks. */
 int damage_mark_put(struct storage *storage, const char *pack, const char *found,
 		    struct cancel *cancel, struct err *err);
+/* The same; ERR_EXISTS: it is there already. */
+int damage_mark_put_new(struct storage *storage, const char *pack, const char *found,
+			struct cancel *cancel, struct err *err);
 /* One that is not there is no error. Blocks. */
 int damage_mark_remove(struct storage *storage, const char *pack, struct cancel *cancel,
 		       struct err *err);

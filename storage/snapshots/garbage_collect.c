@@ -24,6 +24,9 @@ struct collection {
 	bool *named;       /* per pack */
 	size_t *condemned; /* positions in `packs` */
 	size_t condemned_count;
+	int64_t old_ms;  /* by the store's clock: what was put before is old */
+	bool *forbidden; /* per pack: this collection has put its mark */
+	bool *unmarked;  /* per pack: it has no mark that stays */
 	atomic_size_t next;
 	pthread_mutex_t mutex;
 	struct garbage_result
@@ -38,6 +41,8 @@ static void collection_release(struct collection *collection)
 	store_listing_release(&collection->packs);
 	free(collection->named);
 	free(collection->condemned);
+	free(collection->forbidden);
+	free(collection->unmarked);
 	pthread_mutex_destroy(&collection->mutex);
 }
 AUTO(struct collection, collection_release);
@@ -237,6 +242,35 @@ static bool is_leftover(const struct collection *collection, const char *name)
 	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
 }
 
+/* A young mark may be of another collection, which takes it back when it sees a new claim. */
+static bool has_old_mark(const struct collection *collection, const char *name)
+{
+	const struct store_listing *marks = &collection->inventory->listing.damaged;
+	int64_t put_ms = damage_marks_date(collection->storage, marks, name);
+
+	return put_ms > 0 && put_ms <= collection->old_ms;
+}
+
+static int forbid_leftover(struct collection *collection, size_t at, struct err *err)
+{
+	const char *name = pack_name(collection, &collection->packs.items[at]);
+	struct err own = {0};
+
+	if (!is_leftover(collection, name))
+		return 0;
+	collection->forbidden[at] =
+		damage_mark_put_new(collection->storage, name,
+				    "no snapshot needs it, and it is about to be removed",
+				    collection->cancel, &own) == 0;
+	if (collection->forbidden[at])
+		return 0;
+	collection->unmarked[at] = !has_old_mark(collection, name);
+	if (own.kind == ERR_EXISTS || own.kind == ERR_NO_SPACE)
+		return 0;
+	*err = own;
+	return -1;
+}
+
 static void forbid_worker(void *arg, size_t index)
 {
 	struct collection *collection = arg;
@@ -245,14 +279,7 @@ static void forbid_worker(void *arg, size_t index)
 
 	(void)index;
 	while ((i = atomic_fetch_add(&collection->next, 1)) < collection->condemned_count) {
-		const struct store_object *pack =
-			&collection->packs.items[collection->condemned[i]];
-		const char *name = pack_name(collection, pack);
-
-		if (!is_leftover(collection, name) ||
-		    damage_mark_put(collection->storage, name,
-				    "no snapshot needs it, and it is about to be removed",
-				    collection->cancel, &err) == 0)
+		if (forbid_leftover(collection, collection->condemned[i], &err) == 0)
 			continue;
 		pthread_mutex_lock(&collection->mutex);
 		collection->failed = true;
@@ -262,19 +289,56 @@ static void forbid_worker(void *arg, size_t index)
 	}
 }
 
+static void defer_pack(struct collection *collection, size_t at)
+{
+	collection->result->packs_deferred++;
+	collection->result->bytes_deferred += collection->packs.items[at].size;
+}
+
+/* A full store has no room for marks: its leftovers wait until the others have made some. So do
+ * those that another collection is about to remove. */
+static void defer_unmarked(struct collection *collection)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < collection->condemned_count; i++) {
+		size_t at = collection->condemned[i];
+
+		if (collection->unmarked[at])
+			defer_pack(collection, at);
+		else
+			collection->condemned[left++] = at;
+	}
+	collection->condemned_count = left;
+}
+
 /* What is written down as damaged is no base for a save: so whoever claims after the look for new
  * claims that follows does without the leftovers. */
 static int forbid_leftovers(struct collection *collection, struct err *err)
 {
 	size_t threads = collection->condemned_count;
 
+	collection->forbidden = memory_new(collection->packs.count * sizeof(bool));
+	collection->unmarked = memory_new(collection->packs.count * sizeof(bool));
 	parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, forbid_worker, collection);
 	atomic_store(&collection->next, 0);
-	if (!collection->failed)
+	if (!collection->failed) {
+		defer_unmarked(collection);
 		return 0;
+	}
 	if (err)
 		*err = collection->err;
 	return -1;
+}
+
+/* They stay, and are whole: a snapshot that has come meanwhile may name them. */
+static void allow_leftovers(struct collection *collection)
+{
+	for (size_t i = 0; collection->forbidden && i < collection->packs.count; i++)
+		if (collection->forbidden[i])
+			(void)damage_mark_remove(collection->storage,
+						 pack_name(collection, &collection->packs.items[i]),
+						 collection->cancel, NULL);
 }
 
 /*
@@ -294,10 +358,9 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 	if (newest <= known && !claiming)
 		return 0;
 	for (size_t i = 0; i < collection->condemned_count; i++)
-		collection->result->bytes_deferred +=
-			collection->packs.items[collection->condemned[i]].size;
-	collection->result->packs_deferred += (uint32_t)collection->condemned_count;
+		defer_pack(collection, collection->condemned[i]);
 	collection->condemned_count = 0;
+	allow_leftovers(collection);
 	return 0;
 }
 
@@ -365,6 +428,26 @@ static void count_packs(struct collection *collection)
 	collection->result->packs_removed = (uint32_t)collection->condemned_count;
 }
 
+/* A full store takes no object that shows its time. It was no earlier than when the newest pack was
+ * put, and whatever seems younger than it is stays. */
+static int read_clock(struct collection *collection, int64_t *now_ms, struct err *err)
+{
+	struct err own = {0};
+
+	if (garbage_collect_store_time(collection->storage, now_ms, collection->cancel, &own) == 0)
+		return 0;
+	if (own.kind != ERR_NO_SPACE) {
+		if (err)
+			*err = own;
+		return -1;
+	}
+	*now_ms = 0;
+	for (size_t i = 0; i < collection->inventory->listing.packs.count; i++)
+		if (collection->inventory->listing.packs.items[i].modified_ms > *now_ms)
+			*now_ms = collection->inventory->listing.packs.items[i].modified_ms;
+	return 0;
+}
+
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
 			  const bool *gone, int64_t age_ms, bool dry_run,
 			  struct garbage_result *result, struct forget_refusals *refused,
@@ -383,9 +466,10 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 
 	*result = (struct garbage_result){0};
 	pthread_mutex_init(&collection.mutex, NULL);
-	if ((!dry_run && garbage_collect_store_time(storage, &now_ms, cancel, err) < 0) ||
+	if ((!dry_run && read_clock(&collection, &now_ms, err) < 0) ||
 	    mark_named_packs(&collection, err) < 0)
 		return -1;
+	collection.old_ms = now_ms - age_ms;
 	select_packs(&collection, now_ms, age_ms);
 	if (dry_run) {
 		count_packs(&collection);
@@ -394,7 +478,9 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 	remove_temporaries(storage, now_ms, cancel);
 	if (collection.condemned_count == 0)
 		return 0;
-	if (forbid_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0)
+	if (forbid_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0) {
+		allow_leftovers(&collection);
 		return -1;
+	}
 	return remove_packs(&collection, err);
 }

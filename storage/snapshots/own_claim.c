@@ -61,21 +61,30 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
 			      err);
 }
 
-int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
-			  struct cancel *cancel, struct err *err)
+int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,
+		    struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_attempt(storage, number);
+	auto_free char *key = job_record_key_attempt(storage, claim->number);
 	auto_json json_t *body = NULL;
 	struct err why = {0};
 
 	*own = true;
 	if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel, &why) == 0)
-		*own = text_equal(json_text_or(body, "nonce", ""), storage->own_claim.nonce);
+		*own = text_equal(json_text_or(body, "nonce", ""), claim->nonce);
 	else if (why.kind == ERR_NOT_FOUND)
 		*own = false;
 	else if (why.kind != ERR_CORRUPT)
 		return err_set(err, why.kind, "%s", why.text);
 	return 0;
+}
+
+int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
+			  struct cancel *cancel, struct err *err)
+{
+	struct own_claim claim = storage->own_claim;
+
+	claim.number = number;
+	return own_claim_check(storage, &claim, own, cancel, err);
 }
 
 void own_claim_note_time(struct storage *storage, const struct job_listing *listing,

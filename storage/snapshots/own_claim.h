@@ -35,6 +35,9 @@ int own_claim_confirm(struct storage *storage, uint32_t number, struct cancel *c
  * read. */
 int own_claim_check_nonce(struct storage *storage, uint32_t number, bool *own,
 			  struct cancel *cancel, struct err *err);
+/* The same of an earlier claim of this process. */
+int own_claim_check(struct storage *storage, const struct own_claim *claim, bool *own,
+		    struct cancel *cancel, struct err *err);
 /* When it was put, by the listing: from then on it is known by that. */
 void own_claim_note_time(struct storage *storage, const struct job_listing *listing,
 			 uint32_t number);

@@ -22,6 +22,8 @@ struct storage {
 	struct claim_cache claims;
 	/* Of the attempt that was claimed last here. */
 	struct own_claim own_claim;
+	/* What this process had claimed before that. */
+	struct own_claim earlier_claim;
 	/* The summary that was read last, and when the store says that it was put. */
 	struct lineage_summary summary;
 	int64_t summary_put_ms;

@@ -164,7 +164,9 @@ static int claim_behind_damage(const struct resume_request *request, struct resu
 	attempt_release(&result->attempt);
 	if (claim_attempt(request, result, cancel, err) < 0)
 		return -1;
-	if (storage_end_attempt(result->storage, replaced, "replaced", about, cancel, &why) < 0)
+	/* In a store that was emptied meanwhile the numbers begin at 1 again. */
+	if (result->attempt.number > replaced &&
+	    storage_end_attempt(result->storage, replaced, "replaced", about, cancel, &why) < 0)
 		log_debug("attempt %u has no end record: %s", replaced, why.text);
 	note_damaged(result);
 	return 0;

@@ -210,7 +210,10 @@ static bool start_attempt(struct running *running)
 
 		if (stop || !claim_once(running))
 			return false;
-		storage_end_attempt(running->storage, replaced, "replaced", NULL, NULL, NULL);
+		/* In a store that was emptied meanwhile the numbers begin at 1 again. */
+		if (running->attempt.number > replaced)
+			storage_end_attempt(running->storage, replaced, "replaced", NULL, NULL,
+					    NULL);
 	}
 	running->newest = running->attempt.start;
 	return !running->machine->dead;

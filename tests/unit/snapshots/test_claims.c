@@ -246,6 +246,41 @@ static void test_an_attempt_ends_once(void **state)
 	fixture_stop(&f);
 }
 
+/* In a store that was emptied the number is another's: it has not ended. */
+static void test_an_attempt_ends_only_itself(void **state)
+{
+	struct storage_options options = {.job = "job"};
+	struct claim request = {0};
+	struct attempt other = {0};
+	struct storage *elsewhere;
+	struct fixture f;
+	auto_free char *end = NULL, *remove = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	options.url = f.url;
+	end = text_format("%s/jobs/job/attempts/000001.end.json", f.store);
+	remove = text_format("rm -r '%s/jobs'", f.store);
+	assert_int_equal(system(remove), 0);
+	assert_fails(storage_end_attempt(f.storage, 1, "finished", NULL, NULL, &err), ERR_EXISTS);
+	assert_works(storage_open(&options, &elsewhere, NULL, &err));
+	assert_works(storage_claim(elsewhere, &request, &other, NULL, &err));
+	assert_int_equal(other.number, 1);
+	assert_fails(storage_end_attempt(f.storage, 1, "finished", NULL, NULL, &err), ERR_EXISTS);
+	assert_int_equal(access(end, F_OK), -1);
+	/* Nor does it once this process has claimed another one. */
+	attempt_release(&f.attempt);
+	assert_works(storage_claim(f.storage, &request, &f.attempt, NULL, &err));
+	assert_int_equal(f.attempt.number, 2);
+	assert_fails(storage_end_attempt(f.storage, 1, "replaced", NULL, NULL, &err), ERR_EXISTS);
+	assert_int_equal(access(end, F_OK), -1);
+	assert_works(storage_end_attempt(elsewhere, 1, "finished", NULL, NULL, &err));
+	assert_int_equal(access(end, F_OK), 0);
+	attempt_release(&other);
+	storage_close(elsewhere);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_was_emptied),
 		cmocka_unit_test(test_who_does_not_say_that_it_was_emptied),
 		cmocka_unit_test(test_an_attempt_ends_once),
+		cmocka_unit_test(test_an_attempt_ends_only_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,11 @@
  * clears away besides. */
 #include "slow_store.h"
 
+#include "storage/snapshots/damage_marks.h"
 #include "storage/snapshots/garbage_collect.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 static size_t count_files(struct fixture *f, const char *part)
 {
@@ -188,6 +192,115 @@ static void test_claimed_before_the_packs_go(void **state)
 	stop(&f, &meanwhile);
 }
 
+/* A job that is through, with a pack that a killed attempt has left. */
+static char *start_with_leftover(struct fixture *f, struct meanwhile *meanwhile)
+{
+	char left[256];
+
+	start(f, meanwhile);
+	fixture_write(f, "w", 1000, 99);
+	fixture_take(f);
+	snprintf(left, sizeof(left), "%s/jobs/job/snapshots/000001-000005.json", f->store);
+	assert_int_equal(unlink(left), 0);
+	assert_works(
+		storage_end_attempt(f->storage, f->attempt.number, "preempted", NULL, NULL, &err));
+	make_old(f, "jobs");
+	meanwhile->listings = 0;
+	return fixture_find(f, "packs/000001/000005-");
+}
+
+/* The new attempt may have used the leftover, and committed: no mark may call that damaged. */
+static void test_claimed_before_leftovers_go(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f, .first = 3, .last = 3, .act = claim};
+	struct forget_result result;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	pack = start_with_leftover(&f, &meanwhile);
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 0);
+	assert_int_equal(access(pack, F_OK), 0);
+	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	stop(&f, &meanwhile);
+}
+
+static int refuse_marks(struct slow_store *slow, const char *key, struct err *error)
+{
+	auto_free char *path = NULL;
+	struct meanwhile *meanwhile = slow->arg;
+
+	if (!strstr(key, "/damaged/"))
+		return 0;
+	path = text_format("%s/%s", meanwhile->f->store, key);
+	assert_int_equal(unlink(path), 0);
+	return err_set(error, ERR_NO_SPACE, "the store is full");
+}
+
+static int refuse_all(struct slow_store *slow, unsigned number, unsigned again,
+		      struct cancel *cancel, struct err *error)
+{
+	(void)slow, (void)number, (void)again, (void)cancel;
+	return err_set(error, ERR_NO_SPACE, "the store is full");
+}
+
+/* Neither the clock nor the marks find room: what needs none of them goes. */
+static void test_full_store_is_emptied_of_garbage(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+	auto_free char *pack = NULL;
+	struct slow_store *slow;
+	struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+
+	(void)state;
+	pack = start_with_leftover(&f, &meanwhile);
+	slow = slow_of(f.storage->transfer.store);
+	slow->answer_record = refuse_marks;
+	slow->put_pack = refuse_all;
+	/* All is as old as the newest pack: for all that is known, no time has passed. */
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.forgotten, 3);
+	assert_int_equal(result.collected.packs_removed, 0);
+	free(pack);
+	pack = fixture_find(&f, "packs/000001/000004-");
+	assert_int_equal(utimensat(AT_FDCWD, pack, now, 0), 0);
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 3);
+	assert_int_equal(count_files(&f, "/packs/"), 2);
+	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	/* Now there is room. */
+	slow->answer_record = NULL;
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 1);
+	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	stop(&f, &meanwhile);
+}
+
+/* Another collection has put the mark just now, and may take it back: it is no protection. */
+static void test_leftover_with_the_mark_of_another(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	pack = start_with_leftover(&f, &meanwhile);
+	assert_works(damage_mark_put(f.storage, strstr(pack, "packs/"), "test", NULL, &err));
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 3);
+	assert_int_equal(access(pack, F_OK), 0);
+	assert_int_equal(count_files(&f, "/damaged/"), 1);
+	make_old(&f, "jobs/job/damaged");
+	assert_works(forget(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 1);
+	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	stop(&f, &meanwhile);
+}
+
 /* A commit after the survey, of another process, brings back into use what nobody else names. */
 static void commit_again(void *arg, const struct snapshot_info *info, unsigned reasons)
 {
@@ -318,6 +431,9 @@ int main(void)
 		cmocka_unit_test(test_pinned_what_is_kept),
 		cmocka_unit_test(test_claimed_meanwhile),
 		cmocka_unit_test(test_claimed_before_the_packs_go),
+		cmocka_unit_test(test_claimed_before_leftovers_go),
+		cmocka_unit_test(test_full_store_is_emptied_of_garbage),
+		cmocka_unit_test(test_leftover_with_the_mark_of_another),
 		cmocka_unit_test(test_committed_meanwhile),
 		cmocka_unit_test(test_how_old_garbage_must_be),
 		cmocka_unit_test(test_old_temporaries),

@@ -78,6 +78,7 @@ static const struct scene scenes[] = {
 	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true},
 	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false},
 	{"empty", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false},
+	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false},
 };
 #define SCENES (sizeof(scenes) / sizeof(scenes[0]))
 
