@@ -40,6 +40,65 @@ def test_a_job_that_ends_by_itself_within_a_notice_has_finished(place):
     assert again.wait() == 0 and again.event("launched") is None, again
 
 
+# Cannot be asked. `short`: from the second save on, what it saves has less than its own header says. At the end it is killed in
+# the midst of a save, as by whoever stops all processes of a machine.
+SAVES_ON = """
+import os, pathlib, signal, struct, sys, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1000,), }".ljust(117).encode() + b"\\n"
+head = b"\\x93NUMPY\\1\\0" + struct.pack("<H", len(header)) + header
+def save(step, size):
+    (top / f"step-{step}.npy").write_bytes(head + b"x" * size)
+save(10, 1000)
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+for step in range(20, 60, 10):
+    save(step, 500 if "short" in sys.argv else 1000)
+if "short" not in sys.argv:
+    while not pathlib.Path("cut").exists():
+        time.sleep(0.01)
+    last = open(top / "step-60.npy", "wb", 0)
+    last.write(head + b"x" * 100)
+print("saved", flush=True)
+while not pathlib.Path("end").exists():
+    time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def saves_on(place, *arguments):
+    run = place.run(PYTHON, "-c", SAVES_ON, *arguments, options=QUICK)
+    run.wait_for_event("durable")
+    (place.path / "go").touch()
+    return run
+
+
+def preempt_in_a_save(place, run):
+    run.wait_for_output("saved")
+    run.process.terminate()
+    wait_for("the notice", lambda: "a save is in progress" in run.err)
+    (place.path / "end").touch()
+    return run.wait()
+
+
+def test_saves_that_were_never_complete_are_not_durable(place):
+    """The job took them for saved and went on; the snapshot from before them is no reason for 75."""
+    run = saves_on(place, "short")
+    assert preempt_in_a_save(place, run) == EXIT_NOT_DURABLE, run
+    assert ".npy and 3 more in" in run.err and "are in no snapshot (of the first: its " in run.err, run
+    assert "the newest work is NOT durable" in run.err and "(step 10, " in run.err, run
+    assert run.err.count(": not saved\n") <= 4, run
+
+
+def test_the_save_that_the_end_cuts_is_what_a_preemption_costs(place):
+    run = saves_on(place)
+    wait_for("step 50", lambda: place.newest()["step"] == 50)
+    (place.path / "cut").touch()
+    assert preempt_in_a_save(place, run) == EXIT_DURABLE, run
+    assert "step-60.npy" in run.err and "is in no snapshot" in run.err and "(step 50, " in run.err, run
+
+
 # Has not saved yet: what it has written is a log.
 LOGS = """
 import os, pathlib, time

@@ -91,7 +91,7 @@ static void stop(struct story *story)
 
 static struct outcome_facts facts_of(const struct story *story)
 {
-	return job_outcome_facts(&story->model, &story->rules, &story->view, false);
+	return job_outcome_facts(&story->model, &story->rules, &story->view, UNSAVED_NOTHING);
 }
 
 static void test_launched(void **state)
