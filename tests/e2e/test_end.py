@@ -296,3 +296,34 @@ def test_a_pipe_on_standard_error_that_nobody_reads_stops_nothing(place):
     assert process.wait(LIMIT) == EXIT_DURABLE
     os.close(reads)
     os.close(writes)
+
+
+TWO_FILES = """
+import os, pathlib
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+print("files", sorted(path.name for path in top.glob("*")), flush=True)
+for name in ("step-1.bin", "step-2.bin"):
+    (top / name).write_bytes(os.urandom(5000))
+"""
+
+
+def test_what_is_whole_in_a_damaged_snapshot_can_be_fetched(place):
+    """One byte of one file: no snapshot is used by itself any more, and the start says how to get at the rest."""
+    place.directory.mkdir()
+    assert place.run(PYTHON, "-c", TWO_FILES, options=QUICK).wait() == 0
+    [pack] = [path for path in place.store_path.glob("jobs/*/packs/*/*") if path.stat().st_size > 5000]
+    content = bytearray(pack.read_bytes())
+    content[1000] ^= 1
+    pack.write_bytes(content)
+    checked = place.verb("verify", "--repair")
+    assert checked.code == 1, checked
+    [lost] = {line.split()[2].rstrip(":") for line in checked.out.splitlines() if line.startswith("lost")}
+    shutil.rmtree(place.directory)
+    again = place.run(PYTHON, "-c", TWO_FILES, options=(*QUICK, "--rerun"))
+    again.wait()
+    assert "starting from scratch (no snapshot is whole" in again.err and "no snapshot yet" not in again.err, again
+    assert "reprieve restore ID DIR --exclude FILE" in again.err, again
+    [damaged] = [snapshot["id"] for snapshot in place.snapshots() if snapshot["id"].startswith("000001-")]
+    fetched = place.verb("restore", damaged, place.path / "rest", "--exclude", lost)
+    assert fetched.code == 0, fetched
+    assert [path.name for path in (place.path / "rest").iterdir()] == [{"step-1.bin": "step-2.bin"}.get(lost, "step-1.bin")]
