@@ -71,7 +71,7 @@ const struct verb verb_verify = {
 // clang-format on
 
 struct verify_findings {
-	bool json;
+	bool json, any_lost;
 	json_t *list, *lost;
 };
 
@@ -97,6 +97,7 @@ static void print_lost(void *arg, struct snapshot_id id, const char *path, struc
 
 	snapshot_id_format(id, text);
 	snapshot_id_format(other, other_text);
+	findings->any_lost = true;
 	if (findings->json)
 		json_array_append_new(findings->lost,
 				      json_pack("{s:s, s:s, s:s?, s:b}", "id", text, "path", path,
@@ -122,7 +123,7 @@ static void print_result_json(const struct store_command *store_command,
 }
 
 static void print_result(const struct store_command *store_command,
-			 const struct verify_result *result)
+			 const struct verify_findings *findings, const struct verify_result *result)
 {
 	const char *what =
 		result->damages > 0 ? "damage was found" : "every byte is what was saved";
@@ -136,6 +137,8 @@ static void print_result(const struct store_command *store_command,
 	else
 		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
 		       result->snapshots == 1 ? "" : "s", store_command->job, what);
+	if (findings->any_lost)
+		printf("what is not lost can be fetched: reprieve restore ID DIR --exclude FILE\n");
 	if (result->marked > 0)
 		printf("%u pack%s written down as damaged: the next save sends anew what is "
 		       "needed of %s\n",
@@ -182,6 +185,6 @@ int cmd_verify(int argc, char **argv)
 	if (store_command->json)
 		print_result_json(store_command, &findings, &result);
 	else
-		print_result(store_command, &result);
+		print_result(store_command, &findings, &result);
 	return result.damages > 0 ? EXIT_FAILURE : 0;
 }

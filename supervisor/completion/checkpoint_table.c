@@ -255,8 +255,11 @@ static void name_file(struct checkpoint_table *table, struct tracked_file *file,
 	/* The only file of a checkpoint may stay in it: what is known of that one stays too. */
 	if (file->checkpoint == checkpoint)
 		return;
-	if (file->checkpoint)
+	if (file->checkpoint) {
+		/* Whatever comes of it is told of the one that has it now. */
+		checkpoint_save_is_over(file->checkpoint);
 		leave(table, file);
+	}
 	join(file, checkpoint);
 }
 
@@ -407,4 +410,12 @@ void checkpoint_remove_writer(struct checkpoint *checkpoint, int pid)
 			checkpoint->writers[i] = checkpoint->writers[--checkpoint->writer_count];
 			return;
 		}
+}
+
+void checkpoint_save_is_over(struct checkpoint *checkpoint)
+{
+	struct family *family = checkpoint->family;
+
+	if (family && checkpoint->save > family->over)
+		family->over = checkpoint->save;
 }

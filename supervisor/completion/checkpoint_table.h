@@ -75,6 +75,11 @@ struct family {
 	size_t writers;
 	/* the last write to any of them */
 	int64_t last_ms;
+	/* the `save` of the last two that were begun, and the number of the last one; of the newest
+	 * that was complete or got another name; and of the one that lacked something for so long
+	 * that it was given up while the job lived. 0: none */
+	uint64_t begun, begun_before, over, given_up;
+	int64_t begun_number;
 	struct family *next;
 };
 
@@ -199,6 +204,8 @@ bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks);
 int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms, int64_t now_ms);
 /* For the files with one of the marks `which`: removes `drop` and adds `give`. */
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give);
+/* Nobody asks any longer what became of its newest save. */
+void checkpoint_save_is_over(struct checkpoint *checkpoint);
 void checkpoint_add_writer(struct checkpoint *checkpoint, int pid);
 bool checkpoint_has_writer(const struct checkpoint *checkpoint, int pid);
 void checkpoint_remove_writer(struct checkpoint *checkpoint, int pid);

@@ -10,12 +10,19 @@
 
 #include <stdlib.h>
 
+/* Lines of log about files that are not saved. */
+#define SAID_MOST 5
+
 struct checker {
 	struct checker_options options;
 
 	struct workers *workers;
 	/* the user knows that we wait for the rest of a checkpoint */
 	bool said_waiting;
+	/* lines on files that will not be saved; the last of them: several checkpoints that are
+	 * given up may have one defect */
+	unsigned said_final;
+	char *last_final;
 	/* what the last check is about; the thread owns it and the results while it runs */
 	bool running, answered;
 	char *key;
@@ -51,6 +58,7 @@ void content_check_worker_free(struct checker *checker)
 	path_set_release(&checker->fresh);
 	path_set_release(&checker->valid);
 	findings_release(&checker->findings);
+	free(checker->last_final);
 	free(checker->key);
 	free(checker);
 }
@@ -123,13 +131,30 @@ bool content_check_worker_is_busy(const struct checker *checker)
 	return checker->running;
 }
 
+static void log_final(struct checker *checker, const char *why)
+{
+	if (text_equal(checker->last_final, why))
+		return;
+	free(checker->last_final);
+	checker->last_final = text_copy(why);
+	checker->said_final++;
+	if (checker->said_final < SAID_MOST)
+		log_warn("%s: not saved", why);
+	else if (checker->said_final == SAID_MOST)
+		log_warn("%s: not saved; further files like this are not said: see reprieve status "
+			 "--checkpoints",
+			 why);
+	else
+		log_debug("%s: not saved", why);
+}
+
 void content_check_worker_log(struct checker *checker, bool final)
 {
 	for (size_t i = 0; i < checker->findings.count; i++) {
 		const char *why = checker->findings.items[i].why;
 
 		if (final)
-			log_warn("%s: not saved", why);
+			log_final(checker, why);
 		else if (checker->said_waiting)
 			log_debug("%s: waiting for the rest", why);
 		else

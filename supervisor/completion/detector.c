@@ -259,6 +259,7 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 {
 	bool complete = judgement.verdict == VERDICT_COMPLETE;
 
+	detector_note_decided(detector, checkpoint, judgement);
 	checkpoint->state = complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN;
 	checkpoint->reason = judgement.reason;
 	if (complete && checkpoint->writer_count > 0)

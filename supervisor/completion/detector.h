@@ -84,6 +84,8 @@ struct detector {
 	uint64_t ended;
 	struct fixed_write writes[DETECTOR_WRITES];
 	uint64_t write_count;
+	/* how many there were when the fixed names were complete last; 0: never */
+	uint64_t writes_complete;
 	/* reports may have been lost: see detector_verify() */
 	bool needs_verify;
 	/* kernel events were lost: files that a scan has found since may still be open */
@@ -177,6 +179,14 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation);
 /* Torn or rejected files. */
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument);
+/*
+ * Of those, the ones that are more than what the end has cut: since the newest complete one the job
+ * has begun two of that kind, or one that lacked something was given up while the job went on, or a
+ * fixed name was written again and again. None with a temporary name.
+ */
+void detector_each_unsaved(const struct detector *detector, path_set_fn *act, void *argument);
+/* What is missing from the torn or rejected file (verdict_reason_text()). */
+const char *detector_why(const struct detector *detector, const char *path);
 /* Files that are known by behaviour to be running files. */
 void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
 bool detector_is_running(const struct detector *detector, const char *path);

@@ -69,6 +69,13 @@ void detector_learn(struct checkpoint *checkpoint);
 void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,
 				   int64_t now_ms);
 
+/* --- detector_unsaved.c: saves that the job went on after --- */
+
+/* A save of it is begun. */
+void detector_note_begun(struct checkpoint *checkpoint);
+void detector_note_decided(struct detector *detector, struct checkpoint *checkpoint,
+			   struct judgement judgement);
+
 /* --- detector_kernel.c --- */
 
 /* A file or directory has another name now, and the kernel has not told it and will not. */

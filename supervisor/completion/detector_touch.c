@@ -108,6 +108,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->step = -1;
 	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
 	checkpoint->save = ++detector->saves;
+	detector_note_begun(checkpoint);
 }
 
 static void go_on(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)

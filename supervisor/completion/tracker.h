@@ -7,6 +7,7 @@
 #ifndef TRACKER_H
 #define TRACKER_H
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "frameworks/frameworks.h"
@@ -156,9 +157,20 @@ bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool l
  * it. */
 json_t *tracker_signatures(const struct tracker *tracker);
 
-/* The first torn or rejected file that is still there, and how many are; NULL: none is. The caller
- * frees it. Blocks for the disk. No tracker: none. */
-char *tracker_find_torn(const struct tracker *tracker, size_t *count);
+/* Files that are in no snapshot because their save was not complete. */
+struct torn_files {
+	/* the newest that is still there, and why; NULL: none is */
+	char *first;
+	const char *why; /* static */
+	size_t count;
+	/* after one of these saves, the job went on (detector_each_unsaved()) */
+	bool went_on;
+};
+
+/* Blocks for the disk. No tracker: none. */
+void tracker_find_torn(const struct tracker *tracker, struct torn_files *found);
+void torn_files_release(struct torn_files *files);
+AUTO(struct torn_files, torn_files_release);
 /* Files of checkpoints under way that no process has open for writing. */
 char **tracker_closed(struct tracker *tracker);
 /* The same for files that are open for writing; a path may occur twice. */

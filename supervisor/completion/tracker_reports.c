@@ -94,19 +94,34 @@ void tracker_warn_if_stuck(struct tracker *tracker)
 			 (double)quiet_ms / 1000);
 }
 
-char *tracker_find_torn(const struct tracker *tracker, size_t *count)
+static bool is_there(const struct tracker *tracker, const char *path)
 {
-	char **torn = tracker ? detector_list(&tracker->detector, detector_each_torn) : NULL;
-	char *first = NULL;
+	return file_look_at(tracker->options.workspace->directory, path).exists;
+}
 
-	*count = 0;
+void tracker_find_torn(const struct tracker *tracker, struct torn_files *found)
+{
+	const struct detector *detector = tracker ? &tracker->detector : NULL;
+	char **torn = detector ? detector_list(detector, detector_each_torn) : NULL;
+	char **unsaved = detector ? detector_list(detector, detector_each_unsaved) : NULL;
+
+	*found = (struct torn_files){0};
 	for (size_t i = 0; torn && torn[i]; i++) {
-		if (!file_look_at(tracker->options.workspace->directory, torn[i]).exists)
+		if (!is_there(tracker, torn[i]))
 			continue;
-		if (!first)
-			first = text_copy(torn[i]);
-		(*count)++;
+		if (found->count++ > 0)
+			continue;
+		found->first = text_copy(torn[i]);
+		found->why = detector_why(detector, torn[i]);
 	}
+	for (size_t i = 0; unsaved && unsaved[i] && !found->went_on; i++)
+		found->went_on = is_there(tracker, unsaved[i]);
 	path_list_free(torn);
-	return first;
+	path_list_free(unsaved);
+}
+
+void torn_files_release(struct torn_files *files)
+{
+	free(files->first);
+	*files = (struct torn_files){0};
 }

@@ -148,6 +148,13 @@ static void refuse(const struct step *step, void *client, enum client_refusal re
 	       (struct job_effect){.kind = JOB_DO_REFUSE, .client = client, .refusal = refusal});
 }
 
+/* Does SIGTERM make it save and end, as far as is known? Not where no process handles it. */
+static bool would_end(const struct step *step)
+{
+	return ends_when_asked(step) &&
+	       (step->rules->ask != REQUEST_AUTO || step->view->has_target);
+}
+
 void on_client(const struct step *step, const struct job_event *event)
 {
 	if (step->model->snapshots.superseded)
@@ -155,7 +162,7 @@ void on_client(const struct step *step, const struct job_event *event)
 	else if (step->model->state != JOB_RUNNING)
 		refuse(step, event->client,
 		       step->model->launched_ms > 0 ? REFUSED_BEING_STOPPED : REFUSED_NOT_STARTED);
-	else if (ends_when_asked(step))
+	else if (would_end(step))
 		refuse(step, event->client, REFUSED_ENDS_WHEN_ASKED);
 	else if (!job_can_request(step->rules, step->view))
 		refuse(step, event->client, REFUSED_CANNOT_ASK);

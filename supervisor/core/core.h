@@ -77,8 +77,15 @@ bool job_may_upload_early(const struct job_model *model);
 /* What a preemption would cost now. */
 struct preemption_facts job_forecast(const struct job_model *model, const struct job_rules *rules,
 				     const struct job_view *view);
-/* Completes the facts of the outcome when the job has ended. `torn`: what it wrote last is torn. */
+/* What the job wrote last and that is in no snapshot, because it was not complete. */
+enum unsaved_work {
+	UNSAVED_NOTHING,
+	UNSAVED_CUT,   /* the save that the end has cut, as far as is known */
+	UNSAVED_SAVES, /* more: the job went on after such a save */
+};
+
+/* Completes the facts of the outcome when the job has ended. */
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
-				       const struct job_view *view, bool torn);
+				       const struct job_view *view, enum unsaved_work unsaved);
 
 #endif

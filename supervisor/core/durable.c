@@ -242,9 +242,10 @@ void on_flush_due(const struct step *step)
 }
 
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
-				       const struct job_view *view, bool torn)
+				       const struct job_view *view, enum unsaved_work unsaved)
 {
 	struct outcome_facts facts = model->facts;
+	bool torn = unsaved != UNSAVED_NOTHING;
 	int64_t first_answer_ms = model->asking.first_answer_ms;
 	bool asked_its_way = model->asking.by_flag || job_can_request(rules, view);
 	/* Only the job knows whether SIGTERM asks it to save: it did if a save was begun and is
@@ -257,6 +258,7 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	/* Its metrics are saved; but of its checkpoints, none was complete. */
 	bool none = !model->any_complete && facts.noticed &&
 		    (torn || (facts.managed && model->newest.curves_only));
+	bool stale;
 
 	facts.torn = torn;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
@@ -266,7 +268,11 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	facts.went_on = model->asking.answers > 1;
 	facts.asked_to_save = model->asking.sent_ms > 0 && asked_its_way;
 	facts.goes_on = rules->zero_is_finished;
-	if (job_has_pending(model) || tail || none)
+	/* A save that the end has cut is what a preemption costs a job that cannot be asked. One
+	 * that it went on after is work that it took for saved. A job that has finished is started
+	 * again for it. */
+	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
+	if (job_has_pending(model) || tail || none || stale)
 		facts.all_durable = false;
 	else if (in_vain || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
 		facts.all_durable = !facts.managed;

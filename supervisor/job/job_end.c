@@ -139,18 +139,19 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 			    const char *durable)
 {
 	bool pending = job_has_pending(&job->model);
-	size_t count;
-	auto_free char *torn = pending ? NULL : tracker_find_torn(job->tracker, &count);
+	auto_(torn_files_release) struct torn_files torn = {0};
 	char step[40] = "", why[80] = "", patience[32];
 
+	if (!pending)
+		tracker_find_torn(job->tracker, &torn);
 	if (pending && job->model.newest.step >= 0)
 		snprintf(step, sizeof(step), " (step %lld)", (long long)job->model.newest.step);
 	if (job->model.flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
 	log_warn("the job has exited, but %s%s in %s is NOT durable%s%s; durable: %s (exit %d)",
-		 torn ? torn : "its newest checkpoint", step, job->workspace.directory, why,
-		 written_over_text(job), durable, outcome->exit_code);
+		 torn.first ? torn.first : "its newest checkpoint", step, job->workspace.directory,
+		 why, written_over_text(job), durable, outcome->exit_code);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -169,17 +170,17 @@ static void log_restart_reason(const struct job *job, const struct outcome *outc
 
 static void log_torn_files(struct job *job)
 {
-	size_t count;
-	auto_free char *first = tracker_find_torn(job->tracker, &count);
+	auto_(torn_files_release) struct torn_files torn = {0};
+	char more[40] = "";
 
-	if (count > 1)
-		log_warn("%s and %zu more in %s are in no snapshot: their save was not known to be "
-			 "complete when the job exited; the next start there may move them aside",
-			 first, count - 1, job->workspace.directory);
-	else if (count == 1)
-		log_warn("%s in %s is in no snapshot: its save was not known to be complete when "
-			 "the job exited; the next start there may move it aside",
-			 first, job->workspace.directory);
+	tracker_find_torn(job->tracker, &torn);
+	if (!torn.first)
+		return;
+	if (torn.count > 1)
+		snprintf(more, sizeof(more), " and %zu more", torn.count - 1);
+	log_warn("%s%s in %s %s in no snapshot (%s%s); the next start there may move %s aside",
+		 torn.first, more, job->workspace.directory, torn.count > 1 ? "are" : "is",
+		 torn.count > 1 ? "of the first: " : "", torn.why, torn.count > 1 ? "them" : "it");
 }
 
 /* `durable`: format_durable(). */
@@ -235,10 +236,13 @@ static void complete_outcome_facts(struct job *job)
 {
 	struct job_view view = job_look(job, false);
 	struct outcome_facts *facts = &job->model.facts;
-	size_t torn;
-	auto_free char *first = tracker_find_torn(job->tracker, &torn);
+	auto_(torn_files_release) struct torn_files torn = {0};
+	enum unsaved_work unsaved = UNSAVED_NOTHING;
 
-	*facts = job_outcome_facts(&job->model, &job->rules, &view, first != NULL);
+	tracker_find_torn(job->tracker, &torn);
+	if (torn.first)
+		unsaved = torn.went_on ? UNSAVED_SAVES : UNSAVED_CUT;
+	*facts = job_outcome_facts(&job->model, &job->rules, &view, unsaved);
 	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);
 }
 

@@ -141,11 +141,12 @@ struct job_view job_look(const struct job *job, bool about_stop)
 	return view;
 }
 
-/* These may make a plan for a stop, for which it matters who handles SIGTERM. */
+/* For these it matters who handles SIGTERM: they may make a plan for a stop, or are answered by it.
+ */
 static bool is_about_stop(enum job_event_kind kind)
 {
-	return kind == JOB_EV_STOP_ANNOUNCED || kind == JOB_EV_STOP_CANCELLED ||
-	       kind == JOB_EV_SNAPSHOT_DONE;
+	return kind == JOB_EV_CLIENT || kind == JOB_EV_STOP_ANNOUNCED ||
+	       kind == JOB_EV_STOP_CANCELLED || kind == JOB_EV_SNAPSHOT_DONE;
 }
 
 /* --- stepping --- */

@@ -274,6 +274,11 @@ static int check_arguments(const struct verb *verb, char **arguments, struct err
 		return err_set(err, ERR_INVALID,
 			       "unexpected argument: '%s': see `reprieve %s --help`",
 			       arguments[verb->arguments_most], verb->name);
+	/* Most often a variable of the shell that is not set. */
+	for (int i = 0; i < count && !verb->takes_command; i++)
+		if (!*arguments[i])
+			return err_set(err, ERR_INVALID, "an argument is empty: reprieve %s %s",
+				       verb->name, verb->arguments);
 	return 0;
 }
 

@@ -249,7 +249,8 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	/* Under --strict the claim has refused that. */
 	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
 	    result->passed_over_count > 0)
-		log_warn("every snapshot of job %s is damaged: starting from scratch",
+		log_warn("every snapshot of job %s is damaged: reprieve verify names the files, "
+			 "and reprieve restore ID DIR --exclude FILE fetches the others",
 			 request->job);
 	place_record_existing(request, result);
 	read_signatures(result, cancel);

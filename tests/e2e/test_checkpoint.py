@@ -311,3 +311,13 @@ def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
     # Only who asks for them is told of them.
     assert "checkpoint-300" not in place.query("status", "--job", "told").out
     assert run.process.poll() is None
+
+
+def test_a_job_that_handles_no_sigterm_is_not_said_to_end_of_it(place):
+    """SIGTERM is how the profile asks; but nobody here would save at it."""
+    run = place.run(PYTHON, "-c", "import time; print('ready', flush=True); time.sleep(600)",
+                    options=("--profile", "torch"))
+    run.wait_for_output("ready")
+    refused = place.query("checkpoint", "--pid", run.pid)
+    assert refused.code == 1 and "cannot be asked" in one_line(refused), (refused, run)
+    run.kill()

@@ -40,6 +40,65 @@ def test_a_job_that_ends_by_itself_within_a_notice_has_finished(place):
     assert again.wait() == 0 and again.event("launched") is None, again
 
 
+# Cannot be asked. `short`: from the second save on, what it saves has less than its own header says. At the end it is killed in
+# the midst of a save, as by whoever stops all processes of a machine.
+SAVES_ON = """
+import os, pathlib, signal, struct, sys, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1000,), }".ljust(117).encode() + b"\\n"
+head = b"\\x93NUMPY\\1\\0" + struct.pack("<H", len(header)) + header
+def save(step, size):
+    (top / f"step-{step}.npy").write_bytes(head + b"x" * size)
+save(10, 1000)
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+for step in range(20, 60, 10):
+    save(step, 500 if "short" in sys.argv else 1000)
+if "short" not in sys.argv:
+    while not pathlib.Path("cut").exists():
+        time.sleep(0.01)
+    last = open(top / "step-60.npy", "wb", 0)
+    last.write(head + b"x" * 100)
+print("saved", flush=True)
+while not pathlib.Path("end").exists():
+    time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def saves_on(place, *arguments):
+    run = place.run(PYTHON, "-c", SAVES_ON, *arguments, options=QUICK)
+    run.wait_for_event("durable")
+    (place.path / "go").touch()
+    return run
+
+
+def preempt_in_a_save(place, run):
+    run.wait_for_output("saved")
+    run.process.terminate()
+    wait_for("the notice", lambda: "a save is in progress" in run.err)
+    (place.path / "end").touch()
+    return run.wait()
+
+
+def test_saves_that_were_never_complete_are_not_durable(place):
+    """The job took them for saved and went on; the snapshot from before them is no reason for 75."""
+    run = saves_on(place, "short")
+    assert preempt_in_a_save(place, run) == EXIT_NOT_DURABLE, run
+    assert ".npy and 3 more in" in run.err and "are in no snapshot (of the first: its " in run.err, run
+    assert "the newest work is NOT durable" in run.err and "(step 10, " in run.err, run
+    assert run.err.count(": not saved\n") <= 4, run
+
+
+def test_the_save_that_the_end_cuts_is_what_a_preemption_costs(place):
+    run = saves_on(place)
+    wait_for("step 50", lambda: place.newest()["step"] == 50)
+    (place.path / "cut").touch()
+    assert preempt_in_a_save(place, run) == EXIT_DURABLE, run
+    assert "step-60.npy" in run.err and "is in no snapshot" in run.err and "(step 50, " in run.err, run
+
+
 # Has not saved yet: what it has written is a log.
 LOGS = """
 import os, pathlib, time
@@ -237,3 +296,34 @@ def test_a_pipe_on_standard_error_that_nobody_reads_stops_nothing(place):
     assert process.wait(LIMIT) == EXIT_DURABLE
     os.close(reads)
     os.close(writes)
+
+
+TWO_FILES = """
+import os, pathlib
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+print("files", sorted(path.name for path in top.glob("*")), flush=True)
+for name in ("step-1.bin", "step-2.bin"):
+    (top / name).write_bytes(os.urandom(5000))
+"""
+
+
+def test_what_is_whole_in_a_damaged_snapshot_can_be_fetched(place):
+    """One byte of one file: no snapshot is used by itself any more, and the start says how to get at the rest."""
+    place.directory.mkdir()
+    assert place.run(PYTHON, "-c", TWO_FILES, options=QUICK).wait() == 0
+    [pack] = [path for path in place.store_path.glob("jobs/*/packs/*/*") if path.stat().st_size > 5000]
+    content = bytearray(pack.read_bytes())
+    content[1000] ^= 1
+    pack.write_bytes(content)
+    checked = place.verb("verify", "--repair")
+    assert checked.code == 1 and "reprieve restore ID DIR --exclude FILE" in checked.out, checked
+    [lost] = {line.split()[2].rstrip(":") for line in checked.out.splitlines() if line.startswith("lost")}
+    shutil.rmtree(place.directory)
+    again = place.run(PYTHON, "-c", TWO_FILES, options=(*QUICK, "--rerun"))
+    again.wait()
+    assert "starting from scratch (no snapshot is whole" in again.err and "no snapshot yet" not in again.err, again
+    assert "reprieve restore ID DIR --exclude FILE" in again.err, again
+    [damaged] = [snapshot["id"] for snapshot in place.snapshots() if snapshot["id"].startswith("000001-")]
+    fetched = place.verb("restore", damaged, place.path / "rest", "--exclude", lost)
+    assert fetched.code == 0, fetched
+    assert [path.name for path in (place.path / "rest").iterdir()] == [{"step-1.bin": "step-2.bin"}.get(lost, "step-1.bin")]

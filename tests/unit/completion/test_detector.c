@@ -23,6 +23,7 @@
  *   size path bytes: from now on                      gone path: it is not there any more
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
  *   replacing yes|no: does a snapshot wait for fixed names?
+ *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
  */
 #include "completion/detector.h"
@@ -886,6 +887,43 @@ static const struct row rows[] = {
 	{"a file with a temporary name in a numbered directory",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; +5000; = busy; kf step-1/a.tmp 7; kt "
 		"step-1/a 7; R 1 step-1/a.tmp step-1/a; +1000; = complete; in step-1"},
+#define SAVE(n) "O 1 3 step-" n ".pt; C 1 3 step-" n ".pt; +3000; "
+#define FAILED(n) "O 1 3 step-" n ".pt; F 1 3 step-" n ".pt; +3000; "
+	{"cut in the save after a complete one",
+		SAVE("10") SAVE("20") "= complete; O 1 3 step-30.pt; end 1 killed; job failed; = torn; "
+		"torn step-30.pt; cut step-30.pt"},
+	{"it went on after one that was not complete",
+		SAVE("10") "= complete; " FAILED("20") "= torn; O 1 3 step-30.pt; end 1 killed; job "
+		"failed; = torn; unsaved step-30.pt"},
+	{"and the job deletes all but the last",
+		SAVE("10") "= complete; " FAILED("20") "= torn; kd step-20.pt; O 1 3 step-30.pt; end 1 "
+		"killed; job failed; = torn; unsaved step-30.pt"},
+	{"a complete one came in between",
+		SAVE("10") "= complete; " FAILED("20") "= torn; " SAVE("30") "= complete; O 1 3 "
+		"step-40.pt; end 1 killed; job failed; = torn; cut step-40.pt; torn step-20.pt; cut "
+		"step-20.pt"},
+	{"numbers that may be parts of one",
+		"O 1 3 part-1.pt; C 1 3 part-1.pt; O 1 3 part-2.pt; O 1 4 part-3.pt; end 1 killed; job "
+		"failed; = torn; torn part-3.pt; cut part-3.pt"},
+	{"the same one is torn twice",
+		SAVE("10") SAVE("20") "= complete; O 1 3 step-30/a; end 1 killed; +1000; = torn; O 2 3 "
+		"step-30/b; end 2 killed; job failed; = torn; torn step-30/b; cut step-30/b"},
+	{"directories that get their names when they are whole",
+		"O 1 3 work-10/a; C 1 3 work-10/a; R 1 work-10 step-10; kf work-10 7; kt step-10 7; "
+		"+3000; = complete; O 1 3 work-20/a; C 1 3 work-20/a; R 1 work-20 step-20; kf work-20 "
+		"8; kt step-20 8; +3000; = complete; O 1 3 work-30/a; end 1 killed; job failed; = torn; "
+		"torn work-30/a; cut work-30/a"},
+	{"temporary names are no work",
+		SAVE("10") "= complete; O 1 3 step-20.pt.tmp; C 1 3 step-20.pt.tmp; +3000; O 1 3 "
+		"step-30.pt.tmp; C 1 3 step-30.pt.tmp; +3000; O 1 3 step-40.pt.tmp; end 1 killed; job "
+		"failed; = torn; cut step-40.pt.tmp"},
+	{"a fixed name that is written again and again without being complete",
+		"O 1 3 a; C 1 3 a; +3000; = complete; O 1 4 b; O 1 3 a; C 1 3 a; +100; O 1 3 a; C 1 3 a; "
+		"+100; O 1 3 a; C 1 3 a; +100; O 1 3 a; end 1 killed; job failed; = torn; unsaved a; cut "
+		"b"},
+	{"a fixed name that is cut in the save after a complete one",
+		"O 1 3 a; C 1 3 a; +3000; = complete; O 1 3 a; C 1 3 a; +3000; = complete; O 1 3 a; end "
+		"1 killed; job failed; = torn; torn a; cut a"},
 };
 // clang-format on
 
@@ -1082,6 +1120,11 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_excluded(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "out");
+	} else if (text_equal(what, "unsaved") || text_equal(what, "cut")) {
+		decide_all(teller);
+		holds_path = false;
+		detector_each_unsaved(detector, look_for, teller->word[1]);
+		right = holds_path == text_equal(what, "unsaved");
 	} else if (text_equal(what, "replacing")) {
 		right = detector_is_replacing(detector) == text_equal(object, "yes");
 	} else if (text_equal(what, "running")) {
@@ -1292,6 +1335,35 @@ static void test_thousands_of_paths(void **state)
 	detector_release(&detector);
 }
 
+/* What lacks something may be all that is missing for long; the job lives on meanwhile. */
+static void test_one_that_is_given_up_is_work_that_is_lost(void **state)
+{
+	const struct judgement torn = {VERDICT_TORN, REASON_DEFECT, INT64_MAX};
+
+	(void)state;
+	for (int ended = 0; ended < 2; ended++) {
+		struct detector detector;
+		struct judgement judgement;
+		struct checkpoint *checkpoint;
+		size_t unsaved = 0;
+		int64_t at_ms;
+
+		detector_init(&detector, 1000, NULL);
+		opened(&detector, "step-10.pt", false, 100);
+		opened(&detector, "step-10.pt", true, 200);
+		if (ended)
+			detector_job_ended(&detector, JOB_END_CLEAN, 300);
+		checkpoint = detector_next_decided(&detector, 5000, &judgement, &at_ms);
+		assert_non_null(checkpoint);
+		detector_decide(&detector, checkpoint, torn);
+		assert_string_equal(detector_why(&detector, "step-10.pt"),
+				    verdict_reason_text(REASON_DEFECT));
+		detector_each_unsaved(&detector, count, &unsaved);
+		assert_int_equal(unsaved, ended ? 0 : 1);
+		detector_release(&detector);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1299,6 +1371,7 @@ int main(void)
 		cmocka_unit_test(test_generation_changes_with_every_write),
 		cmocka_unit_test(test_says_when_to_judge_again),
 		cmocka_unit_test(test_thousands_of_paths),
+		cmocka_unit_test(test_one_that_is_given_up_is_work_that_is_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

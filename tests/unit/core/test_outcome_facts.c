@@ -12,9 +12,9 @@
 #define ENDED .attempt = ATTEMPT_CLAIMED, .facts.managed = true, .flush.began_ms = 5000
 
 static struct outcome_facts facts_of(struct job_model model, struct job_rules rules,
-				     struct job_view view, bool torn)
+				     struct job_view view, enum unsaved_work unsaved)
 {
-	return job_outcome_facts(&model, &rules, &view, torn);
+	return job_outcome_facts(&model, &rules, &view, unsaved);
 }
 
 static void test_answers(void **state)
@@ -45,8 +45,8 @@ static void test_answers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct outcome_facts facts =
-			facts_of(rows[i].model, (struct job_rules){0}, (struct job_view){0}, false);
+		struct outcome_facts facts = facts_of(rows[i].model, (struct job_rules){0},
+						      (struct job_view){0}, UNSAVED_NOTHING);
 
 		if (facts.lived_on_ms != rows[i].lived_on_ms || facts.asked != rows[i].asked ||
 		    facts.saved != rows[i].saved || facts.went_on != rows[i].went_on)
@@ -80,20 +80,20 @@ static void test_asked_in_its_own_way(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct outcome_facts facts =
 			facts_of(rows[i].model, rows[i].rules,
-				 (struct job_view){.polled = rows[i].polled}, false);
+				 (struct job_view){.polled = rows[i].polled}, UNSAVED_NOTHING);
 
 		if (facts.asked_to_save != rows[i].asked)
 			fail_msg("row %zu", i);
 	}
 	assert_true(
 		facts_of((struct job_model){ENDED}, (struct job_rules){.zero_is_finished = true},
-			 (struct job_view){0}, true)
+			 (struct job_view){0}, UNSAVED_CUT)
 			.goes_on);
 	assert_false(facts_of((struct job_model){ENDED}, (struct job_rules){0},
-			      (struct job_view){0}, true)
+			      (struct job_view){0}, UNSAVED_CUT)
 			     .goes_on);
 	assert_true(facts_of((struct job_model){ENDED}, (struct job_rules){0}, (struct job_view){0},
-			     true)
+			     UNSAVED_CUT)
 			    .torn);
 }
 
@@ -106,37 +106,54 @@ static void test_all_durable(void **state)
 		const char *name;
 		struct job_model model;
 		enum request_method ask;
-		bool torn, any_rank, durable;
+		enum unsaved_work unsaved;
+		bool any_rank, durable;
 	} rows[] = {
 		// clang-format off
-		{"nothing was ever saved", {ENDED}, REQUEST_AUTO, false, false, true},
-		{"at a notice, nothing was ever saved", {NOTICED}, REQUEST_AUTO, false, false, false},
-		{"at a notice", {NOTICED, DURABLE}, REQUEST_AUTO, false, false, true},
+		{"nothing was ever saved", {ENDED}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+		{"at a notice, nothing was ever saved", {NOTICED}, REQUEST_AUTO, UNSAVED_NOTHING, false, false},
+		{"at a notice", {NOTICED, DURABLE}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
 		{"at a notice, complete but not durable", {NOTICED, .any_complete = true}, REQUEST_AUTO,
-			false, false, false},
-		{"a snapshot waits", {NOTICED, DURABLE, .newest.generation = 2}, REQUEST_AUTO, false,
+			UNSAVED_NOTHING, false, false},
+		{"a snapshot waits", {NOTICED, DURABLE, .newest.generation = 2}, REQUEST_AUTO, UNSAVED_NOTHING,
 			false, false},
-		{"not claimed", {.facts.managed = true, .attempt = ATTEMPT_UNCLAIMED}, REQUEST_AUTO, false,
+		{"not claimed", {.facts.managed = true, .attempt = ATTEMPT_UNCLAIMED}, REQUEST_AUTO, UNSAVED_NOTHING,
 			false, false},
-		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, false, false, true},
-		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, false, false,
+		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING, false,
 			false},
 		{"asked, and answered", {NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
-			REQUEST_SIGNAL, false, false, true},
+			REQUEST_SIGNAL, UNSAVED_NOTHING, false, true},
 		{"asked in vain, without a notice", {ENDED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL,
-			false, false, true},
+			UNSAVED_NOTHING, false, true},
 		{"a SIGTERM that nobody took for a request", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, false, true, true},
+			REQUEST_AUTO, UNSAVED_NOTHING, true, true},
 		{"a SIGTERM, and a save that is torn", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, true, true, false},
+			REQUEST_AUTO, UNSAVED_CUT, true, false},
 		{"torn, but nobody got the SIGTERM", {NOTICED, DURABLE, .asking.sent_ms = 1},
-			REQUEST_AUTO, true, false, true},
+			REQUEST_AUTO, UNSAVED_CUT, false, true},
 		{"torn, and none was complete", {NOTICED, .snapshots.any_durable = true}, REQUEST_AUTO,
-			true, false, false},
+			UNSAVED_CUT, false, false},
 		{"curves alone", {NOTICED, .snapshots.any_durable = true, .newest.curves_only = true},
-			REQUEST_AUTO, false, false, false},
+			REQUEST_AUTO, UNSAVED_NOTHING, false, false},
 		{"curves beside a checkpoint", {NOTICED, DURABLE, .newest.curves_only = true},
-			REQUEST_AUTO, false, false, true},
+			REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+		{"it went on after a save that was not complete", {NOTICED, DURABLE}, REQUEST_AUTO,
+			UNSAVED_SAVES, false, false},
+		{"cut by the end, of a job that cannot be asked", {NOTICED, DURABLE}, REQUEST_NONE,
+			UNSAVED_CUT, false, true},
+		{"asked, answered, and it went on after one that was not complete",
+			{NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
+			REQUEST_SIGNAL, UNSAVED_SAVES, false, false},
+		{"asked, answered, and the next one was cut",
+			{NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
+			REQUEST_SIGNAL, UNSAVED_CUT, false, true},
+		{"a job that has ended by itself is started again for them", {ENDED, DURABLE},
+			REQUEST_AUTO, UNSAVED_SAVES, false, true},
+		{"it left because it was asked, maybe",
+			{ENDED, DURABLE, .asking = {.sent_ms = 1, .answered = true, .answers = 1,
+				.first_answer_ms = 4000}},
+			REQUEST_SIGNAL, UNSAVED_SAVES, false, false},
 		// clang-format on
 	};
 
@@ -144,7 +161,7 @@ static void test_all_durable(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct outcome_facts facts =
 			facts_of(rows[i].model, (struct job_rules){.ask = rows[i].ask},
-				 (struct job_view){.any_rank = rows[i].any_rank}, rows[i].torn);
+				 (struct job_view){.any_rank = rows[i].any_rank}, rows[i].unsaved);
 
 		if (facts.all_durable != rows[i].durable)
 			fail_msg("%s: %d", rows[i].name, facts.all_durable);

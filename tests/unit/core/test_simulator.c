@@ -227,7 +227,8 @@ static void check_step(struct world *world, const struct job_model *before,
 static void check_end(struct world *world)
 {
 	struct job_view view = world_view(world);
-	struct outcome_facts facts = job_outcome_facts(&world->model, &world->rules, &view, false);
+	struct outcome_facts facts =
+		job_outcome_facts(&world->model, &world->rules, &view, UNSAVED_NOTHING);
 	bool newest = world->generation == 0 || world->durable == world->generation;
 	int64_t quiet_ms = world->now_ms - world->works_since_ms;
 

@@ -91,7 +91,7 @@ static void stop(struct story *story)
 
 static struct outcome_facts facts_of(const struct story *story)
 {
-	return job_outcome_facts(&story->model, &story->rules, &story->view, false);
+	return job_outcome_facts(&story->model, &story->rules, &story->view, UNSAVED_NOTHING);
 }
 
 static void test_launched(void **state)
@@ -165,15 +165,17 @@ static void test_refused_clients(void **state)
 {
 	static const struct {
 		enum request_method ask;
-		bool launched, superseded, ends_when_asked, exited;
+		bool launched, superseded, ends_when_asked, exited, handles_sigterm;
 		enum client_refusal refusal;
 	} rows[] = {
-		{REQUEST_SIGNAL, false, false, false, false, REFUSED_NOT_STARTED},
-		{REQUEST_SIGNAL, true, true, false, false, REFUSED_SUPERSEDED},
-		{REQUEST_SIGNAL, true, false, true, false, REFUSED_ENDS_WHEN_ASKED},
-		{REQUEST_SIGNAL, true, false, false, true, REFUSED_BEING_STOPPED},
-		{REQUEST_NONE, true, false, false, false, REFUSED_CANNOT_ASK},
-		{REQUEST_AUTO, true, false, false, false, REFUSED_CANNOT_ASK},
+		{REQUEST_SIGNAL, false, false, false, false, false, REFUSED_NOT_STARTED},
+		{REQUEST_SIGNAL, true, true, false, false, false, REFUSED_SUPERSEDED},
+		{REQUEST_SIGNAL, true, false, true, false, false, REFUSED_ENDS_WHEN_ASKED},
+		{REQUEST_SIGNAL, true, false, false, true, false, REFUSED_BEING_STOPPED},
+		{REQUEST_NONE, true, false, false, false, false, REFUSED_CANNOT_ASK},
+		{REQUEST_AUTO, true, false, false, false, false, REFUSED_CANNOT_ASK},
+		{REQUEST_AUTO, true, false, true, false, true, REFUSED_ENDS_WHEN_ASKED},
+		{REQUEST_AUTO, true, false, true, false, false, REFUSED_CANNOT_ASK},
 	};
 
 	(void)state;
@@ -186,6 +188,7 @@ static void test_refused_clients(void **state)
 		else
 			begin(&story, rows[i].ask);
 		story.rules.ends_when_asked = rows[i].ends_when_asked;
+		story.view.has_target = rows[i].handles_sigterm;
 		if (rows[i].superseded) {
 			complete(&story, 1, true);
 			end_snapshot(&story, (struct snapshot_event){.error = ERR_EXISTS});

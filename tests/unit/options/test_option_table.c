@@ -195,6 +195,7 @@ static void test_refusals(void **state)
 		{{0}, "missing argument: reprieve paint WHAT [WHERE]"},
 		{{"a", "b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
 		{{"a", "--", "-b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
+		{{"a", ""}, "an argument is empty: reprieve paint WHAT [WHERE]"},
 		{{"--no"}, "unknown option '--no': see `reprieve paint --help`"},
 		{{"-x"}, "unknown option '-x': see `reprieve paint --help`"},
 		{{"-wx"}, "unknown option '-x': see `reprieve paint --help`"},
