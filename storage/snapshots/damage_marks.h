@@ -24,6 +24,10 @@ void damage_marks_drop(const struct storage *storage, const struct store_listing
 /* Puts the mark; one that is there already is no error. `found`: a sentence. Blocks. */
 int damage_mark_put(struct storage *storage, const char *pack, const char *found,
 		    struct cancel *cancel, struct err *err);
+/* Puts the mark of a pack in which reading has found damage (chunk_fetch.h), as well as it can: a
+ * store that cannot be written to has no mark, and is read again the next time. Blocks. */
+void damage_mark_note(struct storage *storage, const char *pack, const char *found,
+		      struct cancel *cancel);
 /* One that is not there is no error. Blocks. */
 int damage_mark_remove(struct storage *storage, const char *pack, struct cancel *cancel,
 		       struct err *err);

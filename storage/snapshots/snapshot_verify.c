@@ -466,24 +466,6 @@ static void verify_worker(void *arg, size_t index)
 
 /* --- what can be had back --- */
 
-static const struct entry *find_entry(const struct manifest *manifest, const char *path)
-{
-	size_t low = 0, high = manifest->entry_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(manifest->entries[middle].path, path);
-
-		if (order == 0)
-			return &manifest->entries[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 static bool have_same_content(const struct entry *a, const struct entry *b)
 {
 	if (a->size != b->size)
@@ -506,7 +488,7 @@ static void report_lost_file(struct verifying *verifying, size_t of, size_t posi
 
 	for (size_t i = verifying->manifest_count; i > 0 && !same; i--) {
 		const struct manifest *there = &verifying->manifests[i - 1];
-		const struct entry *found = i - 1 == of ? NULL : find_entry(there, entry->path);
+		const struct entry *found = i - 1 == of ? NULL : manifest_find(there, entry->path);
 
 		if (!found || found->type != ENTRY_FILE ||
 		    verifying->lost[i - 1][found - there->entries])
