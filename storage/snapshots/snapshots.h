@@ -29,6 +29,7 @@
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks before a save
+ *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
  * The operations, declared in storage_*.h and used through storage.h:
