@@ -91,6 +91,13 @@ int damage_mark_put(struct storage *storage, const char *pack, const char *found
 	return -1;
 }
 
+void damage_mark_note(struct storage *storage, const char *pack, const char *found,
+		      struct cancel *cancel)
+{
+	if (!storage->read_only)
+		(void)damage_mark_put(storage, pack, found, cancel, NULL);
+}
+
 int damage_mark_remove(struct storage *storage, const char *pack, struct cancel *cancel,
 		       struct err *err)
 {

@@ -30,6 +30,10 @@ int damage_mark_put(struct storage *storage, const char *pack, const char *found
 /* The same; ERR_EXISTS: it is there already. */
 int damage_mark_put_new(struct storage *storage, const char *pack, const char *found,
 			struct cancel *cancel, struct err *err);
+/* Puts the mark of a pack in which reading has found damage (chunk_fetch.h), as well as it can: a
+ * store that cannot be written to has no mark, and is read again the next time. Blocks. */
+void damage_mark_note(struct storage *storage, const char *pack, const char *found,
+		      struct cancel *cancel);
 /* One that is not there is no error. Blocks. */
 int damage_mark_remove(struct storage *storage, const char *pack, struct cancel *cancel,
 		       struct err *err);

@@ -243,15 +243,6 @@ static int load_range(struct list_worker *worker, size_t first, size_t count, st
 	return 0;
 }
 
-/* Best effort: a store that cannot be written to has no mark, and is read again the next time. */
-static void write_down_damage(struct list_loading *loading, const struct chunk_fetch *fetch)
-{
-	if (fetch->damaged && !loading->storage->read_only)
-		(void)damage_mark_put(loading->storage, fetch->damaged,
-				      "a piece of a list of files did not match its digest, twice",
-				      loading->cancel, NULL);
-}
-
 static void load_worker(void *arg, size_t index)
 {
 	struct list_loading *loading = arg;
@@ -265,8 +256,10 @@ static void load_worker(void *arg, size_t index)
 				  &err);
 	while (result == 0 && (count = next_range(loading, &first)) > 0)
 		result = load_range(&worker, first, count, &err);
-	if (result < 0)
-		write_down_damage(loading, &worker.fetch);
+	if (result < 0 && worker.fetch.damaged)
+		damage_mark_note(loading->storage, worker.fetch.damaged,
+				 "a piece of a list of files did not match its digest, twice",
+				 loading->cancel);
 	chunk_fetch_release(&worker.fetch);
 	bytes_release(&worker.text);
 	free(worker.streamed);

@@ -96,26 +96,6 @@ int garbage_note_refusal(struct forget_refusals *refused, const char *key, struc
 
 /* --- which packs are named --- */
 
-/* The position in the inventory; -1: the snapshot is not in it. */
-static int64_t find_snapshot(const struct inventory *inventory, struct snapshot_id id)
-{
-	size_t low = 0, high = inventory->list.count;
-
-	/* Newest first. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (snapshot_id_compare(inventory->list.items[middle].id, id) > 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < inventory->list.count &&
-			       snapshot_id_compare(inventory->list.items[low].id, id) == 0
-		       ? (int64_t)low
-		       : -1;
-}
-
 /* An unreadable manifest may name every pack that was written for its id. */
 static void mark_packs_written_for(struct collection *collection, struct snapshot_id id)
 {
@@ -141,16 +121,17 @@ static void mark_known_packs(struct collection *collection, const struct invento
 static int mark_packs_of_snapshot(struct collection *collection, struct snapshot_id id,
 				  struct err *err)
 {
-	int64_t known = find_snapshot(collection->inventory, id);
+	const struct inventory *inventory = collection->inventory;
+	const struct snapshot_info *known = inventory_find(inventory, id);
+	size_t position = known ? (size_t)(known - inventory->list.items) : 0;
 	auto_(inventory_packs_release) struct inventory_packs names = {0};
 
-	if (known >= 0 && collection->gone[known])
+	if (known && collection->gone[position])
 		return 0;
-	if (known >= 0 && collection->inventory->list.items[known].newer)
-		return err_set(err, ERR_VERSION, "%s",
-			       collection->inventory->list.items[known].damage);
-	if (known >= 0 && !collection->inventory->names[known].unknown) {
-		mark_known_packs(collection, &collection->inventory->names[known]);
+	if (known && known->newer)
+		return err_set(err, ERR_VERSION, "%s", known->damage);
+	if (known && !inventory->names[position].unknown) {
+		mark_known_packs(collection, &inventory->names[position]);
 		return 0;
 	}
 	if (inventory_read_packs(collection->storage, id, &collection->packs, &names,

@@ -240,7 +240,7 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 	return -1;
 }
 
-static struct snapshot_info *find_snapshot(struct inventory *inventory, struct snapshot_id id)
+struct snapshot_info *inventory_find(const struct inventory *inventory, struct snapshot_id id)
 {
 	size_t low = 0, high = inventory->list.count;
 
@@ -267,7 +267,7 @@ static int mark_pins(struct storage *storage, struct inventory *inventory, struc
 	if (job_records_list_ids(storage, "pins", &pins, &count, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		struct snapshot_info *info = find_snapshot(inventory, pins[i]);
+		struct snapshot_info *info = inventory_find(inventory, pins[i]);
 
 		if (info)
 			info->pinned = true;
@@ -282,7 +282,7 @@ static void mark_started_from(struct inventory *inventory)
 	const struct lineage *lineage = &inventory->listing.lineage;
 
 	for (size_t i = 0; i < lineage->attempt_count; i++) {
-		struct snapshot_info *info = find_snapshot(inventory, lineage->attempts[i].start);
+		struct snapshot_info *info = inventory_find(inventory, lineage->attempts[i].start);
 
 		if (info &&
 		    (!inventory->listing.records[i].ended || i == lineage->attempt_count - 1))

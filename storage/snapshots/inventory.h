@@ -32,6 +32,9 @@ int inventory_read(struct storage *storage, struct inventory *inventory, struct 
 void inventory_release(struct inventory *inventory);
 AUTO(struct inventory, inventory_release);
 
+/* The item of the list, or NULL; borrowed. */
+struct snapshot_info *inventory_find(const struct inventory *inventory, struct snapshot_id id);
+
 /*
  * The packs of the listing `packs` that the manifest of `id` names. A manifest that is damaged sets
  * `unknown`; one that has been removed names nothing. -1: the store could not be read, or

@@ -269,27 +269,11 @@ static int read_summary(struct storage *storage, struct job_listing *listing, bo
 
 /* --- attempts --- */
 
-/* The position of the first attempt that is not below the number. */
-static size_t attempt_position(const struct lineage *lineage, uint32_t number)
-{
-	size_t low = 0, high = lineage->attempt_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (lineage->attempts[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Inserts the attempt in order if it is not there. Returns its position. */
 static size_t add_attempt(struct job_listing *listing, uint32_t number)
 {
 	struct lineage *lineage = &listing->lineage;
-	size_t i = attempt_position(lineage, number);
+	size_t i = lineage_attempt_from(lineage->attempts, lineage->attempt_count, number);
 
 	if (i == lineage->attempt_count || lineage->attempts[i].number != number) {
 		size_t behind = lineage->attempt_count - i;

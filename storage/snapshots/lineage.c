@@ -27,15 +27,14 @@ bool restore_policy_parse(const char *name, enum restore_policy *policy)
 	return false;
 }
 
-/* The position of the first attempt with this number or a later one. */
-static size_t first_attempt_from(const struct lineage *lineage, uint32_t number)
+size_t lineage_attempt_from(const struct lineage_attempt *attempts, size_t count, uint32_t number)
 {
-	size_t low = 0, high = lineage->attempt_count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (lineage->attempts[middle].number < number)
+		if (attempts[middle].number < number)
 			low = middle + 1;
 		else
 			high = middle;
@@ -45,7 +44,7 @@ static size_t first_attempt_from(const struct lineage *lineage, uint32_t number)
 
 static const struct lineage_attempt *find_attempt(const struct lineage *lineage, uint32_t number)
 {
-	size_t i = first_attempt_from(lineage, number);
+	size_t i = lineage_attempt_from(lineage->attempts, lineage->attempt_count, number);
 
 	return i < lineage->attempt_count && lineage->attempts[i].number == number
 		       ? &lineage->attempts[i]
@@ -56,7 +55,7 @@ static const struct lineage_attempt *find_attempt(const struct lineage *lineage,
  * can make the numbers in between many. */
 static uint32_t attempt_before(const struct lineage *lineage, uint32_t number)
 {
-	size_t claims = first_attempt_from(lineage, number);
+	size_t claims = lineage_attempt_from(lineage->attempts, lineage->attempt_count, number);
 	size_t snapshots = lineage_first_from(lineage, (struct snapshot_id){number, 0});
 	uint32_t claimed = claims > 0 ? lineage->attempts[claims - 1].number : 0;
 	uint32_t saved = snapshots > 0 ? lineage->snapshots[snapshots - 1].attempt : 0;

@@ -44,6 +44,9 @@ bool restore_policy_parse(const char *name, enum restore_policy *policy);
 /* The highest attempt number, taken over records and snapshots; 0 for none. */
 uint32_t lineage_newest_attempt(const struct lineage *lineage);
 
+/* The position of the first of the attempts that has this number or a later one. */
+size_t lineage_attempt_from(const struct lineage_attempt *attempts, size_t count, uint32_t number);
+
 /* The position of the first snapshot that is not before `id`. */
 size_t lineage_first_from(const struct lineage *lineage, struct snapshot_id id);
 

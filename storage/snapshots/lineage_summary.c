@@ -110,28 +110,10 @@ int lineage_summary_decode(json_t *body, uint32_t through, struct lineage_summar
 	return 0;
 }
 
-const struct lineage_attempt *lineage_summary_find(const struct lineage_summary *summary,
-						   uint32_t number)
-{
-	size_t low = 0, high = summary->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (summary->attempts[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < summary->count && summary->attempts[low].number == number
-		       ? &summary->attempts[low]
-		       : NULL;
-}
-
 static bool is_same(const struct lineage_attempt *a, const struct lineage_attempt *b)
 {
-	return a->known == b->known && a->unconfirmed == b->unconfirmed && a->policy == b->policy &&
-	       snapshot_id_compare(a->start, b->start) == 0 &&
+	return a->number == b->number && a->known == b->known && a->unconfirmed == b->unconfirmed &&
+	       a->policy == b->policy && snapshot_id_compare(a->start, b->start) == 0 &&
 	       snapshot_id_compare(a->suspect, b->suspect) == 0;
 }
 
@@ -140,10 +122,10 @@ bool lineage_summary_covers(const struct lineage_summary *whole, const struct li
 	if (whole->through < part->through)
 		return false;
 	for (size_t i = 0; i < part->count; i++) {
-		const struct lineage_attempt *there =
-			lineage_summary_find(whole, part->attempts[i].number);
+		size_t at = lineage_attempt_from(whole->attempts, whole->count,
+						 part->attempts[i].number);
 
-		if (!there || !is_same(there, &part->attempts[i]))
+		if (at == whole->count || !is_same(&whole->attempts[at], &part->attempts[i]))
 			return false;
 	}
 	return true;

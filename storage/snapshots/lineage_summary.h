@@ -33,10 +33,6 @@ json_t *lineage_summary_encode(const struct lineage_summary *summary);
 int lineage_summary_decode(json_t *body, uint32_t through, struct lineage_summary *summary,
 			   struct err *err);
 
-/* The attempt, or NULL; borrowed. */
-const struct lineage_attempt *lineage_summary_find(const struct lineage_summary *summary,
-						   uint32_t number);
-
 /* Whether everything that `part` says is in `whole` as well: what `part` was made of may go. */
 bool lineage_summary_covers(const struct lineage_summary *whole,
 			    const struct lineage_summary *part);

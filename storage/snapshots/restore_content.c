@@ -340,15 +340,6 @@ static int restore_range(struct worker *worker, size_t first, size_t count, stru
 	return 0;
 }
 
-/* Best effort: a store that cannot be written to has no mark, and is read again the next time. */
-static void write_down_damage(struct restoring *restoring, const struct chunk_fetch *fetch)
-{
-	if (fetch->damaged && !restoring->storage->read_only)
-		(void)damage_mark_put(restoring->storage, fetch->damaged,
-				      "a chunk did not match its digest, twice, in a restore",
-				      restoring->cancel, NULL);
-}
-
 static void restore_worker_main(void *arg, size_t index)
 {
 	struct restoring *restoring = arg;
@@ -363,8 +354,10 @@ static void restore_worker_main(void *arg, size_t index)
 	while (result == 0 && (count = next_range(restoring, &first)) > 0)
 		result = restore_range(&worker, first, count, &err);
 	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
-	if (result < 0)
-		write_down_damage(restoring, &worker.fetch);
+	if (result < 0 && worker.fetch.damaged)
+		damage_mark_note(restoring->storage, worker.fetch.damaged,
+				 "a chunk did not match its digest, twice, in a restore",
+				 restoring->cancel);
 	close_piece(&worker);
 	chunk_fetch_release(&worker.fetch);
 	free(worker.extents);

@@ -11,6 +11,7 @@
 #include "entry_list.h"
 #include "job_records.h"
 #include "storage/format/format.h"
+#include "whole_pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,19 +47,6 @@ struct verifying {
 		bool failed;
 		struct err err;
 	} locked; /* guarded by `mutex` */
-};
-
-/* A pack and the results of its check. */
-struct pack_check {
-	const char *key;
-	struct bytes data;
-	struct pack_record *records; /* NULL: the index is unreadable */
-	uint32_t record_count;
-	char (*faults)[96]; /* one per record; "": the chunk is sound */
-	/* one per record: a manifest names the chunk */
-	bool *used;
-	bool damaged;   /* what was read is not what was written */
-	uint8_t *space; /* CHUNK_SIZE */
 };
 
 static void report_damage(struct verifying *verifying, struct snapshot_id id, const char *sentence)
@@ -170,87 +158,7 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 
 /* --- one pack --- */
 
-static void check_records(struct pack_check *pack)
-{
-	pack->faults = memory_new(pack->record_count * sizeof(*pack->faults));
-	pack->used = memory_new(pack->record_count * sizeof(*pack->used));
-	for (uint32_t i = 0; pack->records && i < pack->record_count; i++) {
-		const struct pack_record *record = &pack->records[i];
-		const uint8_t *raw;
-		struct err err = {0};
-
-		if (chunk_unpack(record->codec, record->digest, pack->data.data + record->offset,
-				 record->stored, pack->space, record->raw, &raw, &err) < 0)
-			text_set(pack->faults[i], sizeof(pack->faults[i]), err.text);
-	}
-}
-
-/* From the start to the index every byte is in a chunk, and so under its digest. */
-static int check_layout(const struct pack_check *pack, uint64_t index, struct err *err)
-{
-	uint64_t next = PACK_MAGIC_SIZE;
-
-	for (uint32_t i = 0; i < pack->record_count; i++) {
-		if (pack->records[i].offset != next)
-			return err_set(err, ERR_CORRUPT, "bytes from %llu on are in no chunk",
-				       (unsigned long long)next);
-		next += pack->records[i].stored;
-	}
-	if (next != index)
-		return err_set(err, ERR_CORRUPT, "bytes from %llu on are in no chunk",
-			       (unsigned long long)next);
-	return pack_check_head(pack->data.data, err);
-}
-
-static int check_index(struct pack_check *pack, struct err *err)
-{
-	const uint8_t *end = pack->data.data + pack->data.size;
-	uint32_t count;
-
-	if (pack->data.size < PACK_MAGIC_SIZE + PACK_FOOTER_SIZE)
-		return err_set(err, ERR_CORRUPT, "the pack is too short");
-	if (pack_read_footer(end - PACK_FOOTER_SIZE, pack->data.size, &count, err) < 0)
-		return -1;
-	pack->records = memory_new(count * sizeof(*pack->records));
-	if (pack_read_index(end - PACK_FOOTER_SIZE - (size_t)count * PACK_RECORD_SIZE, count,
-			    pack->data.size, pack->records, err) < 0) {
-		free(steal(&pack->records));
-		return -1;
-	}
-	pack->record_count = count;
-	return check_layout(pack,
-			    pack->data.size - PACK_FOOTER_SIZE - (uint64_t)count * PACK_RECORD_SIZE,
-			    err);
-}
-
-static bool record_matches_chunk(const struct pack_record *record, const struct chunk *chunk,
-				 size_t raw)
-{
-	return record->offset == chunk->offset && record->stored == chunk->stored &&
-	       record->raw == raw && record->codec == chunk->codec &&
-	       memcmp(record->digest, chunk->digest, DIGEST_SIZE) == 0;
-}
-
-/* Checks a chunk as the manifest describes it. If the pack's index describes it the same way, it
- * has been checked already. */
-static int check_chunk(struct pack_check *pack, const struct chunk *chunk, size_t raw_size,
-		       struct err *err)
-{
-	const uint8_t *raw;
-
-	for (uint32_t i = 0; i < pack->record_count; i++) {
-		if (!record_matches_chunk(&pack->records[i], chunk, raw_size))
-			continue;
-		pack->used[i] = true;
-		return pack->faults[i][0] ? err_set(err, ERR_CORRUPT, "%s", pack->faults[i]) : 0;
-	}
-	if ((uint64_t)chunk->offset + chunk->stored > pack->data.size)
-		return err_set(err, ERR_CORRUPT, "is beyond the end of the pack");
-	return chunk_unpack(chunk->codec, chunk->digest, pack->data.data + chunk->offset,
-			    chunk->stored, pack->space, raw_size, &raw, err);
-}
-
-static void check_reference(struct verifying *verifying, struct pack_check *pack,
+static void check_reference(struct verifying *verifying, struct whole_pack *pack,
 			    const struct reference *reference)
 {
 	const struct chunk *chunk = referenced_chunk(reference);
@@ -261,7 +169,7 @@ static void check_reference(struct verifying *verifying, struct pack_check *pack
 	auto_free char *sentence = NULL;
 	struct err err = {0};
 
-	if (check_chunk(pack, chunk, raw_size, &err) == 0)
+	if (whole_pack_check_chunk(pack, chunk, raw_size, &err) == 0)
 		return;
 	pack->damaged = true;
 	/* Said when the list was read. */
@@ -286,7 +194,7 @@ static void report_to_snapshots(struct verifying *verifying, const struct refere
 			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
-static void check_sizes(struct verifying *verifying, struct pack_check *pack,
+static void check_sizes(struct verifying *verifying, struct whole_pack *pack,
 			const struct reference *references, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -302,17 +210,17 @@ static void check_sizes(struct verifying *verifying, struct pack_check *pack,
 	}
 }
 
-static void check_contents(struct verifying *verifying, struct pack_check *pack,
+static void check_contents(struct verifying *verifying, struct whole_pack *pack,
 			   const struct reference *references, size_t count)
 {
 	struct err err = {0};
 
 	check_sizes(verifying, pack, references, count);
-	if (check_index(pack, &err) < 0) {
+	if (whole_pack_check_index(pack, &err) < 0) {
 		pack->damaged = true;
 		report_to_snapshots(verifying, references, count, err.text);
 	}
-	check_records(pack);
+	whole_pack_check_chunks(pack);
 	for (size_t i = 0; i < count; i++)
 		if (!is_of_pack(&references[i]))
 			check_reference(verifying, pack, &references[i]);
@@ -326,7 +234,7 @@ static void check_contents(struct verifying *verifying, struct pack_check *pack,
 }
 
 /* Makes the mark of the pack true. */
-static int repair_mark(struct verifying *verifying, const struct pack_check *pack, struct err *err)
+static int repair_mark(struct verifying *verifying, const struct whole_pack *pack, struct err *err)
 {
 	struct storage *storage = verifying->storage;
 	bool marked = damage_marks_has(storage, &verifying->marks, pack->key);
@@ -358,15 +266,13 @@ static void report_progress(struct verifying *verifying, uint64_t bytes)
 }
 
 static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
-		      struct pack_check *pack, struct err *err)
+		      struct whole_pack *pack, struct err *err)
 {
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
 	struct err own = {0};
 
-	pack->key = references->key;
-	pack->data.size = 0;
-	pack->damaged = false;
+	whole_pack_reset(pack, references->key);
 	if (store->ops->get(store, key, 0, STORE_TO_END, &pack->data, verifying->cancel, &own) ==
 	    0) {
 		check_contents(verifying, pack, references, count);
@@ -381,10 +287,6 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 			*err = own;
 		return -1;
 	}
-	free(steal(&pack->records));
-	free(steal(&pack->faults));
-	free(steal(&pack->used));
-	pack->record_count = 0;
 	report_progress(verifying, pack->data.size);
 	return 0;
 }
@@ -444,7 +346,7 @@ static size_t next_pack(struct verifying *verifying, const struct reference **gr
 static void verify_worker(void *arg, size_t index)
 {
 	struct verifying *verifying = arg;
-	struct pack_check pack = {.space = malloc(CHUNK_SIZE)};
+	struct whole_pack pack = {.space = malloc(CHUNK_SIZE)};
 	const struct reference *group;
 	struct err err = {0};
 	int result = pack.space ? 0 : err_os(&err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
@@ -453,8 +355,7 @@ static void verify_worker(void *arg, size_t index)
 	(void)index;
 	while (result == 0 && (count = next_pack(verifying, &group)) > 0)
 		result = check_pack(verifying, group, count, &pack, &err);
-	free(pack.space);
-	bytes_release(&pack.data);
+	whole_pack_release(&pack);
 	if (result == 0)
 		return;
 	pthread_mutex_lock(&verifying->mutex);
@@ -465,24 +366,6 @@ static void verify_worker(void *arg, size_t index)
 }
 
 /* --- what can be had back --- */
-
-static const struct entry *find_entry(const struct manifest *manifest, const char *path)
-{
-	size_t low = 0, high = manifest->entry_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(manifest->entries[middle].path, path);
-
-		if (order == 0)
-			return &manifest->entries[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
 
 static bool have_same_content(const struct entry *a, const struct entry *b)
 {
@@ -506,7 +389,7 @@ static void report_lost_file(struct verifying *verifying, size_t of, size_t posi
 
 	for (size_t i = verifying->manifest_count; i > 0 && !same; i--) {
 		const struct manifest *there = &verifying->manifests[i - 1];
-		const struct entry *found = i - 1 == of ? NULL : find_entry(there, entry->path);
+		const struct entry *found = i - 1 == of ? NULL : manifest_find(there, entry->path);
 
 		if (!found || found->type != ENTRY_FILE ||
 		    verifying->lost[i - 1][found - there->entries])

@@ -26,13 +26,16 @@
  *	damage_marks.h		writes down which packs are damaged
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
+ *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks before a save
+ *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
  * The operations, declared in storage_*.h and used through storage.h:
  *
- *	attempts.c		claims an attempt, checks for a newer claim, writes the end record
+ *	attempts.c		claims an attempt, writes the end record
+ *	superseded.c		whether a newer attempt has been claimed, or the store was emptied
  *	attempt_history.c	how the newest attempts of a job went
  *	attempt_notes.c		events, log and metrics of an attempt, for people
  *	drain_records.c		announces that a preempted attempt still saves; reads that

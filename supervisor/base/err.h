@@ -12,6 +12,7 @@
  *	json.h, base64.h, digest.h	JSON from outside; base64; SHA-256
  *	program.h			programs that work for us
  *	progress_bar.h			progress on a terminal or in a log
+ *	terminal_line.h			prints what comes from outside, safely for a terminal
  *
  * The one error type: a kind for the caller to act on, and a sentence for the person to read.
  *

@@ -7,15 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+__attribute__((format(printf, 1, 0))) static char *printable_text(const char *format, va_list args)
+{
+	char *text = text_format_list(format, args);
+
+	text_to_printable(text);
+	return text;
+}
+
 void terminal_print(const char *format, ...)
 {
 	auto_free char *text = NULL;
 	va_list args;
 
 	va_start(args, format);
-	text = text_format_list(format, args);
+	text = printable_text(format, args);
 	va_end(args);
-	text_to_printable(text);
 	fputs(text, stdout);
 }
 
@@ -25,8 +32,7 @@ void terminal_line_print(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	line = text_format_list(format, args);
+	line = printable_text(format, args);
 	va_end(args);
-	text_to_printable(line);
 	puts(line);
 }

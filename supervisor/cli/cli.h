@@ -9,12 +9,12 @@
  *
  *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
+ *	checkpoint_client.h  `checkpoint`: asks a running job, and waits
  *	manual_snapshot.h    `save` and `import`: a snapshot by hand
  *	notice_runner.h      `watch`: runs a command at a notice
  *	attempt_costs.h      what attempts ran, lost and cost, for `report`
  *	storage_price.h      what a store costs a month
  *	path_filter.h        which paths of a snapshot are meant
- *	terminal_line.h      prints foreign text safely
  *	embedded_clients.h   reprieve.h and reprieve.py, inside the program
  */
 #ifndef CLI_H

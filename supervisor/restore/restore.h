@@ -15,12 +15,14 @@
  *	quarantine.h		moves torn files aside
  *	attempt_outcomes.h	reads how earlier attempts ended (through resume.h)
  *	restart_rules.h		PURE: start, roll back one snapshot, or do not start (through
- *resume.h)
+ *				resume.h)
  *
  * Of this folder only:
  *
  *	place_checkpoint.h	restores the snapshot, or keeps the local files
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
+ *	put_back.h		restores files under fixed names that were moved aside
+ *	resume_log.c		says what is restored or kept (declared in resume.h)
  */
 #ifndef RESTORE_H
 #define RESTORE_H

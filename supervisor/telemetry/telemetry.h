@@ -16,6 +16,10 @@
  *	labels.h		PURE: the user's labels for a run (--label)
  *	redact.h		PURE: removes secrets from a command line
  *	secret_text.h		PURE: removes secrets that have a form of their own from any text
+ *
+ * Of this folder only:
+ *
+ *	secret_names.h		PURE: which names stand for a secret
  */
 #ifndef TELEMETRY_H
 #define TELEMETRY_H

@@ -14,6 +14,7 @@
  *	early_upload.h		uploads large files while their checkpoint is being written
  *	database_copies.h	stands copies in for the databases among the files of a snapshot
  *	database_backup.h	copies one SQLite database that may be in use
+ *	database_parts.h	its two halves: through SQLite, and the files as they are
  */
 #ifndef UPLOAD_H
 #define UPLOAD_H

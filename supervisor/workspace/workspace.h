@@ -28,6 +28,9 @@
  *
  *	name_fields.h		PURE: words, numbers and dates of one name
  *	name_time.h		PURE: dates and times of day in names
+ *	workspace_parts.h	what install.c needs of workspace.c
+ *
+ * install.c moves files: aside into the quarantine, and a restored tree into place.
  */
 #ifndef WORKSPACE_H
 #define WORKSPACE_H

@@ -350,7 +350,7 @@ static void test_hurry_lifts_the_limit_and_the_low_priority(void **state)
 	fixture_write(&f, "w", 12 * CHUNK_SIZE, 1);
 	assert_works(take_it(&f, &result, NULL));
 	assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
-	/* Who is that low already is not lowered. */
+	/* Who runs at the priority of the background (priority_pool.c) already stays there. */
 	assert_int_equal(nice.low, before < 10 ? 1 : 0);
 	assert_true(nice.normal >= 5);
 	fixture_check(&f, (struct snapshot_id){1, 1});
