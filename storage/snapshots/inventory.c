@@ -104,11 +104,10 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 	struct snapshot_info *info = &scan->inventory->list.items[at];
 	struct inventory_packs *names = &scan->inventory->names[at];
 	auto_(manifest_release) struct manifest manifest = {0};
-	auto_free struct manifest_pack *recalled = NULL;
 	struct manifest named = {0};
+	int result;
 
 	names->cached = recall && recall_snapshot(scan, object, info, &named);
-	recalled = named.packs;
 	if (!names->cached) {
 		if (read_snapshot(scan, object, info, &manifest, err) < 0) {
 			names->unknown = true;
@@ -118,8 +117,11 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 		named.pack_count = manifest.pack_count;
 	}
 	find_named_packs(scan->storage, &named, &listing->packs, names);
-	return job_records_check_packs(scan->storage, &named, &listing->packs, &listing->damaged,
-				       err);
+	result = job_records_check_packs(scan->storage, &named, &listing->packs, &listing->damaged,
+					 err);
+	if (names->cached)
+		free(named.packs);
+	return result;
 }
 
 static int inspect_snapshot(struct scan *scan, size_t at, bool recall, struct err *err)

@@ -82,31 +82,40 @@ static bool decode_row(json_t *row, uint32_t before, uint32_t through,
 	       (!suspect || decode_id(suspect, &attempt->suspect));
 }
 
+static int decode_attempts(json_t *rows, struct lineage_summary *summary, struct err *err)
+{
+	uint32_t before = 0;
+
+	summary->attempts = memory_new(json_array_size(rows) * sizeof(*summary->attempts));
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		if (!decode_row(json_array_get(rows, i), before, summary->through,
+				&summary->attempts[i]))
+			return err_set(err, ERR_CORRUPT, "row %zu makes no sense", i + 1);
+		before = summary->attempts[i].number;
+		summary->count++;
+	}
+	return 0;
+}
+
 int lineage_summary_decode(json_t *body, uint32_t through, struct lineage_summary *summary,
 			   struct err *err)
 {
-	auto_(lineage_summary_release) struct lineage_summary read = {.through = through};
 	json_t *rows, *recent = json_object_get(body, "recent");
 	uint64_t said;
-	uint32_t before = 0;
 
+	*summary = (struct lineage_summary){.through = through};
 	if (json_get_u64(body, "through", UINT32_MAX, &said, err) < 0 ||
 	    json_get_array(body, "attempts", &rows, err) < 0)
 		return -1;
 	if (said != through)
 		return err_set(err, ERR_CORRUPT, "it is a summary of the attempts up to %llu",
 			       (unsigned long long)said);
-	read.attempts = memory_new(json_array_size(rows) * sizeof(*read.attempts));
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		if (!decode_row(json_array_get(rows, i), before, through, &read.attempts[i]))
-			return err_set(err, ERR_CORRUPT, "row %zu makes no sense", i + 1);
-		before = read.attempts[i].number;
-		read.count++;
+	if (decode_attempts(rows, summary, err) < 0) {
+		lineage_summary_release(summary);
+		return -1;
 	}
 	if (json_is_array(recent))
-		read.recent = json_incref(recent);
-	*summary = read;
-	read = (struct lineage_summary){0};
+		summary->recent = json_incref(recent);
 	return 0;
 }
 

@@ -148,7 +148,8 @@ void snapshot_catalogue_keep(struct snapshot_catalogue *catalogue, const struct 
 			continue;
 		packs = snapshot_catalogue_packs(catalogue, entry, &pack_count);
 		snapshot_catalogue_add(&kept, &entry->info, &entry->object, packs, pack_count);
-		kept.entries[kept.count - 1]->stored = entry->stored;
+		if (kept.count > 0)
+			kept.entries[kept.count - 1]->stored = entry->stored;
 	}
 	snapshot_catalogue_release(catalogue);
 	*catalogue = kept;
