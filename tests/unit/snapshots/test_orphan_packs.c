@@ -95,14 +95,14 @@ static void test_damaged_leftovers_are_passed_over(void **state)
 
 struct sweeping {
 	char *pack;
-	unsigned listings; /* of packs until then */
+	atomic_uint listings; /* of packs until then; several at once */
 };
 
 static void sweep(struct slow_store *slow)
 {
 	struct sweeping *sweeping = slow->arg;
 
-	if (sweeping->listings-- == 0)
+	if (atomic_fetch_sub(&sweeping->listings, 1) == 0)
 		assert_int_equal(unlink(sweeping->pack), 0);
 }
 
