@@ -30,8 +30,11 @@ static void put_and_take(json_t *object, size_t number)
 	CHECK(record_decode(RECORD_ATTEMPT, record.data, record.size, &damaged, NULL) < 0);
 	CHECK(record_decode(RECORD_SNAPSHOT, record.data, record.size - 1, &damaged, NULL) < 0);
 	record.data[number % record.size] ^= (uint8_t)(1 << (number / record.size % 8));
-	CHECK(record_decode(RECORD_SNAPSHOT, record.data, record.size, &damaged, NULL) < 0);
-	CHECK(!damaged);
+	/* The header's version may become another one that is read: the body is what it was. */
+	if (record_decode(RECORD_SNAPSHOT, record.data, record.size, &damaged, NULL) == 0)
+		CHECK(json_equal(object, damaged));
+	else
+		CHECK(!damaged);
 }
 
 /* Nobody starts from what is not before him. */
