@@ -99,7 +99,8 @@ class Place:
         if self.store.startswith("file:") and not (self.store_path / "format.json").exists():
             return []
         result = self.verb("list", "--json")
-        if result.code == EXIT_CONFIGURATION and " has no job " in result.err:
+        # No start has come so far, as one that is killed at once.
+        if result.code == EXIT_CONFIGURATION and (" has no job " in result.err or "(no format.json)" in result.err):
             return []
         assert result.code == 0, result
         document = result.json
