@@ -64,15 +64,6 @@ def test_prefix_and_queries(shell):
     assert "step-002000.npz" in out, out
 
 
-def test_man_page_has_no_words_for_options():
-    """A macro that goes on too long makes an option of every word behind it."""
-    if not shutil.which("mandoc"):
-        pytest.skip("needs mandoc")
-    page = subprocess.run(["mandoc", "-Tutf8", ROOT / "supervisor" / "reprieve.1"], capture_output=True, text=True, check=True).stdout
-    page = re.sub(".\b", "", page)
-    assert "SYNOPSIS" in page and re.findall(r"\s(-(?!dc\b)\w\w+)", page) == []
-
-
 def test_entrypoint(shell):
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0:
         pytest.skip("needs root, to make a PID namespace")
@@ -106,51 +97,3 @@ def test_drill(shell):
     code, out, err = shell(examples()["drill"])
     assert code == 0, f"{out}\n{err}"
     assert "PASS" in out and "FAIL" not in out
-
-
-def verbs_of(program):
-    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^  ([a-z]+)  +\S", listed, re.M))
-
-
-def test_every_verb_and_file_that_it_names_is_there(program):
-    text = README.read_text()
-    words = set(re.findall(r"`([a-z]+)`", text.split("## Commands")[1].split("## What it is not")[0].split("`--json`")[0]))
-    assert words and verbs_of(program) == words
-    for name in re.findall(r"\./((?:tests|examples|storage|supervisor)/[\w./]+)", text):
-        assert (ROOT / name).exists(), name
-
-
-def test_the_synopsis_has_every_verb_and_all_that_is_explained(program):
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    synopsis = manual.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
-    found = set()
-    for line in re.findall(r"^\.Nm\n\.Cm (.*)$", synopsis, re.M):
-        before = "explain " if line.startswith("explain ") else ""
-        found |= {before + word for word in line.removeprefix(before).split(" | ")}
-    shown = subprocess.run([program, "explain", "--help"], capture_output=True, text=True, check=True).stdout
-    explained = {f"explain {word}" for words in re.findall(r"reprieve explain ([a-z]+(?: \| [a-z]+)*)", shown.split("Usage:")[1])
-                 for word in words.split(" | ")}
-    assert {"explain exit", "explain python"} < explained
-    assert found == verbs_of(program) - {"explain"} | explained
-
-
-def test_the_manual_has_every_option_of_run(program):
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    shown = subprocess.run([program, "run", "--help"], capture_output=True, text=True, check=True).stdout
-    options = set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", shown, re.M))
-    section = manual.split(".Ss Options of run")[1].split(".Sh ENVIRONMENT")[0]
-    assert options and options == set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", section, re.M))
-    for name in options - {"dry-run", "help"}:
-        assert "REPRIEVE_" + name.upper().replace("-", "_") in manual
-
-
-def test_the_manual_has_every_variable():
-    """What is read from the environment, and is meant for users."""
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    # Of the tests, of the shim's own, of a scheduler.
-    inner = {"REPRIEVE_FAULT", "REPRIEVE_VERSION", "AWS_BATCH_JOB_ID"}
-    pattern = r'"((?:AWS|AZURE|GOOGLE|GCE|CLOUDSDK|STORAGE|REPRIEVE|IDENTITY|SSL|CURL)_[A-Z0-9_]+)"'
-    found = {name for room in ("storage", "supervisor", "cloud") for source in (ROOT / room).rglob("*.c")
-             for name in re.findall(pattern, source.read_text()) if not name.startswith("REPRIEVE_SHIM_")}
-    assert found - inner and found - inner <= set(re.findall(r"[A-Z][A-Z0-9_]+", manual)), found - inner - set(re.findall(r"[A-Z][A-Z0-9_]+", manual))
