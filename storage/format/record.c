@@ -22,6 +22,8 @@ static const char *const kind_names[] = {
 /* All kinds are read from RECORD_VERSION on. */
 static int newest_version(enum record_kind kind)
 {
+	if (kind == RECORD_ATTEMPT)
+		return RECORD_VERSION_ATTEMPT;
 	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_SNAPSHOT : RECORD_VERSION;
 }
 

@@ -28,9 +28,9 @@ class DatedMemory(S3Memory):
         return answer
 
 
-def record(kind, body):
+def record(kind, body, version=2):
     text = json.dumps(body, separators=(",", ":")).encode()
-    header = {"reprieve": kind, "version": 2, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    header = {"reprieve": kind, "version": version, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
     return json.dumps(header, separators=(",", ":")).encode() + b"\n" + text
 
 
@@ -93,13 +93,13 @@ class History:
         return max(int(key.rsplit("/", 1)[1].split(".")[0]) for key in self.objects if "/attempts/" in key)
 
     def write_attempt(self, number):
-        claim = {"attempt": number, "nonce": f"{number:032x}", "confirms": True, "created": "2026-01-01T00:00:00Z", "host": "spot",
+        claim = {"attempt": number, "nonce": f"{number:032x}", "confirms": True, "summaries": True, "created": "2026-01-01T00:00:00Z", "host": "spot",
                  "policy": "latest", "start": self.newest, "about": {"host": "spot", "directory": "/work/checkpoints",
                                                                      "command": ["python", "train.py", "--epochs", "90"]}}
         end = {"attempt": number, "nonce": f"{number:032x}", "created": "2026-01-01T01:00:00Z", "host": "spot", "outcome": "preempted",
                "about": {"exit_code": 75, "newest": self.newest, "checkpoint_complete": True, "ran_ms": 3600000}}
         name = f"jobs/{JOB}/attempts/{number:06}"
-        self.objects[f"{name}.json"] = record("attempt", claim)
+        self.objects[f"{name}.json"] = record("attempt", claim, version=3)
         self.objects[f"{name}.confirmed.json"] = record("confirmed", {"attempt": number})
         self.objects[f"{name}.end.json"] = record("end", end)
         self.objects[f"jobs/{JOB}/draining/{number:06}-000001.json"] = record("draining", {"attempt": number, "left_ms": 1000})
