@@ -9,7 +9,10 @@
 
 int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 {
-	*packer = (struct packer){.packing = packing, .scratch = malloc(CHUNK_SIZE)};
+	*packer = (struct packer){
+		.packing = packing,
+		.scratch = aligned_alloc(PACK_UPLOADER_ALIGNMENT, CHUNK_SIZE),
+	};
 	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 	packer->look.fingerprint = checksum_stream_new();
@@ -50,23 +53,35 @@ static void send_pack(struct packer *packer)
 	packer->builder.count = 0;
 }
 
+/* Behind a compressed chunk the next one begins anywhere; it is read to an aligned place, and then
+ * moved. The room that the index is given at the end of a pack is enough for that. */
+static bool find_room(struct packer *packer, size_t size)
+{
+	uint8_t *place = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
+	size_t odd = (uintptr_t)place % PACK_UPLOADER_ALIGNMENT;
+
+	packer->room = place && odd ? place + PACK_UPLOADER_ALIGNMENT - odd : place;
+	return place != NULL;
+}
+
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
 	int64_t began_us;
 
-	*room = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
-	if (*room)
-		return 0;
-	if (packer->upload)
-		send_pack(packer);
-	began_us = clock_monotonic_us();
-	packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
-	if (!packer->upload)
-		return -1;
-	weights_meter_waited(&packer->packing->transfer->meter, clock_monotonic_us() - began_us);
-	packer->builder.data = pack_uploader_buffer_data(packer->upload);
-	pack_begin(&packer->builder);
-	*room = pack_reserve(&packer->builder, size);
+	if (!find_room(packer, size)) {
+		if (packer->upload)
+			send_pack(packer);
+		began_us = clock_monotonic_us();
+		packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
+		if (!packer->upload)
+			return -1;
+		weights_meter_waited(&packer->packing->transfer->meter,
+				     clock_monotonic_us() - began_us);
+		packer->builder.data = pack_uploader_buffer_data(packer->upload);
+		pack_begin(&packer->builder);
+		find_room(packer, size);
+	}
+	*room = packer->room;
 	return 0;
 }
 
@@ -155,7 +170,8 @@ static bool find_digest(struct packer *packer, const uint8_t digest[DIGEST_SIZE]
 
 void packer_add_looked(struct packer *packer, struct chunk *chunk)
 {
-	uint8_t *data = packer->builder.data + packer->builder.used;
+	uint8_t *place = packer->builder.data + packer->builder.used;
+	const uint8_t *data = packer->room;
 	struct packing *packing = packer->packing;
 	size_t size = packer->look.size, compressed;
 	struct pack_record record = {.raw = (uint32_t)size};
@@ -168,7 +184,9 @@ void packer_add_looked(struct packer *packer, struct chunk *chunk)
 		return;
 	compressed = compress_chunk(packer, data, size, &record.codec);
 	if (compressed)
-		memcpy(data, packer->scratch, compressed);
+		memcpy(place, packer->scratch, compressed);
+	else if (place != data)
+		memmove(place, data, size);
 	record.stored = (uint32_t)(compressed ? compressed : size);
 	if (packer->builder.count == 0)
 		open_pack(packer);
@@ -188,10 +206,8 @@ void packer_add_looked(struct packer *packer, struct chunk *chunk)
 
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 {
-	const uint8_t *data = packer->builder.data + packer->builder.used;
-
 	packer_look_begin(packer, false);
-	packer_look_add(packer, data, size);
+	packer_look_add(packer, packer->room, size);
 	packer_add_looked(packer, chunk);
 }
 

@@ -23,7 +23,8 @@ struct packer {
 	struct packing *packing;
 	struct pack_builder builder;
 	struct pack_upload *upload; /* the buffer being filled, or NULL */
-	uint8_t *scratch;           /* a compressed chunk */
+	uint8_t *scratch;           /* a compressed chunk; or what is only looked at */
+	uint8_t *room;              /* where the next chunk is read to */
 	uint32_t pack;              /* number of the pack in the index, once it has a chunk */
 	/* What is known so far of the bytes that are being looked at. */
 	struct {
@@ -37,8 +38,8 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 /* Frees the packer; a pack that has not been handed over is lost. */
 void packer_release(struct packer *packer);
 
-/* *room is where to put the next `size` raw bytes (at most CHUNK_SIZE). Hands a full pack over
- * first, and then blocks until a buffer is free. Errors of pack_uploader_borrow_buffer(). */
+/* *room is where to put the next `size` raw bytes (at most CHUNK_SIZE), aligned. Hands a full pack
+ * over first, and then blocks until a buffer is free. Errors of pack_uploader_borrow_buffer(). */
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err);
 /* Packs the bytes put at packer_reserve() unless the index has them, and fills in where they
  * are. */
