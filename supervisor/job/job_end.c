@@ -325,6 +325,7 @@ int job_finish(struct job *job)
 	struct outcome outcome;
 	int64_t until_ms;
 
+	job_display_end(job);
 	complete_outcome_facts(job);
 	outcome = decide_outcome(job);
 	retention_worker_stop(job->retention_worker);

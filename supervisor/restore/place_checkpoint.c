@@ -49,7 +49,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 
 	if (!staging)
 		return -1;
-	progress_bar_start(&progress, "restoring", false);
+	progress_bar_start(&progress, "restoring");
 	restore.progress = progress_bar_update;
 	restore.arg = &progress;
 	restore.files = &files;
