@@ -337,6 +337,7 @@ int job_finish(struct job *job)
 	job_say_where_it_saved(job, outcome.kind == OUTCOME_NOT_DURABLE);
 	log_outcome(job, &outcome);
 	answer_last_clients(job, &outcome);
+	job_tell_watchers(job, &outcome);
 	job_tell_why(job, &outcome);
 	end_workers(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)
