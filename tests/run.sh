@@ -133,7 +133,7 @@ lane_shellcheck() {
 
 lane_manpage() {
 	have mandoc
-	mandoc -Tlint -W warning supervisor/reprieve.1
+	mandoc -Tlint -W warning supervisor/man/*.[17]
 }
 
 # Another version sets the same style differently.
