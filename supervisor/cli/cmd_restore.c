@@ -139,11 +139,10 @@ static int check_target(const struct store_command *store_command, const char *d
 }
 
 /* Makes it beside the directory, in `parent`, and then gives it its name. */
-static int restore_beside(struct restore_options *options, int parent, const char *directory,
+static int restore_beside(struct restore_options *options, int parent, const char *name,
 			  struct restore_request *request, struct restore_result *result,
 			  struct err *err)
 {
-	const char *name = strrchr(directory, '/') + 1;
 	auto_free char *staging = NULL;
 	char nonce[33];
 
@@ -158,7 +157,7 @@ static int restore_beside(struct restore_options *options, int parent, const cha
 	/* rename(2) replaces an empty directory in one step. */
 	if (beneath_rename(parent, staging, parent, name) == 0)
 		return 0;
-	err_os(err, errno, "cannot put %s in place", directory);
+	err_os(err, errno, "cannot put %s in place", name);
 	(void)beneath_remove_tree(parent, staging, NULL);
 	return -1;
 }
