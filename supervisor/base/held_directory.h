@@ -22,6 +22,10 @@ int held_directory_open(const char *path, struct err *err);
 /* The same, and makes what is missing of it (mkdir -p). */
 int held_directory_make(const char *path, mode_t mode, struct err *err);
 
+/* The absolute path, with links resolved as far as it exists, by the same rule: ERR_DENIED. The
+ * caller frees; NULL: error. */
+char *held_directory_resolve(const char *path, struct err *err);
+
 /* The directory that the path is in, for work on *name in it (beneath.h). It need not be readable.
  */
 int held_directory_open_above(const char *path, const char **name, struct err *err);

@@ -40,7 +40,10 @@ static char *absolute_as_written(const char *path)
 
 void workspace_init(struct workspace *workspace, const char *directory)
 {
-	workspace->directory = file_absolute(directory);
+	/* One that leads through a link of another user is refused when it is opened. */
+	workspace->directory = held_directory_resolve(directory, NULL);
+	if (!workspace->directory)
+		workspace->directory = absolute_as_written(directory);
 	if (workspace->directory[0] != '/') {
 		char *whole = absolute_as_written(workspace->directory);
 		free(workspace->directory);
