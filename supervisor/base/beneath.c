@@ -116,13 +116,13 @@ int beneath_open_directory(int directory, const char *path)
 	return beneath_open(directory, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0);
 }
 
-int beneath_open_without_links(const char *path)
+int beneath_open_without_links(int directory, const char *path, int flags)
 {
 	if (!has_openat2()) {
 		errno = ENOSYS;
 		return -1;
 	}
-	return (int)call_openat2(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0,
+	return (int)call_openat2(directory, path, flags | O_DIRECTORY, 0,
 				 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 }
 

@@ -74,7 +74,8 @@ int beneath_parent_of(struct beneath_parent *parent, const char *path, const cha
 void beneath_parent_close(struct beneath_parent *parent);
 AUTO(struct beneath_parent, beneath_parent_close);
 
-/* A directory by any path without links, for held_directory.c. ENOSYS: the kernel cannot tell. */
-int beneath_open_without_links(const char *path);
+/* A directory by any path without links, as openat(2) takes it, for held_directory.c. ENOSYS: the
+ * kernel cannot tell. */
+int beneath_open_without_links(int directory, const char *path, int flags);
 
 #endif

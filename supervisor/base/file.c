@@ -15,12 +15,11 @@ static bool is_usable_type(mode_t mode, bool writing)
 	return S_ISREG(mode) || S_ISCHR(mode) || S_ISDIR(mode) || (writing && S_ISFIFO(mode));
 }
 
-int file_open(const char *path, int flags, mode_t mode, struct err *err)
+int file_check_opened(int opened, int reason, const char *path, int flags, struct err *err)
 {
 	bool writing = (flags & O_ACCMODE) != O_RDONLY;
-	auto_close int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+	auto_close int fd = opened;
 	struct stat status;
-	int reason = errno;
 
 	/* open(2) gives the same error for a missing device and for a socket. */
 	if (fd < 0 && reason == ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
@@ -39,6 +38,13 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 	if (S_ISREG(status.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
 		return err_os(err, errno, "%s", path);
 	return steal_fd(&fd);
+}
+
+int file_open(const char *path, int flags, mode_t mode, struct err *err)
+{
+	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+
+	return file_check_opened(fd, errno, path, flags, err);
 }
 
 int file_read_all(int fd, struct bytes *out, struct err *err)

@@ -17,6 +17,10 @@
  */
 int file_open(const char *path, int flags, mode_t mode, struct err *err);
 
+/* The end of file_open(), for one that was opened in another way, with the same flags and
+ * O_NONBLOCK: `fd`, or -1, then `reason` is errno. Takes over the descriptor. */
+int file_check_opened(int fd, int reason, const char *path, int flags, struct err *err);
+
 /* Appends the file to `out`, at most out->limit bytes. Opens it with file_open(). */
 int file_read(const char *path, struct bytes *out, struct err *err);
 /* The rest of an open file. */

@@ -2,12 +2,16 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* As many as the kernel follows in one path. */
@@ -118,41 +122,184 @@ static int resolve_path(struct resolution *resolution, int from, const char *pat
 	return steal_fd(&at);
 }
 
-static int open_slowly(struct resolution *resolution)
+/* `flags`: O_RDONLY or O_PATH. `from`: as in openat(2). */
+static int open_from(int from, const char *path, int flags, const mode_t *make, struct err *err)
 {
-	auto_close int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_close int found =
-		at < 0 ? -1 : resolve_path(resolution, steal_fd(&at), resolution->path);
-	int fd = found < 0 ? -1 : openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct resolution resolution = {.path = path, .err = err, .make = make != NULL};
+	/* As a rule there is no link on the way, and one call does it. */
+	auto_close int fd = beneath_open_without_links(from, path, flags);
+	auto_close int at = -1, found = -1;
 
+	if (fd >= 0)
+		return steal_fd(&fd);
+	if (errno == ELOOP || errno == ENOSYS || (make && errno == ENOENT)) {
+		resolution.mode = make ? *make : 0;
+		at = openat(from, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		found = at < 0 ? -1 : resolve_path(&resolution, steal_fd(&at), path);
+		fd = found < 0 ? -1 : openat(found, ".", flags | O_DIRECTORY | O_CLOEXEC);
+	}
 	if (fd < 0 && errno != 0)
-		err_os(resolution->err, errno, "%s%s",
-		       resolution->make ? "cannot make directory " : "", resolution->path);
-	return fd;
+		err_os(err, errno, "%s%s", make ? "cannot make directory " : "", path);
+	return steal_fd(&fd);
 }
 
 int held_directory_open(const char *path, struct err *err)
 {
-	struct resolution resolution = {.path = path, .err = err};
-	/* As a rule there is no link on the way, and one call does it. */
-	int fd = beneath_open_without_links(path);
-
-	if (fd >= 0)
-		return fd;
-	if (errno != ELOOP && errno != ENOSYS)
-		return err_os(err, errno, "%s", path);
-	return open_slowly(&resolution);
+	return open_from(AT_FDCWD, path, O_RDONLY, NULL, err);
 }
 
 int held_directory_make(const char *path, mode_t mode, struct err *err)
 {
-	struct resolution resolution = {.path = path, .make = true, .mode = mode, .err = err};
-	int fd = beneath_open_without_links(path);
-
-	if (fd >= 0)
-		return fd;
-	return open_slowly(&resolution);
+	return open_from(AT_FDCWD, path, O_RDONLY, &mode, err);
 }
+
+/* The directory that the path is in. */
+static int open_above(int from, const char *path, const char **name, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *above =
+		slash ? text_copy_n(path, slash == path ? 1 : (size_t)(slash - path))
+		      : text_copy(".");
+
+	*name = slash ? slash + 1 : path;
+	return open_from(from, above, O_PATH, NULL, err);
+}
+
+int held_directory_open_above(const char *path, const char **name, struct err *err)
+{
+	return open_above(AT_FDCWD, path, name, err);
+}
+
+/* Where it is now; NULL: /proc does not tell. */
+static char *path_of(int directory)
+{
+	char link[32], target[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+	size = readlink(link, target, sizeof(target) - 1);
+	if (size <= 0 || target[0] != '/')
+		return NULL;
+	target[size] = '\0';
+	return held_directory_is_at(directory, target) ? text_copy(target) : NULL;
+}
+
+char *held_directory_resolve(const char *path, struct err *err)
+{
+	auto_free char *plain = text_copy(path);
+	auto_close int fd = -1;
+	auto_free char *found = NULL;
+	struct err why = {0};
+	const char *name;
+
+	while (strlen(plain) > 1 && text_ends(plain, "/"))
+		plain[strlen(plain) - 1] = '\0';
+	fd = open_from(AT_FDCWD, plain, O_PATH, NULL, &why);
+	if (fd < 0 && why.kind == ERR_NOT_FOUND) {
+		auto_free char *above = NULL;
+
+		fd = open_above(AT_FDCWD, plain, &name, &why);
+		above = fd < 0 ? NULL : path_of(fd);
+		if (above && !beneath_exists(fd, name))
+			return text_format("%s/%s", text_equal(above, "/") ? "" : above, name);
+	} else if (fd >= 0) {
+		found = path_of(fd);
+	}
+	if (why.kind == ERR_DENIED && why.os == 0) {
+		err_set(err, why.kind, "%s", why.text);
+		return NULL;
+	}
+	/* Nothing that is there is opened by what this says. */
+	return found ? steal(&found) : file_absolute(plain);
+}
+
+/* --- files that are written for others --- */
+
+/* What these links say is not where they lead. */
+static bool is_of_proc(int directory)
+{
+	struct statfs system;
+
+	return fstatfs(directory, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links);
+
+/* `name` is a link there. -1 and errno: ELOOP also for one of another user. */
+static int open_linked_file(int directory, const char *name, int flags, mode_t mode, int links)
+{
+	auto_close int link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int target = -1;
+	char text[PATH_MAX];
+	const char *rest;
+	struct stat status;
+	ssize_t size;
+
+	if (link < 0 || fstat(link, &status) < 0)
+		return -1;
+	if (!is_of_this_user(status.st_uid) || links > LINKS_MOST) {
+		errno = ELOOP;
+		return -1;
+	}
+	if (is_of_proc(directory))
+		return openat(directory, name, flags | O_CLOEXEC, mode);
+	size = readlinkat(link, "", text, sizeof(text) - 1);
+	if (size < 0)
+		return -1;
+	text[size] = '\0';
+	target = open_above(directory, text, &rest, NULL);
+	if (target < 0) {
+		errno = ELOOP;
+		return -1;
+	}
+	return open_file_in(target, rest, flags, mode, links + 1);
+}
+
+static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links)
+{
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	return fd >= 0 || errno != ELOOP ? fd
+					 : open_linked_file(directory, name, flags, mode, links);
+}
+
+int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
+{
+	const char *name;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, err);
+	int fd;
+
+	if (directory < 0)
+		return -1;
+	fd = open_file_in(directory, name, flags | O_NONBLOCK | O_NOCTTY, mode, 0);
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_DENIED, "%s is a link of another user, and is not followed",
+			       path);
+	return file_check_opened(fd, errno, path, flags, err);
+}
+
+int held_directory_replace_file(const char *path, const void *data, size_t size, struct err *err)
+{
+	const char *name;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, err);
+
+	if (directory < 0)
+		return -1;
+	return beneath_replace(directory, name, data, size, false, err) < 0
+		       ? err_wrap(err, "%s", path)
+		       : 0;
+}
+
+void held_directory_remove_file(const char *path)
+{
+	const char *name;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, NULL);
+
+	if (directory >= 0)
+		beneath_remove(directory, name, 0);
+}
+
+/* --- what was found --- */
 
 bool held_directory_is_at(int directory, const char *path)
 {

@@ -22,6 +22,22 @@ int held_directory_open(const char *path, struct err *err);
 /* The same, and makes what is missing of it (mkdir -p). */
 int held_directory_make(const char *path, mode_t mode, struct err *err);
 
+/* The absolute path, with links resolved as far as it exists, by the same rule: ERR_DENIED. The
+ * caller frees; NULL: error. */
+char *held_directory_resolve(const char *path, struct err *err);
+
+/* The directory that the path is in, for work on *name in it (beneath.h). It need not be readable.
+ */
+int held_directory_open_above(const char *path, const char **name, struct err *err);
+
+/* file_open() of a file that we write for others, with the same rule for the links in its path: one
+ * of another user is not followed. So /dev/fd/3 works. */
+int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err);
+/* Replaces such a file, all or nothing, without waiting for the disk; also if it is a link. */
+int held_directory_replace_file(const char *path, const void *data, size_t size, struct err *err);
+/* unlink(2) of such a file. */
+void held_directory_remove_file(const char *path);
+
 /* Does the path lead to this directory (still)? Follows links. */
 bool held_directory_is_at(int directory, const char *path);
 

@@ -139,11 +139,10 @@ static int check_target(const struct store_command *store_command, const char *d
 }
 
 /* Makes it beside the directory, in `parent`, and then gives it its name. */
-static int restore_beside(struct restore_options *options, int parent, const char *directory,
+static int restore_beside(struct restore_options *options, int parent, const char *name,
 			  struct restore_request *request, struct restore_result *result,
 			  struct err *err)
 {
-	const char *name = strrchr(directory, '/') + 1;
 	auto_free char *staging = NULL;
 	char nonce[33];
 
@@ -158,7 +157,7 @@ static int restore_beside(struct restore_options *options, int parent, const cha
 	/* rename(2) replaces an empty directory in one step. */
 	if (beneath_rename(parent, staging, parent, name) == 0)
 		return 0;
-	err_os(err, errno, "cannot put %s in place", directory);
+	err_os(err, errno, "cannot put %s in place", name);
 	(void)beneath_remove_tree(parent, staging, NULL);
 	return -1;
 }
@@ -171,10 +170,13 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	struct restore_request request = {.id = id};
 	struct restore_result result;
 	struct err err;
+	const char *name;
 	int64_t began = clock_monotonic_ms();
-	auto_close int parent = held_directory_make(above, 0777, &err);
+	auto_close int parent = held_directory_open_above(directory, &name, &err);
 
-	if (parent < 0 || restore_beside(options, parent, directory, &request, &result, &err) < 0)
+	if (parent < 0 && err.kind == ERR_NOT_FOUND)
+		parent = held_directory_make(above, 0777, &err);
+	if (parent < 0 || restore_beside(options, parent, name, &request, &result, &err) < 0)
 		return store_command_fail_snapshot(&options->store_command, id, &err);
 	print_restored(&options->store_command, id, directory, &result,
 		       clock_monotonic_ms() - began);
@@ -187,13 +189,15 @@ int cmd_restore(int argc, char **argv)
 	auto_free char *directory = NULL;
 	struct store_command *store_command = &options.store_command;
 	struct snapshot_id id;
+	struct err err;
 	int code = store_command_begin(&verb_restore, argc, argv, &options);
 
 	if (code < 0)
 		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
 	if (code < 0) {
-		directory = file_absolute(store_command->words[1]);
-		code = check_target(store_command, directory);
+		directory = held_directory_resolve(store_command->words[1], &err);
+		code = directory ? check_target(store_command, directory)
+				 : store_command_fail(store_command, &err);
 	}
 	if (code < 0)
 		code = restore_into(&options, id, directory);

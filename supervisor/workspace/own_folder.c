@@ -32,22 +32,14 @@ static void open_folder(struct own_folder *folder, int parent, const char *name,
 	close(steal_fd(&folder->fd));
 }
 
-char *own_folder_parent(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash == path ? text_copy("/") : text_copy_n(path, (size_t)(slash - path));
-}
-
 /* DIR.reprieve. `directory`: the checkpoint directory; NULL: it is not there yet. */
 static struct own_folder open_outside(const struct workspace *workspace,
 				      const struct stat *directory, bool make)
 {
 	struct own_folder folder = {.fd = -1,
 				    .path = text_format("%s.reprieve", workspace->directory)};
-	auto_free char *above = own_folder_parent(workspace->directory);
-	const char *name = strrchr(folder.path, '/') + 1;
-	auto_close int parent = held_directory_open(above, NULL);
+	const char *name;
+	auto_close int parent = held_directory_open_above(folder.path, &name, NULL);
 	struct stat status, of_parent;
 
 	if (parent < 0 || fstat(parent, &of_parent) < 0)

@@ -21,7 +21,4 @@ int own_folder_find(const struct workspace *workspace, bool make, struct own_fol
 void own_folder_release(struct own_folder *folder);
 AUTO(struct own_folder, own_folder_release);
 
-/* The directory that an absolute path is in. The caller frees. */
-char *own_folder_parent(const char *path);
-
 #endif

@@ -40,7 +40,10 @@ static char *absolute_as_written(const char *path)
 
 void workspace_init(struct workspace *workspace, const char *directory)
 {
-	workspace->directory = file_absolute(directory);
+	/* One that leads through a link of another user is refused when it is opened. */
+	workspace->directory = held_directory_resolve(directory, NULL);
+	if (!workspace->directory)
+		workspace->directory = absolute_as_written(directory);
 	if (workspace->directory[0] != '/') {
 		char *whole = absolute_as_written(workspace->directory);
 		free(workspace->directory);
@@ -206,14 +209,13 @@ static bool holds_only_start_files(int folder)
 
 void workspace_remove_unused(struct workspace *workspace)
 {
-	auto_free char *above = NULL;
 	auto_close int parent = -1;
+	const char *name;
 
 	if (workspace->lock_fd <= 0 || !workspace->beside)
 		return;
-	above = own_folder_parent(workspace->directory);
-	parent = held_directory_open(above, NULL);
-	if (parent < 0 || beneath_exists(parent, strrchr(workspace->directory, '/') + 1) ||
+	parent = held_directory_open_above(workspace->directory, &name, NULL);
+	if (parent < 0 || beneath_exists(parent, name) ||
 	    !holds_only_start_files(workspace->folder))
 		return;
 	if (beneath_remove(workspace->folder, "tmp", AT_REMOVEDIR) < 0 && errno != ENOENT)
