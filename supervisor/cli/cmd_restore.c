@@ -89,7 +89,7 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 	request->include = path_filter_is_empty(&options->path_filter) ? NULL : is_wanted;
 	request->progress = show_progress;
 	request->arg = options;
-	progress_bar_start(&options->progress, "restoring", true);
+	progress_bar_start(&options->progress, "restoring");
 	status = storage_restore(options->store_command.storage, request, result, NULL, err);
 	progress_bar_stop(&options->progress);
 	if (status == 0 && request->include && result->files == 0)

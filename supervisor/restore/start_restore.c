@@ -80,7 +80,7 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	};
 	int status;
 
-	progress_bar_start(&restoring.progress, "restoring", false);
+	progress_bar_start(&restoring.progress, "restoring");
 	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
 	progress_bar_stop(&restoring.progress);
 	remove_left_out(left_out, files);

@@ -5,7 +5,6 @@
 #ifndef SNAPSHOT_RUN_H
 #define SNAPSHOT_RUN_H
 
-#include "base/progress_bar.h"
 #include "database_copies.h"
 #include "early_upload.h"
 #include "snapshot_queue.h"
@@ -31,7 +30,6 @@ struct snapshot_run {
 	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
 	bool confirmed;
 	bool again; /* because the store had lost what the first try relied on */
-	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
 
 	/* The worker asks the loop one question, in confirm_still_complete(). */
