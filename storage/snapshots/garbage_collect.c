@@ -85,9 +85,14 @@ static void remove_temporaries(struct storage *storage, int64_t now_ms, struct c
 			store->ops->remove(store, found.items[i].key, cancel, NULL);
 }
 
+bool garbage_is_refusal(const struct err *err)
+{
+	return err->kind != ERR_RETRY && err->kind != ERR_CANCELLED;
+}
+
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err)
 {
-	if (err->kind == ERR_RETRY || err->kind == ERR_CANCELLED)
+	if (!garbage_is_refusal(err))
 		return err_wrap(err, "cannot remove %s", key);
 	if (refused->count++ == 0)
 		snprintf(refused->first, sizeof(refused->first), "%.180s: %.200s", key, err->text);
