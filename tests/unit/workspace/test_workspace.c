@@ -1,5 +1,6 @@
 #include "workspace/workspace.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -408,6 +409,118 @@ static void test_install_of_read_only_directories(void **state)
 	as_nobody(*state, install_read_only);
 }
 
+/* What others have put in the place of our folder. */
+static void test_a_folder_that_is_not_ours_is_not_used(void **state)
+{
+	static const struct {
+		const char *make; /* in the root, with the user's directory `checkpoints` */
+		bool used;
+	} rows[] = {
+		{"mkdir -m 0700 checkpoints.reprieve", true},
+		{"mkdir -m 0755 checkpoints.reprieve", true},
+		{"mkdir -m 0777 checkpoints.reprieve", false},
+		{"mkdir checkpoints.reprieve; chown 65533 checkpoints.reprieve", false},
+		/* The owner of the directory, for whom root works. */
+		{"chown 65533 checkpoints; mkdir checkpoints.reprieve; "
+		 "chown 65533 checkpoints.reprieve",
+		 true},
+		{"mkdir other; ln -s other checkpoints.reprieve", false},
+		{"ln -s nowhere checkpoints.reprieve", false},
+		{"touch checkpoints.reprieve", false},
+	};
+	struct place *place = *state;
+	char job[] = "train";
+
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *command =
+			text_format("cd '%s' && rm -rf * && mkdir checkpoints && %s", place->root,
+				    rows[i].make);
+		auto_free char *directory = text_copy(place->workspace.directory);
+		auto_free char *inside = text_format("%s/.reprieve/completion.json", directory);
+		auto_free char *outside = text_format("%s.reprieve/completion.json", directory);
+		struct completion_record record = {.job = job, .id = {1, 1}}, back;
+
+		assert_int_equal(system(command), 0);
+		workspace_release(&place->workspace);
+		workspace_init(&place->workspace, directory);
+		assert_int_equal(workspace_write_record(&place->workspace, &record, NULL), 0);
+		if (file_exists(outside) != rows[i].used || file_exists(inside) == rows[i].used)
+			fail_msg("%s", rows[i].make);
+		workspace_release(&place->workspace);
+		workspace_init(&place->workspace, directory);
+		assert_int_equal(workspace_read_record(&place->workspace, &back, NULL), 0);
+		completion_record_release(&back);
+	}
+}
+
+static void test_both_places_taken_is_refused(void **state)
+{
+	struct place *place = *state;
+	auto_free char *command =
+		text_format("cd '%s' && mkdir other && ln -s other "
+			    "checkpoints.reprieve && ln -s ../other "
+			    "checkpoints/.reprieve",
+			    place->root);
+	struct err err;
+
+	assert_int_equal(system(command), 0);
+	assert_int_equal(workspace_folder(&place->workspace, &err), -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_non_null(strstr(err.text, "checkpoints/.reprieve is a link or a file"));
+}
+
+static void test_only_our_staging_areas_are_removed(void **state)
+{
+	static const struct {
+		const char *name;
+		bool stays;
+	} rows[] = {
+		{"staging-0123456789ab", false}, {"staging-area", true},
+		{"staging-0123456789a", true},   {"staging-0123456789abc", true},
+		{"staging-0123456789aB", true},  {"quarantine", true},
+	};
+	struct place *place = *state;
+	int folder = workspace_folder(&place->workspace, NULL);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(beneath_make_directories(folder, rows[i].name, 0700, NULL), 0);
+	free(workspace_new_staging(&place->workspace, NULL));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (beneath_exists(folder, rows[i].name) != rows[i].stays)
+			fail_msg("%s", rows[i].name);
+}
+
+/* Held, it is the same directory whatever its name leads to. */
+static void test_a_held_directory_that_is_exchanged(void **state)
+{
+	struct place *place = *state;
+	auto_free char *name = NULL, *staging = NULL, *where = NULL;
+	auto_free char *command = text_format("cd '%s' && mv checkpoints away && mkdir checkpoints "
+					      "&& echo theirs > checkpoints/file",
+					      place->root);
+	auto_free char *theirs = text_format("%s/checkpoints/file", place->root);
+	auto_free char *ours = text_format("%s/away/new", place->root);
+	auto_(snapshot_files_release) struct snapshot_files files = {0}, snapshot = {0};
+	struct err err;
+
+	put(place, NULL, "mine", "1");
+	assert_int_equal(workspace_hold(&place->workspace, false, NULL), 0);
+	name = workspace_new_staging(&place->workspace, NULL);
+	staging = workspace_path_beside(&place->workspace, name, NULL);
+	put(place, staging, "new", "2");
+	assert_int_equal(system(command), 0);
+	assert_int_equal(workspace_list_files(&place->workspace, &files, NULL), 0);
+	assert_int_equal(files.count, 1);
+	assert_string_equal(files.items[0].path, "mine");
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, NULL, &where, &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_DENIED);
+	assert_true(file_exists(theirs) && file_exists(ours));
+	workspace_let_go(&place->workspace);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +544,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_install_leaves_what_snapshots_leave_out,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_install_of_read_only_directories, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_a_folder_that_is_not_ours_is_not_used, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_both_places_taken_is_refused, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_only_our_staging_areas_are_removed, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_a_held_directory_that_is_exchanged, set_up,
 						tear_down),
 	};
 
