@@ -11,22 +11,19 @@
 #define HEADER_MOST 512
 
 static const char *const kind_names[] = {
-	[RECORD_FORMAT] = "format",
-	[RECORD_ATTEMPT] = "attempt",
-	[RECORD_END] = "end",
-	[RECORD_SNAPSHOT] = "snapshot",
-	[RECORD_PIN] = "pin",
-	[RECORD_DRAIN] = "draining",
-	[RECORD_DAMAGE] = "damage",
-	[RECORD_CONFIRMED] = "confirmed",
-	[RECORD_SUMMARY] = "summary",
-	[RECORD_ARCHIVE] = "archive",
-	[RECORD_CATALOGUE] = "catalogue",
+	[RECORD_FORMAT] = "format",   [RECORD_ATTEMPT] = "attempt",
+	[RECORD_END] = "end",         [RECORD_SNAPSHOT] = "snapshot",
+	[RECORD_PIN] = "pin",         [RECORD_DRAIN] = "draining",
+	[RECORD_DAMAGE] = "damage",   [RECORD_CONFIRMED] = "confirmed",
+	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
+	[RECORD_LEDGERS] = "ledgers", [RECORD_CATALOGUE] = "catalogue",
 };
 
 /* All kinds are read from RECORD_VERSION on. */
 static int newest_version(enum record_kind kind)
 {
+	if (kind == RECORD_ATTEMPT)
+		return RECORD_VERSION_ATTEMPT;
 	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_SNAPSHOT : RECORD_VERSION;
 }
 
@@ -56,6 +53,7 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_SNAPSHOT:
 	case RECORD_SUMMARY:
 	case RECORD_ARCHIVE:
+	case RECORD_LEDGERS:
 	case RECORD_CATALOGUE:
 		break;
 	}

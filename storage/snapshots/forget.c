@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "catalogue_cache.h"
 #include "garbage_collect.h"
+#include "note_archive.h"
 #include "pin_place.h"
 #include "retention.h"
 
@@ -184,6 +185,8 @@ static void keep_store_small(struct forgetting *forgetting)
 	catalogue_cache_store(forgetting->storage, ids, count, forgetting->cancel);
 	(void)attempt_compaction_run(forgetting->storage, &inventory->listing,
 				     ATTEMPT_COMPACTION_AT_RETENTION, forgetting->cancel, NULL);
+	(void)note_archive_run(forgetting->storage, inventory->listing.through,
+			       forgetting->request->shorten_ledger, forgetting->cancel, NULL);
 }
 
 int storage_forget(struct storage *storage, const struct forget_request *request,

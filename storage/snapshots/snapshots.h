@@ -18,6 +18,7 @@
  *	pack_numbers.h		the table of packs of a manifest
  *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
  *	attempt_compaction.h	puts summaries of old attempts and removes their records
+ *	note_archive.h		puts the ledgers of old attempts together, and removes their notes
  *	snapshot_catalogue.h	PURE: what manifests say, without their entries
  *	pack_table.h		PURE: packs by number, each key once
  *	catalogue_cache.h	the catalogue of this process, and its copy in the store

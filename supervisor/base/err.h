@@ -6,6 +6,7 @@
  *	text.h, cleanup.h		strings and buffers on the heap; release at end of scope
  *	clock.h, datetime.h		time; times as services write them
  *	file.h, walk.h, fault.h		whole files; directories; fault points for tests
+ *	held_directory.h, beneath.h	directories held open; all work below one, past no link
  *	loop.h, workers.h, cancel.h	the control loop; threads; how blocking work is ended
  *	http.h, http_trust.h, httpd.h	HTTP client and server
  *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries

@@ -136,7 +136,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	    quarantine_torn(request->workspace, request->profile, request->patterns, &local->moved,
 			    &local->whole, err) < 0)
 		return -1;
-	if (file_list_read(request->workspace->directory, &local->files, err) < 0)
+	if (workspace_list_files(request->workspace, &local->files, err) < 0)
 		return -1;
 	if (local->files.count > 0 &&
 	    workspace_read_under_way(request->workspace, &local->under_way, &why) < 0) {
@@ -153,8 +153,9 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	return 0;
 }
 
-int place_checkpoint(const struct resume_request *request, struct resume_result *result,
-		     struct cancel *cancel, struct err *err)
+static int place_in_held_directory(const struct resume_request *request,
+				   struct resume_result *result, struct cancel *cancel,
+				   struct err *err)
 {
 	auto_(local_facts_release) struct local_facts local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
@@ -193,6 +194,17 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
 	return status;
 }
 
+int place_checkpoint(const struct resume_request *request, struct resume_result *result,
+		     struct cancel *cancel, struct err *err)
+{
+	int status = workspace_hold(request->workspace, false, err);
+
+	if (status == 0)
+		status = place_in_held_directory(request, result, cancel, err);
+	workspace_let_go(request->workspace);
+	return status;
+}
+
 void place_record_existing(const struct resume_request *request, const struct resume_result *result)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
@@ -205,7 +217,7 @@ void place_record_existing(const struct resume_request *request, const struct re
 				    !snapshot_id_is_none(result->from)
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
-	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
+	if (workspace_list_files(request->workspace, &record.files, &err) < 0 ||
 	    workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 }

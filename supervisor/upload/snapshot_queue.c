@@ -176,6 +176,7 @@ static void take_snapshot_worker(void *arg)
 		.exclude = snapshot_excludes,
 		.running = snapshot_is_running_path,
 		.source = snapshot_database_copy,
+		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,

@@ -74,6 +74,7 @@ bool snapshot_carries_along(void *arg, const char *path);
 bool snapshot_is_running_path(void *arg, const char *path);
 /* The copy that stands in for a database; NULL: it is none. */
 const char *snapshot_database_copy(void *arg, const char *path);
+int snapshot_database_directory(void *arg);
 /* What has a number is part of that checkpoint, and at rest when it is complete. */
 bool snapshot_has_no_live_database(void *arg, const char *path);
 /* What was complete when the plan was made, and was not there any more when the directory was
