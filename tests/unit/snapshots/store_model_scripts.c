@@ -244,6 +244,7 @@ static void save_once(struct running *running, bool *again)
 	int status;
 
 	running->machine->saving_step = running->step;
+	running->machine->saving_since = world->time;
 	lost_before = world->lost_at > 0;
 	running->machine->saving = true;
 	status = storage_save(running->storage, &request, &result, NULL, &err);
@@ -264,6 +265,11 @@ static void save_once(struct running *running, bool *again)
 	}
 	model_note(world, "has not saved %s: %s", text, err.text);
 	running->late = err.kind == ERR_EXISTS;
+	/* With nothing else that went wrong, it is looked for. */
+	if (model_commit(world, id)->answer_lost && world->faults == 1 && err.kind != ERR_EXISTS &&
+	    !world->forgot && !world->emptied)
+		model_wrong(world, "%s is committed, and was said to have failed: %s", text,
+			    err.text);
 	*again = result.store_lacks;
 	/* What a user's choice has left behind may be forgotten before it is looked for. */
 	if (is_alone(world) && err.kind != ERR_EXISTS && !result.store_lacks &&
