@@ -204,6 +204,8 @@ struct world {
 	char hurt_pack[96];
 	/* A commit that was under way when the store was emptied has come into the new one. */
 	bool stray;
+	/* So many marks of damage were put. */
+	unsigned marks;
 	/* When a pack was lost; 0: none was. */
 	unsigned lost_at;
 	unsigned nonces; /* of the test itself */
