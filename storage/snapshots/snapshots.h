@@ -31,7 +31,7 @@
  *	store_clock.h		the time by the store's own clock
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
- *	index_warmup.h		fills the index of chunks before a save
+ *	index_warmup.h		fills the index of chunks while a save begins
  *	lost_files.h		PURE: which other snapshot has a file that is lost
  *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
@@ -55,6 +55,7 @@
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
+#include "index_warmup.h"
 #include "job_records.h"
 
 #endif
