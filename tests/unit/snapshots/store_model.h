@@ -81,6 +81,8 @@ struct commit {
 	bool told;
 	/* It names a pack that something has happened to. */
 	bool hurt;
+	/* It was put, and the store has answered something else. */
+	bool answer_lost;
 };
 struct claiming {
 	uint32_t number;
@@ -137,6 +139,8 @@ struct machine {
 	uint64_t seen;
 	unsigned nonces;
 	unsigned saving_step;
+	/* When its save began, by world.time. */
+	unsigned saving_since;
 	/* For a rule that is off: where it is in a claim, a save, a forget or a collection; it
 	 * reads an old state of the store; it cannot read this key. */
 	unsigned lists, looks;
@@ -200,6 +204,8 @@ struct world {
 	char hurt_pack[96];
 	/* A commit that was under way when the store was emptied has come into the new one. */
 	bool stray;
+	/* So many marks of damage were put. */
+	unsigned marks;
 	/* When a pack was lost; 0: none was. */
 	unsigned lost_at;
 	unsigned nonces; /* of the test itself */

@@ -135,6 +135,25 @@ static bool is_alone(const struct world *world)
 	return world->faults + world->deaths == 0 && !world->damaged && !world->emptied;
 }
 
+/* How many packs of the snapshot were found damaged, as the store says. */
+static unsigned count_marks(const struct world *world, struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+	auto_free char *key =
+		text_format("jobs/job/snapshots/%s.json", snapshot_id_format(id, text));
+	const struct memory_object *manifest = memory_objects_find(&world->objects, key);
+	unsigned count = 0;
+
+	for (size_t i = 0; manifest && i < world->objects.count; i++) {
+		const char *mark = strstr(world->objects.items[i].key, "/damaged/");
+
+		count += mark && memmem(manifest->content->data, manifest->content->size,
+					mark + strlen("/damaged/"),
+					strlen(mark + strlen("/damaged/"))) != NULL;
+	}
+	return count;
+}
+
 static bool claim_once(struct running *running)
 {
 	const struct role *role = running->machine->role;
@@ -148,6 +167,7 @@ static bool claim_once(struct running *running)
 	struct claiming *claiming;
 	char text[SNAPSHOT_ID_TEXT];
 	struct err err = {0};
+	unsigned marks_before = world->marks;
 
 	attempt_release(&running->attempt);
 	if (storage_claim(running->storage, &claim, &running->attempt, NULL, &err) < 0) {
@@ -163,6 +183,11 @@ static bool claim_once(struct running *running)
 	claiming->policy = role->policy;
 	claiming->start = running->attempt.start;
 	world->chosen_by_user |= role->policy != RESTORE_LATEST;
+	/* One that was put while it claimed may have come too late for it. */
+	if (role->policy == RESTORE_LATEST && !running->attempt.start_is_damaged &&
+	    world->marks == marks_before && count_marks(world, running->attempt.start) > 0)
+		model_wrong(world, "%s was found damaged, and is claimed from",
+			    snapshot_id_format(running->attempt.start, text));
 	model_note(world, "has claimed %u from %s", running->attempt.number,
 		   snapshot_id_format(running->attempt.start, text));
 	return true;
@@ -244,6 +269,7 @@ static void save_once(struct running *running, bool *again)
 	int status;
 
 	running->machine->saving_step = running->step;
+	running->machine->saving_since = world->time;
 	lost_before = world->lost_at > 0;
 	running->machine->saving = true;
 	status = storage_save(running->storage, &request, &result, NULL, &err);
@@ -264,6 +290,11 @@ static void save_once(struct running *running, bool *again)
 	}
 	model_note(world, "has not saved %s: %s", text, err.text);
 	running->late = err.kind == ERR_EXISTS;
+	/* With nothing else that went wrong, it is looked for. */
+	if (model_commit(world, id)->answer_lost && world->faults == 1 && err.kind != ERR_EXISTS &&
+	    !world->forgot && !world->emptied)
+		model_wrong(world, "%s is committed, and was said to have failed: %s", text,
+			    err.text);
 	*again = result.store_lacks;
 	/* What a user's choice has left behind may be forgotten before it is looked for. */
 	if (is_alone(world) && err.kind != ERR_EXISTS && !result.store_lacks &&

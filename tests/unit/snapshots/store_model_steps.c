@@ -325,8 +325,26 @@ void model_hurt(struct world *world, const char *key)
 	}
 }
 
+/* Who was fenced before the save began has nothing to commit: the store would keep it for nothing.
+ */
+static void check_may_commit(struct world *world, struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (!world->now || world->emptied)
+		return;
+	for (size_t i = 0; i < world->claim_count; i++) {
+		const struct claiming *newer = &world->claims[i];
+
+		if (newer->number > id.attempt && newer->confirmed_at > 0 &&
+		    newer->confirmed_at < world->now->saving_since)
+			model_wrong(world, "%s is committed, and attempt %u was in force before",
+				    snapshot_id_format(id, text), newer->number);
+	}
+}
+
 /* Claims and commits become visible here. */
-static void note_record(struct world *world, const char *key)
+static void note_record(struct world *world, const char *key, enum op_outcome outcome)
 {
 	struct snapshot_id id;
 	unsigned number;
@@ -337,10 +355,12 @@ static void note_record(struct world *world, const char *key)
 	    snapshot_id_parse(strndupa(key + strlen(JOB "snapshots/"), 13), &id)) {
 		struct commit *commit = model_commit(world, id);
 
+		check_may_commit(world, id);
 		commit->put_at = ++world->time;
 		world->stray |= world->emptied && model_claiming(world, id.attempt)->put_at == 0;
 		commit->step = world->now ? world->now->saving_step : 0;
 		commit->hurt = names_hurt_pack(world, key);
+		commit->answer_lost = outcome != OP_WORKS;
 		world->damaged |= commit->hurt;
 	} else if (sscanf(key, JOB "attempts/%6u%31s", &number, suffix) == 2) {
 		struct claiming *claiming = model_claiming(world, number);
@@ -353,6 +373,7 @@ static void note_record(struct world *world, const char *key)
 		else
 			return;
 	} else {
+		world->marks += text_starts(key, JOB "damaged/");
 		return;
 	}
 	world->order = memory_hash(world->order, facts, sizeof(facts));
@@ -374,7 +395,7 @@ static int model_put(struct store *store, const char *key, const void *data, siz
 	there = mode == STORE_IF_ABSENT && memory_objects_find(&world->objects, key);
 	if (!there) {
 		memory_objects_put(&world->objects, key, data, size);
-		note_record(world, key);
+		note_record(world, key, outcome);
 	}
 	see(machine, there);
 	if (there && outcome == OP_WORKS)
@@ -528,13 +549,18 @@ static void begin_history(struct world *world, const struct memory_objects *befo
 	world->damaged = world->emptied = world->forgot = world->pinned = false;
 	world->chosen_by_user = false;
 	world->stray = false;
-	world->lost_at = 0;
+	world->lost_at = world->marks = 0;
 	world->hurt_pack[0] = world->wrong[0] = '\0';
 	/* What was before counts as told. */
 	for (unsigned i = 1; i <= world->scene->saved; i++) {
 		struct commit *commit = model_commit(world, (struct snapshot_id){1, i});
 
-		*commit = (struct commit){commit->id, i, ++world->time, true, false};
+		*commit = (struct commit){
+			.id = commit->id,
+			.step = i,
+			.put_at = ++world->time,
+			.told = true,
+		};
 	}
 	if (world->scene->saved > 0)
 		*model_claiming(world, 1) =

@@ -2,6 +2,7 @@
 #include "storage/transfer/file_tree.h"
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/file.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FILES 200
 #define DESCRIPTORS 128
@@ -147,11 +150,86 @@ static void test_a_file_without_a_descriptor_that_is_replaced(void **state)
 	assert_int_equal(file_remove_tree(root, &err), 0);
 }
 
+/* --- the freeze --- */
+
+static bool is_every(void *arg, const char *path)
+{
+	(void)arg, (void)path;
+	return true;
+}
+
+/* A write that is under way does not show in the times of the file. */
+static void test_a_running_file_that_is_open_for_writing(void **state)
+{
+	const struct file_tree_choice choice = {.running = is_every};
+
+	(void)state;
+	for (int writes = 0; writes < 2; writes++) {
+		char root[] = "/tmp/file-tree-XXXXXX", path[96];
+		auto_close int writer = -1;
+		struct file_tree tree = {0};
+		struct err err;
+
+		assert_non_null(mkdtemp(root));
+		name_file(root, 1, path);
+		assert_int_equal(file_replace(path, "a", 1, &err), 0);
+		/* long ago */
+		stop_clock(path);
+		stood.tv_sec++;
+		if (writes)
+			writer = open(path, O_WRONLY | O_CLOEXEC);
+		assert_int_equal(file_tree_open(root, &choice, &tree, NULL, &err), 0);
+		file_tree_freeze(&tree, &choice);
+		assert_int_equal(tree.count, 1);
+		assert_true(tree.items[0].entry.running);
+		assert_int_equal(tree.items[0].unsettled, writes);
+		stands = false;
+		file_tree_release(&tree);
+		assert_int_equal(file_remove_tree(root, &err), 0);
+	}
+}
+
+static bool is_first(void *arg, const char *path)
+{
+	return *(const bool *)arg && strcmp(path, "f001") == 0;
+}
+
+/* What is a link is decided once it is known what is dropped. */
+static void test_a_link_to_what_is_dropped(void **state)
+{
+	(void)state;
+	for (int drops = 0; drops < 2; drops++) {
+		bool first = false;
+		const struct file_tree_choice choice = {.exclude = is_first, .arg = &first};
+		char root[] = "/tmp/file-tree-XXXXXX", path[96], other[96];
+		struct file_tree tree = {0};
+		struct err err;
+
+		assert_non_null(mkdtemp(root));
+		name_file(root, 1, path);
+		name_file(root, 2, other);
+		assert_int_equal(file_replace(path, "a", 1, &err), 0);
+		assert_int_equal(link(path, other), 0);
+		assert_int_equal(file_tree_open(root, &choice, &tree, NULL, &err), 0);
+		assert_int_equal(tree.count, 2);
+		first = drops;
+		file_tree_freeze(&tree, &choice);
+		assert_int_equal(tree.count, 2 - drops);
+		assert_string_equal(tree.items[1 - drops].entry.path, "f002");
+		assert_int_equal(tree.items[1 - drops].entry.type,
+				 drops ? ENTRY_FILE : ENTRY_HARDLINK);
+		file_tree_release(&tree);
+		assert_int_equal(file_remove_tree(root, &err), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_without_a_descriptor_is_stamped_again),
 		cmocka_unit_test(test_a_file_without_a_descriptor_that_is_replaced),
+		cmocka_unit_test(test_a_running_file_that_is_open_for_writing),
+		cmocka_unit_test(test_a_link_to_what_is_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
