@@ -1,6 +1,7 @@
 #include "file_reader.h"
 
 #include "base/cleanup.h"
+#include "file_piece.h"
 #include "priority_pool.h"
 #include "reading_order.h"
 
@@ -38,14 +39,6 @@ struct read_job {
 		/* guarded by `mutex`; a file without chunks left belongs to the thread that
 		 * finished it */
 	} locked;
-};
-
-struct piece {
-	struct file_reading *file;
-	size_t number;
-	int fd;
-	size_t size;
-	bool expected; /* read before, by this process: it is most likely known */
 };
 
 static void fail_read(struct read_job *reading, const struct err *err)
@@ -92,7 +85,8 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 }
 
 /* 1: *piece is the next one; 0: none is left; -1: failure. */
-static int next_piece(struct read_job *reading, struct piece *piece, struct err *err)
+static int next_piece(struct read_job *reading, struct file_reading **found,
+		      struct file_piece *piece, struct err *err)
 {
 	struct file_reading *file;
 	size_t number;
@@ -101,13 +95,14 @@ static int next_piece(struct read_job *reading, struct piece *piece, struct err 
 	pthread_mutex_lock(&reading->mutex);
 	result = open_next_file(reading, &file, err) < 0 ? -1 : 0;
 	if (file && result == 0) {
-		if (!file->begun)
+		if (!file->begun && !reading->request->append_progress)
 			file->writers = file_tree_has_writers(file->item->fd);
 		file->begun = true;
 		number = reading_order_take(&reading->locked.order,
 					    (size_t)(file - reading->locked.files));
-		*piece = (struct piece){
-			.file = file,
+		*found = file;
+		*piece = (struct file_piece){
+			.entry = &file->item->entry,
 			.number = number,
 			.fd = file->item->fd,
 			.size = chunk_length(file->item->entry.size, number),
@@ -117,65 +112,6 @@ static int next_piece(struct read_job *reading, struct piece *piece, struct err 
 	}
 	pthread_mutex_unlock(&reading->mutex);
 	return result;
-}
-
-/* Reads `size` bytes of the piece from `at` on. */
-static int read_piece(const struct piece *piece, size_t at, size_t size, uint8_t *room, bool *torn,
-		      struct err *err)
-{
-	off_t offset = (off_t)(piece->number * CHUNK_SIZE + at);
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t got = pread(piece->fd, room + done, size - done, offset + (off_t)done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		/* On NFS, a running file may be deleted by another machine. */
-		if (got < 0 && !(errno == ESTALE && piece->file->item->entry.running))
-			return err_os(err, errno, "%s", piece->file->item->entry.path);
-		if (got <= 0) {
-			*torn = true;
-			memset(room + done, 0, size - done);
-			return 0;
-		}
-		done += (size_t)got;
-	}
-	return 0;
-}
-
-/* Into `room`, or, if that is NULL, piece by piece into the packer's scratch. */
-static int look_at_piece(const struct piece *piece, struct packer *packer, uint8_t *room,
-			 bool *torn, struct err *err)
-{
-	packer_look_begin(packer, !room);
-	for (size_t at = 0; at < piece->size; at += PACKER_PIECE) {
-		size_t left = piece->size - at, size = left < PACKER_PIECE ? left : PACKER_PIECE;
-		uint8_t *target = room ? room + at : packer->scratch;
-
-		if (read_piece(piece, at, size, target, torn, err) < 0)
-			return -1;
-		packer_look_add(packer, target, size);
-	}
-	return 0;
-}
-
-/* What was read before needs no buffer of a pack, for which it might wait. If it is not what it
- * was, it is read again and packed. */
-static int pack_piece(const struct piece *piece, struct packer *packer, bool *torn, struct err *err)
-{
-	struct chunk *chunk = &piece->file->item->entry.chunks[piece->number];
-	uint8_t *room;
-
-	if (piece->expected && look_at_piece(piece, packer, NULL, torn, err) < 0)
-		return -1;
-	if (piece->expected && packer_look_end(packer, chunk))
-		return 0;
-	if (packer_reserve(packer, piece->size, &room, err) < 0 ||
-	    look_at_piece(piece, packer, room, torn, err) < 0)
-		return -1;
-	packer_add_looked(packer, chunk);
-	return 0;
 }
 
 static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE])
@@ -285,35 +221,37 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 	return 0;
 }
 
-static int finish_piece(struct read_job *reading, const struct piece *piece, bool torn,
-			struct err *err)
+static int finish_piece(struct read_job *reading, struct file_reading *file,
+			const struct file_piece *piece, bool torn, struct err *err)
 {
 	uint64_t bytes_done;
 	bool last;
 
 	pthread_mutex_lock(&reading->mutex);
-	piece->file->torn = piece->file->torn || torn;
-	last = --piece->file->left == 0;
+	file->torn = file->torn || torn;
+	last = --file->left == 0;
 	reading->locked.bytes_done += piece->size;
 	bytes_done = reading->locked.bytes_done;
 	pthread_mutex_unlock(&reading->mutex);
 	reading->request->on_progress(reading->request->arg, bytes_done);
-	return last ? finish_file(reading, piece->file, err) : 0;
+	return last ? finish_file(reading, file, err) : 0;
 }
 
 static int read_pieces(struct read_job *reading, struct packer *packer,
 		       struct priority_pool_worker *worker, struct err *err)
 {
-	struct piece piece;
+	struct file_reading *file;
+	struct file_piece piece;
 	int got = 0;
 
-	while (priority_pool_may_continue(worker) && (got = next_piece(reading, &piece, err)) > 0) {
+	while (priority_pool_may_continue(worker) &&
+	       (got = next_piece(reading, &file, &piece, err)) > 0) {
 		bool torn = false;
 
 		if (cancel_check(reading->packing->cancel, err) < 0 ||
-		    pack_piece(&piece, packer, &torn, err) < 0)
+		    file_piece_pack(&piece, packer, &torn, err) < 0)
 			return -1;
-		if (finish_piece(reading, &piece, torn, err) < 0)
+		if (finish_piece(reading, file, &piece, torn, err) < 0)
 			return -1;
 	}
 	if (got < 0)

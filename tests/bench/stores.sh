@@ -4,6 +4,7 @@
 #   tests/bench/stores.sh [--smoke] [BINARY]      --smoke: small, only against the sinks, with what is installed, to see that it works
 #   BENCH_DIR      where files lie: a tmpfs with four times BENCH_MIB free (default /dev/shm)     BENCH_MIB     of weights (default 1024)
 #   BENCH_FILES    small ones (default 20000)      BENCH_ROUNDS     of each measurement (default 3)
+#   BENCH_PACE     at which a trainer writes, in MB/s (default 300)      BENCH_RATES    what the sink takes in tail.py, in MB/s (default "0 400")
 #   BENCH_GROWTH   sizes of a checkpoint in MiB (default "1024 8192 65536"; 1048576 is 1 TiB)
 #   BENCH_SERVERS  some of "http https radosgw" (default: all)      BENCH_PEERS     some of "aws s5cmd rclone restic tar_lz4"
 set -euo pipefail
@@ -52,3 +53,4 @@ export PATH=$PATH:$peers/bin PYTHONDONTWRITEBYTECODE=1
 mkdir "$HOME"
 "$python" "$here/stores.py" ${smoke[@]+"${smoke[@]}"} --work "$work" "$binary"
 "$python" "$here/store_content.py" ${smoke[@]+"${smoke[@]}"} --work "$work" "$binary"
+"$python" "$here/tail.py" ${smoke[@]+"${smoke[@]}"} --work "$work" "$binary"

@@ -89,6 +89,12 @@ WRAPS(void, parallel_run, (size_t threads, void (*work)(void *arg, size_t index)
 		work(arg, i);
 }
 
+WRAPS(int, parallel_start, (pthread_t * thread, void *(*run)(void *arg), void *arg))
+{
+	(void)thread, (void)run, (void)arg;
+	return -1;
+}
+
 WRAPS(int, priority_pool_add_worker, (struct pool * pool))
 {
 	(void)pool;
