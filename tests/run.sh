@@ -22,6 +22,8 @@ readonly table='
 install      |             | 10
 layering     |             | 2
 layering-self|             | 2
+paths        |             | 1
+paths-self   |             | 3
 mutation-self| install     | 2
 ci-files     | install     | 3
 shellcheck   | install     | 2
@@ -123,6 +125,8 @@ lane_ci-files() {
 }
 lane_layering() { tests/check_layering.sh; }
 lane_layering-self() { tests/check_layering.sh --self-test; }
+lane_paths() { tests/check_paths.sh; }
+lane_paths-self() { tests/check_paths.sh --self-test; }
 lane_mutation-self() { tests/mutation/self_test.sh; }
 lane_linkage() { tests/check_layering.sh --link build; }
 

@@ -11,6 +11,7 @@
  * Of this folder only:
  *
  *	claim_cache.h		the claims that this process has read
+ *	listed_claims.h		reads the claims of the attempts that are listed
  *	own_claim.h		whether the claim of this process still is in the store
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	entry_list.h		sends and loads the list of a snapshot's files
@@ -27,9 +28,11 @@
  *	damage_marks.h		writes down which packs are damaged
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
+ *	store_clock.h		the time by the store's own clock
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
- *	index_warmup.h		fills the index of chunks before a save
+ *	index_warmup.h		fills the index of chunks while a save begins
+ *	lost_files.h		PURE: which other snapshot has a file that is lost
  *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
@@ -52,6 +55,7 @@
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
+#include "index_warmup.h"
 #include "job_records.h"
 
 #endif

@@ -266,11 +266,13 @@ static int open_file_in(int directory, const char *name, int flags, mode_t mode,
 int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
 {
 	const char *name;
-	auto_close int directory = open_above(AT_FDCWD, path, &name, err);
+	struct err why;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, &why);
 	int fd;
 
 	if (directory < 0)
-		return -1;
+		return why.os ? err_os(err, why.os, "%s", path)
+			      : err_set(err, why.kind, "%s", why.text);
 	fd = open_file_in(directory, name, flags | O_NONBLOCK | O_NOCTTY, mode, 0);
 	if (fd < 0 && errno == ELOOP)
 		return err_set(err, ERR_DENIED, "%s is a link of another user, and is not followed",

@@ -35,8 +35,7 @@ static const char *format_ago(json_t *answer, const char *name, char *buffer, si
 	buffer[0] = '\0';
 	if (json_is_number(seconds))
 		snprintf(buffer, capacity, ", %s ago",
-			 text_duration((int64_t)(json_number_value(seconds) * 1000), time,
-				       sizeof(time)));
+			 text_duration(json_seconds_or(answer, name, 0), time, sizeof(time)));
 	return buffer;
 }
 
@@ -69,12 +68,12 @@ static void add_recovery_point(struct bytes *text, json_t *answer, const char *w
 
 static void add_training(struct bytes *text, json_t *training)
 {
-	double each = json_number_value(json_object_get(training, "step_seconds"));
+	int64_t each_ms = json_seconds_or(training, "step_seconds", 0);
 	char ago[48], time[32], mean[48] = "";
 
-	if (each > 0)
+	if (each_ms > 0)
 		snprintf(mean, sizeof(mean), ", %s each",
-			 text_duration((int64_t)(each * 1000), time, sizeof(time)));
+			 text_duration(each_ms, time, sizeof(time)));
 	add_line(text, "  %-9s step %lld%s%s", "training",
 		 (long long)json_number_or(training, "step", -1), mean,
 		 format_ago(training, "seconds", ago, sizeof(ago)));
@@ -141,7 +140,7 @@ static void add_notice(struct bytes *text, json_t *notice)
 		return;
 	if (json_is_number(seconds))
 		snprintf(left, sizeof(left), "%s left: ",
-			 text_duration((int64_t)json_number_value(seconds) * 1000, time,
+			 text_duration(json_seconds_or(notice, "seconds_left", 0), time,
 				       sizeof(time)));
 	add_line(text, "  %-9s %s%s from %s (%s), until %.19sZ", "notice", left,
 		 json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),

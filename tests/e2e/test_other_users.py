@@ -206,7 +206,7 @@ def test_what_is_saved_is_of_the_directory(as_root):
     protected = here.path / "protected"
     protected.mkdir(mode=0o700)
     (protected / "secret").write_bytes(b"of root alone")
-    here.as_other(f"mkdir -p ck/e ck/other; echo public > ck/e/secret; for i in $(seq 300); do echo $i > ck/e/f$i; done; "
+    here.as_other(f"mkdir -p ck/a ck/e ck/other; echo public > ck/e/secret; for i in $(seq 300); do echo $i > ck/a/f$i; done; "
                   f"rmdir ck/other; ln -s {protected} ck/other")
     exchanges = here.meddle("exchange", here.directory / "e", here.directory / "other")
     saved = refused = 0
