@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COLUMNS_MOST 250
+#define COLUMNS_MOST 1000
 #define WRAP_LEAST 40
 #define LINE_INDENT 4
 #define ERASE "\r\x1b[K"

@@ -39,17 +39,31 @@ static const char *format_ago(json_t *answer, const char *name, char *buffer, si
 	return buffer;
 }
 
+/* How far the training is beyond this step. */
+static const char *format_behind(json_t *answer, int64_t step, char *buffer, size_t capacity)
+{
+	json_t *training = json_object_get(answer, "training");
+	int64_t steps = json_number_or(training, "step", -1) - step;
+
+	buffer[0] = '\0';
+	if (step >= 0 && steps > 0)
+		snprintf(buffer, capacity, ", %lld step%s behind", (long long)steps,
+			 steps == 1 ? "" : "s");
+	return buffer;
+}
+
 static void add_recovery_point(struct bytes *text, json_t *answer, const char *what, const char *id,
 			       const char *step_name, const char *age_name)
 {
 	int64_t step = json_number_or(answer, step_name, -1);
-	char ago[48], step_text[40] = "";
+	char ago[48], behind[48], step_text[40] = "";
 
 	if (step >= 0)
 		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
 			 (long long)step);
-	add_line(text, "  %-9s %s%s%s", what, id, step_text,
-		 format_ago(answer, age_name, ago, sizeof(ago)));
+	add_line(text, "  %-9s %s%s%s%s", what, id, step_text,
+		 format_ago(answer, age_name, ago, sizeof(ago)),
+		 format_behind(answer, step, behind, sizeof(behind)));
 }
 
 static void add_training(struct bytes *text, json_t *training)

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define COLUMNS 20
-#define BLANKS "                    "
 
 static int saved = -1;
 
@@ -236,20 +235,46 @@ static void test_a_signal_leaves_it_clean(void **state)
 /* The last one: it stays so. The job has left the cursor anywhere. */
 static void test_what_is_shared(void **state)
 {
-	int master = open_terminal(COLUMNS);
+	static const unsigned short widths[] = {20, 300};
 
 	(void)state;
 	status_line_share();
-	log_note("hello");
-	assert_string_equal(seen(master), BLANKS "\r\x1b[Kreprieve: hello\n");
-	status_line_show("bar");
-	status_line_show("bars");
-	assert_string_equal(seen(master), BLANKS "\r\x1b[K"
-						 "bar\x1b[K\rbars\x1b[K");
-	log_note("hello");
-	assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
+	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		int master = open_terminal(widths[i]);
+		char expected[400];
+
+		log_note("hello");
+		snprintf(expected, sizeof(expected), "%*s\r\x1b[Kreprieve: hello\n", widths[i], "");
+		assert_string_equal(seen(master), expected);
+		status_line_show("bar");
+		status_line_show("bars");
+		snprintf(expected, sizeof(expected), "%*s\r\x1b[Kbar\x1b[K\rbars\x1b[K", widths[i],
+			 "");
+		assert_string_equal(seen(master), expected);
+		log_note("hello");
+		assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
+		put_back();
+		close(master);
+	}
+}
+
+/* Too long for it: broken at blanks, with the rest indented; and in a pipe one line. */
+static void test_a_long_line(void **state)
+{
+	int master = open_terminal(40), ends[2];
+
+	(void)state;
+	log_note("a line that is too long for this terminal");
+	assert_non_null(strstr(seen(master), "reprieve: a line that is too long for\n"
+					     "    this terminal\n"));
 	put_back();
 	close(master);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	put_in_place(ends[1]);
+	log_note("a line that is too long for this terminal");
+	assert_string_equal(seen(ends[0]), "reprieve: a line that is too long for this terminal\n");
+	put_back();
+	close(ends[0]);
 }
 
 int main(void)
@@ -263,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_a_file),
 		cmocka_unit_test(test_a_signal_leaves_it_clean),
 		cmocka_unit_test(test_what_is_shared),
+		cmocka_unit_test(test_a_long_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
