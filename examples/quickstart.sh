@@ -30,7 +30,10 @@ mkdir -p "$root/build"
 if [[ ! -f $root/build/CMakeCache.txt ]]; then
 	quietly "$root/build/configure.log" cmake -G Ninja -S "$root" -B "$root/build" -DREPRIEVE_TESTS=OFF
 fi
-quietly "$root/build/build.log" cmake --build "$root/build" --target reprieve reprieve-shim
+# All of it, so that it can be installed; but not the tests of a build that was configured before.
+targets=(reprieve reprieve-shim)
+if grep -q '^REPRIEVE_TESTS:[A-Z]*=OFF' "$root/build/CMakeCache.txt"; then targets=(all); fi
+quietly "$root/build/build.log" cmake --build "$root/build" --target "${targets[@]}"
 echo "$reprieve"
 
 say "3/3  Drill: a real training job loses its machine, twice"
