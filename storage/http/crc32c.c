@@ -3,11 +3,29 @@
 #include "base/base64.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* What the processors' instructions have in common: CRC_STATE is the type in which they hand the
+ * checksum on. Clang's header for aarch64 has them only for a whole file. */
 #if defined(__x86_64__)
 #include <nmmintrin.h>
+#define HAS_INSTRUCTION 1
+#define BY_INSTRUCTION __attribute__((target("sse4.2")))
+#define CRC_STATE uint64_t
+#define CRC_OF_WORD(crc, word) _mm_crc32_u64(crc, word)
+#define CRC_OF_BYTE(crc, byte) _mm_crc32_u8(crc, byte)
+#elif defined(__aarch64__) && !defined(__clang__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#define HAS_INSTRUCTION 1
+#define BY_INSTRUCTION __attribute__((target("+crc")))
+#define CRC_STATE uint32_t
+#define CRC_OF_WORD(crc, word) __crc32cd(crc, word)
+#define CRC_OF_BYTE(crc, byte) __crc32cb(crc, byte)
+#else
+#define HAS_INSTRUCTION 0
 #endif
 
 #define POLYNOMIAL 0x82f63b78u /* reflected */
@@ -48,7 +66,16 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size)
 	return crc;
 }
 
+#if HAS_INSTRUCTION
+static bool processor_has_it(void)
+{
 #if defined(__x86_64__)
+	return __builtin_cpu_supports("sse4.2");
+#else
+	return getauxval(AT_HWCAP) & HWCAP_CRC32;
+#endif
+}
+
 /* The instruction takes three cycles, and a new one can begin in each: three lanes of so many bytes
  * are worked on side by side. */
 #define LANE ((size_t)4096)
@@ -58,13 +85,13 @@ static uint32_t crc_by_table(uint32_t crc, const uint8_t *data, size_t size)
 static uint32_t lane_table[4][256];
 static pthread_once_t lane_once = PTHREAD_ONCE_INIT;
 
-__attribute__((target("sse4.2"))) static uint32_t crc_of_lane_of_zeros(uint32_t crc)
+BY_INSTRUCTION static uint32_t crc_of_lane_of_zeros(uint32_t crc)
 {
-	uint64_t wide = crc;
+	CRC_STATE state = crc;
 
 	for (size_t i = 0; i < LANE / 8; i++)
-		wide = _mm_crc32_u64(wide, 0);
-	return (uint32_t)wide;
+		state = CRC_OF_WORD(state, 0);
+	return (uint32_t)state;
 }
 
 /* It is linear: the bits of a checksum count each for itself. */
@@ -87,10 +114,9 @@ static uint32_t behind_lane(uint32_t crc)
 	       lane_table[2][crc >> 16 & 0xff] ^ lane_table[3][crc >> 24];
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_of_three_lanes(uint32_t crc,
-								     const uint8_t *data)
+BY_INSTRUCTION static uint32_t crc_of_three_lanes(uint32_t crc, const uint8_t *data)
 {
-	uint64_t first = crc, second = 0, third = 0;
+	CRC_STATE first = crc, second = 0, third = 0;
 
 	for (const uint8_t *end = data + LANE; data < end; data += 8) {
 		uint64_t words[3];
@@ -98,32 +124,31 @@ __attribute__((target("sse4.2"))) static uint32_t crc_of_three_lanes(uint32_t cr
 		memcpy(&words[0], data, 8);
 		memcpy(&words[1], data + LANE, 8);
 		memcpy(&words[2], data + 2 * LANE, 8);
-		first = _mm_crc32_u64(first, words[0]);
-		second = _mm_crc32_u64(second, words[1]);
-		third = _mm_crc32_u64(third, words[2]);
+		first = CRC_OF_WORD(first, words[0]);
+		second = CRC_OF_WORD(second, words[1]);
+		third = CRC_OF_WORD(third, words[2]);
 	}
 	return behind_lane(behind_lane((uint32_t)first) ^ (uint32_t)second) ^ (uint32_t)third;
 }
 
-__attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(
-	uint32_t crc, const uint8_t *data, size_t size)
+BY_INSTRUCTION static uint32_t crc_by_instruction(uint32_t crc, const uint8_t *data, size_t size)
 {
-	uint64_t wide;
+	CRC_STATE state;
 
 	if (size >= 3 * LANE)
 		pthread_once(&lane_once, make_lane_table);
 	for (; size >= 3 * LANE; data += 3 * LANE, size -= 3 * LANE)
 		crc = crc_of_three_lanes(crc, data);
-	wide = crc;
+	state = crc;
 	for (; size >= 8; data += 8, size -= 8) {
 		uint64_t word;
 
 		memcpy(&word, data, 8);
-		wide = _mm_crc32_u64(wide, word);
+		state = CRC_OF_WORD(state, word);
 	}
-	crc = (uint32_t)wide;
+	crc = (uint32_t)state;
 	while (size--)
-		crc = _mm_crc32_u8(crc, *data++);
+		crc = CRC_OF_BYTE(crc, *data++);
 	return crc;
 }
 #endif
@@ -135,8 +160,8 @@ uint32_t crc32c_by_table(const void *data, size_t size)
 
 uint32_t crc32c(const void *data, size_t size)
 {
-#if defined(__x86_64__)
-	if (__builtin_cpu_supports("sse4.2"))
+#if HAS_INSTRUCTION
+	if (processor_has_it())
 		return ~crc_by_instruction(~0u, data, size);
 #endif
 	return crc32c_by_table(data, size);
