@@ -71,6 +71,7 @@
 #include "control/control.h"
 #include "core/core.h"
 #include "frameworks/frameworks.h"
+#include "gang/gang.h"
 #include "job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
@@ -123,6 +124,7 @@ struct job {
 	const struct job_config *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
+	struct gang_identity gang; /* this machine in the job's gang; 1 member: there is none */
 	struct profile_choice profile;
 	const char *store;         /* URL; NULL: no store is available */
 	struct err no_store;       /* why the store is unavailable; cleared once logged */
@@ -199,8 +201,8 @@ struct job {
 
 /*
  * Runs the whole life of the job: restore, launch, save, exit. The caller fills `options`,
- * `inherited`, `name`, `profile` and the store's members of a zeroed struct. Blocks until the end;
- * returns the exit code.
+ * `inherited`, `name`, `gang`, `profile` and the store's members of a zeroed struct. Blocks until
+ * the end; returns the exit code.
  */
 int job_run(struct job *job);
 
