@@ -25,7 +25,7 @@ static void begin_wait(struct gang_start *start)
 	start->until_ms = now_ms + start->join_ms;
 	/* What comes within a moment is not worth a line. */
 	start->say_ms = now_ms + SAY_EVERY_MS / 10;
-	start->looks = 0;
+	start->looks = start->there = 0;
 }
 
 /* Where the member was at the start before this one: "member 2 (last on gpu-7)". */
@@ -59,13 +59,18 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 	int64_t now_ms = clock_monotonic_ms();
 	char member[100], time[32];
 
+	/* At the end they go one after the other. */
+	if (there >= start->there) {
+		start->there = there;
+		start->missing = missing;
+	}
 	if (now_ms >= start->until_ms)
 		return err_set(err, ERR_RETRY,
 			       "%u of the %u members of this gang %s within %s (--join-time): %s "
 			       "has not",
-			       there, start->identity.members, what,
+			       start->there, start->identity.members, what,
 			       text_duration(start->join_ms, time, sizeof(time)),
-			       describe_member(start, missing, member, cancel));
+			       describe_member(start, start->missing, member, cancel));
 	if (now_ms >= start->say_ms) {
 		log_note("%u of the %u members of this gang %s; waiting for %s", there,
 			 start->identity.members, what,
@@ -118,12 +123,16 @@ static int refuse_roster(struct gang_start *start, const struct gang_roster *ros
 	char host[65];
 
 	storage_gang_host(start->storage, start->after, &roster->by, host, cancel);
-	if (roster->state == ROSTER_CONTRADICTED)
+	if (roster->state == ROSTER_CONTRADICTED) {
+		/* It stays, for the others to see. */
+		start->own.nonce[0] = '\0';
 		return err_set(err, ERR_INVALID,
-			       "not started: here the gang has %u members, and on %s it has %u: "
-			       "give all the same --gang, or each job its own --job",
+			       "not started: here the gang has %u members, and on %s, which came "
+			       "within a minute of it, %u: give all the same --gang, or each job "
+			       "its own --job",
 			       start->identity.members, host[0] ? host : "another machine",
 			       roster->by.members);
+	}
 	return err_set(err, ERR_INVALID,
 		       "not started: %s, which came later, is member %u of this gang too; this "
 		       "machine is stale, or both were given the same --member",

@@ -30,6 +30,8 @@ struct gang_start {
 	/* The attempt that this member has restored and waits with; 0: none. */
 	uint32_t restored;
 	int64_t until_ms, say_ms;
+	/* The most that were there in this wait, and who was missing then. */
+	uint32_t there, missing;
 	unsigned looks;
 };
 

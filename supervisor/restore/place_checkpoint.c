@@ -254,8 +254,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 	    !text_equal(local->record.job, request->job))
 		return 0;
 	staging = workspace_new_staging(request->workspace, err);
-	if (!staging || workspace_install(request->workspace, staging, &nothing, request->patterns,
-					  &aside, err) < 0)
+	if (!staging || file_make_directories(staging, 0700, err) < 0 ||
+	    workspace_install(request->workspace, staging, &nothing, request->patterns, &aside,
+			      err) < 0)
 		return -1;
 	if (aside)
 		log_warn("%s held files of a start of which the gang has no snapshot; they were "
