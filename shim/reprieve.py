@@ -326,3 +326,30 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = maker()
     return made
+
+
+def _program():
+    """Where `pip install` has put the program; else the one on PATH."""
+    import importlib.metadata
+    import shutil
+
+    try:
+        files = importlib.metadata.files("reprieve") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name == "reprieve" and file.parent.name == "bin":
+            return str(file.locate().resolve())
+    return shutil.which("reprieve")
+
+
+def _main():
+    """`python -m reprieve ...` is `reprieve ...`: the same process, for whoever sends it signals."""
+    program = _program()
+    if not program:
+        sys.exit("reprieve: the program is not installed: this module is for training scripts")
+    os.execv(program, ["reprieve", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    _main()

@@ -8,6 +8,7 @@
 #include "base/workers.h"
 #include "scheme_table.h"
 #include "storage/backend/backend.h"
+#include "storage/format/format.h"
 #include "storage/snapshots/snapshots.h"
 #include "storage/transfer/transfer.h"
 
@@ -166,6 +167,12 @@ int storage_open(const struct storage_options *options, struct storage **result,
 const char *storage_describe(struct storage *storage, char *text, size_t capacity)
 {
 	return store_describe(storage->transfer.store, text, capacity);
+}
+
+void storage_format_versions(int *store, int *manifest)
+{
+	*store = RECORD_VERSION;
+	*manifest = RECORD_VERSION_SNAPSHOT;
 }
 
 bool storage_looks_first(struct storage *storage)

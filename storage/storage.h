@@ -114,6 +114,9 @@ const char *storage_describe(struct storage *storage, char *text, size_t capacit
  * machines that put one name at the same time both may believe that it is theirs. */
 bool storage_looks_first(struct storage *storage);
 
+/* PURE. The versions of FORMAT.md that this program writes: of a store, and of a manifest. */
+void storage_format_versions(int *store, int *manifest);
+
 /* Whether credentials and content go to another machine over plain http, where whoever is on the
  * way can read and replace them. Nothing is sent to find out. False also for a URL that cannot be
  * opened: storage_open() says why. */

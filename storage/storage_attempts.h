@@ -43,9 +43,6 @@ struct claim {
 	/* Under RESTORE_LATEST: not from this one, if it would be chosen, but from the sound one
 	 * behind it, if there is any. */
 	struct snapshot_id avoid;
-	/* Under RESTORE_LATEST: if there are snapshots to go on from, and all of them are damaged,
-	 * nothing is claimed: ERR_CORRUPT. */
-	bool needs_start;
 	/* A checkpoint that lies on this machine, which need not be in the store; none: there is
 	 * none, or it is not known which. */
 	struct snapshot_id local;
@@ -60,6 +57,9 @@ struct attempt {
 	uint32_t number;
 	/* None: begin afresh. */
 	struct snapshot_id start;
+	/* Under RESTORE_LATEST: all that there are to go on from are damaged. `start` is the newest
+	 * of them, so that none is left behind. */
+	bool start_is_damaged;
 	/* What claim.avoid has kept it from; none: nothing. */
 	struct snapshot_id suspect;
 	/* The line that claim.local belongs to was left on purpose: an older snapshot was restored,

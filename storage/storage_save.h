@@ -144,11 +144,14 @@ struct presave_request {
 	const char *const *paths;
 	size_t path_count;
 	/*
-	 * They are still being written: what has come since the last time is sent, some 16 MiB of a
-	 * file at least, or nothing. It only counts as far as storage_save() finds the same bytes,
-	 * so a file that is not written in order costs time and nothing else.
+	 * They are still being written: what has come since the last time is sent, some 16 MiB of
+	 * all files at least, or nothing. It only counts as far as storage_save() finds the same
+	 * bytes, so a file that is not written in order costs time and nothing else.
 	 */
 	bool growing;
+	/* Of growing files: true goes on to look for what they grow by, for as long as they do.
+	 * Asked every few ms. NULL: never. */
+	bool (*go_on)(void *arg);
 	/* True ends it early, with what has been read handed over. From any thread, often. NULL:
 	 * never. */
 	bool (*enough)(void *arg);

@@ -110,7 +110,7 @@ static int dispatch_command(int argc, char **argv)
 		word = argv[2];
 	if (text_equal(word, "--version") || text_equal(word, "version")) {
 		open_missing_stdout();
-		printf("reprieve %s\n", REPRIEVE_VERSION);
+		version_print();
 		return check_output_written(true, 0);
 	}
 	for (size_t i = 0; i < command_count; i++)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# README's "Build" section on a fresh machine: makes a bare root file system, clones the commit that is checked out into it,
-# runs the section's lines as they stand, and then the program that they installed. Nothing of it is left behind.
+# README's lines to install, on a fresh machine: makes a bare root file system, clones the commit that is checked out into it,
+# runs these lines as they stand, and then the program that they installed. Nothing of it is left behind.
 #	fresh.sh RELEASE [OPTION OF mmdebstrap...]
 # RELEASE is bookworm, trixie or noble. For noble mmdebstrap needs the key of Ubuntu's archive, if need be by --keyring=FILE.
 # As root, or as a user whom mmdebstrap lets have a user namespace. Needs mmdebstrap, git, and a mirror.
@@ -19,9 +19,10 @@ trap 'rm -rf "$scratch"' EXIT
 # mmdebstrap's own user has to read it.
 chmod 755 "$scratch"
 git clone -q . "$scratch/reprieve"
-sed -n '/^## Build$/,/^## /s/^    //p' README.md >"$scratch/lines"
+# shellcheck disable=SC2016 # the quotes of Markdown, not of the shell
+sed -n '/^```sh build$/,/^```$/{/^```/!p}' README.md >"$scratch/lines"
 [ -s "$scratch/lines" ] || {
-	echo "fresh: README's section Build has no indented lines" >&2
+	echo "fresh: README has no block \`sh build\`" >&2
 	exit 1
 }
 

@@ -23,6 +23,7 @@ install      |             | 10
 layering     |             | 2
 layering-self|             | 2
 mutation-self| install     | 2
+ci-files     | install     | 3
 shellcheck   | install     | 2
 format       | install     | 2
 manpage      | install     | 1
@@ -33,6 +34,7 @@ writers      | build-gcc   | 15
 linkage      | build-gcc   | 1
 shim         | build-gcc   | 1
 hardening    | build-gcc   | 1
+packages     | build-gcc   | 2
 unit         | build-gcc   | 10
 build-asan   | install     | 10
 unit-asan    | build-asan  | 10
@@ -114,6 +116,11 @@ lane_valgrind() {
 
 lane_shim() { tests/check_shim.sh build; }
 lane_hardening() { tests/check_hardening.sh build; }
+lane_packages() { tests/packages.sh --short build; }
+lane_ci-files() {
+	bash examples/install_packages.sh venv
+	tests/check_ci.sh
+}
 lane_layering() { tests/check_layering.sh; }
 lane_layering-self() { tests/check_layering.sh --self-test; }
 lane_mutation-self() { tests/mutation/self_test.sh; }
@@ -126,7 +133,7 @@ lane_shellcheck() {
 
 lane_manpage() {
 	have mandoc
-	mandoc -Tlint -W warning supervisor/reprieve.1
+	mandoc -Tlint -W warning supervisor/man/*.[17]
 }
 
 # Another version sets the same style differently.

@@ -51,12 +51,30 @@ uint64_t checksum_stream_end(const struct checksum_stream *stream)
 	return known(XXH3_64bits_digest(state_of(stream)));
 }
 
+/* None is all zero. */
+static struct fingerprint fingerprint_of(XXH128_hash_t hash)
+{
+	return (struct fingerprint){.low = known(hash.low64), .high = hash.high64};
+}
+
 struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed)
 {
-	XXH128_hash_t hash = XXH3_128bits_withSeed(data, size, seed);
+	return fingerprint_of(XXH3_128bits_withSeed(data, size, seed));
+}
 
-	/* None is all zero. */
-	return (struct fingerprint){.low = known(hash.low64), .high = hash.high64};
+void fingerprint_stream_begin(struct checksum_stream *stream, uint64_t seed)
+{
+	(void)XXH3_128bits_reset_withSeed(state_of(stream), seed);
+}
+
+void fingerprint_stream_add(struct checksum_stream *stream, const void *data, size_t size)
+{
+	(void)XXH3_128bits_update(state_of(stream), data, size);
+}
+
+struct fingerprint fingerprint_stream_end(const struct checksum_stream *stream)
+{
+	return fingerprint_of(XXH3_128bits_digest(state_of(stream)));
 }
 
 bool fingerprint_is_known(const struct fingerprint *fingerprint)

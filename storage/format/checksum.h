@@ -27,6 +27,10 @@ struct fingerprint {
 	uint64_t low, high;
 };
 struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed);
+/* The same, of bytes that come in pieces; a stream is for one of the two at a time. */
+void fingerprint_stream_begin(struct checksum_stream *stream, uint64_t seed);
+void fingerprint_stream_add(struct checksum_stream *stream, const void *data, size_t size);
+struct fingerprint fingerprint_stream_end(const struct checksum_stream *stream);
 bool fingerprint_is_known(const struct fingerprint *fingerprint);
 bool fingerprint_equal(const struct fingerprint *a, const struct fingerprint *b);
 

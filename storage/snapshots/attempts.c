@@ -131,16 +131,6 @@ static int choose_specific(struct claiming *claiming, struct attempt *attempt, s
 	return 0;
 }
 
-static int all_are_damaged(struct storage *storage, struct snapshot_id newest,
-			   const struct attempt *attempt, struct err *err)
-{
-	const char *why = attempt->damaged_count > 0 ? attempt->damaged[0].text : "it was read";
-	char text[SNAPSHOT_ID_TEXT];
-
-	return err_set(err, ERR_CORRUPT, "every snapshot of job %s is damaged (%s: %s)",
-		       storage->transfer.job, snapshot_id_format(newest, text), why);
-}
-
 /* Chooses the snapshot that a new attempt would start from if claiming->before were the newest
  * attempt. */
 static int choose_start(struct claiming *claiming, struct attempt *attempt, struct err *err)
@@ -173,9 +163,12 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 	}
 	if (find_sound(claiming, candidates, count, attempt, err) < 0)
 		return -1;
-	return claim->needs_start && count > 0 && snapshot_id_is_none(attempt->start)
-		       ? all_are_damaged(claiming->storage, candidates[0], attempt, err)
-		       : 0;
+	/* A claim from nothing would leave them behind for ever, and damage may be temporary. */
+	if (count > 0 && snapshot_id_is_none(attempt->start)) {
+		attempt->start = candidates[0];
+		attempt->start_is_damaged = true;
+	}
+	return 0;
 }
 
 /* Whoever collects garbage sees no newer one, as long as it began before this claim. */

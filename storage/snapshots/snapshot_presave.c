@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often it is looked whether a file has grown, and for how long in vain. */
+#define LOOK_EVERY_MS 10
+#define LOOKS_MOST 100
+
 struct presaving {
 	const struct presave_request *request;
 	const char **paths; /* sorted */
@@ -90,6 +94,45 @@ static void add_read_files(struct presaving *presaving, const struct file_tree *
 	chunk_index_add_files(&presaving->storage->transfer.index, entries, stamps, count);
 }
 
+/* Takes the sizes that the files have now. */
+static bool has_grown(const struct presaving *presaving, struct file_tree *tree)
+{
+	const struct append_progress *sent = &presaving->storage->transfer.append_progress;
+	size_t chunks = 0, files = 0;
+
+	for (size_t i = 0; i < tree->count && files < APPEND_PROGRESS_FILES; i++) {
+		struct file_tree_item *item = &tree->items[i];
+		size_t first, end;
+
+		files += item->entry.type == ENTRY_FILE;
+		if (item->entry.type != ENTRY_FILE || item->fd < 0 ||
+		    file_tree_stamp(item->fd, false, &item->stamp, NULL, NULL) < 0)
+			continue;
+		item->entry.size = item->stamp.size;
+		if (append_progress_next(sent, &item->stamp, &first, &end))
+			chunks += end - first;
+	}
+	return append_progress_is_due(chunks);
+}
+
+/* The files stay open: their names need not be looked for each time. */
+static bool wait_for_growth(struct presaving *presaving, struct file_tree *tree)
+{
+	const struct presave_request *request = presaving->request;
+	const struct packing *packing = &presaving->packing;
+
+	for (int i = 0; i < LOOKS_MOST && request->go_on && request->go_on(request->arg); i++) {
+		if (is_interrupted(presaving))
+			return false;
+		if (has_grown(presaving, tree))
+			return true;
+		pack_uploader_poll(packing->uploader, packing->cancel);
+		if (cancel_sleep(packing->cancel, LOOK_EVERY_MS, NULL) < 0)
+			return false;
+	}
+	return false;
+}
+
 static int presave_files(struct presaving *presaving, struct presave_result *result,
 			 struct err *err)
 {
@@ -117,10 +160,13 @@ static int presave_files(struct presaving *presaving, struct presave_result *res
 	if (index_warmup(presaving->storage, request->parent, request->id.attempt, packing->cancel,
 			 err) < 0)
 		return -1;
-	/* An interruption by `enough` is no failure: what was read counts. */
-	if (file_reader_run(&reading, err) < 0 &&
-	    (!is_interrupted(presaving) || pack_uploader_check(packing->uploader, NULL) < 0))
-		return -1;
+	do {
+		/* An interruption by `enough` is no failure: what was read counts. */
+		if (file_reader_run(&reading, err) < 0 &&
+		    (!is_interrupted(presaving) ||
+		     pack_uploader_check(packing->uploader, NULL) < 0))
+			return -1;
+	} while (request->growing && wait_for_growth(presaving, &tree));
 	add_read_files(presaving, &tree, result);
 	result->chunks_sent = atomic_load(&packing->chunks_sent);
 	result->chunks_kept = atomic_load(&packing->chunks_kept);

@@ -29,7 +29,12 @@ bool append_progress_next(const struct append_progress *append_progress,
 	/* The file was truncated, or another file has its inode number. */
 	if (*end < *first)
 		*first = 0;
-	return *end - *first >= APPEND_PROGRESS_STEP;
+	return *end > *first;
+}
+
+bool append_progress_is_due(size_t chunks)
+{
+	return chunks >= APPEND_PROGRESS_STEP;
 }
 
 void append_progress_set(struct append_progress *append_progress, const struct file_stamp *stamp,

@@ -5,9 +5,10 @@
 
 #include "chunk_index.h"
 
-/* Chunks to send at a time: they fill a pack. */
+/* Chunks to send at a time, of all files together: they fill a pack. */
 #define APPEND_PROGRESS_STEP ((size_t)4)
-/* The files that are remembered: the most recent ones. */
+/* The files that are remembered: the most recent ones. No more grow at a time: the others would be
+ * begun anew each time. */
 #define APPEND_PROGRESS_FILES 64
 
 struct append_progress {
@@ -19,9 +20,11 @@ struct append_progress {
 	size_t next;
 };
 
-/* The chunks of the file to send now, from *first up to *end. False: it has grown by too little. */
+/* The chunks of the file that have become whole, from *first up to *end. False: none. */
 bool append_progress_next(const struct append_progress *append_progress,
 			  const struct file_stamp *stamp, size_t *first, size_t *end);
+/* Whether so many chunks, of all growing files, are worth sending. */
+bool append_progress_is_due(size_t chunks);
 /* How many chunks of the file have been sent. */
 size_t append_progress_sent(const struct append_progress *append_progress,
 			    const struct file_stamp *stamp);

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "priority_pool.h"
+#include "reading_order.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,12 +12,15 @@
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* between two passes, so that a write under way can end */
 #define POLL_EVERY_MS 20
+#define LOOK_SIZE ((size_t)256 << 10) /* stays in the cache of a processor */
 
 struct file_reading {
 	struct file_tree_item *item;
-	size_t count, next, left; /* numbers of chunks: all; next to hand out; not finished */
-	size_t start;             /* the chunk to begin with; those before it come last */
+	size_t count, left; /* chunks: all of this pass; not finished */
+	size_t end;         /* the number of the last one plus one */
+	size_t sent_early;  /* the chunks before it were */
 	int passes;
+	bool begun;                /* this pass */
 	bool torn;                 /* shorter than its size was at the start */
 	bool writers;              /* somebody had the file open for writing when this pass began */
 	uint8_t last[DIGEST_SIZE]; /* digest of the content that the last pass read */
@@ -28,9 +32,7 @@ struct read_job {
 	pthread_mutex_t mutex;
 	struct {
 		struct file_reading *files;
-		size_t file_count, current;
-		size_t *again; /* files to read once more */
-		size_t again_count;
+		struct reading_order order; /* of the chunks of `files` */
 		uint64_t bytes_done;
 		bool failed;
 		struct err err;
@@ -44,6 +46,7 @@ struct piece {
 	size_t number;
 	int fd;
 	size_t size;
+	bool expected; /* read before, by this process: it is most likely known */
 };
 
 static void fail_read(struct read_job *reading, const struct err *err)
@@ -55,22 +58,6 @@ static void fail_read(struct read_job *reading, const struct err *err)
 	pthread_mutex_unlock(&reading->mutex);
 }
 
-static struct file_reading *next_file(struct read_job *reading)
-{
-	while (reading->locked.current < reading->locked.file_count) {
-		struct file_reading *file = &reading->locked.files[reading->locked.current];
-
-		if (file->next < file->count)
-			return file;
-		reading->locked.current++;
-	}
-	if (reading->locked.again_count == 0)
-		return NULL;
-	reading->locked.current = reading->locked.again[--reading->locked.again_count];
-	reading->locked.file_count = reading->locked.current + 1;
-	return &reading->locked.files[reading->locked.current];
-}
-
 static bool is_enough(const struct read_job *reading)
 {
 	return reading->request->enough && reading->request->enough(reading->request->arg);
@@ -80,14 +67,15 @@ static bool is_enough(const struct read_job *reading)
  * gone is passed over. */
 static int open_next_file(struct read_job *reading, struct file_reading **result, struct err *err)
 {
-	struct file_reading *file;
+	size_t number;
 
 	*result = NULL;
-	while (!reading->locked.failed && !is_enough(reading)) {
+	while (!reading->locked.failed && !is_enough(reading) &&
+	       reading_order_next(&reading->locked.order, &number)) {
+		struct file_reading *file = &reading->locked.files[number];
 		struct err own;
 
-		file = next_file(reading);
-		if (!file || file->item->fd >= 0 ||
+		if (file->item->fd >= 0 ||
 		    file_tree_open_file(reading->request->tree, file->item, &own) == 0) {
 			*result = file;
 			return 0;
@@ -99,7 +87,7 @@ static int open_next_file(struct read_job *reading, struct file_reading **result
 		}
 		file->item->lost = true;
 		reading->locked.bytes_done += file->item->entry.size;
-		file->next = file->count;
+		reading_order_skip(&reading->locked.order, number);
 	}
 	return 0;
 }
@@ -114,30 +102,33 @@ static int next_piece(struct read_job *reading, struct piece *piece, struct err 
 	pthread_mutex_lock(&reading->mutex);
 	result = open_next_file(reading, &file, err) < 0 ? -1 : 0;
 	if (file && result == 0) {
-		if (file->next == 0)
+		if (!file->begun)
 			file->writers = file_tree_has_writers(file->item->fd);
-		number = (file->start + file->next) % file->count;
+		file->begun = true;
+		number = reading_order_take(&reading->locked.order,
+					    (size_t)(file - reading->locked.files));
 		*piece = (struct piece){
 			.file = file,
 			.number = number,
 			.fd = file->item->fd,
 			.size = chunk_length(file->item->entry.size, number),
+			.expected = number < file->sent_early || file->passes > 0,
 		};
-		file->next++;
 		result = 1;
 	}
 	pthread_mutex_unlock(&reading->mutex);
 	return result;
 }
 
-static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, struct err *err)
+/* Reads `size` bytes of the piece from `at` on. */
+static int read_piece(const struct piece *piece, size_t at, size_t size, uint8_t *room, bool *torn,
+		      struct err *err)
 {
-	off_t offset = (off_t)(piece->number * CHUNK_SIZE);
+	off_t offset = (off_t)(piece->number * CHUNK_SIZE + at);
 	size_t done = 0;
 
-	while (done < piece->size) {
-		ssize_t got =
-			pread(piece->fd, room + done, piece->size - done, offset + (off_t)done);
+	while (done < size) {
+		ssize_t got = pread(piece->fd, room + done, size - done, offset + (off_t)done);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -146,11 +137,33 @@ static int read_piece(const struct piece *piece, uint8_t *room, bool *torn, stru
 			return err_os(err, errno, "%s", piece->file->item->entry.path);
 		if (got <= 0) {
 			*torn = true;
-			memset(room + done, 0, piece->size - done);
+			memset(room + done, 0, size - done);
 			return 0;
 		}
 		done += (size_t)got;
 	}
+	return 0;
+}
+
+/* What was read before needs no buffer of a pack, for which it might wait, and no copy that leaves
+ * the processor's cache. *known false: it is not what it was, and is to be packed. */
+static int recognise_piece(const struct piece *piece, struct packer *packer, bool *known,
+			   bool *torn, struct err *err)
+{
+	struct chunk *chunk = &piece->file->item->entry.chunks[piece->number];
+
+	*known = false;
+	if (!piece->expected)
+		return 0;
+	packer_look_begin(packer);
+	for (size_t at = 0; at < piece->size && !*torn; at += LOOK_SIZE) {
+		size_t left = piece->size - at, size = left < LOOK_SIZE ? left : LOOK_SIZE;
+
+		if (read_piece(piece, at, size, packer->scratch, torn, err) < 0)
+			return -1;
+		packer_look_add(packer, packer->scratch, size);
+	}
+	*known = !*torn && packer_look_end(packer, chunk);
 	return 0;
 }
 
@@ -188,9 +201,8 @@ static void requeue_file(struct read_job *reading, struct file_reading *file)
 {
 	pthread_mutex_lock(&reading->mutex);
 	file->left = file->count;
-	file->next = 0;
-	reading->locked.again[reading->locked.again_count++] =
-		(size_t)(file - reading->locked.files);
+	file->begun = false;
+	reading_order_again(&reading->locked.order, (size_t)(file - reading->locked.files));
 	pthread_mutex_unlock(&reading->mutex);
 }
 
@@ -198,7 +210,7 @@ static void save_append_progress(struct read_job *reading, const struct file_rea
 {
 	pthread_mutex_lock(&reading->mutex);
 	append_progress_set(reading->request->append_progress, &file->item->stamp,
-			    file->torn ? 0 : file->count);
+			    file->torn ? 0 : file->end);
 	pthread_mutex_unlock(&reading->mutex);
 }
 
@@ -285,14 +297,19 @@ static int read_pieces(struct read_job *reading, struct packer *packer,
 	int got = 0;
 
 	while (priority_pool_may_continue(worker) && (got = next_piece(reading, &piece, err)) > 0) {
-		bool torn = false;
+		bool torn = false, known;
 		uint8_t *room;
 
 		if (cancel_check(reading->packing->cancel, err) < 0 ||
-		    packer_reserve(packer, piece.size, &room, err) < 0 ||
-		    read_piece(&piece, room, &torn, err) < 0)
+		    recognise_piece(&piece, packer, &known, &torn, err) < 0)
 			return -1;
-		packer_add(packer, piece.size, &piece.file->item->entry.chunks[piece.number]);
+		if (!known) {
+			if (packer_reserve(packer, piece.size, &room, err) < 0 ||
+			    read_piece(&piece, 0, piece.size, room, &torn, err) < 0)
+				return -1;
+			packer_add(packer, piece.size,
+				   &piece.file->item->entry.chunks[piece.number]);
+		}
 		if (finish_piece(reading, &piece, torn, err) < 0)
 			return -1;
 	}
@@ -334,6 +351,19 @@ static bool copy_known_chunks(struct read_job *reading, struct file_tree_item *i
 	return true;
 }
 
+static void add_file_to_read(struct read_job *reading, struct file_tree_item *item, size_t first,
+			     size_t end, size_t sent_early)
+{
+	reading->locked.files[reading->locked.order.count] = (struct file_reading){
+		.item = item,
+		.count = end - first,
+		.left = end - first,
+		.end = end,
+		.sent_early = sent_early,
+	};
+	reading_order_add(&reading->locked.order, first, end, sent_early);
+}
+
 /* Fills the table of files to read; returns the number of chunks in them. */
 static uint64_t plan_files(struct read_job *reading)
 {
@@ -343,29 +373,40 @@ static uint64_t plan_files(struct read_job *reading)
 
 	for (size_t i = 0; i < request->tree->count; i++) {
 		struct file_tree_item *item = &request->tree->items[i];
-		size_t first = 0, end = chunk_count(item->entry.size);
+		size_t end = chunk_count(item->entry.size);
 
 		if (item->entry.type != ENTRY_FILE)
 			continue;
 		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
-		if (request->append_progress ? !append_progress_next(request->append_progress,
-								     &item->stamp, &first, &end)
-					     : copy_known_chunks(reading, item, end) || end == 0)
+		if (copy_known_chunks(reading, item, end) || end == 0)
 			continue;
-		/* The chunks not uploaded early come first, so that they are sent while the others
-		 * are only hashed. */
-		reading->locked.files[reading->locked.file_count++] = (struct file_reading){
-			.item = item,
-			.count = end,
-			.next = first,
-			.left = end - first,
-			.start = request->append_progress
-					 ? 0
-					 : append_progress_sent(sent, &item->stamp) % end,
-		};
-		pieces += end - first;
+		add_file_to_read(reading, item, 0, end, append_progress_sent(sent, &item->stamp));
+		pieces += end;
 	}
 	return pieces;
+}
+
+/* The same for the parts that growing files have added; 0: too little to be worth a pack. */
+static uint64_t plan_growth(struct read_job *reading)
+{
+	const struct file_reader_request *request = reading->request;
+	uint64_t pieces = 0;
+	size_t files = 0;
+
+	for (size_t i = 0; i < request->tree->count && files < APPEND_PROGRESS_FILES; i++) {
+		struct file_tree_item *item = &request->tree->items[i];
+		size_t first, end;
+
+		files += item->entry.type == ENTRY_FILE;
+		if (item->entry.type != ENTRY_FILE ||
+		    !append_progress_next(request->append_progress, &item->stamp, &first, &end))
+			continue;
+		free(item->entry.chunks);
+		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
+		add_file_to_read(reading, item, first, end, 0);
+		pieces += end - first;
+	}
+	return append_progress_is_due(pieces) ? pieces : 0;
 }
 
 /* The workers read. The calling thread keeps its normal priority and polls the uploader. */
@@ -395,18 +436,18 @@ int file_reader_run(const struct file_reader_request *request, struct err *err)
 {
 	size_t items = request->tree->count;
 	auto_free struct file_reading *files = memory_new(items * sizeof(*files));
-	auto_free size_t *again = memory_new(items * sizeof(*again));
 	struct read_job reading = {.request = request, .packing = request->packing};
 	unsigned threads = request->packing->transfer->plan.readers;
 	uint64_t pieces;
 
 	reading.locked.files = files;
-	reading.locked.again = again;
+	reading_order_init(&reading.locked.order, items);
 	pthread_mutex_init(&reading.mutex, NULL);
-	pieces = plan_files(&reading);
+	pieces = request->append_progress ? plan_growth(&reading) : plan_files(&reading);
 	if (pieces > 0)
 		read_on_threads(&reading, pieces < threads ? (size_t)pieces : threads);
 	pthread_mutex_destroy(&reading.mutex);
+	reading_order_release(&reading.locked.order);
 	if (!reading.locked.failed)
 		return 0;
 	if (err)

@@ -12,6 +12,7 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 	*packer = (struct packer){.packing = packing, .scratch = malloc(CHUNK_SIZE)};
 	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
+	packer->look.stream = checksum_stream_new();
 	pack_builder_init(&packer->builder, NULL);
 	packer->builder.target = packing->transfer->plan.pack_target;
 	return 0;
@@ -24,6 +25,7 @@ void packer_release(struct packer *packer)
 	if (packer->upload)
 		pack_uploader_return_buffer(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
+	checksum_stream_free(packer->look.stream);
 	pack_builder_release(&packer->builder);
 	*packer = (struct packer){0};
 }
@@ -145,6 +147,34 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
 	chunk_index_add(&packing->transfer->index, chunk);
 	atomic_fetch_add(&packing->chunks_sent, 1);
+}
+
+void packer_look_begin(struct packer *packer)
+{
+	fingerprint_stream_begin(packer->look.stream, packer->packing->transfer->seed);
+	packer->look.size = 0;
+	packer->look.zero = true;
+}
+
+void packer_look_add(struct packer *packer, const void *data, size_t size)
+{
+	packer->look.size += size;
+	packer->look.zero = packer->look.zero && chunk_is_zero(data, size);
+	fingerprint_stream_add(packer->look.stream, data, size);
+}
+
+bool packer_look_end(struct packer *packer, struct chunk *chunk)
+{
+	struct packing *packing = packer->packing;
+	struct fingerprint fingerprint = fingerprint_stream_end(packer->look.stream);
+
+	*chunk = (struct chunk){.codec = CHUNK_ZERO};
+	if (!packer->look.zero &&
+	    !chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk))
+		return false;
+	weights_meter_read(&packing->transfer->meter, packer->look.size);
+	atomic_fetch_add(&packing->chunks_kept, packer->look.zero ? 0 : 1);
+	return true;
 }
 
 void packer_finish(struct packer *packer)

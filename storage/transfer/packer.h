@@ -25,6 +25,11 @@ struct packer {
 	struct pack_upload *upload; /* the buffer being filled, or NULL */
 	uint8_t *scratch;           /* a compressed chunk */
 	uint32_t pack;              /* number of the pack in the index, once it has a chunk */
+	struct {
+		struct checksum_stream *stream;
+		size_t size;
+		bool zero;
+	} look; /* at bytes that are most likely known */
 };
 
 int packer_init(struct packer *packer, struct packing *packing, struct err *err);
@@ -37,6 +42,11 @@ int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct er
 /* Packs the bytes put at packer_reserve() unless the index has them, and fills in where they
  * are. */
 void packer_add(struct packer *packer, size_t size, struct chunk *chunk);
+/* Looks whether bytes are known, without packing them. They come in pieces; true at the end: they
+ * are, and `chunk` says where. */
+void packer_look_begin(struct packer *packer);
+void packer_look_add(struct packer *packer, const void *data, size_t size);
+bool packer_look_end(struct packer *packer, struct chunk *chunk);
 /* Hands over the last pack. */
 void packer_finish(struct packer *packer);
 

@@ -23,6 +23,7 @@
  *
  *	file_tree_walk.h	the walk through a directory
  *	file_tree_items.c	which items are one file; modes, times and attributes
+ *	reading_order.h		PURE: in which order the chunks of files are read
  *	upload_queue.h		the buffers of the uploader
  *	priority_pool.h		threads at low priority until there is a deadline
  *	hedge.h			PURE: which upload is late and is sent twice

@@ -4,6 +4,7 @@
  * For main.c, through this header alone:
  *
  *	command_table.c      every verb, and what it does
+ *	version.c            `reprieve --version`
  *
  * Of this folder only:
  *
@@ -36,5 +37,8 @@ struct command {
 /* In the order of `reprieve --help`; the first is `run`. */
 extern const struct command commands[];
 extern const size_t command_count;
+
+/* Prints three lines: the version; the formats that this program writes; the commit. */
+void version_print(void);
 
 #endif

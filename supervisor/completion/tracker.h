@@ -43,9 +43,9 @@ struct tracker_options {
 	/* The first file of a save was opened for writing. */
 	void (*saving)(void *arg, const char *path);
 	/*
-	 * A checkpoint is being written, and some of its files may be closed: tracker_closed().
-	 * Called a few times a second at most, until it returns true, and again after the next
-	 * write. NULL: not wanted.
+	 * A checkpoint is being written, and some of its files may be closed or have grown:
+	 * tracker_closed(), tracker_open(). Called a few times a second at most, until it returns
+	 * true, and again after the next write. NULL: not wanted.
 	 */
 	bool (*closed)(void *arg);
 	/*

@@ -138,7 +138,7 @@ bool job_on_files_closed(void *arg)
 	struct job *job = arg;
 
 	if (!job_may_upload_early(&job->model) || !job->snapshots ||
-	    !snapshot_queue_is_idle(job->snapshots))
+	    snapshot_queue_is_busy(job->snapshots))
 		return false;
 	snapshot_queue_upload_early(job->snapshots, tracker_closed(job->tracker),
 				    tracker_open(job->tracker));

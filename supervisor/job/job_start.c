@@ -164,8 +164,10 @@ static int refuse_start_without_resume(struct job *job)
 			  ? ": end that process, or choose another directory with --checkpoint-dir"
 			  : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
-	 * machine. A wrong configuration will not. */
-	return is_configuration_error(job->resume_err.kind) ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
+	 * machine. A wrong configuration, or what is damaged, will not. */
+	return job->resume.all_damaged || is_configuration_error(job->resume_err.kind)
+		       ? EXIT_CONFIGURATION
+		       : EXIT_OWN_FAILURE;
 }
 
 /* What came of taking an attempt. From then on, uploads are possible. */

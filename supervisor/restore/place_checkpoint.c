@@ -2,97 +2,17 @@
 #include "place_checkpoint.h"
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
 #include "base/text.h"
 #include "put_back.h"
 #include "quarantine.h"
 #include "reconcile.h"
+#include "start_restore.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Records all files in the directory as complete: they are exactly those of the snapshot. */
-static int write_completion_record(const struct resume_request *request,
-				   const struct resume_result *result, struct err *err)
-{
-	auto_(completion_record_release) struct completion_record record = {0};
-
-	record.job = text_copy(request->job);
-	record.id = result->from;
-	if (file_list_read(request->workspace->directory, &record.files, err) < 0)
-		return -1;
-	return workspace_write_record(request->workspace, &record, err);
-}
-
-static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-			    struct snapshot_id id, struct cancel *cancel, struct err *err)
-{
-	struct workspace *workspace = request->workspace;
-	auto_free char *staging = workspace_new_staging(workspace, err);
-	auto_free char *aside = NULL;
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
-	struct restore_request restore = {
-		.id = id,
-		.directory = staging,
-		.seed = workspace->directory,
-		.link_seed = true,
-		/* After a crash the record is of another boot: then it is compared again. */
-		.unsynced = true,
-	};
-	int64_t began = clock_monotonic_ms();
-	struct progress_bar progress;
-	int status;
-
-	if (!staging)
-		return -1;
-	progress_bar_start(&progress, "restoring", false);
-	restore.progress = progress_bar_update;
-	restore.arg = &progress;
-	restore.files = &files;
-	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
-	progress_bar_stop(&progress);
-	if (status < 0) {
-		file_remove_tree(staging, NULL);
-		return -1;
-	}
-	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
-		return -1;
-	if (aside)
-		log_warn("%s held files that are not in the snapshot; they were moved to %s",
-			 workspace->directory, aside);
-	/* The snapshot may come from a run that did not check files. */
-	if (request->looks &&
-	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)
-		return -1;
-	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
-	 * before its files. */
-	workspace_prune(workspace);
-	result->kind = RESUME_RESTORED;
-	result->from = id;
-	result->step = result->restored.step;
-	result->milliseconds = clock_monotonic_ms() - began;
-	return write_completion_record(request, result, err);
-}
-
-/* Some damage shows only when every byte is read: then nothing is restored, and it is noted. */
-static int restore_start(const struct resume_request *request, struct resume_result *result,
-			 struct cancel *cancel, struct err *err)
-{
-	struct snapshot_id id = result->attempt.start;
-	char text[SNAPSHOT_ID_TEXT];
-
-	if (restore_snapshot(request, result, id, cancel, err) == 0)
-		return 0;
-	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
-		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
-	resume_note_damaged(result, id, err->text);
-	return 0;
-}
 
 static bool is_moved(const struct reconcile_plan *plan, const char *path)
 {
@@ -143,7 +63,8 @@ static int keep_local(const struct resume_request *request, struct resume_result
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
-	result->newer_than_store = plan->newer_than_store;
+	result->newer_than_store = plan->newer_than_store ||
+				   (plan->any_checkpoint && result->attempt.start_is_damaged);
 	result->step = newest_step(request->patterns, local, plan);
 	return 0;
 }
@@ -289,6 +210,9 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
 	if (read_local_facts(request, result->attempt.local_left, &local, &facts, err) < 0)
 		return -1;
 	reconcile_decide(&facts, &plan);
+	/* Its list cannot be read, and nothing lies here. */
+	if (result->attempt.start_is_damaged && plan.action == RECONCILE_FRESH)
+		plan.action = RECONCILE_RESTORE;
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		plan.action = RECONCILE_RESTORE;
@@ -299,7 +223,7 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
 	if (status < 0)
 		log_debug("the gang's snapshot is not put into place");
 	else if (plan.action == RECONCILE_RESTORE)
-		status = restore_start(request, result, cancel, err);
+		status = start_restore(request, result, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);
 	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)

@@ -21,6 +21,8 @@
  *
  *	place_checkpoint.h	restores the snapshot, or keeps the local files
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
+ *	start_restore.h		restores the snapshot that the attempt starts from
+ *	salvage.h		PURE: what of a damaged snapshot is left out, to restore the rest
  *	put_back.h		restores files under fixed names that were moved aside
  *	resume_log.c		says what is restored or kept (declared in resume.h)
  */

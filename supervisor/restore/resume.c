@@ -118,7 +118,6 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	struct claim claim = {
 		.policy = request->policy,
 		.this_one = request->this_one,
-		.needs_start = request->strict,
 		.local = local_checkpoint(request),
 		.passed_over = result->passed_over,
 		.passed_over_count = result->passed_over_count,
@@ -172,7 +171,25 @@ static int claim_behind_damage(const struct resume_request *request, struct resu
 	return 0;
 }
 
-/* Each claim is behind one damaged snapshot more. */
+/* The attempt is over before it began. Its claim names the newest snapshot, so that nothing is left
+ * behind: once it is mended, the next start goes on from there. */
+static int refuse_all_damaged(const struct resume_request *request, struct resume_result *result,
+			      struct cancel *cancel, struct err *err)
+{
+	auto_json json_t *about = json_pack("{s:b}", "launched", false);
+	struct err why;
+
+	if (storage_end_attempt(result->storage, result->attempt.number, "refused", about, cancel,
+				&why) < 0)
+		log_debug("attempt %u has no end record: %s", result->attempt.number, why.text);
+	return err_wrap(err,
+			"not started: every snapshot of job %s is damaged; reprieve verify names "
+			"the files, reprieve restore ID DIR --exclude FILE fetches the others, and "
+			"--restore none begins from scratch",
+			request->job);
+}
+
+/* Each claim is behind one damaged snapshot more, and the last one is of the newest again. */
 static int place_newest_good(const struct resume_request *request, struct resume_result *result,
 			     struct cancel *cancel, struct err *err)
 {
@@ -206,7 +223,11 @@ static int claim_for_gang(const struct resume_request *request, struct resume_re
 	if (claim_attempt(request, result, cancel, err) < 0)
 		return -1;
 	gang_start_claimed(start, result->attempt.number);
-	return 0;
+	/* What one member can make of a damaged snapshot, another may not. */
+	if (!result->attempt.start_is_damaged)
+		return 0;
+	result->all_damaged = true;
+	return err_set(err, ERR_CORRUPT, "%s", result->attempt.damaged[0].text);
 }
 
 static int follow_claim(struct resume_result *result, struct gang_start *start, bool *go,
@@ -236,6 +257,9 @@ static int start_gang(const struct resume_request *request, struct resume_result
 		if (go)
 			break;
 		note_damaged(result);
+		result->kind = RESUME_FRESH;
+		result->from = (struct snapshot_id){0};
+		result->step = -1;
 		if (place_checkpoint(request, result, cancel, err) < 0 ||
 		    gang_start_wait(start, result->attempt.number, &go, cancel, err) < 0)
 			return -1;
@@ -310,26 +334,15 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	 */
 	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
-	if (request->gang.members > 1) {
-		log_store(request->store, result->storage);
-		if (run_gang(request, result, cancel, err) < 0)
-			return -1;
-	} else {
-		if (claim_attempt(request, result, cancel, err) < 0)
-			return -1;
-		log_store(request->store, result->storage);
-		note_damaged(result);
-		if (request->claim_only)
-			return 0;
-		if (place_newest_good(request, result, cancel, err) < 0)
-			return -1;
-	}
-	/* Under --strict the claim has refused that. */
-	if (result->kind == RESUME_FRESH && snapshot_id_is_none(result->attempt.start) &&
-	    result->passed_over_count > 0)
-		log_warn("every snapshot of job %s is damaged: reprieve verify names the files, "
-			 "and reprieve restore ID DIR --exclude FILE fetches the others",
-			 request->job);
+	if (request->gang.members == 1 && claim_attempt(request, result, cancel, err) < 0)
+		return -1;
+	log_store(request->store, result->storage);
+	note_damaged(result);
+	if (request->claim_only)
+		return 0;
+	if ((request->gang.members > 1 ? run_gang : place_newest_good)(request, result, cancel,
+								       err) < 0)
+		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
 	place_record_existing(request, result);
 	read_signatures(result, cancel);
 	return 0;

@@ -30,7 +30,7 @@ struct resume_request {
 	const struct profile *profile;        /* NULL: none was recognised */
 	const struct file_patterns *patterns; /* the user's; NULL: none; borrowed */
 	bool looks;                           /* checks the files, and moves torn ones aside */
-	bool strict;                          /* it is an error if every snapshot is damaged */
+	bool strict;                          /* plain http to another machine is an error */
 	struct storage_transfer transfer;
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
@@ -55,10 +55,12 @@ struct resume_result {
 	enum resume_kind kind;
 	/* RESTORED and KEPT: the job resumes from it; none: local files that no snapshot has */
 	struct snapshot_id from;
-	int64_t step;          /* of that checkpoint; -1: unknown */
-	bool any_checkpoint;   /* it has one, and not only running files */
-	bool in_use;           /* failed, because another run uses the checkpoint directory */
-	bool newer_than_store; /* KEPT: the local checkpoint has to be uploaded at once */
+	int64_t step;        /* of that checkpoint; -1: unknown */
+	bool any_checkpoint; /* it has one, and not only running files */
+	bool in_use;         /* failed, because another run uses the checkpoint directory */
+	/* failed, because there are snapshots, and not one of them can be resumed from */
+	bool all_damaged;
+	bool newer_than_store; /* the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
 	int64_t milliseconds; /* time of the restore */
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that

@@ -9,8 +9,6 @@ void resume_log(const struct resume_request *request, const struct resume_result
 {
 	const char *directory = request->workspace->directory;
 	bool none = request->policy == RESTORE_NONE;
-	const char *why =
-		result->passed_over_count > 0 ? "no snapshot is whole" : "no snapshot yet";
 	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[40] = "", job[200];
 
 	snprintf(job, sizeof(job), "job %s, attempt %u", request->job, result->attempt.number);
@@ -18,7 +16,8 @@ void resume_log(const struct resume_request *request, const struct resume_result
 		snprintf(step, sizeof(step), ", step %lld", (long long)result->step);
 	if (result->kind == RESUME_FRESH)
 		log_note("%s: starting from scratch (%s; store %s); checkpoints are expected in %s",
-			 job, none ? "--restore none" : why, request->store, directory);
+			 job, none ? "--restore none" : "no snapshot yet", request->store,
+			 directory);
 	else if (result->kind == RESUME_KEPT && none)
 		log_warn("%s: --restore none: nothing restored; existing files in %s are kept%s "
 			 "(empty it to start from scratch)",

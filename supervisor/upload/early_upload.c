@@ -11,15 +11,22 @@
 /* Smaller files are not worth a request of their own: the snapshot sends them. */
 #define LARGE_FILE_SIZE ((off_t)4 << 20)
 
+struct early_upload_paths {
+	struct snapshot_id id, parent;
+	char **closed, **open;
+};
+
 struct early_upload {
 	struct early_upload_options options;
 	struct cancel cancel;
-	atomic_bool enough;
+	atomic_bool enough;  /* a snapshot waits */
+	atomic_bool renewed; /* `next` has newer paths */
 	bool busy;
 
 	/* Owned by the worker while busy. */
-	struct snapshot_id id, parent;
-	char **closed, **open;
+	struct early_upload_paths now;
+	/* What is to come after it; none while `renewed` is not set. */
+	struct early_upload_paths next;
 };
 
 int early_upload_new(const struct early_upload_options *options, struct early_upload **result,
@@ -36,12 +43,19 @@ int early_upload_new(const struct early_upload_options *options, struct early_up
 	return 0;
 }
 
+static void release_paths(struct early_upload_paths *paths)
+{
+	path_list_free(paths->closed);
+	path_list_free(paths->open);
+	*paths = (struct early_upload_paths){0};
+}
+
 void early_upload_free(struct early_upload *early_upload)
 {
 	if (!early_upload)
 		return;
-	path_list_free(early_upload->closed);
-	path_list_free(early_upload->open);
+	release_paths(&early_upload->now);
+	release_paths(&early_upload->next);
 	cancel_release(&early_upload->cancel);
 	free(early_upload);
 }
@@ -73,15 +87,24 @@ static bool is_to_yield(void *arg)
 	return atomic_load(&early_upload->enough);
 }
 
+/* New paths end the watch on the growing files, not the reading of what they have grown by. */
+static bool goes_on(void *arg)
+{
+	const struct early_upload *early_upload = arg;
+
+	return !is_to_yield(arg) && !atomic_load(&early_upload->renewed);
+}
+
 static void send_paths(struct early_upload *early_upload, char **paths, bool growing)
 {
 	struct presave_request request = {
-		.id = early_upload->id,
-		.parent = early_upload->parent,
+		.id = early_upload->now.id,
+		.parent = early_upload->now.parent,
 		.directory = early_upload->options.directory,
 		.path_count = keep_large(early_upload, paths),
 		.paths = (const char *const *)paths,
 		.growing = growing,
+		.go_on = goes_on,
 		.enough = is_to_yield,
 		.arg = early_upload,
 	};
@@ -104,37 +127,44 @@ static void early_upload_worker(void *arg)
 {
 	struct early_upload *early_upload = arg;
 
-	send_paths(early_upload, early_upload->closed, false);
-	send_paths(early_upload, early_upload->open, true);
+	send_paths(early_upload, early_upload->now.closed, false);
+	send_paths(early_upload, early_upload->now.open, true);
+}
+
+static void on_early_upload_done(void *arg);
+
+static void start_upload(struct early_upload *early_upload)
+{
+	early_upload->busy = true;
+	early_upload->now = early_upload->next;
+	early_upload->next = (struct early_upload_paths){0};
+	atomic_store(&early_upload->renewed, false);
+	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done,
+		    early_upload);
 }
 
 static void on_early_upload_done(void *arg)
 {
 	struct early_upload *early_upload = arg;
 
-	path_list_free(early_upload->closed);
-	path_list_free(early_upload->open);
-	early_upload->closed = early_upload->open = NULL;
+	release_paths(&early_upload->now);
 	early_upload->busy = false;
-	early_upload->options.finished(early_upload->options.arg);
+	if (!is_to_yield(early_upload) && atomic_load(&early_upload->renewed))
+		start_upload(early_upload);
+	else
+		early_upload->options.finished(early_upload->options.arg);
 }
 
 void early_upload_start(struct early_upload *early_upload, struct snapshot_id id,
 			struct snapshot_id parent, char **closed, char **open)
 {
-	if (early_upload->busy) {
-		path_list_free(closed);
-		path_list_free(open);
+	release_paths(&early_upload->next);
+	early_upload->next = (struct early_upload_paths){id, parent, closed, open};
+	atomic_store(&early_upload->renewed, true);
+	if (early_upload->busy)
 		return;
-	}
 	atomic_store(&early_upload->enough, false);
-	early_upload->busy = true;
-	early_upload->id = id;
-	early_upload->parent = parent;
-	early_upload->closed = closed;
-	early_upload->open = open;
-	workers_run(early_upload->options.workers, early_upload_worker, on_early_upload_done,
-		    early_upload);
+	start_upload(early_upload);
 }
 
 bool early_upload_is_busy(const struct early_upload *early_upload)

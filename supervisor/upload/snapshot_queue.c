@@ -303,11 +303,6 @@ void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint
 	queue->next = *checkpoint;
 }
 
-bool snapshot_queue_is_idle(const struct snapshot_queue *queue)
-{
-	return !snapshot_queue_is_busy(queue) && !early_upload_is_busy(queue->early_upload);
-}
-
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)
 {
 	struct snapshot_id next = {queue->options.attempt, queue->sequence + 1};

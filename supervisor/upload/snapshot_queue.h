@@ -67,11 +67,9 @@ void snapshot_queue_free(struct snapshot_queue *queue);
 
 /* Uploads the checkpoint now, or after the running snapshot. */
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
-/* No snapshot runs or waits, and no early upload runs. */
-bool snapshot_queue_is_idle(const struct snapshot_queue *queue);
 /*
  * While a checkpoint is being written: uploads its closed files, and the parts by which its open
- * files have grown. Only if the queue is idle. Relative paths, NULL-terminated; takes ownership.
+ * files grow. Only if no snapshot runs or waits. Relative paths, NULL-terminated; takes ownership.
  */
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open);
 /* Ends early uploads for good. Call before workers_free(). */

@@ -1,11 +1,12 @@
 """What the end says of a run: finished, to be run again, or not durable; and that it is so."""
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -311,7 +312,7 @@ for name in ("a.bin", "b.bin"):
 
 
 def test_what_is_whole_in_a_damaged_snapshot_can_be_fetched(place):
-    """One byte of one file: no snapshot is used by itself any more, and the start says how to get at the rest."""
+    """One byte of the only checkpoint: the job is not started, and the start says how to get at the rest."""
     place.directory.mkdir()
     assert place.run(PYTHON, "-c", TWO_FILES, options=QUICK).wait() == 0
     # One pack, or one for each file where the first was sent before the second was written.
@@ -324,11 +325,85 @@ def test_what_is_whole_in_a_damaged_snapshot_can_be_fetched(place):
     [lost] = {line.split()[2].rstrip(":") for line in checked.out.splitlines() if line.startswith("lost")}
     shutil.rmtree(place.directory)
     again = place.run(PYTHON, "-c", TWO_FILES, options=(*QUICK, "--rerun"))
-    again.wait()
-    assert "starting from scratch (no snapshot is whole" in again.err and "no snapshot yet" not in again.err, again
-    assert "reprieve restore ID DIR --exclude FILE" in again.err, again
+    assert again.wait() == EXIT_CONFIGURATION, again
+    assert "not started: every snapshot of job job is damaged" in again.err and again.out == "", again
+    assert "reprieve restore ID DIR --exclude FILE" in again.err and "--restore none" in again.err, again
     [damaged] = [snapshot["id"] for snapshot in place.snapshots() if snapshot["id"].startswith("000001-")]
     fetched = place.verb("restore", damaged, place.path / "rest", "--exclude", lost)
     assert fetched.code == 0, fetched
     whole = {"step-1/a.bin": "b.bin", "step-1/b.bin": "a.bin"}[lost]
     assert [path.name for path in (place.path / "rest" / "step-1").iterdir()] == [whole]
+
+
+# Two checkpoints and a curve, of which each snapshot that has the second has all three. Says what it has found.
+TWO_CHECKPOINTS = """
+import os, pathlib, random, sys
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+print("found", *sorted(path.name for path in top.glob("*") if not path.name.startswith(".")), flush=True)
+if len(sys.argv) > 1:
+    (top / "metrics.csv").write_bytes(random.Random("metrics.csv").randbytes(5000))
+    for name in ("step-1", "step-2"):
+        (top / "unfinished.tmp").mkdir()
+        (top / "unfinished.tmp" / "model.bin").write_bytes(random.Random(name).randbytes(5000))
+        (top / "unfinished.tmp").rename(top / name)
+"""
+
+
+def flip_a_byte_of(place, name):
+    """In every pack that has the content of that checkpoint."""
+    wanted = random.Random(name).randbytes(5000)
+    packs = [path for path in place.store_path.glob("jobs/*/packs/*/*") if wanted in path.read_bytes()]
+    assert packs
+    for pack in packs:
+        content = bytearray(pack.read_bytes())
+        content[content.index(wanted) + 1000] ^= 1
+        pack.write_bytes(content)
+
+
+def save_two_checkpoints(place):
+    place.directory.mkdir()
+    assert place.run(PYTHON, "-c", TWO_CHECKPOINTS, "write", options=QUICK).wait() == 0
+    newest = place.newest()
+    shutil.rmtree(place.directory)
+    return newest["id"]
+
+
+@pytest.mark.parametrize("lost, left", [("step-1", "metrics.csv step-2"), ("metrics.csv", "step-1 step-2")])
+def test_a_start_does_without_what_is_damaged_beside_its_newest_checkpoint(place, lost, left):
+    """All snapshots share the damaged file. The job goes on from the newest checkpoint, and the store is whole again."""
+    save_two_checkpoints(place)
+    flip_a_byte_of(place, lost)
+    again = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=QUICK)
+    assert again.wait() == 0, again
+    assert again.out == f"found {left}\n", again
+    assert "its newest checkpoint is whole and is restored, without 1 file" in again.err, again
+    newest = place.newest()
+    assert newest["state"] == "good" and newest["id"] > "000002", newest
+    assert place.verb("verify", newest["id"]).code == 0
+    shutil.rmtree(place.directory)
+    third = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=(*QUICK, "--rerun"))
+    assert third.wait() == 0 and third.out == f"found {left}\n", third
+
+
+def test_a_start_that_finds_all_damaged_leaves_nothing_behind(place):
+    """Once the damage is mended, the next start goes on from where the one before would have."""
+    newest = save_two_checkpoints(place)
+    sound = {pack: pack.read_bytes() for pack in place.store_path.glob("jobs/*/packs/*/*")}
+    flip_a_byte_of(place, "step-1")
+    flip_a_byte_of(place, "step-2")
+    refused = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=QUICK)
+    assert refused.wait() == EXIT_CONFIGURATION and refused.out == "", refused
+    assert "not started: every snapshot of job job is damaged" in refused.err and "newest checkpoint" in refused.err, refused
+    for pack, content in sound.items():
+        pack.write_bytes(content)
+    assert place.verb("verify", "--repair").code == 0
+    again = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=QUICK)
+    assert again.wait() == 0 and again.out == "found metrics.csv step-1 step-2\n", again
+    assert f"restored {newest}" in again.err, again
+
+
+def test_restore_none_begins_from_scratch_where_all_is_damaged(place):
+    save_two_checkpoints(place)
+    flip_a_byte_of(place, "step-2")
+    again = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=(*QUICK, "--restore", "none"))
+    assert again.wait() == 0 and again.out == "found\n", again

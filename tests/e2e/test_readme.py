@@ -1,38 +1,49 @@
-"""The README's copyable examples, run as they stand there. <!-- example: NAME --> marks them."""
+"""What README and the pages beside their subjects show: each block is run as it stands there, each name that they name exists.
+
+A block has a name behind its language (```sh drill); the test of that name runs it. README's transcript is taken anew."""
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
 from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
 
 README = ROOT / "README.md"
-SCRATCH = Path("/tmp/reprieve-readme")
+PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
+         *(ROOT / "supervisor" / page for page in ("completion/COMPLETENESS.md", "frameworks/FRAMEWORKS.md", "process/CONTAINERS.md",
+                                                   "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md"))]
+BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
+# Options of other programs, and of tests/frameworks/run.sh, that a page names.
+OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key"}
 
 
-def examples():
-    found = dict(re.findall(r"<!-- example: (\w+) -->\n```sh\n(.*?)```", README.read_text(), re.S))
-    assert set(found) == {"prefix", "queries", "entrypoint", "requeue", "drill"}
-    return found
+def blocks():
+    return {name: (language, text) for page in PAGES for language, name, text in BLOCK.findall(page.read_text()) if name}
+
+
+def example(name):
+    return blocks()[name][1]
 
 
 @pytest.fixture
 def shell(place):
-    """Runs an example in a copy of examples/, with the built program first in PATH; SCRATCH is the examples' own place."""
+    """Runs an example in a copy of examples/, as HOME and working directory, with the built program first in PATH."""
     shutil.copytree(ROOT / "examples", place.path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     binaries = place.path / "bin"
     binaries.mkdir()
     (binaries / "reprieve").symlink_to(REPRIEVE)
     (binaries / "python3").symlink_to("/usr/bin/python3")
     environment = {**place.environment, "PATH": f"{binaries}:{os.environ['PATH']}"}
-    shutil.rmtree(SCRATCH, ignore_errors=True)
 
     def start(script, *flags, **more):
         return subprocess.Popen(["bash", *flags, "-c", script], cwd=place.path, env={**environment, **more}, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT if "REPRIEVE_TOGETHER" in more else subprocess.PIPE,
                                 preexec_fn=die_with_parent)
 
     def run(script, **more):
@@ -41,42 +52,109 @@ def shell(place):
         return process.returncode, out, err
 
     run.start, run.binaries, run.path = start, binaries, place.path
-    yield run
-    shutil.rmtree(SCRATCH, ignore_errors=True)
+    return run
+
+
+# --- the transcript ---
+
+def transcript():
+    """[(command, [what it prints, a text for what stands between two lines of dots])], and the exports before them."""
+    steps = re.split(r"^\$ ", example("preemption"), flags=re.M)[1:]
+    exports = [step for step in steps if step.startswith("export ")]
+    parted = [step.split("\n", 1) for step in steps if step not in exports]
+    return "".join(exports), [(command, re.split(r"^\.\.\.\n", shown, flags=re.M)) for command, shown in parted]
+
+
+def bare(text, home):
+    """Without what differs from run to run: numbers with their units, the directory, and where a line was folded."""
+    text = re.sub(r"\s", "", text.replace(str(home), "/home/ada"))
+    return re.sub(r"\d[\d.]*(?:ms|s|[KMG]iB|B)?", "#", text)
+
+
+def check_shown(shown, printed, home):
+    rest = bare(printed, home)
+    for part in shown:
+        found = rest.find(bare(part, home))
+        assert found >= 0, f"README shows\n{part}\nand this was printed:\n{printed}"
+        rest = rest[found + len(bare(part, home)):]
+
+
+class Mock:
+    """The metadata server of a machine."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([REPRIEVE, "mock", "gcp"], text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                        preexec_fn=die_with_parent)
+        self.url = self.process.stdout.readline().strip()
+
+    def settings(self):
+        return {"GCE_METADATA_HOST": self.url.removeprefix("http://"), "REPRIEVE_NOTICE": "gcp", "REPRIEVE_TOGETHER": "1",
+                "PYTHONUNBUFFERED": "1"}
+
+    def fire(self):
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/mock/fire", method="POST"), timeout=LIMIT) as answer:
+            assert json.load(answer)["fired"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate(timeout=LIMIT)
+
+
+def read_until(process, word):
+    lines = []
+
+    def seen():
+        lines.append(process.stdout.readline())
+        return word in lines[-1]
+
+    wait_for(word, seen, process=process)
+    return "".join(lines)
 
 
 @pytest.mark.long
-def test_prefix_and_queries(shell):
-    first = shell.start(examples()["prefix"], PYTHONUNBUFFERED="1")
-    wait_for("the training to begin", lambda: "step 20 " in first.stdout.readline(), process=first)
-    first.send_signal(signal.SIGTERM)
-    out, err = first.communicate(timeout=LIMIT)
-    assert first.returncode == 75, err
+def test_the_transcript_and_what_is_kept_then(shell):
+    exports, ((first, first_shown), (second, second_shown)) = transcript()
+    assert first == second
+    with Mock() as mock:
+        job = shell.start(exports + first, **mock.settings())
+        printed = read_until(job, "step 20 ")
+        mock.fire()
+        printed += job.communicate(timeout=LIMIT)[0]
+    assert job.returncode == 75, printed
+    check_shown(first_shown, printed, shell.path)
+    saved = re.search(r"preempted; durable: \S+ \(step (\d+)", printed).group(1)
     # The machine is lost, the store is not.
-    shutil.rmtree(SCRATCH / "checkpoints")
-    code, out, err = shell(examples()["prefix"])
+    shutil.rmtree(shell.path / "checkpoints")
+    with Mock() as mock:
+        job = shell.start(exports + second, **mock.settings())
+        printed = read_until(job, "resumed from step")
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=LIMIT)
+    check_shown(second_shown, printed, shell.path)
+    assert f"step {saved}," in printed and f"resumed from step {saved}\n" in printed
+
+    fast = exports + second.replace(" --step-time 0.02", "")
+    code, out, err = shell(fast)
     assert code == 0 and "resumed from step" in out and "test accuracy" in out, err
-    code, out, err = shell(examples()["prefix"])
+    code, out, err = shell(fast)
     assert code == 0 and not out and "nothing to do" in err, err
-    code, out, err = shell(examples()["queries"])
+    code, out, err = shell(example("queries"))
     assert code == 0, err
     assert re.search(r"^\* ", out, re.M), "list shows no newest snapshot"
     assert "step-002000.npz" in out, out
+    code, out, err = shell(example("forget"))
+    assert code == 0 and "would" in out, out + err
 
 
-def test_man_page_has_no_words_for_options():
-    """A macro that goes on too long makes an option of every word behind it."""
-    if not shutil.which("mandoc"):
-        pytest.skip("needs mandoc")
-    page = subprocess.run(["mandoc", "-Tutf8", ROOT / "supervisor" / "reprieve.1"], capture_output=True, text=True, check=True).stdout
-    page = re.sub(".\b", "", page)
-    assert "SYNOPSIS" in page and re.findall(r"\s(-(?!dc\b)\w\w+)", page) == []
-
+# --- the other blocks ---
 
 def test_entrypoint(shell):
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True).returncode != 0:
         pytest.skip("needs root, to make a PID namespace")
-    code, out, err = shell(examples()["entrypoint"])
+    code, out, err = shell(example("entrypoint"))
     assert code == 3, err
     assert re.fullmatch(r"process \d+, started by process 1\n", out)
 
@@ -89,13 +167,13 @@ def test_requeue(shell):
     scontrol.write_text("#!/bin/sh\ncase $* in *show*) echo JobId=77 JobState=RUNNING Requeue=1 Restarts=0 BatchFlag=1 ;; "
                         f"*) echo \"$@\" >>'{called}' ;; esac\n")
     scontrol.chmod(0o755)
-    batch = shell.start(examples()["requeue"], SLURM_JOB_ID="77", PYTHONUNBUFFERED="1")
+    batch = shell.start(example("requeue"), SLURM_JOB_ID="77", PYTHONUNBUFFERED="1")
     wait_for("the training to begin", lambda: "step 20 " in batch.stdout.readline(), process=batch)
     batch.send_signal(signal.SIGTERM)
     out, err = batch.communicate(timeout=LIMIT)
     assert batch.returncode == 75, err
     assert called.read_text() == "requeue Incomplete 77\n"
-    again = shell.start(examples()["requeue"], SLURM_JOB_ID="77")
+    again = shell.start(example("requeue"), SLURM_JOB_ID="77")
     wait_for("the training to go on", lambda: "resumed from step" in again.stdout.readline(), process=again)
     again.send_signal(signal.SIGTERM)
     again.communicate(timeout=LIMIT)
@@ -103,54 +181,114 @@ def test_requeue(shell):
 
 @pytest.mark.long
 def test_drill(shell):
-    code, out, err = shell(examples()["drill"])
+    code, out, err = shell(example("drill"))
     assert code == 0, f"{out}\n{err}"
     assert "PASS" in out and "FAIL" not in out
 
 
-def verbs_of(program):
-    listed = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^  ([a-z]+)  +\S", listed, re.M))
+def test_watch(shell):
+    code, out, err = shell(example("watch"))
+    assert code == 0 and "stop: drain\n" in out, out + err
 
 
-def test_every_verb_and_file_that_it_names_is_there(program):
-    text = README.read_text()
-    words = set(re.findall(r"`([a-z]+)`", text.split("## Commands")[1].split("## What it is not")[0].split("`--json`")[0]))
-    assert words and verbs_of(program) == words
-    for name in re.findall(r"\./((?:tests|examples|storage|supervisor)/[\w./]+)", text):
+def test_script(shell):
+    code, out, err = shell(example("script"))
+    assert code == 0 and out.endswith("evaluate\n"), out + err
+
+
+def test_observe(shell):
+    code, out, err = shell(example("observe"))
+    assert code == 0 and 'team="nlp"' in out, out + err
+    assert all(json.loads(line)["event"] for line in (shell.path / "events.jsonl").read_text().splitlines())
+
+
+def test_explain(shell):
+    code, out, err = shell(example("explain"))
+    assert code == 0 and "podFailurePolicy" in out, err
+    code, out, err = shell(example("profile"))
+    assert code == 0 and "Hugging Face Trainer" in out and "resuming" in out, err
+    code, out, err = shell(example("flag"))
+    assert code == 0 and (shell.path / "reprieve.py").read_text() == (ROOT / "shim" / "reprieve.py").read_text()
+    assert (shell.path / "reprieve.h").read_text() == (ROOT / "shim" / "reprieve.h").read_text()
+
+
+# tests/fresh.sh runs "build" on a bare system.
+RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "watch", "script", "observe", "explain", "profile", "flag"}
+
+
+def test_every_block_is_run():
+    assert set(blocks()) == RUN_HERE | {"build"}
+    assert "sh build" in (ROOT / "tests" / "fresh.sh").read_text()
+    unnamed = [(page.name, language) for page in PAGES for language, name, _ in BLOCK.findall(page.read_text()) if not name]
+    assert unnamed == [("README.md", "dockerfile"), ("README.md", ""), ("CONTAINERS.md", "dockerfile")]
+
+
+def test_what_belongs_into_an_image_is_what_the_tested_image_has():
+    image = (ROOT / "examples" / "container" / "Containerfile").read_text().splitlines()
+    for page in PAGES:
+        for language, _, text in BLOCK.findall(page.read_text()):
+            if language == "dockerfile":
+                assert text.splitlines() and set(text.splitlines()) <= set(image)
+
+
+# --- what they name ---
+
+def help_of(program, *words):
+    return subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def options():
+    verbs = re.findall(r"^  ([a-z]+)  +\S", help_of(REPRIEVE), re.M)
+    return {verb: set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", help_of(REPRIEVE, verb) if verb != "help" else "", re.M))
+            for verb in verbs}
+
+
+def commands_in(text):
+    """What is set as code: in a line, indented, or in a block that is run."""
+    lines = re.findall(r"`[^`\n]+`|^    .*|^\$ .*", text, re.M)
+    return "\n".join(lines + [block for language, _, block in BLOCK.findall(text) if language == "sh"])
+
+
+def test_every_verb_and_option_is_there(options):
+    known = set.union(*options.values()) | {"version"}
+    calls = 0
+    for page in PAGES:
+        text = re.sub(r"\\\n *", "", page.read_text())
+        for verb, rest in re.findall(r"\breprieve ([a-z]+)\b([^`\n#|]*)", commands_in(text)):
+            assert verb in options, f"{page.name}: reprieve {verb}"
+            named = set(re.findall(r"(?<!\S)--([a-z-]+)", rest.split(" -- ")[0]))
+            assert named <= options[verb], f"{page.name}: {verb} {named - options[verb]}"
+            calls += 1
+        for name in re.findall(r"`--([a-z-]+)", text):
+            assert name in known | OF_OTHERS, f"{page.name}: --{name}"
+    assert calls > 30
+
+
+def anchors(page):
+    return {re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-") for line in re.findall(r"^#+ (.*)$", page.read_text(), re.M)}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        name, _, anchor = target.partition("#")
+        if name.startswith("http"):
+            continue
+        led = (page.parent / name).resolve() if name else page
+        assert led.exists(), target
+        assert not anchor or anchor in anchors(led), target
+    for name in re.findall(r"`(?:\./)?((?:tests|examples|storage|supervisor|cloud|shim)/[\w./-]*\w)(?=[` ])", page.read_text()):
         assert (ROOT / name).exists(), name
 
 
-def test_the_synopsis_has_every_verb_and_all_that_is_explained(program):
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    synopsis = manual.split(".Sh SYNOPSIS")[1].split(".Sh DESCRIPTION")[0]
-    found = set()
-    for line in re.findall(r"^\.Nm\n\.Cm (.*)$", synopsis, re.M):
-        before = "explain " if line.startswith("explain ") else ""
-        found |= {before + word for word in line.removeprefix(before).split(" | ")}
-    shown = subprocess.run([program, "explain", "--help"], capture_output=True, text=True, check=True).stdout
-    explained = {f"explain {word}" for words in re.findall(r"reprieve explain ([a-z]+(?: \| [a-z]+)*)", shown.split("Usage:")[1])
-                 for word in words.split(" | ")}
-    assert {"explain exit", "explain python"} < explained
-    assert found == verbs_of(program) - {"explain"} | explained
+def test_readme_is_read_to_the_end():
+    lines = README.read_text().splitlines()
+    assert len(lines) <= 140
+    assert [line for line in lines if len(line) > 100 and not line.startswith("|")] == []
 
 
-def test_the_manual_has_every_option_of_run(program):
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    shown = subprocess.run([program, "run", "--help"], capture_output=True, text=True, check=True).stdout
-    options = set(re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", shown, re.M))
-    section = manual.split(".Ss Options of run")[1].split(".Sh ENVIRONMENT")[0]
-    assert options and options == set(re.findall(r"^\.It Fl (?:\w , )?-([a-z-]+)", section, re.M))
-    for name in options - {"dry-run", "help"}:
-        assert "REPRIEVE_" + name.upper().replace("-", "_") in manual
-
-
-def test_the_manual_has_every_variable():
-    """What is read from the environment, and is meant for users."""
-    manual = (ROOT / "supervisor" / "reprieve.1").read_text()
-    # Of the tests, of the shim's own, of a scheduler.
-    inner = {"REPRIEVE_FAULT", "REPRIEVE_VERSION", "AWS_BATCH_JOB_ID"}
-    pattern = r'"((?:AWS|AZURE|GOOGLE|GCE|CLOUDSDK|STORAGE|REPRIEVE|IDENTITY|SSL|CURL)_[A-Z0-9_]+)"'
-    found = {name for room in ("storage", "supervisor", "cloud") for source in (ROOT / room).rglob("*.c")
-             for name in re.findall(pattern, source.read_text()) if not name.startswith("REPRIEVE_SHIM_")}
-    assert found - inner and found - inner <= set(re.findall(r"[A-Z][A-Z0-9_]+", manual)), found - inner - set(re.findall(r"[A-Z][A-Z0-9_]+", manual))
+def test_contributing_lists_every_page():
+    listed = (ROOT / "CONTRIBUTING.md").read_text()
+    for page in PAGES[1:]:
+        assert str(page.relative_to(ROOT)) in listed, page

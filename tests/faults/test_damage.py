@@ -152,16 +152,15 @@ def test_verify_names_every_damaged_one(two):
 
 
 def test_nothing_good_is_left(two):
-    """All are damaged: the job starts afresh and says so; with --strict it does not start."""
+    """All are damaged: the job does not start, and starts afresh if it is told to."""
     damage.flip(pack_of(two, two.newer), 5000)
     damage.flip(pack_of(two, two.older), 5000)
-    strict = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "strict", options=("--strict",))
-    assert strict.wait() in (70, 78), strict
-    assert strict.out == ""
-    run = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "empty")
-    assert run.wait() == 0 and "resumes 0\n" in run.out, run
+    refused = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "refused")
+    assert refused.wait() == 78 and refused.out == "", refused
     for identity in (two.older, two.newer):
-        assert identity in run.err
+        assert identity in refused.err
+    run = two.run(PYTHON, SAVER, "--steps", 1, directory=two.path / "empty", options=("--restore", "none"))
+    assert run.wait() == 0 and "resumes 0\n" in run.out, run
     assert not run.events("restored")
 
 

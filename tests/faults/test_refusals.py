@@ -1,5 +1,6 @@
 """Wrong from the start: one line with cause and fix, the documented exit code, and the job is not started."""
 import os
+import re
 import subprocess
 
 import damage
@@ -164,5 +165,7 @@ def test_help_and_version_say_no_more_than_that(place):
     for arguments in (["--help"], ["run", "--help"], ["list", "--help"], ["drill", "--help"], ["mock", "--help"]):
         result = place.query(*arguments)
         assert result.code == 0 and result.err == "" and "reprieve" in result.out, result
-    assert place.query("--version").out.startswith("reprieve ")
+    named = place.query("--version")
+    assert named.code == 0 and named.err == "", named
+    assert re.fullmatch(r"reprieve \d+\.\d+\.\d+\nstore format \d+, manifests of version \d+\ncommit ([0-9a-f]{12}|unknown)\n", named.out), named
     assert os.access(REPRIEVE, os.X_OK)

@@ -2,10 +2,11 @@
 # A tiny real model on real data with each framework, unmodified in its own idiom, preempted in the middle of a step and resumed in an
 # empty directory under `reprieve run`, which finds the profile by itself; proof.py says how.
 #
-#	tests/frameworks/run.sh [--quick] [--list] [--keep] [NAME...]
+#	tests/frameworks/run.sh [--quick] [--list] [--keep] [--write] [NAME...]
 #
-# --quick: the few whose packages are small. --keep: what the runs write stays. What they need is installed by pip into
-# build/frameworks/FAMILY; what cannot be had is skipped, with the reason. REPRIEVE names the binary (default:
+# --quick: the few whose packages are small. --keep: what the runs write stays. --write: what has passed goes into the table of
+# supervisor/frameworks/FRAMEWORKS.md. What they need is installed by pip into build/frameworks/FAMILY; what cannot be had is skipped,
+# with the reason. REPRIEVE names the binary (default:
 # build/supervisor/reprieve), REPRIEVE_FRAMEWORKS_TORCH (environments.py) a python that has the packages already. Exit code 0 only if
 # at least one ran and all that ran have passed.
 set -euo pipefail

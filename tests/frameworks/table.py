@@ -1,11 +1,13 @@
 """The proofs, two at a time, and their table.
 
-    table.py [--quick] [--list] [--keep] [NAME...]
+    table.py [--quick] [--list] [--keep] [--write] [NAME...]
 
+--write puts the rows of what has passed into the table of supervisor/frameworks/FRAMEWORKS.md; the others stay as they are.
 Exit code 0 only if all that could run has passed. What a virtual environment lacks is skipped, and said.
 """
 import argparse
 import os
+import re
 import shutil
 import signal
 import sys
@@ -17,6 +19,8 @@ from pathlib import Path
 from cases import CASES
 from proof import Failed
 
+PAGE = Path(__file__).resolve().parents[2] / "supervisor" / "frameworks" / "FRAMEWORKS.md"
+BEGIN, END = "<!-- table: tests/frameworks/run.sh --write -->\n\n", "\n<!-- end of the table -->\n"
 HEAD = ["framework", "version", "asked", "seen by", "exit", "lost steps", "resumed equal?"]
 
 
@@ -34,12 +38,31 @@ def prove(case, scratch):
     return "ok", row, ""
 
 
+def page_row(row):
+    title, version, asked, seen, _, lost, _ = row
+    word = seen.startswith("its word, ")
+    names = seen.removeprefix("its word, ") if word else seen.rsplit(", ", 1)[0]
+    return f"| {title} | {version} | {asked} | `{names}`{', and the job says so' if word else ''} | {lost} |"
+
+
+def page_with(text, results):
+    """The page with a row for each case that has passed, in the order of the cases."""
+    before, rest = text.split(BEGIN)
+    table, after = rest.split(END)
+    head, rows = table.splitlines()[:2], table.splitlines()[2:]
+    by_title = {re.match(r"\| (.*?) \|", row).group(1): row for row in rows}
+    by_title |= {row[0]: page_row(row) for word, row, _ in results if word == "ok"}
+    rows = [by_title[case.title] for case in CASES if case.title in by_title]
+    return before + BEGIN + "\n".join([*head, *rows]) + "\n" + END + after
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what is started is killed on the way out
     parser = argparse.ArgumentParser(prog="tests/frameworks/run.sh")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep", action="store_true", help="what the runs have written stays")
+    parser.add_argument("--write", action="store_true", help="the rows of what has passed go into FRAMEWORKS.md")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("name", nargs="*")
     options = parser.parse_args()
@@ -73,6 +96,8 @@ def main():
     for word, _, why in results:
         if word != "ok":
             print(f"{word} {why}\n" if word == "FAIL" else f"skipped  {why}")
+    if options.write:
+        PAGE.write_text(page_with(PAGE.read_text(), results))
     count = {name: sum(word == name for word, _, _ in results) for name in ("ok", "FAIL", "skip")}
     print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
     return 1 if count["FAIL"] or not count["ok"] else 0

@@ -140,7 +140,8 @@ static void check_next_claim(struct world *world, struct storage *storage,
 	for (size_t i = list->count; i > 0; i--)
 		if (list->items[i - 1].state == SNAPSHOT_GOOD)
 			newest = list->items[i - 1].id;
-	if (snapshot_id_compare(newest, attempt.start) != 0)
+	if (attempt.start_is_damaged ? !snapshot_id_is_none(newest)
+				     : snapshot_id_compare(newest, attempt.start) != 0)
 		model_wrong(world, "the next claim starts from %s",
 			    snapshot_id_format(attempt.start, text));
 }

@@ -188,6 +188,12 @@ static bool restore_start(struct running *running, bool *stop)
 		return false;
 	}
 	model_note(world, "cannot restore %s: %s", snapshot_id_format(start, text), err.text);
+	/* There is no whole one. The job goes on from what is left of this one: that is harder on
+	 * the store than to give up. */
+	if (running->attempt.start_is_damaged) {
+		running->step = model_commit(world, start)->step;
+		return true;
+	}
 	if (!world->damaged && !world->emptied && running->machine->role->policy == RESTORE_LATEST)
 		model_wrong(world, "the start of a claim, %s, cannot be restored: %s",
 			    snapshot_id_format(start, text), err.text);

@@ -33,9 +33,9 @@ static void test_starts(void **state)
 		const char *said;
 	} rows[] = {
 		// clang-format off
-		{"nothing there", {.needs_start = true}, 0, {0}, ERR_NONE, 0, 0, 0, NULL},
+		{"nothing there", {0}, 0, {0}, ERR_NONE, 0, 0, 0, NULL},
 		{"the newest", {0}, 3, {0}, ERR_NONE, 3, 0, 0, NULL},
-		{"none wanted", {.policy = RESTORE_NONE, .needs_start = true}, 3, {0}, ERR_NONE, 0, 0, 0, NULL},
+		{"none wanted", {.policy = RESTORE_NONE}, 3, {0}, ERR_NONE, 0, 0, 0, NULL},
 		{"not the newest", {.avoid = {1, 3}}, 3, {0}, ERR_NONE, 2, 3, 0, NULL},
 		{"not one that is not the newest", {.avoid = {1, 2}}, 3, {0}, ERR_NONE, 3, 0, 0, NULL},
 		{"not the only one", {.avoid = {1, 1}}, 1, {0}, ERR_NONE, 1, 0, 0, NULL},
@@ -44,10 +44,10 @@ static void test_starts(void **state)
 		{"not the newest, and what is behind it is damaged", {.avoid = {1, 3}}, 3, {1, 2},
 			ERR_NONE, 3, 0, 0, NULL},
 		{"not the newest, which is damaged", {.avoid = {1, 3}}, 3, {3}, ERR_NONE, 2, 3, 0, NULL},
-		{"all are damaged, and it begins afresh", {0}, 2, {1, 2}, ERR_NONE, 0, 0, 2, NULL},
-		{"all are damaged", {.needs_start = true}, 2, {1, 2}, ERR_CORRUPT, 0, 0, 0,
-			"every snapshot of job job is damaged (000001-000002: pack jobs/job/packs/000001/"},
-		{"one is not damaged", {.needs_start = true}, 2, {2}, ERR_NONE, 1, 0, 1, NULL},
+		{"all are damaged: none is left behind", {0}, 2, {1, 2}, ERR_NONE, 2, 0, 2, NULL},
+		{"all are damaged, also what is not the newest", {.avoid = {1, 2}}, 2, {1, 2}, ERR_NONE,
+			2, 0, 2, NULL},
+		{"one is not damaged", {0}, 2, {2}, ERR_NONE, 1, 0, 1, NULL},
 		{"this one", {.policy = RESTORE_SPECIFIC, .this_one = {1, 2}}, 3, {1, 3}, ERR_NONE, 2, 0, 0,
 			NULL},
 		{"this one, which is not there", {.policy = RESTORE_SPECIFIC, .this_one = {1, 4}}, 3, {0},
@@ -79,7 +79,9 @@ static void test_starts(void **state)
 			assert_null(attempt.damaged);
 		} else if (attempt.number != 2 || attempt.start.sequence != rows[i].start ||
 			   attempt.suspect.sequence != rows[i].suspect ||
-			   attempt.damaged_count != rows[i].passed_over) {
+			   attempt.damaged_count != rows[i].passed_over ||
+			   attempt.start_is_damaged !=
+				   (rows[i].count > 0 && rows[i].passed_over == rows[i].count)) {
 			fail_msg("%s: attempt %u, %u, %u, %zu passed over", rows[i].name,
 				 attempt.number, attempt.start.sequence, attempt.suspect.sequence,
 				 attempt.damaged_count);
@@ -87,6 +89,36 @@ static void test_starts(void **state)
 		attempt_release(&attempt);
 		fixture_stop(&f);
 	}
+}
+
+/* A claim where all are damaged leaves none behind: what is mended is gone on from. */
+static void test_what_is_mended(void **state)
+{
+	struct fixture f;
+	struct claim claim = {0};
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	auto_(bytes_release) struct bytes sound = {0};
+	auto_free char *pack = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	take_several(&f, 2);
+	pack = fixture_find(&f, "packs/000001/000002-");
+	assert_works(file_read(pack, &sound, &err));
+	for (uint32_t i = 1; i <= 2; i++)
+		damage(&f, i);
+	for (uint32_t i = 0; i < 3; i++) {
+		attempt_release(&f.attempt);
+		assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+		assert_int_equal(f.attempt.start.sequence, 2);
+		assert_int_equal(f.attempt.start_is_damaged, i < 2);
+		if (i == 1)
+			assert_works(file_write(pack, sound.data, sound.size, &err));
+	}
+	assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
+	assert_int_equal(list.items[0].state, SNAPSHOT_GOOD);
+	assert_true(list.items[0].newest);
+	fixture_stop(&f);
 }
 
 /* The line that the local checkpoint belongs to was left by going back, or as suspect. */
@@ -285,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_starts),
+		cmocka_unit_test(test_what_is_mended),
 		cmocka_unit_test(test_whether_the_local_line_was_left),
 		cmocka_unit_test(test_the_last_number),
 		cmocka_unit_test(test_a_claim_that_is_lost_altogether),

@@ -128,6 +128,93 @@ static void test_what_a_file_grows_by(void **state)
 	fixture_stop(&f);
 }
 
+static struct presave_request growing_request(struct fixture *f, const char *const *paths,
+					      size_t count)
+{
+	return (struct presave_request){
+		.id = {f->attempt.number, 1},
+		.parent = f->attempt.start,
+		.directory = f->source,
+		.paths = paths,
+		.path_count = count,
+		.growing = true,
+	};
+}
+
+/* Many files that have each grown by less than is sent at a time. */
+static void test_files_that_grow_side_by_side(void **state)
+{
+	static const char *const paths[] = {"a", "b", "c", "d"};
+	struct presave_request request;
+	struct fixture f;
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	request = growing_request(&f, paths, 4);
+	for (size_t i = 0; i < 3; i++)
+		fixture_write(&f, paths[i], CHUNK_SIZE, (unsigned)i + 1);
+	fixture_write(&f, "d", CHUNK_SIZE - 1, 4);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, 0);
+	fixture_write(&f, "d", CHUNK_SIZE + 1, 4);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(presended.chunks_sent, 4);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 1);
+	assert_int_equal(result.chunks_kept, 4);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+struct grower {
+	struct fixture *f;
+	unsigned asked;
+};
+
+/* Writes another part each time that it is asked, and then no more. */
+static bool write_more(void *arg)
+{
+	struct grower *grower = arg;
+
+	if (++grower->asked > 3)
+		return false;
+	fixture_write(grower->f, "a", (grower->asked + 1) * APPEND_PROGRESS_STEP * CHUNK_SIZE, 1);
+	return true;
+}
+
+static bool never(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static void test_goes_on_while_a_file_grows(void **state)
+{
+	static const char *const paths[] = {"a"};
+	struct presave_request request;
+	struct fixture f;
+	struct grower grower = {.f = &f};
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	request = growing_request(&f, paths, 1);
+	request.go_on = write_more;
+	request.enough = never;
+	request.arg = &grower;
+	fixture_write(&f, "a", APPEND_PROGRESS_STEP * CHUNK_SIZE, 1);
+	assert_works(storage_presave(f.storage, &request, &presended, NULL, &err));
+	assert_int_equal(grower.asked, 4);
+	assert_int_equal(presended.chunks_sent, 4 * APPEND_PROGRESS_STEP);
+	assert_int_equal(presended.chunks_kept, 0);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(result.chunks_sent, 0);
+	assert_int_equal(result.chunks_kept, 4 * APPEND_PROGRESS_STEP);
+	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
 static bool at_once(void *arg)
 {
 	(void)arg;
@@ -360,6 +447,8 @@ int main(void)
 		cmocka_unit_test(test_the_take_sends_the_rest),
 		cmocka_unit_test(test_a_file_that_changed_since),
 		cmocka_unit_test(test_what_a_file_grows_by),
+		cmocka_unit_test(test_files_that_grow_side_by_side),
+		cmocka_unit_test(test_goes_on_while_a_file_grows),
 		cmocka_unit_test(test_enough_and_cancelled),
 		cmocka_unit_test(test_the_take_waits_for_what_is_on_its_way),
 		cmocka_unit_test(test_enough_while_everything_is_stuck),

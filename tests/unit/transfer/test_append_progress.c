@@ -14,21 +14,21 @@ static struct file_stamp stamp(ino_t inode, uint64_t chunks)
 }
 
 /* Steps of the life of a file: each row goes on from the one before. */
-static void test_due(void **state)
+static void test_what_is_new(void **state)
 {
 	static const struct {
 		const char *name;
 		uint64_t chunks; /* whole ones that are there */
-		bool due;
+		bool some;
 		size_t first;
 	} rows[] = {
 		{"empty", 0, false, 0},
-		{"not enough", APPEND_PROGRESS_STEP - 1, false, 0},
-		{"enough", APPEND_PROGRESS_STEP, true, 0},
-		{"nothing new", APPEND_PROGRESS_STEP, false, APPEND_PROGRESS_STEP},
-		{"little new", 2 * APPEND_PROGRESS_STEP - 1, false, APPEND_PROGRESS_STEP},
-		{"more", 2 * APPEND_PROGRESS_STEP + 3, true, APPEND_PROGRESS_STEP},
-		{"truncated, and begun anew", APPEND_PROGRESS_STEP + 1, true, 0},
+		{"the first one", 1, true, 0},
+		{"nothing new", 1, false, 1},
+		{"more", 4, true, 1},
+		{"one more", 5, true, 4},
+		{"truncated, and begun anew", 2, true, 0},
+		{"truncated to nothing", 0, false, 0},
 	};
 	struct append_progress growth = {0};
 
@@ -36,13 +36,23 @@ static void test_due(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct file_stamp now = stamp(7, rows[i].chunks);
 		size_t first, end;
-		bool due = append_progress_next(&growth, &now, &first, &end);
+		bool some = append_progress_next(&growth, &now, &first, &end);
 
-		if (due != rows[i].due || first != rows[i].first || end != rows[i].chunks)
-			fail_msg("%s: %d, from %zu to %zu", rows[i].name, due, first, end);
-		if (due)
+		if (some != rows[i].some || first != rows[i].first || end != rows[i].chunks)
+			fail_msg("%s: %d, from %zu to %zu", rows[i].name, some, first, end);
+		if (some)
 			append_progress_set(&growth, &now, end);
 	}
+}
+
+/* Of all files together: eight that grow side by side are sent as soon as one would be. */
+static void test_what_is_due(void **state)
+{
+	(void)state;
+	assert_false(append_progress_is_due(0));
+	assert_false(append_progress_is_due(APPEND_PROGRESS_STEP - 1));
+	assert_true(append_progress_is_due(APPEND_PROGRESS_STEP));
+	assert_true(append_progress_is_due(APPEND_PROGRESS_STEP + 1));
 }
 
 static void test_many_files(void **state)
@@ -69,7 +79,8 @@ static void test_many_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_due),
+		cmocka_unit_test(test_what_is_new),
+		cmocka_unit_test(test_what_is_due),
 		cmocka_unit_test(test_many_files),
 	};
 

@@ -1,0 +1,198 @@
+#include "start_restore.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/progress_bar.h"
+#include "place_checkpoint.h"
+#include "quarantine.h"
+#include "salvage.h"
+#include "workspace/workspace.h"
+
+#include <stdlib.h>
+
+/* Records all files in the directory as complete: they are exactly those of the snapshot. */
+static int write_completion_record(const struct resume_request *request,
+				   const struct resume_result *result, struct err *err)
+{
+	auto_(completion_record_release) struct completion_record record = {0};
+
+	record.job = text_copy(request->job);
+	record.id = result->from;
+	if (file_list_read(request->workspace->directory, &record.files, err) < 0)
+		return -1;
+	return workspace_write_record(request->workspace, &record, err);
+}
+
+AUTO(struct path_set, path_set_release);
+
+/* One restore, for its callbacks. */
+struct restoring {
+	struct progress_bar progress;
+	const struct path_set *left_out;
+};
+
+static bool is_restored(void *arg, const char *path)
+{
+	const struct restoring *restoring = arg;
+
+	return path_set_marks(restoring->left_out, path) == 0;
+}
+
+static void update_progress(void *arg, uint64_t done, uint64_t total)
+{
+	struct restoring *restoring = arg;
+
+	progress_bar_update(&restoring->progress, done, total);
+}
+
+static void remove_left_out(const struct path_set *left_out, struct snapshot_files *files)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (path_set_marks(left_out, files->items[i].path))
+			free(files->items[i].path);
+		else
+			files->items[kept++] = files->items[i];
+	files->count = kept;
+}
+
+/* All of the snapshot but what is left out. */
+static int stage_snapshot(const struct resume_request *request, struct resume_result *result,
+			  const struct path_set *left_out, const char *staging,
+			  struct snapshot_files *files, struct cancel *cancel, struct err *err)
+{
+	struct restoring restoring = {.left_out = left_out};
+	struct restore_request restore = {
+		.id = result->attempt.start,
+		.directory = staging,
+		.seed = request->workspace->directory,
+		.link_seed = true,
+		/* After a crash the record is of another boot: then it is compared again. */
+		.unsynced = true,
+		.include = is_restored,
+		.files = files,
+		.progress = update_progress,
+		.arg = &restoring,
+	};
+	int status;
+
+	progress_bar_start(&restoring.progress, "restoring", false);
+	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
+	progress_bar_stop(&restoring.progress);
+	remove_left_out(left_out, files);
+	return status;
+}
+
+static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
+			    const struct path_set *left_out, struct cancel *cancel, struct err *err)
+{
+	struct workspace *workspace = request->workspace;
+	auto_free char *staging = workspace_new_staging(workspace, err);
+	auto_free char *aside = NULL;
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	int64_t began = clock_monotonic_ms();
+
+	if (!staging)
+		return -1;
+	if (stage_snapshot(request, result, left_out, staging, &files, cancel, err) < 0) {
+		file_remove_tree(staging, NULL);
+		return -1;
+	}
+	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
+		return -1;
+	if (aside)
+		log_warn("%s held files that are not in the snapshot; they were moved to %s",
+			 workspace->directory, aside);
+	/* The snapshot may come from a run that did not check files. */
+	if (request->looks &&
+	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)
+		return -1;
+	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
+	 * before its files. */
+	workspace_prune(workspace);
+	result->kind = RESUME_RESTORED;
+	result->from = result->attempt.start;
+	result->step = result->restored.step;
+	result->milliseconds = clock_monotonic_ms() - began;
+	/* The store has it nowhere as a whole. */
+	result->newer_than_store = result->attempt.start_is_damaged;
+	return write_completion_record(request, result, err);
+}
+
+/* --- of a damaged snapshot --- */
+
+static void add_lost_file(void *arg, struct snapshot_id id, const char *path,
+			  struct snapshot_id other, bool same)
+{
+	(void)id;
+	(void)other;
+	(void)same;
+	path_list_add(arg, path);
+}
+
+static void log_salvage(const char *id, const struct path_set *left_out,
+			const struct path_list *lost)
+{
+	log_warn("snapshot %s is damaged, and so is every older one: its newest checkpoint is "
+		 "whole and is restored, without %zu file%s of older checkpoints or that are "
+		 "written all the time (%s%s)",
+		 id, left_out->count, left_out->count == 1 ? "" : "s", lost->paths[0],
+		 left_out->count > 1 ? ", ..." : "");
+}
+
+/* There is no whole snapshot. If that does not concern the newest checkpoint of the newest one, the
+ * job goes on from it; everything else is for the user to decide. */
+static int salvage_start(const struct resume_request *request, struct resume_result *result,
+			 struct cancel *cancel, struct err *err)
+{
+	struct snapshot_id id = result->attempt.start;
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	auto_(path_set_release) struct path_set left_out = {0};
+	struct path_list lost = {0};
+	struct verify_request verify = {.id = id, .lost = add_lost_file, .arg = &lost};
+	struct verify_result verified;
+	struct err damage = *err;
+	char text[SNAPSHOT_ID_TEXT];
+	const char *why, *path;
+	int status = -1;
+
+	snapshot_id_format(id, text);
+	log_note("snapshot %s is damaged: reading all of it, to see what is whole", text);
+	if (storage_list_files(result->storage, id, &files, cancel, &damage) == 0 &&
+	    storage_verify(result->storage, &verify, &verified, cancel, &damage) == 0) {
+		if (lost.count == 0)
+			damage = *err;
+		else if (!salvage_decide(&files, &lost, request->patterns, &left_out, &why, &path))
+			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
+		else
+			status = restore_snapshot(request, result, &left_out, cancel, &damage);
+	}
+	if (status == 0)
+		log_salvage(text, &left_out, &lost);
+	path_list_free(lost.paths);
+	result->all_damaged =
+		status < 0 && (damage.kind == ERR_CORRUPT || damage.kind == ERR_NOT_FOUND);
+	*err = damage;
+	return status < 0 ? err_wrap(err, "snapshot %s", text) : 0;
+}
+
+int start_restore(const struct resume_request *request, struct resume_result *result,
+		  struct cancel *cancel, struct err *err)
+{
+	static const struct path_set nothing;
+	struct snapshot_id id = result->attempt.start;
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (restore_snapshot(request, result, &nothing, cancel, err) == 0)
+		return 0;
+	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
+	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
+		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
+	if (result->attempt.start_is_damaged)
+		return salvage_start(request, result, cancel, err);
+	resume_note_damaged(result, id, err->text);
+	return 0;
+}

@@ -1,0 +1,162 @@
+#!/bin/bash
+# What is packed installs, runs and goes again.
+#	packages.sh --short BUILD    the Debian package of a build, unpacked; the target uninstall; what pyproject.toml and CI's files name
+#	packages.sh DIRECTORY        what supervisor/packaging/release.sh has made: each Debian package in bare Debian 12 and 13, the wheel in
+#	                             an empty venv there, without compilers. As root, or as a user whom mmdebstrap lets have a user
+#	                             namespace; needs mmdebstrap and a mirror.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+root=$(cd "$(dirname "$0")/.." && pwd)
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-packages.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+# mmdebstrap's own user has to read it.
+chmod 755 "$scratch"
+
+fail() {
+	echo "packages: $*" >&2
+	exit 1
+}
+
+version=$(sed -nE 's/^project\(reprieve VERSION ([0-9.]+) .*/\1/p' "$root/CMakeLists.txt")
+
+# --- the short form ---
+
+# check_runs PROGRAM: it says what it is, finds its library, and runs a job.
+check_runs() {
+	local told
+	told=$("$1" --version)
+	[ "$(head -n 1 <<<"$told")" = "reprieve $version" ] || fail "$1 --version says: $told"
+	grep -qxE 'commit ([0-9a-f]{12}|unknown)' <<<"$told" || fail "$1 --version names no commit: $told"
+	"$1" doctor --store "file://$scratch/store" >"$scratch/doctor" || true
+	grep -qE "^ok +shim +$2.*loads" "$scratch/doctor" || fail "$1 does not find its library in $2: $(grep shim "$scratch/doctor")"
+	[ "$("$1" run -- sh -c 'echo hi')" = hi ] || fail "$1 runs no job"
+}
+
+check_deb() {
+	local deb path
+	deb=$scratch/reprieve_${version}_$(dpkg --print-architecture).deb
+	cpack --config "$1/CPackConfig.cmake" -G DEB -B "$scratch" >"$scratch/cpack.log" || fail "$(tail -n 5 "$scratch/cpack.log")"
+	[ -f "$deb" ] || fail "cpack made no $deb"
+	dpkg-deb -f "$deb" Depends | grep -qE '(^|, )libc6 \(>= ' || fail "it depends on no C library: $(dpkg-deb -f "$deb" Depends)"
+	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "its version is $(dpkg-deb -f "$deb" Version)"
+	dpkg-deb -x "$deb" "$scratch/unpacked"
+	for path in bin/reprieve lib/reprieve/libreprieve-shim.so include/reprieve.h lib/python3/dist-packages/reprieve.py \
+		share/man/man1/reprieve.1 share/bash-completion/completions/reprieve share/zsh/site-functions/_reprieve \
+		share/fish/vendor_completions.d/reprieve.fish share/doc/reprieve/copyright share/doc/reprieve/CHANGELOG.md; do
+		[ -f "$scratch/unpacked/usr/$path" ] || fail "the package has no /usr/$path"
+	done
+	[ "$(find "$scratch/unpacked" -mindepth 1 -maxdepth 1 -printf '%f ')" = "usr " ] || fail "the package has more than /usr"
+	check_runs "$scratch/unpacked/usr/bin/reprieve" "$scratch/unpacked/usr/lib/reprieve"
+}
+
+# In a copy of the build's install scripts: what a user has installed from there is not touched.
+check_uninstall() {
+	local prefix=$scratch/prefix
+	DESTDIR=$prefix cmake --install "$1" >/dev/null
+	[ -x "$prefix$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$1/CMakeCache.txt")/bin/reprieve" ] || fail "cmake --install put no program in place"
+	DESTDIR=$prefix cmake --build "$1" --target uninstall >"$scratch/uninstall.log" || fail "$(tail -n 5 "$scratch/uninstall.log")"
+	[ -z "$(find "$prefix" -not -type d)" ] || fail "uninstall leaves $(find "$prefix" -not -type d | head -n 3)"
+	[ -z "$(find "$prefix" -path '*/reprieve')" ] || fail "uninstall leaves $(find "$prefix" -path '*/reprieve')"
+}
+
+# A tarball without history names the commit that git archive wrote down, and one without both says so.
+check_commit() {
+	local packaging=$root/supervisor/packaging
+	mkdir "$scratch/packaging"
+	cp "$packaging/write_commit.cmake" "$scratch/packaging"
+	for row in "0123456789abcdef0123456789abcdef01234567=0123456789ab" "\$Format:%H\$=unknown"; do
+		echo "${row%=*}" >"$scratch/packaging/commit.txt"
+		cmake -D SOURCES="$scratch" -D OUTPUT="$scratch/commit.c" -P "$scratch/packaging/write_commit.cmake"
+		grep -qF "\"${row#*=}\"" "$scratch/commit.c" || fail "commit.txt ${row%=*}: $(cat "$scratch/commit.c")"
+	done
+	grep -q export-subst "$packaging/.gitattributes" || fail "git archive does not fill in commit.txt"
+}
+
+check_changelog() {
+	grep -qx "## $version" "$root/CHANGELOG.md" || fail "CHANGELOG.md says nothing of $version"
+}
+
+if [ "${1-}" = --short ]; then
+	build=$(cd "${2:?usage: packages.sh --short BUILD}" && pwd)
+	check_deb "$build"
+	check_uninstall "$build"
+	check_commit
+	check_changelog
+	echo "$build: the Debian package and the target uninstall are whole"
+	exit 0
+fi
+
+# --- the long form: in each bare system, $1 of these scripts is the version ---
+
+directory=$(cd "${1:?usage: packages.sh --short BUILD | DIRECTORY}" && pwd)
+(cd "$directory" && sha256sum --quiet -c SHA256SUMS)
+cp "$root/tests/e2e/saver.py" "$scratch"
+
+# A job that is preempted and goes on: job PROGRAM.
+cat >"$scratch/preempt" <<'END'
+set -eu
+program=$1
+rm -rf /tmp/story && mkdir -p /tmp/story
+run() { "$program" run --strict --shim on --store file:///tmp/story/store --job j --checkpoint-dir /tmp/story/c --checkpoint-signal USR1 --quiet-time 0.2 -- "$@"; }
+run python3 -B /saver.py --on-signal --pause 0.01 >/tmp/story/first 2>/tmp/story/said &
+supervisor=$!
+until grep -q 'resumes 0' /tmp/story/first; do kill -0 $supervisor; sleep 0.1; done
+kill -TERM $supervisor
+code=0
+wait $supervisor || code=$?
+[ "$code" = 75 ] || { cat /tmp/story/said; echo "exit $code" >&2; exit 1; }
+saved=$(sed -n 's/^saved \([0-9]*\).*/\1/p' /tmp/story/first | tail -n 1)
+rm -rf /tmp/story/c
+run python3 -B /saver.py --on-signal --pause 0.01 --steps $((saved + 3)) >/tmp/story/second
+grep -q "resumes $saved" /tmp/story/second
+rm -rf /tmp/story
+END
+
+cat >"$scratch/deb" <<'END'
+set -eux
+find / -xdev -not -path '/proc/*' -not -path '/tmp/*' -not -path '/var/*' | sort >/tmp/before
+dpkg -i /reprieve_*.deb
+reprieve --version | grep -qx "reprieve $1"
+cd /tmp
+reprieve doctor --store file:///tmp/doctor | grep -E '^ok +shim +/usr/lib/'
+[ "$(reprieve run -- sh -c 'echo hi')" = hi ]
+python3 -B -c 'import reprieve; assert reprieve.__file__ == "/usr/lib/python3/dist-packages/reprieve.py" and not reprieve.requested()'
+python3 -B -m reprieve --version | grep -qx "reprieve $1"
+sh /preempt reprieve
+dpkg --purge reprieve
+find / -xdev -not -path '/proc/*' -not -path '/tmp/*' -not -path '/var/*' | sort >/tmp/after
+diff /tmp/before /tmp/after
+END
+
+cat >"$scratch/wheel" <<'END'
+set -eux
+! command -v cc && ! command -v gcc
+! ldconfig -p | grep -E 'libcurl|libarchive|libmicrohttpd|libjansson'
+python3 -m venv /venv
+# The first use of pip writes byte code.
+/venv/bin/pip list >/dev/null
+find /venv -not -path '*/__pycache__*' -type f | sort >/tmp/before
+/venv/bin/pip install --no-index /reprieve-*.whl
+cd /tmp
+PATH=/venv/bin:$PATH
+reprieve --version | grep -qx "reprieve $1"
+[ "$(head -c 4 /venv/bin/reprieve | od -An -c | tr -d ' ')" = '177ELF' ]
+python3 -m reprieve --version | grep -qx "reprieve $1"
+python3 -c 'import reprieve; assert reprieve.__file__.startswith("/venv/") and not reprieve.requested()'
+reprieve doctor --store file:///tmp/doctor | grep -E '^ok +shim +/venv/lib/'
+[ "$(python3 -m reprieve run -- sh -c 'echo hi')" = hi ]
+sh /preempt reprieve
+pip uninstall -y reprieve
+find /venv -not -path '*/__pycache__*' -type f | sort >/tmp/after
+diff /tmp/before /tmp/after
+END
+
+architecture=$(dpkg --print-architecture)
+for release in bookworm trixie; do
+	mmdebstrap --variant=minbase --include=python3,python3-venv --format=null \
+		--customize-hook="copy-in $directory/reprieve_${version}_$architecture.deb $directory/reprieve-$version-py3-none-manylinux_2_34_$(uname -m).whl $scratch/saver.py $scratch/preempt $scratch/deb $scratch/wheel /" \
+		--customize-hook="chroot \"\$1\" sh /deb $version" \
+		--customize-hook="chroot \"\$1\" sh /wheel $version" \
+		"$release" /dev/null
+	echo "$release: the Debian package and the wheel install, run and go again"
+done
