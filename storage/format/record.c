@@ -24,6 +24,7 @@ static const char *const kind_names[] = {
 	[RECORD_CATALOGUE] = "catalogue",
 	[RECORD_JOIN] = "join",
 	[RECORD_PART] = "part",
+	[RECORD_NOTICE] = "notice",
 };
 
 /* All kinds are read from RECORD_VERSION on. */
@@ -63,6 +64,7 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_DAMAGE:
 	case RECORD_CONFIRMED:
 	case RECORD_JOIN:
+	case RECORD_NOTICE:
 		return SMALL_MOST;
 	case RECORD_SNAPSHOT:
 	case RECORD_PART:

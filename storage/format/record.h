@@ -32,7 +32,8 @@ enum record_kind {
 	RECORD_ARCHIVE,
 	RECORD_CATALOGUE,
 	RECORD_JOIN,
-	RECORD_PART
+	RECORD_PART,
+	RECORD_NOTICE
 };
 
 /* The bytes that a record of that kind may have: whoever can write to the store could otherwise

@@ -220,6 +220,82 @@ int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt 
 	return 0;
 }
 
+/* --- notices --- */
+
+static char *notice_key(const struct storage *storage, uint32_t attempt, uint32_t member)
+{
+	return text_format("jobs/%s/gang/%06u/notice-%05u.json", storage->transfer.job, attempt,
+			   member);
+}
+
+int storage_gang_put_notice(struct storage *storage, uint32_t attempt,
+			    const struct gang_notice *notice, struct cancel *cancel,
+			    struct err *err)
+{
+	auto_free char *key = notice_key(storage, attempt, notice->member);
+	char created[32];
+	auto_json json_t *body =
+		json_pack("{s:I, s:I, s:s, s:s, s:s}", "member", (json_int_t)notice->member,
+			  "left_ms", (json_int_t)notice->left_ms, "reason", notice->reason,
+			  "created", clock_format(clock_wall_ms(), created, sizeof(created)),
+			  "host", storage->host);
+
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write the notice as JSON");
+	return job_record_put(storage->transfer.store, key, RECORD_NOTICE, body, NULL, cancel, err);
+}
+
+/* By the store's clock. */
+static int has_commit_since(struct storage *storage, uint32_t attempt, int64_t put_ms, bool *since,
+			    struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix =
+		text_format("jobs/%s/snapshots/%06u-", storage->transfer.job, attempt);
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	*since = false;
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count; i++)
+		*since |= put_ms > 0 && found.items[i].modified_ms >= put_ms;
+	return 0;
+}
+
+int storage_gang_find_notice(struct storage *storage, uint32_t attempt, struct gang_notice *notice,
+			     bool *any, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix =
+		text_format("jobs/%s/gang/%06u/notice-", storage->transfer.job, attempt);
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	*any = false;
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count && !*any; i++) {
+		uint32_t member = (uint32_t)strtoul(found.items[i].key + strlen(prefix), NULL, 10);
+		auto_json json_t *body = NULL;
+
+		if (member == storage->gang.member)
+			continue;
+		if (job_record_get(storage->transfer.store, found.items[i].key, RECORD_NOTICE,
+				   &body, cancel, err) < 0)
+			return -1;
+		*any = true;
+		*notice = (struct gang_notice){
+			.member = member,
+			.left_ms = json_number_or(body, "left_ms", 0),
+		};
+		text_set(notice->host, sizeof(notice->host), json_text_or(body, "host", ""));
+		text_set(notice->reason, sizeof(notice->reason), json_text_or(body, "reason", ""));
+		if (has_commit_since(storage, attempt, found.items[i].modified_ms,
+				     &notice->answered, cancel, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* --- what is left over --- */
 
 /* Removes the objects below the prefix whose names begin with a number below `attempt`. */

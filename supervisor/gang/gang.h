@@ -6,6 +6,7 @@
  *	gang_identity.h		PURE: how many members there are, and which one this is
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
  *	gang_start.h		joins, waits for the others, and for all to have restored
+ *	gang_notice.h		a notice at one member is one for all
  *
  * What follows the start is the storage's: storage_save() waits for the parts of all members.
  */
@@ -13,6 +14,7 @@
 #define GANG_H
 
 #include "gang_identity.h"
+#include "gang_notice.h"
 #include "gang_start.h"
 
 #endif

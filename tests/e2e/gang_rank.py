@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import os
 import re
+import signal
 import sys
 import time
 
@@ -20,6 +21,7 @@ parser.add_argument("--steps", type=int, default=100000)
 parser.add_argument("--every", type=int, default=10)
 parser.add_argument("--step-time", type=float, default=0.01)
 parser.add_argument("--size", type=int, default=20000)
+parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
 parser.add_argument("--keep", type=int, default=3)
 options = parser.parse_args()
 
@@ -64,31 +66,43 @@ def save(step):
 
 
 def meet(step):
-    """Waits until all ranks of this attempt are at the step."""
+    """Waits until all ranks of this attempt are at the step. Returns whether any of them was asked to save: all are told the same."""
+    global asked
     room = os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0"))
     os.makedirs(room, exist_ok=True)
-    with open(os.path.join(room, "%d.new" % options.rank), "w") as file:
-        file.write(str(step))
-    os.rename(file.name, os.path.join(room, "%d" % options.rank))
+    with open(os.path.join(room, "new-%d" % options.rank), "w") as file:
+        file.write("asked" if asked else "not asked")
+    asked = False
+    os.rename(file.name, os.path.join(room, "%d.%d" % (step, options.rank)))
+    words = []
     for rank in range(options.ranks):
-        while True:
-            try:
-                with open(os.path.join(room, "%d" % rank)) as file:
-                    if int(file.read()) >= step:
-                        break
-            except FileNotFoundError:
-                pass
+        path = os.path.join(room, "%d.%d" % (step, rank))
+        while not os.path.exists(path):
             time.sleep(0.002)
+        with open(path) as file:
+            words.append(file.read())
+    before = os.path.join(room, "%d.%d" % (step - 1, options.rank))  # all have read it, or they would not be here
+    if os.path.exists(before):
+        os.remove(before)
+    return "asked" in words
 
 
+def ask(number, frame):
+    global asked
+    asked = True
+
+
+asked = False
+if options.signal:
+    signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()
 say("resumed", step)
 while step < options.steps:
-    meet(step)
+    save_now = meet(step)
     time.sleep(options.step_time)
     step += 1
     say("step", step)
-    if options.every and step % options.every == 0:
+    if save_now or (options.every and step % options.every == 0):
         save(step)
 meet(step)
 say("finished", step)

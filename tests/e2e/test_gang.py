@@ -265,6 +265,23 @@ def test_checkpoints_without_a_step_are_refused_aloud(place):
     assert place.snapshots() == []
 
 
+def test_a_notice_at_one_member_ends_all(place):
+    """The machine of member 1 is taken away. All save at one step, and all end with it durable."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "20")).start_all()
+    for run in gang.runs:
+        run.wait_for_output("step 20")
+    gang.runs[1].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    notice = gang.runs[0].event("notice")
+    assert notice["source"] == "gang" and "member 1 on" in notice["reason"] and "SIGTERM" in notice["reason"]
+    newest = place.newest()
+    durable = {run.events("durable")[-1]["id"] for run in gang.runs}
+    assert durable == {newest["id"]}
+    after = Gang(place, 2, 2, steps=newest["step"] + 3, every=0).start_all()
+    assert after.resumed() == [newest["step"]] * 2, f"{after}"
+    assert [run.wait() for run in after.runs] == [0, 0]
+
+
 def test_what_a_gang_needs(place):
     environment = {"XDG_STATE_HOME": str(place.path / "state")}
     unnamed = place.query("run", "--store", place.store, "--gang", "2", "--member", "0", "--", "true", **environment)
