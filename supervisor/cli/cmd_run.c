@@ -23,23 +23,25 @@ static const char *environment_value(void *arg, const char *name)
 	return getenv(name);
 }
 
-static int find_job_name(const struct job_config *options, struct job_name *name, struct err *err)
+static int find_job_name(const struct job_config *options, bool of_gang, struct job_name *name,
+			 struct err *err)
 {
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
 
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(by_variable ? NULL : options->job, environment_value, NULL, directory,
-			     (const char *const *)options->command, name, err);
+	return job_name_find(by_variable ? NULL : options->job, of_gang, environment_value, NULL,
+			     directory, (const char *const *)options->command, name, err);
 }
 
 /* A gang is one job: what names it must be the same on all machines. */
-static int find_gang(const struct job_config *options, const struct job_name *name,
-		     struct gang_identity *gang, struct err *err)
+static int find_identity(const struct job_config *options, struct job_name *name,
+			 struct gang_identity *gang, struct err *err)
 {
 	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
-			       (const char *const *)options->command, gang, err) < 0)
+			       (const char *const *)options->command, gang, err) < 0 ||
+	    find_job_name(options, gang->members > 1, name, err) < 0)
 		return -1;
 	if (gang->members == 1)
 		return 0;
@@ -174,8 +176,7 @@ int cmd_run(int argc, char **argv)
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
-	if (find_job_name(&options, &name, &err) < 0 ||
-	    find_gang(&options, &name, &gang, &err) < 0 ||
+	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
 	if (!options.store)
