@@ -2,70 +2,15 @@
 checkpoint directory of its own; the ranks meet at each step (gang_rank.py)."""
 import os
 import random
-import re
 import signal
 import time
 
-import pytest
-
 import harness
+import pytest
+from gang import RANK, Gang, assert_not_torn, committed_step
 from harness import PYTHON, wait_for
 
-RANK = str(harness.ROOT / "tests" / "e2e" / "gang_rank.py")
 KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "6"))
-
-
-class Gang:
-    """The members of one start, as a launcher starts them."""
-
-    def __init__(self, place, members, generation=1, options=(), directories=None, **rank):
-        self.place, self.members, self.generation = place, members, generation
-        self.options, self.rank = options, rank
-        self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
-        self.runs = [None] * members
-
-    def start(self, member):
-        rank = [word for name, value in self.rank.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        directory = self.directories[member]
-        self.runs[member] = self.place.run(
-            PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank,
-            directory=directory, name=f"start{self.generation}-member{member}",
-            options=("--gang", str(self.members), "--member", str(member), "--snapshot-interval", "0", *self.options))
-        return self.runs[member]
-
-    def start_all(self):
-        for member in range(self.members):
-            self.start(member)
-        return self
-
-    def kill_all(self):
-        for run in self.runs:
-            if run and run.process.poll() is None:
-                run.kill()
-
-    def wait_for_commits(self, count):
-        for run in self.runs:
-            run.wait_for_event("durable", count)
-
-    def resumed(self):
-        """The step from which each member has resumed; all have to say it."""
-        def step(run):
-            found = re.search(r"^resumed (\d+)$", run.out, re.M)
-            return found and found.group(1)
-        return [int(wait_for(f"a member resumes\n{run}", lambda: step(run), process=run.process)) for run in self.runs]
-
-    def __str__(self):
-        return "\n".join(f"=== {run.out_path.name}\n{run.err}" for run in self.runs if run)
-
-
-def committed_step(place):
-    newest = place.newest()
-    return newest["step"] if newest else 0
-
-
-def assert_not_torn(gang):
-    for run in gang.runs:
-        assert "TORN" not in run.out, f"{run}"
 
 
 def test_all_members_resume_from_one_commit(place):
@@ -150,6 +95,23 @@ def test_killed_at_any_instant_all_resume_from_the_newest_commit(place, seed):
     assert last.resumed() == [step] * members, f"seed {seed}\n{last}"
     assert [run.wait() for run in last.runs] == [0] * members, f"{last}"
     assert_not_torn(last)
+    assert place.verb("verify").code == 0
+
+
+@pytest.mark.parametrize("point", ["before_part_put", "after_part_put", "before_manifest_put", "after_manifest_put"])
+def test_a_member_is_killed_while_it_commits(place, point):
+    """Of the second checkpoint. Whoever sees all parts may have committed it: what is listed decides, for all alike."""
+    gang = Gang(place, 2, every=10)
+    gang.start(0)
+    gang.start(1, REPRIEVE_FAULT=f"{point}:2")  # of manifests: the second that it puts before the other does
+    wait_for("it is killed", lambda: gang.runs[1].process.poll() is not None)
+    assert gang.runs[1].wait() == -signal.SIGKILL, f"{gang}"
+    gang.kill_all()
+    step = committed_step(place)
+    again = Gang(place, 2, 2, steps=step + 20, every=10).start_all()
+    assert again.resumed() == [step] * 2, f"{again}"
+    assert [run.wait() for run in again.runs] == [0, 0]
+    assert_not_torn(again)
     assert place.verb("verify").code == 0
 
 
