@@ -133,7 +133,7 @@ def main():
         print(f"resumed from step {state['step']}", flush=True)
     else:
         state = new_state(images.shape[1], 10)
-        print("starting afresh", flush=True)
+        print("starting from scratch", flush=True)
 
     while state["step"] < args.steps:
         batch = train[batch_of(state["step"], len(train))]

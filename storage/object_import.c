@@ -2,8 +2,9 @@
  * is hostile input. */
 #include "storage.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "base/workers.h"
 #include "scheme_table.h"
 #include "storage/backend/backend.h"
@@ -237,7 +238,7 @@ struct object_range {
 
 struct import_job {
 	struct store *store;
-	const char *directory;
+	int directory; /* held open */
 	struct cancel *cancel;
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *arg;
@@ -254,13 +255,13 @@ struct import_job {
 static int make_file(const struct import_job *import_job, const struct store_object *object,
 		     struct err *err)
 {
-	auto_free char *path = text_format("%s/%s", import_job->directory, object->key);
-	auto_free char *parent = text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+	const char *path = object->key, *slash = strrchr(path, '/');
+	auto_free char *parent = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 	auto_close int fd = -1;
 
-	if (file_make_directories(parent, 0777, err) < 0)
+	if (slash && beneath_make_directories(import_job->directory, parent, 0777, err) < 0)
 		return -1;
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	fd = beneath_open(import_job->directory, path, O_WRONLY | O_CREAT | O_EXCL, 0666);
 	if (fd < 0 || ftruncate(fd, (off_t)object->size) < 0)
 		return err_os(err, errno, "%s", path);
 	return 0;
@@ -300,8 +301,8 @@ static int create_object_files(struct import_job *import_job, const struct store
 static int copy_range(struct import_job *import_job, const struct object_range *piece,
 		      struct bytes *space, struct err *err)
 {
-	auto_free char *path = text_format("%s/%s", import_job->directory, piece->object->key);
-	auto_close int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	const char *path = piece->object->key;
+	auto_close int fd = beneath_open(import_job->directory, path, O_WRONLY, 0);
 	uint64_t left = piece->object->size - piece->offset;
 	size_t size = (size_t)(left < RANGE_SIZE ? left : RANGE_SIZE), at = 0;
 
@@ -374,8 +375,9 @@ int storage_import_objects(const char *url, const char *directory, uint64_t most
 {
 	auto_(store_close) struct store *store = NULL;
 	auto_(store_listing_release) struct store_listing found = {0};
+	auto_close int held = held_directory_open(directory, err);
 	struct import_job import_job = {
-		.directory = directory,
+		.directory = held,
 		.cancel = cancel,
 		.progress = progress,
 		.arg = arg,
@@ -384,7 +386,7 @@ int storage_import_objects(const char *url, const char *directory, uint64_t most
 	int failed;
 
 	*result = (struct import_result){0};
-	if (store_open(url, false, true, &store, cancel, err) < 0 ||
+	if (held < 0 || store_open(url, false, true, &store, cancel, err) < 0 ||
 	    store->ops->list(store, "", STORE_ALL, &found, cancel, err) < 0)
 		return -1;
 	if (found.count == 0)

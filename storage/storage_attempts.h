@@ -136,6 +136,13 @@ int storage_put_note(struct storage *storage, uint32_t attempt, const char *kind
 int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kind,
 		      struct bytes *out, struct cancel *cancel, struct err *err);
 
+typedef void ledger_fn(void *arg, uint32_t attempt, const struct bytes *ledger);
+/* The ledgers of the attempts from `oldest` on, in no order: whole, or, of old ones, as
+ * forget_request.shorten_ledger has left them. `take` is not called for one without a ledger, and
+ * may be called again for the same attempt: the last time counts. */
+int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
+			struct cancel *cancel, struct err *err);
+
 /* --- a barrier --- */
 
 /*

@@ -118,9 +118,11 @@ struct restore_request {
 	/* Made if missing; must be empty: ERR_EXISTS otherwise. The caller renames it into place.
 	 */
 	const char *directory;
-	/* A directory with an older or partial copy to take equal chunks from, which are checked;
-	 * NULL: none. */
-	const char *seed;
+	/* The directory, held open, that `directory` is a name in; 0: `directory` is a path. */
+	int within;
+	/* A directory, held open, with an older or partial copy to take equal chunks from, which
+	 * are checked; 0: none. */
+	int seed;
 	/* Files of the seed that have the same content become files of `directory`, under a second
 	 * name: nobody may write to them until the seed's names are removed. */
 	bool link_seed;

@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "storage/format/snapshot_id.h"
 #include "storage_restore.h"
 
@@ -72,11 +73,17 @@ struct forget_refusals {
 	char first[400];
 };
 
+/* Appends what a report needs of an attempt's ledger to `out`, in UTF-8 without zero bytes. */
+typedef int shorten_ledger_fn(const struct bytes *ledger, struct bytes *out, struct err *err);
+
 struct forget_request {
 	struct forget_policy policy;
 	bool dry_run;
 	/* Younger packs stay; 0: GARBAGE_AGE_MS. Not below the longest upload. */
 	int64_t garbage_age_ms;
+	/* Of the notes of old attempts only the ledgers are kept, shortened by this. NULL: all
+	 * notes stay. From any thread. */
+	shorten_ledger_fn *shorten_ledger;
 	/* Called for each snapshot, newest first, before anything is removed. May be NULL. */
 	void (*decided)(void *arg, const struct snapshot_info *info, unsigned reasons);
 	void *arg;
@@ -95,9 +102,9 @@ struct forget_result {
  * and packs later, so that a crash at any instant leaves whole snapshots and packs that nobody
  * names. Looks again at claims just before it removes, and keeps what is pinned meanwhile. Whatever
  * it returns, what is kept is whole. What the store refuses to remove stays whole too, and is
- * counted. At last it sums up old attempts and keeps a catalogue of the snapshots, so that the next
- * run asks little. ERR_RETRY: attempts come and go faster than it can look, or the store does not
- * answer.
+ * counted. At last it sums up old attempts and their notes, and keeps a catalogue of the snapshots,
+ * so that the next run asks little. ERR_RETRY: attempts come and go faster than it can look, or the
+ * store does not answer.
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);

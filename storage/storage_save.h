@@ -55,14 +55,18 @@ struct save_request {
 	 */
 	bool (*running)(void *arg, const char *path);
 	/*
-	 * The absolute path of another file whose content stands for this file, such as a backup of
-	 * a database; NULL: its own content. Mode, times and attributes remain its own. It counts
-	 * as a running file, and `running` should say so already when it is opened. The answer
-	 * belongs to the callee and is valid, like the file, until storage_save() returns. Called
-	 * for every file after `frozen` has returned true, which may thus make the copies: what has
-	 * been opened cannot be taken away meanwhile. NULL: every file has its own content.
+	 * The path of another file, in `source_directory`, whose content stands for this file, such
+	 * as a backup of a database; NULL: its own content. Mode, times and attributes remain its
+	 * own. It counts as a running file, and `running` should say so already when it is opened.
+	 * The answer belongs to the callee and is valid, like the file, until storage_save()
+	 * returns. Called for every file after `frozen` has returned true, which may thus make the
+	 * copies: what has been opened cannot be taken away meanwhile. NULL: every file has its own
+	 * content.
 	 */
 	const char *(*source)(void *arg, const char *path);
+	/* Held open; 0: none, and `source` has nothing to say. Asked for once `source` has said
+	 * something. */
+	int (*source_directory)(void *arg);
 	/* Called once, after every file has been opened: false means that what was opened is no
 	 * longer one complete checkpoint; saving then ends with ERR_RETRY. NULL: always true. */
 	bool (*frozen)(void *arg);

@@ -20,8 +20,8 @@
 
 static int print_help(void)
 {
-	printf("Reprieve: one word before a training command, and a spot machine being taken\n"
-	       "away stops costing work.\n\n"
+	printf("Reprieve runs a training job so that losing the spot machine costs seconds of\n"
+	       "work instead of hours.\n\n"
 	       "Examples:\n"
 	       "  reprieve run -- python train.py\n"
 	       "  reprieve run --store s3://bucket/runs -- python train.py\n"

@@ -41,7 +41,7 @@ check_deb() {
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "its version is $(dpkg-deb -f "$deb" Version)"
 	dpkg-deb -x "$deb" "$scratch/unpacked"
 	for path in bin/reprieve lib/reprieve/libreprieve-shim.so include/reprieve.h lib/python3/dist-packages/reprieve.py \
-		share/man/man1/reprieve.1 share/bash-completion/completions/reprieve share/zsh/site-functions/_reprieve \
+		share/man/man1/reprieve.1 share/man/man1/reprieve-run.1 share/man/man7/reprieve-store.7 share/bash-completion/completions/reprieve share/zsh/site-functions/_reprieve \
 		share/fish/vendor_completions.d/reprieve.fish share/doc/reprieve/copyright share/doc/reprieve/CHANGELOG.md; do
 		[ -f "$scratch/unpacked/usr/$path" ] || fail "the package has no /usr/$path"
 	done

@@ -11,25 +11,21 @@
 #define HEADER_MOST 512
 
 static const char *const kind_names[] = {
-	[RECORD_FORMAT] = "format",
-	[RECORD_ATTEMPT] = "attempt",
-	[RECORD_END] = "end",
-	[RECORD_SNAPSHOT] = "snapshot",
-	[RECORD_PIN] = "pin",
-	[RECORD_DRAIN] = "draining",
-	[RECORD_DAMAGE] = "damage",
-	[RECORD_CONFIRMED] = "confirmed",
-	[RECORD_SUMMARY] = "summary",
-	[RECORD_ARCHIVE] = "archive",
-	[RECORD_CATALOGUE] = "catalogue",
-	[RECORD_JOIN] = "join",
-	[RECORD_PART] = "part",
+	[RECORD_FORMAT] = "format",   [RECORD_ATTEMPT] = "attempt",
+	[RECORD_END] = "end",         [RECORD_SNAPSHOT] = "snapshot",
+	[RECORD_PIN] = "pin",         [RECORD_DRAIN] = "draining",
+	[RECORD_DAMAGE] = "damage",   [RECORD_CONFIRMED] = "confirmed",
+	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
+	[RECORD_LEDGERS] = "ledgers", [RECORD_CATALOGUE] = "catalogue",
+	[RECORD_JOIN] = "join",       [RECORD_PART] = "part",
 	[RECORD_NOTICE] = "notice",
 };
 
 /* All kinds are read from RECORD_VERSION on. */
 static int newest_version(enum record_kind kind)
 {
+	if (kind == RECORD_ATTEMPT)
+		return RECORD_VERSION_ATTEMPT;
 	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_GANG : RECORD_VERSION;
 }
 
@@ -70,6 +66,7 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_PART:
 	case RECORD_SUMMARY:
 	case RECORD_ARCHIVE:
+	case RECORD_LEDGERS:
 	case RECORD_CATALOGUE:
 		break;
 	}

@@ -11,9 +11,12 @@
 
 #include <jansson.h>
 
-/* Of the format of FORMAT.md: of the store as a whole, and of every kind of record but snapshots.
+/* Of the format of FORMAT.md: of the store as a whole, and of every kind of record but two.
  * Version 1 was never released; nothing reads it. */
 #define RECORD_VERSION 2
+/* Of claims. Version 2 is still read: its readers do not know summaries, and would take the
+ * attempts in one for lost. */
+#define RECORD_VERSION_ATTEMPT 3
 /* Of manifests. Version 2, which has all entries in the manifest itself, is still read. */
 #define RECORD_VERSION_SNAPSHOT 3
 /* Of the manifests of gangs, which an older reader would restore as one directory. */
@@ -30,6 +33,7 @@ enum record_kind {
 	RECORD_CONFIRMED,
 	RECORD_SUMMARY,
 	RECORD_ARCHIVE,
+	RECORD_LEDGERS,
 	RECORD_CATALOGUE,
 	RECORD_JOIN,
 	RECORD_PART,

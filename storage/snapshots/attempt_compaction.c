@@ -69,6 +69,18 @@ static int run_workers(struct compaction *compaction, size_t count,
 
 /* --- what is summed up --- */
 
+/* Of the attempts that keep their claims, one has a claim that a reader refuses which does not know
+ * summaries: such a reader would take the others for lost. */
+static bool others_are_warned(const struct job_listing *listing, size_t end)
+{
+	const struct lineage *lineage = &listing->lineage;
+
+	for (size_t i = end; i < lineage->attempt_count; i++)
+		if (listing->records[i].claimed && lineage->attempts[i].summaries)
+			return true;
+	return false;
+}
+
 /* The newest attempts keep their claims: they decide which number is next, who is superseded and
  * whether the store has been emptied. */
 static void select_attempts(struct compaction *compaction, size_t most)
@@ -83,7 +95,7 @@ static void select_attempts(struct compaction *compaction, size_t most)
 	}
 	for (; end > compaction->first && kept < ATTEMPT_SINGLES_LEAST; end--)
 		kept += listing->records[end - 1].claimed;
-	if (claimed < ATTEMPT_SINGLES_MOST)
+	if (claimed < ATTEMPT_SINGLES_MOST || !others_are_warned(listing, end))
 		end = compaction->first;
 	else if (end > compaction->first + most)
 		end = compaction->first + most;

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "garbage_collect.h"
 #include "job_records.h"
+#include "store_clock.h"
 
 #include <string.h>
 
@@ -87,8 +87,7 @@ static int64_t announcement_age_ms(struct storage *storage, const struct announc
 {
 	int64_t now_ms = 0;
 
-	if (announcement->put_ms <= 0 ||
-	    garbage_collect_store_time(storage, &now_ms, cancel, NULL) < 0 ||
+	if (announcement->put_ms <= 0 || store_clock_read(storage, &now_ms, cancel, NULL) < 0 ||
 	    now_ms < announcement->put_ms)
 		return 0;
 	return now_ms - announcement->put_ms;

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "catalogue_cache.h"
 #include "garbage_collect.h"
+#include "note_archive.h"
 #include "pin_place.h"
 #include "retention.h"
 
@@ -124,16 +125,23 @@ static int remove_manifest(struct forgetting *forgetting, struct snapshot_id id,
 			   bool *pinned, struct err *err)
 {
 	struct store *store = forgetting->storage->transfer.store;
-	int result;
+	enum pin_place_outcome outcome = PIN_PLACE_REMOVED;
+	struct pin_place place;
+	int result = 0;
 
-	if (pin_place_take(forgetting->storage, id, pinned, forgetting->cancel, err) < 0)
+	if (pin_place_take(forgetting->storage, id, &place, forgetting->cancel, err) < 0)
 		return -1;
+	*pinned = place.pinned;
+	if (!*pinned) {
+		fault_point("before_manifest_remove");
+		result = store->ops->remove(store, key, forgetting->cancel, err);
+		fault_point("after_manifest_remove");
+	}
 	if (*pinned)
-		return 0;
-	fault_point("before_manifest_remove");
-	result = store->ops->remove(store, key, forgetting->cancel, err);
-	fault_point("after_manifest_remove");
-	pin_place_leave(forgetting->storage, id, forgetting->cancel);
+		outcome = PIN_PLACE_KEPT;
+	else if (result < 0)
+		outcome = garbage_is_refusal(err) ? PIN_PLACE_KEPT : PIN_PLACE_UNKNOWN;
+	pin_place_leave(forgetting->storage, id, &place, outcome, forgetting->cancel);
 	return result;
 }
 
@@ -184,6 +192,8 @@ static void keep_store_small(struct forgetting *forgetting)
 	catalogue_cache_store(forgetting->storage, ids, count, forgetting->cancel);
 	(void)attempt_compaction_run(forgetting->storage, &inventory->listing,
 				     ATTEMPT_COMPACTION_AT_RETENTION, forgetting->cancel, NULL);
+	(void)note_archive_run(forgetting->storage, inventory->listing.through,
+			       forgetting->request->shorten_ledger, forgetting->cancel, NULL);
 }
 
 int storage_forget(struct storage *storage, const struct forget_request *request,

@@ -7,6 +7,7 @@
 #include "base/workers.h"
 #include "damage_marks.h"
 #include "retention.h"
+#include "store_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,47 +48,16 @@ static void collection_release(struct collection *collection)
 }
 AUTO(struct collection, collection_release);
 
-/* --- the store's clock --- */
+/* --- refusals --- */
 
-/* A pack's age is the difference of two times of the store's clock: our own clock may be wrong. */
-int garbage_collect_store_time(struct storage *storage, int64_t *now_ms, struct cancel *cancel,
-			       struct err *err)
+bool garbage_is_refusal(const struct err *err)
 {
-	struct store *store = storage->transfer.store;
-	auto_(store_listing_release) struct store_listing found = {0};
-	auto_free char *key = NULL;
-	char nonce[33];
-
-	random_hex(nonce);
-	key = text_format("tmp/clock-%s", nonce);
-	if (store->ops->put(store, key, "now\n", 4, STORE_UNIQUE, cancel, err) < 0)
-		return err_wrap(err, "cannot write to the store");
-	if (store->ops->list(store, key, STORE_ALL, &found, cancel, err) < 0) {
-		store->ops->remove(store, key, NULL, NULL);
-		return -1;
-	}
-	*now_ms = found.count == 1 ? found.items[0].modified_ms : 0;
-	return store->ops->remove(store, key, cancel, err);
-}
-
-/* Removes what a killed `reprieve doctor`, clock reading or task barrier has left below tmp/. Best
- * effort. */
-static void remove_temporaries(struct storage *storage, int64_t now_ms, struct cancel *cancel)
-{
-	struct store *store = storage->transfer.store;
-	auto_(store_listing_release) struct store_listing found = {0};
-
-	if (now_ms <= 0 || store->ops->list(store, "tmp/", STORE_ALL, &found, cancel, NULL) < 0)
-		return;
-	for (size_t i = 0; i < found.count; i++)
-		if (found.items[i].modified_ms > 0 &&
-		    found.items[i].modified_ms < now_ms - GARBAGE_AGE_MS)
-			store->ops->remove(store, found.items[i].key, cancel, NULL);
+	return err->kind != ERR_RETRY && err->kind != ERR_CANCELLED;
 }
 
 int garbage_note_refusal(struct forget_refusals *refused, const char *key, struct err *err)
 {
-	if (err->kind == ERR_RETRY || err->kind == ERR_CANCELLED)
+	if (!garbage_is_refusal(err))
 		return err_wrap(err, "cannot remove %s", key);
 	if (refused->count++ == 0)
 		snprintf(refused->first, sizeof(refused->first), "%.180s: %.200s", key, err->text);
@@ -415,7 +385,7 @@ static int read_clock(struct collection *collection, int64_t *now_ms, struct err
 {
 	struct err own = {0};
 
-	if (garbage_collect_store_time(collection->storage, now_ms, collection->cancel, &own) == 0)
+	if (store_clock_read(collection->storage, now_ms, collection->cancel, &own) == 0)
 		return 0;
 	if (own.kind != ERR_NO_SPACE) {
 		if (err)
@@ -456,7 +426,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 		count_packs(&collection);
 		return 0;
 	}
-	remove_temporaries(storage, now_ms, cancel);
+	store_clock_remove_temporaries(storage, now_ms, cancel);
 	if (collection.condemned_count == 0)
 		return 0;
 	if (forbid_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0) {

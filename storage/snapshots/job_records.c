@@ -433,6 +433,7 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	     attempt->start.attempt >= attempt->number))
 		return false;
 	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
+	attempt->summaries = json_true_or(body, "summaries", false);
 	return restore_policy_parse(policy, &attempt->policy);
 }
 

@@ -23,6 +23,8 @@ struct lineage_attempt {
 	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;
+	/* Its claim is of a version whose readers know summaries; others refuse the job. */
+	bool summaries;
 	struct snapshot_id start;
 	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */
 	struct snapshot_id suspect;

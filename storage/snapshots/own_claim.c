@@ -13,8 +13,8 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 {
 	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
 
-	return json_pack("{s:I, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
-			 (json_int_t)attempt->number, "confirms", true, "nonce",
+	return json_pack("{s:I, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
+			 (json_int_t)attempt->number, "confirms", true, "summaries", true, "nonce",
 			 storage->own_claim.nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			 storage->host, "policy", restore_policy_name(claim->policy), "start",

@@ -8,6 +8,8 @@
 #include "job_records.h"
 #include "pin_place.h"
 
+#include <stdlib.h>
+
 static int check_snapshot(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 			  struct err *err)
 {
@@ -75,7 +77,34 @@ int pin_place_is_left(struct storage *storage, struct snapshot_id id, bool *left
 	return 0;
 }
 
-int pin_place_take(struct storage *storage, struct snapshot_id id, bool *pinned,
+/* Below tmp/, where garbage collection removes it if its process is killed. */
+static char *sign_prefix(const struct storage *storage, struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return text_format("tmp/forgetting-%s-%s-", storage->transfer.job,
+			   snapshot_id_format(id, text));
+}
+
+/* A full store takes no sign, and no pin either. */
+static int put_sign(struct storage *storage, struct snapshot_id id, struct pin_place *place,
+		    struct cancel *cancel, struct err *err)
+{
+	struct store *store = storage->transfer.store;
+	auto_free char *prefix = sign_prefix(storage, id);
+	char nonce[33];
+	struct err own = {0};
+
+	random_hex(nonce);
+	place->sign = text_format("%s%s", prefix, nonce);
+	if (store->ops->put(store, place->sign, "forgetting\n", 11, STORE_UNIQUE, cancel, &own) <
+		    0 &&
+	    own.kind != ERR_NO_SPACE)
+		return err_set(err, own.kind, "%s", own.text);
+	return 0;
+}
+
+int pin_place_take(struct storage *storage, struct snapshot_id id, struct pin_place *place,
 		   struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
@@ -83,22 +112,34 @@ int pin_place_take(struct storage *storage, struct snapshot_id id, bool *pinned,
 	enum pin_record pin;
 	struct err own = {0};
 
-	*pinned = false;
-	if (job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel, &own) == 0)
+	*place = (struct pin_place){0};
+	place->own = job_record_put(storage->transfer.store, key, RECORD_PIN, body, NULL, cancel,
+				    &own) == 0;
+	if (place->own)
 		return 0;
 	if (own.kind != ERR_EXISTS && own.kind != ERR_NO_SPACE)
 		return err_set(err, own.kind, "%s", own.text);
-	if (read_pin(storage, id, &pin, cancel, err) < 0)
+	if (put_sign(storage, id, place, cancel, err) < 0 ||
+	    read_pin(storage, id, &pin, cancel, err) < 0) {
+		pin_place_leave(storage, id, place, PIN_PLACE_KEPT, cancel);
 		return -1;
-	*pinned = pin == PIN_PINNED;
+	}
+	place->pinned = pin == PIN_PINNED;
 	return 0;
 }
 
-void pin_place_leave(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
+void pin_place_leave(struct storage *storage, struct snapshot_id id, struct pin_place *place,
+		     enum pin_place_outcome outcome, struct cancel *cancel)
 {
 	auto_free char *key = job_record_key_pin(storage, id);
+	struct store *store = storage->transfer.store;
 
-	(void)storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
+	if (outcome == PIN_PLACE_REMOVED || (outcome == PIN_PLACE_KEPT && place->own))
+		(void)store->ops->remove(store, key, cancel, NULL);
+	if (place->sign && outcome != PIN_PLACE_UNKNOWN)
+		(void)store->ops->remove(store, place->sign, cancel, NULL);
+	free(place->sign);
+	*place = (struct pin_place){0};
 }
 
 /* --- the pin --- */
@@ -120,6 +161,26 @@ static int check_not_forgotten(struct storage *storage, struct snapshot_id id,
 		       text, text);
 }
 
+/* The pin is in its place. Who had looked there before may still remove the snapshot; who looks
+ * later keeps it. */
+static int check_no_signs(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
+			  struct err *err)
+{
+	auto_(store_listing_release) struct store_listing signs = {0};
+	auto_free char *prefix = sign_prefix(storage, id);
+	struct store *store = storage->transfer.store;
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (store->ops->list(store, prefix, STORE_ALL, &signs, cancel, err) < 0)
+		return -1;
+	if (signs.count == 0)
+		return 0;
+	return err_set(err, ERR_RETRY,
+		       "snapshot %s may just be being forgotten: pin it again in a moment, to "
+		       "see whether it has stayed",
+		       snapshot_id_format(id, text));
+}
+
 int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
 		struct err *err)
 {
@@ -137,6 +198,8 @@ int storage_pin(struct storage *storage, struct snapshot_id id, struct cancel *c
 		return err_wrap(err, "cannot pin");
 	}
 	if (own.kind == ERR_EXISTS && check_not_forgotten(storage, id, cancel, err) < 0)
+		return err_wrap(err, "cannot pin");
+	if (check_no_signs(storage, id, cancel, err) < 0)
 		return err_wrap(err, "cannot pin");
 	/* It may have been forgotten before. */
 	if (check_snapshot(storage, id, cancel, &own) == 0)

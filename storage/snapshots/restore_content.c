@@ -1,5 +1,6 @@
 #include "restore_content.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
@@ -133,10 +134,9 @@ static bool find_in_seed(struct restoring *restoring, const struct restore_piece
 			 size_t size, uint8_t *space)
 {
 	struct stat status;
+	int seed = restoring->request->seed;
 	auto_close int fd =
-		restoring->seed_fd < 0 ? -1
-				       : openat(restoring->seed_fd, piece->entry->path,
-						O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		seed <= 0 ? -1 : beneath_open(seed, piece->entry->path, O_RDONLY | O_NONBLOCK, 0);
 
 	return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	       (uint64_t)status.st_size == piece->file_size &&

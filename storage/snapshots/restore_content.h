@@ -26,7 +26,6 @@ struct restoring {
 	struct cancel *cancel;
 	struct manifest manifest;
 	struct tree tree;
-	int seed_fd;
 	/* by pack and offset: equal chunks side by side, packs read in order */
 	struct restore_piece *pieces;
 	/* where each piece is in its pack, in the same order */

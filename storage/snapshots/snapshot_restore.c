@@ -2,6 +2,7 @@
  * they are the same, has restore_content.c fill the others, and sets times and modes at the end. */
 #include "storage/storage.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
 #include "job_records.h"
@@ -33,8 +34,9 @@ static bool seed_has_file(struct restoring *restoring, size_t i, uint8_t *space)
 {
 	const struct entry *content = restoring->tree.content[i];
 	struct stat status;
-	auto_close int fd = openat(restoring->seed_fd, restoring->manifest.entries[i].path,
-				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	auto_close int fd =
+		beneath_open(restoring->request->seed, restoring->manifest.entries[i].path,
+			     O_RDONLY | O_NONBLOCK, 0);
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1 ||
 	    (uint64_t)status.st_size != content->size)
@@ -57,7 +59,7 @@ static void link_worker(void *arg, size_t index)
 		const struct entry *content = restoring->tree.content[i];
 
 		if (!content || !seed_has_file(restoring, i, space) ||
-		    !restore_tree_link(&restoring->tree, i, restoring->seed_fd))
+		    !restore_tree_link(&restoring->tree, i, restoring->request->seed))
 			continue;
 		atomic_fetch_add(&restoring->bytes_seeded, content->size);
 		restore_content_progress(restoring, content->size);
@@ -72,7 +74,7 @@ static void link_from_seed(struct restoring *restoring)
 	for (size_t i = 0; i < manifest->entry_count; i++)
 		if (restoring->tree.content[i])
 			restoring->bytes_total += restoring->tree.content[i]->size;
-	if (restoring->request->link_seed && restoring->seed_fd >= 0)
+	if (restoring->request->link_seed && restoring->request->seed > 0)
 		parallel_run(restoring->storage->threads, link_worker, restoring);
 }
 
@@ -86,8 +88,8 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 
 	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel,
 				    err) < 0 ||
-	    restore_tree_create(&restoring->tree, manifest, request->directory, request->include,
-				request->arg, err) < 0)
+	    restore_tree_create(&restoring->tree, manifest, request->within, request->directory,
+				request->include, request->arg, err) < 0)
 		return -1;
 	link_from_seed(restoring);
 	if (restore_tree_make_files(&restoring->tree, restoring->storage->threads,
@@ -117,20 +119,15 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 		.request = request,
 		.cancel = cancel,
 		.tree = {.root_fd = -1},
-		.seed_fd = -1,
 	};
 	char text[SNAPSHOT_ID_TEXT];
 	struct err own = {0};
 	int failed;
 
 	*result = (struct restore_result){.step = -1};
-	if (request->seed)
-		restoring.seed_fd = open(request->seed, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	pthread_mutex_init(&restoring.mutex, NULL);
 	failed = restore_snapshot(&restoring, result, &own);
 	pthread_mutex_destroy(&restoring.mutex);
-	if (restoring.seed_fd >= 0)
-		close(restoring.seed_fd);
 	free(restoring.pieces);
 	free(restoring.extents);
 	restore_tree_release(&restoring.tree);

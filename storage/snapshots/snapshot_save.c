@@ -318,6 +318,7 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 		.exclude = request->exclude,
 		.running = request->running,
 		.source = request->source,
+		.source_directory = request->source_directory,
 		.arg = request->arg,
 	};
 

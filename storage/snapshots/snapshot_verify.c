@@ -10,6 +10,7 @@
 #include "damage_marks.h"
 #include "entry_list.h"
 #include "job_records.h"
+#include "lost_files.h"
 #include "storage/format/format.h"
 #include "whole_pack.h"
 
@@ -291,7 +292,7 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 	return 0;
 }
 
-/* --- all of them --- */
+/* --- all packs --- */
 
 static size_t same_pack_count(const struct reference *references, size_t left)
 {
@@ -365,49 +366,7 @@ static void verify_worker(void *arg, size_t index)
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-/* --- what can be had back --- */
-
-static bool have_same_content(const struct entry *a, const struct entry *b)
-{
-	if (a->size != b->size)
-		return false;
-	for (size_t i = 0; i < chunk_count(a->size); i++)
-		if (a->chunks[i].codec == CHUNK_ZERO || b->chunks[i].codec == CHUNK_ZERO
-			    ? a->chunks[i].codec != b->chunks[i].codec
-			    : memcmp(a->chunks[i].digest, b->chunks[i].digest, DIGEST_SIZE) != 0)
-			return false;
-	return true;
-}
-
-/* The manifests are in the order of their ids. The same content counts more than a newer one. */
-static void report_lost_file(struct verifying *verifying, size_t of, size_t position)
-{
-	const struct manifest *manifest = &verifying->manifests[of];
-	const struct entry *entry = &manifest->entries[position];
-	struct snapshot_id other = {0};
-	bool same = false;
-
-	for (size_t i = verifying->manifest_count; i > 0 && !same; i--) {
-		const struct manifest *there = &verifying->manifests[i - 1];
-		const struct entry *found = i - 1 == of ? NULL : manifest_find(there, entry->path);
-
-		if (!found || found->type != ENTRY_FILE ||
-		    verifying->lost[i - 1][found - there->entries])
-			continue;
-		same = have_same_content(found, entry);
-		if (same || snapshot_id_is_none(other))
-			other = there->id;
-	}
-	verifying->request->lost(verifying->request->arg, manifest->id, entry->path, other, same);
-}
-
-static void report_lost_files(struct verifying *verifying)
-{
-	for (size_t i = 0; verifying->request->lost && i < verifying->manifest_count; i++)
-		for (size_t j = 0; j < verifying->manifests[i].entry_count; j++)
-			if (verifying->lost[i][j])
-				report_lost_file(verifying, i, j);
-}
+/* --- all of it --- */
 
 static int read_manifests(struct verifying *verifying, struct err *err)
 {
@@ -449,7 +408,8 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	      compare_references);
 	take_sample(verifying);
 	parallel_run(verifying->storage->threads, verify_worker, verifying);
-	report_lost_files(verifying);
+	lost_files_report(verifying->manifests, verifying->lost, verifying->manifest_count,
+			  verifying->request);
 	if (!verifying->locked.failed)
 		return 0;
 	if (err)

@@ -11,6 +11,7 @@
  * Of this folder only:
  *
  *	claim_cache.h		the claims that this process has read
+ *	listed_claims.h		reads the claims of the attempts that are listed
  *	own_claim.h		whether the claim of this process still is in the store
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	entry_list.h		sends and loads the list of a snapshot's files
@@ -18,6 +19,7 @@
  *	pack_numbers.h		the table of packs of a manifest
  *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
  *	attempt_compaction.h	puts summaries of old attempts and removes their records
+ *	note_archive.h		puts the ledgers of old attempts together, and removes their notes
  *	snapshot_catalogue.h	PURE: what manifests say, without their entries
  *	pack_table.h		PURE: packs by number, each key once
  *	catalogue_cache.h	the catalogue of this process, and its copy in the store
@@ -26,11 +28,13 @@
  *	damage_marks.h		writes down which packs are damaged
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs
+ *	store_clock.h		the time by the store's own clock
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks before a save
  *	gang_parts.h		PURE: whether the parts of all members of a gang are there
  *	gang_commit.h		a member's part, and the commit of the snapshot of all
+ *	lost_files.h		PURE: which other snapshot has a file that is lost
  *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *

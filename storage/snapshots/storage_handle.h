@@ -27,6 +27,8 @@ struct storage {
 	/* The summary that was read last, and when the store says that it was put. */
 	struct lineage_summary summary;
 	int64_t summary_put_ms;
+	/* The notes of the attempts up to this one were looked through. */
+	uint32_t notes_through;
 	/* The manifests that were read; the catalogue in the store has been read as well. */
 	struct snapshot_catalogue catalogue;
 	bool catalogue_loaded;

@@ -12,7 +12,6 @@
 #define PASSES_MOST 3
 #define PAUSE_MS 20 /* between two passes, so that a write under way can end */
 #define POLL_EVERY_MS 20
-#define LOOK_SIZE ((size_t)256 << 10) /* stays in the cache of a processor */
 
 struct file_reading {
 	struct file_tree_item *item;
@@ -145,25 +144,37 @@ static int read_piece(const struct piece *piece, size_t at, size_t size, uint8_t
 	return 0;
 }
 
-/* What was read before needs no buffer of a pack, for which it might wait, and no copy that leaves
- * the processor's cache. *known false: it is not what it was, and is to be packed. */
-static int recognise_piece(const struct piece *piece, struct packer *packer, bool *known,
-			   bool *torn, struct err *err)
+/* Into `room`, or, if that is NULL, piece by piece into the packer's scratch. */
+static int look_at_piece(const struct piece *piece, struct packer *packer, uint8_t *room,
+			 bool *torn, struct err *err)
+{
+	packer_look_begin(packer, !room);
+	for (size_t at = 0; at < piece->size; at += PACKER_PIECE) {
+		size_t left = piece->size - at, size = left < PACKER_PIECE ? left : PACKER_PIECE;
+		uint8_t *target = room ? room + at : packer->scratch;
+
+		if (read_piece(piece, at, size, target, torn, err) < 0)
+			return -1;
+		packer_look_add(packer, target, size);
+	}
+	return 0;
+}
+
+/* What was read before needs no buffer of a pack, for which it might wait. If it is not what it
+ * was, it is read again and packed. */
+static int pack_piece(const struct piece *piece, struct packer *packer, bool *torn, struct err *err)
 {
 	struct chunk *chunk = &piece->file->item->entry.chunks[piece->number];
+	uint8_t *room;
 
-	*known = false;
-	if (!piece->expected)
+	if (piece->expected && look_at_piece(piece, packer, NULL, torn, err) < 0)
+		return -1;
+	if (piece->expected && packer_look_end(packer, chunk))
 		return 0;
-	packer_look_begin(packer);
-	for (size_t at = 0; at < piece->size && !*torn; at += LOOK_SIZE) {
-		size_t left = piece->size - at, size = left < LOOK_SIZE ? left : LOOK_SIZE;
-
-		if (read_piece(piece, at, size, packer->scratch, torn, err) < 0)
-			return -1;
-		packer_look_add(packer, packer->scratch, size);
-	}
-	*known = !*torn && packer_look_end(packer, chunk);
+	if (packer_reserve(packer, piece->size, &room, err) < 0 ||
+	    look_at_piece(piece, packer, room, torn, err) < 0)
+		return -1;
+	packer_add_looked(packer, chunk);
 	return 0;
 }
 
@@ -297,19 +308,11 @@ static int read_pieces(struct read_job *reading, struct packer *packer,
 	int got = 0;
 
 	while (priority_pool_may_continue(worker) && (got = next_piece(reading, &piece, err)) > 0) {
-		bool torn = false, known;
-		uint8_t *room;
+		bool torn = false;
 
 		if (cancel_check(reading->packing->cancel, err) < 0 ||
-		    recognise_piece(&piece, packer, &known, &torn, err) < 0)
+		    pack_piece(&piece, packer, &torn, err) < 0)
 			return -1;
-		if (!known) {
-			if (packer_reserve(packer, piece.size, &room, err) < 0 ||
-			    read_piece(&piece, 0, piece.size, room, &torn, err) < 0)
-				return -1;
-			packer_add(packer, piece.size,
-				   &piece.file->item->entry.chunks[piece.number]);
-		}
 		if (finish_piece(reading, &piece, torn, err) < 0)
 			return -1;
 	}

@@ -1,7 +1,8 @@
 #include "file_tree.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "file_tree_walk.h"
 
 #include <errno.h>
@@ -93,13 +94,13 @@ bool file_tree_has_writers(int fd)
 
 /* --- opening --- */
 
-static int open_beneath(int root_fd, const char *path)
+static int open_unseen(int root_fd, const char *path)
 {
-	int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-	int fd = openat(root_fd, path, flags | O_NOATIME);
+	int flags = O_RDONLY | O_NONBLOCK;
+	int fd = beneath_open(root_fd, path, flags | O_NOATIME, 0);
 
 	/* Only the owner of a file may open it with O_NOATIME. */
-	return fd < 0 && errno == EPERM ? openat(root_fd, path, flags) : fd;
+	return fd < 0 && errno == EPERM ? beneath_open(root_fd, path, flags, 0) : fd;
 }
 
 static int open_error(const char *path, struct err *err)
@@ -154,7 +155,7 @@ static int read_status(struct file_tree_item *item, int fd, struct err *err)
 
 static int open_item(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
-	auto_close int fd = open_beneath(tree->root_fd, item->entry.path);
+	auto_close int fd = open_unseen(tree->root_fd, item->entry.path);
 
 	if (fd < 0)
 		return open_error(item->entry.path, err);
@@ -171,8 +172,8 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 	struct stat status;
 	bool same;
 
-	item->fd = item->source ? open(item->source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-				: open_beneath(tree->root_fd, item->entry.path);
+	item->fd = item->source ? beneath_open(tree->source_directory, item->source, O_RDONLY, 0)
+				: open_unseen(tree->root_fd, item->entry.path);
 	if (item->fd < 0)
 		return open_error(item->entry.path, err);
 	if (fstat(item->fd, &status) < 0)
@@ -249,7 +250,7 @@ static const struct file_tree_item *find_fresh_file(const struct file_tree *tree
 /* Also one whose descriptor had no room. */
 static int stamp_again(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
-	auto_close int opened = item->fd < 0 ? open_beneath(tree->root_fd, item->entry.path) : -1;
+	auto_close int opened = item->fd < 0 ? open_unseen(tree->root_fd, item->entry.path) : -1;
 	uint64_t inode = item->stamp.inode;
 
 	if (item->fd < 0 && opened < 0)
@@ -288,7 +289,7 @@ static void read_directory_xattrs(struct file_tree *tree)
 	for (size_t i = 0; i < tree->count; i++) {
 		struct entry *entry = &tree->items[i].entry;
 		auto_close int fd = entry->type == ENTRY_DIRECTORY
-					    ? open_beneath(tree->root_fd, entry->path)
+					    ? open_unseen(tree->root_fd, entry->path)
 					    : -1;
 
 		if (fd >= 0)
@@ -307,12 +308,10 @@ static int open_tree(const char *directory, const struct file_tree_choice *choic
 	tree->root = realpath(directory, NULL);
 	if (!tree->root)
 		return err_os(err, errno, "%s", directory);
-	tree->root_fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (tree->root_fd < 0)
-		err_os(&own, errno, "%s", tree->root);
-	else if (file_tree_walk(tree, choice, cancel, &own) == 0 &&
-		 open_files(tree, choice, cancel, &own) == 0 &&
-		 (!settled || wait_until_settled(tree, cancel, &own) == 0)) {
+	tree->root_fd = held_directory_open(directory, &own);
+	if (tree->root_fd >= 0 && file_tree_walk(tree, choice, cancel, &own) == 0 &&
+	    open_files(tree, choice, cancel, &own) == 0 &&
+	    (!settled || wait_until_settled(tree, cancel, &own) == 0)) {
 		file_tree_remove_dropped(tree);
 		read_directory_xattrs(tree);
 		return 0;
@@ -344,7 +343,7 @@ static void freeze_running_file(const struct file_tree *tree, struct file_tree_i
 	bool closed = item->fd < 0;
 
 	if (closed)
-		item->fd = open_beneath(tree->root_fd, item->entry.path);
+		item->fd = open_unseen(tree->root_fd, item->entry.path);
 	item->lost = item->fd < 0 || read_status(item, item->fd, NULL) < 0 ||
 		     item->stamp.device != opened.device || item->stamp.inode != opened.inode;
 	item->unsettled = stamp_is_fresh(&item->stamp) || file_tree_has_writers(item->fd);
@@ -353,9 +352,9 @@ static void freeze_running_file(const struct file_tree *tree, struct file_tree_i
 }
 
 /* Mode, times and attributes remain those of the file itself. */
-static void take_source(struct file_tree_item *item)
+static void take_source(const struct file_tree *tree, struct file_tree_item *item)
 {
-	auto_close int fd = open(item->source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = beneath_open(tree->source_directory, item->source, O_RDONLY, 0);
 	struct stat status;
 
 	item->lost = fd < 0 || fstat(fd, &status) < 0;
@@ -385,8 +384,10 @@ void file_tree_freeze(struct file_tree *tree, const struct file_tree_choice *cho
 			item->entry.running || item->source || is_running(item, choice);
 		if (item->entry.running)
 			freeze_running_file(tree, item);
+		if (item->source && tree->source_directory <= 0)
+			tree->source_directory = choice->source_directory(choice->arg);
 		if (item->source)
-			take_source(item);
+			take_source(tree, item);
 	}
 	file_tree_remove_dropped(tree);
 	file_tree_find_hardlinks(tree);

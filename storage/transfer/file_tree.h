@@ -20,9 +20,10 @@ struct file_tree_choice {
 	bool (*exclude)(void *arg, const char *path);
 	/* True: the file is a running one: it may grow while it is read, and a prefix is taken. */
 	bool (*running)(void *arg, const char *path);
-	/* The absolute path of the file whose content stands for this one; NULL: its own. Asked at
-	 * the freeze. Owned by the callee, until the tree is released. */
+	/* The path of the file, in `source_directory`, whose content stands for this one; NULL: its
+	 * own. Asked at the freeze. Owned by the callee, until the tree is released. */
 	const char *(*source)(void *arg, const char *path);
+	int (*source_directory)(void *arg);
 	void *arg;
 };
 
@@ -40,8 +41,9 @@ struct file_tree_item {
 };
 
 struct file_tree {
-	char *root; /* absolute, links resolved */
+	char *root; /* absolute, links resolved; for messages, and for where links lead */
 	int root_fd;
+	int source_directory; /* see file_tree_choice; borrowed */
 	uint32_t root_mode;
 	struct file_tree_item *items; /* sorted by path */
 	size_t count;

@@ -1,7 +1,7 @@
 #include "file_tree_walk.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "storage/format/format.h"
 
 #include <dirent.h>
@@ -205,7 +205,7 @@ int file_tree_walk(struct file_tree *tree, const struct file_tree_choice *choice
 		   struct cancel *cancel, struct err *err)
 {
 	struct walk walk = {tree, choice, cancel};
-	int fd = open(tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = beneath_open_directory(tree->root_fd, "");
 	struct stat status;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))

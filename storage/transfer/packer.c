@@ -9,10 +9,14 @@
 
 int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 {
-	*packer = (struct packer){.packing = packing, .scratch = malloc(CHUNK_SIZE)};
+	*packer = (struct packer){
+		.packing = packing,
+		.scratch = aligned_alloc(PACK_UPLOADER_ALIGNMENT, CHUNK_SIZE),
+	};
 	if (!packer->scratch)
 		return err_os(err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
-	packer->look.stream = checksum_stream_new();
+	packer->look.fingerprint = checksum_stream_new();
+	packer->look.checksum = checksum_stream_new();
 	pack_builder_init(&packer->builder, NULL);
 	packer->builder.target = packing->transfer->plan.pack_target;
 	return 0;
@@ -25,7 +29,8 @@ void packer_release(struct packer *packer)
 	if (packer->upload)
 		pack_uploader_return_buffer(packer->packing->uploader, packer->upload);
 	free(packer->scratch);
-	checksum_stream_free(packer->look.stream);
+	checksum_stream_free(packer->look.fingerprint);
+	checksum_stream_free(packer->look.checksum);
 	pack_builder_release(&packer->builder);
 	*packer = (struct packer){0};
 }
@@ -48,23 +53,35 @@ static void send_pack(struct packer *packer)
 	packer->builder.count = 0;
 }
 
+/* Behind a compressed chunk the next one begins anywhere; it is read to an aligned place, and then
+ * moved. The room that the index is given at the end of a pack is enough for that. */
+static bool find_room(struct packer *packer, size_t size)
+{
+	uint8_t *place = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
+	size_t odd = (uintptr_t)place % PACK_UPLOADER_ALIGNMENT;
+
+	packer->room = place && odd ? place + PACK_UPLOADER_ALIGNMENT - odd : place;
+	return place != NULL;
+}
+
 int packer_reserve(struct packer *packer, size_t size, uint8_t **room, struct err *err)
 {
 	int64_t began_us;
 
-	*room = packer->upload ? pack_reserve(&packer->builder, size) : NULL;
-	if (*room)
-		return 0;
-	if (packer->upload)
-		send_pack(packer);
-	began_us = clock_monotonic_us();
-	packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
-	if (!packer->upload)
-		return -1;
-	weights_meter_waited(&packer->packing->transfer->meter, clock_monotonic_us() - began_us);
-	packer->builder.data = pack_uploader_buffer_data(packer->upload);
-	pack_begin(&packer->builder);
-	*room = pack_reserve(&packer->builder, size);
+	if (!find_room(packer, size)) {
+		if (packer->upload)
+			send_pack(packer);
+		began_us = clock_monotonic_us();
+		packer->upload = pack_uploader_borrow_buffer(packer->packing->uploader, err);
+		if (!packer->upload)
+			return -1;
+		weights_meter_waited(&packer->packing->transfer->meter,
+				     clock_monotonic_us() - began_us);
+		packer->builder.data = pack_uploader_buffer_data(packer->upload);
+		pack_begin(&packer->builder);
+		find_room(packer, size);
+	}
+	*room = packer->room;
 	return 0;
 }
 
@@ -98,40 +115,78 @@ static size_t compress_chunk(struct packer *packer, const uint8_t *data, size_t 
 	return compressed;
 }
 
-void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
+void packer_look_begin(struct packer *packer, bool expected)
 {
-	uint8_t *data = packer->builder.data + packer->builder.used;
+	fingerprint_stream_begin(packer->look.fingerprint, packer->packing->transfer->seed);
+	checksum_stream_begin(packer->look.checksum);
+	packer->look.size = 0;
+	packer->look.expected = expected;
+	packer->look.zero = true;
+}
+
+void packer_look_add(struct packer *packer, const void *data, size_t size)
+{
+	packer->look.size += size;
+	packer->look.zero = packer->look.zero && chunk_is_zero(data, size);
+	fingerprint_stream_add(packer->look.fingerprint, data, size);
+	/* What is known has it already. */
+	if (!packer->look.expected)
+		checksum_stream_add(packer->look.checksum, data, size);
+}
+
+/* What an early upload has read, and what has not changed since the last save, is known by its
+ * fingerprint, at a fraction of the cost of its digest. */
+bool packer_look_end(struct packer *packer, struct chunk *chunk)
+{
 	struct packing *packing = packer->packing;
-	struct pack_record record = {.raw = (uint32_t)size};
 	struct fingerprint fingerprint;
-	uint64_t checksum;
-	size_t compressed;
+
+	*chunk = (struct chunk){.codec = CHUNK_ZERO};
+	if (packer->look.zero)
+		return true;
+	fingerprint = fingerprint_stream_end(packer->look.fingerprint);
+	if (!chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk))
+		return false;
+	atomic_fetch_add(&packing->chunks_kept, 1);
+	return true;
+}
+
+/* The same by the digest: what others have saved. */
+static bool find_digest(struct packer *packer, const uint8_t digest[DIGEST_SIZE],
+			struct chunk *chunk)
+{
+	struct packing *packing = packer->packing;
+
+	if (!chunk_index_find(&packing->transfer->index, digest, chunk))
+		return false;
+	/* An older version, and the index of a pack, do not say it. */
+	if (chunk->checksum == CHECKSUM_NONE)
+		chunk->checksum = checksum_stream_end(packer->look.checksum);
+	chunk->fingerprint = fingerprint_stream_end(packer->look.fingerprint);
+	chunk_index_add(&packing->transfer->index, chunk);
+	atomic_fetch_add(&packing->chunks_kept, 1);
+	return true;
+}
+
+void packer_add_looked(struct packer *packer, struct chunk *chunk)
+{
+	uint8_t *place = packer->builder.data + packer->builder.used;
+	const uint8_t *data = packer->room;
+	struct packing *packing = packer->packing;
+	size_t size = packer->look.size, compressed;
+	struct pack_record record = {.raw = (uint32_t)size};
 
 	weights_meter_read(&packing->transfer->meter, size);
-	*chunk = (struct chunk){.codec = CHUNK_ZERO};
-	if (chunk_is_zero(data, size))
+	if (packer_look_end(packer, chunk))
 		return;
-	/* What an early upload has read, and what has not changed since the last save, is known by
-	 * that, at a fraction of the cost of its digest. */
-	fingerprint = fingerprint_bytes(data, size, packing->transfer->seed);
-	if (chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk)) {
-		atomic_fetch_add(&packing->chunks_kept, 1);
-		return;
-	}
 	digest_sha256(data, size, record.digest);
-	if (chunk_index_find(&packing->transfer->index, record.digest, chunk)) {
-		/* An older version, and the index of a pack, do not say it. */
-		if (chunk->checksum == CHECKSUM_NONE)
-			chunk->checksum = checksum_bytes(data, size);
-		chunk->fingerprint = fingerprint;
-		chunk_index_add(&packing->transfer->index, chunk);
-		atomic_fetch_add(&packing->chunks_kept, 1);
+	if (find_digest(packer, record.digest, chunk))
 		return;
-	}
-	checksum = checksum_bytes(data, size);
 	compressed = compress_chunk(packer, data, size, &record.codec);
 	if (compressed)
-		memcpy(data, packer->scratch, compressed);
+		memcpy(place, packer->scratch, compressed);
+	else if (place != data)
+		memmove(place, data, size);
 	record.stored = (uint32_t)(compressed ? compressed : size);
 	if (packer->builder.count == 0)
 		open_pack(packer);
@@ -141,40 +196,19 @@ void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 		.offset = record.offset,
 		.stored = record.stored,
 		.codec = record.codec,
-		.checksum = checksum,
-		.fingerprint = fingerprint,
+		.checksum = checksum_stream_end(packer->look.checksum),
+		.fingerprint = fingerprint_stream_end(packer->look.fingerprint),
 	};
 	memcpy(chunk->digest, record.digest, DIGEST_SIZE);
 	chunk_index_add(&packing->transfer->index, chunk);
 	atomic_fetch_add(&packing->chunks_sent, 1);
 }
 
-void packer_look_begin(struct packer *packer)
+void packer_add(struct packer *packer, size_t size, struct chunk *chunk)
 {
-	fingerprint_stream_begin(packer->look.stream, packer->packing->transfer->seed);
-	packer->look.size = 0;
-	packer->look.zero = true;
-}
-
-void packer_look_add(struct packer *packer, const void *data, size_t size)
-{
-	packer->look.size += size;
-	packer->look.zero = packer->look.zero && chunk_is_zero(data, size);
-	fingerprint_stream_add(packer->look.stream, data, size);
-}
-
-bool packer_look_end(struct packer *packer, struct chunk *chunk)
-{
-	struct packing *packing = packer->packing;
-	struct fingerprint fingerprint = fingerprint_stream_end(packer->look.stream);
-
-	*chunk = (struct chunk){.codec = CHUNK_ZERO};
-	if (!packer->look.zero &&
-	    !chunk_index_find_seen(&packing->transfer->index, &fingerprint, chunk))
-		return false;
-	weights_meter_read(&packing->transfer->meter, packer->look.size);
-	atomic_fetch_add(&packing->chunks_kept, packer->look.zero ? 0 : 1);
-	return true;
+	packer_look_begin(packer, false);
+	packer_look_add(packer, packer->room, size);
+	packer_add_looked(packer, chunk);
 }
 
 void packer_finish(struct packer *packer)

@@ -1,7 +1,8 @@
 #include "restore_tree.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "base/workers.h"
 #include "file_tree.h"
 
@@ -158,8 +159,7 @@ static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct 
 		return 0;
 	if (cancel_check(cancel, err) < 0)
 		return -1;
-	fd = openat(tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
+	fd = beneath_open(tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
 	if (allocate_content(fd, content) < 0)
@@ -168,33 +168,25 @@ static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct 
 	return 0;
 }
 
-/* Makes the parent directories that the manifest does not name itself. */
-static int make_parents(const struct tree *tree, const char *path, struct err *err)
-{
-	auto_free char *partial = text_copy(path);
-
-	for (char *slash = strchr(partial, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdirat(tree->root_fd, partial, 0777) < 0 && errno != EEXIST)
-			return err_os(err, errno, "%s", partial);
-		*slash = '/';
-	}
-	return 0;
-}
-
-static int make_directories(const struct tree *tree, size_t i, struct err *err)
+/* `above`: keeps the directory of the entry before open. */
+static int make_directories(const struct tree *tree, size_t i, struct beneath_parent *above,
+			    struct err *err)
 {
 	const struct entry *entry = &tree->manifest->entries[i];
-	const char *slash = strrchr(entry->path, '/');
+	const char *slash = strrchr(entry->path, '/'), *name;
 	auto_free char *parent =
 		text_copy_n(entry->path, slash ? (size_t)(slash - entry->path) : 0);
+	int in;
 
+	/* The parents that the manifest does not name itself. */
 	if (slash && !manifest_find(tree->manifest, parent) &&
-	    make_parents(tree, entry->path, err) < 0)
+	    beneath_make_directories(tree->root_fd, parent, 0777, err) < 0)
 		return -1;
+	if (entry->type != ENTRY_DIRECTORY)
+		return 0;
+	in = beneath_parent_of(above, entry->path, &name);
 	/* Accessible to us alone while it is filled; the real mode is set at the end. */
-	if (entry->type == ENTRY_DIRECTORY && mkdirat(tree->root_fd, entry->path, 0700) < 0 &&
-	    errno != EEXIST)
+	if (in < 0 || (mkdirat(in, name, 0700) < 0 && errno != EEXIST))
 		return err_os(err, errno, "%s", entry->path);
 	return 0;
 }
@@ -203,7 +195,7 @@ bool restore_tree_link(struct tree *tree, size_t i, int seed_fd)
 {
 	const char *path = tree->manifest->entries[i].path;
 
-	tree->linked[i] = linkat(seed_fd, path, tree->root_fd, path, 0) == 0;
+	tree->linked[i] = beneath_link(seed_fd, path, tree->root_fd, path) == 0;
 	return tree->linked[i];
 }
 
@@ -213,26 +205,38 @@ int restore_tree_make_files(struct tree *tree, unsigned threads, struct cancel *
 	return for_each_entry(tree, threads, make_file, cancel, err);
 }
 
-int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
-			bool (*include)(void *arg, const char *path), void *arg, struct err *err)
+/* An empty directory, held open. */
+static int open_root(int within, const char *directory, struct err *err)
 {
-	*tree = (struct tree){.manifest = manifest, .root_fd = -1};
-	if (file_make_directories(directory, 0777, err) < 0)
+	auto_close int root = -1;
+
+	if (within > 0 && beneath_make_directories(within, directory, 0777, err) < 0)
 		return -1;
-	if (!file_directory_is_empty(directory))
+	root = within > 0 ? beneath_open_directory(within, directory)
+			  : held_directory_make(directory, 0777, err);
+	if (root < 0)
+		return within > 0 ? err_os(err, errno, "%s", directory) : -1;
+	if (!beneath_is_empty_directory(root, ""))
 		return err_set(err, ERR_EXISTS, "%s is not empty", directory);
+	return steal_fd(&root);
+}
+
+int restore_tree_create(struct tree *tree, const struct manifest *manifest, int within,
+			const char *directory, bool (*include)(void *arg, const char *path),
+			void *arg, struct err *err)
+{
+	int root = open_root(within, directory, err);
+	auto_(beneath_parent_close) struct beneath_parent above = BENEATH_PARENT(root);
+
+	*tree = (struct tree){.manifest = manifest, .root_fd = root};
+	if (root < 0)
+		return -1;
 	tree->content = memory_new(manifest->entry_count * sizeof(const struct entry *));
 	tree->selected = memory_new(manifest->entry_count * sizeof(*tree->selected));
 	tree->linked = memory_new(manifest->entry_count * sizeof(*tree->linked));
-	tree->root_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (tree->root_fd < 0) {
-		err_os(err, errno, "%s", directory);
-		restore_tree_release(tree);
-		return -1;
-	}
 	select_entries(tree, include, arg);
 	for (size_t i = 0; i < manifest->entry_count; i++) {
-		if (!tree->selected[i] || make_directories(tree, i, err) == 0)
+		if (!tree->selected[i] || make_directories(tree, i, &above, err) == 0)
 			continue;
 		restore_tree_release(tree);
 		return -1;
@@ -242,7 +246,7 @@ int restore_tree_create(struct tree *tree, const struct manifest *manifest, cons
 
 int restore_tree_open_file(const struct tree *tree, const char *path, struct err *err)
 {
-	int fd = openat(tree->root_fd, path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = beneath_open(tree->root_fd, path, O_WRONLY, 0);
 
 	return fd < 0 ? err_os(err, errno, "%s", path) : fd;
 }
@@ -259,40 +263,45 @@ static int finish_file(struct tree *tree, size_t i, struct cancel *cancel, struc
 	if (cancel_check(cancel, err) < 0)
 		return -1;
 	/* One of the seed may be read-only, even to its owner. */
-	fd = openat(tree->root_fd, entry->path,
-		    (tree->linked[i] ? O_RDONLY : O_WRONLY) | O_NOFOLLOW | O_CLOEXEC);
+	fd = beneath_open(tree->root_fd, entry->path, tree->linked[i] ? O_RDONLY : O_WRONLY, 0);
 	if (fd < 0)
 		return err_os(err, errno, "%s", entry->path);
 	return file_tree_apply_metadata(fd, tree->content[i], err);
 }
 
-static int make_link(const struct tree *tree, const struct entry *entry, struct err *err)
+static int make_link(const struct tree *tree, const struct entry *entry,
+		     struct beneath_parent *above, struct err *err)
 {
 	struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT},
 		{.tv_sec = entry->mtime_s, .tv_nsec = entry->mtime_ns},
 	};
-	int root = tree->root_fd, result;
+	const char *name;
+	int in = beneath_parent_of(above, entry->path, &name), result;
 
-	if (entry->type == ENTRY_HARDLINK)
-		result = linkat(root, entry->target, root, entry->path, 0);
+	if (in < 0)
+		result = -1;
+	else if (entry->type == ENTRY_HARDLINK)
+		result = beneath_link(tree->root_fd, entry->target, in, name);
 	else
-		result = symlinkat(entry->target, root, entry->path);
+		result = symlinkat(entry->target, in, name);
 	if (result < 0)
 		return err_os(err, errno, "%s", entry->path);
 	if (entry->type == ENTRY_SYMLINK)
 		/* Best effort: not every file system keeps the times of links. */
-		utimensat(root, entry->path, times, AT_SYMLINK_NOFOLLOW);
+		utimensat(in, name, times, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
 static int make_links(const struct tree *tree, enum entry_type type, struct err *err)
 {
+	auto_(beneath_parent_close) struct beneath_parent above = BENEATH_PARENT(tree->root_fd);
+
 	for (size_t i = 0; i < tree->manifest->entry_count; i++) {
 		const struct entry *entry = &tree->manifest->entries[i];
 
 		if (entry->type == type && tree->selected[i] && !tree->content[i] &&
-		    make_link(tree, entry, err) < 0)
+		    make_link(tree, entry, &above, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -310,8 +319,7 @@ static int finish_directories(const struct tree *tree, struct err *err)
 
 		if (entry->type != ENTRY_DIRECTORY || !tree->selected[i - 1])
 			continue;
-		fd = openat(tree->root_fd, entry->path,
-			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fd = beneath_open_directory(tree->root_fd, entry->path);
 		if (fd < 0)
 			return err_os(err, errno, "%s", entry->path);
 		if (file_tree_apply_metadata(fd, entry, err) < 0)

@@ -22,11 +22,13 @@ struct tree {
 };
 
 /*
- * Makes `directory` and the directories in it. `include` (may be NULL: all) selects files.
- * ERR_EXISTS: `directory` is not empty.
+ * Makes `directory`, a name in the directory `within` that is held open, or, if that is 0, a path;
+ * and the directories in it. Everything below goes by descriptor (base/beneath.h). `include` (may
+ * be NULL: all) selects files. ERR_EXISTS: `directory` is not empty.
  */
-int restore_tree_create(struct tree *tree, const struct manifest *manifest, const char *directory,
-			bool (*include)(void *arg, const char *path), void *arg, struct err *err);
+int restore_tree_create(struct tree *tree, const struct manifest *manifest, int within,
+			const char *directory, bool (*include)(void *arg, const char *path),
+			void *arg, struct err *err);
 /* Then, where wanted: makes the file of entry `i` a second name of the file of that path in
  * `seed_fd`. False: that cannot be done, and nothing is there. From any thread. */
 bool restore_tree_link(struct tree *tree, size_t i, int seed_fd);

@@ -1,6 +1,8 @@
 #include "upload_queue.h"
 
 #include "base/text.h"
+#include "pack_uploader.h"
+#include "storage/format/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,18 +23,22 @@ void upload_queue_release(struct upload_queue *uploads)
 
 /* --- buffers --- */
 
+/* A pack begins so far behind a multiple of the alignment that its first chunk is at one. */
+#define SHIFT (PACK_UPLOADER_ALIGNMENT - PACK_MAGIC_SIZE)
+
 /* Mapped, not allocated: untouched pages cost nothing, and all of it returns to the system. */
 static int map_buffer(const struct upload_queue *uploads, struct pack_upload *upload,
 		      struct err *err)
 {
-	void *data = mmap(NULL, uploads->capacity, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t size = SHIFT + uploads->capacity;
+	uint8_t *mapped =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (data == MAP_FAILED)
+	if (mapped == MAP_FAILED)
 		return err_os(err, errno, "buffer of %zu bytes", uploads->capacity);
 	/* Best effort: page faults of small pages cost as much as reading the file. */
-	madvise(data, uploads->capacity, MADV_HUGEPAGE);
-	upload->data = data;
+	madvise(mapped, size, MADV_HUGEPAGE);
+	upload->data = mapped + SHIFT;
 	return 0;
 }
 
@@ -65,7 +71,7 @@ void upload_queue_trim(struct upload_queue *uploads)
 
 		if (upload->state != UPLOAD_FREE || !upload->data)
 			continue;
-		munmap(upload->data, uploads->capacity);
+		munmap(upload->data - SHIFT, SHIFT + uploads->capacity);
 		upload->data = NULL;
 	}
 }

@@ -25,7 +25,8 @@ struct upload_put {
 };
 
 struct pack_upload {
-	uint8_t *data; /* mapped while it is used, NULL otherwise */
+	/* mapped while it is used, NULL otherwise; what follows a pack's magic in it is aligned */
+	uint8_t *data;
 	enum upload_state state;
 	char *key; /* owned */
 	uint32_t pack;

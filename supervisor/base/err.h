@@ -6,12 +6,14 @@
  *	text.h, cleanup.h		strings and buffers on the heap; release at end of scope
  *	clock.h, datetime.h		time; times as services write them
  *	file.h, walk.h, fault.h		whole files; directories; fault points for tests
+ *	held_directory.h, beneath.h	directories held open; all work below one, past no link
  *	loop.h, workers.h, cancel.h	the control loop; threads; how blocking work is ended
  *	http.h, http_trust.h, httpd.h	HTTP client and server
  *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries
  *	json.h, base64.h, digest.h	JSON from outside; base64; SHA-256
  *	program.h			programs that work for us
- *	progress_bar.h			progress on a terminal or in a log
+ *	progress_bar.h, progress_text.h	progress on a terminal or in a log, and its words
+ *	status_line.h			the line of a terminal that is drawn again
  *	terminal_line.h			prints what comes from outside, safely for a terminal
  *
  * The one error type: a kind for the caller to act on, and a sentence for the person to read.

@@ -15,12 +15,11 @@ static bool is_usable_type(mode_t mode, bool writing)
 	return S_ISREG(mode) || S_ISCHR(mode) || S_ISDIR(mode) || (writing && S_ISFIFO(mode));
 }
 
-int file_open(const char *path, int flags, mode_t mode, struct err *err)
+int file_check_opened(int opened, int reason, const char *path, int flags, struct err *err)
 {
 	bool writing = (flags & O_ACCMODE) != O_RDONLY;
-	auto_close int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+	auto_close int fd = opened;
 	struct stat status;
-	int reason = errno;
 
 	/* open(2) gives the same error for a missing device and for a socket. */
 	if (fd < 0 && reason == ENXIO && stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
@@ -41,12 +40,15 @@ int file_open(const char *path, int flags, mode_t mode, struct err *err)
 	return steal_fd(&fd);
 }
 
-int file_read(const char *path, struct bytes *out, struct err *err)
+int file_open(const char *path, int flags, mode_t mode, struct err *err)
 {
-	auto_close int fd = file_open(path, O_RDONLY, 0, err);
+	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 
-	if (fd < 0)
-		return -1;
+	return file_check_opened(fd, errno, path, flags, err);
+}
+
+int file_read_all(int fd, struct bytes *out, struct err *err)
+{
 	for (;;) {
 		size_t limit = out->limit ? out->limit : (size_t)1 << 30;
 		size_t room = limit > out->size ? limit - out->size : 0;
@@ -54,19 +56,28 @@ int file_read(const char *path, struct bytes *out, struct err *err)
 
 		/* Once the limit is reached, one more byte shows whether the file is longer. */
 		if (room > 0 && bytes_reserve(out, room < 4096 ? room : 4096, err) < 0)
-			return err_wrap(err, "%s", path);
+			return -1;
 		got = room > 0 ? read(fd, out->data + out->size, room < 4096 ? room : 4096)
 			       : read(fd, &(char){0}, 1);
 		if (got > 0 && room == 0)
-			return err_set(err, ERR_FAILED, "%s: more than %zu bytes", path, limit);
+			return err_set(err, ERR_FAILED, "more than %zu bytes", limit);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return err_os(err, errno, "%s", path);
+			return err_os(err, errno, "read");
 		if (got == 0)
 			return 0;
 		out->size += (size_t)got;
 	}
+}
+
+int file_read(const char *path, struct bytes *out, struct err *err)
+{
+	auto_close int fd = file_open(path, O_RDONLY, 0, err);
+
+	if (fd < 0)
+		return -1;
+	return file_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 int file_write_all(int fd, const void *data, size_t size, struct err *err)
@@ -97,17 +108,22 @@ static char *parent_of(const char *path)
 	return slash == path ? text_copy("/") : text_copy_n(path, (size_t)(slash - path));
 }
 
+int file_sync_held_directory(int directory, struct err *err)
+{
+	/* Some file systems (FUSE, 9p) have no fsync for directories and return EINVAL: there is no
+	 * other way. */
+	if (fsync(directory) < 0 && errno != EINVAL && errno != ENOTSUP)
+		return err_os(err, errno, "fsync of a directory");
+	return 0;
+}
+
 int file_sync_directory(const char *path, struct err *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_os(err, errno, "%s", path);
-	/* Some file systems (FUSE, 9p) have no fsync for directories and return EINVAL: there is no
-	 * other way. */
-	if (fsync(fd) < 0 && errno != EINVAL && errno != ENOTSUP)
-		return err_os(err, errno, "fsync %s", path);
-	return 0;
+	return file_sync_held_directory(fd, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
 static int write_and_rename(const char *path, const void *data, size_t size, bool durable,
@@ -194,9 +210,25 @@ static int enter_anyway(struct walk *walk)
 {
 	if (walk_enter(walk) == 0)
 		return 0;
-	return errno == EACCES && fchmodat(walk->directory, walk->name, 0700, 0) == 0
+	return errno == EACCES &&
+			       fchmodat(walk->directory, walk->name, 0700, AT_SYMLINK_NOFOLLOW) == 0
 		       ? walk_enter(walk)
 		       : -1;
+}
+
+int file_remove_walk(struct walk *walk)
+{
+	while (walk_next(walk)) {
+		bool directory = walk_is_directory(walk);
+
+		if (directory && !walk->leaving && enter_anyway(walk) == 0)
+			continue;
+		if (file_unlink_anyway(walk->directory, walk->name, directory ? AT_REMOVEDIR : 0) <
+			    0 &&
+		    errno != ENOENT)
+			return -1;
+	}
+	return 0;
 }
 
 int file_remove_tree(const char *path, struct err *err)
@@ -206,16 +238,8 @@ int file_remove_tree(const char *path, struct err *err)
 	/* What is no directory, or cannot be read, is removed as it is or gives the reason why not.
 	 */
 	(void)walk_open(&walk, path, WALK_NO_LINK | WALK_LEAVE);
-	while (walk_next(&walk)) {
-		bool directory = walk_is_directory(&walk);
-
-		if (directory && !walk.leaving && enter_anyway(&walk) == 0)
-			continue;
-		if (file_unlink_anyway(walk.directory, walk.name, directory ? AT_REMOVEDIR : 0) <
-			    0 &&
-		    errno != ENOENT)
-			return err_os(err, errno, "cannot remove %s", path);
-	}
+	if (file_remove_walk(&walk) < 0)
+		return err_os(err, errno, "cannot remove %s", path);
 	if (remove(path) < 0 && errno != ENOENT)
 		return err_os(err, errno, "cannot remove %s", path);
 	return 0;

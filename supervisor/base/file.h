@@ -17,8 +17,14 @@
  */
 int file_open(const char *path, int flags, mode_t mode, struct err *err);
 
+/* The end of file_open(), for one that was opened in another way, with the same flags and
+ * O_NONBLOCK: `fd`, or -1, then `reason` is errno. Takes over the descriptor. */
+int file_check_opened(int fd, int reason, const char *path, int flags, struct err *err);
+
 /* Appends the file to `out`, at most out->limit bytes. Opens it with file_open(). */
 int file_read(const char *path, struct bytes *out, struct err *err);
+/* The rest of an open file. */
+int file_read_all(int fd, struct bytes *out, struct err *err);
 
 /* Writes all or nothing, durably: temporary file beside it, fsync, rename, fsync of directory. */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
@@ -36,11 +42,17 @@ int file_make_directories(const char *path, mode_t mode, struct err *err);
 /* unlinkat(2); a directory of ours that is read-only is made writable first. */
 int file_unlink_anyway(int directory, const char *name, int flags);
 
+struct walk;
+/* Removes all that the walk, which was opened with WALK_LEAVE, comes upon. -1 and errno. */
+int file_remove_walk(struct walk *walk);
+
 /* rm -rf, without following links. A missing path is fine, and so are read-only directories. */
 int file_remove_tree(const char *path, struct err *err);
 
 /* fsync of a directory, so that a rename or link in it is durable. */
 int file_sync_directory(const char *path, struct err *err);
+/* The same of one that is open for reading. */
+int file_sync_held_directory(int directory, struct err *err);
 
 bool file_exists(const char *path); /* lstat succeeds */
 bool file_is_directory(const char *path);

@@ -56,6 +56,19 @@ int64_t json_number_or(json_t *object, const char *name, int64_t otherwise)
 	return json_is_integer(member) ? json_integer_value(member) : otherwise;
 }
 
+int64_t json_seconds_or(json_t *object, const char *name, int64_t otherwise_ms)
+{
+	const double most_ms = 1e6 * 366 * 24 * 3600 * 1000;
+	json_t *member = json_object_get(object, name);
+	double milliseconds = json_number_value(member) * 1000;
+
+	if (!json_is_number(member))
+		return otherwise_ms;
+	if (milliseconds > most_ms)
+		return (int64_t)most_ms;
+	return milliseconds < -most_ms ? (int64_t)-most_ms : (int64_t)milliseconds;
+}
+
 bool json_true_or(json_t *object, const char *name, bool otherwise)
 {
 	json_t *member = json_object_get(object, name);

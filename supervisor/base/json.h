@@ -23,6 +23,9 @@ int json_get_array(json_t *object, const char *name, json_t **value, struct err 
 const char *json_text_or(json_t *object, const char *name, const char *otherwise);
 int64_t json_number_or(json_t *object, const char *name, int64_t otherwise);
 bool json_true_or(json_t *object, const char *name, bool otherwise);
+/* A number of seconds, as milliseconds; at most a million years either way, whatever is written
+ * there, so that a time of ours may be added to it. */
+int64_t json_seconds_or(json_t *object, const char *name, int64_t otherwise_ms);
 
 /* Prints the value on stdout, on one line or indented (`pretty`), and releases it. */
 void json_print(json_t *value, bool pretty);

@@ -1,13 +1,12 @@
 #include "base/log.h"
 
+#include "base/status_line.h"
 #include "base/text.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static atomic_int level = LOG_LEVEL_NOTE;
 
@@ -16,29 +15,28 @@ void log_set_level(enum log_level chosen)
 	atomic_store(&level, (int)chosen);
 }
 
-/* Never blocks: the reader of a pipe may not read, and a terminal may be stopped (Ctrl-S). A pipe
- * that polls as writable accepts a line this short at once (pipe(7)). */
+bool log_shows(enum log_level wanted)
+{
+	return atomic_load(&level) >= (int)wanted;
+}
+
+/* Never waits: the reader of a pipe may not read, and a terminal may be stopped (Ctrl-S). */
 static void write_line(const char *line, size_t length)
 {
 	static atomic_uint missing;
-	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	unsigned lines = atomic_exchange(&missing, 0);
 	char text[80];
-	unsigned lines;
-	ssize_t ignored;
 
-	if (poll(&room, 1, 0) == 0) {
-		atomic_fetch_add(&missing, 1);
-		return;
-	}
-	lines = atomic_exchange(&missing, 0);
 	if (lines > 0) {
 		snprintf(text, sizeof(text),
 			 "reprieve: %u lines are missing here: nobody read them\n", lines);
-		if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		if (!status_line_write(text, strlen(text))) {
+			atomic_fetch_add(&missing, lines + 1);
 			return;
+		}
 	}
-	ignored = write(STDERR_FILENO, line, length);
-	(void)ignored;
+	if (!status_line_write(line, length))
+		atomic_fetch_add(&missing, 1);
 }
 
 __attribute__((format(printf, 2, 0))) static void format_line(const char *kind, const char *format,

@@ -1,5 +1,6 @@
 #include "base/walk.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -38,15 +39,26 @@ static int push_level(struct walk *walk, int fd, size_t prefix)
 	return 0;
 }
 
-int walk_open(struct walk *walk, const char *root, unsigned flags)
+/* Takes over `fd`. */
+static int begin_walk(struct walk *walk, int fd, const char *root, unsigned flags)
 {
-	int fd = open(root, DIRECTORY_FLAGS | (flags & WALK_NO_LINK ? O_NOFOLLOW : 0));
-
 	*walk = (struct walk){.directory = fd, .flags = flags};
 	if (fd < 0 || push_level(walk, fd, 0) < 0)
 		return -1;
 	walk->root = text_copy(root);
 	return 0;
+}
+
+int walk_open(struct walk *walk, const char *root, unsigned flags)
+{
+	int fd = open(root, DIRECTORY_FLAGS | (flags & WALK_NO_LINK ? O_NOFOLLOW : 0));
+
+	return begin_walk(walk, fd, root, flags);
+}
+
+int walk_open_at(struct walk *walk, int directory, const char *root, unsigned flags)
+{
+	return begin_walk(walk, beneath_open_directory(directory, root), root, flags);
 }
 
 void walk_close(struct walk *walk)

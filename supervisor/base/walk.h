@@ -62,6 +62,9 @@ struct walk {
 /* -1 and errno, also ENOENT. walk_next() then returns false, so a caller that does not care may
  * ignore the error. The caller closes the walk in either case. */
 int walk_open(struct walk *walk, const char *root, unsigned flags);
+/* The same for a directory below one that is held open (beneath.h), and follows no link; "": that
+ * one itself. */
+int walk_open_at(struct walk *walk, int directory, const char *root, unsigned flags);
 void walk_close(struct walk *walk);
 
 /* The next entry, in no order; "." and ".." are left out. False at the end. */

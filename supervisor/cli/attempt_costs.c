@@ -17,10 +17,10 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 {
 	const char *event = json_text_or(line, "event", "");
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
-	double seconds = json_number_value(json_object_get(line, "seconds"));
-	double age = json_number_value(json_object_get(line, "age"));
+	int64_t took_ms = json_seconds_or(line, "seconds", 0);
+	int64_t age_ms = json_seconds_or(line, "age", 0);
 
-	if (at_ms < 0)
+	if (at_ms < 0 || at_ms > INT64_MAX / 2)
 		return;
 	event_times->last_ms = at_ms;
 	if (text_equal(event, "launched"))
@@ -28,9 +28,9 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 	else if (text_equal(event, "child_exited"))
 		event_times->exited_ms = at_ms;
 	else if (text_equal(event, "durable"))
-		event_times->written_ms = at_ms - (int64_t)((age > 0 ? age : seconds) * 1000);
+		event_times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
 	else if (text_equal(event, "restored"))
-		attempt_costs->restore_ms = (int64_t)(seconds * 1000);
+		attempt_costs->restore_ms = took_ms;
 	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
 	text_set(attempt_costs->source, sizeof(attempt_costs->source),

@@ -29,8 +29,8 @@ static void print_durable(json_t *reply)
 		printf(", step %lld", (long long)json_number_or(reply, "step", -1));
 	printf(", durable");
 	if (json_is_number(seconds))
-		printf(" in %s", text_duration((int64_t)(json_number_value(seconds) * 1000), text,
-					       sizeof(text)));
+		printf(" in %s",
+		       text_duration(json_seconds_or(reply, "seconds", 0), text, sizeof(text)));
 	putchar('\n');
 }
 

@@ -52,7 +52,7 @@ static int export_snapshot(struct store_command *store_command, struct snapshot_
 	struct progress_bar progress;
 	int status;
 
-	progress_bar_start(&progress, "exporting", true);
+	progress_bar_start(&progress, "exporting");
 	storage_set_progress(store_command->storage, progress_bar_update, &progress);
 	status = storage_export(store_command->storage, id, fd, NULL, err);
 	progress_bar_stop(&progress);

@@ -8,6 +8,7 @@
 #include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"
+#include "telemetry/telemetry.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -201,6 +202,7 @@ int cmd_forget(int argc, char **argv)
 	request.policy = retention_policy(&options.retention);
 	request.dry_run = options.dry_run;
 	request.garbage_age_ms = options.garbage_age_ms;
+	request.shorten_ledger = ledger_summary;
 	if (storage_forget(store_command->storage, &request, &result, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
 	code = result.kept + result.forgotten == 0 ? store_command_check_job(store_command) : -1;

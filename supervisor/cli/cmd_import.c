@@ -115,7 +115,7 @@ static int collect_objects(const char *url, const char *directory, uint64_t most
 	struct progress_bar progress;
 	int status;
 
-	progress_bar_start(&progress, "fetching", true);
+	progress_bar_start(&progress, "fetching");
 	status = storage_import_objects(url, directory, most, progress_bar_update, &progress,
 					result, NULL, err);
 	progress_bar_stop(&progress);

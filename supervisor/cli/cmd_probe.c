@@ -25,19 +25,12 @@ struct probe_run {
 	bool failed;
 };
 
-static int64_t milliseconds_of(json_t *answer, const char *name)
-{
-	json_t *seconds = json_object_get(answer, name);
-
-	return json_is_number(seconds) ? (int64_t)(json_number_value(seconds) * 1000) : -1;
-}
-
 static void print_probe_result(struct probe_run *probe_run, const char *job, json_t *status)
 {
 	struct health_probe_facts facts = {
 		.state = json_text_or(status, "state", ""),
 		.sending = json_is_object(json_object_get(status, "saving")),
-		.at_risk_ms = milliseconds_of(status, "at_risk_seconds"),
+		.at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1),
 	};
 	struct health_probe_result answer =
 		health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);

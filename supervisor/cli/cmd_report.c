@@ -82,19 +82,48 @@ const struct verb verb_report = {
 
 /* --- reading --- */
 
-static int read_accounts(struct storage *storage, const struct attempt_history *history,
-			 struct attempt_costs *accounts, struct err *err)
-{
-	for (size_t i = 0; i < history->count; i++) {
-		/* The history is newest first. */
-		const struct attempt_summary *past = &history->items[history->count - 1 - i];
-		auto_(bytes_release) struct bytes ledger = {0};
+/* Oldest first, as the history is not. */
+struct accounts {
+	struct attempt_costs *items;
+	const struct attempt_history *history;
+};
 
-		if (storage_get_notes(storage, past->number, "ledger", &ledger, NULL, err) < 0)
-			return -1;
-		attempt_costs_read(&accounts[i], past, i + 1 == history->count, &ledger);
+static void read_account(const struct accounts *accounts, size_t at, const struct bytes *ledger)
+{
+	const struct attempt_history *history = accounts->history;
+
+	attempt_costs_read(&accounts->items[at], &history->items[history->count - 1 - at],
+			   at + 1 == history->count, ledger);
+}
+
+static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
+{
+	const struct accounts *accounts = arg;
+	size_t low = 0, high = accounts->history->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (accounts->items[middle].number < attempt)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
+	if (low < accounts->history->count && accounts->items[low].number == attempt)
+		read_account(accounts, low, ledger);
+}
+
+static int read_accounts(struct storage *storage, const struct attempt_history *history,
+			 struct attempt_costs *items, struct err *err)
+{
+	struct accounts accounts = {items, history};
+	struct bytes nothing = {0};
+
+	for (size_t i = 0; i < history->count; i++)
+		read_account(&accounts, i, &nothing);
+	return history->count == 0 ? 0
+				   : storage_each_ledger(storage, items[0].number, take_ledger,
+							 &accounts, NULL, err);
 }
 
 /* The value of the label in the newest attempt that has one. */

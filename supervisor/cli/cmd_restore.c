@@ -1,7 +1,9 @@
 /* reprieve restore: a snapshot into a directory, without a job. */
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
@@ -87,21 +89,13 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 	request->include = path_filter_is_empty(&options->path_filter) ? NULL : is_wanted;
 	request->progress = show_progress;
 	request->arg = options;
-	progress_bar_start(&options->progress, "restoring", true);
+	progress_bar_start(&options->progress, "restoring");
 	status = storage_restore(options->store_command.storage, request, result, NULL, err);
 	progress_bar_stop(&options->progress);
 	if (status == 0 && request->include && result->files == 0)
 		return err_set(err, ERR_NOT_FOUND,
 			       "no file of the snapshot is meant by these --include and --exclude");
 	return status;
-}
-
-static int put_in_place(const char *staging, const char *directory, struct err *err)
-{
-	/* rename(2) replaces an empty directory in one step. */
-	if (rename(staging, directory) < 0)
-		return err_os(err, errno, "cannot put %s in place", directory);
-	return 0;
 }
 
 static void print_restored(const struct store_command *store_command, struct snapshot_id id,
@@ -144,24 +138,46 @@ static int check_target(const struct store_command *store_command, const char *d
 	return EXIT_CONFIGURATION;
 }
 
+/* Makes it beside the directory, in `parent`, and then gives it its name. */
+static int restore_beside(struct restore_options *options, int parent, const char *name,
+			  struct restore_request *request, struct restore_result *result,
+			  struct err *err)
+{
+	auto_free char *staging = NULL;
+	char nonce[33];
+
+	random_hex(nonce);
+	staging = text_format("%s.restore-%.8s", name, nonce);
+	request->directory = staging;
+	request->within = parent;
+	if (restore_to_staging(options, request, result, err) < 0) {
+		(void)beneath_remove_tree(parent, staging, NULL);
+		return -1;
+	}
+	/* rename(2) replaces an empty directory in one step. */
+	if (beneath_rename(parent, staging, parent, name) == 0)
+		return 0;
+	err_os(err, errno, "cannot put %s in place", name);
+	(void)beneath_remove_tree(parent, staging, NULL);
+	return -1;
+}
+
 static int restore_into(struct restore_options *options, struct snapshot_id id,
 			const char *directory)
 {
-	auto_free char *staging = NULL;
+	size_t length = (size_t)(strrchr(directory, '/') - directory);
+	auto_free char *above = text_copy_n(directory, length > 0 ? length : 1);
 	struct restore_request request = {.id = id};
 	struct restore_result result;
 	struct err err;
-	char nonce[33];
+	const char *name;
 	int64_t began = clock_monotonic_ms();
+	auto_close int parent = held_directory_open_above(directory, &name, &err);
 
-	random_hex(nonce);
-	staging = text_format("%s.restore-%.8s", directory, nonce);
-	request.directory = staging;
-	if (restore_to_staging(options, &request, &result, &err) < 0 ||
-	    put_in_place(staging, directory, &err) < 0) {
-		file_remove_tree(staging, NULL);
+	if (parent < 0 && err.kind == ERR_NOT_FOUND)
+		parent = held_directory_make(above, 0777, &err);
+	if (parent < 0 || restore_beside(options, parent, name, &request, &result, &err) < 0)
 		return store_command_fail_snapshot(&options->store_command, id, &err);
-	}
 	print_restored(&options->store_command, id, directory, &result,
 		       clock_monotonic_ms() - began);
 	return 0;
@@ -173,13 +189,15 @@ int cmd_restore(int argc, char **argv)
 	auto_free char *directory = NULL;
 	struct store_command *store_command = &options.store_command;
 	struct snapshot_id id;
+	struct err err;
 	int code = store_command_begin(&verb_restore, argc, argv, &options);
 
 	if (code < 0)
 		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
 	if (code < 0) {
-		directory = file_absolute(store_command->words[1]);
-		code = check_target(store_command, directory);
+		directory = held_directory_resolve(store_command->words[1], &err);
+		code = directory ? check_target(store_command, directory)
+				 : store_command_fail(store_command, &err);
 	}
 	if (code < 0)
 		code = restore_into(&options, id, directory);

@@ -173,7 +173,7 @@ int cmd_verify(int argc, char **argv)
 	findings.json = store_command->json;
 	request.repair = store_command->changes;
 	request.sample_percent = options.sample_percent;
-	progress_bar_start(&progress, "reading", true);
+	progress_bar_start(&progress, "reading");
 	storage_set_progress(store_command->storage, progress_bar_update, &progress);
 	status = storage_verify(store_command->storage, &request, &result, NULL, &err);
 	progress_bar_stop(&progress);

@@ -59,7 +59,7 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	request->about = about;
 	request->progress = show_progress;
 	request->arg = &progress;
-	progress_bar_start(&progress, "saving", true);
+	progress_bar_start(&progress, "saving");
 	status = storage_save(storage, request, result, NULL, err);
 	if (status < 0 && result->store_lacks)
 		status = storage_save(storage, request, result, NULL, err);

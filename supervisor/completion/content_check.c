@@ -1,8 +1,10 @@
 /* Reads what file_format.h and layout_rules.h judge by, and collects their findings. */
 #include "content_check.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
@@ -80,8 +82,8 @@ static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
 /* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
 static int open_file(const struct state *state, const char *path, uint64_t *size)
 {
-	auto_close int fd = openat(state->directory, path,
-				   O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	auto_close int fd =
+		beneath_open(state->directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	struct stat status;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
@@ -248,15 +250,16 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 		.fresh = check->fresh ? is_fresh : NULL,
 		.arg = &state,
 	};
-	auto_close int directory = -1;
+	struct err why;
+	auto_close int opened = check->held > 0 ? -1 : held_directory_open(check->directory, &why);
+	int directory = check->held > 0 ? check->held : opened;
 
 	*findings = (struct findings){0};
-	if (file_list_read(check->directory, &state.files, err) < 0)
-		return -1;
-	directory = open(check->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0 && state.files.count > 0) {
+	if (directory < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
+	if (file_list_read_at(directory, &state.files, err) < 0) {
 		snapshot_files_release(&state.files);
-		return err_os(err, errno, "%s", check->directory);
+		return -1;
 	}
 	state.directory = directory;
 	grow_head(&state, FILE_FORMAT_HEAD);

@@ -35,6 +35,8 @@ struct findings {
 
 struct check {
 	const char *directory;
+	/* it, held open; 0: it is opened by its path */
+	int held;
 	/* NULL: no framework was recognised */
 	const struct profile *profile;
 	/* running and excluded files are not looked into; NULL: the default names */

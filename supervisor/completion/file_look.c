@@ -1,7 +1,8 @@
 #include "file_look.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "base/held_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +16,9 @@
 
 static bool read_status(const char *directory, const char *path, struct stat *status)
 {
-	auto_free char *full = text_format("%s/%s", directory, path);
+	auto_close int held = held_directory_open(directory, NULL);
 
-	return lstat(full, status) == 0;
+	return held >= 0 && beneath_status(held, path, status) == 0;
 }
 
 struct file_look file_look_at(const char *directory, const char *path)
@@ -56,8 +57,9 @@ static ssize_t read_cached(int fd, void *buffer, size_t size)
 
 bool file_look_is_database(const char *directory, const char *path)
 {
-	auto_free char *full = text_format("%s/%s", directory, path);
-	auto_close int fd = open(full, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	auto_close int held = held_directory_open(directory, NULL);
+	auto_close int fd =
+		held < 0 ? -1 : beneath_open(held, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	char magic[sizeof(SQLITE_MAGIC)];
 
 	return fd >= 0 && read_cached(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&

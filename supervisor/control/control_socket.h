@@ -14,6 +14,8 @@
  *		request, or the job is asked when that has ended
  *	{"do":"status"} -> one object
  *	{"do":"checkpoints"} -> the same with "checkpoints": what is known of each
+ *	{"do":"outcome"} -> when the job has ended:
+ *		{"event":"ended","job":..,"outcome":..,"exit_code":..,"durable":..}
  *
  * The reply to any other request is {"event":"failed","error":..}.
  */

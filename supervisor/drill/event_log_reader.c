@@ -121,20 +121,17 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 
 static void on_durable(struct run_events *events, json_t *line)
 {
-	double seconds = json_number_value(json_object_get(line, "seconds"));
-	json_t *age = json_object_get(line, "age");
+	bool has_age = json_is_number(json_object_get(line, "age"));
 	int64_t step = json_number_or(line, "step", -1);
 
 	events->commit = (struct run_commit){
 		.id = read_id(line, "id"),
 		.at_ms = events->at_ms,
-		.checkpoint =
-			find_checkpoint(events, step, events->at_ms - (int64_t)(seconds * 1000)),
+		.checkpoint = find_checkpoint(events, step,
+					      events->at_ms - json_seconds_or(line, "seconds", 0)),
 		.step = step,
 		.bytes = read_count(line, "bytes"),
-		.written_ms = json_is_number(age)
-				      ? events->at_ms - (int64_t)(json_number_value(age) * 1000)
-				      : -1,
+		.written_ms = has_age ? events->at_ms - json_seconds_or(line, "age", 0) : -1,
 	};
 	events->failed[0] = '\0';
 	events->durable_after_notice += events->noticed_ms >= 0;
@@ -190,7 +187,7 @@ enum run_event event_log_reader_add(struct run_events *events, const char *text,
 	const char *name = json_text_or(line, "event", NULL);
 	int64_t at_ms = json_number_or(line, "monotonic_ms", -1);
 
-	if (!name || at_ms < 0)
+	if (!name || at_ms < 0 || at_ms > INT64_MAX / 2)
 		return RUN_UNREADABLE;
 	events->at_ms = at_ms;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -1,5 +1,6 @@
 /* The variables that the job gets: REPRIEVE_*, the shim's, the profile's, those of its experiment
  * tracker. A variable that the user has set is not changed. */
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -75,7 +76,8 @@ static void add_tmpdir_variable(struct job *job)
 	    is_same_file_system("/tmp", job->workspace.directory))
 		return;
 	path = workspace_path_beside(&job->workspace, "tmp", &err);
-	if (!path || strlen(path) > TMPDIR_MOST || file_make_directories(path, 0700, &err) < 0) {
+	if (!path || strlen(path) > TMPDIR_MOST ||
+	    beneath_make_directories(job->workspace.folder, "tmp", 0700, &err) < 0) {
 		log_debug("TMPDIR is not set");
 		return;
 	}

@@ -56,6 +56,7 @@
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
  *	job_status.c		what the job tells of itself: to them, and to telemetry/observers.h
  *	job_snapshots.c		the snapshot queue, retention
+ *	job_display.c		shows a person how far an upload is, and what a notice leaves
  *	job_end.c		outcome, exit code, and who is told
  *	job_detached.c		what a command that detaches leaves behind becomes the job
  *	child_environment.c	the variables that the job gets
@@ -66,6 +67,7 @@
 
 #include "base/cancel.h"
 #include "base/loop.h"
+#include "base/progress_text.h"
 #include "base/workers.h"
 #include "cloud/cloud.h"
 #include "completion/completion.h"
@@ -146,6 +148,10 @@ struct job {
 	struct session session;
 	struct observers observers;
 	struct control_socket *control;
+	struct {
+		struct control_request **clients; /* owned; they themselves are the socket's */
+		size_t count;
+	} watchers; /* who waits for the outcome */
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
@@ -165,6 +171,13 @@ struct job {
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
+	struct {
+		struct timer timer;
+		struct transfer_meter meter; /* of the upload that began at `upload_ms` */
+		int64_t upload_ms;           /* 0: none */
+		int64_t line_ms;             /* when the last line about it was logged */
+		int64_t said_ms; /* the time left in the last line of the countdown; 0: none */
+	} display;
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
 	char **environment;       /* "NAME=value", added for the job; NULL-terminated; owned */
 
@@ -237,6 +250,16 @@ void job_perform(struct job *job, const struct job_effect *effect,
 void job_say(struct job *job, enum job_sentence sentence, const struct posted_event *posted);
 /* "a preemption now would lose 14 min"; returns `buffer`. */
 const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
+/* "plan: a fresh checkpoint (...)": of the notice that stands, else of one that came now. */
+const char *job_forecast_plan(const struct job *job, char *buffer, size_t capacity);
+
+/* job_display.c */
+void job_display_init(struct job *job);
+/* After each step: begins or ends to show an upload and the time that a notice leaves. */
+void job_display_follow(struct job *job);
+void job_display_end(struct job *job);
+/* The upload under way, with its rate; false: there is none. */
+bool job_display_upload(const struct job *job, struct progress_facts *facts);
 
 /* job_end.c */
 /*
@@ -331,6 +354,8 @@ void job_tell_clients(struct job *job, json_t *reply);
 json_t *job_failure_reply(const char *why);                               /* owned by the caller */
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
 void job_refuse_client(const struct job_effect *effect);
+/* Who asked for the outcome gets it. */
+void job_tell_watchers(struct job *job, const struct outcome *outcome);
 
 /* job_save_place.c */
 void job_expect_save(struct job *job); /* after the launch */

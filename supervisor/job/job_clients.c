@@ -79,6 +79,42 @@ static void request_checkpoint(struct job *job, struct control_request *request,
 		      NULL, json_pack("{s:s, s:[]}", "event", "asked", "pids"));
 }
 
+static void await_outcome(struct job *job, struct control_request *request, json_t *message)
+{
+	size_t count = job->watchers.count;
+
+	(void)message;
+	job->watchers.clients =
+		memory_grow(job->watchers.clients, count + 1, sizeof(job->watchers.clients[0]));
+	job->watchers.clients[job->watchers.count++] = request;
+}
+
+static void forget_watcher(struct job *job, const struct control_request *request)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->watchers.count; i++)
+		if (job->watchers.clients[i] != request)
+			job->watchers.clients[kept++] = job->watchers.clients[i];
+	job->watchers.count = kept;
+}
+
+void job_tell_watchers(struct job *job, const struct outcome *outcome)
+{
+	char durable[RESUME_POINT_TEXT];
+
+	job_format_resume_point(job, durable);
+	for (size_t i = 0; i < job->watchers.count; i++) {
+		control_request_reply(job->watchers.clients[i],
+				      json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended",
+						"job", job->name.text, "outcome",
+						outcome_name(outcome), "exit_code",
+						outcome->exit_code, "durable", durable));
+		control_request_finish(job->watchers.clients[i]);
+	}
+	job->watchers.count = 0;
+}
+
 /* What a client may ask for. */
 static const struct {
 	const char *name;
@@ -87,6 +123,7 @@ static const struct {
 	{"status", reply_with_status},
 	{"checkpoints", reply_with_checkpoints},
 	{"checkpoint", request_checkpoint},
+	{"outcome", await_outcome},
 };
 
 static void handle_client_request(void *arg, struct control_request *request, json_t *message)
@@ -105,6 +142,7 @@ static void handle_client_request(void *arg, struct control_request *request, js
 
 static void remove_client(void *arg, struct control_request *request)
 {
+	forget_watcher(arg, request);
 	job_forget_client(arg, request);
 }
 

@@ -327,6 +327,7 @@ int job_finish(struct job *job)
 	struct outcome outcome;
 	int64_t until_ms;
 
+	job_display_end(job);
 	complete_outcome_facts(job);
 	outcome = decide_outcome(job);
 	retention_worker_stop(job->retention_worker);
@@ -338,6 +339,7 @@ int job_finish(struct job *job)
 	job_say_where_it_saved(job, outcome.kind == OUTCOME_NOT_DURABLE);
 	log_outcome(job, &outcome);
 	answer_last_clients(job, &outcome);
+	job_tell_watchers(job, &outcome);
 	job_tell_why(job, &outcome);
 	end_workers(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)

@@ -119,6 +119,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.workers = job->workers,
 		.storage = job->resume.storage,
 		.policy = retention_policy(&job->options->retention),
+		.shorten_ledger = ledger_summary,
 		.finished = on_retention_finished,
 		.arg = job,
 	};

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/status_line.h"
 #include "base/text.h"
 #include "job.h"
 #include "restore/restore.h"
@@ -65,6 +66,7 @@ void job_close(struct job *job)
 	checkpoint_request_release(&job->ask);
 	rank_progress_release(&job->rank_progress);
 	control_socket_close(job->control);
+	free(job->watchers.clients);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
 	resume_result_release(&job->resume);
@@ -412,6 +414,7 @@ void job_launch_child(struct job *job)
 	if (job->options->sigterm_hold && job->options->shim != SHIM_USE_OFF)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
 	options.set = (const char *const *)job->environment;
+	status_line_share();
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
 		return;

@@ -55,13 +55,49 @@ const char *job_format_resume_point(const struct job *job, char text[RESUME_POIN
 	return text;
 }
 
+static void add_forecast(const struct job *job, json_t *status)
+{
+	struct job_view view = job_look(job, false);
+	char loss[120], plan[256];
+
+	if (!job->snapshots || job->model.launched_ms <= 0)
+		return;
+	json_object_set_new(status, "at_risk_seconds",
+			    json_real((double)job_forecast(&job->model, &job->rules, &view)
+					      .behind_ms /
+				      1000));
+	json_object_set_new(status, "loss",
+			    json_string(job_forecast_loss(job, loss, sizeof(loss))));
+	if (job->child.running)
+		json_object_set_new(status, "plan",
+				    json_string(job_forecast_plan(job, plan, sizeof(plan))));
+}
+
+/* The upload under way; "bytes_per_second" and "seconds_left" once they are known. */
+static void add_upload(const struct job *job, json_t *status)
+{
+	struct progress_facts upload;
+	json_t *saving;
+
+	if (!job_display_upload(job, &upload))
+		return;
+	saving = json_pack("{s:I, s:I}", "bytes_done", (json_int_t)upload.done, "bytes_total",
+			   (json_int_t)upload.total);
+	if (upload.rate > 0)
+		json_object_set_new(saving, "bytes_per_second",
+				    json_integer((json_int_t)upload.rate));
+	if (progress_left_ms(&upload) >= 0)
+		json_object_set_new(saving, "seconds_left",
+				    json_real((double)progress_left_ms(&upload) / 1000));
+	json_object_set_new(saving, "still_seconds", json_real((double)upload.still_ms / 1000));
+	json_object_set_new(status, "saving", saving);
+}
+
 json_t *job_status_json(const struct job *job)
 {
 	struct snapshot_id newest = newest_durable(job);
 	const struct notice *stop = notices_stop(&job->notices);
-	uint64_t bytes_done, bytes_total;
-	char id[SNAPSHOT_ID_TEXT], loss[120];
-	struct job_view view = job_look(job, false);
+	char id[SNAPSHOT_ID_TEXT];
 	json_t *status;
 
 	status = json_pack("{s:s, s:s, s:i, s:i, s:i, s:s?, s:I, s:s, s:b, s:b}", "job",
@@ -76,14 +112,7 @@ json_t *job_status_json(const struct job *job)
 	add_age(status, "durable_seconds", job->model.durable.written_ms);
 	json_object_set_new(status, "counters", counters_json(&job->observers.counters));
 	json_object_set_new(status, "labels", observers_labels(&job->observers));
-	if (job->snapshots && job->model.launched_ms > 0) {
-		json_object_set_new(status, "at_risk_seconds",
-				    json_real((double)job_forecast(&job->model, &job->rules, &view)
-						      .behind_ms /
-					      1000));
-		json_object_set_new(status, "loss",
-				    json_string(job_forecast_loss(job, loss, sizeof(loss))));
-	}
+	add_forecast(job, status);
 	add_training(job, status);
 	json_object_set_new(status, "sources", notice_format_sources_json(job->watch));
 	if (stop)
@@ -94,10 +123,7 @@ json_t *job_status_json(const struct job *job)
 		json_object_set_new(status, "newest_step", json_integer(job->model.newest.step));
 		add_age(status, "newest_seconds", job->model.newest.completed_ms);
 	}
-	if (job->snapshots && snapshot_queue_progress(job->snapshots, &bytes_done, &bytes_total))
-		json_object_set_new(status, "saving",
-				    json_pack("{s:I, s:I}", "bytes_done", (json_int_t)bytes_done,
-					      "bytes_total", (json_int_t)bytes_total));
+	add_upload(job, status);
 	return status;
 }
 

@@ -196,6 +196,7 @@ void job_take_steps(struct job *job)
 	}
 	loop_disarm(&job->loop, &runner->steps);
 	arm_due(job);
+	job_display_follow(job);
 }
 
 static void on_steps_due(struct timer *timer)
@@ -281,6 +282,7 @@ int job_run(struct job *job)
 	job->runner.last = &job->runner.first;
 	job->runner.steps.fired = on_steps_due;
 	job->runner.due.fired = on_due;
+	job_display_init(job);
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);

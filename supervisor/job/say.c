@@ -9,13 +9,28 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity)
+static struct preemption_facts forecast_now(const struct job *job)
 {
 	struct job_view view = job_look(job, true);
 	struct preemption_facts facts = job_forecast(&job->model, &job->rules, &view);
 
 	facts.can_ask = job_can_request_or_signal(&job->rules, &view);
+	return facts;
+}
+
+const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity)
+{
+	struct preemption_facts facts = forecast_now(job);
+
 	return preemption_forecast_format_loss(&facts, buffer, capacity);
+}
+
+const char *job_forecast_plan(const struct job *job, char *buffer, size_t capacity)
+{
+	struct preemption_facts facts =
+		job->model.plan.made ? job->model.plan.facts : forecast_now(job);
+
+	return preemption_forecast_format_plan(&facts, buffer, capacity);
 }
 
 /* --- the plan, and asking --- */

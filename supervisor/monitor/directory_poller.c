@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"
@@ -42,7 +43,8 @@ static int stat_entry(int directory, const char *name, struct statx *status)
 static bool scan_directory(const char *directory, struct scan *scan)
 {
 	auto_(walk_close) struct walk walk = {0};
-	bool complete = walk_open(&walk, directory, WALK_NO_LINK) == 0;
+	auto_close int held = held_directory_open(directory, NULL);
+	bool complete = held >= 0 && walk_open_at(&walk, held, "", 0) == 0;
 
 	while (walk_next(&walk)) {
 		struct statx status;

@@ -20,13 +20,16 @@
  */
 #include "inotify_table.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inotifytools/inotifytools.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -98,7 +101,7 @@ void inotify_table_close(struct inotify_table *table)
 	*table = (struct inotify_table){.fd = -1};
 }
 
-char *inotify_table_absolute(const struct inotify_table *table, const char *path)
+static char *absolute_path(const struct inotify_table *table, const char *path)
 {
 	return *path ? text_format("%s/%s", table->directory, path) : text_copy(table->directory);
 }
@@ -120,25 +123,43 @@ char *inotify_table_path(const struct inotify_table *table, int wd)
 				: text_copy_n(name + prefix + 1, length - prefix - 1);
 }
 
+int inotify_table_open_directory(const struct inotify_table *table, const char *path)
+{
+	struct err err;
+	auto_close int root = held_directory_open(table->directory, &err);
+
+	if (root < 0) {
+		errno = err.os ? err.os : EACCES;
+		return -1;
+	}
+	return *path ? beneath_open_directory(root, path) : steal_fd(&root);
+}
+
 /*
  * The library would enter a known watch a second time, hence the look-up by number first. The
  * kernel never reuses a number, so that an empty name is not that of a forgotten watch.
  */
 int inotify_table_add(struct inotify_table *table, const char *path)
 {
-	auto_free char *full = inotify_table_absolute(table, path);
-	int wd = inotify_add_watch(table->fd, full, EVENTS);
+	auto_free char *full = absolute_path(table, path);
+	auto_close int fd = inotify_table_open_directory(table, path);
+	char held[32];
 	const char *name;
+	int wd;
 
+	if (fd < 0)
+		return -1;
+	/* By its descriptor: the name may lead elsewhere by now. */
+	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
+	wd = inotify_add_watch(table->fd, held, EVENTS);
 	if (wd < 0)
 		return -1;
 	if (wd > table->highest)
 		table->highest = wd;
 	name = inotifytools_filename_from_wd(wd);
-	if (name && *name)
-		inotifytools_set_filename_by_wd(wd, full);
-	else if (!inotifytools_watch_file(full, EVENTS))
+	if ((!name || !*name) && !inotifytools_watch_file(held, EVENTS))
 		return -1;
+	inotifytools_set_filename_by_wd(wd, full);
 	return wd;
 }
 
@@ -172,7 +193,7 @@ static void forget_watch(struct inotify_table *table, int wd, const char *rest,
 static void rename_watch(struct inotify_table *table, int wd, const char *rest, const char *path)
 {
 	auto_free char *joined = text_format("%s%s", path, rest);
-	auto_free char *full = inotify_table_absolute(table, joined);
+	auto_free char *full = absolute_path(table, joined);
 
 	inotifytools_set_filename_by_wd(wd, full);
 }

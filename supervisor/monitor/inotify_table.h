@@ -23,8 +23,9 @@ int inotify_table_open(struct inotify_table *table, const char *directory, struc
 /* Closes the descriptor too. Does nothing to a table that is zeroed or was not opened. */
 void inotify_table_close(struct inotify_table *table);
 
-/* The absolute path of a relative one; the caller frees it. */
-char *inotify_table_absolute(const struct inotify_table *table, const char *path);
+/* The directory of that relative path, past no link below the root; the caller closes it soon:
+ * while it is open, the kernel does not tell that it was removed. -1 and errno. */
+int inotify_table_open_directory(const struct inotify_table *table, const char *path);
 
 /* Watches one directory without its subdirectories, for files created, written, closed, moved or
  * deleted in it, and for its own removal. Returns the watch descriptor, the same as before if it is

@@ -66,16 +66,22 @@ static bool watch_directory(struct inotify_watch *watch, const char *path, int d
 	return false;
 }
 
+static int open_walk(struct inotify_watch *watch, const char *path, struct walk *walk)
+{
+	auto_close int directory = inotify_table_open_directory(&watch->table, path);
+
+	return directory < 0 ? -1 : walk_open_at(walk, directory, "", 0);
+}
+
 /* Watches each directory before it lists it: in this order no entry is missed, though an entry may
  * be reported twice. */
 static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
 {
-	auto_free char *full = inotify_table_absolute(&watch->table, path);
 	auto_(walk_close) struct walk walk = {0};
 
 	if (!watch_directory(watch, path, depth))
 		return;
-	(void)walk_open(&walk, full, 0);
+	(void)open_walk(watch, path, &walk);
 	while (walk_next(&walk)) {
 		auto_free char *child =
 			*path ? text_format("%s/%s", path, walk.path) : text_copy(walk.path);
@@ -93,7 +99,6 @@ static void scan_directory(struct inotify_watch *watch, const char *path, bool s
  * short a time to be watched by that. */
 static void scan_unwatched(struct inotify_watch *watch, const char *path, int depth)
 {
-	auto_free char *full = inotify_table_absolute(&watch->table, path);
 	auto_(walk_close) struct walk walk = {0};
 	/* Numbers of watches rise. */
 	int known = watch->table.highest;
@@ -104,7 +109,7 @@ static void scan_unwatched(struct inotify_watch *watch, const char *path, int de
 		scan_directory(watch, path, false, depth);
 		return;
 	}
-	(void)walk_open(&walk, full, 0);
+	(void)open_walk(watch, path, &walk);
 	while (walk_next(&walk)) {
 		auto_free char *child = text_format("%s/%s", path, walk.path);
 

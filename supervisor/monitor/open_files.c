@@ -1,6 +1,8 @@
 #include "open_files.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/held_directory.h"
 #include "process/process.h"
 #include "shim/shim.h"
 
@@ -88,12 +90,17 @@ enum shim_channel_fd open_files_query_fd(const char *directory, pid_t pid, int d
 enum open_files_state open_files_query_file(const char *path)
 {
 	struct stat status;
+	struct err err;
+	const char *name;
+	auto_close int parent = held_directory_open_above(path, &name, &err);
 
-	if (lstat(path, &status) < 0)
-		return errno == ENOENT || errno == ENOTDIR ? OPEN_FILES_NONE : OPEN_FILES_UNKNOWN;
+	if (parent < 0)
+		return err.os == ENOENT || err.os == ENOTDIR ? OPEN_FILES_NONE : OPEN_FILES_UNKNOWN;
+	if (beneath_status(parent, name, &status) < 0)
+		return errno == ENOENT ? OPEN_FILES_NONE : OPEN_FILES_UNKNOWN;
 	if (!S_ISREG(status.st_mode))
 		return OPEN_FILES_NONE;
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	auto_close int fd = beneath_open(parent, name, O_RDONLY | O_NONBLOCK, 0);
 	if (fd < 0 || fcntl(fd, F_SETSIG, SIGURG) < 0)
 		return OPEN_FILES_UNKNOWN;
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)

@@ -59,9 +59,9 @@ for machine in x86_64 aarch64; do
 	cp "build/$machine/supervisor/packaging/THIRD-PARTY-LICENSES.txt" "/out/THIRD-PARTY-LICENSES-$machine.txt"
 	# The same objects again, put into a wheel's places.
 	set --
-	if [ "$machine" = aarch64 ]; then set -- -C cmake.define.CMAKE_TOOLCHAIN_FILE="$PWD/supervisor/packaging/aarch64.cmake"; fi
+	if [ "$machine" = aarch64 ]; then set -- --config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE="$PWD/supervisor/packaging/aarch64.cmake"; fi
 	_PYTHON_HOST_PLATFORM=linux-$machine /venv/bin/pip wheel --no-index --no-deps --no-build-isolation -w /out \
-		-C build-dir="build/$machine" "$@" .
+		--config-settings=build-dir="build/$machine" "$@" .
 done
 END
 

@@ -1,5 +1,7 @@
 #include "signals.h"
 
+#include "base/status_line.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -159,6 +161,7 @@ void signals_stop_self(int signal, bool group)
 
 	if (signal == SIGSTOP)
 		signal = SIGTSTP;
+	status_line_clear();
 	sigemptyset(&stop);
 	sigaddset(&stop, signal);
 	sigaction(signal, &standard, NULL);

@@ -1,8 +1,8 @@
 /* Which checkpoint the job finds: the store's, put into place, or the one that lies here. */
 #include "place_checkpoint.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "put_back.h"
@@ -137,7 +137,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	    quarantine_torn(request->workspace, request->profile, request->patterns, &local->moved,
 			    &local->whole, err) < 0)
 		return -1;
-	if (file_list_read(request->workspace->directory, &local->files, err) < 0)
+	if (workspace_list_files(request->workspace, &local->files, err) < 0)
 		return -1;
 	if (local->files.count > 0 &&
 	    workspace_read_under_way(request->workspace, &local->under_way, &why) < 0) {
@@ -175,7 +175,8 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 	    !text_equal(local->record.job, request->job))
 		return 0;
 	staging = workspace_new_staging(request->workspace, err);
-	if (!staging || file_make_directories(staging, 0700, err) < 0 ||
+	if (!staging ||
+	    beneath_make_directories(request->workspace->folder, staging, 0700, err) < 0 ||
 	    workspace_install(request->workspace, staging, &nothing, request->patterns, &aside,
 			      err) < 0)
 		return -1;
@@ -188,8 +189,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 	return 0;
 }
 
-int place_checkpoint(const struct resume_request *request, struct resume_result *result,
-		     struct cancel *cancel, struct err *err)
+static int place_in_held_directory(const struct resume_request *request,
+				   struct resume_result *result, struct cancel *cancel,
+				   struct err *err)
 {
 	auto_(local_facts_release) struct local_facts local = {0};
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
@@ -232,6 +234,17 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
 	return status;
 }
 
+int place_checkpoint(const struct resume_request *request, struct resume_result *result,
+		     struct cancel *cancel, struct err *err)
+{
+	int status = workspace_hold(request->workspace, false, err);
+
+	if (status == 0)
+		status = place_in_held_directory(request, result, cancel, err);
+	workspace_let_go(request->workspace);
+	return status;
+}
+
 void place_record_existing(const struct resume_request *request, const struct resume_result *result)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
@@ -244,7 +257,7 @@ void place_record_existing(const struct resume_request *request, const struct re
 				    !snapshot_id_is_none(result->from)
 			    ? result->from
 			    : (struct snapshot_id){result->attempt.number, 1};
-	if (file_list_read(request->workspace->directory, &record.files, &err) < 0 ||
+	if (workspace_list_files(request->workspace, &record.files, &err) < 0 ||
 	    workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 }

@@ -1,7 +1,7 @@
 #include "put_back.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct gaps {
-	const struct workspace *workspace;
+	int directory; /* the checkpoint directory, held open */
 	struct path_list paths;
 };
 
@@ -24,10 +24,8 @@ static bool snapshot_has(const struct snapshot_files *snapshot, const char *path
 /* A numbered checkpoint is whole or not there: another one takes its place. */
 static void add_gap(struct gaps *gaps, const struct snapshot_files *snapshot, const char *path)
 {
-	auto_free char *here = text_format("%s/%s", gaps->workspace->directory, path);
-
 	if (checkpoint_name_parse(path).number < 0 && snapshot_has(snapshot, path) &&
-	    !file_exists(here))
+	    !beneath_exists(gaps->directory, path))
 		path_list_add(&gaps->paths, path);
 }
 
@@ -41,18 +39,19 @@ static bool is_gap(void *arg, const char *path)
 	return false;
 }
 
-static int move_into_place(const struct gaps *gaps, const char *staging, struct err *err)
+/* `staging`: in `folder`. */
+static int move_into_place(const struct gaps *gaps, int folder, const char *staging,
+			   struct err *err)
 {
 	for (size_t i = 0; i < gaps->paths.count; i++) {
 		const char *path = gaps->paths.paths[i];
+		const char *slash = strrchr(path, '/');
 		auto_free char *from = text_format("%s/%s", staging, path);
-		auto_free char *to = text_format("%s/%s", gaps->workspace->directory, path);
-		auto_free char *above = text_copy(to);
+		auto_free char *above = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 
-		*strrchr(above, '/') = '\0';
-		if (file_make_directories(above, 0777, err) < 0)
+		if (slash && beneath_make_directories(gaps->directory, above, 0777, err) < 0)
 			return -1;
-		if (rename(from, to) < 0)
+		if (beneath_rename(folder, from, gaps->directory, path) < 0)
 			return err_set(err, ERR_FAILED, "cannot rename %s", from);
 	}
 	return 0;
@@ -62,8 +61,13 @@ static int fill_gaps(struct workspace *workspace, struct storage *storage, struc
 		     struct gaps *gaps, struct cancel *cancel, struct err *err)
 {
 	auto_free char *staging = workspace_new_staging(workspace, err);
-	struct restore_request request =
-		{.id = id, .directory = staging, .include = is_gap, .arg = gaps};
+	struct restore_request request = {
+		.id = id,
+		.directory = staging,
+		.within = workspace->folder,
+		.include = is_gap,
+		.arg = gaps,
+	};
 	struct restore_result result;
 	int status;
 
@@ -71,8 +75,8 @@ static int fill_gaps(struct workspace *workspace, struct storage *storage, struc
 		return -1;
 	status = storage_restore(storage, &request, &result, cancel, err);
 	if (status == 0)
-		status = move_into_place(gaps, staging, err);
-	file_remove_tree(staging, NULL);
+		status = move_into_place(gaps, workspace->folder, staging, err);
+	(void)beneath_remove_tree(workspace->folder, staging, NULL);
 	return status;
 }
 
@@ -80,10 +84,13 @@ void put_back_fixed_names(struct workspace *workspace, struct storage *storage,
 			  const struct reconcile_facts *facts, const struct reconcile_plan *plan,
 			  struct cancel *cancel)
 {
-	struct gaps gaps = {.workspace = workspace};
+	auto_close int directory = workspace_open_directory(workspace, NULL);
+	struct gaps gaps = {.directory = directory};
 	char id[SNAPSHOT_ID_TEXT];
 	struct err err;
 
+	if (directory < 0)
+		return;
 	for (size_t i = 0; facts->snapshot && i < plan->torn_count; i++)
 		add_gap(&gaps, facts->snapshot, plan->torn[i].path);
 	for (char *const *path = facts->moved; facts->snapshot && path && *path; path++)

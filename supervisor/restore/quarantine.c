@@ -1,7 +1,7 @@
 #include "quarantine.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/walk.h"
@@ -20,15 +20,15 @@
 
 /* A link such as "last.ckpt -> epoch=3.ckpt" must not stay behind and point nowhere. Adds the links
  * that are in the same directory as `path` and name it. */
-static void add_links(struct path_list *moves, const struct workspace *workspace, const char *path)
+static void add_links(struct path_list *moves, int directory, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	auto_free char *parent = text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
-	auto_free char *place = text_format("%s/%s", workspace->directory, parent);
+	auto_free char *place = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 	auto_(walk_close) struct walk walk = {0};
 
-	(void)walk_open(&walk, place, 0);
+	(void)walk_open_at(&walk, directory, place, 0);
 	while (walk_next(&walk)) {
 		char target[PATH_MAX];
 		const char *last;
@@ -70,20 +70,15 @@ static void drop_what_stays(struct findings *findings, const struct file_pattern
 	}
 }
 
-static bool is_directory(const struct workspace *workspace, const char *path)
-{
-	auto_free char *whole = text_format("%s/%s", workspace->directory, path);
-
-	return file_is_directory(whole);
-}
-
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		    const struct file_patterns *patterns, struct path_list *moved,
 		    struct path_set *whole, struct err *err)
 {
 	auto_(findings_release) struct findings findings = {0};
+	auto_close int directory = workspace_open_directory(workspace, NULL);
 	struct check check = {
 		.directory = workspace->directory,
+		.held = directory,
 		.profile = profile,
 		.valid = whole,
 	};
@@ -91,15 +86,15 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	auto_free char *where = NULL;
 	int status = 0;
 
-	if (!file_is_directory(workspace->directory))
+	if (directory < 0)
 		return 0;
 	if (content_check_run(&check, &findings, err) < 0)
 		return -1;
 	drop_what_stays(&findings, patterns);
 	for (size_t i = 0; i < findings.count; i++) {
 		path_list_add(&moves, findings.items[i].path);
-		add_links(&moves, workspace, findings.items[i].path);
-		if (moved && !is_directory(workspace, findings.items[i].path))
+		add_links(&moves, directory, findings.items[i].path);
+		if (moved && !beneath_is_directory(directory, findings.items[i].path))
 			path_list_add(moved, findings.items[i].path);
 	}
 	if (moves.count > 0)
@@ -135,15 +130,16 @@ static void log_moved_for(enum torn_reason reason, const struct torn_file *files
 int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
 		     struct err *err)
 {
+	auto_close int directory = count > 0 ? workspace_open_directory(workspace, err) : -1;
 	struct path_list moves = {0};
 	auto_free char *where = NULL;
-	int status = 0;
+	int status = count > 0 && directory < 0 ? -1 : 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && status == 0; i++) {
 		path_list_add(&moves, files[i].path);
-		add_links(&moves, workspace, files[i].path);
+		add_links(&moves, directory, files[i].path);
 	}
-	if (count > 0)
+	if (count > 0 && status == 0)
 		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
 	for (enum torn_reason reason = 0; reason < TORN_REASONS && where; reason++)
 		log_moved_for(reason, files, count, workspace, where);
@@ -156,13 +152,15 @@ bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available)
 	return held >= SMALL_SIZE && (held > own || held > available);
 }
 
-/* A file that cannot be read counts as empty. */
-static uint64_t directory_size(const char *directory)
+/* A file that cannot be read counts as empty. Takes over the descriptor. */
+static uint64_t directory_size(int directory)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	auto_close int held = directory;
 	uint64_t size = 0;
 
-	(void)file_list_read(directory, &files, NULL);
+	if (held >= 0)
+		(void)file_list_read_at(held, &files, NULL);
 	for (size_t i = 0; i < files.count; i++)
 		size += files.items[i].size;
 	return size;
@@ -170,21 +168,22 @@ static uint64_t directory_size(const char *directory)
 
 void quarantine_warn_if_large(const struct workspace *workspace)
 {
-	auto_free char *place = NULL;
 	struct statvfs system;
 	uint64_t held, available = UINT64_MAX;
 	char size[24];
+	int place =
+		workspace->beside ? beneath_open_directory(workspace->folder, "quarantine") : -1;
 
-	if (!workspace->beside)
-		return;
-	place = text_format("%s/quarantine", workspace->beside);
-	if (!file_is_directory(place))
+	if (place < 0)
 		return;
 	held = directory_size(place);
-	if (statvfs(workspace->beside, &system) == 0)
+	if (fstatvfs(workspace->folder, &system) == 0)
 		available = (uint64_t)system.f_bavail * system.f_frsize;
-	if (quarantine_is_large(held, directory_size(workspace->directory), available))
-		log_warn("%s holds %s that were moved aside at this and earlier starts, and are "
-			 "never removed: keep the files you need, then rm -r '%s'",
-			 place, text_bytes(held, size, sizeof(size)), place);
+	if (quarantine_is_large(held, directory_size(workspace_open_directory(workspace, NULL)),
+				available))
+		log_warn("%s/quarantine holds %s that were moved aside at this and earlier starts, "
+			 "and are never removed: keep the files you need, then rm -r "
+			 "'%s/quarantine'",
+			 workspace->beside, text_bytes(held, size, sizeof(size)),
+			 workspace->beside);
 }

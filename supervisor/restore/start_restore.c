@@ -1,8 +1,8 @@
 #include "start_restore.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "place_checkpoint.h"
@@ -20,7 +20,7 @@ static int write_completion_record(const struct resume_request *request,
 
 	record.job = text_copy(request->job);
 	record.id = result->from;
-	if (file_list_read(request->workspace->directory, &record.files, err) < 0)
+	if (workspace_list_files(request->workspace, &record.files, err) < 0)
 		return -1;
 	return workspace_write_record(request->workspace, &record, err);
 }
@@ -68,7 +68,8 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	struct restore_request restore = {
 		.id = result->attempt.start,
 		.directory = staging,
-		.seed = request->workspace->directory,
+		.within = request->workspace->folder,
+		.seed = request->workspace->held,
 		.link_seed = true,
 		/* After a crash the record is of another boot: then it is compared again. */
 		.unsynced = true,
@@ -79,7 +80,7 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	};
 	int status;
 
-	progress_bar_start(&restoring.progress, "restoring", false);
+	progress_bar_start(&restoring.progress, "restoring");
 	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
 	progress_bar_stop(&restoring.progress);
 	remove_left_out(left_out, files);
@@ -98,7 +99,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (!staging)
 		return -1;
 	if (stage_snapshot(request, result, left_out, staging, &files, cancel, err) < 0) {
-		file_remove_tree(staging, NULL);
+		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
 	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -53,14 +54,17 @@ static int write_text(const char *path, const char *line, const char *before, st
 {
 	auto_(bytes_release) struct bytes held = {.limit = 1 << 20};
 	auto_free char *text = NULL;
+	auto_close int old = -1;
 	auto_close int fd = -1;
 	struct err none;
 
 	/* A text that cannot be read, or is too long, is not kept. */
-	if (file_read(path, &held, &none) < 0 || bytes_append(&held, "", 1, &none) < 0)
+	old = held_directory_open_file(path, O_RDONLY, 0, &none);
+	if (old < 0 || file_read_all(old, &held, &none) < 0 ||
+	    bytes_append(&held, "", 1, &none) < 0)
 		bytes_release(&held);
 	text = termination_text(line, before, held.data ? (const char *)held.data : "");
-	fd = file_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
+	fd = held_directory_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
 	return fd < 0 ? -1 : file_write_all(fd, text, strlen(text), err);
 }
 

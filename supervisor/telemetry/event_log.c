@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -17,7 +18,7 @@ int event_log_open(struct event_log *event_log, const char *path, struct err *er
 	event_log->fd = -1;
 	if (!path)
 		return 0;
-	event_log->fd = file_open(path, O_WRONLY | O_CREAT | O_APPEND, 0666, err);
+	event_log->fd = held_directory_open_file(path, O_WRONLY | O_CREAT | O_APPEND, 0666, err);
 	return event_log->fd < 0 ? err_wrap(err, "--events") : 0;
 }
 

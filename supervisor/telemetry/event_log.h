@@ -22,7 +22,8 @@ struct event_log {
 	void *arg;
 };
 
-/* `path`: NULL for no file. Errors are those of open(2). */
+/* `path`: NULL for no file. Errors are those of open(2), and ERR_DENIED for a link of another user.
+ */
 int event_log_open(struct event_log *event_log, const char *path, struct err *err);
 void event_log_close(struct event_log *event_log);
 

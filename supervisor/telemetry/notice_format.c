@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -102,12 +103,12 @@ void notice_format_write_file(const char *path, const struct notice *stop)
 	if (!path)
 		return;
 	if (!stop) {
-		unlink(path);
+		held_directory_remove_file(path);
 		return;
 	}
 	about = notice_format_json(stop);
 	json_object_del(about, "seconds_left");
 	text = json_dumps(about, JSON_COMPACT);
 	if (text)
-		file_replace(path, text, strlen(text), NULL);
+		held_directory_replace_file(path, text, strlen(text), NULL);
 }

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -182,7 +183,7 @@ static void write_textfile(struct observers *observers, const int *exit_code)
 	if (!observers->job.metrics_file || observers->textfile_failed)
 		return;
 	text = metrics_text(observers, exit_code);
-	if (file_replace(observers->job.metrics_file, text, strlen(text), &err) == 0)
+	if (held_directory_replace_file(observers->job.metrics_file, text, strlen(text), &err) == 0)
 		return;
 	observers->textfile_failed = true;
 	log_warn("--metrics-file: %s", err.text);
@@ -245,7 +246,8 @@ int observers_open_metrics(struct observers *observers, const char *session, str
 /* Reads the last LOG_TAIL bytes of the file. */
 static int read_tail(const char *path, struct bytes *tail, struct err *err)
 {
-	auto_close int fd = file_open(path, O_RDONLY, 0, err);
+	/* The job may have made a link of it. */
+	auto_close int fd = held_directory_open_file(path, O_RDONLY, 0, err);
 	off_t size;
 	ssize_t got;
 

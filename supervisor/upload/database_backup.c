@@ -1,9 +1,10 @@
 #include "database_parts.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,43 +86,110 @@ int database_wait_for_others(const struct database_copy *backup, struct err *err
 	return check_time(backup, err) < 0 ? -1 : cancel_sleep(backup->cancel, PAUSE_MS, err);
 }
 
+/* --- what SQLite has opened --- */
+
+#define OPEN_MOST 64
+
+/* Our descriptors of one file. */
+struct open_numbers {
+	int items[OPEN_MOST];
+	size_t count;
+};
+
+/* -1: /proc is not there, or there are too many. */
+static int list_open(const struct stat *file, struct open_numbers *numbers)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct stat status;
+	uint64_t fd;
+
+	numbers->count = 0;
+	if (walk_open(&walk, "/proc/self/fd", 0) < 0)
+		return -1;
+	while (walk_next(&walk)) {
+		if (!text_to_u64(walk.name, INT_MAX, &fd) || fstat((int)fd, &status) < 0 ||
+		    status.st_dev != file->st_dev || status.st_ino != file->st_ino)
+			continue;
+		if (numbers->count == OPEN_MOST)
+			return -1;
+		numbers->items[numbers->count++] = (int)fd;
+	}
+	return 0;
+}
+
+static bool has_new(const struct open_numbers *before, const struct open_numbers *after)
+{
+	for (size_t i = 0; i < after->count; i++) {
+		bool old = false;
+
+		for (size_t j = 0; j < before->count; j++)
+			old = old || before->items[j] == after->items[i];
+		if (!old)
+			return true;
+	}
+	return false;
+}
+
+/* sqlite3_open_v2() of a file that is there: a path may have been made to lead elsewhere. */
+static int open_same_file(const struct database_place *place, const char *name, int flags,
+			  sqlite3 **database, struct err *err)
+{
+	struct open_numbers before, after;
+	struct stat file, named;
+	int result;
+
+	if (beneath_status(place->directory, place->path, &file) < 0)
+		return err_os(err, errno, "%s", place->absolute);
+	if (list_open(&file, &before) < 0)
+		before.count = OPEN_MOST;
+	result = sqlite3_open_v2(name, database, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (result != SQLITE_OK)
+		return database_sqlite_error(result, err);
+	if (before.count < OPEN_MOST && list_open(&file, &after) == 0
+		    ? has_new(&before, &after)
+		    : stat(place->absolute, &named) == 0 && named.st_ino == file.st_ino &&
+			      named.st_dev == file.st_dev)
+		return 0;
+	return err_set(err, ERR_RETRY, "%s leads to another file", place->absolute);
+}
+
+int database_open_copy(const struct database_copy *backup, sqlite3 **copy, struct err *err)
+{
+	return open_same_file(&backup->to, backup->to.absolute, SQLITE_OPEN_READWRITE, copy, err);
+}
+
 /* --- online --- */
 
 static int open_to_read(const struct database_copy *backup, sqlite3 **source, struct err *err)
 {
 	/* In a URI these three characters would end the path. */
 	static const char special[] = "%?#";
-	size_t size = 3 * strlen(backup->path) + 1, at = 0;
+	size_t size = 3 * strlen(backup->from.absolute) + 1, at = 0;
 	auto_free char *escaped = memory_new(size);
 	auto_free char *uri = NULL;
-	int result;
 
-	for (const char *next = backup->path; *next; next++) {
+	for (const char *next = backup->from.absolute; *next; next++) {
 		if (strchr(special, *next))
 			at += (size_t)snprintf(escaped + at, size - at, "%%%02X", (unsigned)*next);
 		else
 			escaped[at++] = *next;
 	}
 	uri = text_format("file:%s?mode=ro", escaped);
-	result =
-		sqlite3_open_v2(uri, source,
-				SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
-	if (result != SQLITE_OK)
-		return database_sqlite_error(result, err);
+	if (open_same_file(&backup->from, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, source,
+			   err) < 0)
+		return -1;
 	sqlite3_extended_result_codes(*source, 1);
 	return 0;
 }
 
 static int open_to_write(const struct database_copy *backup, sqlite3 **copy, struct err *err)
 {
-	int result =
-		sqlite3_open_v2(backup->target, copy,
-				SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				NULL);
+	int result;
 
-	if (result == SQLITE_OK)
-		result = sqlite3_exec(*copy, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF",
-				      NULL, NULL, NULL);
+	if (database_make_copy(backup, err) < 0 || database_open_copy(backup, copy, err) < 0)
+		return -1;
+	result = sqlite3_exec(*copy, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF", NULL, NULL,
+			      NULL);
 	return result == SQLITE_OK ? 0 : database_sqlite_error(result, err);
 }
 
@@ -265,13 +333,13 @@ static int try_backup(struct database_copy *backup, struct err *err)
 	return database_copy_at_rest(backup, err);
 }
 
-int database_backup(const char *path, const char *target, struct database_time time,
-		    struct cancel *cancel, struct err *err)
+int database_backup(const struct database_place *from, const struct database_place *to,
+		    struct database_time time, struct cancel *cancel, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = beneath_open(from->directory, from->path, O_RDONLY | O_NONBLOCK, 0);
 	struct database_copy backup = {
-		.path = path,
-		.target = target,
+		.from = *from,
+		.to = *to,
 		.cancel = cancel,
 		.time = time,
 		.began_ms = clock_monotonic_ms(),

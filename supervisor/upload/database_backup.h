@@ -52,14 +52,22 @@ struct database_time {
 /* PURE. `left_ms` is the time that is left for the whole snapshot (cancel_left_ms()). */
 struct database_time database_time_from(int64_t left_ms);
 
+/* A file below a directory that is held open. SQLite takes nothing but `absolute`, which is the
+ * same file: what it has opened by that name is compared, and not used if it is another file. */
+struct database_place {
+	int directory;
+	const char *path; /* relative to it */
+	const char *absolute;
+};
+
 /*
- * Copies the database `path` to the new file `target`; both are absolute. Blocks. The copy needs no
+ * Copies the database `from` to the new file `to`. Blocks. The copy needs no
  * side files; after a failure nothing of it is left. Writers are not held up in WAL mode; else for
  * as long as 16 MiB take to be read. ERR_RETRY: others held it locked all the time. ERR_CORRUPT: it
  * is damaged, or no database. ERR_NO_SPACE: the copy would take more than half of the space that is
  * left beside it.
  */
-int database_backup(const char *path, const char *target, struct database_time time,
-		    struct cancel *cancel, struct err *err);
+int database_backup(const struct database_place *from, const struct database_place *to,
+		    struct database_time time, struct cancel *cancel, struct err *err);
 
 #endif

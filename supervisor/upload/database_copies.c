@@ -1,7 +1,8 @@
 #include "database_copies.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "database_backup.h"
@@ -45,12 +46,15 @@ void database_copies_free(struct database_copies *copies)
 	free(copies);
 }
 
+/* In our folder. */
+#define COPIES "databases"
+
 static void remove_folder(struct database_copies *copies)
 {
-	auto_free char *folder = workspace_path_beside(copies->workspace, "databases", NULL);
+	int folder = workspace_folder(copies->workspace, NULL);
 
-	if (folder)
-		(void)file_remove_tree(folder, NULL);
+	if (folder >= 0)
+		(void)beneath_remove_tree(folder, COPIES, NULL);
 }
 
 void database_copies_remove(struct database_copies *copies)
@@ -65,17 +69,15 @@ void database_copies_remove(struct database_copies *copies)
 	copies->count = 0;
 }
 
-static bool is_database(const char *directory, const struct snapshot_file *file)
+static bool is_database(int directory, const struct snapshot_file *file)
 {
-	auto_free char *path = NULL;
 	auto_close int fd = -1;
 	uint8_t header[DATABASE_HEADER_SIZE];
 	ssize_t got;
 
 	if (file->size < DATABASE_SIZE_LEAST)
 		return false;
-	path = text_format("%s/%s", directory, file->path);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = beneath_open(directory, file->path, O_RDONLY | O_NONBLOCK, 0);
 	got = fd < 0 ? -1 : pread(fd, header, sizeof(header), 0);
 	return got > 0 && database_header_matches(header, (size_t)got);
 }
@@ -84,10 +86,10 @@ void database_copies_find(struct database_copies *copies, bool (*skip)(void *arg
 			  void *arg, struct cancel *cancel)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
-	const char *directory = copies->workspace->directory;
+	auto_close int directory = held_directory_open(copies->workspace->directory, NULL);
 
 	database_copies_remove(copies);
-	if (file_list_read(directory, &files, NULL) < 0)
+	if (directory < 0 || file_list_read_at(directory, &files, NULL) < 0)
 		return;
 	for (size_t i = 0; i < files.count && !cancel_raised(cancel); i++) {
 		const char *path = files.items[i].path;
@@ -110,40 +112,57 @@ static void warn_once(struct database_copies *copies, const char *path, const st
 		 path, copies->workspace->directory, err->text);
 }
 
-static int make_copy(struct database_copies *copies, size_t number, const char *folder,
+static int make_copy(struct database_copies *copies, size_t number, int directory,
 		     struct cancel *cancel, struct err *err)
 {
+	const struct workspace *workspace = copies->workspace;
 	struct database *database = &copies->items[number];
-	auto_free char *path = text_format("%s/%s", copies->workspace->directory, database->path);
-	auto_free char *copy = text_format("%s/%zu", folder, number);
+	auto_free char *path = text_format("%s/%s", workspace->directory, database->path);
+	auto_free char *copy = text_format(COPIES "/%zu", number);
+	auto_free char *target = text_format("%s/%s", workspace->beside, copy);
+	const struct database_place from = {directory, database->path, path};
+	const struct database_place to = {workspace->folder, copy, target};
 	struct database_time time = database_time_from(cancel_left_ms(cancel));
 
-	if (database_backup(path, copy, time, cancel, err) < 0)
+	if (database_backup(&from, &to, time, cancel, err) < 0)
 		return -1;
 	database->copy = steal(&copy);
 	return 0;
 }
 
+/* The empty folder for the copies. */
+static int make_folder(struct database_copies *copies, struct err *err)
+{
+	int folder = workspace_folder(copies->workspace, err);
+
+	if (folder < 0)
+		return -1;
+	(void)beneath_remove_tree(folder, COPIES, NULL);
+	return beneath_make_directories(folder, COPIES, 0700, err);
+}
+
 void database_copies_make(struct database_copies *copies, struct cancel *cancel)
 {
-	auto_free char *folder = NULL;
+	auto_close int directory = -1;
 	struct err err = {0};
+	bool ready;
 
 	if (copies->count == 0)
 		return;
-	folder = workspace_path_beside(copies->workspace, "databases", &err);
-	if (folder) {
-		(void)file_remove_tree(folder, NULL);
-		if (file_make_directories(folder, 0700, &err) < 0)
-			free(steal(&folder));
-	}
+	directory = held_directory_open(copies->workspace->directory, &err);
+	ready = directory >= 0 && make_folder(copies, &err) == 0;
 	for (size_t i = 0; i < copies->count; i++) {
 		struct database *database = &copies->items[i];
 
-		database->left_out = !folder || make_copy(copies, i, folder, cancel, &err) < 0;
+		database->left_out = !ready || make_copy(copies, i, directory, cancel, &err) < 0;
 		if (database->left_out && err.kind != ERR_CANCELLED)
 			warn_once(copies, database->path, &err);
 	}
+}
+
+int database_copies_directory(const struct database_copies *copies)
+{
+	return copies->workspace->folder;
 }
 
 static const struct database *find_database(const struct database_copies *copies, const char *path)

@@ -35,9 +35,11 @@ void database_copies_remove(struct database_copies *copies);
 
 /* Is the file, which is relative to the directory, a database that was found? */
 bool database_copies_include(const struct database_copies *copies, const char *path);
-/* The absolute path of the copy of the database `path`. NULL: it is no database, or there is no
- * copy of it. Borrowed until the next find or remove. */
+/* The copy of the database `path`: its path in database_copies_directory(). NULL: it is no
+ * database, or there is no copy of it. Borrowed until the next find or remove. */
 const char *database_copies_source(const struct database_copies *copies, const char *path);
+/* Our folder, held open; borrowed. */
+int database_copies_directory(const struct database_copies *copies);
 /* Is the path not to be in the snapshot: a side file of a database, or a database that could not be
  * copied? */
 bool database_copies_exclude(const struct database_copies *copies, const char *path);

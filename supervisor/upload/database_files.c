@@ -1,5 +1,6 @@
 #include "database_parts.h"
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -119,9 +120,11 @@ int database_look_at_files(const struct database_copy *backup, struct database_f
 	if (!database_header_matches(files->header, (size_t)got))
 		return err_set(err, ERR_CORRUPT, "it is no SQLite database any more");
 	for (size_t i = 0; i < SIDE_COUNT; i++) {
-		auto_free char *side = text_format("%s%s", backup->path, side_suffixes[i]);
+		auto_free char *side = text_format("%s%s", backup->from.path, side_suffixes[i]);
 
-		files->there[i] = stat(side, &files->sides[i]) == 0;
+		files->there[i] =
+			beneath_status(backup->from.directory, side, &files->sides[i]) == 0 &&
+			S_ISREG(files->sides[i].st_mode);
 	}
 	return 0;
 }
@@ -152,48 +155,67 @@ static bool same_files(const struct database_files *a, const struct database_fil
 int database_check_space(const struct database_copy *backup, const struct database_files *files,
 			 struct err *err)
 {
-	auto_free char *folder = text_copy(backup->target);
 	uint64_t needed = (uint64_t)files->database.st_size;
 	struct statvfs space;
 
-	*strrchr(folder, '/') = '\0';
 	if (files->there[SIDE_WAL])
 		needed += (uint64_t)files->sides[SIDE_WAL].st_size;
-	if (statvfs(folder, &space) < 0)
-		return err_os(err, errno, "%s", folder);
+	if (fstatvfs(backup->to.directory, &space) < 0)
+		return err_os(err, errno, "%s", backup->to.absolute);
 	if (needed > (uint64_t)space.f_bavail * space.f_frsize / 2)
-		return err_set(err, ERR_NO_SPACE, "there is too little space for a copy in %s",
-			       folder);
+		return err_set(err, ERR_NO_SPACE, "there is too little space for a copy at %s",
+			       backup->to.absolute);
+	return 0;
+}
+
+int database_make_copy(const struct database_copy *backup, struct err *err)
+{
+	int fd = beneath_open(backup->to.directory, backup->to.path, O_WRONLY | O_CREAT | O_EXCL,
+			      0600);
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", backup->to.absolute);
+	/* While SQLite has it open, closing another descriptor of it would drop SQLite's locks. */
+	close(fd);
 	return 0;
 }
 
 void database_remove_copy(const struct database_copy *backup)
 {
-	unlink(backup->target);
+	beneath_remove(backup->to.directory, backup->to.path, 0);
 	for (size_t i = 0; i < SIDE_COUNT; i++) {
-		auto_free char *side = text_format("%s%s", backup->target, side_suffixes[i]);
+		auto_free char *side = text_format("%s%s", backup->to.path, side_suffixes[i]);
 
-		unlink(side);
+		beneath_remove(backup->to.directory, side, 0);
 	}
 }
 
 /* --- at rest --- */
 
-static int copy_file(const struct database_copy *backup, const char *from, const char *to,
-		     struct err *err)
+static int copy_content(const struct database_copy *backup, int in, int out, struct err *err)
 {
-	auto_close int in = open(from, O_RDONLY | O_CLOEXEC);
-	auto_close int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	auto_free char *room = memory_new(COPY_BYTES);
 	ssize_t got;
 
-	if (in < 0 || out < 0)
-		return err_os(err, errno, "%s", in < 0 ? from : to);
 	while ((got = read(in, room, COPY_BYTES)) > 0)
 		if (file_write_all(out, room, (size_t)got, err) < 0 ||
 		    cancel_check(backup->cancel, err) < 0)
 			return -1;
-	return got < 0 ? err_os(err, errno, "%s", from) : 0;
+	return got < 0 ? err_os(err, errno, "read") : 0;
+}
+
+static int copy_file(const struct database_copy *backup, const char *suffix, struct err *err)
+{
+	auto_free char *from = text_format("%s%s", backup->from.path, suffix);
+	auto_free char *to = text_format("%s%s", backup->to.path, suffix);
+	auto_close int in = beneath_open(backup->from.directory, from, O_RDONLY | O_NONBLOCK, 0);
+	auto_close int out =
+		in < 0 ? -1
+		       : beneath_open(backup->to.directory, to, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	if (in < 0 || out < 0)
+		return err_os(err, errno, "%s", in < 0 ? from : to);
+	return copy_content(backup, in, out, err);
 }
 
 static int copy_files(const struct database_copy *backup, const struct database_files *files,
@@ -202,16 +224,11 @@ static int copy_files(const struct database_copy *backup, const struct database_
 	static const size_t sides[] = {SIDE_WAL, SIDE_JOURNAL};
 
 	database_remove_copy(backup);
-	if (copy_file(backup, backup->path, backup->target, err) < 0)
+	if (copy_file(backup, "", err) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
-		const char *suffix = side_suffixes[sides[i]];
-		auto_free char *from = text_format("%s%s", backup->path, suffix);
-		auto_free char *to = text_format("%s%s", backup->target, suffix);
-
-		if (files->there[sides[i]] && copy_file(backup, from, to, err) < 0)
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++)
+		if (files->there[sides[i]] && copy_file(backup, side_suffixes[sides[i]], err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -222,13 +239,12 @@ static int recover_copy(const struct database_copy *backup, struct err *err)
 	auto_(sqlite3_close) sqlite3 *copy = NULL;
 	int result;
 
-	result = sqlite3_open_v2(backup->target, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
-	if (result == SQLITE_OK)
-		result = sqlite3_exec(copy,
-				      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF;"
-				      "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)",
-				      NULL, NULL, NULL);
+	if (database_open_copy(backup, &copy, err) < 0)
+		return -1;
+	result = sqlite3_exec(copy,
+			      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF;"
+			      "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)",
+			      NULL, NULL, NULL);
 	return result == SQLITE_OK ? 0 : database_sqlite_error(result, err);
 }
 

@@ -19,7 +19,7 @@ enum {
 };
 
 struct database_copy {
-	const char *path, *target;
+	struct database_place from, to;
 	struct cancel *cancel;
 	struct database_time time;
 	int64_t began_ms;
@@ -43,6 +43,8 @@ enum {
 int database_sqlite_error(int result, struct err *err); /* -1 */
 /* A short pause. -1: the time is over, or it was cancelled. */
 int database_wait_for_others(const struct database_copy *backup, struct err *err);
+/* The copy, which database_make_copy() has made, opened through SQLite. */
+int database_open_copy(const struct database_copy *backup, sqlite3 **copy, struct err *err);
 
 /* --- database_files.c --- */
 bool database_header_has_wal(const uint8_t *header);
@@ -56,6 +58,8 @@ enum database_way database_way_of(const struct database_files *files);
 /* The copy must not be what fills the job's disk. */
 int database_check_space(const struct database_copy *backup, const struct database_files *files,
 			 struct err *err);
+/* The empty file for the copy. */
+int database_make_copy(const struct database_copy *backup, struct err *err);
 void database_remove_copy(const struct database_copy *backup);
 /* Copies the files, and rolls back what had begun. 0, -1, or LOOK_AGAIN. */
 int database_copy_at_rest(const struct database_copy *backup, struct err *err);

@@ -1,5 +1,7 @@
 #include "early_upload.h"
 
+#include "base/beneath.h"
+#include "base/held_directory.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "workspace/workspace.h"
@@ -62,15 +64,14 @@ void early_upload_free(struct early_upload *early_upload)
 
 static size_t keep_large(const struct early_upload *early_upload, char **paths)
 {
+	auto_close int directory = held_directory_open(early_upload->options.directory, NULL);
 	size_t kept = 0;
 
 	for (char **path = paths; *path; path++) {
-		char *full = text_format("%s/%s", early_upload->options.directory, *path);
 		struct stat status;
-		bool large = lstat(full, &status) == 0 && S_ISREG(status.st_mode) &&
-			     status.st_size >= LARGE_FILE_SIZE;
+		bool large = directory >= 0 && beneath_status(directory, *path, &status) == 0 &&
+			     S_ISREG(status.st_mode) && status.st_size >= LARGE_FILE_SIZE;
 
-		free(full);
 		if (large)
 			paths[kept++] = *path;
 		else

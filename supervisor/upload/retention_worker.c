@@ -34,7 +34,10 @@ void retention_worker_free(struct retention_worker *retention_worker)
 static void apply_retention(void *arg)
 {
 	struct retention_worker *retention_worker = arg;
-	struct forget_request request = {.policy = retention_worker->options.policy};
+	struct forget_request request = {
+		.policy = retention_worker->options.policy,
+		.shorten_ledger = retention_worker->options.shorten_ledger,
+	};
 
 	retention_worker->succeeded =
 		storage_forget(retention_worker->options.storage, &request,

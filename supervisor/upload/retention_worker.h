@@ -19,6 +19,7 @@ struct retention_worker_options {
 	struct workers *workers;
 	struct storage *storage;
 	struct forget_policy policy; /* borrows what it points to */
+	shorten_ledger_fn *shorten_ledger;
 	/* On the loop, after each run. `err` is set unless it `worked`. */
 	void (*finished)(void *arg, bool worked, const struct forget_result *result,
 			 const struct err *err);

@@ -1,8 +1,9 @@
 /* Which files belong to a snapshot. */
 #include "snapshot_run.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -131,6 +132,13 @@ const char *snapshot_database_copy(void *arg, const char *path)
 	return database_copies_source(run->owner->databases, path);
 }
 
+int snapshot_database_directory(void *arg)
+{
+	const struct snapshot_run *run = arg;
+
+	return database_copies_directory(run->owner->databases);
+}
+
 bool snapshot_has_no_live_database(void *arg, const char *path)
 {
 	return snapshot_leaves_out(arg, path) || checkpoint_name_parse(path).number >= 0;
@@ -201,15 +209,16 @@ static bool may_be_pointer(const struct snapshot_run *run, const struct snapshot
 
 void snapshot_read_pointers(struct snapshot_run *run)
 {
+	auto_close int directory =
+		held_directory_open(run->owner->options.workspace->directory, NULL);
+
 	for (size_t i = 0; i < run->files.count; i++) {
 		const char *file = run->files.items[i].path;
-		auto_free char *path = NULL;
 		auto_(bytes_release) struct bytes text = {0};
 
-		if (!may_be_pointer(run, &run->files.items[i]))
-			continue;
-		path = text_format("%s/%s", run->owner->options.workspace->directory, file);
-		if (file_read(path, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
+		if (directory < 0 || !may_be_pointer(run, &run->files.items[i]) ||
+		    beneath_read(directory, file, &text, NULL) < 0 ||
+		    bytes_append(&text, "", 1, NULL) < 0)
 			continue;
 		path_list_add(&run->read.paths, file);
 		path_list_add(&run->read.texts, (const char *)text.data);

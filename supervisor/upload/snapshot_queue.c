@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
 #include "base/text.h"
 #include "completion/completion.h"
 #include "database_copies.h"
@@ -159,7 +158,6 @@ static void on_save_progress(void *arg, const struct save_progress *now)
 	}
 	atomic_store(&run->bytes_total, now->bytes_total);
 	atomic_store(&run->bytes_done, now->bytes_done);
-	progress_bar_update(&run->progress, now->bytes_done, now->bytes_total);
 }
 
 /* The members of a gang know a checkpoint by its step: a snapshot without it must not pass for
@@ -192,6 +190,7 @@ static void take_snapshot_worker(void *arg)
 		.exclude = snapshot_excludes,
 		.running = snapshot_is_running_path,
 		.source = snapshot_database_copy,
+		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
@@ -201,12 +200,10 @@ static void take_snapshot_worker(void *arg)
 
 	if (refuse_without_newest(run))
 		return;
-	progress_bar_start(&run->progress, "saving", false);
 	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);
-	progress_bar_stop(&run->progress);
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
 

@@ -5,7 +5,6 @@
 #ifndef SNAPSHOT_RUN_H
 #define SNAPSHOT_RUN_H
 
-#include "base/progress_bar.h"
 #include "database_copies.h"
 #include "early_upload.h"
 #include "snapshot_queue.h"
@@ -31,7 +30,6 @@ struct snapshot_run {
 	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
 	bool confirmed;
 	bool again; /* because the store had lost what the first try relied on */
-	struct progress_bar progress;
 	_Atomic uint64_t bytes_done, bytes_total;
 
 	/* The worker asks the loop one question, in confirm_still_complete(). */
@@ -76,6 +74,7 @@ bool snapshot_carries_along(void *arg, const char *path);
 bool snapshot_is_running_path(void *arg, const char *path);
 /* The copy that stands in for a database; NULL: it is none. */
 const char *snapshot_database_copy(void *arg, const char *path);
+int snapshot_database_directory(void *arg);
 /* What has a number is part of that checkpoint, and at rest when it is complete. */
 bool snapshot_has_no_live_database(void *arg, const char *path);
 /* What was complete when the plan was made, and was not there any more when the directory was

@@ -1,5 +1,6 @@
 #include "directory_lock.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -138,18 +139,17 @@ static bool has_running_job(int fd, char *who, size_t capacity)
 
 /* False: the run that held the lock has removed the file since we opened it, so that our lock of it
  * keeps nobody out. */
-static bool is_lock_file(int fd, const char *path)
+static bool is_lock_file(int fd, int folder)
 {
 	struct stat ours, named;
 
-	return fstat(fd, &ours) == 0 && lstat(path, &named) == 0 && ours.st_ino == named.st_ino &&
-	       ours.st_dev == named.st_dev;
+	return fstat(fd, &ours) == 0 && beneath_status(folder, "lock", &named) == 0 &&
+	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err)
+int directory_lock(int folder, const char *job, struct cancel *cancel, struct err *err)
 {
-	auto_free char *path = text_format("%s/lock", beside);
-	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	auto_close int fd = beneath_open(folder, "lock", O_RDWR | O_CREAT | O_NONBLOCK, 0600);
 	char who[320];
 
 	if (fd < 0)
@@ -166,8 +166,8 @@ int directory_lock(const char *beside, const char *job, struct cancel *cancel, s
 		if (cancel_sleep(cancel, RETRY_MS, err) < 0)
 			return -1;
 	}
-	if (!is_lock_file(fd, path))
-		return err_set(err, ERR_RETRY, "%s was removed by the run that held it", path);
+	if (!is_lock_file(fd, folder))
+		return err_set(err, ERR_RETRY, "the lock was removed by the run that held it");
 	write_note(fd, job);
 	return steal_fd(&fd);
 }

@@ -14,14 +14,14 @@
 #include <sys/types.h>
 
 /*
- * Takes the lock in `beside` (DIR.reprieve), which exists, and writes into it who holds it. Blocks
+ * Takes the lock in `folder` (DIR.reprieve, held open), and writes into it who holds it. Blocks
  * for up to a second if another run, or the job of a dead one, is just ending.
  *
  * Returns a descriptor that holds the lock until it is closed. -2: locks do not work here, but
  * nobody on this machine holds it. -1: ERR_EXISTS, the sentence names the run or job that holds it;
- * ERR_RETRY, its holder has just ended and removed `beside`, so make that anew; or ERR_CANCELLED.
+ * ERR_RETRY, its holder has just ended and removed the folder, so make that anew; or ERR_CANCELLED.
  */
-int directory_lock(const char *beside, const char *job, struct cancel *cancel, struct err *err);
+int directory_lock(int folder, const char *job, struct cancel *cancel, struct err *err);
 
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */

@@ -1,7 +1,8 @@
 #include "file_list.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
 
@@ -39,12 +40,12 @@ static void add_file(struct listing *listing, const char *path, const struct sta
 	};
 }
 
-static int list_below(const char *directory, struct listing *listing, struct err *err)
+static int list_below(int directory, struct listing *listing, struct err *err)
 {
 	auto_(walk_close) struct walk walk = {0};
 
-	if (walk_open(&walk, directory, WALK_NO_LINK) < 0)
-		return errno == ENOENT ? 0 : err_os(err, errno, "%s", directory);
+	if (walk_open_at(&walk, directory, "", 0) < 0)
+		return err_os(err, errno, "the checkpoint directory");
 	while (walk_next(&walk)) {
 		struct stat status;
 
@@ -66,7 +67,7 @@ static int compare_files(const void *a, const void *b)
 		      ((const struct snapshot_file *)b)->path);
 }
 
-int file_list_read(const char *directory, struct snapshot_files *files, struct err *err)
+int file_list_read_at(int directory, struct snapshot_files *files, struct err *err)
 {
 	struct listing listing = {.files = files};
 
@@ -78,11 +79,22 @@ int file_list_read(const char *directory, struct snapshot_files *files, struct e
 	return 0;
 }
 
+int file_list_read(const char *directory, struct snapshot_files *files, struct err *err)
+{
+	struct err why;
+	auto_close int held = held_directory_open(directory, &why);
+
+	*files = (struct snapshot_files){0};
+	if (held < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
+	return file_list_read_at(held, files, err);
+}
+
 bool file_list_path_exists(void *directory, const char *path)
 {
-	auto_free char *full = text_format("%s/%s", (const char *)directory, path);
+	auto_close int held = held_directory_open(directory, NULL);
 
-	return file_exists(full);
+	return held >= 0 && beneath_exists(held, path);
 }
 
 static int compare_path(const void *key, const void *item)

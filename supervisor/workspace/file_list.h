@@ -15,6 +15,8 @@
  * after -1.
  */
 int file_list_read(const char *directory, struct snapshot_files *files, struct err *err);
+/* The same for one that is held open. */
+int file_list_read_at(int directory, struct snapshot_files *files, struct err *err);
 
 /* Does `path` exist below `directory`? That is a const char *, so that this function is a
  * latest_checkpoint_is_there_fn. */

@@ -2,8 +2,10 @@
  * place. */
 #include "workspace.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "workspace_parts.h"
@@ -18,92 +20,35 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- read-only directories --- */
-
-/* A directory whose mode was changed for a moment; path NULL: it was not. */
-struct opened_up {
-	char *path;
-	mode_t mode;
-};
-
-/* People protect their checkpoints with chmod -R a-w. Of a directory that is ours, that is no
- * reason to fail. */
-static void open_up(struct opened_up *opened, const char *path)
-{
-	struct stat status;
-
-	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode) ||
-	    (status.st_mode & 0700) == 0700 || chmod(path, (status.st_mode & 07777) | 0700) < 0)
-		return;
-	*opened = (struct opened_up){text_copy(path), status.st_mode & 07777};
-}
-
-static void close_again(struct opened_up *opened, const char *path)
-{
-	int error = errno;
-
-	if (opened->path)
-		(void)chmod(path ? path : opened->path, opened->mode);
-	free(opened->path);
-	errno = error;
-}
-
-static char *parent_of(const char *path)
-{
-	return text_copy_n(path, (size_t)(strrchr(path, '/') - path));
-}
-
-/* rename(2) into another directory writes to both, and to a directory that is moved. */
-static int move_anyway(const char *from, const char *to)
-{
-	auto_free char *source = parent_of(from), *target = parent_of(to);
-	struct opened_up opened[3] = {0};
-	int result = rename(from, to);
-
-	if (result == 0 || (errno != EACCES && errno != EPERM))
-		return result;
-	open_up(&opened[0], source);
-	open_up(&opened[1], target);
-	open_up(&opened[2], from);
-	result = rename(from, to);
-	close_again(&opened[2], result == 0 ? to : NULL);
-	close_again(&opened[1], NULL);
-	close_again(&opened[0], NULL);
-	return result;
-}
-
 /* --- the quarantine --- */
 
 /* Removes the directories above a removed file that are empty now, except those of git and the
  * like, which need their empty directories. */
-static void remove_emptied(struct workspace *workspace, const char *path)
+static void remove_emptied(int directory, const char *path)
 {
 	auto_free char *below = text_copy(path);
 
 	if (path[0] == '.' || strstr(path, "/."))
 		return;
 	for (char *slash; (slash = strrchr(below, '/'));) {
-		auto_free char *whole = NULL;
-
 		*slash = '\0';
-		whole = text_format("%s/%s", workspace->directory, below);
-		if (rmdir(whole) < 0)
+		if (beneath_remove(directory, below, AT_REMOVEDIR) < 0)
 			return;
 	}
 }
 
-static int move_aside(struct workspace *workspace, const char *path, const char *aside,
-		      struct err *err)
+/* `aside`: in our folder. */
+static int move_aside(const struct workspace *workspace, int directory, const char *path,
+		      const char *aside, struct err *err)
 {
-	auto_free char *from = text_format("%s/%s", workspace->directory, path);
 	auto_free char *to = text_format("%s/%s", aside, path);
 	auto_free char *parent = text_copy_n(to, (size_t)(strrchr(to, '/') - to));
 
-	if (file_make_directories(parent, 0700, err) < 0)
-		return -1;
-	if (move_anyway(from, to) < 0 && errno != ENOENT)
-		return err_os(err, errno, "cannot move %s aside", from);
-	remove_emptied(workspace, path);
+	if (beneath_make_directories(workspace->folder, parent, 0700, err) < 0)
+		return err_wrap(err, "%s", workspace->beside);
+	if (beneath_rename_anyway(directory, path, workspace->folder, to) < 0 && errno != ENOENT)
+		return err_os(err, errno, "cannot move %s/%s aside", workspace->directory, path);
+	remove_emptied(directory, path);
 	return 0;
 }
 
@@ -118,20 +63,21 @@ static char *new_quarantine(struct workspace *workspace, struct err *err)
 	gmtime_r(&now, &parts);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &parts);
 	random_hex(nonce);
-	return text_format("%s/quarantine/%s-%.6s", workspace->beside, date, nonce);
+	return text_format("quarantine/%s-%.6s", date, nonce);
 }
 
 int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
 			 char **where, struct err *err)
 {
-	auto_free char *aside = new_quarantine(workspace, err);
+	auto_close int directory = workspace_open_directory(workspace, err);
+	auto_free char *aside = directory < 0 ? NULL : new_quarantine(workspace, err);
 
 	if (!aside)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (move_aside(workspace, paths[i], aside, err) < 0)
+		if (move_aside(workspace, directory, paths[i], aside, err) < 0)
 			return -1;
-	*where = steal(&aside);
+	*where = workspace_path_beside(workspace, aside, err);
 	return 0;
 }
 
@@ -144,45 +90,57 @@ static bool was_complete(const struct snapshot_files *complete, const char *belo
 }
 
 /* Repositories are left alone: git needs its empty directories. */
-static bool is_repository(const struct workspace *workspace, const char *path)
+static bool is_repository(int directory, const char *path)
 {
-	auto_free char *inside = text_format("%s/%s/.git", workspace->directory, path);
+	auto_free char *inside = text_format("%s%s.git", path, *path ? "/" : "");
 
-	return file_exists(inside);
+	return beneath_exists(directory, inside);
 }
 
 void workspace_prune(struct workspace *workspace)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 	auto_(walk_close) struct walk walk = {0};
+	auto_close int directory = workspace_open_directory(workspace, NULL);
 
-	if (is_repository(workspace, "."))
+	if (directory < 0 || is_repository(directory, ""))
 		return;
 	(void)workspace_read_record(workspace, &record, NULL);
-	(void)walk_open(&walk, workspace->directory, WALK_LEAVE);
+	(void)walk_open_at(&walk, directory, "", WALK_LEAVE);
 	while (walk_next(&walk)) {
 		if (walk.name[0] == '.' || !walk_is_directory(&walk))
 			continue;
-		if (!walk.leaving && !is_repository(workspace, walk.path))
+		if (!walk.leaving && !is_repository(directory, walk.path))
 			(void)walk_enter(&walk);
 		/* Fails where something is left in it. */
 		if (walk.leaving &&
 		    (step_of_path(walk.path) >= 0 || was_complete(&record.files, walk.path)))
-			unlinkat(walk.directory, walk.name, AT_REMOVEDIR);
+			beneath_remove(walk.directory, walk.name, AT_REMOVEDIR);
 	}
 }
 
-static void remove_old_staging(struct workspace *workspace)
+/* --- the staging area --- */
+
+#define STAGING "staging-"
+#define STAGING_DIGITS 12
+
+/* Whoever exchanges our folder for another one of this user's has nothing of it removed. */
+static bool is_staging_name(const char *name)
+{
+	size_t length = strlen(STAGING);
+
+	return text_starts(name, STAGING) && strlen(name) == length + STAGING_DIGITS &&
+	       strspn(name + length, "0123456789abcdef") == STAGING_DIGITS;
+}
+
+static void remove_old_staging(int folder)
 {
 	auto_(walk_close) struct walk walk = {0};
 
-	(void)walk_open(&walk, workspace->beside, 0);
-	while (walk_next(&walk)) {
-		auto_free char *path = text_format("%s/%s", workspace->beside, walk.name);
-
-		if (text_starts(walk.name, "staging-"))
-			file_remove_tree(path, NULL);
-	}
+	(void)walk_open_at(&walk, folder, "", 0);
+	while (walk_next(&walk))
+		if (is_staging_name(walk.name))
+			(void)beneath_remove_tree(folder, walk.name, NULL);
 }
 
 char *workspace_new_staging(struct workspace *workspace, struct err *err)
@@ -191,9 +149,9 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err)
 
 	if (workspace_make_beside(workspace, err) < 0)
 		return NULL;
-	remove_old_staging(workspace);
+	remove_old_staging(workspace->folder);
 	random_hex(nonce);
-	return text_format("%s/staging-%.12s", workspace->beside, nonce);
+	return text_format(STAGING "%.*s", STAGING_DIGITS, nonce);
 }
 
 /* --- a restored tree --- */
@@ -207,7 +165,8 @@ enum fate {
 
 struct installation {
 	struct workspace *workspace;
-	const char *staging;
+	/* Held open. */
+	int directory, staging;
 	const struct snapshot_files *snapshot;
 	const struct file_patterns *patterns;
 };
@@ -225,13 +184,6 @@ static bool stays_in_place(const struct file_patterns *patterns,
 	return true;
 }
 
-static bool is_staged(const struct installation *installation, const char *path)
-{
-	auto_free char *staged = text_format("%s/%s", installation->staging, path);
-
-	return file_exists(staged);
-}
-
 static enum fate fate_of_file(const struct installation *installation, const char *path,
 			      const struct stat *status)
 {
@@ -245,26 +197,26 @@ static enum fate fate_of_file(const struct installation *installation, const cha
 		       : FATE_ASIDE;
 }
 
-static bool have_same_target(const char *a, const char *b)
+static bool have_same_target(const struct installation *installation, const char *path)
 {
 	char first[PATH_MAX], second[PATH_MAX];
-	ssize_t size = readlink(a, first, sizeof(first));
+	ssize_t size = beneath_read_link(installation->directory, path, first, sizeof(first));
 
-	return size >= 0 && readlink(b, second, sizeof(second)) == size &&
+	return size >= 0 &&
+	       beneath_read_link(installation->staging, path, second, sizeof(second)) == size &&
 	       memcmp(first, second, (size_t)size) == 0;
 }
 
 /* Snapshots leave out links that lead outside, so these stay; another one that the snapshot does
- * not have names what is no longer there. */
+ * not have names what is no longer there. Nothing is opened by what the link says. */
 static enum fate fate_of_link(const struct installation *installation, const char *path)
 {
 	const char *directory = installation->workspace->directory;
 	auto_free char *whole = text_format("%s/%s", directory, path);
-	auto_free char *staged = text_format("%s/%s", installation->staging, path);
 	auto_free char *target = NULL;
 
-	if (file_exists(staged))
-		return have_same_target(whole, staged) ? FATE_REMOVED : FATE_ASIDE;
+	if (beneath_exists(installation->staging, path))
+		return have_same_target(installation, path) ? FATE_REMOVED : FATE_ASIDE;
 	target = realpath(whole, NULL);
 	return target && !path_set_is_below(target, directory) ? FATE_STAYS : FATE_ASIDE;
 }
@@ -277,7 +229,7 @@ static enum fate fate_of(const struct installation *installation, const char *pa
 	if (S_ISLNK(status->st_mode))
 		return fate_of_link(installation, path);
 	/* A FIFO, a socket, a device: snapshots leave it out. */
-	return is_staged(installation, path) ? FATE_ASIDE : FATE_STAYS;
+	return beneath_exists(installation->staging, path) ? FATE_ASIDE : FATE_STAYS;
 }
 
 /* The next thing that is ours to decide upon: our own folder and mount points are passed over.
@@ -302,7 +254,7 @@ static int check_mount_points(const struct installation *installation, dev_t dev
 	auto_(walk_close) struct walk walk = {0};
 	struct stat status;
 
-	(void)walk_open(&walk, installation->workspace->directory, 0);
+	(void)walk_open_at(&walk, installation->directory, "", 0);
 	while (walk_next(&walk)) {
 		if (fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISDIR(status.st_mode))
@@ -311,9 +263,7 @@ static int check_mount_points(const struct installation *installation, dev_t dev
 			(void)walk_enter(&walk);
 			continue;
 		}
-		auto_free char *staged = text_format("%s/%s", installation->staging, walk.path);
-
-		if (!file_directory_is_empty(staged))
+		if (!beneath_is_empty_directory(installation->staging, walk.path))
 			return err_set(err, ERR_INVALID,
 				       "%s/%s is a mount point, and the snapshot has files there: "
 				       "unmount it, or choose another --checkpoint-dir",
@@ -331,17 +281,15 @@ static int move_strangers_aside(const struct installation *installation, dev_t d
 	struct stat status;
 	int result;
 
-	(void)walk_open(&walk, workspace->directory, WALK_LEAVE);
+	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
 	while (next_thing(&walk, device, &status))
 		if (!S_ISDIR(status.st_mode) &&
 		    fate_of(installation, walk.path, &status) == FATE_ASIDE)
 			path_list_add(&aside, walk.path);
 	/* A list that ends too early would let the rest be removed without a copy. */
 	result = walk_check(&walk, err);
-	if (result == 0 && aside.count > 0 && !(*where = new_quarantine(workspace, err)))
-		result = -1;
-	for (size_t i = 0; result == 0 && i < aside.count; i++)
-		result = move_aside(workspace, aside.paths[i], *where, err);
+	if (result == 0 && aside.count > 0)
+		result = workspace_quarantine(workspace, aside.paths, aside.count, where, err);
 	path_list_free(aside.paths);
 	return result;
 }
@@ -354,12 +302,12 @@ static int clear_directory(const struct installation *installation, char **where
 	struct stat status, root;
 
 	*where = NULL;
-	if (stat(directory, &root) < 0)
+	if (fstat(installation->directory, &root) < 0)
 		return err_os(err, errno, "%s", directory);
 	if (check_mount_points(installation, root.st_dev, err) < 0 ||
 	    move_strangers_aside(installation, root.st_dev, where, err) < 0)
 		return -1;
-	(void)walk_open(&walk, directory, WALK_LEAVE);
+	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
 	while (next_thing(&walk, root.st_dev, &status)) {
 		bool below = S_ISDIR(status.st_mode);
 
@@ -375,22 +323,21 @@ static int clear_directory(const struct installation *installation, char **where
 }
 
 /* A directory that has files which stay is not replaced: what is staged for it is moved into it. */
-static int move_into_place(struct workspace *workspace, const char *staging, struct err *err)
+static int move_into_place(const struct installation *installation, struct err *err)
 {
 	auto_(walk_close) struct walk walk = {0};
 
-	if (walk_open(&walk, staging, WALK_LEAVE) < 0)
-		return err_os(err, errno, "%s", staging);
+	if (walk_open_at(&walk, installation->staging, "", WALK_LEAVE) < 0)
+		return err_os(err, errno, "the staging area");
 	while (walk_next(&walk)) {
-		auto_free char *from = text_format("%s/%s", staging, walk.path);
-		auto_free char *to = text_format("%s/%s", workspace->directory, walk.path);
-
 		if (walk.leaving)
 			(void)file_unlink_anyway(walk.directory, walk.name, AT_REMOVEDIR);
-		else if (move_anyway(from, to) < 0 &&
+		else if (beneath_rename_anyway(walk.directory, walk.name, installation->directory,
+					       walk.path) < 0 &&
 			 !((errno == ENOTEMPTY || errno == EEXIST || errno == EBUSY) &&
 			   walk_is_directory(&walk) && walk_enter(&walk) == 0))
-			return err_os(err, errno, "cannot put %s in place", to);
+			return err_os(err, errno, "cannot put %s/%s in place",
+				      installation->workspace->directory, walk.path);
 	}
 	return walk_check(&walk, err);
 }
@@ -399,17 +346,29 @@ int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,
 		      char **where, struct err *err)
 {
-	const struct installation installation = {workspace, staging, snapshot, patterns};
-	auto_free char *record = workspace_record_path(workspace->beside);
+	auto_close int staged = beneath_open_directory(workspace->folder, staging);
+	struct installation installation = {
+		.workspace = workspace,
+		.staging = staged,
+		.snapshot = snapshot,
+		.patterns = patterns,
+	};
 
-	if (unlink(record) < 0 && errno != ENOENT)
-		return err_os(err, errno, "%s", record);
-	if (file_make_directories(workspace->directory, 0777, err) < 0)
+	if (staged < 0)
+		return err_os(err, errno, "%s/%s", workspace->beside, staging);
+	if (beneath_remove(workspace->folder, RECORD, 0) < 0 && errno != ENOENT)
+		return err_os(err, errno, "%s/" RECORD, workspace->beside);
+	if (workspace_hold(workspace, true, err) < 0)
 		return -1;
-	if (clear_directory(&installation, where, err) < 0)
+	installation.directory = workspace->held;
+	if (clear_directory(&installation, where, err) < 0 ||
+	    move_into_place(&installation, err) < 0)
 		return -1;
-	if (move_into_place(workspace, staging, err) < 0)
-		return -1;
-	(void)file_remove_tree(staging, NULL);
-	return file_sync_directory(workspace->directory, err);
+	(void)beneath_remove_tree(workspace->folder, staging, NULL);
+	if (!held_directory_is_at(workspace->held, workspace->directory))
+		return err_set(err, ERR_DENIED,
+			       "another directory has been put in the place of %s while it was "
+			       "restored: see who may write to the directory above it",
+			       workspace->directory);
+	return file_sync_held_directory(workspace->held, err);
 }

@@ -1,11 +1,14 @@
 #include "workspace.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "directory_lock.h"
 #include "file_list.h"
+#include "own_folder.h"
 #include "under_way.h"
 #include "workspace_parts.h"
 
@@ -17,6 +20,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* In our folder. */
+#define UNDER_WAY "under-way"
 
 /* --- paths --- */
 
@@ -34,7 +40,10 @@ static char *absolute_as_written(const char *path)
 
 void workspace_init(struct workspace *workspace, const char *directory)
 {
-	workspace->directory = file_absolute(directory);
+	/* One that leads through a link of another user is refused when it is opened. */
+	workspace->directory = held_directory_resolve(directory, NULL);
+	if (!workspace->directory)
+		workspace->directory = absolute_as_written(directory);
 	if (workspace->directory[0] != '/') {
 		char *whole = absolute_as_written(workspace->directory);
 		free(workspace->directory);
@@ -44,14 +53,25 @@ void workspace_init(struct workspace *workspace, const char *directory)
 	if (text_equal(workspace->alias, workspace->directory))
 		workspace->alias[0] = '\0';
 	workspace->beside = NULL;
+	workspace->folder = 0;
+	workspace->held = 0;
 	workspace->lock_fd = 0;
+}
+
+static void forget_beside(struct workspace *workspace)
+{
+	free(steal(&workspace->beside));
+	if (workspace->folder > 0)
+		close(workspace->folder);
+	workspace->folder = 0;
 }
 
 void workspace_release(struct workspace *workspace)
 {
 	free(workspace->directory);
 	free(workspace->alias);
-	free(workspace->beside);
+	forget_beside(workspace);
+	workspace_let_go(workspace);
 	if (workspace->lock_fd > 0)
 		close(workspace->lock_fd);
 	*workspace = (struct workspace){0};
@@ -59,60 +79,95 @@ void workspace_release(struct workspace *workspace)
 
 int workspace_prepare(struct workspace *workspace, struct err *err)
 {
+	auto_close int directory = held_directory_make(workspace->directory, 0777, err);
 	auto_free char *probe = NULL;
 	char nonce[33];
 	int fd;
 
-	if (file_make_directories(workspace->directory, 0777, err) < 0)
+	if (directory < 0)
 		return err_wrap(err, "checkpoint directory");
 	random_hex(nonce);
-	probe = text_format("%s/.reprieve-%.8s", workspace->directory, nonce);
-	fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	probe = text_format(".reprieve-%.8s", nonce);
+	fd = beneath_open(directory, probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0)
 		return err_os(err, errno, "checkpoint directory %s cannot be written",
 			      workspace->directory);
 	close(fd);
-	unlink(probe);
+	beneath_remove(directory, probe, 0);
 	return 0;
 }
 
-static bool same_device(const char *a, const char *b)
-{
-	struct stat first, second;
+/* --- the checkpoint directory, held open --- */
 
-	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
+int workspace_open_directory(const struct workspace *workspace, struct err *err)
+{
+	int fd;
+
+	if (workspace->held <= 0)
+		return held_directory_open(workspace->directory, err);
+	fd = fcntl(workspace->held, F_DUPFD_CLOEXEC, 1);
+	return fd < 0 ? err_os(err, errno, "%s", workspace->directory) : fd;
 }
 
-static char *place_outside(const struct workspace *workspace)
+int workspace_hold(struct workspace *workspace, bool make, struct err *err)
 {
-	return text_format("%s.reprieve", workspace->directory);
+	struct err why;
+	int fd;
+
+	if (workspace->held > 0)
+		return 0;
+	fd = make ? held_directory_make(workspace->directory, 0777, &why)
+		  : held_directory_open(workspace->directory, &why);
+	if (fd < 0 && (make || why.kind != ERR_NOT_FOUND))
+		return err_set(err, why.kind, "%s", why.text);
+	workspace->held = fd < 0 ? 0 : fd;
+	return 0;
 }
+
+void workspace_let_go(struct workspace *workspace)
+{
+	if (workspace->held > 0)
+		close(workspace->held);
+	workspace->held = 0;
+}
+
+int workspace_list_files(const struct workspace *workspace, struct snapshot_files *files,
+			 struct err *err)
+{
+	struct err why;
+	auto_close int directory = workspace_open_directory(workspace, &why);
+
+	*files = (struct snapshot_files){0};
+	if (directory < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
+	return file_list_read_at(directory, files, err);
+}
+
+/* --- our folder --- */
 
 int workspace_make_beside(struct workspace *workspace, struct err *err)
 {
-	auto_free char *outside = place_outside(workspace);
-	bool made;
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
 	if (workspace->beside)
 		return 0;
-	made = mkdir(outside, 0700) == 0;
-	/* If the directory does not exist yet, it will be created on the file system of our
-	 * folder. */
-	if ((made || errno == EEXIST) && access(outside, W_OK) == 0 &&
-	    (!file_exists(workspace->directory) || same_device(outside, workspace->directory))) {
-		workspace->beside = steal(&outside);
-		return 0;
-	}
-	if (made)
-		rmdir(outside);
-	workspace->beside = text_format("%s/.reprieve", workspace->directory);
-	return file_make_directories(workspace->beside, 0700, err);
+	if (own_folder_find(workspace, true, &folder, err) < 0)
+		return -1;
+	workspace->beside = steal(&folder.path);
+	workspace->folder = steal_fd(&folder.fd);
+	return 0;
 }
 
-static void forget_beside(struct workspace *workspace)
+/* Our folder, which need not exist and is not created. The caller releases it. */
+static int find_beside(const struct workspace *workspace, struct own_folder *folder,
+		       struct err *err)
 {
-	free(workspace->beside);
-	workspace->beside = NULL;
+	*folder = (struct own_folder){.fd = -1};
+	if (!workspace->beside)
+		return own_folder_find(workspace, false, folder, err);
+	folder->fd = fcntl(workspace->folder, F_DUPFD_CLOEXEC, 1);
+	folder->path = text_copy(workspace->beside);
+	return folder->fd < 0 ? err_os(err, errno, "%s", workspace->beside) : 0;
 }
 
 #define LOCK_TRIES 100
@@ -128,7 +183,7 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (workspace_make_beside(workspace, NULL) < 0)
 			return 0;
-		fd = directory_lock(workspace->beside, job, cancel, &why);
+		fd = directory_lock(workspace->folder, job, cancel, &why);
 		if (fd != -1 || why.kind != ERR_RETRY)
 			break;
 		forget_beside(workspace);
@@ -141,56 +196,38 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 }
 
 /* Is there nothing in our folder but what every run puts there at its start? */
-static bool holds_only_start_files(const char *beside)
+static bool holds_only_start_files(int folder)
 {
 	auto_(walk_close) struct walk walk = {0};
-	bool only = walk_open(&walk, beside, 0) == 0;
+	bool only = walk_open_at(&walk, folder, "", 0) == 0;
 
 	while (only && walk_next(&walk))
-		only = text_equal(walk.name, "lock") || text_equal(walk.name, "completion.json") ||
+		only = text_equal(walk.name, "lock") || text_equal(walk.name, RECORD) ||
 		       text_equal(walk.name, "tmp");
 	return only;
 }
 
 void workspace_remove_unused(struct workspace *workspace)
 {
-	auto_free char *lock = NULL;
-	auto_free char *record = NULL;
-	auto_free char *temporary = NULL;
+	auto_close int parent = -1;
+	const char *name;
 
-	if (workspace->lock_fd <= 0 || !workspace->beside || file_exists(workspace->directory) ||
-	    !holds_only_start_files(workspace->beside))
+	if (workspace->lock_fd <= 0 || !workspace->beside)
 		return;
-	lock = text_format("%s/lock", workspace->beside);
-	record = text_format("%s/completion.json", workspace->beside);
-	temporary = text_format("%s/tmp", workspace->beside);
-	if (rmdir(temporary) < 0 && errno != ENOENT)
+	parent = held_directory_open_above(workspace->directory, &name, NULL);
+	if (parent < 0 || beneath_exists(parent, name) ||
+	    !holds_only_start_files(workspace->folder))
 		return;
-	unlink(record);
+	if (beneath_remove(workspace->folder, "tmp", AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return;
+	beneath_remove(workspace->folder, RECORD, 0);
 	/* Whoever waits for the lock sees that its file is gone: directory_lock(). */
-	unlink(lock);
-	rmdir(workspace->beside);
-}
-
-/* Path of our folder, which need not exist and is not created. The caller frees. */
-static char *find_beside(const struct workspace *workspace)
-{
-	auto_free char *outside = place_outside(workspace);
-
-	if (workspace->beside)
-		return text_copy(workspace->beside);
-	if (file_is_directory(outside) &&
-	    (!file_exists(workspace->directory) || same_device(outside, workspace->directory)))
-		return steal(&outside);
-	return text_format("%s/.reprieve", workspace->directory);
+	beneath_remove(workspace->folder, "lock", 0);
+	if (held_directory_is_at(workspace->folder, workspace->beside))
+		beneath_remove(parent, strrchr(workspace->beside, '/') + 1, AT_REMOVEDIR);
 }
 
 /* --- the record --- */
-
-char *workspace_record_path(const char *beside)
-{
-	return text_format("%s/completion.json", beside);
-}
 
 void workspace_read_boot(char boot[40])
 {
@@ -206,7 +243,6 @@ void workspace_read_boot(char boot[40])
 int workspace_write_record(struct workspace *workspace, struct completion_record *record,
 			   struct err *err)
 {
-	auto_free char *path = NULL;
 	auto_free char *text = NULL;
 
 	if (workspace_make_beside(workspace, err) < 0)
@@ -215,28 +251,24 @@ int workspace_write_record(struct workspace *workspace, struct completion_record
 	text = completion_record_format(record, err);
 	if (!text)
 		return -1;
-	path = workspace_record_path(workspace->beside);
-	return file_write(path, text, strlen(text), err);
+	if (beneath_replace(workspace->folder, RECORD, text, strlen(text), true, err) < 0)
+		return err_wrap(err, "%s", workspace->beside);
+	return 0;
 }
 
 int workspace_read_record(const struct workspace *workspace, struct completion_record *record,
 			  struct err *err)
 {
-	auto_free char *beside = find_beside(workspace);
-	auto_free char *path = workspace_record_path(beside);
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
 
 	*record = (struct completion_record){0};
-	if (file_read(path, &text, err) < 0)
+	if (find_beside(workspace, &folder, err) < 0 ||
+	    beneath_read(folder.fd, RECORD, &text, err) < 0)
 		return -1;
 	if (completion_record_parse(text.data, text.size, record, err) < 0)
-		return err_wrap(err, "%s", path);
+		return err_wrap(err, "%s/" RECORD, folder.path);
 	return 0;
-}
-
-static char *under_way_path(const char *beside)
-{
-	return text_format("%s/under-way", beside);
 }
 
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
@@ -244,40 +276,40 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 {
 	/* Other threads may make our folder at the same time, and remember it. */
 	struct workspace own = {.directory = workspace->directory};
-	auto_free char *beside = find_beside(&own);
-	auto_free char *path = NULL;
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
+	struct err why;
 
-	if (paths && *paths && !file_is_directory(beside)) {
-		bool made = workspace_make_beside(&own, err) == 0;
-
-		free(beside);
-		beside = steal(&own.beside);
-		if (!made)
-			return -1;
-	}
-	path = under_way_path(beside);
+	if (own_folder_find(&own, paths && *paths, &folder, &why) < 0)
+		return (!paths || !*paths) && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
+			       ? 0
+			       : err_set(err, why.kind, "%s", why.text);
 	if (!paths || !*paths)
-		return unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR
-			       ? err_os(err, errno, "cannot remove %s", path)
+		return beneath_remove(folder.fd, UNDER_WAY, 0) < 0 && errno != ENOENT
+			       ? err_os(err, errno, "cannot remove %s/" UNDER_WAY, folder.path)
 			       : 0;
 	under_way_format(paths, &text);
-	return file_replace(path, text.data, text.size, err);
+	return beneath_replace(folder.fd, UNDER_WAY, text.data, text.size, false, err);
 }
 
 int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
 			     struct err *err)
 {
-	auto_free char *beside = find_beside(workspace);
-	auto_free char *path = under_way_path(beside);
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
 	struct err why;
 
-	if (file_read(path, &text, &why) < 0)
+	if (find_beside(workspace, &folder, &why) < 0 ||
+	    beneath_read(folder.fd, UNDER_WAY, &text, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
 	if (under_way_parse(text.data, text.size, paths, err) < 0)
-		return err_wrap(err, "%s", path);
+		return err_wrap(err, "%s/" UNDER_WAY, folder.path);
 	return 0;
+}
+
+int workspace_folder(struct workspace *workspace, struct err *err)
+{
+	return workspace_make_beside(workspace, err) < 0 ? -1 : workspace->folder;
 }
 
 char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err)

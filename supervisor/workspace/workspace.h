@@ -6,6 +6,10 @@
  * torn, the quarantine of files that were moved aside, the staging area of a restore, and tmp/,
  * which is the job's TMPDIR if /tmp is on another file system. The functions of this header block.
  *
+ * Both are held open while work is done in them, and that work follows no link and no exchanged
+ * name (base/held_directory.h, base/beneath.h). What lies in the place of our folder is only used
+ * if it belongs to this user or to the owner of DIR, and nobody else can write to it.
+ *
  * What the next start does with a file: one that the record has unchanged is complete. One that is
  * in the list, and is not, is torn: its writer ended while it was being written. Any other file
  * stays where it is, unless its content or its layout says that it is torn (restore/quarantine.h).
@@ -28,6 +32,7 @@
  *
  *	name_fields.h		PURE: words, numbers and dates of one name
  *	name_time.h		PURE: dates and times of day in names
+ *	own_folder.h		where our folder is, and whether it is ours
  *	workspace_parts.h	what install.c needs of workspace.c
  *
  * install.c moves files: aside into the quarantine, and a restored tree into place.
@@ -56,7 +61,9 @@ struct workspace {
 	char *directory; /* absolute, links resolved */
 	char *alias;     /* absolute, as the user wrote it; "": the same */
 	char *beside;    /* our folder, created when it is first needed */
-	int lock_fd;     /* 0: not held */
+	int folder;      /* the same, held open; 0: not needed yet */
+	int held;    /* the directory, between workspace_hold() and workspace_let_go(); 0: not */
+	int lock_fd; /* 0: not held */
 };
 
 /* Sets the paths; creates nothing. */
@@ -66,6 +73,19 @@ void workspace_release(struct workspace *workspace);
 /* Creates the directory and a probe file in it. ERR_DENIED, ERR_NO_SPACE, ...: the directory cannot
  * be written; the sentence names it. */
 int workspace_prepare(struct workspace *workspace, struct err *err);
+
+/*
+ * Holds the directory open, so that what is listed, moved and put into place until
+ * workspace_let_go() is in one and the same directory, whatever becomes of its name. One that is
+ * not there is made if `make` is set; otherwise that is fine, and it is opened when it is made.
+ */
+int workspace_hold(struct workspace *workspace, bool make, struct err *err);
+void workspace_let_go(struct workspace *workspace);
+/* The directory that is held; if none is, the one that is there. The caller closes it. */
+int workspace_open_directory(const struct workspace *workspace, struct err *err);
+/* file_list_read() of that. */
+int workspace_list_files(const struct workspace *workspace, struct snapshot_files *files,
+			 struct err *err);
 
 /*
  * Locks the directory against other runs on this machine until workspace_release(); does nothing if
@@ -111,22 +131,27 @@ int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t
  * checkpoint: a trainer that looks for the highest number would take them for checkpoints. */
 void workspace_prune(struct workspace *workspace);
 
-/* A path of that name in our folder; creates nothing there. The caller frees. */
+/* Our folder, which is made if need be; a borrowed descriptor, or -1. */
+int workspace_folder(struct workspace *workspace, struct err *err);
+/* A path of that name in our folder, for others and for messages; creates nothing there. The caller
+ * frees. */
 char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err);
 
-/* An unused path for a restore, on the directory's file system. Removes leftovers of earlier
- * restores. The caller frees. */
+/* An unused name in our folder for a restore, which is on the directory's file system. Removes
+ * leftovers of earlier restores. The caller frees. */
 char *workspace_new_staging(struct workspace *workspace, struct err *err);
 
 /*
- * Moves the restored tree from `staging` into the directory. Before that, what is equal to a file
- * of `snapshot` is removed, and all else is moved aside: *where is then its new folder, which the
- * caller frees; otherwise NULL. What snapshots do not hold stays, unless the snapshot has something
- * in its place: what is no part of a checkpoint (file_patterns_kind()), links that lead outside,
- * sockets and the like. Read-only directories are no hindrance. The record is removed first of all:
- * a crash in between leaves a directory that the next start does not trust.
+ * Moves the restored tree from `staging` in our folder into the directory. Before that, what is
+ * equal to a file of `snapshot` is removed, and all else is moved aside: *where is then its new
+ * folder, which the caller frees; otherwise NULL. What snapshots do not hold stays, unless the
+ * snapshot has something in its place: what is no part of a checkpoint (file_patterns_kind()),
+ * links that lead outside, sockets and the like. Read-only directories are no hindrance. The record
+ * is removed first of all: a crash in between leaves a directory that the next start does not
+ * trust. The directory is held from here on (workspace_hold()).
  *
  * ERR_INVALID, before anything is touched: the snapshot has files where something is mounted.
+ * ERR_DENIED also: meanwhile somebody has put another directory in the place of this one.
  */
 int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,

@@ -4,10 +4,11 @@
 
 #include "workspace.h"
 
-/* Sets workspace->beside and makes the folder: DIR.reprieve if renames between it and DIR can work;
- * else DIR/.reprieve. */
+/* Sets workspace->beside and workspace->folder, and makes the folder: DIR.reprieve if renames
+ * between it and DIR can work, and if what lies there is ours; else DIR/.reprieve. ERR_DENIED also:
+ * neither is ours. */
 int workspace_make_beside(struct workspace *workspace, struct err *err);
-/* Of the record of complete files. The caller frees. */
-char *workspace_record_path(const char *beside);
+/* The record of complete files, in our folder. */
+#define RECORD "completion.json"
 
 #endif

@@ -28,9 +28,9 @@ class DatedMemory(S3Memory):
         return answer
 
 
-def record(kind, body):
+def record(kind, body, version=2):
     text = json.dumps(body, separators=(",", ":")).encode()
-    header = {"reprieve": kind, "version": 2, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    header = {"reprieve": kind, "version": version, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
     return json.dumps(header, separators=(",", ":")).encode() + b"\n" + text
 
 
@@ -93,16 +93,22 @@ class History:
         return max(int(key.rsplit("/", 1)[1].split(".")[0]) for key in self.objects if "/attempts/" in key)
 
     def write_attempt(self, number):
-        claim = {"attempt": number, "nonce": f"{number:032x}", "confirms": True, "created": "2026-01-01T00:00:00Z", "host": "spot",
+        claim = {"attempt": number, "nonce": f"{number:032x}", "confirms": True, "summaries": True, "created": "2026-01-01T00:00:00Z", "host": "spot",
                  "policy": "latest", "start": self.newest, "about": {"host": "spot", "directory": "/work/checkpoints",
                                                                      "command": ["python", "train.py", "--epochs", "90"]}}
         end = {"attempt": number, "nonce": f"{number:032x}", "created": "2026-01-01T01:00:00Z", "host": "spot", "outcome": "preempted",
                "about": {"exit_code": 75, "newest": self.newest, "checkpoint_complete": True, "ran_ms": 3600000}}
         name = f"jobs/{JOB}/attempts/{number:06}"
-        self.objects[f"{name}.json"] = record("attempt", claim)
+        self.objects[f"{name}.json"] = record("attempt", claim, version=3)
         self.objects[f"{name}.confirmed.json"] = record("confirmed", {"attempt": number})
         self.objects[f"{name}.end.json"] = record("end", end)
         self.objects[f"jobs/{JOB}/draining/{number:06}-000001.json"] = record("draining", {"attempt": number, "left_ms": 1000})
+        # A part for each minute in which something happened, and the final metrics.
+        for part in range(1, 7):
+            lines = [{"monotonic_ms": 1000 * part, "event": event, "age": 1, "seconds": 1} for event in ("launched", "requested", "durable")]
+            text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            self.objects[f"jobs/{JOB}/notes/{number:06}/ledger-{part:04}"] = text
+        self.objects[f"jobs/{JOB}/notes/{number:06}/metrics-0001"] = b"reprieve_up 1\n" * 40
 
     def write_snapshot(self, number):
         pack = f"packs/{number:06}/000001-{number:032x}-0001.pack"
@@ -120,7 +126,9 @@ class History:
                 self.write_attempt(self.written)
                 if self.written % 10 == 0:
                     self.write_snapshot(self.written)
-            self.retention()
+            # What there is to sum up takes several runs: a job has one after each save.
+            while self.retention().removals > 1:
+                pass
 
 
 def main():

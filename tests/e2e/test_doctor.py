@@ -5,6 +5,7 @@ import random
 import shlex
 import socket
 import subprocess
+from pathlib import Path
 
 import harness
 import pytest
@@ -117,7 +118,9 @@ def machine(result):
 
 def test_a_machine_on_which_all_is_well(place):
     rows = machine(doctor(place, "--json", "--size", "1MB"))
-    assert {name: row["level"] for name, row in rows.items()} == {"notice": "ok", "shim": "ok", "init": "ok", "grace": "ok"}, rows
+    # In a container that was started for a shell, process 1 is one, of which doctor warns.
+    init = "warn" if Path("/proc/1/comm").read_text().strip() in ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox") else "ok"
+    assert {name: row["level"] for name, row in rows.items()} == {"notice": "ok", "shim": "ok", "init": init, "grace": "ok"}, rows
     assert "only SIGTERM announces" in rows["notice"]["text"]
 
 

@@ -264,7 +264,7 @@ def test_status_goes_on_until_the_job_has_ended(place):
     run.signal(signal.SIGTERM)
     run.wait()
     watching.communicate(timeout=60)
-    assert watching.returncode == 0
+    assert watching.returncode == EXIT_DURABLE
 
 
 # --- webhooks ---

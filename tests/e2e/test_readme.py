@@ -16,7 +16,8 @@ from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
          *(ROOT / "supervisor" / page for page in ("completion/COMPLETENESS.md", "frameworks/FRAMEWORKS.md", "process/CONTAINERS.md",
-                                                   "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md"))]
+                                                   "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md",
+                                                   "drill/VERDICTS.md"))]
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
 # Options of other programs, and of tests/frameworks/run.sh, that a page names.
 OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key"}
@@ -292,3 +293,13 @@ def test_contributing_lists_every_page():
     listed = (ROOT / "CONTRIBUTING.md").read_text()
     for page in PAGES[1:]:
         assert str(page.relative_to(ROOT)) in listed, page
+
+
+def test_the_table_of_frameworks_has_each_case_in_its_order():
+    """tests/frameworks/run.sh --write makes it: what has not run keeps its row."""
+    script = ("import table; text = table.PAGE.read_text(); assert table.page_with(text, []) == text; "
+              "print(*(case.title for case in table.CASES), sep='\\n')")
+    cases = subprocess.run(["/usr/bin/python3", "-c", script], cwd=ROOT / "tests" / "frameworks", capture_output=True, text=True)
+    assert cases.returncode == 0, cases.stderr
+    page = (ROOT / "supervisor" / "frameworks" / "FRAMEWORKS.md").read_text().split("| --- |", 1)[1]
+    assert re.findall(r"^\| (.*?) \|", page, re.M) == cases.stdout.splitlines()

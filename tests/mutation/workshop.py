@@ -88,8 +88,10 @@ class Workshop:
         for entry in json.loads((self.build / "compile_commands.json").read_text()):
             words = shlex.split(entry["command"])
             made = words[words.index("-o") + 1]
-            if not made.startswith("tests/"):
-                path = str(Path(entry["file"]).relative_to(self.tree))
+            source = Path(entry["file"])
+            # What the build itself has written is no source of ours.
+            if not made.startswith("tests/") and source.is_relative_to(self.tree):
+                path = str(source.relative_to(self.tree))
                 self.compiled[path], self.objects[path] = words, made
 
     def must(self, *command):

@@ -39,6 +39,8 @@ struct synthetic_attempt {
 	struct snapshot_id start, suspect;
 	enum restore_policy policy;
 	bool unconfirmed, unended, damaged;
+	/* As a version has written it that did not know summaries. */
+	bool old;
 };
 
 static inline json_t *synthetic_id(struct snapshot_id id)
@@ -62,6 +64,8 @@ static inline void synthetic_attempt(struct fixture *fixture, const char *job,
 			  "start", synthetic_id(attempt->start), "about", "told",
 			  (json_int_t)attempt->number);
 
+	if (!attempt->old)
+		json_object_set_new(body, "summaries", json_true());
 	if (!snapshot_id_is_none(attempt->suspect))
 		json_object_set_new(body, "suspect", synthetic_id(attempt->suspect));
 	if (attempt->damaged)

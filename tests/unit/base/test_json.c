@@ -111,10 +111,36 @@ static void test_optional_members(void **state)
 	assert_false(json_true_or(object, "missing", false));
 }
 
+static void test_seconds(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t milliseconds;
+	} rows[] = {
+		{"{\"s\":1.5}", 1500},
+		{"{\"s\":-2}", -2000},
+		{"{\"s\":0}", 0},
+		/* Out of the range of an integer: as much as can still be added up. */
+		{"{\"s\":1e20}", 31622400000000000},
+		{"{\"s\":-1e300}", -31622400000000000},
+		{"{\"s\":\"1\"}", -7},
+		{"{\"s\":null}", -7},
+		{"{}", -7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_json json_t *object = json_loads(rows[i].text, 0, NULL);
+
+		assert_int_equal(json_seconds_or(object, "s", -7), rows[i].milliseconds);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_malformed_is_corrupt),
+		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_size_is_kept),
 		cmocka_unit_test(test_getters_check_type_and_range),
 		cmocka_unit_test(test_what_is_not_an_object_has_no_members),

@@ -1,4 +1,5 @@
 #include "cli/attempt_costs.h"
+#include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -29,10 +30,19 @@ static struct attempt_costs read_one(const char *outcome, const char *end_about,
 		.end_about = end,
 	};
 	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
-	struct attempt_costs attempt_costs;
+	auto_(bytes_release) struct bytes summary = {0};
+	struct attempt_costs attempt_costs = {0}, later = {0};
+	struct err err;
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
 	attempt_costs_read(&attempt_costs, &past, newest, &ledger);
+	/* What stays of the ledger when the attempt is old says the same. */
+	assert_int_equal(ledger_summary(&ledger, &summary, &err), 0);
+	attempt_costs_read(&later, &past, newest, &summary);
+	assert_true(later.ran_ms == attempt_costs.ran_ms && later.lost_ms == attempt_costs.lost_ms);
+	assert_true(later.restore_ms == attempt_costs.restore_ms);
+	assert_string_equal(later.source, attempt_costs.source);
+	assert_true(later.notice_seconds == attempt_costs.notice_seconds);
 	return attempt_costs;
 }
 

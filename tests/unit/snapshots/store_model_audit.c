@@ -56,7 +56,7 @@ static const char *judge_told(const struct world *world, const struct snapshot_l
 	case SNAPSHOT_SUSPECT:
 		break;
 	}
-	/* The case that remains (FORMAT.md, "Objects"). */
+	/* The case that remains (FORMAT.md, "An emptied store"). */
 	return commit->hurt || world->stray ? NULL : "late";
 }
 

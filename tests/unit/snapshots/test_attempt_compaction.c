@@ -147,6 +147,49 @@ static void test_the_lineage_stays_the_same(void **state)
 	}
 }
 
+/* --- readers that do not know summaries --- */
+
+static bool is_of_version(struct fixture *f, uint32_t number, unsigned version)
+{
+	auto_free char *path = text_format("%s/jobs/summed/attempts/%06u.json", f->store, number);
+	auto_free char *wanted = text_format("\"version\":%u,", version);
+	auto_(bytes_release) struct bytes record = {0};
+
+	return file_read(path, &record, &err) == 0 && bytes_append(&record, "", 1, &err) == 0 &&
+	       strstr((const char *)record.data, wanted) != NULL;
+}
+
+/* They read the claims that stay. One of them must be of a version that they refuse. */
+static void test_an_old_reader_is_warned(void **state)
+{
+	struct fixture f;
+	uint32_t number = 1;
+
+	(void)state;
+	fixture_start(&f);
+	for (; number <= 30; number++)
+		synthetic_attempt(&f, "summed",
+				  &(struct synthetic_attempt){.number = number, .old = true});
+	compact(&f, "summed", 1000);
+	assert_int_equal(count_files(&f, "jobs/summed/summaries"), 0);
+	assert_int_equal(count_files(&f, "jobs/summed/attempts"), 90);
+	synthetic_attempt(&f, "summed", &(struct synthetic_attempt){.number = number++});
+	assert_true(is_of_version(&f, 31, 3));
+	compact(&f, "summed", 1000);
+	assert_int_equal(count_files(&f, "jobs/summed/summaries"), 1);
+	assert_int_equal(count_files(&f, "jobs/summed/attempts"), 3 * ATTEMPT_SINGLES_LEAST);
+	assert_true(is_of_version(&f, 31, 3));
+	/* Those that claim at the same time, before they see it, do not hide it. */
+	for (; number <= 40; number++)
+		synthetic_attempt(&f, "summed",
+				  &(struct synthetic_attempt){.number = number,
+							      .old = true,
+							      .unconfirmed = true});
+	compact(&f, "summed", 1000);
+	assert_true(is_of_version(&f, 31, 3));
+	fixture_stop(&f);
+}
+
 /* --- many starts --- */
 
 static void test_starts_keep_the_store_small(void **state)
@@ -687,6 +730,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_lineage_stays_the_same),
+		cmocka_unit_test(test_an_old_reader_is_warned),
 		cmocka_unit_test(test_starts_keep_the_store_small),
 		cmocka_unit_test(test_the_history_stays_the_same),
 		cmocka_unit_test(test_a_stale_claim_does_not_count),

@@ -354,7 +354,7 @@ static void test_a_lost_claim_is_recovered_from_its_snapshots(void **state)
 static void test_a_newer_claim_stops_us(void **state)
 {
 	static const char record[] =
-		"{\"reprieve\":\"attempt\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}";
+		"{\"reprieve\":\"attempt\",\"version\":4,\"bytes\":2,\"sha256\":\"\"}\n{}";
 	struct fixture f;
 	auto_free char *path = NULL;
 	struct claim claim = {0};

@@ -4,6 +4,7 @@
 
 #include "storage/snapshots/damage_marks.h"
 #include "storage/snapshots/garbage_collect.h"
+#include "storage/snapshots/pin_place.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -111,6 +112,79 @@ static void test_pinned_meanwhile(void **state)
 	assert_int_equal(result.kept, 2);
 	assert_int_equal(count_files(&f, "/snapshots/"), 2);
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
+	stop(&f, &meanwhile);
+}
+
+/* Another one that has begun to forget it is refused the removal, and leaves; right after that, the
+ * user pins it. */
+static int refuse_another(struct slow_store *slow, const char *key, struct err *error)
+{
+	struct meanwhile *meanwhile = slow->arg;
+	struct snapshot_id id = {1, 1};
+	struct pin_place place = {.own = true};
+
+	(void)error;
+	if (!meanwhile->other || !text_ends(key, "snapshots/000001-000001.json"))
+		return 0;
+	pin_place_leave(meanwhile->other, id, &place, PIN_PLACE_KEPT, NULL);
+	assert_fails(storage_pin(meanwhile->other, id, NULL, &err), ERR_RETRY);
+	storage_close(steal(&meanwhile->other));
+	return 0;
+}
+
+static void test_forgotten_by_two(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+	struct slow_store *slow;
+	struct pin_place place;
+
+	(void)state;
+	start(&f, &meanwhile);
+	slow = slow_of(f.storage->transfer.store);
+	assert_works(
+		pin_place_take(meanwhile.other, (struct snapshot_id){1, 1}, &place, NULL, &err));
+	assert_true(place.own && !place.pinned && !place.sign);
+	slow->answer_remove = refuse_another;
+	assert_works(forget(&f, &result));
+	assert_null(meanwhile.other);
+	assert_int_equal(count_files(&f, "snapshots/000001-000001"), 0);
+	assert_int_equal(count_files(&f, "/pins/"), 0);
+	assert_int_equal(count_files(&f, "/tmp/forgetting"), 0);
+	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+static int do_not_answer(struct slow_store *slow, const char *key, struct err *error)
+{
+	(void)slow;
+	return strstr(key, "/snapshots/") ? err_set(error, ERR_RETRY, "no answer") : 0;
+}
+
+/* The removal may still happen: until the next one has seen to it, the snapshot cannot be pinned.
+ */
+static void test_no_answer_to_the_removal(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+	struct slow_store *slow;
+
+	(void)state;
+	start(&f, &meanwhile);
+	slow = slow_of(f.storage->transfer.store);
+	slow->answer_remove = do_not_answer;
+	assert_fails(forget(&f, &result), ERR_RETRY);
+	assert_int_equal(count_files(&f, "/pins/000001-000001"), 1);
+	assert_fails(storage_pin(f.storage, (struct snapshot_id){1, 1}, NULL, &err), ERR_RETRY);
+	/* and the same for the one that finds it so */
+	assert_fails(forget(&f, &result), ERR_RETRY);
+	assert_int_equal(count_files(&f, "/tmp/forgetting-job-000001-000001-"), 1);
+	slow->answer_remove = NULL;
+	assert_works(forget(&f, &result));
+	assert_int_equal(count_files(&f, "/pins/"), 0);
+	assert_int_equal(count_files(&f, "snapshots/000001-000001"), 0);
 	stop(&f, &meanwhile);
 }
 
@@ -428,6 +502,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pinned_meanwhile),
+		cmocka_unit_test(test_forgotten_by_two),
+		cmocka_unit_test(test_no_answer_to_the_removal),
 		cmocka_unit_test(test_pinned_what_is_kept),
 		cmocka_unit_test(test_claimed_meanwhile),
 		cmocka_unit_test(test_claimed_before_the_packs_go),

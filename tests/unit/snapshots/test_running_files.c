@@ -19,6 +19,7 @@ struct meddling {
 	/* Excluded once the directory is frozen. */
 	const char *excluded[FILES_MOST];
 	const char *source_of, *source;
+	int source_directory;
 	/* When the directory has been opened; after the files whose names are before "z" have been
 	 * frozen; when "b" is about to be opened. */
 	void (*at_freeze)(struct fixture *f);
@@ -61,6 +62,13 @@ static const char *source(void *arg, const char *path)
 	return text_equal(path, meddling->source_of) ? meddling->source : NULL;
 }
 
+static int source_directory(void *arg)
+{
+	const struct meddling *meddling = arg;
+
+	return meddling->source_directory;
+}
+
 static bool freeze(void *arg)
 {
 	struct meddling *meddling = arg;
@@ -82,6 +90,7 @@ static int save(struct meddling *meddling)
 		.exclude = exclude,
 		.running = running,
 		.source = source,
+		.source_directory = source_directory,
 		.frozen = freeze,
 		.arg = meddling,
 	};
@@ -479,7 +488,8 @@ static void test_source(void **state)
 	assert_int_equal(chmod(original, 0640), 0);
 	assert_int_equal(utimensat(AT_FDCWD, original, times, 0), 0);
 	copy = path_of(f.root, "copy");
-	meddling.source = copy;
+	meddling.source = "copy";
+	meddling.source_directory = open(f.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_works(file_write(copy, "a backup", 8, &err));
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.running_files, 1);
@@ -494,6 +504,7 @@ static void test_source(void **state)
 	assert_works(save(&meddling));
 	assert_int_equal(meddling.result.files, 1);
 	assert_int_equal(meddling.result.running_files_lost, 1);
+	close(meddling.source_directory);
 	fixture_stop(&f);
 }
 

@@ -74,6 +74,7 @@ static const struct scene scenes[] = {
 	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true},
 	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true},
 	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"pins", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)}, 3, 2, true},
 	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true},
 	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true},
 	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false},
@@ -187,7 +188,8 @@ static void test_each_rule_is_missed(void **state)
 		{RULE_BOTH_LOOKS, "handover"},        {RULE_PACKS_BEFORE_COMMIT, "lost"},
 		{RULE_EMPTIED_STORE, "empty"},        {RULE_NEWEST_IS_KEPT, "forget"},
 		{RULE_STARTS_ARE_KEPT, "forget"},     {RULE_PIN_PLACE, "pin"},
-		{RULE_PIN_LOOKS_AGAIN, "pin"},        {RULE_NEWER_PACKS, "days"},
+		{RULE_PIN_LOOKS_AGAIN, "pin"},        {RULE_FORGET_SIGN, "pins"},
+		{RULE_NEWER_PACKS, "days"},
 	};
 
 	(void)state;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static void test_vanished_directory_is_walked_past(void **state)
 		assert_int_equal(mkdir(path, 0755), 0);
 	}
 	tree.root = realpath(root, NULL);
-	tree.root_fd = -1;
+	tree.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(file_tree_walk(&tree, &choice, NULL, &err), 0);
 	/* The walk came to every directory, whichever of them vanished. */
 	assert_int_equal(tree.count, DIRECTORIES);
@@ -89,7 +90,8 @@ static void test_rotation_fails_no_walk(void **state)
 	if (child == 0)
 		rotate_forever(root);
 	for (int i = 0; i < WALKS; i++) {
-		struct file_tree tree = {.root_fd = -1, .root = realpath(root, NULL)};
+		struct file_tree tree = {.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+					 .root = realpath(root, NULL)};
 		struct file_tree_choice choice = {0};
 		struct err err = {0};
 

@@ -3,7 +3,7 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
-#include "storage/transfer/pack_uploader.h"
+#include "storage/transfer/packer.h"
 
 #include <sys/resource.h>
 
@@ -52,6 +52,50 @@ static int wait_until(atomic_uint *counter, unsigned least, struct cancel *cance
 		if (cancel_sleep(cancel, 5, error) < 0)
 			return -1;
 	return 0;
+}
+
+/* --- where chunks are read to --- */
+
+static void fill_chunk(uint8_t *room, bool compressible, unsigned seed)
+{
+	for (size_t i = 0; i < CHUNK_SIZE; i++) {
+		seed = seed * 1103515245u + 12345u;
+		room[i] = compressible ? (uint8_t)(seed >> 30) : (uint8_t)(seed >> 16);
+	}
+}
+
+/* Always to an aligned place, and to where the pack wants it at last. */
+static void test_chunks_are_read_to_aligned_places(void **state)
+{
+	static const bool compressible[] = {false, true, false, true, true, false, false};
+	struct fixture f;
+	struct slow_store *slow;
+	struct packing packing = {.id = {1, 1}};
+	struct packer packer;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	packing.transfer = &f.storage->transfer;
+	packing.uploader = pack_uploader_get(packing.transfer);
+	assert_works(packer_init(&packer, &packing, &err));
+	for (unsigned i = 0; i < sizeof(compressible); i++) {
+		auto_free uint8_t *expected = memory_new(CHUNK_SIZE);
+		struct chunk chunk;
+		uint8_t *room;
+
+		fill_chunk(expected, compressible[i], i);
+		assert_works(packer_reserve(&packer, CHUNK_SIZE, &room, &err));
+		assert_int_equal((uintptr_t)room % PACK_UPLOADER_ALIGNMENT, 0);
+		memcpy(room, expected, CHUNK_SIZE);
+		packer_add(&packer, CHUNK_SIZE, &chunk);
+		assert_int_equal(chunk.codec, compressible[i] ? CHUNK_LZ4 : CHUNK_RAW);
+		if (!compressible[i])
+			assert_memory_equal(packer.builder.data + chunk.offset, expected,
+					    CHUNK_SIZE);
+	}
+	assert_int_equal(atomic_load(&packing.chunks_sent), sizeof(compressible));
+	packer_release(&packer);
+	fixture_stop(&f);
 }
 
 /* --- many at once, in so much memory --- */
@@ -385,6 +429,7 @@ static void test_neighbours_are_fetched_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
 		cmocka_unit_test(test_a_late_pack_is_sent_twice),

@@ -5,15 +5,27 @@
 #include "base/clock.h"
 #include "database_fixture.h"
 
+#include <fcntl.h>
+
 #define PREPARE "CREATE TABLE rows (n INTEGER, text TEXT); CREATE TABLE mirror (n INTEGER);"
 
 static const struct database_time patient = {60000, CLOCK_NEVER};
 static struct err err;
 
+static int backup_within(struct fixture *f, struct database_time time, struct cancel *cancel)
+{
+	auto_close int directory = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int copies = open(f->copies, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct database_place from = {directory, strrchr(f->path, '/') + 1, f->path};
+	const struct database_place to = {copies, "copy", f->target};
+
+	err = (struct err){0};
+	return database_backup(&from, &to, time, cancel, &err);
+}
+
 static int backup(struct fixture *f)
 {
-	err = (struct err){0};
-	return database_backup(f->path, f->target, patient, NULL, &err);
+	return backup_within(f, patient, NULL);
 }
 
 static void assert_backup(struct fixture *f)
@@ -251,9 +263,9 @@ static void test_locked_all_the_time(void **state)
 		fixture_start(&f, "study.db");
 		prepare(&f, ways[i].mode);
 		holder = start_process(f.path, ways[i].hold);
-		assert_int_equal(database_backup(f.path, f.target, impatient, NULL, &err), -1);
+		assert_int_equal(backup_within(&f, impatient, NULL), -1);
 		assert_no_copy(&f, ERR_RETRY);
-		assert_int_equal(database_backup(f.path, f.target, short_time, NULL, &err), -1);
+		assert_int_equal(backup_within(&f, short_time, NULL), -1);
 		assert_no_copy(&f, ERR_RETRY);
 		kill_process(holder);
 		assert_backup(&f);
@@ -273,7 +285,7 @@ static void test_cancelled(void **state)
 	holder = start_process(f.path, hold_locked);
 	assert_int_equal(cancel_init(&cancel, &err), 0);
 	cancel_raise(&cancel);
-	assert_int_equal(database_backup(f.path, f.target, patient, &cancel, &err), -1);
+	assert_int_equal(backup_within(&f, patient, &cancel), -1);
 	assert_no_copy(&f, ERR_CANCELLED);
 	kill_process(holder);
 	fixture_stop(&f);

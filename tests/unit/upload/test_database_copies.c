@@ -57,7 +57,8 @@ static void test_copies(void **state)
 	assert_false(database_copies_exclude(copies, "truncated.db"));
 
 	database_copies_make(copies, NULL);
-	copy = text_copy(database_copies_source(copies, "deep/er/study.db"));
+	copy = workspace_path_beside(&workspace, database_copies_source(copies, "deep/er/study.db"),
+				     NULL);
 	assert_query(copy, "SELECT n FROM t", "7");
 	assert_false(database_copies_exclude(copies, "deep/er/study.db"));
 	assert_true(database_copies_exclude(copies, "deep/er/study.db-wal"));

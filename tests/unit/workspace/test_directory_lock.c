@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -54,14 +56,21 @@ static int end(void **state)
 	return file_remove_tree(root, NULL);
 }
 
+static int lock_root(const char *name, struct cancel *cancel, struct err *why)
+{
+	auto_close int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return directory_lock(folder, name, cancel, why);
+}
+
 static void test_two_runs(void **state)
 {
 	struct err err = {0};
-	auto_close int first = directory_lock(root, "first", NULL, &err);
+	auto_close int first = lock_root("first", NULL, &err);
 
 	(void)state;
 	assert_true(first >= 0);
-	assert_int_equal(directory_lock(root, "second", NULL, &err), -1);
+	assert_int_equal(lock_root("second", NULL, &err), -1);
 	assert_int_equal(err.kind, ERR_EXISTS);
 	assert_non_null(strstr(err.text, "another run here uses it"));
 	assert_non_null(strstr(err.text, "job first"));
@@ -70,7 +79,7 @@ static void test_two_runs(void **state)
 static void test_a_job_that_outlives_its_run(void **state)
 {
 	struct err err = {0};
-	auto_close int first = directory_lock(root, "first", NULL, &err);
+	auto_close int first = lock_root("first", NULL, &err);
 	auto_free char *process = text_format("process %d, job first", (int)job);
 	auto_close int second = -1;
 
@@ -80,13 +89,13 @@ static void test_a_job_that_outlives_its_run(void **state)
 	close(steal_fd(&first));
 	/* Nor may the first refusal lose what keeps out the next one. */
 	for (int round = 0; round < 2; round++) {
-		assert_int_equal(directory_lock(root, "second", NULL, &err), -1);
+		assert_int_equal(lock_root("second", NULL, &err), -1);
 		assert_int_equal(err.kind, ERR_EXISTS);
 		assert_non_null(strstr(err.text, process));
 	}
 	assert_int_equal(kill(job, 0), 0);
 	end_job();
-	second = directory_lock(root, "second", NULL, &err);
+	second = lock_root("second", NULL, &err);
 	assert_true(second >= 0);
 }
 
@@ -138,7 +147,7 @@ static void test_whom_a_note_does_not_mean(void **state)
 				   rows[i].start, rows[i].namespace);
 		cut(text, rows[i].words);
 		assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-		fd = directory_lock(root, "second", NULL, NULL);
+		fd = lock_root("second", NULL, NULL);
 		assert_true(fd >= 0);
 	}
 }

@@ -223,7 +223,8 @@ static void test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint(voi
 static void test_install_replaces_and_keeps_strangers(void **state)
 {
 	struct place *place = *state;
-	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *name = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_path_beside(&place->workspace, name, NULL);
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 	auto_free char *where = NULL;
 	auto_free char *stranger = NULL;
@@ -233,8 +234,7 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 	put(place, NULL, "stranger", "mine");
 	put(place, staging, "same", "1");
 	put(place, staging, "deep/new", "2");
-	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, NULL, &where,
-					   NULL),
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, NULL, &where, NULL),
 			 0);
 	assert_true(there(place, "same"));
 	assert_true(there(place, "deep/new"));
@@ -248,7 +248,8 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 static void test_install_leaves_what_is_no_checkpoint(void **state)
 {
 	struct place *place = *state;
-	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *name = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_path_beside(&place->workspace, name, NULL);
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 	struct file_patterns patterns = {0};
 	auto_free char *where = NULL, *older = NULL, *torn = NULL;
@@ -265,7 +266,7 @@ static void test_install_leaves_what_is_no_checkpoint(void **state)
 	put(place, staging, "run/deep/new", "6");
 	put(place, staging, "wandb/torn", "1");
 	assert_int_equal(file_patterns_add_exclude(&patterns, "wandb", NULL), 0);
-	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &patterns, &where,
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, &patterns, &where,
 					   NULL),
 			 0);
 	file_patterns_release(&patterns);
@@ -308,7 +309,8 @@ static bool lies_in(const char *directory, const char *path)
 static void test_install_leaves_what_snapshots_leave_out(void **state)
 {
 	struct place *place = *state;
-	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *name = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_path_beside(&place->workspace, name, NULL);
 	auto_free char *where = NULL;
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 
@@ -321,8 +323,7 @@ static void test_install_leaves_what_snapshots_leave_out(void **state)
 	make_link(place, "step_1", "latest");
 	make_fifo(place, "commands");
 	make_fifo(place, "socket");
-	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, NULL, &where,
-					   NULL),
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, NULL, &where, NULL),
 			 0);
 	assert_true(there(place, "step_2/w"));
 	assert_true(there(place, "dataset") && there(place, "step_1/config"));
@@ -374,7 +375,8 @@ static mode_t mode_of(struct place *place, const char *path)
 
 static void install_read_only(struct place *place)
 {
-	auto_free char *staging = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *name = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_path_beside(&place->workspace, name, NULL);
 	auto_free char *where = NULL;
 	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
 	struct file_patterns patterns = {0};
@@ -388,7 +390,7 @@ static void install_read_only(struct place *place)
 	forbid(place, staging, "step_1");
 	forbid(place, staging, "step_2/in");
 	forbid(place, staging, "step_2");
-	assert_int_equal(workspace_install(&place->workspace, staging, &snapshot, &patterns, &where,
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, &patterns, &where,
 					   NULL),
 			 0);
 	assert_true(there(place, "step_1/w") && there(place, "step_1/loss.csv"));

@@ -1,0 +1,432 @@
+#include "base/beneath.h"
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux 5.6; the same number on every machine. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
+/* A rename elsewhere in the tree may ask for another try (openat2(2), EAGAIN). */
+#define TRIES_MOST 64
+
+/* --- openat2 --- */
+
+static long call_openat2(int directory, const char *path, int flags, mode_t mode, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(flags | O_CLOEXEC),
+		.mode = flags & O_CREAT ? mode : 0,
+		.resolve = resolve,
+	};
+	long fd = -1;
+
+	for (int i = 0; i < TRIES_MOST; i++) {
+		fd = syscall(SYS_openat2, directory, path, &how, sizeof(how));
+		if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
+	return fd;
+}
+
+/* Older kernels lack it, and filters of containers that do not know it answer EPERM. */
+static bool has_openat2(void)
+{
+	static atomic_int known; /* 0: not yet; 1: yes; -1: no */
+	int answer = atomic_load(&known);
+
+	if (answer == 0) {
+		int error = errno;
+		long fd = call_openat2(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0,
+				       RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+
+		if (fd >= 0)
+			close((int)fd);
+		answer = fd >= 0 ? 1 : -1;
+		atomic_store(&known, answer);
+		errno = error;
+	}
+	return answer > 0;
+}
+
+/* Each directory on the way, and the file at its end, without following a link. */
+static int open_by_component(int directory, const char *path, int flags, mode_t mode)
+{
+	auto_close int held = -1;
+	int at = directory;
+
+	for (;;) {
+		size_t length = strcspn(path, "/");
+		const char *rest = path + length + strspn(path + length, "/");
+		char name[NAME_MAX + 1];
+		int next;
+
+		if (length == 0 || length > NAME_MAX || path[0] == '/') {
+			errno = length > NAME_MAX ? ENAMETOOLONG : path[0] ? EXDEV : ENOENT;
+			return -1;
+		}
+		memcpy(name, path, length);
+		name[length] = '\0';
+		if (!*rest)
+			return openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+		next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return -1;
+		if (held >= 0)
+			close(held);
+		at = held = next;
+		path = rest;
+	}
+}
+
+/* openat2 would take one that stays below: here it is the same everywhere. */
+static bool climbs(const char *path)
+{
+	for (const char *at = strstr(path, ".."); at; at = strstr(at + 1, ".."))
+		if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
+			return true;
+	return false;
+}
+
+int beneath_open(int directory, const char *path, int flags, mode_t mode)
+{
+	if (climbs(path)) {
+		errno = EXDEV;
+		return -1;
+	}
+	if (!has_openat2())
+		return open_by_component(directory, path, flags, mode);
+	return (int)call_openat2(directory, path, flags | O_NOFOLLOW, mode,
+				 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+int beneath_open_directory(int directory, const char *path)
+{
+	return beneath_open(directory, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0);
+}
+
+int beneath_open_without_links(int directory, const char *path, int flags)
+{
+	if (!has_openat2()) {
+		errno = ENOSYS;
+		return -1;
+	}
+	return (int)call_openat2(directory, path, flags | O_DIRECTORY, 0,
+				 RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+}
+
+/* --- the directory of a path --- */
+
+void beneath_parent_close(struct beneath_parent *parent)
+{
+	if (parent->fd >= 0)
+		close(parent->fd);
+	free(parent->path);
+	parent->fd = -1;
+	parent->path = NULL;
+}
+
+int beneath_parent_of(struct beneath_parent *parent, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = slash ? (size_t)(slash - path) : 0;
+
+	*name = slash ? slash + 1 : path;
+	if (**name == '\0' || text_equal(*name, "..") || text_equal(*name, ".") || path[0] == '/') {
+		errno = path[0] ? EXDEV : ENOENT;
+		return -1;
+	}
+	if (!slash)
+		return parent->directory;
+	if (parent->path && strncmp(parent->path, path, length) == 0 && !parent->path[length])
+		return parent->fd;
+	beneath_parent_close(parent);
+	parent->path = text_copy_n(path, length);
+	parent->fd = beneath_open(parent->directory, parent->path, O_PATH | O_DIRECTORY, 0);
+	if (parent->fd < 0) {
+		int error = errno;
+
+		beneath_parent_close(parent);
+		errno = error;
+	}
+	return parent->fd;
+}
+
+/* --- looking --- */
+
+int beneath_status(int directory, const char *path, struct stat *status)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	const char *name;
+	int in = beneath_parent_of(&parent, path, &name);
+
+	return in < 0 ? -1 : fstatat(in, name, status, AT_SYMLINK_NOFOLLOW);
+}
+
+bool beneath_exists(int directory, const char *path)
+{
+	struct stat status;
+
+	return beneath_status(directory, path, &status) == 0;
+}
+
+bool beneath_is_directory(int directory, const char *path)
+{
+	struct stat status;
+
+	return beneath_status(directory, path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool beneath_is_other(int directory, const char *path)
+{
+	struct stat status;
+
+	return beneath_status(directory, path, &status) == 0 && !S_ISDIR(status.st_mode) &&
+	       !S_ISLNK(status.st_mode);
+}
+
+bool beneath_is_empty_directory(int directory, const char *path)
+{
+	auto_(walk_close) struct walk walk = {0};
+
+	if (walk_open_at(&walk, directory, path, 0) < 0)
+		return errno == ENOENT;
+	return !walk_next(&walk);
+}
+
+ssize_t beneath_read_link(int directory, const char *path, char *target, size_t capacity)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	const char *name;
+	int in = beneath_parent_of(&parent, path, &name);
+	ssize_t size = in < 0 ? -1 : readlinkat(in, name, target, capacity - 1);
+
+	target[size < 0 ? 0 : size] = '\0';
+	return size;
+}
+
+/* --- making and removing --- */
+
+int beneath_make_directory(int directory, const char *path, mode_t mode)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	const char *name;
+	int in = beneath_parent_of(&parent, path, &name);
+
+	return in < 0 ? -1 : mkdirat(in, name, mode);
+}
+
+int beneath_make_directories(int directory, const char *path, mode_t mode, struct err *err)
+{
+	auto_free char *partial = text_copy(path);
+	char *slash = partial;
+
+	for (;;) {
+		slash = strchr(slash + 1, '/');
+		if (slash)
+			*slash = '\0';
+		if (beneath_make_directory(directory, partial, mode) < 0) {
+			int error = errno;
+
+			/* On a read-only file system, one that exists gives EROFS. */
+			if (!beneath_is_directory(directory, partial))
+				return err_os(err, error == EEXIST ? ENOTDIR : error,
+					      "cannot make directory %s", partial);
+		}
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+int beneath_remove(int directory, const char *path, int flags)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	const char *name;
+	int in = beneath_parent_of(&parent, path, &name);
+
+	return in < 0 ? -1 : unlinkat(in, name, flags);
+}
+
+int beneath_remove_tree(int directory, const char *path, struct err *err)
+{
+	auto_(walk_close) struct walk walk = {0};
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	const char *name;
+	int in = beneath_parent_of(&parent, path, &name);
+
+	if (in < 0)
+		return errno == ENOENT ? 0 : err_os(err, errno, "cannot remove %s", path);
+	/* What is no directory, or cannot be read, is removed as it is or gives the reason why
+	 * not. */
+	(void)walk_open_at(&walk, in, name, WALK_LEAVE);
+	if (file_remove_walk(&walk) < 0)
+		return err_os(err, errno, "cannot remove %s", path);
+	if (unlinkat(in, name, 0) < 0 && errno != ENOENT && unlinkat(in, name, AT_REMOVEDIR) < 0)
+		return err_os(err, errno, "cannot remove %s", path);
+	return 0;
+}
+
+int beneath_link(int from_directory, const char *from, int to_directory, const char *to)
+{
+	auto_(beneath_parent_close) struct beneath_parent source = BENEATH_PARENT(from_directory);
+	auto_(beneath_parent_close) struct beneath_parent target = BENEATH_PARENT(to_directory);
+	const char *old_name, *new_name;
+	int old_in = beneath_parent_of(&source, from, &old_name);
+	int new_in = old_in < 0 ? -1 : beneath_parent_of(&target, to, &new_name);
+
+	return new_in < 0 ? -1 : linkat(old_in, old_name, new_in, new_name, 0);
+}
+
+/* --- renaming --- */
+
+int beneath_rename(int from_directory, const char *from, int to_directory, const char *to)
+{
+	auto_(beneath_parent_close) struct beneath_parent source = BENEATH_PARENT(from_directory);
+	auto_(beneath_parent_close) struct beneath_parent target = BENEATH_PARENT(to_directory);
+	const char *old_name, *new_name;
+	int old_in = beneath_parent_of(&source, from, &old_name);
+	int new_in = old_in < 0 ? -1 : beneath_parent_of(&target, to, &new_name);
+
+	return new_in < 0 ? -1 : renameat(old_in, old_name, new_in, new_name);
+}
+
+/* A directory whose mode was changed for a moment; fd -1: it was not. */
+struct opened_up {
+	int fd;
+	mode_t mode;
+};
+
+/* `path`: a directory, or "" for the held one. Also one that its owner may not even read. */
+static int open_anyway(int directory, const char *path)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	int fd = beneath_open_directory(directory, path);
+	const char *name;
+	int in;
+
+	if (fd >= 0 || errno != EACCES || !*path)
+		return fd;
+	in = beneath_parent_of(&parent, path, &name);
+	if (in < 0 || fchmodat(in, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return beneath_open_directory(directory, path);
+}
+
+static void open_up(struct opened_up *opened, int directory, const char *path)
+{
+	struct stat status = {0};
+	bool known = *path && beneath_status(directory, path, &status) == 0;
+	auto_close int fd = known && !S_ISDIR(status.st_mode) ? -1 : open_anyway(directory, path);
+
+	*opened = (struct opened_up){.fd = -1};
+	if (fd < 0 || (!known && fstat(fd, &status) < 0) || (status.st_mode & 0700) == 0700 ||
+	    fchmod(fd, (status.st_mode & 07777) | 0700) < 0)
+		return;
+	*opened = (struct opened_up){steal_fd(&fd), status.st_mode & 07777};
+}
+
+static void close_again(struct opened_up *opened)
+{
+	if (opened->fd < 0)
+		return;
+	(void)fchmod(opened->fd, opened->mode);
+	close(opened->fd);
+}
+
+static char *above(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+}
+
+/* rename(2) into another directory writes to both, and to a directory that is moved. */
+int beneath_rename_anyway(int from_directory, const char *from, int to_directory, const char *to)
+{
+	auto_free char *source = above(from), *target = above(to);
+	struct opened_up opened[3];
+	int result = beneath_rename(from_directory, from, to_directory, to);
+	int error;
+
+	if (result == 0 || (errno != EACCES && errno != EPERM))
+		return result;
+	open_up(&opened[0], from_directory, source);
+	open_up(&opened[1], to_directory, target);
+	open_up(&opened[2], from_directory, from);
+	result = beneath_rename(from_directory, from, to_directory, to);
+	error = errno;
+	for (int i = 2; i >= 0; i--)
+		close_again(&opened[i]);
+	errno = error;
+	return result;
+}
+
+/* --- whole files --- */
+
+int beneath_read(int directory, const char *path, struct bytes *out, struct err *err)
+{
+	auto_close int fd = beneath_open(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return err_os(err, errno, "%s", path);
+	if (!S_ISREG(status.st_mode))
+		return err_set(err, ERR_FAILED, "%s is no file", path);
+	return file_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+static int write_temporary(int in, const char *name, const void *data, size_t size, bool durable,
+			   struct err *err)
+{
+	auto_close int fd =
+		openat(in, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return err_os(err, errno, "%s", name);
+	if (file_write_all(fd, data, size, err) < 0)
+		return err_wrap(err, "%s", name);
+	return durable && fsync(fd) < 0 ? err_os(err, errno, "%s", name) : 0;
+}
+
+int beneath_replace(int directory, const char *path, const void *data, size_t size, bool durable,
+		    struct err *err)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	auto_free char *temporary = NULL;
+	const char *name;
+	char nonce[33];
+	int in = beneath_parent_of(&parent, path, &name);
+
+	if (in < 0)
+		return err_os(err, errno, "%s", path);
+	random_hex(nonce);
+	temporary = text_format("%s.%.8s.tmp", name, nonce);
+	if (write_temporary(in, temporary, data, size, durable, err) < 0) {
+		unlinkat(in, temporary, 0);
+		return -1;
+	}
+	if (renameat(in, temporary, in, name) < 0) {
+		err_os(err, errno, "%s", path);
+		unlinkat(in, temporary, 0);
+		return -1;
+	}
+	if (!durable)
+		return 0;
+	/* One opened with O_PATH cannot be synced. */
+	auto_close int readable = openat(in, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return readable < 0 ? err_os(err, errno, "%s", path)
+			    : file_sync_held_directory(readable, err);
+}

@@ -1,0 +1,324 @@
+#include "base/held_directory.h"
+
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* As many as the kernel follows in one path. */
+#define LINKS_MOST 40
+
+/* One resolution of a path, component by component. */
+struct resolution {
+	const char *path;
+	bool make; /* missing directories, but none behind a link */
+	mode_t mode;
+	int links;
+	struct err *err;
+};
+
+static int resolve_path(struct resolution *resolution, int from, const char *path);
+
+static bool is_of_this_user(uid_t owner)
+{
+	return owner == 0 || owner == geteuid();
+}
+
+/* Takes over `link`, the link itself, which lies in `directory`. */
+static int follow_link(struct resolution *resolution, int directory, int link)
+{
+	auto_close int held = link;
+	auto_close int from = -1, target = -1;
+	char text[PATH_MAX];
+	ssize_t size = readlinkat(held, "", text, sizeof(text) - 1);
+	struct stat of_link, of_target;
+	bool make = resolution->make;
+
+	if (size < 0)
+		return -1;
+	text[size] = '\0';
+	if (++resolution->links > LINKS_MOST) {
+		errno = ELOOP;
+		return -1;
+	}
+	from = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+	resolution->make = false;
+	target = from < 0 ? -1 : resolve_path(resolution, steal_fd(&from), text);
+	resolution->make = make;
+	if (target < 0 || fstat(held, &of_link) < 0 || fstat(target, &of_target) < 0)
+		return -1;
+	if (is_of_this_user(of_link.st_uid) || of_link.st_uid == of_target.st_uid)
+		return steal_fd(&target);
+	err_set(resolution->err, ERR_DENIED,
+		"%s leads through a link of user %u to what belongs to user %u, and is not "
+		"followed: name the directory itself",
+		resolution->path, (unsigned)of_link.st_uid, (unsigned)of_target.st_uid);
+	errno = 0;
+	return -1;
+}
+
+/* O_DIRECTORY, so that what is mounted on demand is mounted. */
+static int open_directory_itself(int directory, const char *name)
+{
+	return openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int resolve_component(struct resolution *resolution, int directory, const char *name)
+{
+	int found = open_directory_itself(directory, name);
+	int link;
+
+	if (found >= 0)
+		return found;
+	if (errno == ENOENT && resolution->make) {
+		if (mkdirat(directory, name, resolution->mode) < 0 && errno != EEXIST)
+			return -1;
+		return open_directory_itself(directory, name);
+	}
+	if (errno != ENOTDIR && errno != ELOOP)
+		return -1;
+	link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (link < 0)
+		return -1;
+	found = follow_link(resolution, directory, link);
+	/* What is no link cannot be read as one. */
+	if (found < 0 && errno == ENOENT && beneath_is_other(directory, name))
+		errno = ENOTDIR;
+	return found;
+}
+
+/* Takes over `from`. -1 and errno; 0: resolution->err says why. */
+static int resolve_path(struct resolution *resolution, int from, const char *path)
+{
+	auto_close int at = from;
+
+	if (path[0] == '/') {
+		close(steal_fd(&at));
+		at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	while (at >= 0 && *path) {
+		size_t length = strcspn(path, "/");
+		auto_free char *name = text_copy_n(path, length);
+		int next;
+
+		path += length + strspn(path + length, "/");
+		if (length == 0 || text_equal(name, "."))
+			continue;
+		next = resolve_component(resolution, at, name);
+		if (next < 0)
+			return -1;
+		close(at);
+		at = next;
+	}
+	return steal_fd(&at);
+}
+
+/* `flags`: O_RDONLY or O_PATH. `from`: as in openat(2). */
+static int open_from(int from, const char *path, int flags, const mode_t *make, struct err *err)
+{
+	struct resolution resolution = {.path = path, .err = err, .make = make != NULL};
+	/* As a rule there is no link on the way, and one call does it. */
+	auto_close int fd = beneath_open_without_links(from, path, flags);
+	auto_close int at = -1, found = -1;
+
+	if (fd >= 0)
+		return steal_fd(&fd);
+	if (errno == ELOOP || errno == ENOSYS || (make && errno == ENOENT)) {
+		resolution.mode = make ? *make : 0;
+		at = openat(from, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		found = at < 0 ? -1 : resolve_path(&resolution, steal_fd(&at), path);
+		fd = found < 0 ? -1 : openat(found, ".", flags | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0 && errno != 0)
+		err_os(err, errno, "%s%s", make ? "cannot make directory " : "", path);
+	return steal_fd(&fd);
+}
+
+int held_directory_open(const char *path, struct err *err)
+{
+	return open_from(AT_FDCWD, path, O_RDONLY, NULL, err);
+}
+
+int held_directory_make(const char *path, mode_t mode, struct err *err)
+{
+	return open_from(AT_FDCWD, path, O_RDONLY, &mode, err);
+}
+
+/* The directory that the path is in. */
+static int open_above(int from, const char *path, const char **name, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *above =
+		slash ? text_copy_n(path, slash == path ? 1 : (size_t)(slash - path))
+		      : text_copy(".");
+
+	*name = slash ? slash + 1 : path;
+	return open_from(from, above, O_PATH, NULL, err);
+}
+
+int held_directory_open_above(const char *path, const char **name, struct err *err)
+{
+	return open_above(AT_FDCWD, path, name, err);
+}
+
+/* Where it is now; NULL: /proc does not tell. */
+static char *path_of(int directory)
+{
+	char link[32], target[PATH_MAX];
+	ssize_t size;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+	size = readlink(link, target, sizeof(target) - 1);
+	if (size <= 0 || target[0] != '/')
+		return NULL;
+	target[size] = '\0';
+	return held_directory_is_at(directory, target) ? text_copy(target) : NULL;
+}
+
+char *held_directory_resolve(const char *path, struct err *err)
+{
+	auto_free char *plain = text_copy(path);
+	auto_close int fd = -1;
+	auto_free char *found = NULL;
+	struct err why = {0};
+	const char *name;
+
+	while (strlen(plain) > 1 && text_ends(plain, "/"))
+		plain[strlen(plain) - 1] = '\0';
+	fd = open_from(AT_FDCWD, plain, O_PATH, NULL, &why);
+	if (fd < 0 && why.kind == ERR_NOT_FOUND) {
+		auto_free char *above = NULL;
+
+		fd = open_above(AT_FDCWD, plain, &name, &why);
+		above = fd < 0 ? NULL : path_of(fd);
+		if (above && !beneath_exists(fd, name))
+			return text_format("%s/%s", text_equal(above, "/") ? "" : above, name);
+	} else if (fd >= 0) {
+		found = path_of(fd);
+	}
+	if (why.kind == ERR_DENIED && why.os == 0) {
+		err_set(err, why.kind, "%s", why.text);
+		return NULL;
+	}
+	/* Nothing that is there is opened by what this says. */
+	return found ? steal(&found) : file_absolute(plain);
+}
+
+/* --- files that are written for others --- */
+
+/* What these links say is not where they lead. */
+static bool is_of_proc(int directory)
+{
+	struct statfs system;
+
+	return fstatfs(directory, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links);
+
+/* `name` is a link there. -1 and errno: ELOOP also for one of another user. */
+static int open_linked_file(int directory, const char *name, int flags, mode_t mode, int links)
+{
+	auto_close int link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int target = -1;
+	char text[PATH_MAX];
+	const char *rest;
+	struct stat status;
+	ssize_t size;
+
+	if (link < 0 || fstat(link, &status) < 0)
+		return -1;
+	if (!is_of_this_user(status.st_uid) || links > LINKS_MOST) {
+		errno = ELOOP;
+		return -1;
+	}
+	if (is_of_proc(directory))
+		return openat(directory, name, flags | O_CLOEXEC, mode);
+	size = readlinkat(link, "", text, sizeof(text) - 1);
+	if (size < 0)
+		return -1;
+	text[size] = '\0';
+	target = open_above(directory, text, &rest, NULL);
+	if (target < 0) {
+		errno = ELOOP;
+		return -1;
+	}
+	return open_file_in(target, rest, flags, mode, links + 1);
+}
+
+static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links)
+{
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+
+	return fd >= 0 || errno != ELOOP ? fd
+					 : open_linked_file(directory, name, flags, mode, links);
+}
+
+int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
+{
+	const char *name;
+	struct err why;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, &why);
+	int fd;
+
+	if (directory < 0)
+		return why.os ? err_os(err, why.os, "%s", path)
+			      : err_set(err, why.kind, "%s", why.text);
+	fd = open_file_in(directory, name, flags | O_NONBLOCK | O_NOCTTY, mode, 0);
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_DENIED, "%s is a link of another user, and is not followed",
+			       path);
+	return file_check_opened(fd, errno, path, flags, err);
+}
+
+int held_directory_replace_file(const char *path, const void *data, size_t size, struct err *err)
+{
+	const char *name;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, err);
+
+	if (directory < 0)
+		return -1;
+	return beneath_replace(directory, name, data, size, false, err) < 0
+		       ? err_wrap(err, "%s", path)
+		       : 0;
+}
+
+void held_directory_remove_file(const char *path)
+{
+	const char *name;
+	auto_close int directory = open_above(AT_FDCWD, path, &name, NULL);
+
+	if (directory >= 0)
+		beneath_remove(directory, name, 0);
+}
+
+/* --- what was found --- */
+
+bool held_directory_is_at(int directory, const char *path)
+{
+	struct stat held, named;
+
+	return fstat(directory, &held) == 0 && stat(path, &named) == 0 &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+bool held_directory_is_private(const struct stat *folder, const struct stat *directory, uid_t self)
+{
+	mode_t others = folder->st_mode & 022;
+
+	if (!S_ISDIR(folder->st_mode))
+		return false;
+	if (folder->st_uid != self && folder->st_uid != directory->st_uid)
+		return false;
+	return others == 0 ||
+	       (!(directory->st_mode & S_ISVTX) && (directory->st_mode & others) == others);
+}

@@ -1,0 +1,74 @@
+/*
+ * PURE. How far a transfer is, in words for people: for a bar, for a line of log, for the countdown
+ * of a notice. Bytes are in KiB, MiB, GiB; a rate is per second.
+ */
+#ifndef PROGRESS_TEXT_H
+#define PROGRESS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- the rate --- */
+
+struct transfer_meter {
+	int64_t sample_ms; /* monotonic: of the last sample for the rate */
+	int64_t moved_ms;  /* when more was done for the last time */
+	uint64_t sample_done, done;
+	uint64_t rate; /* bytes per second, smoothed; 0: not known yet */
+};
+
+struct transfer_meter transfer_meter_new(int64_t now_ms, uint64_t done);
+/* `done` may be less than before: threads report out of order. */
+void transfer_meter_add(struct transfer_meter *meter, int64_t now_ms, uint64_t done);
+/* The new smoothed rate, from the last one (0: none) and the bytes since. */
+uint64_t transfer_rate(uint64_t rate, uint64_t bytes, int64_t milliseconds);
+
+/* --- the words --- */
+
+struct progress_facts {
+	const char *what; /* "restoring"; NULL: it is said elsewhere */
+	uint64_t done;
+	uint64_t total;   /* 0: unknown */
+	uint64_t rate;    /* 0: unknown */
+	int64_t still_ms; /* time without progress */
+};
+
+struct progress_facts transfer_meter_facts(const struct transfer_meter *meter, const char *what,
+					   uint64_t total, int64_t now_ms);
+/* -1: unknown, or more than a day, which is no useful estimate. */
+int64_t progress_left_ms(const struct progress_facts *facts);
+
+/* "restoring: 1.2 GiB of 40 GiB (3 %), 410 MiB/s, 1 min 34 s left", or how long there has been no
+ * progress. Returns `buffer`, as all of them. */
+const char *progress_text_line(const struct progress_facts *facts, char *buffer, size_t capacity);
+/* The same with a bar, at most `columns` wide: with less room without the bar, then in fewer
+ * words. */
+const char *progress_text_bar(const struct progress_facts *facts, unsigned columns, char *buffer,
+			      size_t capacity);
+
+/* While a notice runs. */
+struct countdown_facts {
+	int64_t left_ms;   /* until the machine ends; -1: unknown */
+	const char *doing; /* what is waited for if nothing is sent: "the job is saving" */
+	bool sending;
+	struct progress_facts sent;
+};
+
+/* "preempted: 1 min 27 s left, 3.1 GiB of 4.2 GiB sent, 54 s at this rate"; or that this is too
+ * slow, or what is waited for. At most `columns` wide, in fewer words if need be. */
+const char *progress_text_countdown(const struct countdown_facts *facts, unsigned columns,
+				    char *buffer, size_t capacity);
+/*
+ * A countdown in a log has a line each time half of the time is over: an hour has nine, two
+ * minutes have four. True: `left_ms` is worth one, if the one before was at `said_ms`.
+ */
+bool countdown_is_worth_a_line(int64_t said_ms, int64_t left_ms);
+
+/* In a log: is a line due, so long after the last one? Two a minute; soon, if nothing moves any
+ * more, and then rarely. */
+bool progress_is_worth_a_line(int64_t since_line_ms, int64_t still_ms);
+/* The first one comes after a few seconds: as if there had been one before the start. */
+#define PROGRESS_LINE_BEFORE_MS 25000
+
+#endif

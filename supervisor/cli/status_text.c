@@ -1,0 +1,274 @@
+#include "status_text.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/progress_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_PREFIX "plan: "
+
+/* --- lines --- */
+
+static void add_line(struct bytes *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_line(struct bytes *text, const char *format, ...)
+{
+	auto_free char *line = NULL;
+	va_list args;
+
+	va_start(args, format);
+	line = text_format_list(format, args);
+	va_end(args);
+	text_to_printable(line);
+	bytes_format(text, NULL, "%s\n", line);
+}
+
+static const char *format_ago(json_t *answer, const char *name, char *buffer, size_t capacity)
+{
+	json_t *seconds = json_object_get(answer, name);
+	char time[32];
+
+	buffer[0] = '\0';
+	if (json_is_number(seconds))
+		snprintf(buffer, capacity, ", %s ago",
+			 text_duration(json_seconds_or(answer, name, 0), time, sizeof(time)));
+	return buffer;
+}
+
+static void add_recovery_point(struct bytes *text, json_t *answer, const char *what, const char *id,
+			       const char *step_name, const char *age_name)
+{
+	int64_t step = json_number_or(answer, step_name, -1);
+	char ago[48], step_text[40] = "";
+
+	if (step >= 0)
+		snprintf(step_text, sizeof(step_text), "%sstep %lld", id[0] ? ", " : "",
+			 (long long)step);
+	add_line(text, "  %-9s %s%s%s", what, id, step_text,
+		 format_ago(answer, age_name, ago, sizeof(ago)));
+}
+
+static void add_training(struct bytes *text, json_t *training)
+{
+	int64_t each_ms = json_seconds_or(training, "step_seconds", 0);
+	char ago[48], time[32], mean[48] = "";
+
+	if (each_ms > 0)
+		snprintf(mean, sizeof(mean), ", %s each",
+			 text_duration(each_ms, time, sizeof(time)));
+	add_line(text, "  %-9s step %lld%s%s", "training",
+		 (long long)json_number_or(training, "step", -1), mean,
+		 format_ago(training, "seconds", ago, sizeof(ago)));
+}
+
+static void add_durable(struct bytes *text, json_t *answer)
+{
+	const char *durable = json_text_or(answer, "durable", "");
+
+	if (durable[0])
+		add_recovery_point(text, answer, "durable", durable, "step", "durable_seconds");
+	else
+		add_line(text, "  %-9s nothing yet", "durable");
+	if (json_is_true(json_object_get(answer, "waiting")))
+		add_recovery_point(text, answer, "waiting", "a newer checkpoint", "newest_step",
+				   "newest_seconds");
+}
+
+static struct progress_facts upload_of(json_t *saving)
+{
+	return (struct progress_facts){
+		.done = (uint64_t)json_number_or(saving, "bytes_done", 0),
+		.total = (uint64_t)json_number_or(saving, "bytes_total", 0),
+		.rate = (uint64_t)json_number_or(saving, "bytes_per_second", 0),
+		.still_ms = 1000 * json_number_or(saving, "still_seconds", 0),
+	};
+}
+
+static void add_upload(struct bytes *text, json_t *answer)
+{
+	json_t *saving = json_object_get(answer, "saving");
+	struct progress_facts facts = upload_of(saving);
+	char line[200];
+
+	if (json_is_object(saving))
+		add_line(text, "  %-9s %s", "sending",
+			 progress_text_line(&facts, line, sizeof(line)));
+	if (json_is_true(json_object_get(answer, "behind")))
+		add_line(text, "  %-9s the upload has fallen behind", "warning");
+}
+
+/* --- a preemption: what it would cost, and what is known of it --- */
+
+static void add_forecast(struct bytes *text, json_t *answer)
+{
+	const char *loss = json_text_or(answer, "loss", "");
+	const char *plan = json_text_or(answer, "plan", "");
+
+	/* What a notice that stands will cost is not known before its end. */
+	if (loss[0] && !json_is_object(json_object_get(answer, "notice")))
+		add_line(text, "  %-9s %s", "at risk", loss);
+	if (text_starts(plan, PLAN_PREFIX))
+		add_line(text, "  %-9s %s%s", "plan",
+			 json_is_object(json_object_get(answer, "notice")) ? "" : "at a notice: ",
+			 plan + strlen(PLAN_PREFIX));
+}
+
+static void add_notice(struct bytes *text, json_t *notice)
+{
+	json_t *seconds = json_object_get(notice, "seconds_left");
+	char time[32], left[64] = "";
+
+	if (!json_is_object(notice))
+		return;
+	if (json_is_number(seconds))
+		snprintf(left, sizeof(left), "%s left: ",
+			 text_duration(json_seconds_or(notice, "seconds_left", 0), time,
+				       sizeof(time)));
+	add_line(text, "  %-9s %s%s from %s (%s), until %.19sZ", "notice", left,
+		 json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
+		 json_text_or(notice, "reason", ""), json_text_or(notice, "deadline", "?"));
+}
+
+static void add_sources(struct bytes *text, json_t *sources)
+{
+	json_t *source;
+	size_t i;
+
+	if (json_array_size(sources) == 0)
+		add_line(text, "  %-9s SIGTERM alone", "notices");
+	json_array_foreach(sources, i, source)
+	{
+		const char *why = json_text_or(source, "why", "");
+
+		add_line(text, "  %-9s %s: %s%s%s", i == 0 ? "notices" : "",
+			 json_text_or(source, "name", "?"), json_text_or(source, "health", "?"),
+			 why[0] ? ": " : "", why);
+	}
+}
+
+/* --- each checkpoint --- */
+
+static void add_paths(struct bytes *text, const char *what, json_t *paths)
+{
+	json_t *path;
+	size_t i;
+
+	json_array_foreach(paths, i, path)
+		add_line(text, "    %-9s %s %s", "", what, json_string_value(path));
+}
+
+static int longest_name(json_t *checkpoints)
+{
+	json_t *checkpoint;
+	int width = 0;
+	size_t i;
+
+	json_array_foreach(checkpoints, i, checkpoint)
+	{
+		int length = (int)strlen(json_text_or(checkpoint, "checkpoint", "?"));
+
+		width = length > width ? length : width;
+	}
+	return width;
+}
+
+/* One line for each, as wide as the longest name; and below it what it lacks. */
+static void add_checkpoints(struct bytes *text, json_t *checkpoints)
+{
+	int width = longest_name(checkpoints);
+	json_t *checkpoint;
+	size_t i;
+
+	if (json_array_size(checkpoints) == 0)
+		add_line(text, "  no checkpoint has been written yet");
+	json_array_foreach(checkpoints, i, checkpoint)
+	{
+		long long missing = (long long)json_number_or(checkpoint, "missing", 0);
+		long long files = (long long)json_number_or(checkpoint, "files", 0);
+
+		add_line(text, "  %-*s  %-9s  %3lld %s  %s", width,
+			 json_text_or(checkpoint, "checkpoint", "?"),
+			 json_text_or(checkpoint, "verdict", "?"), files,
+			 files == 1 ? "file " : "files", json_text_or(checkpoint, "why", ""));
+		if (missing > 0)
+			add_line(text, "    %-9s %lld of the files that earlier ones had: missing",
+				 "", missing);
+		add_paths(text, "open:", json_object_get(checkpoint, "open"));
+		add_paths(text, "incomplete:", json_object_get(checkpoint, "incomplete"));
+	}
+}
+
+void status_text_append(struct bytes *text, json_t *answer)
+{
+	json_t *request = json_object_get(answer, "rank_progress");
+	const char *store = json_text_or(answer, "store", "");
+
+	add_line(text, "%s: %s, attempt %lld, pid %lld (supervisor %lld)",
+		 json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
+		 (long long)json_number_or(answer, "attempt", 0),
+		 (long long)json_number_or(answer, "pid", 0),
+		 (long long)json_number_or(answer, "supervisor_pid", 0));
+	add_line(text, "  %-9s %s", "store", store[0] ? store : "none");
+	if (json_is_object(json_object_get(answer, "training")))
+		add_training(text, json_object_get(answer, "training"));
+	add_durable(text, answer);
+	if (json_is_true(json_object_get(request, "active")))
+		add_line(text, "  %-9s %s", "request", json_text_or(request, "text", ""));
+	add_upload(text, answer);
+	add_forecast(text, answer);
+	add_notice(text, json_object_get(answer, "notice"));
+	add_sources(text, json_object_get(answer, "sources"));
+	if (json_is_array(json_object_get(answer, "checkpoints")))
+		add_checkpoints(text, json_object_get(answer, "checkpoints"));
+}
+
+/* --- one line --- */
+
+static void append_notice(struct bytes *line, json_t *notice)
+{
+	if (json_is_object(notice))
+		bytes_format(line, NULL, "; %s from %s (%s), until %.19sZ",
+			     json_text_or(notice, "kind", ""), json_text_or(notice, "source", ""),
+			     json_text_or(notice, "reason", ""),
+			     json_text_or(notice, "deadline", "?"));
+}
+
+char *status_text_change(json_t *answer)
+{
+	auto_(bytes_release) struct bytes line = {0};
+	const char *durable = json_text_or(answer, "durable", "");
+	int64_t step = json_number_or(answer, "step", -1);
+	char *text;
+
+	bytes_format(&line, NULL, "%s: %s, attempt %lld; durable: %s",
+		     json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
+		     (long long)json_number_or(answer, "attempt", 0),
+		     durable[0] ? durable : "nothing yet");
+	if (durable[0] && step >= 0)
+		bytes_format(&line, NULL, ", step %lld", (long long)step);
+	if (json_is_object(json_object_get(answer, "saving")))
+		bytes_format(&line, NULL, "; sending a checkpoint");
+	if (json_is_true(json_object_get(answer, "behind")))
+		bytes_format(&line, NULL, "; the upload has fallen behind");
+	append_notice(&line, json_object_get(answer, "notice"));
+	text = text_copy_n((const char *)line.data, line.size);
+	text_to_printable(text);
+	return text;
+}
+
+char *status_text_end(json_t *ended)
+{
+	const char *durable = json_text_or(ended, "durable", "");
+	char *text =
+		text_format("%s has ended: %s (exit %lld); durable: %s",
+			    json_text_or(ended, "job", "?"), json_text_or(ended, "outcome", "?"),
+			    (long long)json_number_or(ended, "exit_code", 0),
+			    durable[0] ? durable : "nothing");
+
+	text_to_printable(text);
+	return text;
+}

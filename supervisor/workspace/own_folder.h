@@ -1,0 +1,24 @@
+/* Of workspace.c only: where our folder is, and whether what lies there is ours. */
+#ifndef OWN_FOLDER_H
+#define OWN_FOLDER_H
+
+#include "base/cleanup.h"
+#include "workspace.h"
+
+/* One that was found, or could not be had. */
+struct own_folder {
+	int fd; /* -1: it cannot be used */
+	char *path;
+	const char *foreign; /* why one that is there is not ours; NULL: it is not there */
+	bool made;
+};
+
+/* Sets fd and path: DIR.reprieve, or else DIR/.reprieve. Says once that the first is not ours.
+ * ERR_NOT_FOUND: there is none, and `make` is false. ERR_DENIED also: neither is ours. The caller
+ * releases `folder`, also after an error. */
+int own_folder_find(const struct workspace *workspace, bool make, struct own_folder *folder,
+		    struct err *err);
+void own_folder_release(struct own_folder *folder);
+AUTO(struct own_folder, own_folder_release);
+
+#endif

@@ -1,0 +1,77 @@
+#!/bin/bash
+# The program and its library for aarch64, on any machine: cross-built in a Debian 12 of its own and run under qemu-user.
+#	aarch64.sh [OPTION OF mmdebstrap...]
+# Looks at the binaries as the lanes shim, hardening and linkage do, runs the unit tests, and in a Debian of that machine's own packages a
+# the end-to-end tests of the run and those of the shim, a program of musl's among them. Takes half an hour or more. As root (a file
+# system of another machine is entered); needs mmdebstrap, qemu-user-static, git and a mirror. From Linux 6.7 on the kernel is told of
+# qemu in a namespace that goes with the tests; before, the machine has to know of it by itself (package binfmt-support).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-aarch64.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+chmod 755 "$scratch"
+git clone -q . "$scratch/reprieve"
+qemu=$(command -v qemu-aarch64-static) || {
+	echo "aarch64: qemu-user-static is not installed" >&2
+	exit 1
+}
+
+libraries=(libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev libinotifytools0-dev libjansson-dev
+	libexpat1-dev libmicrohttpd-dev libsqlite3-dev libnghttp2-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
+	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev libcmocka-dev musl)
+packages=crossbuild-essential-arm64,cmake,ninja-build,pkg-config,git,python3,procps,qemu-user-static
+for package in "${libraries[@]}"; do packages+=,$package:arm64; done
+
+# The slow ones among the unit tests hash for minutes under qemu; they have nothing of a machine's own. Five others need what qemu-user
+# lacks: vfork (program), subreapers (child), the state of a program in /proc (proc_file, rank_selection), memory that a fork wipes
+# (progress_page). job_log is slow as well.
+cat >"$scratch/build" <<'END'
+set -eux
+cd /reprieve
+cmake -G Ninja -S . -B build -D CMAKE_TOOLCHAIN_FILE=supervisor/packaging/aarch64.cmake -D CMAKE_BUILD_TYPE=RelWithDebInfo \
+	-D REPRIEVE_STATIC=ON -D REPRIEVE_TESTS=ON -D REPRIEVE_WERROR=ON
+ninja -C build
+tests/check_static.sh build
+tests/check_shim.sh build
+mkdir /tools
+for tool in objdump readelf nm; do ln -s "/usr/bin/aarch64-linux-gnu-$tool" "/tools/$tool"; done
+PATH=/tools:$PATH tests/check_hardening.sh build
+ctest --test-dir build -j 2 --timeout 300 --output-on-failure -E '^(program|child|proc_file|progress_page|rank_selection|job_log)$' \
+	-LE '^(snapshots|storage|transfer|s3|gcs|azure|aws|backend|http)$'
+END
+mmdebstrap --variant=minbase --architectures=amd64,arm64 --include="$packages" --format=null \
+	--customize-hook="copy-in $scratch/reprieve $scratch/build /" \
+	--customize-hook="chroot \"\$1\" bash /build" \
+	--customize-hook="sync-out /reprieve $scratch/reprieve" \
+	"$@" bookworm /dev/null
+
+# Its packages are unpacked and no more, so that nothing of that machine has to run for it.
+system=$scratch/system
+mmdebstrap --mode=root --variant=extract --architectures=arm64 --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+	--include=libc6,libc-bin,bash,dash,coreutils,diffutils,findutils,grep,sed,procps,util-linux,base-files,python3,python3-pytest,python3-pytest-xdist,gcc,libc6-dev,musl,musl-tools,lz4,tar \
+	"$@" bookworm "$system"
+find "$scratch/reprieve/build" -name '*.o' -delete
+mv "$scratch/reprieve" "$system/reprieve"
+
+cat >"$system/run" <<'END'
+set -eux
+cd /reprieve
+export PYTHONDONTWRITEBYTECODE=1 CC=gcc REPRIEVE=build/supervisor/reprieve
+[ "$(uname -m)" = aarch64 ]
+"$REPRIEVE" --version
+python3 -m pytest -q -n 2 -p no:cacheprovider tests/e2e/test_run.py tests/e2e/test_shim.py
+END
+# shellcheck disable=SC2016 # expanded by the bash that unshare starts
+unshare --user --map-root-user --mount --pid --fork --kill-child bash -euc '
+	system=$1 qemu=$2
+	if mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
+		printf "%s" ":reprieve-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$qemu:F" \
+			>/proc/sys/fs/binfmt_misc/register
+	fi
+	mount -t proc proc "$system/proc"
+	mount --rbind /dev "$system/dev"
+	mount --rbind /sys "$system/sys"
+	exec chroot "$system" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash /run
+' aarch64 "$system" "$qemu"
+echo "aarch64: builds, and its tests pass under qemu-user"

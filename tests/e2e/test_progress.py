@@ -1,0 +1,234 @@
+"""What a person sees on a terminal while bytes move; and that a pipe, a log and the job's own bar get nothing of it."""
+import os
+import re
+import signal
+import sys
+
+import pytest
+
+from harness import EXIT_DURABLE, PYTHON, REPRIEVE, ROOT, Place
+from screen import Terminal
+
+sys.path.insert(0, str(ROOT / "tests" / "fakes"))
+from fault_server import FaultServer  # noqa: E402
+
+PERCENT = r"\d+(?= %)"
+BAR = r"^\[#*\.*\] {} .*$"
+SLOW_READS = {"rules": [{"on": {"method": "GET", "key": "[.]pack$"}, "answer": {"delay": 0.6}}]}
+SLOW_WRITES = {"rules": [{"on": {"method": "PUT", "key": "[.]pack$"}, "answer": {"delay": 0.7}}]}
+ONE_AFTER_THE_OTHER = ("--connections", "1", "--memory", "32MiB")
+
+# A bar without a newline on standard error, as tqdm's. It saves once, after a while; told to end it saves again.
+BAR_JOB = """
+import os, signal, sys, time
+directory, steps = sys.argv[1], int(sys.argv[2])
+os.makedirs(directory, exist_ok=True)
+told = []
+signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+def save(step):
+    with open(f"{directory}/.new", "wb") as file:
+        file.write(os.urandom(40_000_000))
+    os.rename(f"{directory}/.new", f"{directory}/step-{step}.bin")
+for step in range(1, steps + 1):
+    os.write(2, f"\\rtraining {step}/{steps}".encode())
+    if step == 5 or told:
+        save(step)
+    if told:
+        break
+    time.sleep(0.05)
+os.write(1, b"last words")
+"""
+
+
+@pytest.fixture
+def faults():
+    server = FaultServer()
+    server.memory.buckets["snaps"] = {}
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cloud(faults, tmp_path):
+    place = Place(tmp_path, store="s3://snaps/team", environment={**faults.environment, "REPRIEVE_S3_CHECKSUM": "off"})
+    place.terminals = []
+    yield place
+    for terminal in place.terminals:
+        terminal.end()
+    place.end()
+
+
+@pytest.fixture
+def tree(cloud):
+    tree = cloud.path / "tree"
+    tree.mkdir()
+    for number in range(4):
+        (tree / f"part-{number}").write_bytes(os.urandom(12_500_000))
+    return tree
+
+
+@pytest.fixture
+def saved(cloud, tree, faults):
+    """50 MB in the store, of which each piece takes a while."""
+    assert cloud.verb("save", tree).code == 0
+    faults.load(SLOW_READS)
+
+
+def on_terminal(cloud, verb, *arguments, environment=None, **how):
+    terminal = Terminal([REPRIEVE, verb, *arguments], cloud.path, {**cloud.environment, **(environment or {})}, **how)
+    cloud.terminals.append(terminal)
+    return terminal
+
+
+def run_on_terminal(cloud, *command, options=(), **how):
+    return on_terminal(cloud, "run", "--store", cloud.store, "--job", cloud.job, "--checkpoint-dir", cloud.directory,
+                       *ONE_AFTER_THE_OTHER, *options, "--", *command, **how)
+
+
+def verb_on_terminal(cloud, verb, *arguments, **how):
+    return on_terminal(cloud, verb, *arguments, "--store", cloud.store, "--job", cloud.job, **how)
+
+
+def values(terminal, what):
+    bars = terminal.all(BAR.format(what + ":"))
+    return {int(percent) for bar in bars for percent in re.findall(PERCENT, bar)}
+
+
+def test_restoring_before_the_start(cloud, saved):
+    run = run_on_terminal(cloud, "sh", "-c", "echo the job has started")
+    assert run.wait() == 0, run.text
+    assert len(values(run, "restoring")) >= 2, run.seen
+    assert run.find(r"restoring: \d+ MiB of 48 MiB \(\d+ %\), [\d.]+ MiB/s, \d+ s left$"), run.seen
+    # It is gone before the job starts.
+    assert "restoring:" not in run.text
+    assert "\nthe job has started" in run.text
+    assert b"restoring:" not in run.raw[run.raw.index(b"the job has started"):]
+
+
+@pytest.mark.parametrize("on", [(0, 1), (0, 2), (0,)], ids=["stdout", "stderr", "neither"])
+def test_only_standard_error_counts(cloud, saved, on):
+    paths = {name: cloud.path / name for number, name in ((1, "stdout"), (2, "stderr")) if number not in on}
+    files = {name: open(path, "wb") for name, path in paths.items()}
+    run = run_on_terminal(cloud, "sh", "-c", "echo the job has started; echo and speaks >&2", on=on, **files)
+    assert run.wait() == 0, run.text
+    assert bool(values(run, "restoring")) == (2 in on)
+    for name, path in paths.items():
+        assert not re.search(rb"[\r\x1b]|restoring:", path.read_bytes()), (name, path.read_bytes())
+        assert (b"the job has started" if name == "stdout" else b"and speaks") in path.read_bytes()
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "unset"])
+def test_not_on_every_terminal(cloud, saved, environment):
+    run = run_on_terminal(cloud, "true", environment=environment)
+    assert run.wait() == 0, run.text
+    assert b"\x1b" not in run.raw and b"restoring:" not in run.raw
+    assert "restored 000001-000001" in run.text.replace("\n", "")
+
+
+def test_a_narrow_terminal_that_changes_its_width(cloud, saved):
+    run = run_on_terminal(cloud, "true", columns=40)
+    run.wait_for(r"^restoring: .*left$")
+    assert not run.find(r"^\["), "there is no room for a bar"
+    run.resize(30)
+    run.wait_for(r"^restoring: \d+ %(, \d+ s left)?$")
+    assert run.wait() == 0
+    assert "restoring:" not in run.text, "nothing has run on to a second line"
+
+
+def test_ctrl_c_while_it_restores(cloud, saved):
+    run = run_on_terminal(cloud, "true")
+    run.wait_for(BAR.format("restoring:"))
+    run.type("\x03")
+    assert run.wait() == 128 + signal.SIGINT, run.text
+    assert "restoring:" not in run.text, run.text
+
+
+@pytest.mark.parametrize("verb, what, least, arguments", [
+    ("restore", "restoring", 2, ("latest", "back", "--connections", "1")),
+    ("export", "exporting", 2, ("latest", "back.tar")),
+    ("verify", "reading", 1, ()),  # both packs at once
+])
+def test_verbs_that_read(cloud, saved, verb, what, least, arguments):
+    terminal = verb_on_terminal(cloud, verb, *arguments)
+    assert terminal.wait() == 0, terminal.text
+    assert len(values(terminal, what)) >= least, terminal.seen
+    assert what + ":" not in terminal.text
+
+
+@pytest.mark.parametrize("verb", ["save", "import"])
+def test_verbs_that_write(cloud, tree, faults, verb):
+    faults.load(SLOW_WRITES)
+    terminal = verb_on_terminal(cloud, verb, tree, *ONE_AFTER_THE_OTHER)
+    assert terminal.wait() == 0, terminal.text
+    assert len(values(terminal, "saving")) >= 2, terminal.seen
+    assert "saving:" not in terminal.text
+
+
+def test_ctrl_c_and_ctrl_z_of_a_verb(cloud, saved):
+    terminal = verb_on_terminal(cloud, "restore", "latest", "back", "--connections", "1")
+    terminal.wait_for(BAR.format("restoring:"))
+    terminal.process.send_signal(signal.SIGTSTP)
+    # The one who stopped it is told, once the line is gone. (Nobody else reads this terminal: it is an orphan, and goes on.)
+    terminal.wait_for(r"\A\s*\Z")
+    terminal.type("\x03")
+    assert terminal.wait() == -signal.SIGINT
+    assert "restoring:" not in terminal.text
+
+
+def test_the_upload_at_the_end(cloud, faults):
+    faults.load(SLOW_WRITES)
+    run = run_on_terminal(cloud, PYTHON, "-c", BAR_JOB, cloud.directory, 30)
+    assert run.wait() == 0, run.text
+    assert len(values(run, "uploading")) >= 2, run.seen
+    assert "uploading:" not in run.text
+    # The job has ended in the middle of a line, which stays.
+    assert re.search(r"^training 30/30last words$", run.text, re.MULTILINE), run.text
+
+
+def test_the_countdown_of_a_notice(cloud, faults):
+    faults.load(SLOW_WRITES)
+    run = run_on_terminal(cloud, PYTHON, "-c", BAR_JOB, cloud.directory, 10**6, options=("--grace", "45"))
+    run.wait_for("^reprieve: durable: ")
+    run.process.send_signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run.text
+    told = run.all(r"^preempted: .*$")
+    assert len(told) >= 2, run.seen
+    for line in told:
+        assert re.fullmatch(r"preempted: \d+ s left(, [\d.]+ \wi?B of [\d.]+ MiB sent(, \d+ s at this rate)?)?", line), line
+    assert "preempted: " not in run.text
+
+
+def test_no_line_is_glued_to_the_bar_of_the_job(cloud, faults):
+    """Nor is anything of the job erased."""
+    run = run_on_terminal(cloud, PYTHON, "-c", BAR_JOB, cloud.directory, 100)
+    assert run.wait() == 0, run.text
+    ours = [line for line in run.text.splitlines() if "reprieve:" in line]
+    assert all(line.startswith("reprieve: ") for line in ours), run.text
+    assert any(line.startswith("reprieve: durable: ") for line in ours), run.text
+    assert re.search(r"^training \d+/100\nreprieve: ", run.text, re.MULTILINE), run.text
+    assert "training 100/100last words" in run.text
+
+
+def test_no_line_is_glued_to_it_in_a_file(place):
+    """Standard output and error in one file, as a batch job has them."""
+    log = place.path / "log"
+    with open(log, "wb") as file:
+        terminal = Terminal([REPRIEVE, "run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--",
+                             PYTHON, "-c", BAR_JOB, place.directory, "100"], place.path, place.environment, on=(0,), stdout=file, stderr=file)
+    try:
+        assert terminal.wait() == 0
+    finally:
+        terminal.end()
+    text = log.read_bytes().decode()
+    assert re.search(r"training \d+/100\nreprieve: durable: ", text), text
+    assert not re.search(r"[^\n]reprieve: ", text), text
+    assert "\x1b" not in text and "\n\n" not in text, text
+
+
+def test_a_log_gets_a_line_now_and_then(cloud, tree, faults):
+    """Where nobody draws, a long transfer is not silent either."""
+    faults.load({"rules": [{"on": {"method": "PUT", "key": "[.]pack$", "nth": 1}, "answer": {"delay": 7}}]})
+    result = cloud.verb("save", tree, *ONE_AFTER_THE_OTHER)
+    assert result.code == 0, result
+    assert re.search(r"^reprieve: saving: [\d.]+ MiB of 48 MiB \(\d+ %\)", result.err, re.MULTILINE), result
+    assert "\r" not in result.err and "\x1b" not in result.err

@@ -1,0 +1,269 @@
+/* The line that is drawn again, on a pseudo terminal; and on what a line of log begins. */
+#include "base/log.h"
+#include "base/status_line.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define COLUMNS 20
+#define BLANKS "                    "
+
+static int saved = -1;
+
+static void put_in_place(int fd)
+{
+	saved = dup(STDERR_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+static void put_back(void)
+{
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	/* It sees that, before another terminal gets the number of this one. */
+	(void)status_line_is_possible();
+}
+
+/* Returns the side of the one who looks; nothing is translated. */
+static int open_terminal(unsigned short columns)
+{
+	struct winsize size = {.ws_row = 24, .ws_col = columns};
+	struct termios raw = {0};
+	int master, slave;
+
+	setenv("TERM", "xterm", 1);
+	unsetenv("CI");
+	cfmakeraw(&raw);
+	assert_int_equal(openpty(&master, &slave, NULL, &raw, &size), 0);
+	fcntl(master, F_SETFL, O_NONBLOCK);
+	put_in_place(slave);
+	return master;
+}
+
+/* What came out. A terminal hands it on when it likes: a mark behind it says that it is all. */
+static const char *seen(int master)
+{
+	static char text[1 << 18];
+	struct pollfd ready = {.fd = master, .events = POLLIN};
+	size_t size = 0;
+
+	assert_int_equal(write(STDERR_FILENO, "|", 1), 1);
+	while (size < sizeof(text) - 1 && (size == 0 || text[size - 1] != '|')) {
+		ssize_t got;
+
+		assert_int_equal(poll(&ready, 1, 10000), 1);
+		got = read(master, text + size, sizeof(text) - 1 - size);
+		assert_true(got > 0);
+		size += (size_t)got;
+	}
+	text[size - 1] = '\0';
+	return text;
+}
+
+static void test_it_is_drawn_over(void **state)
+{
+	int master = open_terminal(COLUMNS);
+
+	(void)state;
+	assert_true(status_line_is_possible());
+	assert_int_equal(status_line_columns(), COLUMNS - 1);
+	status_line_show("one");
+	status_line_show("two");
+	assert_string_equal(seen(master), "one\x1b[K\rtwo\x1b[K");
+	/* It goes before anything else is written, and once. */
+	log_note("hello");
+	assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
+	status_line_clear();
+	assert_string_equal(seen(master), "");
+	status_line_show("three");
+	status_line_clear();
+	status_line_clear();
+	assert_string_equal(seen(master), "three\x1b[K\r\x1b[K");
+	put_back();
+	close(master);
+}
+
+static void test_it_follows_the_width(void **state)
+{
+	struct winsize narrow = {.ws_row = 24, .ws_col = 6};
+	int master = open_terminal(COLUMNS);
+
+	(void)state;
+	status_line_show("a text that is longer than the terminal is wide");
+	assert_string_equal(seen(master), "a text that is long\x1b[K");
+	ioctl(master, TIOCSWINSZ, &narrow);
+	status_line_show("a text");
+	assert_string_equal(seen(master), "\ra tex\x1b[K");
+	status_line_clear();
+	put_back();
+	close(master);
+}
+
+static void test_where_it_is_not_possible(void **state)
+{
+	static const struct {
+		const char *terminal, *automatic;
+		unsigned short columns;
+		bool possible;
+	} rows[] = {
+		{"xterm", NULL, 80, true}, {"dumb", NULL, 80, false},
+		{"", NULL, 80, false},     {"xterm", "true", 80, false},
+		{"xterm", "", 80, true},   {"xterm", "false", 80, true},
+		{"xterm", NULL, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int master = open_terminal(rows[i].columns);
+
+		setenv("TERM", rows[i].terminal, 1);
+		if (rows[i].automatic)
+			setenv("CI", rows[i].automatic, 1);
+		assert_int_equal(status_line_is_possible(), rows[i].possible);
+		status_line_show("bar");
+		assert_int_equal(seen(master)[0] != '\0', rows[i].possible);
+		status_line_clear();
+		put_back();
+		close(master);
+	}
+}
+
+static void test_a_pipe_gets_no_byte_of_it(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	put_in_place(ends[1]);
+	assert_false(status_line_is_possible());
+	status_line_show("bar");
+	status_line_clear();
+	assert_string_equal(seen(ends[0]), "");
+	put_back();
+	close(ends[0]);
+}
+
+/* Somebody has pressed Ctrl-S. */
+static void test_nobody_waits_for_a_terminal(void **state)
+{
+	int master = open_terminal(COLUMNS);
+
+	(void)state;
+	status_line_show("bar");
+	assert_string_equal(seen(master), "bar\x1b[K");
+	assert_int_equal(tcflow(STDERR_FILENO, TCOOFF), 0);
+	status_line_show("another");
+	log_note("one");
+	log_note("two");
+	status_line_clear();
+	assert_int_equal(tcflow(STDERR_FILENO, TCOON), 0);
+	log_note("three");
+	assert_string_equal(seen(master), "\r\x1b[Kreprieve: 2 lines are missing here: nobody read "
+					  "them\nreprieve: three\n");
+	put_back();
+	close(master);
+}
+
+static void test_a_file(void **state)
+{
+	static const struct {
+		const char *before, *after;
+		int flags;
+	} rows[] = {
+		{"", "reprieve: hello\n", 0},
+		{"a line\n", "a line\nreprieve: hello\n", 0},
+		{"45 %\r46 %", "45 %\r46 %\nreprieve: hello\n", 0},
+		{"45 %\r46 %", "45 %\r46 %\nreprieve: hello\n", O_APPEND},
+		{"a line\n", "a line\nreprieve: hello\n", O_APPEND},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char path[] = "/tmp/status_line.XXXXXX", text[100] = "";
+		int reader = mkstemp(path);
+		int fd = open(path, O_WRONLY | rows[i].flags);
+
+		assert_int_equal(write(fd, rows[i].before, strlen(rows[i].before)),
+				 strlen(rows[i].before));
+		put_in_place(fd);
+		log_note("hello");
+		put_back();
+		assert_true(read(reader, text, sizeof(text) - 1) > 0);
+		assert_string_equal(text, rows[i].after);
+		close(reader);
+		unlink(path);
+	}
+}
+
+/* Ctrl-C: the line is gone, and the process ends as it would without us. */
+static void test_a_signal_leaves_it_clean(void **state)
+{
+	int master = open_terminal(COLUMNS), status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		status_line_keep_clean();
+		status_line_show("bar");
+		raise(SIGINT);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGINT);
+	assert_string_equal(seen(master), "bar\x1b[K\r\x1b[K");
+	put_back();
+	close(master);
+}
+
+/* The last one: it stays so. The job has left the cursor anywhere. */
+static void test_what_is_shared(void **state)
+{
+	int master = open_terminal(COLUMNS);
+
+	(void)state;
+	status_line_share();
+	log_note("hello");
+	assert_string_equal(seen(master), BLANKS "\r\x1b[Kreprieve: hello\n");
+	status_line_show("bar");
+	status_line_show("bars");
+	assert_string_equal(seen(master), BLANKS "\r\x1b[K"
+						 "bar\x1b[K\rbars\x1b[K");
+	log_note("hello");
+	assert_string_equal(seen(master), "\r\x1b[Kreprieve: hello\n");
+	put_back();
+	close(master);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_it_is_drawn_over),
+		cmocka_unit_test(test_it_follows_the_width),
+		cmocka_unit_test(test_where_it_is_not_possible),
+		cmocka_unit_test(test_a_pipe_gets_no_byte_of_it),
+		cmocka_unit_test(test_nobody_waits_for_a_terminal),
+		cmocka_unit_test(test_a_file),
+		cmocka_unit_test(test_a_signal_leaves_it_clean),
+		cmocka_unit_test(test_what_is_shared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

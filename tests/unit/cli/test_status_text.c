@@ -1,0 +1,146 @@
+/* What `reprieve status` makes of a supervisor's answer: tables. */
+#include "cli/status_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD \
+	"\"job\":\"train\",\"state\":\"running\",\"attempt\":3,\"pid\":12,\"supervisor_pid\":11"
+#define NOTICE                                                                          \
+	"\"notice\":{\"kind\":\"stop\",\"source\":\"aws\",\"reason\":\"interruption\"," \
+	"\"seconds_left\":87.4,\"deadline\":\"2026-11-24T12:15:37.123Z\"}"
+
+static const struct {
+	const char *answer, *text, *change;
+} rows[] = {
+	// clang-format off
+	{"{" HEAD "}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n",
+		"train: running, attempt 3; durable: nothing yet"},
+	{"{" HEAD ",\"store\":\"s3://b/p\",\"durable\":\"000003-000012\",\"step\":1160,"
+		"\"durable_seconds\":12.4,\"waiting\":true,\"newest_step\":1200,"
+		"\"newest_seconds\":2,\"training\":{\"step\":1204,\"step_seconds\":0.31,"
+		"\"seconds\":1.5},\"saving\":{\"bytes_done\":1048576,\"bytes_total\":4194304,"
+		"\"bytes_per_second\":524288,\"seconds_left\":6,\"still_seconds\":0.2},"
+		"\"behind\":true,\"loss\":\"a preemption now would lose 12 s\","
+		"\"plan\":\"plan: a fresh checkpoint (save takes 2 s)\","
+		"\"sources\":[{\"name\":\"aws\",\"health\":\"armed\",\"why\":\"\"},"
+		"{\"name\":\"file\",\"health\":\"unknown\",\"why\":\"gone\"}]}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     s3://b/p\n"
+		"  training  step 1204, 310 ms each, 1.5 s ago\n"
+		"  durable   000003-000012, step 1160, 12 s ago\n"
+		"  waiting   a newer checkpoint, step 1200, 2.0 s ago\n"
+		"  sending   1.0 MiB of 4.0 MiB (25 %), 512 KiB/s, 6 s left\n"
+		"  warning   the upload has fallen behind\n"
+		"  at risk   a preemption now would lose 12 s\n"
+		"  plan      at a notice: a fresh checkpoint (save takes 2 s)\n"
+		"  notices   aws: armed\n"
+		"            file: unknown: gone\n",
+		"train: running, attempt 3; durable: 000003-000012, step 1160; sending a "
+		"checkpoint; the upload has fallen behind"},
+	/* A notice: its plan is made, and what will be lost is not known before the end. */
+	{"{" HEAD ",\"loss\":\"a preemption now would lose 12 s\",\"plan\":\"plan: x\"," NOTICE
+		",\"rank_progress\":{\"active\":true,\"text\":\"2 of 4 ranks\"}}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  request   2 of 4 ranks\n"
+		"  plan      x\n"
+		"  notice    1 min 27 s left: stop from aws (interruption), until "
+		"2026-11-24T12:15:37Z\n"
+		"  notices   SIGTERM alone\n",
+		"train: running, attempt 3; durable: nothing yet; stop from aws (interruption), "
+		"until 2026-11-24T12:15:37Z"},
+	{"{" HEAD ",\"checkpoints\":[]}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n"
+		"  no checkpoint has been written yet\n",
+		"train: running, attempt 3; durable: nothing yet"},
+	{"{" HEAD ",\"checkpoints\":[{\"checkpoint\":\"step-10\",\"verdict\":\"torn\",\"files\":1,"
+		"\"why\":\"cut\",\"missing\":2,\"open\":[\"a\"],\"incomplete\":[\"b\"]}]}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n"
+		"  step-10  torn         1 file   cut\n"
+		"              2 of the files that earlier ones had: missing\n"
+		"              open: a\n"
+		"              incomplete: b\n",
+		"train: running, attempt 3; durable: nothing yet"},
+	/* Nobody's words command the terminal, nor make a line of their own. */
+	{"{\"job\":\"a\\u001b[31m\\nb\",\"state\":\"running\"}",
+		"a?[31m?b: running, attempt 0, pid 0 (supervisor 0)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n",
+		"a?[31m?b: running, attempt 0; durable: nothing yet"},
+	// clang-format on
+};
+
+static void test_answers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *answer = json_loads(rows[i].answer, 0, NULL);
+		struct bytes text = {0};
+		char *change;
+
+		assert_non_null(answer);
+		status_text_append(&text, answer);
+		bytes_append(&text, "", 1, NULL);
+		assert_string_equal((const char *)text.data, rows[i].text);
+		change = status_text_change(answer);
+		assert_string_equal(change, rows[i].change);
+		free(change);
+		bytes_release(&text);
+		json_decref(answer);
+	}
+}
+
+static void test_ends(void **state)
+{
+	static const struct {
+		const char *ended, *text;
+	} ends[] = {
+		// clang-format off
+		{"{\"job\":\"train\",\"outcome\":\"preempted\",\"exit_code\":75,"
+			"\"durable\":\"3-12, step 5\"}",
+			"train has ended: preempted (exit 75); durable: 3-12, step 5"},
+		{"{\"job\":\"tr\\nain\",\"outcome\":\"finished\",\"exit_code\":0,\"durable\":\"\"}",
+			"tr?ain has ended: finished (exit 0); durable: nothing"},
+		// clang-format on
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		json_t *ended = json_loads(ends[i].ended, 0, NULL);
+		char *text = status_text_end(ended);
+
+		assert_string_equal(text, ends[i].text);
+		free(text);
+		json_decref(ended);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
