@@ -190,6 +190,7 @@ void storage_close(struct storage *storage)
 	if (!storage)
 		return;
 	pack_uploader_free(storage->transfer.uploader);
+	index_warmup_end(storage);
 	chunk_index_release(&storage->transfer.index);
 	claim_cache_release(&storage->claims);
 	lineage_summary_release(&storage->summary);

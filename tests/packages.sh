@@ -92,25 +92,7 @@ directory=$(cd "${1:?usage: packages.sh --short BUILD | DIRECTORY}" && pwd)
 (cd "$directory" && sha256sum --quiet -c SHA256SUMS)
 cp "$root/tests/e2e/saver.py" "$scratch"
 
-# A job that is preempted and goes on: job PROGRAM.
-cat >"$scratch/preempt" <<'END'
-set -eu
-program=$1
-rm -rf /tmp/story && mkdir -p /tmp/story
-run() { "$program" run --strict --shim on --store file:///tmp/story/store --job j --checkpoint-dir /tmp/story/c --checkpoint-signal USR1 --quiet-time 0.2 -- "$@"; }
-run python3 -B /saver.py --on-signal --pause 0.01 >/tmp/story/first 2>/tmp/story/said &
-supervisor=$!
-until grep -q 'resumes 0' /tmp/story/first; do kill -0 $supervisor; sleep 0.1; done
-kill -TERM $supervisor
-code=0
-wait $supervisor || code=$?
-[ "$code" = 75 ] || { cat /tmp/story/said; echo "exit $code" >&2; exit 1; }
-saved=$(sed -n 's/^saved \([0-9]*\).*/\1/p' /tmp/story/first | tail -n 1)
-rm -rf /tmp/story/c
-run python3 -B /saver.py --on-signal --pause 0.01 --steps $((saved + 3)) >/tmp/story/second
-grep -q "resumes $saved" /tmp/story/second
-rm -rf /tmp/story
-END
+cp "$root/tests/preempt.sh" "$scratch/preempt"
 
 cat >"$scratch/deb" <<'END'
 set -eux

@@ -1,15 +1,32 @@
 #include "index_warmup.h"
 
 #include "base/cleanup.h"
+#include "base/workers.h"
 #include "damage_marks.h"
 #include "orphan_packs.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Where orphaned packs are looked for. Those of others are sent again, and collected in time. */
 #define ORPHAN_SAVES_MOST 2
 #define ORPHAN_ATTEMPTS_MOST 4
+#define POLL_EVERY_MS 10
+
+/* The listing of the packs that the parent names, on a thread of its own. */
+struct index_listing {
+	struct storage *storage;
+	pthread_t thread;
+	bool threaded; /* else it was done here and now: no thread could be had */
+	char *prefixes[JOB_LISTINGS_MOST];
+	size_t count;
+	struct cancel cancel;
+	struct store_listing packs;
+	int result;
+	struct err err;
+	atomic_bool done;
+};
 
 static int load_parent(struct storage *storage, struct snapshot_id parent, struct cancel *cancel,
 		       struct err *err)
@@ -43,59 +60,162 @@ static size_t add_orphan_prefixes(struct snapshot_id parent, uint32_t attempt, c
 	return count;
 }
 
-/* What the index relies on, and what it may learn of. A job may have a hundred times as many packs,
- * and this is waited for before the first byte is sent. */
-static int list_useful_packs(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
-			     struct store_listing *packs, struct cancel *cancel, struct err *err)
+/* Packs that nobody has found damaged. They are few, and known before the first byte is sent: what
+ * they hold is not sent again. */
+static int load_orphans(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
+			const struct store_listing *damaged, struct cancel *cancel, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0};
+	struct snapshot_id behind = storage->newest_at_claim;
+	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
+	size_t count = add_orphan_prefixes(parent, attempt, prefixes);
+	int result = job_records_list_prefixes(storage, prefixes, count, &packs, cancel, err);
+
+	while (count > 0)
+		free(prefixes[--count]);
+	if (result < 0)
+		return -1;
+	damage_marks_drop(storage, damaged, &packs);
+	/* A pack for an older one than the newest may be garbage to a collection under way. */
+	if (snapshot_id_compare(parent, behind) > 0)
+		behind = parent;
+	return orphan_packs_load(storage, &packs, behind, cancel, err);
+}
+
+static void drop_damaged(struct storage *storage, const struct store_listing *damaged)
+{
+	struct chunk_index *index = &storage->transfer.index;
+
+	for (size_t i = 0; damaged->count > 0 && i < index->pack_count; i++)
+		if (damage_marks_has(storage, damaged, index->packs[i].key))
+			chunk_index_pack_lost(index, (uint32_t)i);
+	chunk_index_apply_listing(index, "", NULL);
+}
+
+/* --- listing --- */
+
+static void *list_named_packs(void *arg)
+{
+	struct index_listing *listing = arg;
+
+	listing->result =
+		job_records_list_prefixes(listing->storage, listing->prefixes, listing->count,
+					  &listing->packs, &listing->cancel, &listing->err);
+	atomic_store(&listing->done, true);
+	return NULL;
+}
+
+static void release_listing(struct index_listing *listing)
+{
+	while (listing->count > 0)
+		free(listing->prefixes[--listing->count]);
+	store_listing_release(&listing->packs);
+	cancel_release(&listing->cancel);
+	free(listing);
+}
+
+/* A job may have a hundred times as many packs as the index relies on, and these may be many, too:
+ * the first byte is sent meanwhile. */
+static int begin_listing(struct storage *storage, struct err *err)
 {
 	const struct chunk_index *index = &storage->transfer.index;
 	auto_free struct manifest_pack *known =
 		memory_new((index->pack_count + 1) * sizeof(*known));
 	struct manifest named = {.packs = known, .pack_count = index->pack_count};
-	char *prefixes[JOB_LISTINGS_MOST + ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
-	size_t count;
-	int result;
+	struct index_listing *listing;
 
+	if (chunk_index_is_empty(index))
+		return 0;
+	listing = memory_new(sizeof(*listing));
+	listing->storage = storage;
+	if (cancel_init(&listing->cancel, err) < 0) {
+		free(listing);
+		return -1;
+	}
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = (struct manifest_pack){index->packs[i].key, index->packs[i].bytes};
-	count = job_records_named_prefixes(&named, prefixes);
-	count += add_orphan_prefixes(parent, attempt, &prefixes[count]);
-	result = job_records_list_prefixes(storage, prefixes, count, packs, cancel, err);
-	while (count > 0)
-		free(prefixes[--count]);
-	return result;
+	listing->count = job_records_named_prefixes(&named, listing->prefixes);
+	chunk_index_begin_listing(&storage->transfer.index);
+	storage->listing = listing;
+	listing->threaded = parallel_start(&listing->thread, list_named_packs, listing) == 0;
+	if (!listing->threaded)
+		list_named_packs(listing);
+	return 0;
 }
+
+/* --- the whole --- */
 
 /* The index keeps only packs that the store lists and that nobody has found damaged. Those that are
  * lost later are found before the commit. */
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 		 struct cancel *cancel, struct err *err)
 {
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
-	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
-	struct snapshot_id behind = storage->newest_at_claim;
+	auto_(store_listing_release) struct store_listing damaged = {0};
 
 	/* Within one process the index is current: its own packs were put by this process, or
 	 * looked up. */
 	if (storage->warmed) {
-		chunk_index_apply_listing(&storage->transfer.index, prefix, NULL);
+		chunk_index_apply_listing(&storage->transfer.index, "", NULL);
 		return 0;
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
 	 * checkpoint. */
-	if (load_parent(storage, parent, cancel, err) < 0)
-		return -1;
-	chunk_index_begin_listing(&storage->transfer.index);
-	if (list_useful_packs(storage, parent, attempt, &packs, cancel, err) < 0 ||
+	if (load_parent(storage, parent, cancel, err) < 0 ||
 	    damage_marks_list(storage, &damaged, cancel, err) < 0)
 		return -1;
-	damage_marks_drop(storage, &damaged, &packs);
-	chunk_index_apply_listing(&storage->transfer.index, prefix, &packs);
-	/* A pack for an older one than the newest may be garbage to a collection under way. */
-	if (snapshot_id_compare(parent, behind) > 0)
-		behind = parent;
-	if (orphan_packs_load(storage, &packs, behind, cancel, err) < 0)
+	drop_damaged(storage, &damaged);
+	if (begin_listing(storage, err) < 0)
 		return -1;
+	if (load_orphans(storage, parent, attempt, &damaged, cancel, err) < 0) {
+		index_warmup_end(storage);
+		return -1;
+	}
 	storage->warmed = true;
 	return 0;
+}
+
+static void end_thread(struct index_listing *listing)
+{
+	if (listing->threaded)
+		pthread_join(listing->thread, NULL);
+}
+
+int index_warmup_join(struct storage *storage, struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/", storage->transfer.job);
+	struct index_listing *listing = storage->listing;
+	int result = 0;
+
+	if (!listing)
+		return 0;
+	while (result == 0 && !atomic_load(&listing->done))
+		result = cancel_sleep(cancel, POLL_EVERY_MS, err);
+	if (result < 0)
+		cancel_raise(&listing->cancel);
+	end_thread(listing);
+	if (result == 0 && listing->result < 0) {
+		result = -1;
+		if (err)
+			*err = listing->err;
+	}
+	if (result == 0)
+		chunk_index_apply_listing(&storage->transfer.index, prefix, &listing->packs);
+	else
+		storage->warmed = false;
+	storage->listing = NULL;
+	release_listing(listing);
+	return result;
+}
+
+void index_warmup_end(struct storage *storage)
+{
+	struct index_listing *listing = storage->listing;
+
+	if (!listing)
+		return;
+	cancel_raise(&listing->cancel);
+	end_thread(listing);
+	release_listing(listing);
+	storage->listing = NULL;
+	storage->warmed = false;
 }

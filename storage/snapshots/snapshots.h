@@ -31,7 +31,7 @@
  *	store_clock.h		the time by the store's own clock
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
- *	index_warmup.h		fills the index of chunks before a save
+ *	index_warmup.h		fills the index of chunks while a save begins
  *	gang_parts.h		PURE: whether the parts of all members of a gang are there
  *	gang_commit.h		a member's part, and the commit of the snapshot of all
  *	lost_files.h		PURE: which other snapshot has a file that is lost
@@ -58,6 +58,7 @@
 #ifndef STORAGE_SNAPSHOTS_H
 #define STORAGE_SNAPSHOTS_H
 
+#include "index_warmup.h"
 #include "job_records.h"
 
 #endif

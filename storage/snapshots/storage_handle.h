@@ -41,6 +41,8 @@ struct storage {
 	struct snapshot_id newest_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
+	/* What it has begun and index_warmup_join() waits for; or NULL. */
+	struct index_listing *listing;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;

@@ -227,24 +227,32 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(first->path, second->path);
 }
 
+bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count)
+{
+	bool there = true;
+
+	pthread_mutex_lock(&index->mutex);
+	for (size_t i = 0; i < count && there; i++)
+		there = chunks[i].codec == CHUNK_ZERO ||
+			index->packs[chunks[i].pack].state != CHUNK_INDEX_PACK_LOST;
+	pthread_mutex_unlock(&index->mutex);
+	return there;
+}
+
 bool chunk_index_find_file(struct chunk_index *index, const char *path,
 			   const struct file_stamp *stamp, struct chunk *chunks, size_t count)
 {
 	static const struct file_stamp none;
 	struct chunk_index_file wanted = {.path = (char *)path};
 	const struct chunk_index_file *file = NULL;
-	bool there = true;
+	bool there;
 
 	if (index->file_count && !file_stamp_equal(stamp, &none))
 		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
 			       compare_files);
 	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
 		return false;
-	pthread_mutex_lock(&index->mutex);
-	for (size_t i = 0; i < count && there; i++)
-		there = file->chunks[i].codec == CHUNK_ZERO ||
-			index->packs[file->chunks[i].pack].state != CHUNK_INDEX_PACK_LOST;
-	pthread_mutex_unlock(&index->mutex);
+	there = chunk_index_has_all(index, file->chunks, count);
 	if (there && count)
 		memcpy(chunks, file->chunks, count * sizeof(*chunks));
 	return there;

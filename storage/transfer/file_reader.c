@@ -378,8 +378,9 @@ static uint64_t plan_files(struct read_job *reading)
 		struct file_tree_item *item = &request->tree->items[i];
 		size_t end = chunk_count(item->entry.size);
 
-		if (item->entry.type != ENTRY_FILE)
+		if (item->entry.type != ENTRY_FILE || item->read)
 			continue;
+		free(item->entry.chunks);
 		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
 		if (copy_known_chunks(reading, item, end) || end == 0)
 			continue;

@@ -27,6 +27,8 @@ struct file_reader_request {
 };
 
 /*
+ * Reads the files of the tree that are not `read` yet.
+ *
  * Fills entry.chunks of every file that was read to its end (file_tree_item.read is then true);
  * `pack` in them is a position in the storage's index. Blocks until all is read and handed to the
  * uploader, not until it is sent. ERR_RETRY: a file was written to meanwhile.

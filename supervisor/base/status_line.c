@@ -1,5 +1,6 @@
 #include "status_line.h"
 
+#include "line_wrap.h"
 #include "text.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #define COLUMNS_MOST 250
+#define WRAP_LEAST 40
+#define LINE_INDENT 4
 #define ERASE "\r\x1b[K"
 
 enum stream_kind {
@@ -132,20 +135,32 @@ static void format_lead(char lead[COLUMNS_MOST + 8])
 		snprintf(lead, COLUMNS_MOST + 8, "%*s" ERASE, (int)width, "");
 }
 
+/* A terminal gets it broken at blanks. What the log writes into a pipe is always one line. */
+static void append_line(struct bytes *text, const char *line, size_t length)
+{
+	size_t width = screen.kind == STREAM_SCREEN ? terminal_width() : 0;
+	auto_free char *copy = NULL;
+
+	if (length <= width || width < WRAP_LEAST) {
+		bytes_append(text, line, length, NULL);
+		return;
+	}
+	copy = text_copy_n(line, length - 1);
+	line_wrap(copy, width, LINE_INDENT, "\n", text);
+}
+
 bool status_line_write(const char *line, size_t length)
 {
-	char text[COLUMNS_MOST + 8 + 1200];
-	size_t used;
+	auto_(bytes_release) struct bytes text = {0};
+	char lead[COLUMNS_MOST + 8];
 	bool written;
 
 	pthread_mutex_lock(&screen.mutex);
 	look_at_stream();
-	format_lead(text);
-	used = strlen(text);
-	if (length > sizeof(text) - used)
-		length = sizeof(text) - used;
-	memcpy(text + used, line, length);
-	written = write_text(text, used + length);
+	format_lead(lead);
+	bytes_append(&text, lead, strlen(lead), NULL);
+	append_line(&text, line, length);
+	written = write_text((const char *)text.data, text.size);
 	if (written)
 		screen.shown = false;
 	pthread_mutex_unlock(&screen.mutex);

@@ -76,7 +76,7 @@ static void print_rows(const struct check_list *check_list)
 		terminal_line_print("%-4s  %-9s  %s", check_level_name(row->level), row->check,
 				    row->text);
 		if (row->fix[0])
-			printf("%-4s  %-9s  %s\n", "", "", row->fix);
+			terminal_line_print("%-4s  %-9s  ->  %s", "", "", row->fix);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // clang-format off
@@ -59,6 +61,17 @@ static int export_snapshot(struct store_command *store_command, struct snapshot_
 	return status;
 }
 
+/* Nothing to standard output if that is the archive. */
+static void print_exported(struct snapshot_id id, const char *name, int fd)
+{
+	char text[SNAPSHOT_ID_TEXT], size[24];
+	struct stat status;
+
+	if (!text_equal(name, "-") && fstat(fd, &status) == 0)
+		terminal_line_print("exported %s to %s: %s", snapshot_id_format(id, text), name,
+				    text_bytes((uint64_t)status.st_size, size, sizeof(size)));
+}
+
 int cmd_export(int argc, char **argv)
 {
 	auto_(store_command_end) struct store_command store_command = {0};
@@ -79,5 +92,6 @@ int cmd_export(int argc, char **argv)
 			unlink(store_command.words[1]);
 		return store_command_fail_snapshot(&store_command, id, &err);
 	}
+	print_exported(id, store_command.words[1], fd);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct list_options {
 	struct store_command store_command;
@@ -77,20 +78,60 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 		info->damage[0] ? json_string(info->damage) : json_null());
 }
 
-static void print_table(const struct snapshot_list *list)
+/* As wide as what is in them, so that a row fits a terminal. */
+struct list_widths {
+	int state, step, files, size, stored;
+};
+
+static void widen(int *width, const char *text)
 {
-	printf("  %-13s  %-9s  %-8s  %5s  %9s  %9s  %-19s  %s\n", "ID", "STATE", "STEP", "FILES",
-	       "SIZE", "STORED", "CREATED (UTC)", "HOST");
+	int length = (int)strlen(text);
+
+	*width = length > *width ? length : *width;
+}
+
+static const char *format_step(const struct snapshot_info *info, char text[24])
+{
+	text_set(text, 24, "-");
+	if (info->step >= 0)
+		snprintf(text, 24, "%lld", (long long)info->step);
+	return text;
+}
+
+static struct list_widths measure_rows(const struct snapshot_list *list)
+{
+	struct list_widths widths = {5, 4, 5, 4, 6}; /* of the headings */
+	char text[24];
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct snapshot_info *info = &list->items[i];
-		char id[SNAPSHOT_ID_TEXT], step[24] = "-", size[24], stored[24];
 
-		if (info->step >= 0)
-			snprintf(step, sizeof(step), "%lld", (long long)info->step);
-		terminal_line_print("%c %-13s  %-9s  %-8s  %5u  %9s  %9s  %.19s  %s%s%s%s",
+		widen(&widths.state, snapshot_state_name(info));
+		widen(&widths.step, format_step(info, text));
+		widen(&widths.size, text_bytes(info->bytes, text, sizeof(text)));
+		widen(&widths.stored, text_bytes(info->bytes_stored, text, sizeof(text)));
+		snprintf(text, sizeof(text), "%u", info->files);
+		widen(&widths.files, text);
+	}
+	return widths;
+}
+
+static void print_table(const struct snapshot_list *list)
+{
+	struct list_widths widths = measure_rows(list);
+
+	printf("  %-13s  %-*s  %*s  %*s  %*s  %*s  %-19s  %s\n", "ID", widths.state, "STATE",
+	       widths.step, "STEP", widths.files, "FILES", widths.size, "SIZE", widths.stored,
+	       "STORED", "CREATED (UTC)", "HOST");
+	for (size_t i = 0; i < list->count; i++) {
+		const struct snapshot_info *info = &list->items[i];
+		char id[SNAPSHOT_ID_TEXT], step[24], size[24], stored[24];
+
+		terminal_line_print("%c %-13s  %-*s  %*s  %*u  %*s  %*s  %.19s  %s%s%s%s",
 				    info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
-				    snapshot_state_name(info), step, info->files,
-				    text_bytes(info->bytes, size, sizeof(size)),
+				    widths.state, snapshot_state_name(info), widths.step,
+				    format_step(info, step), widths.files, info->files, widths.size,
+				    text_bytes(info->bytes, size, sizeof(size)), widths.stored,
 				    text_bytes(info->bytes_stored, stored, sizeof(stored)),
 				    info->created, info->host, info->pinned ? "  pinned" : "",
 				    info->tag[0] ? "  tag " : "", info->tag);

@@ -123,10 +123,9 @@ static int print_dry_run(const struct job *job, const char *origin)
 	terminal_line_print("store           %s%s", job->store ? job->store : "none",
 			    job->store_is_needed ? "" : " (the default; choose with --store)");
 	terminal_line_print("checkpoints in  %s", job->options->checkpoint_dir);
+	profile_options_format(job->options, &job->profile, text, sizeof(text));
 	terminal_line_print("profile         %s",
-			    profile_options_format(job->options, &job->profile, text,
-						   sizeof(text))[0]
-				    ? text
+			    text[0] ? text + (text_starts(text, "profile ") ? 8 : 0)
 				    : "none was recognised");
 	terminal_line_print("notices from    %s, SIGTERM (grace %lld s)", job->options->notice,
 			    (long long)job->options->grace_ms / 1000);

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/terminal_line.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
 #include "status_query.h"
@@ -11,6 +12,7 @@
 #include "verbs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct status_run {
 	const char *job; /* NULL: all */
@@ -67,6 +69,7 @@ static void keep_answer(void *arg, const struct session_info *info, json_t *answ
 static void print_answers(const struct status_run *status_run)
 {
 	auto_(bytes_release) struct bytes text = {0};
+	char *rest, *line;
 	json_t *answer;
 	size_t i;
 
@@ -75,7 +78,10 @@ static void print_answers(const struct status_run *status_run)
 		return;
 	}
 	json_array_foreach(status_run->answers, i, answer) status_text_append(&text, answer);
-	fwrite(text.data, 1, text.size, stdout);
+	bytes_append(&text, "", 1, NULL);
+	rest = (char *)text.data;
+	while ((line = strsep(&rest, "\n")) && rest)
+		terminal_line_put(line);
 }
 
 static int refuse_absent(const struct status_run *status_run)

@@ -1,14 +1,13 @@
 #include "picture.h"
 
 #include "base/cleanup.h"
+#include "base/line_wrap.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#define WORDS_AT 12 /* "  durable   000001-000001" */
 
 static volatile sig_atomic_t was_continued;
 
@@ -22,7 +21,7 @@ static bool measure_terminal(struct picture *picture)
 {
 	struct winsize size;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_row == 0)
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 2 || size.ws_row == 0)
 		return false;
 	picture->columns = size.ws_col;
 	picture->rows = size.ws_row;
@@ -59,41 +58,6 @@ static void go_to_top(struct picture *picture, struct bytes *output)
 	picture->lines = 0;
 }
 
-/* How much of it fits into a line: up to a blank, if there is one. */
-static size_t fitting_length(const char *text, size_t width)
-{
-	size_t length = strlen(text), cut = width;
-
-	if (length <= width)
-		return length;
-	while (cut > width / 2 && text[cut] != ' ')
-		cut--;
-	if (text[cut] == ' ')
-		return cut;
-	/* Not within a character. */
-	for (cut = width; cut > 1 && (text[cut] & 0xc0) == 0x80; cut--)
-		continue;
-	return cut;
-}
-
-/* Broken where it is too long, with the rest below its words. */
-static void append_line(struct picture *picture, const char *line, struct bytes *output)
-{
-	/* One less than it is wide, because it wraps after the last one. */
-	size_t width = picture->columns > 1 ? picture->columns - 1 : 1;
-	size_t indent = 0;
-
-	do {
-		size_t length = fitting_length(line, width - indent);
-
-		bytes_format(output, NULL, "%*s%.*s\x1b[K\n", (int)indent, "", (int)length, line);
-		picture->lines++;
-		line += length;
-		line += strspn(line, " ");
-		indent = width > 2 * WORDS_AT ? WORDS_AT : 0;
-	} while (line[0] && picture->lines + 1 < picture->rows);
-}
-
 /* In one write, so that whoever ends us leaves the cursor below it. */
 static void write_output(const struct bytes *output)
 {
@@ -108,8 +72,16 @@ void picture_draw(struct picture *picture, const struct bytes *text)
 	char *rest = copy, *line;
 
 	go_to_top(picture, &output);
-	while ((line = strsep(&rest, "\n")) && rest && picture->lines + 1 < picture->rows)
-		append_line(picture, line, &output);
+	while ((line = strsep(&rest, "\n")) && rest) {
+		auto_(bytes_release) struct bytes broken = {0};
+		/* One less than it is wide, because it wraps after the last one. */
+		unsigned lines = line_wrap(line, picture->columns - 1, 0, "\x1b[K\n", &broken);
+
+		if (picture->lines + lines >= picture->rows)
+			break;
+		picture->lines += lines;
+		bytes_append(&output, broken.data, broken.size, NULL);
+	}
 	bytes_format(&output, NULL, "\x1b[J");
 	write_output(&output);
 }
@@ -119,6 +91,7 @@ void picture_replace(struct picture *picture, const char *line)
 	auto_(bytes_release) struct bytes output = {0};
 
 	go_to_top(picture, &output);
-	bytes_format(&output, NULL, "%s\x1b[K\n\x1b[J", line);
+	line_wrap(line, picture->columns - 1, 4, "\x1b[K\n", &output);
+	bytes_format(&output, NULL, "\x1b[J");
 	write_output(&output);
 }

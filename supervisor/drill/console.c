@@ -26,15 +26,18 @@ __attribute__((format(printf, 4, 0))) static void print_line(
 	const struct console *console, const struct instance *instance, const char *colour,
 	const char *format, va_list args)
 {
-	auto_free char *text = NULL;
+	auto_free char *text = NULL, *line = NULL;
 
 	if (console->silent)
 		return;
-	printf("%6.1f s  machine %u  %s", (double)(clock_monotonic_ms() - console->began_ms) / 1000,
-	       instance->number, console->colour ? colour : "");
 	text = text_format_list(format, args);
-	terminal_print("%s", text);
-	printf("%s\n", console->colour && *colour ? "\033[0m" : "");
+	text_to_printable(text);
+	line = text_format("%6.1f s  machine %u  %s",
+			   (double)(clock_monotonic_ms() - console->began_ms) / 1000,
+			   instance->number, text);
+	fputs(console->colour ? colour : "", stdout);
+	terminal_line_put(line);
+	fputs(console->colour && *colour ? "\033[0m" : "", stdout);
 	fflush(stdout);
 }
 

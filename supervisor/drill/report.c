@@ -79,7 +79,7 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	const struct round_verdict *verdict = &scenario->verdicts[index];
 	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
 
-	printf("%5u  %8s  %8s  %8s  %9s  %-16s  %-13s %s%s%s\n", index + 1,
+	printf("%5u  %7s  %7s  %7s  %8s  %-15s  %-9s %s%s%s\n", index + 1,
 	       time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
 	       time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
 	       lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
@@ -91,9 +91,9 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	if (verdict->proof[0])
 		terminal_line_print("       seen: %s", verdict->proof);
 	if (verdict->remark[0]) {
-		printf("       %snote: ", colour ? YELLOW : "");
-		terminal_print("%s", verdict->remark);
-		puts(colour ? PLAIN : "");
+		fputs(colour ? YELLOW : "", stdout);
+		terminal_line_print("       note: %s", verdict->remark);
+		fputs(colour ? PLAIN : "", stdout);
 	}
 }
 
@@ -101,16 +101,16 @@ static void print_table(const struct scenario *scenario, bool colour)
 {
 	if (scenario->facts.rounds_done == 0)
 		return;
-	printf("%5s  %8s  %8s  %8s  %9s  %-16s  %s\n", "round", "noticed", "saved", "durable",
+	printf("%5s  %7s  %7s  %7s  %8s  %-15s  %s\n", "round", "noticed", "saved", "durable",
 	       "margin", "work lost", "resumed from");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
 	printf("\n");
 	if (scenario->verdicts[0].noticed_ms == VERDICT_UNKNOWN)
 		return;
-	printf("noticed, saved, durable: seconds from the notice until reprieve had seen it, until "
-	       "the\ncheckpoint was complete on the machine's disk, and until it was in the "
-	       "store.\nmargin: from then to the machine's end.\n\n");
+	printf("noticed, saved, durable: seconds from the notice until reprieve had seen it,\n"
+	       "until the checkpoint was complete on the machine's disk, and until it was in\n"
+	       "the store. margin: from then to the machine's end.\n\n");
 }
 
 struct totals {
@@ -143,25 +143,27 @@ static void print_comparison(const struct scenario *scenario)
 	switch (scenario->facts.comparison) {
 	case COMPARISON_NOT_ASKED:
 		if (scenario->facts.rounds_passed > 0)
-			printf("  result      not compared: --compare FILE also proves the order "
-			       "of "
-			       "the data and the random state\n");
+			terminal_line_print(
+				"  result      not compared: --compare FILE also proves "
+				"the order of the data and the random state");
 		return;
 	case COMPARISON_EQUAL:
-		printf("  result      %s equals that of the undisturbed run, byte for byte (%s)\n",
-		       path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
+		terminal_line_print(
+			"  result      %s equals that of the undisturbed run, byte for byte (%s)",
+			path, text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
 		return;
 	case COMPARISON_DIFFERENT:
-		printf("  result      %s DIFFERS from that of the undisturbed run\n", path);
+		terminal_line_print("  result      %s DIFFERS from that of the undisturbed run",
+				    path);
 		return;
 	case COMPARISON_MISSING_UNDISTURBED:
-		printf("  result      the undisturbed run has not written %s\n", path);
+		terminal_line_print("  result      the undisturbed run has not written %s", path);
 		return;
 	case COMPARISON_MISSING:
-		printf("  result      the preempted run has not written %s\n", path);
+		terminal_line_print("  result      the preempted run has not written %s", path);
 		return;
 	case COMPARISON_NOT_MADE:
-		printf("  result      %s was not compared\n", path);
+		terminal_line_print("  result      %s was not compared", path);
 		return;
 	}
 }
@@ -172,16 +174,17 @@ static void print_sums(const struct scenario *scenario)
 	struct totals totals = add_totals(scenario);
 	char length[32], steps[48] = "";
 
-	printf("  survived    %u of %u preemptions\n", facts->rounds_passed, facts->rounds_wanted);
+	terminal_line_print("  survived    %u of %u preemptions", facts->rounds_passed,
+			    facts->rounds_wanted);
 	if (totals.lost_steps != VERDICT_UNKNOWN)
 		snprintf(steps, sizeof(steps), ", %" PRId64 " step%s", totals.lost_steps,
 			 totals.lost_steps == 1 ? "" : "s");
 	if (facts->rounds_done > 0)
-		printf("  lost        %s of work%s in all\n",
-		       text_duration(totals.lost_ms, length, sizeof(length)), steps);
+		terminal_line_print("  lost        %s of work%s in all",
+				    text_duration(totals.lost_ms, length, sizeof(length)), steps);
 	if (facts->last_ran)
-		printf("  last run    ended with %d on machine %u\n", facts->last_exit,
-		       scenario->last_machine);
+		terminal_line_print("  last run    ended with %d on machine %u", facts->last_exit,
+				    scenario->last_machine);
 	print_comparison(scenario);
 }
 
@@ -222,9 +225,12 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	print_last_lines(scenario);
 	print_sums(scenario);
 	if (kept)
-		printf("  logs        %s/machine-*.log\n", scenario->sandbox.scratch);
-	printf("\n%s%s%s", result_colour(result, colour), result_name(result), colour ? PLAIN : "");
-	terminal_line_print("%s%s", result == DRILL_PASS ? "" : ": ", reason);
+		terminal_line_print("  logs        %s/machine-*.log", scenario->sandbox.scratch);
+	puts("");
+	fputs(result_colour(result, colour), stdout);
+	terminal_line_print("%s%s%s", result_name(result), result == DRILL_PASS ? "" : ": ",
+			    reason);
+	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
 }
 

@@ -15,9 +15,8 @@ void resume_log(const struct resume_request *request, const struct resume_result
 	if (result->step >= 0)
 		snprintf(step, sizeof(step), ", step %lld", (long long)result->step);
 	if (result->kind == RESUME_FRESH)
-		log_note("%s: starting from scratch (%s; store %s); checkpoints are expected in %s",
-			 job, none ? "--restore none" : "no snapshot yet", request->store,
-			 directory);
+		log_note("%s: starting from scratch (%s); checkpoints are expected in %s", job,
+			 none ? "--restore none" : "no snapshot yet", directory);
 	else if (result->kind == RESUME_KEPT && none)
 		log_warn("%s: --restore none: nothing restored; existing files in %s are kept%s "
 			 "(empty it to start from scratch)",

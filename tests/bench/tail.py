@@ -93,8 +93,8 @@ else:
 print("written", time.monotonic() * 1000, flush=True)
 if asked:
     reprieve.saved(1)
-else:
-    time.sleep(600)
+while not come:
+    time.sleep(0.01)
 """
 
 

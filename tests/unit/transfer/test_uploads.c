@@ -54,6 +54,94 @@ static int wait_until(atomic_uint *counter, unsigned least, struct cancel *cance
 	return 0;
 }
 
+/* --- while the packs of the parent are being listed --- */
+
+struct late_listing {
+	const char *lost; /* a pack that goes away meanwhile; NULL: none */
+	atomic_bool sent_meanwhile;
+};
+
+/* The packs of the first snapshot are listed only once another one was put. */
+static int list_once_a_pack_is_put(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	struct late_listing *late = slow->arg;
+
+	if (!strstr(prefix, "packs/000001/000001-") || atomic_load(&late->sent_meanwhile))
+		return 0;
+	if (wait_until(&slow->pack_puts, 1, NULL, error) < 0)
+		return -1;
+	atomic_store(&late->sent_meanwhile, atomic_load(&slow->pack_puts) > 0);
+	if (late->lost)
+		assert_int_equal(unlink(late->lost), 0);
+	return 0;
+}
+
+static void test_packs_are_sent_while_others_are_listed(void **state)
+{
+	static const struct {
+		bool lost;
+		unsigned sent, kept;
+	} rows[] = {{false, 2, 3}, {true, 3, 2}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct late_listing late = {0};
+		auto_free char *pack = NULL;
+		struct fixture f;
+		struct slow_store *slow;
+		struct save_result result;
+
+		fixture_start(&f);
+		fixture_write(&f, "small", CHUNK_SIZE, 1);
+		fixture_take(&f);
+		pack = fixture_find(&f, ".pack");
+		fixture_write(&f, "large", 2 * CHUNK_SIZE, 2);
+		fixture_take(&f);
+		/* Another process: all that it knows is what the store has. */
+		fixture_claim(&f);
+		slow = slow_store_install(&f, &small_packs);
+		slow->arg = &late;
+		late.lost = rows[i].lost ? pack : NULL;
+		slow->answer_list = list_once_a_pack_is_put;
+		fixture_write(&f, "new", 2 * CHUNK_SIZE, 3);
+		assert_works(fixture_try_take(&f, &result));
+		assert_true(atomic_load(&late.sent_meanwhile));
+		assert_int_equal(result.chunks_sent, rows[i].sent);
+		assert_int_equal(result.chunks_kept, rows[i].kept);
+		fixture_check(&f, (struct snapshot_id){2, 1});
+		fixture_stop(&f);
+	}
+}
+
+static int refuse_to_list_packs(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	(void)slow;
+	return strstr(prefix, "packs/000001/000001-") ? err_set(error, ERR_FAILED, "no list") : 0;
+}
+
+/* Nothing is committed on what nobody has seen, and the next save looks again. */
+static void test_a_listing_that_fails(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_write(&f, "a", CHUNK_SIZE, 1);
+	fixture_take(&f);
+	fixture_claim(&f);
+	slow = slow_store_install(&f, &small_packs);
+	slow->answer_list = refuse_to_list_packs;
+	fixture_write(&f, "b", CHUNK_SIZE, 2);
+	assert_fails(fixture_try_take(&f, &result), ERR_FAILED);
+	slow->answer_list = NULL;
+	f.sequence--;
+	assert_works(fixture_try_take(&f, &result));
+	fixture_check(&f, (struct snapshot_id){2, 1});
+	fixture_stop(&f);
+}
+
 /* --- where chunks are read to --- */
 
 static void fill_chunk(uint8_t *room, bool compressible, unsigned seed)
@@ -429,6 +517,8 @@ static void test_neighbours_are_fetched_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_packs_are_sent_while_others_are_listed),
+		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
