@@ -58,7 +58,7 @@ struct notice {
 	/* monotonic: when the reply with the notice arrived */
 	int64_t seen_ms;
 	/* "aws", "gcp", "azure", "alibaba", "tencent", "slurm", "deadline",
-	 * "file", "command", "sigterm" */
+	 * "file", "command", "sigterm", "gang" */
 	char source[16];
 	/* what makes a repeated notice the same: event id or action, never the raw bytes */
 	char identity[80];

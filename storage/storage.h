@@ -4,6 +4,7 @@
  *
  *	storage.h		open and close a store; the jobs in it
  *	storage_attempts.h	who continues from what: claims, drains, ends, notes, history
+ *	storage_gang.h		several machines that save and restore one job together
  *	storage_save.h		save a directory, and send parts of it early
  *	storage_restore.h	find snapshots, restore, verify and export them
  *	storage_retention.h	forget by a policy, collect garbage, pin
@@ -51,6 +52,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "storage_attempts.h"
+#include "storage_gang.h"
 #include "storage_import.h"
 #include "storage_probe.h"
 #include "storage_restore.h"

@@ -83,9 +83,14 @@ struct save_request {
 };
 
 struct save_result {
+	/* Of the snapshot: as it was asked for, or what the gang's has got (storage_gang.h). */
+	struct snapshot_id id;
+	/* Of a gang: it was committed before, with another save of the same step. */
+	bool was_durable;
 	/* It failed because there is no file to save. No error kind says so. */
 	bool empty;
-	/* With ERR_RETRY: it is the files that changed, and not the store that failed. */
+	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or another
+	 * member of the gang has left this checkpoint out. */
 	bool changed;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */

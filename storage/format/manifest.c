@@ -30,6 +30,9 @@ void manifest_release(struct manifest *manifest)
 		entry_release(&manifest->entries[i]);
 	for (size_t i = 0; i < manifest->pack_count; i++)
 		free(manifest->packs[i].key);
+	for (size_t i = 0; i < manifest->part_count; i++)
+		json_decref(manifest->parts[i].about);
+	free(manifest->parts);
 	free(manifest->entries);
 	free(manifest->pieces);
 	free(manifest->packs);
@@ -96,6 +99,27 @@ static json_t *encode_pieces(const struct manifest *manifest)
 	return pieces;
 }
 
+static json_t *encode_parts(const struct manifest *manifest)
+{
+	json_t *parts = json_array();
+
+	for (size_t i = 0; i < manifest->part_count; i++) {
+		const struct manifest_part *part = &manifest->parts[i];
+
+		json_array_append_new(
+			parts,
+			json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "member",
+				  (json_int_t)part->member, "sequence", (json_int_t)part->sequence,
+				  "nonce", part->nonce, "host", part->host, "pieces",
+				  (json_int_t)part->pieces, "files", (json_int_t)part->files,
+				  "left_out", (json_int_t)part->left_out, "bytes",
+				  (json_int_t)part->bytes, "directory_mode",
+				  (json_int_t)part->directory_mode, "about",
+				  part->about ? json_incref(part->about) : json_object()));
+	}
+	return parts;
+}
+
 json_t *manifest_encode(const struct manifest *manifest, struct err *err)
 {
 	bool apart = manifest->piece_count > 0;
@@ -118,6 +142,8 @@ json_t *manifest_encode(const struct manifest *manifest, struct err *err)
 			 apart ? encode_pieces(manifest) : manifest_encode_entries(manifest));
 	if (!body)
 		err_set(err, ERR_FAILED, "cannot write the manifest as JSON");
+	else if (manifest->part_count > 0)
+		json_object_set_new(body, "parts", encode_parts(manifest));
 	return body;
 }
 
@@ -354,6 +380,66 @@ static int decode_pieces(json_t *body, struct manifest *manifest, struct err *er
 	return check_pieces_distinct(manifest, err);
 }
 
+static int decode_part(json_t *item, struct manifest_part *part, struct err *err)
+{
+	uint64_t member, sequence, pieces, files, left_out, mode;
+	const char *nonce;
+
+	if (json_get_u64(item, "member", UINT32_MAX, &member, err) < 0 ||
+	    json_get_u64(item, "sequence", UINT32_MAX, &sequence, err) < 0 ||
+	    json_get_text(item, "nonce", &nonce, err) < 0 ||
+	    json_get_u64(item, "pieces", UINT32_MAX, &pieces, err) < 0 ||
+	    json_get_u64(item, "files", UINT32_MAX, &files, err) < 0 ||
+	    json_get_u64(item, "left_out", UINT32_MAX, &left_out, err) < 0 ||
+	    json_get_u64(item, "bytes", SIZE_MOST, &part->bytes, err) < 0 ||
+	    json_get_u64(item, "directory_mode", 07777, &mode, err) < 0)
+		return -1;
+	part->member = (uint32_t)member;
+	part->sequence = (uint32_t)sequence;
+	part->pieces = (uint32_t)pieces;
+	part->files = (uint32_t)files;
+	part->left_out = (uint32_t)left_out;
+	part->directory_mode = (uint32_t)mode;
+	text_set(part->nonce, sizeof(part->nonce), nonce);
+	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
+	part->about = json_incref(json_object_get(item, "about"));
+	return 0;
+}
+
+/* One for each member, in their order; together they have all pieces, and all files. */
+static int decode_parts(json_t *body, struct manifest *manifest, struct err *err)
+{
+	uint64_t pieces = 0, files = 0, bytes = 0;
+	json_t *parts, *item;
+	size_t i;
+
+	if (!json_object_get(body, "parts"))
+		return 0;
+	if (json_get_array(body, "parts", &parts, err) < 0)
+		return -1;
+	manifest->parts = memory_new((json_array_size(parts) + 1) * sizeof(*manifest->parts));
+	json_array_foreach(parts, i, item)
+	{
+		struct manifest_part *part = &manifest->parts[i];
+
+		manifest->part_count = i + 1;
+		if (decode_part(item, part, err) < 0)
+			return err_wrap(err, "part %zu", i);
+		if (part->member != i || part->pieces == 0)
+			return err_set(err, ERR_CORRUPT, "part %zu is not the one of member %zu", i,
+				       i);
+		if (part->bytes > SIZE_MOST - bytes)
+			return err_set(err, ERR_CORRUPT, "the files' sizes are impossible");
+		pieces += part->pieces;
+		files += part->files;
+		bytes += part->bytes;
+	}
+	if (manifest->part_count < 2 || pieces != manifest->piece_count ||
+	    files != manifest->files || bytes != manifest->bytes)
+		return err_set(err, ERR_CORRUPT, "the parts do not add up to the whole");
+	return 0;
+}
+
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,
 		    struct err *err)
 {
@@ -361,7 +447,8 @@ int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct
 	if (decode_header(body, job, id, manifest, err) == 0 &&
 	    decode_packs(body, manifest, err) == 0 &&
 	    (json_object_get(body, "pieces") ? decode_pieces(body, manifest, err)
-					     : decode_entries(body, manifest, err)) == 0)
+					     : decode_entries(body, manifest, err)) == 0 &&
+	    decode_parts(body, manifest, err) == 0)
 		return 0;
 	manifest_release(manifest);
 	return -1;

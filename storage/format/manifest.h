@@ -52,6 +52,17 @@ struct manifest_piece {
 	uint32_t size;      /* raw bytes, at most CHUNK_SIZE */
 };
 
+/* The part of one member in the snapshot of a gang: see gang_manifest.h. */
+struct manifest_part {
+	uint32_t member;
+	uint32_t sequence; /* of the save that wrote it, in the same attempt */
+	uint32_t pieces;   /* so many of the manifest's, behind those of the parts before it */
+	uint32_t files, left_out, directory_mode;
+	uint64_t bytes;
+	char nonce[33], host[65];
+	json_t *about; /* owned; may be NULL */
+};
+
 struct manifest {
 	struct snapshot_id id, parent;
 	char *job;
@@ -68,6 +79,9 @@ struct manifest {
 	/* where the entries are; none: in the manifest itself */
 	struct manifest_piece *pieces;
 	size_t piece_count;
+	/* of a gang: one per member; none: of one machine */
+	struct manifest_part *parts;
+	size_t part_count;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

@@ -17,6 +17,8 @@ static const char *const kind_names[] = {
 	[RECORD_DAMAGE] = "damage",   [RECORD_CONFIRMED] = "confirmed",
 	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
 	[RECORD_LEDGERS] = "ledgers", [RECORD_CATALOGUE] = "catalogue",
+	[RECORD_JOIN] = "join",       [RECORD_PART] = "part",
+	[RECORD_NOTICE] = "notice",
 };
 
 /* All kinds are read from RECORD_VERSION on. */
@@ -24,7 +26,15 @@ static int newest_version(enum record_kind kind)
 {
 	if (kind == RECORD_ATTEMPT)
 		return RECORD_VERSION_ATTEMPT;
-	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_SNAPSHOT : RECORD_VERSION;
+	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_GANG : RECORD_VERSION;
+}
+
+/* A manifest that is not of a gang is read by the versions before as well. */
+static int written_version(enum record_kind kind, json_t *body)
+{
+	if (kind == RECORD_SNAPSHOT && !json_object_get(body, "parts"))
+		return RECORD_VERSION_SNAPSHOT;
+	return newest_version(kind);
 }
 
 #define SMALL_MOST ((size_t)1 << 20)
@@ -49,8 +59,11 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_DRAIN:
 	case RECORD_DAMAGE:
 	case RECORD_CONFIRMED:
+	case RECORD_JOIN:
+	case RECORD_NOTICE:
 		return SMALL_MOST;
 	case RECORD_SNAPSHOT:
+	case RECORD_PART:
 	case RECORD_SUMMARY:
 	case RECORD_ARCHIVE:
 	case RECORD_LEDGERS:
@@ -81,7 +94,7 @@ int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct
 	sha256_hex(text, size, hex);
 	if (bytes_format(out, err,
 			 "{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":%zu,\"sha256\":\"%s\"}\n",
-			 kind_names[kind], newest_version(kind), size, hex) < 0)
+			 kind_names[kind], written_version(kind, body), size, hex) < 0)
 		return -1;
 	return bytes_append(out, text, size, err);
 }

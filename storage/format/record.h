@@ -19,6 +19,8 @@
 #define RECORD_VERSION_ATTEMPT 3
 /* Of manifests. Version 2, which has all entries in the manifest itself, is still read. */
 #define RECORD_VERSION_SNAPSHOT 3
+/* Of the manifests of gangs, which an older reader would restore as one directory. */
+#define RECORD_VERSION_GANG 4
 
 enum record_kind {
 	RECORD_FORMAT,
@@ -32,7 +34,10 @@ enum record_kind {
 	RECORD_SUMMARY,
 	RECORD_ARCHIVE,
 	RECORD_LEDGERS,
-	RECORD_CATALOGUE
+	RECORD_CATALOGUE,
+	RECORD_JOIN,
+	RECORD_PART,
+	RECORD_NOTICE
 };
 
 /* The bytes that a record of that kind may have: whoever can write to the store could otherwise

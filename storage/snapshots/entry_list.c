@@ -15,6 +15,7 @@ struct list_sender {
 	struct packer packer;
 	struct entry_piece_writer writer;
 	struct bytes text;
+	bool apart;     /* also if they are few */
 	bool too_large; /* a piece is: the list stays in the manifest */
 };
 
@@ -71,7 +72,8 @@ static int send_pieces(struct list_sender *sender, struct err *err)
 	for (size_t i = 0; i < manifest->entry_count && !sender->too_large; i++)
 		if (send_entry(sender, &manifest->entries[i], err) < 0)
 			return -1;
-	if (manifest->piece_count == 0 && sender->writer.text.size <= ENTRY_PIECES_APART)
+	if (!sender->apart && manifest->piece_count == 0 &&
+	    sender->writer.text.size <= ENTRY_PIECES_APART)
 		return 0;
 	return sender->too_large ? 0 : send_piece(sender, err);
 }
@@ -91,9 +93,12 @@ static const char **list_pack_keys(struct chunk_index *index, size_t *count)
 	return keys;
 }
 
-int entry_list_send(struct packing *packing, struct manifest *manifest, struct err *err)
+int entry_list_send(struct packing *packing, struct manifest *manifest, bool apart, struct err *err)
 {
-	auto_(list_sender_release) struct list_sender sender = {.manifest = manifest};
+	auto_(list_sender_release) struct list_sender sender = {
+		.manifest = manifest,
+		.apart = apart,
+	};
 	auto_free const char **keys = NULL;
 	size_t count;
 

@@ -6,12 +6,13 @@
 #include "storage_handle.h"
 
 /*
- * Packs the entries of the manifest in pieces, unless they are few, and hands the packs to the
- * uploader. `pack` in the chunks of the entries is a position in the index, and so it is in those
- * of manifest->pieces. Blocks until all is handed over, not until it is sent; errors as for
- * packer_reserve().
+ * Packs the entries of the manifest in pieces, unless they are few and not to be `apart`, and hands
+ * the packs to the uploader. `pack` in the chunks of the entries is a position in the index, and so
+ * it is in those of manifest->pieces. Blocks until all is handed over, not until it is sent; errors
+ * as for packer_reserve().
  */
-int entry_list_send(struct packing *packing, struct manifest *manifest, struct err *err);
+int entry_list_send(struct packing *packing, struct manifest *manifest, bool apart,
+		    struct err *err);
 
 /*
  * Loads the entries of a manifest that has them in pieces; any other has them already. Blocks, on

@@ -6,6 +6,7 @@
 #include "base/workers.h"
 #include "damage_marks.h"
 #include "entry_list.h"
+#include "gang_commit.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -166,7 +167,10 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 
 	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
 		return -1;
-	if (entry_list_load(storage, manifest, cancel, err) == 0)
+	if (gang_commit_cut(storage, manifest, err) == 0 &&
+	    entry_list_load(storage, manifest, cancel, err) == 0 &&
+	    (!storage_is_member(storage) ||
+	     gang_manifest_strip(manifest, storage->gang.member, err) == 0))
 		return 0;
 	manifest_release(manifest);
 	return err_wrap(err, "%s", key);

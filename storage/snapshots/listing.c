@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "entry_list.h"
+#include "gang_commit.h"
 #include "inventory.h"
 #include "listing.h"
 
@@ -129,7 +130,8 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struc
 	auto_(manifest_release) struct manifest manifest = {0};
 
 	*err = (struct err){0};
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0)
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
+	    gang_commit_cut(storage, &manifest, err) < 0)
 		return NULL;
 	return json_incref(manifest.about);
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "carry_over.h"
 #include "entry_list.h"
+#include "gang_commit.h"
 #include "index_warmup.h"
 #include "pack_numbers.h"
 #include "storage/transfer/transfer.h"
@@ -25,6 +26,8 @@ struct saving {
 	struct packing packing;
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
+	struct snapshot_id id; /* of the commit */
+	bool left_out;         /* no commit: another member of the gang has no part of it */
 	bool packs_missing;    /* no commit: a pack that the manifest names is gone or damaged */
 	_Atomic int64_t next_progress_ms;
 };
@@ -153,9 +156,9 @@ static int find_left_behind(struct saving *saving, bool *left, struct err *err)
 	for (size_t i = 0; i < lineage->attempt_count; i++)
 		if (lineage->attempts[i].number > saving->request->id.attempt)
 			lineage->attempts[i].unconfirmed = false;
-	*left = lineage_state(lineage, saving->request->id) == SNAPSHOT_FENCED;
+	*left = lineage_state(lineage, saving->id) == SNAPSHOT_FENCED;
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		if (snapshot_id_compare(lineage->snapshots[i], saving->request->id) == 0)
+		if (snapshot_id_compare(lineage->snapshots[i], saving->id) == 0)
 			return 0;
 	return err_set(err, ERR_RETRY, "it has been removed");
 }
@@ -180,14 +183,27 @@ static int check_in_force(struct saving *saving, struct err *err)
 	return 0;
 }
 
-static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
-			   struct err *err)
+static int put_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
+			struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(saving->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
 
 	if (!body)
 		return -1;
+	fault_point("before_manifest_put");
+	if (job_record_put(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
+			   saving->packing.cancel, err) < 0)
+		return -1;
+	fault_point("after_manifest_put");
+	return 0;
+}
+
+static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
+			   struct err *err)
+{
+	int result;
+
 	if (check_named_packs(saving, manifest, err) < 0) {
 		/* A store that was emptied lacks our claim too, and that says more. */
 		if (saving->packs_missing)
@@ -196,12 +212,12 @@ static int commit_manifest(struct saving *saving, const struct manifest *manifes
 	}
 	if (check_not_superseded(saving, err) < 0)
 		return -1;
-	fault_point("before_manifest_put");
-	if (job_record_put(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
-			   saving->packing.cancel, err) < 0)
-		return -1;
-	fault_point("after_manifest_put");
-	return check_in_force(saving, err);
+	if (storage_is_member(saving->storage))
+		result = gang_commit(saving->storage, saving->request, manifest, &saving->id,
+				     &saving->left_out, saving->packing.cancel, err);
+	else
+		result = put_manifest(saving, manifest, bytes, err);
+	return result < 0 ? -1 : check_in_force(saving, err);
 }
 
 static int wait_until_sent(struct saving *saving, struct err *err)
@@ -223,6 +239,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	struct packing *packing = &saving->packing;
 	unsigned chunks_sent = atomic_load(&packing->chunks_sent);
 	unsigned chunks_kept = atomic_load(&packing->chunks_kept);
+	bool is_member = storage_is_member(saving->storage);
 	uint64_t manifest_bytes = 0, sent;
 	uint32_t running = 0;
 
@@ -233,11 +250,16 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	}
 	fill_manifest_header(saving, tree, &manifest);
 	move_entries(tree, &manifest);
+	if (is_member)
+		gang_manifest_prefix(&manifest, saving->storage->gang.member);
 	/* On its way together with the last packs of the files. */
-	if (entry_list_send(packing, &manifest, err) < 0 || wait_until_sent(saving, err) < 0)
+	if (entry_list_send(packing, &manifest, is_member, err) < 0 ||
+	    wait_until_sent(saving, err) < 0)
 		return -1;
 	pack_numbers_assign(&saving->storage->transfer.index, &manifest);
 	if (commit_manifest(saving, &manifest, &manifest_bytes, err) < 0)
+		return -1;
+	if (is_member && gang_manifest_strip(&manifest, saving->storage->gang.member, err) < 0)
 		return -1;
 	sent = pack_uploader_bytes_sent(packing->uploader);
 	/* The index renumbers its packs below, so no upload may be under way. */
@@ -245,6 +267,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
 	*result = (struct save_result){
+		.id = saving->id,
 		.files = manifest.files,
 		.running_files = running,
 		.running_files_lost = tree->lost,
@@ -410,7 +433,9 @@ static void remove_unnamed_packs(struct saving *saving)
 	struct chunk_index *index = &saving->storage->transfer.index;
 	struct store *store = saving->storage->transfer.store;
 
-	if (!are_commits_known(saving) || check_not_superseded(saving, NULL) < 0)
+	/* A part may name them: another member may be about to commit it. */
+	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
+	    check_not_superseded(saving, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];
@@ -429,6 +454,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	struct saving saving = {
 		.storage = storage,
 		.request = request,
+		.id = request->id,
 		.packing = {.transfer = &storage->transfer, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
@@ -436,13 +462,18 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	int failed;
 
 	storage->emptied = false;
-	*result = (struct save_result){0};
+	*result = (struct save_result){.id = request->id};
+	if (storage_is_member(storage) &&
+	    (gang_commit_check(storage, request, &result->id, &result->was_durable, err) < 0 ||
+	     result->was_durable))
+		return result->was_durable ? 0 : -1;
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = save_snapshot(&saving, result, &own);
 	result->store_lacks =
 		failed && own.kind == ERR_RETRY && (saving.packs_missing || storage->emptied);
+	result->changed |= failed && saving.left_out;
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)

@@ -32,6 +32,8 @@
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
  *	index_warmup.h		fills the index of chunks while a save begins
+ *	gang_parts.h		PURE: whether the parts of all members of a gang are there
+ *	gang_commit.h		a member's part, and the commit of the snapshot of all
  *	lost_files.h		PURE: which other snapshot has a file that is lost
  *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
@@ -43,6 +45,7 @@
  *	attempt_history.c	how the newest attempts of a job went
  *	attempt_notes.c		events, log and metrics of an attempt, for people
  *	drain_records.c		announces that a preempted attempt still saves; reads that
+ *	gang_join.c		how the members of a gang find each other at their start
  *	task_barrier.c		lets the processes of one step wait for each other
  *	snapshot_save.c		saves and commits a snapshot
  *	snapshot_presave.c	sends closed or growing files before the checkpoint is complete

@@ -43,6 +43,13 @@ struct storage {
 	bool warmed;
 	/* What it has begun and index_warmup_join() waits for; or NULL. */
 	struct index_listing *listing;
+	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
+	struct {
+		uint32_t members, member;
+		/* The newest commit of its attempt that is known here. */
+		struct snapshot_id committed;
+		int64_t committed_step;
+	} gang;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
 	void *progress_arg;

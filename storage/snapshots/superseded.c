@@ -2,6 +2,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
+#include "gang_commit.h"
 #include "job_records.h"
 
 /* What the listing of the attempts shows. */
@@ -95,6 +96,9 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 		*newest = claims.newest;
 	if (number == 0 || claims.own || claims.newest > number || storage->read_only)
 		return 0;
+	/* The claim is of all members: not each of them may put it again. */
+	if (storage_is_member(storage))
+		return err_set(err, ERR_EXISTS, "the store was emptied: start the gang again");
 	return claims.newest > 0 ? is_begun_anew(claims.newest, err)
 				 : refill_emptied_store(storage, number, cancel, err);
 }

@@ -23,15 +23,39 @@ static const char *environment_value(void *arg, const char *name)
 	return getenv(name);
 }
 
-static int find_job_name(const struct job_config *options, struct job_name *name, struct err *err)
+static int find_job_name(const struct job_config *options, bool of_gang, struct job_name *name,
+			 struct err *err)
 {
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
 
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(by_variable ? NULL : options->job, environment_value, NULL, directory,
-			     (const char *const *)options->command, name, err);
+	return job_name_find(by_variable ? NULL : options->job, of_gang, environment_value, NULL,
+			     directory, (const char *const *)options->command, name, err);
+}
+
+/* A gang is one job: what names it must be the same on all machines. */
+static int find_identity(const struct job_config *options, struct job_name *name,
+			 struct gang_identity *gang, struct err *err)
+{
+	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
+			       (const char *const *)options->command, gang, err) < 0 ||
+	    find_job_name(options, gang->members > 1, name, err) < 0)
+		return -1;
+	if (gang->members == 1)
+		return 0;
+	if (!name->given)
+		return err_set(err, ERR_INVALID,
+			       "a gang of %u machines needs a name that is the same on all: give "
+			       "--job NAME",
+			       gang->members);
+	if (!options->store)
+		return err_set(err, ERR_INVALID,
+			       "a gang of %u machines needs a store that all reach: give --store "
+			       "URL",
+			       gang->members);
+	return 0;
 }
 
 /* What the job would go on from, and what is there. */
@@ -93,6 +117,9 @@ static int print_dry_run(const struct job *job, const char *origin)
 		return EXIT_CONFIGURATION;
 	}
 	terminal_line_print("job             %s (from %s)", job->name.text, origin);
+	if (job->gang.members > 1)
+		terminal_line_print("gang            member %u of %u (%s)", job->gang.member,
+				    job->gang.members, job->gang.origin);
 	terminal_line_print("store           %s%s", job->store ? job->store : "none",
 			    job->store_is_needed ? "" : " (the default; choose with --store)");
 	terminal_line_print("checkpoints in  %s", job->options->checkpoint_dir);
@@ -134,6 +161,7 @@ int cmd_run(int argc, char **argv)
 	struct job *job;
 	auto_free char *embedded = NULL;
 	struct job_name name;
+	struct gang_identity gang;
 	struct profile_choice profile;
 	struct err err;
 	char text[512];
@@ -147,7 +175,7 @@ int cmd_run(int argc, char **argv)
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
-	if (find_job_name(&options, &name, &err) < 0 ||
+	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
 	if (!options.store)
@@ -159,6 +187,7 @@ int cmd_run(int argc, char **argv)
 	job->options = &options;
 	job->inherited = &inherited;
 	job->name = name;
+	job->gang = gang;
 	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
@@ -173,6 +202,9 @@ int cmd_run(int argc, char **argv)
 			log_warn("%s", err.text);
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
+		if (gang.members > 1)
+			log_note("member %u of a gang of %u (%s)", gang.member, gang.members,
+				 gang.origin);
 		arm_parent_death_signal(&options);
 		code = job_run(job);
 	}

@@ -59,6 +59,7 @@ struct stop_event {
 	int64_t deadline_ms; /* CLOCK_NEVER: none is known */
 	bool by_sigterm;     /* the effective one is */
 	bool alone;          /* there is no other notice */
+	bool saved;          /* the checkpoint that it asks for is durable already */
 };
 
 struct snapshot_event {

@@ -114,6 +114,7 @@ struct job_model {
 	/* the merged stop notice */
 	struct {
 		bool stands, by_sigterm;
+		bool saved;          /* the checkpoint that it asks for is durable already */
 		int64_t deadline_ms; /* CLOCK_NEVER: none */
 	} stop;
 	struct stop_wish stop_wish;

@@ -173,6 +173,7 @@ static void on_stop_announced(const struct step *step, const struct stop_event *
 
 	model->stop.stands = true;
 	model->stop.by_sigterm = stop->by_sigterm;
+	model->stop.saved = stop->saved;
 	model->stop.deadline_ms = stop->deadline_ms;
 	model->facts.by_signal_only = stop->by_sigterm && stop->alone;
 	live(step, EV_NOTICE);

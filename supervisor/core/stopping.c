@@ -99,7 +99,7 @@ static void update_plan(const struct step *step)
 	enum preemption_plan plan = preemption_forecast_choose(&facts);
 
 	/* A command that saves no checkpoints needs no plan. */
-	if (model->attempt != ATTEMPT_CLAIMED || !model->facts.launched ||
+	if (model->stop.saved || model->attempt != ATTEMPT_CLAIMED || !model->facts.launched ||
 	    (model->plan.made && plan == model->plan.choice))
 		return;
 	model->plan.made = true;
@@ -174,7 +174,8 @@ static void ask_at_notice(const struct step *step)
 	bool cannot_ask =
 		step->rules->ask == REQUEST_NONE && !asks_by_flag(step->rules, step->view);
 
-	if (uploads_first(step))
+	/* Of a gang's job: what it makes from now on, without the one that ends, is no step. */
+	if (model->stop.saved || uploads_first(step))
 		return;
 	if (cannot_ask && model->stop.by_sigterm) {
 		forward_sigterm_in_time(step);

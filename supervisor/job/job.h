@@ -51,6 +51,7 @@
  *	job_start.c		open, restore, launch	job_directory.c, job_precedent.c: may it start?
  *	job_notices.c		signals and notice sources; the exit of the child
  *	job_tracker.c		what the job writes	job_save_place.c: that it saves elsewhere
+ *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job		job_rank_progress.c: and how far each rank is
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
  *	job_status.c		what the job tells of itself: to them, and to telemetry/observers.h
@@ -73,6 +74,7 @@
 #include "control/control.h"
 #include "core/core.h"
 #include "frameworks/frameworks.h"
+#include "gang/gang.h"
 #include "job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
@@ -125,6 +127,7 @@ struct job {
 	const struct job_config *options;
 	const struct signals_inherited *inherited;
 	struct job_name name;
+	struct gang_identity gang; /* this machine in the job's gang; 1 member: there is none */
 	struct profile_choice profile;
 	const char *store;         /* URL; NULL: no store is available */
 	struct err no_store;       /* why the store is unavailable; cleared once logged */
@@ -158,6 +161,8 @@ struct job {
 	struct notice signal_notice; /* made from the newest signal */
 	struct slurm_deadline slurm_deadline;
 	struct next_attempt next_attempt;
+	struct gang_notices gang_notices; /* zeroed: there is no gang */
+	bool gang_saved;                  /* a snapshot since the notice of another member */
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
@@ -212,8 +217,8 @@ struct job {
 
 /*
  * Runs the whole life of the job: restore, launch, save, exit. The caller fills `options`,
- * `inherited`, `name`, `profile` and the store's members of a zeroed struct. Blocks until the end;
- * returns the exit code.
+ * `inherited`, `name`, `gang`, `profile` and the store's members of a zeroed struct. Blocks until
+ * the end; returns the exit code.
  */
 int job_run(struct job *job);
 
@@ -320,6 +325,14 @@ void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
 int64_t job_deadline_ms(const struct job *job);
 /* The termination message: why it is to end, or (with `outcome`) has ended. */
 void job_tell_why(struct job *job, const struct outcome *outcome);
+
+/* job_gang.c */
+/* Once the attempt is claimed: a notice at another member is one here too. */
+void job_start_gang_notices(struct job *job);
+/* Whether the notice is another member's, and the checkpoint that it is about is durable. */
+bool job_gang_has_saved(const struct job *job, const struct notice *stop);
+/* The others are told of this one. */
+void job_tell_gang(struct job *job, const struct notice *stop);
 
 /* job_requests.c */
 /* After the launch: how this job is asked. */

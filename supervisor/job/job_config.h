@@ -66,6 +66,9 @@ struct job_config {
 	int64_t flush_ms; /* after the job's end, a store that takes nothing is given up after this
 			   */
 	struct storage_transfer transfer;
+	const char *gang;   /* "auto", "off" or how many machines; NULL: off (gang_identity.h) */
+	const char *member; /* which of them this is; NULL: found out */
+	int64_t join_ms;    /* for the members of a gang to come, and to restore */
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;

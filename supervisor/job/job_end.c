@@ -60,6 +60,8 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	struct err err;
 	json_t *about;
 
+	if (job->gang.member > 0)
+		return;
 	/* An attempt that was preempted during its restore is recorded too: without a record, the
 	 * next attempt would take the machine for lost. */
 	if (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed))

@@ -41,6 +41,7 @@ static void post_stop(struct job *job)
 		.deadline_ms = job_deadline_ms(job),
 		.by_sigterm = by_sigterm,
 		.alone = job->notices.count == 1,
+		.saved = job_gang_has_saved(job, notices_stop(&job->notices)),
 	};
 
 	job_post(job, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = stop});
@@ -78,6 +79,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 	case NOTICE_LATER_DEADLINE:
 		announce_notice(job, notice);
 		job_tell_why(job, NULL);
+		job_tell_gang(job, notices_stop(&job->notices));
 		post_stop(job);
 		return;
 	case NOTICE_ALL_CANCELLED:

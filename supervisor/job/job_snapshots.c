@@ -106,6 +106,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.parent = job->resume.from,
 		.workspace = &job->workspace,
 		.job = job->name.text,
+		.of_gang = job->gang.members > 1,
 		.profile = job->profile.profile,
 		.patterns = &job->options->patterns,
 		.plan = plan_snapshot,
@@ -126,7 +127,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	if (job->options->tag && !job->snapshot_about)
 		job->snapshot_about = json_pack("{s:s}", "tag", job->options->tag);
 	options.about = job->snapshot_about;
-	if (retention_is_set(&job->options->retention))
+	if (retention_is_set(&job->options->retention) && job->gang.member == 0)
 		job->retention_worker = retention_worker_new(&retention_worker);
 	return snapshot_queue_new(&options, &job->snapshots, err);
 }

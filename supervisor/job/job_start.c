@@ -57,6 +57,7 @@ void job_close(struct job *job)
 	workers_free(job->workers);
 	slurm_deadline_release(&job->slurm_deadline);
 	next_attempt_release(&job->next_attempt);
+	gang_notices_release(&job->gang_notices);
 	retention_worker_free(job->retention_worker);
 	snapshot_queue_free(job->snapshots);
 	json_decref(job->snapshot_about);
@@ -85,10 +86,12 @@ void job_close(struct job *job)
 static json_t *attempt_record_json(const struct job *job)
 {
 	char host[65] = "";
+	json_t *command = redact_command(job->options->command);
 
 	gethostname(host, sizeof(host) - 1);
-	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command",
-			 redact_command(job->options->command), "directory",
+	if (job->gang.members > 1)
+		gang_identity_blank(command);
+	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
 			 job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
 			 observers_labels(&job->observers));
 }
@@ -191,8 +194,11 @@ static struct claim_event begin_attempt(struct job *job)
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
-		observers_set_store(&job->observers, job->resume.storage,
-				    job->resume.attempt.number);
+		job_start_gang_notices(job);
+		/* The records of an attempt are one machine's to write. */
+		if (job->gang.member == 0)
+			observers_set_store(&job->observers, job->resume.storage,
+					    job->resume.attempt.number);
 	}
 	return claim;
 }
@@ -301,8 +307,8 @@ static enum expectation expect_checkpoints(const struct job *job)
 	const struct job_config *options = job->options;
 	const struct profile *profile = job->profile.profile;
 
-	if (job->store_is_needed || options->directory_chosen || options->job ||
-	    options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST)
+	if (job->gang.members > 1 || job->store_is_needed || options->directory_chosen ||
+	    options->job || options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST)
 		return EXPECT_BY_OPTION;
 	if (!profile || profile->only_format || is_one_of_several_tasks() ||
 	    starts_another_run(options))
@@ -353,6 +359,8 @@ void job_begin_resume(struct job *job)
 		.looks = options->checks_contents,
 		.transfer = options->transfer,
 		.strict = options->strict,
+		.gang = job->gang,
+		.join_ms = options->join_ms,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};

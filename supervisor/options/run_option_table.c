@@ -17,6 +17,7 @@
 
 #define FLUSH_LEAST_MS 1000
 #define MTBF_LEAST_MS 60000
+#define JOIN_LEAST_MS 1000
 #define NO_PROGRESS_MOST 1000
 
 /* --- options that are more than one value --- */
@@ -227,6 +228,17 @@ static const struct option_row job_rows[] = {
 		"do not start (exit 93) when the last N attempts have added no durable snapshot "
 		"(default: 0, no limit)",
 		OPTION_NUMBER(struct job_config, max_no_progress), .most = NO_PROGRESS_MOST},
+	{"gang", 0, "N", "REPRIEVE_GANG",
+		"the job runs on N machines, each with a supervisor, which take and restore one "
+		"snapshot together: how many; auto, as the launcher says; or off (default)",
+		TEXT(gang), .choices = "off auto"},
+	{"member", 0, "I", "REPRIEVE_MEMBER",
+		"which machine of the gang this is, from 0 (default: as the launcher says)",
+		TEXT(member)},
+	{"join-time", 0, "DURATION", "REPRIEVE_JOIN_TIME",
+		"how long the members of a gang wait for each other before the job starts "
+		"(default: 10m)",
+		DURATION(join_ms), .least = JOIN_LEAST_MS},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE",
 		"whether scontrol requeues a batch job of Slurm's that is preempted and whose "
 		"work is durable: auto (default) or off",
@@ -471,6 +483,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.run_identity = true,
 		.requeue = true,
 		.flush_ms = 60000,
+		.join_ms = 600000,
 		.restore = RESTORE_LATEST,
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||

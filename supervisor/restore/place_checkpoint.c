@@ -1,6 +1,7 @@
 /* Which checkpoint the job finds: the store's, put into place, or the one that lies here. */
 #include "place_checkpoint.h"
 
+#include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -153,6 +154,41 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	return 0;
 }
 
+/*
+ * The members of a gang go on from what all have, and from nothing else: what lies here may be
+ * newer, or a copy of it, which is found equal. Without a snapshot, what an earlier start of this
+ * job has written here is moved aside; what somebody else has put here stays.
+ */
+static int place_for_gang(const struct resume_request *request, struct resume_result *result,
+			  const struct local_facts *local, struct reconcile_plan *plan,
+			  struct err *err)
+{
+	static const struct snapshot_files nothing;
+	auto_free char *aside = NULL, *staging = NULL;
+
+	plan->newer_than_store = false;
+	if (!snapshot_id_is_none(result->attempt.start)) {
+		plan->action = RECONCILE_RESTORE;
+		return 0;
+	}
+	if (request->policy != RESTORE_LATEST || local->files.count == 0 ||
+	    !text_equal(local->record.job, request->job))
+		return 0;
+	staging = workspace_new_staging(request->workspace, err);
+	if (!staging ||
+	    beneath_make_directories(request->workspace->folder, staging, 0700, err) < 0 ||
+	    workspace_install(request->workspace, staging, &nothing, request->patterns, &aside,
+			      err) < 0)
+		return -1;
+	if (aside)
+		log_warn("%s held files of a start of which the gang has no snapshot; they were "
+			 "moved to %s",
+			 request->workspace->directory, aside);
+	plan->action = RECONCILE_FRESH;
+	plan->any_checkpoint = false;
+	return 0;
+}
+
 static int place_in_held_directory(const struct resume_request *request,
 				   struct resume_result *result, struct cancel *cancel,
 				   struct err *err)
@@ -183,8 +219,12 @@ static int place_in_held_directory(const struct resume_request *request,
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
 		plan.action = RECONCILE_RESTORE;
 	log_debug("checkpoint directory: %s", plan.reason);
+	if (request->gang.members > 1)
+		status = place_for_gang(request, result, &local, &plan, err);
 	result->any_checkpoint = plan.any_checkpoint;
-	if (plan.action == RECONCILE_RESTORE)
+	if (status < 0)
+		log_debug("the gang's snapshot is not put into place");
+	else if (plan.action == RECONCILE_RESTORE)
 		status = start_restore(request, result, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);

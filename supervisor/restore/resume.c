@@ -207,6 +207,84 @@ static int place_newest_good(const struct resume_request *request, struct resume
 	return 0;
 }
 
+/* --- a gang --- */
+
+/* One claim for all, by member 0, which names them. */
+static int claim_for_gang(const struct resume_request *request, struct resume_result *result,
+			  struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	uint32_t members = request->gang.members;
+	auto_free struct gang_join *joins = memory_new(members * sizeof(*joins));
+
+	if (gang_start_gather(start, joins, cancel, err) < 0)
+		return -1;
+	json_object_set_new(request->about, "gang", storage_gang_describe(joins, members));
+	attempt_release(&result->attempt);
+	if (claim_attempt(request, result, cancel, err) < 0)
+		return -1;
+	gang_start_claimed(start, result->attempt.number);
+	/* What one member can make of a damaged snapshot, another may not. */
+	if (!result->attempt.start_is_damaged)
+		return 0;
+	result->all_damaged = true;
+	return err_set(err, ERR_CORRUPT, "%s", result->attempt.damaged[0].text);
+}
+
+static int follow_claim(struct resume_result *result, struct gang_start *start, bool *go,
+			struct cancel *cancel, struct err *err)
+{
+	uint32_t number;
+
+	if (gang_start_follow(start, &number, go, cancel, err) < 0)
+		return -1;
+	return *go ? 0 : storage_gang_adopt(result->storage, number, &result->attempt, cancel, err);
+}
+
+/* All restore before the job starts anywhere. What one finds damaged is written down in the store,
+ * so that the next start of the gang goes behind it. */
+static int start_gang(const struct resume_request *request, struct resume_result *result,
+		      struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	bool go = false;
+
+	while (!go) {
+		int status = request->gang.member == 0
+				     ? claim_for_gang(request, result, start, cancel, err)
+				     : follow_claim(result, start, &go, cancel, err);
+
+		if (status < 0)
+			return -1;
+		if (go)
+			break;
+		note_damaged(result);
+		result->kind = RESUME_FRESH;
+		result->from = (struct snapshot_id){0};
+		result->step = -1;
+		if (place_checkpoint(request, result, cancel, err) < 0 ||
+		    gang_start_wait(start, result->attempt.number, &go, cancel, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int run_gang(const struct resume_request *request, struct resume_result *result,
+		    struct cancel *cancel, struct err *err)
+{
+	struct gang_start start = {
+		.storage = result->storage,
+		.identity = request->gang,
+		.join_ms = request->join_ms,
+	};
+	int status = start_gang(request, result, &start, cancel, err);
+
+	/* A start that has failed is to hold up nobody. */
+	if (status < 0)
+		gang_start_leave(&start);
+	return status;
+}
+
+/* --- one machine --- */
+
 /* A previous attempt on this machine writes its end record before it exits, and holds the lock
  * until then: it gets some time. */
 static int lock_directory(const struct resume_request *request, struct resume_result *result,
@@ -244,6 +322,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if (check_transport(request, err) < 0 ||
 	    storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
+	storage_set_gang(result->storage, request->gang.members, request->gang.member);
 	/* Wait under any --restore policy: the claim would end the previous attempt's save, and a
 	 * later start may need that checkpoint. */
 	if (!request->claim_only &&
@@ -255,13 +334,14 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	 */
 	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
-	if (claim_attempt(request, result, cancel, err) < 0)
+	if (request->gang.members == 1 && claim_attempt(request, result, cancel, err) < 0)
 		return -1;
 	log_store(request->store, result->storage);
 	note_damaged(result);
 	if (request->claim_only)
 		return 0;
-	if (place_newest_good(request, result, cancel, err) < 0)
+	if ((request->gang.members > 1 ? run_gang : place_newest_good)(request, result, cancel,
+								       err) < 0)
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
 	place_record_existing(request, result);
 	read_signatures(result, cancel);

@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "frameworks/frameworks.h"
+#include "gang/gang.h"
 #include "predecessor_wait.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
@@ -33,7 +34,9 @@ struct resume_request {
 	struct storage_transfer transfer;
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
-	bool claim_only; /* the job is running: do not touch its directory */
+	bool claim_only;           /* the job is running: do not touch its directory */
+	struct gang_identity gang; /* one of several machines: all claim and restore together */
+	int64_t join_ms;           /* for the others to come, and to restore */
 };
 
 enum resume_kind {

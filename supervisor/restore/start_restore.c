@@ -190,7 +190,7 @@ int start_restore(const struct resume_request *request, struct resume_result *re
 	if (restore_snapshot(request, result, &nothing, cancel, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    request->policy == RESTORE_SPECIFIC)
+	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
 		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 	if (result->attempt.start_is_damaged)
 		return salvage_start(request, result, cancel, err);

@@ -98,8 +98,15 @@ static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *v
 	return value && *value ? value : NULL;
 }
 
+/* Which machine of a job this is. */
+static bool is_index(const char *variable)
+{
+	return variable && text_equal(variable, "JOB_COMPLETION_INDEX");
+}
+
 /* NULL: this scheduler does not run us. The caller frees. */
-static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn get, void *arg)
+static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_name_getenv_fn get,
+			  void *arg)
 {
 	const char *first = getenv_value(get, arg, scheduler->needed[0]);
 	const char *second = getenv_value(get, arg, scheduler->needed[1]);
@@ -109,12 +116,17 @@ static char *scheduler_id(const struct scheduler *scheduler, job_name_getenv_fn 
 		return NULL;
 	if (scheduler->not_value && text_equal(first, scheduler->not_value))
 		return NULL;
+	if (of_gang && is_index(scheduler->needed[1]))
+		second = NULL;
 	id = text_format("%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
 			 second ? second : "");
+	/* AWS Batch: "id#1" is the second node of a job of several. */
+	if (of_gang)
+		id[strcspn(id, "#")] = '\0';
 	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
 		const char *value = getenv_value(get, arg, scheduler->more[i]);
 
-		if (!value)
+		if (!value || (of_gang && is_index(scheduler->more[i])))
 			continue;
 		char *longer = text_format("%s-%s", id, value);
 		free(id);
@@ -184,8 +196,9 @@ static void name_by_fingerprint(const char *directory, const char *const *argv,
 	name->given = false;
 }
 
-int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
-		  const char *const *argv, struct job_name *name, struct err *err)
+int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void *arg,
+		  const char *directory, const char *const *argv, struct job_name *name,
+		  struct err *err)
 {
 	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
 
@@ -195,7 +208,7 @@ int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const c
 	if (given)
 		return use_given_name(given, "REPRIEVE_JOB", name, err);
 	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
-		auto_free char *id = scheduler_id(&schedulers[i], get, arg);
+		auto_free char *id = scheduler_id(&schedulers[i], of_gang, get, arg);
 
 		if (!id)
 			continue;

@@ -24,11 +24,13 @@ struct job_name {
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);
 
 /*
- * `chosen` is --job, or NULL. `directory` and `argv` (ends with NULL) go into the fingerprint. A
+ * `chosen` is --job, or NULL. `of_gang`: several machines are one job, and what tells them apart is
+ * no part of the name. `directory` and `argv` (ends with NULL) go into the fingerprint. A
  * scheduler's id is mapped to the allowed characters; if that changes it, a digest is appended.
  * ERR_INVALID only for a name that the user gave (--job, REPRIEVE_JOB).
  */
-int job_name_find(const char *chosen, job_name_getenv_fn get, void *arg, const char *directory,
-		  const char *const *argv, struct job_name *name, struct err *err);
+int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void *arg,
+		  const char *directory, const char *const *argv, struct job_name *name,
+		  struct err *err);
 
 #endif

@@ -160,6 +160,20 @@ static void on_save_progress(void *arg, const struct save_progress *now)
 	atomic_store(&run->bytes_done, now->bytes_done);
 }
 
+/* The members of a gang know a checkpoint by its step: a snapshot without it must not pass for
+ * it. */
+static bool refuse_without_newest(struct snapshot_run *run)
+{
+	struct snapshot_outcome *report = &run->report;
+
+	if (!run->owner->options.of_gang || !report->lacks_newest)
+		return false;
+	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
+		(long long)report->checkpoint.step);
+	report->result.id = report->id;
+	return true;
+}
+
 static void take_snapshot_worker(void *arg)
 {
 	struct snapshot_run *run = arg;
@@ -184,6 +198,8 @@ static void take_snapshot_worker(void *arg)
 	};
 	int64_t began = clock_monotonic_ms();
 
+	if (refuse_without_newest(run))
+		return;
 	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
@@ -216,6 +232,7 @@ static void on_snapshot_done(void *arg)
 
 	if (take_again(queue, run))
 		return;
+	report.id = report.result.id;
 	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
 	queue->tries = report.result.changed ? queue->tries + 1 : 0;

@@ -41,7 +41,8 @@ struct snapshot_queue_options {
 	struct snapshot_id parent;
 	struct workspace *workspace;
 	const char *job;
-	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
+	bool of_gang;  /* what lacks the newest checkpoint is no snapshot of its step */
+	json_t *about; /* added to the manifests; borrowed; may be NULL */
 	const struct profile *profile;        /* its temporary files are left out; may be NULL */
 	const struct file_patterns *patterns; /* NULL: only the known names; borrowed */
 

@@ -373,15 +373,16 @@ static void test_durable_in_the_end(void **state)
 	stop(&story);
 }
 
-/* A notice asks the job, unless the plan is to finish an upload first. */
+/* A notice asks the job, unless what it asks for is durable already. */
 static void test_asked_at_a_notice(void **state)
 {
 	static const struct {
 		enum request_method ask;
-		bool uploads; /* most of a snapshot is sent */
+		bool saved; /* by all members of its gang */
 		bool asked;
 	} rows[] = {
 		{REQUEST_SIGNAL, false, true},
+		{REQUEST_SIGNAL, true, false},
 		{REQUEST_COMMAND, false, true},
 		{REQUEST_NONE, false, false},
 	};
@@ -393,7 +394,9 @@ static void test_asked_at_a_notice(void **state)
 		start(&story, rows[i].ask);
 		complete(&story, 1, true);
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000, .alone = true}});
+						.stop = {.deadline_ms = 1120000,
+							 .alone = true,
+							 .saved = rows[i].saved}});
 		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 		check_done(&story, JOB_DO_HURRY_STORE, true);
 		check_done(&story, JOB_DO_HOLD_SIGTERM, true);

@@ -66,11 +66,40 @@ static void follows_the_order(void **state)
 		struct job_name name;
 		struct err err;
 
-		assert_int_equal(job_name_find(rows[i].chosen, get, (void *)rows[i].environment,
-					       "/w", command, &name, &err),
+		assert_int_equal(job_name_find(rows[i].chosen, false, get,
+					       (void *)rows[i].environment, "/w", command, &name,
+					       &err),
 				 0);
 		assert_string_equal(name.text, rows[i].text);
 		assert_string_equal(name.origin, rows[i].origin);
+	}
+}
+
+/* Several machines that are one job have one name. */
+static void names_a_gang_without_its_members(void **state)
+{
+	const struct {
+		const char *const *environment;
+		const char *text;
+	} rows[] = {
+		{LIST("JOBSET_NAME=llm", "REPLICATED_JOB_NAME=workers", "JOB_INDEX=0",
+		      "JOB_COMPLETION_INDEX=2"),
+		 "llm-workers-0"},
+		{LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "fit"},
+		{LIST("AWS_BATCH_JOB_ID=4876da2c-02b0#1"), "batch-4876da2c-02b0"},
+		{LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"), "slurm-12_3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_name name;
+		struct err err;
+
+		assert_int_equal(job_name_find(NULL, true, get, (void *)rows[i].environment, "/w",
+					       command, &name, &err),
+				 0);
+		assert_string_equal(name.text, rows[i].text);
+		assert_true(name.given);
 	}
 }
 
@@ -79,7 +108,8 @@ static const char *name_in(const char *const *environment, const char *directory
 {
 	struct err err;
 
-	assert_int_equal(job_name_find(NULL, get, (void *)environment, directory, argv, name, &err),
+	assert_int_equal(job_name_find(NULL, false, get, (void *)environment, directory, argv, name,
+				       &err),
 			 0);
 	return name->text;
 }
@@ -95,17 +125,18 @@ static void refuses_bad_names_of_the_user(void **state)
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(job_name_find(bad[i], get, (void *)NOTHING, "/w", command, &name,
-					       &err),
+		assert_int_equal(job_name_find(bad[i], false, get, (void *)NOTHING, "/w", command,
+					       &name, &err),
 				 -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
-	assert_int_equal(job_name_find(NULL, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w", command,
-				       &name, &err),
+	assert_int_equal(job_name_find(NULL, false, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w",
+				       command, &name, &err),
 			 -1);
 	assert_non_null(strstr(err.text, "REPRIEVE_JOB"));
 	longest[JOB_NAME_MOST] = '\0';
-	assert_int_equal(job_name_find(longest, get, (void *)NOTHING, "/w", command, &name, &err),
+	assert_int_equal(job_name_find(longest, false, get, (void *)NOTHING, "/w", command, &name,
+				       &err),
 			 0);
 }
 
@@ -182,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(follows_the_order),
+		cmocka_unit_test(names_a_gang_without_its_members),
 		cmocka_unit_test(refuses_bad_names_of_the_user),
 		cmocka_unit_test(maps_ids_of_schedulers_apart),
 		cmocka_unit_test(fingerprints_directory_and_command),

@@ -1,0 +1,218 @@
+#include "gang_manifest.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the directory of a member --- */
+
+static char *member_directory(uint32_t member)
+{
+	return text_format("member-%05u", member);
+}
+
+static void prefix_text(const char *directory, char **text)
+{
+	char *longer = text_format("%s/%s", directory, *text);
+
+	free(*text);
+	*text = longer;
+}
+
+void gang_manifest_prefix(struct manifest *manifest, uint32_t member)
+{
+	auto_free char *directory = member_directory(member);
+	size_t count = manifest->entry_count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = &manifest->entries[i];
+
+		prefix_text(directory, &entry->path);
+		if (entry->type == ENTRY_HARDLINK)
+			prefix_text(directory, &entry->target);
+	}
+	manifest->entries = memory_grow(manifest->entries, count + 1, sizeof(*manifest->entries));
+	memmove(&manifest->entries[1], manifest->entries, count * sizeof(*manifest->entries));
+	/* Without a time of its own, so that the same files give the same list. */
+	manifest->entries[0] = (struct entry){
+		.path = steal(&directory),
+		.type = ENTRY_DIRECTORY,
+		.mode = manifest->directory_mode,
+	};
+	manifest->entry_count++;
+}
+
+static int strip_text(const char *directory, char **text, struct err *err)
+{
+	size_t length = strlen(directory);
+	char *shorter;
+
+	if (!text_starts(*text, directory) || (*text)[length] != '/')
+		return err_set(err, ERR_CORRUPT, "\"%s\" is not below %s", *text, directory);
+	shorter = text_copy(*text + length + 1);
+	free(*text);
+	*text = shorter;
+	return 0;
+}
+
+int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *err)
+{
+	auto_free char *directory = member_directory(member);
+
+	if (manifest->entry_count == 0 || !text_equal(manifest->entries[0].path, directory) ||
+	    manifest->entries[0].type != ENTRY_DIRECTORY)
+		return err_set(err, ERR_CORRUPT, "the part of member %u has no %s", member,
+			       directory);
+	entry_release(&manifest->entries[0]);
+	manifest->entry_count--;
+	memmove(manifest->entries, &manifest->entries[1],
+		manifest->entry_count * sizeof(*manifest->entries));
+	manifest->entries[manifest->entry_count] = (struct entry){0};
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		struct entry *entry = &manifest->entries[i];
+
+		if (strip_text(directory, &entry->path, err) < 0 ||
+		    (entry->type == ENTRY_HARDLINK &&
+		     strip_text(directory, &entry->target, err) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- joining --- */
+
+static int compare_packs(const void *a, const void *b)
+{
+	return strcmp(((const struct manifest_pack *)a)->key,
+		      ((const struct manifest_pack *)b)->key);
+}
+
+/* Sorted by key, each once. */
+static void join_packs(const struct manifest *parts, size_t count, struct manifest *gang)
+{
+	size_t total = 0, kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += parts[i].pack_count;
+	gang->packs = memory_new((total + 1) * sizeof(*gang->packs));
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < parts[i].pack_count; j++)
+			gang->packs[gang->pack_count++] =
+				(struct manifest_pack){text_copy(parts[i].packs[j].key),
+						       parts[i].packs[j].bytes};
+	if (total > 0)
+		qsort(gang->packs, total, sizeof(*gang->packs), compare_packs);
+	for (size_t i = 0; i < total; i++) {
+		if (kept > 0 && text_equal(gang->packs[i].key, gang->packs[kept - 1].key))
+			free(gang->packs[i].key);
+		else
+			gang->packs[kept++] = gang->packs[i];
+	}
+	gang->pack_count = kept;
+}
+
+static uint32_t find_pack(const struct manifest *gang, const char *key)
+{
+	struct manifest_pack wanted = {.key = (char *)key};
+	const struct manifest_pack *found = bsearch(&wanted, gang->packs, gang->pack_count,
+						    sizeof(*gang->packs), compare_packs);
+
+	return (uint32_t)(found - gang->packs);
+}
+
+static void join_pieces(const struct manifest *part, struct manifest *gang)
+{
+	for (size_t i = 0; i < part->piece_count; i++) {
+		struct manifest_piece piece = part->pieces[i];
+
+		piece.chunk.pack = find_pack(gang, part->packs[piece.chunk.pack].key);
+		gang->pieces[gang->piece_count++] = piece;
+	}
+}
+
+static struct manifest_part describe_part(const struct manifest *part, uint32_t member)
+{
+	struct manifest_part description = {
+		.member = member,
+		.sequence = part->id.sequence,
+		.pieces = (uint32_t)part->piece_count,
+		.files = part->files,
+		.left_out = part->left_out,
+		.directory_mode = part->directory_mode,
+		.bytes = part->bytes,
+		.about = json_incref(part->about),
+	};
+
+	text_set(description.host, sizeof(description.host), part->host);
+	text_set(description.nonce, sizeof(description.nonce), part->nonce);
+	return description;
+}
+
+int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
+		       struct err *err)
+{
+	size_t pieces = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].piece_count == 0)
+			return err_set(err, ERR_FAILED,
+				       "the list of files of member %zu does not fit into pieces",
+				       i);
+		pieces += parts[i].piece_count;
+	}
+	join_packs(parts, count, gang);
+	gang->pieces = memory_new((pieces + 1) * sizeof(*gang->pieces));
+	gang->parts = memory_new((count + 1) * sizeof(*gang->parts));
+	for (size_t i = 0; i < count; i++) {
+		join_pieces(&parts[i], gang);
+		gang->parts[gang->part_count++] = describe_part(&parts[i], (uint32_t)i);
+		gang->files += parts[i].files;
+		gang->bytes += parts[i].bytes;
+		gang->bytes_stored += parts[i].bytes_stored;
+		gang->left_out += parts[i].left_out;
+	}
+	gang->directory_mode = 0755;
+	return 0;
+}
+
+/* --- the part of one member --- */
+
+static int refuse_members(const struct manifest *manifest, uint32_t members, struct err *err)
+{
+	if (manifest->part_count == 0)
+		return err_set(err, ERR_UNFIT,
+			       "it was taken by one machine, and this is a gang of %u: start it "
+			       "with --gang off, or under another --job",
+			       members);
+	return err_set(err, ERR_UNFIT,
+		       "it is of a gang of %zu members, and %s: start the job on %zu machines "
+		       "with --gang %zu, or under another --job",
+		       manifest->part_count,
+		       members > 1 ? "this one has another number of them" : "this is one machine",
+		       manifest->part_count, manifest->part_count);
+}
+
+int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member, struct err *err)
+{
+	const struct manifest_part *part;
+	size_t first = 0;
+
+	if (members <= 1 && manifest->part_count == 0)
+		return 0;
+	if (manifest->part_count != members || member >= members)
+		return refuse_members(manifest, members, err);
+	for (uint32_t i = 0; i < member; i++)
+		first += manifest->parts[i].pieces;
+	part = &manifest->parts[member];
+	manifest->piece_count = part->pieces;
+	memmove(manifest->pieces, &manifest->pieces[first],
+		part->pieces * sizeof(*manifest->pieces));
+	manifest->files = part->files;
+	manifest->bytes = part->bytes;
+	manifest->left_out = part->left_out;
+	manifest->directory_mode = part->directory_mode;
+	json_decref(manifest->about);
+	manifest->about = json_incref(part->about);
+	return 0;
+}

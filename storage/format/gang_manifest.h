@@ -1,0 +1,33 @@
+/*
+ * PURE. The manifest of a gang: one snapshot of N members. Each member's part is a manifest of its
+ * own, whose entries are below a directory of the member ("member-00003/") and in pieces. The
+ * gang's manifest has the pieces of all parts, one behind the other, so that it is a manifest like
+ * any other for whoever looks at all of it: it can be listed, verified, exported and collected.
+ */
+#ifndef GANG_MANIFEST_H
+#define GANG_MANIFEST_H
+
+#include "manifest.h"
+
+/* Members are numbered from 0. */
+#define GANG_MEMBERS_MOST 16384
+
+/* Puts all entries below the directory of the member, which becomes the first entry. */
+void gang_manifest_prefix(struct manifest *manifest, uint32_t member);
+/* Takes that back. ERR_CORRUPT: an entry is not below it. */
+int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *err);
+
+/*
+ * Joins the parts, one per member and in their order, to `gang`, which has only its header (id,
+ * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded. The parts
+ * stay the caller's. ERR_FAILED: a part has its entries in itself.
+ */
+int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
+		       struct err *err);
+
+/* Leaves of the manifest, whose entries are not loaded yet, the part of one member, with all packs.
+ * ERR_UNFIT: it is not of a gang of so many members; the sentence says how many it is. */
+int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member,
+		      struct err *err);
+
+#endif

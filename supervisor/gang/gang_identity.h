@@ -1,0 +1,41 @@
+/*
+ * PURE. How many machines the job has, and which one this is: from --gang and --member, else from
+ * what the launcher has put into the environment, or from the launcher's own arguments in the
+ * command. Sources that contradict each other are an error: a gang that is wrong about its members
+ * would wait for ever, or mix parts.
+ */
+#ifndef GANG_IDENTITY_H
+#define GANG_IDENTITY_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gang_identity {
+	/* 1: one machine, and nothing is different from a job without a gang. */
+	uint32_t members;
+	/* From 0. */
+	uint32_t member;
+	/* For people: "SLURM_STEP_NUM_NODES and SLURM_NODEID"; "": nothing says that there are
+	 * several. */
+	char origin[128];
+};
+
+typedef const char *(*gang_getenv_fn)(void *arg, const char *name);
+
+/*
+ * `gang` is the value of --gang ("off", "auto" or a number; NULL: off), `member` that of --member
+ * (NULL: found out). `argv` is the job's command and ends with NULL. Given both, no other source is
+ * looked at. ERR_INVALID: sources contradict each other, or something is missing; the sentence says
+ * what and where.
+ */
+int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
+		       const char *const *argv, struct gang_identity *identity, struct err *err);
+
+/* In the words of a command: what tells the members apart (the value of --node-rank) becomes "*",
+ * so that the command of all is the same. */
+void gang_identity_blank(json_t *command);
+
+#endif

@@ -1,0 +1,60 @@
+"""A gang for the tests: the members of one start, as a launcher starts them, each a process with a checkpoint directory of its own."""
+import re
+
+import harness
+from harness import PYTHON, wait_for
+
+RANK = str(harness.ROOT / "tests" / "e2e" / "gang_rank.py")
+
+
+class Gang:
+    """The members of one start, as a launcher starts them."""
+
+    def __init__(self, place, members, generation=1, options=(), directories=None, **rank):
+        self.place, self.members, self.generation = place, members, generation
+        self.options, self.rank = options, rank
+        self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
+        self.runs = [None] * members
+
+    def start(self, member, **environment):
+        rank = [word for name, value in self.rank.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        directory = self.directories[member]
+        self.runs[member] = self.place.run(
+            PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank,
+            directory=directory, name=f"start{self.generation}-member{member}",
+            options=("--gang", str(self.members), "--member", str(member), "--snapshot-interval", "0", *self.options), **environment)
+        return self.runs[member]
+
+    def start_all(self):
+        for member in range(self.members):
+            self.start(member)
+        return self
+
+    def kill_all(self):
+        for run in self.runs:
+            if run:
+                run.kill()  # also the rank of a supervisor that is dead already
+
+    def wait_for_commits(self, count):
+        for run in self.runs:
+            run.wait_for_event("durable", count)
+
+    def resumed(self):
+        """The step from which each member has resumed; all have to say it."""
+        def step(run):
+            found = re.search(r"^resumed (\d+)$", run.out, re.M)
+            return found and found.group(1)
+        return [int(wait_for(f"a member resumes\n{run}", lambda: step(run), process=run.process)) for run in self.runs]
+
+    def __str__(self):
+        return "\n".join(f"=== {run.out_path.name}\n{run.err}" for run in self.runs if run)
+
+
+def committed_step(place):
+    newest = place.newest()
+    return newest["step"] if newest else 0
+
+
+def assert_not_torn(gang):
+    for run in gang.runs:
+        assert "TORN" not in run.out, f"{run}"

@@ -1,0 +1,108 @@
+"""One rank of a training job on several machines, for the tests: the ranks make each step together, as a collective does, and each
+saves its own shard under the step's number.
+
+It knows nothing of Reprieve but the attempt's number, by which the ranks of one start meet: in a directory that they share. Every line
+it prints is one fact: "resumed 12", "step 13", "saved 13", "finished 40".
+"""
+import argparse
+import hashlib
+import os
+import re
+import signal
+import sys
+import time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dir", required=True)
+parser.add_argument("--meet", required=True, help="the directory that all ranks share")
+parser.add_argument("--rank", type=int, required=True)
+parser.add_argument("--ranks", type=int, required=True)
+parser.add_argument("--steps", type=int, default=100000)
+parser.add_argument("--every", type=int, default=10)
+parser.add_argument("--step-time", type=float, default=0.01)
+parser.add_argument("--size", type=int, default=20000)
+parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
+parser.add_argument("--keep", type=int, default=3)
+options = parser.parse_args()
+
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def content(step):
+    seed = hashlib.sha256(b"%d of %d" % (options.rank, step)).digest()
+    return (seed * (options.size // len(seed) + 1))[: options.size]
+
+
+def steps_here():
+    names = os.listdir(options.dir) if os.path.isdir(options.dir) else []
+    return sorted(int(match.group(1)) for match in map(re.compile(r"step_(\d+)$").match, names) if match)
+
+
+def path_of(step):
+    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
+
+
+def resume():
+    steps = steps_here()
+    if not steps:
+        return 0
+    with open(path_of(steps[-1]), "rb") as file:
+        if file.read() != content(steps[-1]):
+            say("TORN", steps[-1])
+            sys.exit(99)
+    return steps[-1]
+
+
+def save(step):
+    os.makedirs(os.path.dirname(path_of(step)), exist_ok=True)
+    with open(path_of(step), "wb") as file:
+        file.write(content(step))
+    say("saved", step)
+    for old in steps_here()[: -options.keep]:
+        os.remove(path_of(old))
+        os.rmdir(os.path.dirname(path_of(old)))
+
+
+def meet(step):
+    """Waits until all ranks of this attempt are at the step. Returns whether any of them was asked to save: all are told the same."""
+    global asked
+    room = os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0"))
+    os.makedirs(room, exist_ok=True)
+    with open(os.path.join(room, "new-%d" % options.rank), "w") as file:
+        file.write("asked" if asked else "not asked")
+    asked = False
+    os.rename(file.name, os.path.join(room, "%d.%d" % (step, options.rank)))
+    words = []
+    for rank in range(options.ranks):
+        path = os.path.join(room, "%d.%d" % (step, rank))
+        while not os.path.exists(path):
+            time.sleep(0.002)
+        with open(path) as file:
+            words.append(file.read())
+    before = os.path.join(room, "%d.%d" % (step - 1, options.rank))  # all have read it, or they would not be here
+    if os.path.exists(before):
+        os.remove(before)
+    return "asked" in words
+
+
+def ask(number, frame):
+    global asked
+    asked = True
+
+
+asked = False
+if options.signal:
+    signal.signal(getattr(signal, "SIG" + options.signal), ask)
+step = resume()
+say("resumed", step)
+while step < options.steps:
+    save_now = meet(step)
+    time.sleep(options.step_time)
+    step += 1
+    say("step", step)
+    if save_now or (options.every and step % options.every == 0):
+        save(step)
+meet(step)
+say("finished", step)

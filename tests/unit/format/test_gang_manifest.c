@@ -1,0 +1,251 @@
+/* The manifest of a gang: what members put together is what each gets back. */
+#include "storage/format/gang_manifest.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PACK_A "packs/000002/000005-aaaa-0001.pack"
+#define PACK_B "packs/000002/000005-bbbb-0001.pack"
+#define PACK_OLD "packs/000001/000001-cccc-0001.pack"
+
+static void add_pack(struct manifest *manifest, const char *key)
+{
+	manifest->packs =
+		memory_grow(manifest->packs, manifest->pack_count + 1, sizeof(*manifest->packs));
+	manifest->packs[manifest->pack_count++] = (struct manifest_pack){text_copy(key), 1000};
+}
+
+static void add_piece(struct manifest *manifest, uint32_t pack, uint32_t offset)
+{
+	struct manifest_piece piece = {
+		.chunk = {.codec = CHUNK_RAW, .pack = pack, .offset = offset, .stored = 100},
+		.size = 100,
+	};
+
+	manifest->pieces =
+		memory_grow(manifest->pieces, manifest->piece_count + 1, sizeof(*manifest->pieces));
+	manifest->pieces[manifest->piece_count++] = piece;
+}
+
+/* A part as it is read: with its pieces, and without entries. */
+static struct manifest make_part(uint32_t sequence, const char *pack, size_t pieces)
+{
+	struct manifest part = {
+		.id = {2, sequence},
+		.job = text_copy("job"),
+		.host = "machine",
+		.nonce = "0123",
+		.step = 100,
+		.directory_mode = 0750,
+		.files = sequence,
+		.bytes = (uint64_t)sequence * 10,
+		.about = json_pack("{s:i}", "sequence", (int)sequence),
+	};
+
+	add_pack(&part, PACK_OLD);
+	add_pack(&part, pack);
+	for (size_t i = 0; i < pieces; i++)
+		add_piece(&part, 1, 8 + 100 * (uint32_t)i);
+	return part;
+}
+
+static void make_gang(struct manifest *gang)
+{
+	struct manifest parts[] = {make_part(5, PACK_B, 2), make_part(6, PACK_A, 1)};
+	struct err err;
+
+	*gang = (struct manifest){.id = {2, 3}, .job = text_copy("job"), .step = 100};
+	strcpy(gang->nonce, "4567");
+	assert_int_equal(gang_manifest_join(parts, 2, gang, &err), 0);
+	manifest_release(&parts[0]);
+	manifest_release(&parts[1]);
+}
+
+static void test_join(void **state)
+{
+	auto_(manifest_release) struct manifest gang = {0};
+
+	(void)state;
+	make_gang(&gang);
+	assert_int_equal(gang.pack_count, 3);
+	assert_string_equal(gang.packs[0].key, PACK_OLD);
+	assert_string_equal(gang.packs[1].key, PACK_A);
+	assert_string_equal(gang.packs[2].key, PACK_B);
+	assert_int_equal(gang.piece_count, 3);
+	assert_int_equal(gang.pieces[0].chunk.pack, 2);
+	assert_int_equal(gang.pieces[1].chunk.pack, 2);
+	assert_int_equal(gang.pieces[2].chunk.pack, 1);
+	assert_int_equal(gang.files, 11);
+	assert_int_equal(gang.bytes, 110);
+	assert_int_equal(gang.part_count, 2);
+}
+
+static void test_join_needs_pieces(void **state)
+{
+	struct manifest parts[] = {make_part(5, PACK_B, 2), make_part(6, PACK_A, 0)};
+	auto_(manifest_release) struct manifest gang = {0};
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(gang_manifest_join(parts, 2, &gang, &err), -1);
+	assert_int_equal(err.kind, ERR_FAILED);
+	assert_non_null(strstr(err.text, "member 1"));
+	manifest_release(&parts[0]);
+	manifest_release(&parts[1]);
+}
+
+/* Through the text, as another machine reads it. */
+static void test_round_trip_and_cut(void **state)
+{
+	(void)state;
+	for (uint32_t member = 0; member < 2; member++) {
+		auto_(manifest_release) struct manifest gang = {0}, read = {0};
+		struct err err = {0};
+		auto_json json_t *body = NULL;
+
+		make_gang(&gang);
+		body = manifest_encode(&gang, &err);
+		assert_non_null(body);
+		assert_int_equal(manifest_decode(body, "job", gang.id, &read, &err), 0);
+		assert_int_equal(gang_manifest_cut(&read, 2, member, &err), 0);
+		assert_int_equal(read.piece_count, member == 0 ? 2 : 1);
+		assert_int_equal(read.pieces[0].chunk.pack, member == 0 ? 2 : 1);
+		assert_int_equal(read.files, member == 0 ? 5 : 6);
+		assert_int_equal(read.bytes, member == 0 ? 50 : 60);
+		assert_int_equal(read.directory_mode, 0750);
+		assert_int_equal(json_number_or(read.about, "sequence", 0), member == 0 ? 5 : 6);
+	}
+}
+
+static void test_cut_refuses_another_number(void **state)
+{
+	static const struct {
+		uint32_t members, member;
+		const char *says;
+	} rows[] = {
+		{1, 0, "this is one machine"},
+		{3, 0, "another number of them"},
+		{4, 3, "of a gang of 2 members"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(manifest_release) struct manifest gang = {0};
+		struct err err = {0};
+
+		make_gang(&gang);
+		assert_int_equal(gang_manifest_cut(&gang, rows[i].members, rows[i].member, &err),
+				 -1);
+		assert_int_equal(err.kind, ERR_UNFIT);
+		assert_non_null(strstr(err.text, rows[i].says));
+	}
+}
+
+static void test_cut_of_one_machine(void **state)
+{
+	auto_(manifest_release) struct manifest one = make_part(5, PACK_A, 2);
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(gang_manifest_cut(&one, 1, 0, &err), 0);
+	assert_int_equal(one.piece_count, 2);
+	assert_int_equal(gang_manifest_cut(&one, 2, 0, &err), -1);
+	assert_int_equal(err.kind, ERR_UNFIT);
+	assert_non_null(strstr(err.text, "taken by one machine"));
+}
+
+/* Whoever can write to the store must not be able to mix members. */
+static void test_what_is_refused(void **state)
+{
+	static const struct {
+		const char *what, *member;
+		size_t part;
+		int value;
+	} rows[] = {
+		{"a member twice", "member", 1, 0},
+		{"more pieces than there are", "pieces", 0, 3},
+		{"a member without any", "pieces", 1, 0},
+		{"other sums", "files", 0, 4},
+		{"other sizes", "bytes", 1, 61},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(manifest_release) struct manifest gang = {0};
+		struct manifest read;
+		struct err err = {0};
+		auto_json json_t *body = NULL;
+
+		make_gang(&gang);
+		body = manifest_encode(&gang, &err);
+		json_object_set_new(json_array_get(json_object_get(body, "parts"), rows[i].part),
+				    rows[i].member, json_integer(rows[i].value));
+		if (manifest_decode(body, "job", gang.id, &read, &err) == 0 ||
+		    err.kind != ERR_CORRUPT)
+			fail_msg("%s: not refused", rows[i].what);
+	}
+}
+
+static void add_entry(struct manifest *manifest, const char *path, enum entry_type type,
+		      const char *target)
+{
+	manifest->entries[manifest->entry_count++] = (struct entry){
+		.path = text_copy(path),
+		.type = type,
+		.target = target ? text_copy(target) : NULL,
+	};
+}
+
+static void test_prefix_and_strip(void **state)
+{
+	auto_(manifest_release) struct manifest manifest = {.directory_mode = 0700};
+	struct err err = {0};
+
+	(void)state;
+	manifest.entries = memory_new(3 * sizeof(*manifest.entries));
+	add_entry(&manifest, "a", ENTRY_FILE, NULL);
+	add_entry(&manifest, "b", ENTRY_HARDLINK, "a");
+	add_entry(&manifest, "c", ENTRY_SYMLINK, "a");
+	manifest.files = 1;
+	gang_manifest_prefix(&manifest, 3);
+	assert_int_equal(manifest.entry_count, 4);
+	assert_string_equal(manifest.entries[0].path, "member-00003");
+	assert_int_equal(manifest.entries[0].mode, 0700);
+	assert_string_equal(manifest.entries[1].path, "member-00003/a");
+	assert_string_equal(manifest.entries[2].target, "member-00003/a");
+	/* It is relative to where it lies. */
+	assert_string_equal(manifest.entries[3].target, "a");
+	assert_int_equal(manifest_check_entries(&manifest, &err), 0);
+	assert_int_equal(gang_manifest_strip(&manifest, 3, &err), 0);
+	assert_int_equal(manifest.entry_count, 3);
+	assert_string_equal(manifest.entries[0].path, "a");
+	assert_string_equal(manifest.entries[1].target, "a");
+	/* What is another member's is never this one's. */
+	gang_manifest_prefix(&manifest, 3);
+	assert_int_equal(gang_manifest_strip(&manifest, 2, &err), -1);
+	assert_int_equal(err.kind, ERR_CORRUPT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_join_needs_pieces),
+		cmocka_unit_test(test_round_trip_and_cut),
+		cmocka_unit_test(test_cut_refuses_another_number),
+		cmocka_unit_test(test_cut_of_one_machine),
+		cmocka_unit_test(test_what_is_refused),
+		cmocka_unit_test(test_prefix_and_strip),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* Which member of a gang this is, over the environments of launchers. */
+#include "gang/gang.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SETTINGS_MOST 10
+
+struct identity_row {
+	const char *what;
+	const char *gang, *member;
+	const char *settings[SETTINGS_MOST]; /* "NAME=value" */
+	const char *command[8];
+	/* 0: it is an error that names both of these */
+	uint32_t members, found;
+	const char *named[2];
+};
+
+// clang-format off
+static const struct identity_row rows[] = {
+	{"off by default", NULL, NULL, {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=2"}, {"python"}, 1, 0, {0}},
+	{"off", "off", "3", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=2"}, {"python"}, 1, 0, {0}},
+	{"nothing says so", "auto", NULL, {0}, {"python"}, 1, 0, {0}},
+	{"one machine", "1", NULL, {0}, {"python"}, 1, 0, {0}},
+	{"by hand", "4", "3", {0}, {"python"}, 4, 3, {0}},
+	{"by hand wins", "4", "3", {"SLURM_STEP_NUM_NODES=8", "SLURM_NODEID=7"}, {"python"}, 4, 3, {0}},
+	{"no number", "many", "3", {0}, {"python"}, 0, 0, {"--gang", "many"}},
+	{"none at all", "0", "0", {0}, {"python"}, 0, 0, {"--gang", "'0'"}},
+	{"no member", "4", "x", {0}, {"python"}, 0, 0, {"--member", "x"}},
+	{"beyond", "4", "4", {0}, {"python"}, 0, 0, {"--member", "only 4"}},
+	{"which one?", "4", NULL, {0}, {"python"}, 0, 0, {"--gang", "--member"}},
+
+	{"srun, one task a node", "auto", NULL,
+		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2"},
+		{"python"}, 4, 2, {0}},
+	{"srun, two tasks a node", "auto", NULL,
+		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=2", "SLURM_PROCID=5"},
+		{"python"}, 8, 5, {0}},
+	{"srun on one node", "auto", NULL,
+		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1", "SLURM_NODEID=0"}, {"python"}, 1, 0, {0}},
+	{"a batch script is one", "auto", NULL, {"SLURM_JOB_NUM_NODES=4", "SLURM_NODEID=0"},
+		{"python"}, 1, 0, {0}},
+	{"indexed job", "4", NULL, {"JOB_COMPLETION_INDEX=1"}, {"python"}, 4, 1, {0}},
+	{"indexed job, how many?", "auto", NULL, {"JOB_COMPLETION_INDEX=1"}, {"python"},
+		0, 0, {"JOB_COMPLETION_INDEX", "--gang N"}},
+	{"indexed job with torch", "auto", NULL, {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2"}, {"torchrun"},
+		2, 1, {0}},
+	{"indexed job with a world", "auto", NULL, {"JOB_COMPLETION_INDEX=1", "WORLD_SIZE=3"}, {"python"},
+		3, 1, {0}},
+	{"PyTorchJob", "auto", NULL, {"PET_NNODES=3", "PET_NODE_RANK=2"}, {"torchrun"}, 3, 2, {0}},
+	{"elastic PyTorchJob", "auto", NULL, {"PET_NNODES=1:4"}, {"torchrun"},
+		0, 0, {"PET_NNODES", "1:4"}},
+	{"Volcano", "auto", NULL, {"VC_TASK_INDEX=1", "VC_WORKER_NUM=2"}, {"python"}, 2, 1, {0}},
+	{"Volcano with a master", "auto", NULL,
+		{"VC_TASK_INDEX=1", "VC_WORKER_NUM=2", "VC_MASTER_NUM=1"}, {"python"}, 1, 0, {0}},
+	{"OpenMPI", "auto", NULL, {"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3"}, {"python"}, 4, 3, {0}},
+	{"half of OpenMPI", "auto", NULL, {"OMPI_COMM_WORLD_SIZE=4"}, {"python"}, 1, 0, {0}},
+	{"PMI", "auto", NULL, {"PMI_SIZE=4", "PMI_RANK=0"}, {"python"}, 4, 0, {0}},
+	{"Batch", "auto", NULL, {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2"}, {"python"},
+		4, 2, {0}},
+	{"SkyPilot", "auto", NULL, {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"python"}, 2, 1, {0}},
+	{"SageMaker", "auto", NULL, {"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2"},
+		{"python"}, 2, 1, {0}},
+	{"SageMaker, another host", "auto", NULL, {"SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-2"},
+		{"python"}, 1, 0, {0}},
+
+	{"torchrun", "auto", NULL, {0}, {"torchrun", "--nnodes", "4", "--node-rank", "1", "t.py"}, 4, 1, {0}},
+	{"torchrun with =", "auto", NULL, {0}, {"torchrun", "--nnodes=4", "--node_rank=3", "t.py"}, 4, 3, {0}},
+	{"torchrun, one node", "auto", NULL, {0}, {"torchrun", "--nnodes=1", "t.py"}, 1, 0, {0}},
+	{"torchrun, c10d", "auto", NULL, {0}, {"torchrun", "--nnodes=4", "--rdzv-backend=c10d", "t.py"},
+		0, 0, {"--nnodes", "--member"}},
+	{"torchrun, c10d in a step", "auto", NULL,
+		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"},
+		{"torchrun", "--nnodes=4", "--rdzv-backend=c10d", "t.py"}, 4, 2, {0}},
+	{"torchrun, elastic", "auto", NULL, {0}, {"torchrun", "--nnodes", "1:4", "t.py"},
+		0, 0, {"--nnodes", "1:4"}},
+	{"torchrun, elastic by hand", "4", "1", {0}, {"torchrun", "--nnodes", "1:4", "t.py"}, 4, 1, {0}},
+	{"accelerate", "auto", NULL, {0},
+		{"accelerate", "launch", "--num_machines", "2", "--machine_rank", "1", "t.py"}, 2, 1, {0}},
+
+	{"two numbers", "auto", NULL, {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 0, 0, {"SLURM_STEP_NUM_NODES", "--nnodes"}},
+	{"two places", "auto", NULL, {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 0, 0, {"SLURM_NODEID", "--node-rank"}},
+	{"against --gang", "3", NULL, {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"}, {"python"},
+		0, 0, {"--gang", "SLURM_STEP_NUM_NODES"}},
+	{"against --member", "auto", "0", {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"}, {"python"},
+		0, 0, {"--member", "SLURM_NODEID"}},
+};
+// clang-format on
+
+static const char *setting(void *arg, const char *name)
+{
+	const struct identity_row *row = arg;
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < SETTINGS_MOST && row->settings[i]; i++)
+		if (strncmp(row->settings[i], name, length) == 0 && row->settings[i][length] == '=')
+			return row->settings[i] + length + 1;
+	return NULL;
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct identity_row *row = &rows[i];
+		struct gang_identity identity;
+		struct err err = {0};
+		int result = gang_identity_find(row->gang, row->member, setting, (void *)row,
+						row->command, &identity, &err);
+
+		if (row->members == 0) {
+			if (result == 0 || err.kind != ERR_INVALID)
+				fail_msg("%s: no error", row->what);
+			for (int j = 0; j < 2; j++)
+				if (!strstr(err.text, row->named[j]))
+					fail_msg("%s: \"%s\" lacks %s", row->what, err.text,
+						 row->named[j]);
+			continue;
+		}
+		if (result < 0)
+			fail_msg("%s: %s", row->what, err.text);
+		if (identity.members != row->members || identity.member != row->found)
+			fail_msg("%s: %u of %u", row->what, identity.member, identity.members);
+		if ((identity.members > 1) != (identity.origin[0] != '\0'))
+			fail_msg("%s: origin \"%s\"", row->what, identity.origin);
+	}
+}
+
+/* What tells the members apart is not in the command that an attempt records. */
+static void test_blank(void **state)
+{
+	json_t *command = json_pack("[s, s, s, s, s]", "torchrun", "--node-rank", "3",
+				    "--machine_rank=2", "train.py");
+	json_t *wanted = json_pack("[s, s, s, s, s]", "torchrun", "--node-rank", "*",
+				   "--machine_rank=*", "train.py");
+
+	(void)state;
+	gang_identity_blank(command);
+	assert_true(json_equal(command, wanted));
+	json_decref(command);
+	json_decref(wanted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_blank),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
