@@ -340,8 +340,8 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	note_damaged(result);
 	if (request->claim_only)
 		return 0;
-	if ((request->gang.members > 1 ? run_gang : place_newest_good)(request, result, cancel,
-								       err) < 0)
+	if ((request->gang.members > 1 ? run_gang
+				       : place_newest_good)(request, result, cancel, err) < 0)
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
 	place_record_existing(request, result);
 	read_signatures(result, cancel);
