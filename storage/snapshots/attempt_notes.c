@@ -113,20 +113,19 @@ struct singles_read {
 static void collect_groups(struct singles_read *singles, const struct note_archives *archives)
 {
 	size_t prefix = strlen("jobs//notes/") + strlen(singles->reading->storage->transfer.job);
+	struct note_group *last = NULL;
 	uint32_t number;
 
 	singles->groups = memory_new((singles->notes->count + 1) * sizeof(*singles->groups));
 	for (size_t i = 0; i < singles->notes->count; i++) {
-		struct note_group *last =
-			singles->count ? &singles->groups[singles->count - 1] : NULL;
-
 		if (!note_archive_parse(singles->notes->items[i].key + prefix, &number) ||
 		    number < singles->reading->oldest || note_archives_have(archives, number))
 			continue;
-		if (last && last->attempt == number)
-			last->end = i + 1;
-		else
-			singles->groups[singles->count++] = (struct note_group){number, i, i + 1};
+		if (!last || last->attempt != number) {
+			last = &singles->groups[singles->count++];
+			*last = (struct note_group){number, i, i};
+		}
+		last->end = i + 1;
 	}
 }
 

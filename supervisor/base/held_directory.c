@@ -266,7 +266,7 @@ static int open_file_in(int directory, const char *name, int flags, mode_t mode,
 int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
 {
 	const char *name;
-	struct err why;
+	struct err why = {0};
 	auto_close int directory = open_above(AT_FDCWD, path, &name, &why);
 	int fd;
 

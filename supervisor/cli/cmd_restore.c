@@ -165,8 +165,9 @@ static int restore_beside(struct restore_options *options, int parent, const cha
 static int restore_into(struct restore_options *options, struct snapshot_id id,
 			const char *directory)
 {
-	size_t length = (size_t)(strrchr(directory, '/') - directory);
-	auto_free char *above = text_copy_n(directory, length > 0 ? length : 1);
+	const char *slash = strrchr(directory, '/');
+	auto_free char *above =
+		text_copy_n(directory, slash > directory ? (size_t)(slash - directory) : 1);
 	struct restore_request request = {.id = id};
 	struct restore_result result;
 	struct err err;
@@ -199,7 +200,7 @@ int cmd_restore(int argc, char **argv)
 		code = directory ? check_target(store_command, directory)
 				 : store_command_fail(store_command, &err);
 	}
-	if (code < 0)
+	if (directory && code < 0)
 		code = restore_into(&options, id, directory);
 	path_filter_release(&options.path_filter);
 	return code;
