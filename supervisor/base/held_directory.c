@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -28,9 +29,40 @@ struct resolution {
 
 static int resolve_path(struct resolution *resolution, int from, const char *path);
 
-static bool is_of_this_user(uid_t owner)
+static bool is_of_proc(int directory)
 {
-	return owner == 0 || owner == geteuid();
+	struct statfs system;
+
+	return fstatfs(directory, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The links of /proc and /dev are the system's, whatever number root has here: none, in a user
+ * namespace that does not know it. */
+static bool is_of_system(int directory)
+{
+	struct stat status;
+
+	return is_of_proc(directory) ||
+	       (held_directory_is_at(directory, "/dev") && fstat(directory, &status) == 0 &&
+		(status.st_mode & 022) == 0);
+}
+
+/* `link` lies in `directory`. */
+static bool is_trusted_link(int directory, const struct stat *link)
+{
+	return link->st_uid == 0 || link->st_uid == geteuid() || is_of_system(directory);
+}
+
+/* For a message: in a container, the owners that it does not know have all one number. */
+static const char *about_owner(uid_t owner)
+{
+	auto_(bytes_release) struct bytes text = {.limit = 64};
+
+	if (file_read("/proc/sys/kernel/overflowuid", &text, NULL) < 0 ||
+	    bytes_append(&text, "", 1, NULL) < 0 ||
+	    strtoul((const char *)text.data, NULL, 10) != owner)
+		return "";
+	return " (in a container, that may be root outside of it)";
 }
 
 /* Takes over `link`, the link itself, which lies in `directory`. */
@@ -56,12 +88,13 @@ static int follow_link(struct resolution *resolution, int directory, int link)
 	resolution->make = make;
 	if (target < 0 || fstat(held, &of_link) < 0 || fstat(target, &of_target) < 0)
 		return -1;
-	if (is_of_this_user(of_link.st_uid) || of_link.st_uid == of_target.st_uid)
+	if (of_link.st_uid == of_target.st_uid || is_trusted_link(directory, &of_link))
 		return steal_fd(&target);
 	err_set(resolution->err, ERR_DENIED,
-		"%s leads through a link of user %u to what belongs to user %u, and is not "
+		"%s leads through a link of user %u%s to what belongs to user %u, and is not "
 		"followed: name the directory itself",
-		resolution->path, (unsigned)of_link.st_uid, (unsigned)of_target.st_uid);
+		resolution->path, (unsigned)of_link.st_uid, about_owner(of_link.st_uid),
+		(unsigned)of_target.st_uid);
 	errno = 0;
 	return -1;
 }
@@ -134,7 +167,9 @@ static int open_from(int from, const char *path, int flags, const mode_t *make, 
 		return steal_fd(&fd);
 	if (errno == ELOOP || errno == ENOSYS || (make && errno == ENOENT)) {
 		resolution.mode = make ? *make : 0;
-		at = openat(from, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		/* An absolute path asks nothing of the working directory, which may be closed to
+		 * us. */
+		at = openat(from, path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		found = at < 0 ? -1 : resolve_path(&resolution, steal_fd(&at), path);
 		fd = found < 0 ? -1 : openat(found, ".", flags | O_DIRECTORY | O_CLOEXEC);
 	}
@@ -215,56 +250,67 @@ char *held_directory_resolve(const char *path, struct err *err)
 
 /* --- files that are written for others --- */
 
-/* What these links say is not where they lead. */
-static bool is_of_proc(int directory)
-{
-	struct statfs system;
+struct file_opening {
+	const char *path; /* for messages */
+	int flags;
+	mode_t mode;
+	int links;
+	struct err *err;
+};
 
-	return fstatfs(directory, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
-}
+static int open_file_in(struct file_opening *opening, int directory, const char *name);
 
-static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links);
-
-/* `name` is a link there. -1 and errno: ELOOP also for one of another user. */
-static int open_linked_file(int directory, const char *name, int flags, mode_t mode, int links)
+/* `name` is a link there. -1 and errno; 0: opening->err says why. */
+static int open_linked_file(struct file_opening *opening, int directory, const char *name)
 {
 	auto_close int link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int target = -1;
 	char text[PATH_MAX];
+	struct err why = {0};
 	const char *rest;
 	struct stat status;
 	ssize_t size;
 
 	if (link < 0 || fstat(link, &status) < 0)
 		return -1;
-	if (!is_of_this_user(status.st_uid) || links > LINKS_MOST) {
-		errno = ELOOP;
+	if (!is_trusted_link(directory, &status)) {
+		err_set(opening->err, ERR_DENIED,
+			"%s is a link of another user, and is not followed%s", opening->path,
+			about_owner(status.st_uid));
+		errno = 0;
 		return -1;
 	}
+	/* What these links say is not where they lead. */
 	if (is_of_proc(directory))
-		return openat(directory, name, flags | O_CLOEXEC, mode);
+		return openat(directory, name, opening->flags | O_CLOEXEC, opening->mode);
 	size = readlinkat(link, "", text, sizeof(text) - 1);
 	if (size < 0)
 		return -1;
 	text[size] = '\0';
-	target = open_above(directory, text, &rest, NULL);
-	if (target < 0) {
+	if (++opening->links > LINKS_MOST) {
 		errno = ELOOP;
 		return -1;
 	}
-	return open_file_in(target, rest, flags, mode, links + 1);
+	target = open_above(directory, text, &rest, &why);
+	if (target >= 0)
+		return open_file_in(opening, target, rest);
+	if (why.os == 0)
+		err_set(opening->err, why.kind, "%s: %s", opening->path, why.text);
+	errno = why.os;
+	return -1;
 }
 
-static int open_file_in(int directory, const char *name, int flags, mode_t mode, int links)
+static int open_file_in(struct file_opening *opening, int directory, const char *name)
 {
-	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+	int fd = openat(directory, name, opening->flags | O_NOFOLLOW | O_CLOEXEC, opening->mode);
 
-	return fd >= 0 || errno != ELOOP ? fd
-					 : open_linked_file(directory, name, flags, mode, links);
+	return fd >= 0 || errno != ELOOP ? fd : open_linked_file(opening, directory, name);
 }
 
 int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
 {
+	struct file_opening opening =
+		{.path = path, .flags = flags | O_NONBLOCK | O_NOCTTY, .mode = mode, .err = err};
 	const char *name;
 	struct err why = {0};
 	auto_close int directory = open_above(AT_FDCWD, path, &name, &why);
@@ -273,10 +319,9 @@ int held_directory_open_file(const char *path, int flags, mode_t mode, struct er
 	if (directory < 0)
 		return why.os ? err_os(err, why.os, "%s", path)
 			      : err_set(err, why.kind, "%s", why.text);
-	fd = open_file_in(directory, name, flags | O_NONBLOCK | O_NOCTTY, mode, 0);
-	if (fd < 0 && errno == ELOOP)
-		return err_set(err, ERR_DENIED, "%s is a link of another user, and is not followed",
-			       path);
+	fd = open_file_in(&opening, directory, name);
+	if (fd < 0 && errno == 0)
+		return -1;
 	return file_check_opened(fd, errno, path, flags, err);
 }
 

@@ -14,8 +14,10 @@
 
 /*
  * Opens the directory of that path. Links in the path are followed if root or this user made them,
- * or if who made the link also owns what it leads to: so a link of another user leads into his own
- * directories at most. ERR_DENIED names a link that does not. The caller closes the descriptor.
+ * if they lie in /proc or in /dev itself (in a user namespace root may be nobody's number), or if
+ * who made the link also owns what it leads to: so a link of another user leads into his own
+ * directories at most. ERR_DENIED names a link that does not. An absolute path needs no right to
+ * the working directory. The caller closes the descriptor.
  */
 int held_directory_open(const char *path, struct err *err);
 
@@ -31,7 +33,7 @@ char *held_directory_resolve(const char *path, struct err *err);
 int held_directory_open_above(const char *path, const char **name, struct err *err);
 
 /* file_open() of a file that we write for others, with the same rule for the links in its path: one
- * of another user is not followed. So /dev/fd/3 works. */
+ * of another user is not followed (ERR_DENIED). So /dev/fd/3 works. */
 int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err);
 /* Replaces such a file, all or nothing, without waiting for the disk; also if it is a link. */
 int held_directory_replace_file(const char *path, const void *data, size_t size, struct err *err);

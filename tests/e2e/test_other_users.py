@@ -149,6 +149,37 @@ def test_both_places_taken_is_a_refusal_that_says_what_to_do(machine):
     assert "ck/.reprieve is another user's, and is not used: remove it" in result.err
 
 
+def test_a_working_directory_that_is_closed_to_us_is_no_hindrance(machine):
+    here = machine(USER, 0o777)
+    here.save_model()
+    closed = here.path / "closed"
+    closed.mkdir(mode=0o700)
+    here.path = closed
+    result = here.run_job("cat", here.directory / "model-1.bin")
+    here.path = closed.parent
+    assert result.code == 0 and result.out.encode() == MODEL, result
+
+
+def may_make_user_namespaces():
+    return subprocess.run(["unshare", "-Ur", "true"], preexec_fn=as_user(USER), stderr=subprocess.DEVNULL).returncode == 0
+
+
+def test_standard_files_are_written_where_root_has_no_number(machine):
+    """As in a container without privileges: there the links of /dev and /proc/self belong to nobody's number."""
+    if not may_make_user_namespaces():
+        pytest.skip("needs user namespaces for users without rights")
+    here = machine(USER, 0o777)
+    # The pipe is made there, because one of this process could not be opened anew.
+    script = 'test "$(stat -c %u /proc/self)" -ne 0 && { "$@" 3>&1 >/dev/null; echo "exit $?"; } 2>&1 | cat'
+    here.prefix = ["unshare", "-Ur", "sh", "-c", script, "sh"]
+    for events, message in (("/dev/fd/3", "/proc/self/fd/3"), ("/proc/self/fd/3", "/dev/fd/3"), ("/dev/stderr", "/dev/stderr")):
+        result = here.query("run", "--store", here.store, "--job", "job", "-c", here.directory, "--events", events, "--termination-log",
+                            message, "--", "sh", "-c", "exit 3")
+        assert "exit 3\n" in result.out and '"started"' in result.out, result
+        assert '"exit_code":3' in result.out.replace('": ', '":'), result
+        assert "not followed" not in result.out and "cannot write" not in result.out, result
+
+
 def test_a_folder_that_is_exchanged_all_the_time_brings_nothing_in(machine):
     here = machine(USER, 0o777)
     here.save_model()

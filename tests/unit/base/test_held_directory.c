@@ -139,6 +139,71 @@ static void test_a_link_of_another_user_leads_to_his_own_at_most(void **state)
 	}
 }
 
+/* Becomes another user in a directory that only root may enter. */
+static void test_an_absolute_path_asks_nothing_of_the_working_directory(void **state)
+{
+	auto_free char *path = text_format("%s/absolute/deep/made", root);
+	auto_close int back = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct err err = {0};
+	int made, linked;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	sh("chmod 0755 . && chmod 0777 real/deep && mkdir -m 0700 closed");
+	assert_int_equal(chdir(root), 0);
+	assert_int_equal(chdir("closed"), 0);
+	assert_int_equal(seteuid(64001), 0);
+	made = held_directory_make(path, 0755, &err);
+	linked = held_directory_open(path, NULL);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(fchdir(back), 0);
+	if (made < 0)
+		fail_msg("%s", err.text);
+	assert_true(linked >= 0);
+	close(made);
+	close(linked);
+}
+
+/* A file that is written for others: what is said where it cannot be opened. */
+static void test_why_a_file_is_not_opened(void **state)
+{
+	static const struct {
+		const char *path;
+		enum err_kind kind;
+		const char *says;
+	} rows[] = {
+		{"to-file", 0, NULL},
+		{"to-new", 0, NULL},
+		{"to-missing", ERR_NOT_FOUND, "No such file"},
+		{"to-below-file", ERR_FAILED, "Not a directory"},
+		{"loop", ERR_FAILED, "symbolic links"},
+		{"to-loop", ERR_FAILED, "symbolic links"},
+		{"theirs", ERR_DENIED, "a link of another user, and is not followed"},
+		{"to-theirs", ERR_DENIED, "a link of another user, and is not followed"},
+		{"nobodys", ERR_DENIED, "that may be root outside of it"},
+		{"through", ERR_DENIED, "through a link of user 64001 to"},
+	};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	sh("ln -s file to-file; ln -s new to-new; ln -s missing/x to-missing; "
+	   "ln -s file/x to-below-file; ln -s loop/x to-loop; ln -s file theirs; "
+	   "ln -s theirs to-theirs; ln -s file nobodys; ln -s real turn; ln -s turn/x through; "
+	   "chown -h 64001 theirs turn; chown -h $(cat /proc/sys/kernel/overflowuid) nobodys");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *path = text_format("%s/%s", root, rows[i].path);
+		struct err err = {0};
+		auto_close int fd = held_directory_open_file(path, O_WRONLY | O_CREAT, 0600, &err);
+
+		if ((fd >= 0) != !rows[i].says || err.kind != rows[i].kind ||
+		    (rows[i].says && !strstr(err.text, rows[i].says)))
+			fail_msg("%s: %s", rows[i].path, err.text);
+	}
+	sh("test \"$(cat file)\" = x && test -e new");
+}
+
 static void test_a_renamed_directory_is_not_where_it_was(void **state)
 {
 	auto_free char *path = text_format("%s/real", root);
@@ -194,6 +259,9 @@ static int run_all(void)
 		cmocka_unit_test_setup_teardown(test_makes_what_is_missing, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_a_link_of_another_user_leads_to_his_own_at_most, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_an_absolute_path_asks_nothing_of_the_working_directory, begin, end),
+		cmocka_unit_test_setup_teardown(test_why_a_file_is_not_opened, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_renamed_directory_is_not_where_it_was, begin,
 						end),
 		cmocka_unit_test(test_which_folder_is_used),
