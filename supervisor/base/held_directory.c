@@ -356,6 +356,25 @@ bool held_directory_is_at(int directory, const char *path)
 	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
+uid_t held_directory_own_number(int directory)
+{
+	auto_free char *name = NULL;
+	auto_close int fd = -1;
+	char nonce[33];
+	struct stat status;
+	uid_t owner = geteuid();
+
+	random_hex(nonce);
+	name = text_format(".reprieve-%.8s", nonce);
+	fd = beneath_open(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return owner;
+	if (fstat(fd, &status) == 0)
+		owner = status.st_uid;
+	beneath_remove(directory, name, 0);
+	return owner;
+}
+
 bool held_directory_is_private(const struct stat *folder, const struct stat *directory, uid_t self)
 {
 	mode_t others = folder->st_mode & 022;

@@ -44,10 +44,17 @@ void held_directory_remove_file(const char *path);
 bool held_directory_is_at(int directory, const char *path);
 
 /*
+ * Whom a file belongs to that we make in the directory: a server may give what we make to another
+ * user than us (root_squash, "map all users"). It makes one for a moment. This process's user where
+ * none can be made.
+ */
+uid_t held_directory_own_number(int directory);
+
+/*
  * PURE. Is a folder that was found where ours would be one that nobody else can work in? It belongs
  * to this user, or to the owner of the directory that it is for, who could change the files there
  * as well; and no others may write to it, unless they may write to that directory too, as on file
- * systems without modes.
+ * systems without modes. `self`: this user's number there, which held_directory_own_number() tells.
  */
 bool held_directory_is_private(const struct stat *folder, const struct stat *directory, uid_t self);
 

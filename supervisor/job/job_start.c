@@ -150,11 +150,12 @@ static bool is_configuration_error(enum err_kind kind)
 	       kind == ERR_NOT_FOUND || kind == ERR_VERSION;
 }
 
-/* The exit code with which the job is not started, because the user named the store, or because
- * there is a checkpoint that could not be restored; 0: it starts without. */
+/* The exit code with which the job is not started: because the user named the store, because there
+ * is a checkpoint that could not be restored, or because the directory is not safe to work in. 0:
+ * it starts without. */
 static int refuse_start_without_resume(struct job *job)
 {
-	if (job->resume.in_use)
+	if (job->resume.in_use || job->resume.directory_refused)
 		err_wrap(&job->resume_err, "not started");
 	else if (!job->store_is_needed && job->resume.attempt.number == 0 &&
 		 !job->options->strict) {

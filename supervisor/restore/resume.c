@@ -295,6 +295,7 @@ static int lock_directory(const struct resume_request *request, struct resume_re
 
 	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
+		result->directory_refused = err->kind == ERR_DENIED;
 		if (!result->in_use || clock_monotonic_ms() >= until_ms)
 			return -1;
 	}

@@ -58,6 +58,8 @@ struct resume_result {
 	int64_t step;        /* of that checkpoint; -1: unknown */
 	bool any_checkpoint; /* it has one, and not only running files */
 	bool in_use;         /* failed, because another run uses the checkpoint directory */
+	/* failed, because the directory, or both places of our folder, are another user's */
+	bool directory_refused;
 	/* failed, because there are snapshots, and not one of them can be resumed from */
 	bool all_damaged;
 	bool newer_than_store; /* the local checkpoint has to be uploaded at once */

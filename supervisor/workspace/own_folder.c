@@ -2,7 +2,6 @@
 
 #include "base/beneath.h"
 #include "base/held_directory.h"
-#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -11,6 +10,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* What a server gives to another number than this process's (root_squash) is ours all the same. A
+ * file that we make in another user's folder is not his. */
+static bool is_ours(int folder, const struct stat *status, const struct stat *like)
+{
+	return held_directory_is_private(status, like, geteuid()) ||
+	       (status->st_uid != geteuid() &&
+		held_directory_is_private(status, like, held_directory_own_number(folder)));
+}
 
 /* `like`: the checkpoint directory, or that in which it will be. */
 static void open_folder(struct own_folder *folder, int parent, const char *name, bool make,
@@ -25,7 +33,7 @@ static void open_folder(struct own_folder *folder, int parent, const char *name,
 			folder->foreign = "a link or a file";
 		return;
 	}
-	if (fstat(folder->fd, &status) == 0 && held_directory_is_private(&status, like, geteuid()))
+	if (fstat(folder->fd, &status) == 0 && is_ours(folder->fd, &status, like))
 		return;
 	folder->foreign = status.st_uid == geteuid() ? "open to others, who may write to it"
 						     : "another user's";
@@ -67,7 +75,6 @@ static int open_inside(const struct workspace *workspace, bool make, struct own_
 					     : workspace_open_directory(workspace, err);
 	struct stat status;
 
-	*folder = (struct own_folder){.fd = -1};
 	if (directory < 0)
 		return -1;
 	if (fstat(directory, &status) < 0)
@@ -92,10 +99,12 @@ int own_folder_find(const struct workspace *workspace, bool make, struct own_fol
 	*folder = open_outside(workspace, exists ? &status : NULL, make);
 	if (folder->fd >= 0)
 		return 0;
-	if (folder->foreign && make)
-		log_warn("%s is %s, and is not used: %s/.reprieve is used in its place",
-			 folder->path, folder->foreign, workspace->directory);
+	if (folder->foreign) {
+		folder->passed_over = steal(&folder->path);
+		folder->passed_over_is = folder->foreign;
+	}
 	free(steal(&folder->path));
+	folder->foreign = NULL;
 	return open_inside(workspace, make, folder, err);
 }
 
@@ -104,4 +113,5 @@ void own_folder_release(struct own_folder *folder)
 	if (folder->fd >= 0)
 		close(folder->fd);
 	free(folder->path);
+	free(folder->passed_over);
 }

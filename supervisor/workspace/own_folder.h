@@ -11,11 +11,13 @@ struct own_folder {
 	char *path;
 	const char *foreign; /* why one that is there is not ours; NULL: it is not there */
 	bool made;
+	char *passed_over; /* DIR.reprieve, which is there and not ours; NULL: that is not so */
+	const char *passed_over_is; /* why */
 };
 
-/* Sets fd and path: DIR.reprieve, or else DIR/.reprieve. Says once that the first is not ours.
- * ERR_NOT_FOUND: there is none, and `make` is false. ERR_DENIED also: neither is ours. The caller
- * releases `folder`, also after an error. */
+/* Sets fd and path: DIR.reprieve, or else DIR/.reprieve. ERR_NOT_FOUND: there is none, and `make`
+ * is false. ERR_DENIED with no errno: neither is ours. The caller releases `folder`, also after an
+ * error. */
 int own_folder_find(const struct workspace *workspace, bool make, struct own_folder *folder,
 		    struct err *err);
 void own_folder_release(struct own_folder *folder);

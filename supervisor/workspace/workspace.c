@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/held_directory.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "directory_lock.h"
@@ -53,24 +54,19 @@ void workspace_init(struct workspace *workspace, const char *directory)
 	if (text_equal(workspace->alias, workspace->directory))
 		workspace->alias[0] = '\0';
 	workspace->beside = NULL;
+	workspace->warned_of_folder = false;
 	workspace->folder = 0;
 	workspace->held = 0;
 	workspace->lock_fd = 0;
-}
-
-static void forget_beside(struct workspace *workspace)
-{
-	free(steal(&workspace->beside));
-	if (workspace->folder > 0)
-		close(workspace->folder);
-	workspace->folder = 0;
 }
 
 void workspace_release(struct workspace *workspace)
 {
 	free(workspace->directory);
 	free(workspace->alias);
-	forget_beside(workspace);
+	free(workspace->beside);
+	if (workspace->folder > 0)
+		close(workspace->folder);
 	workspace_let_go(workspace);
 	if (workspace->lock_fd > 0)
 		close(workspace->lock_fd);
@@ -145,6 +141,16 @@ int workspace_list_files(const struct workspace *workspace, struct snapshot_file
 
 /* --- our folder --- */
 
+/* Once for a workspace. */
+static void warn_of_passed_over(struct workspace *workspace, const struct own_folder *folder)
+{
+	if (!folder->passed_over || workspace->warned_of_folder)
+		return;
+	workspace->warned_of_folder = true;
+	log_warn("%s is %s, and is not used: %s is used in its place", folder->passed_over,
+		 folder->passed_over_is, folder->path);
+}
+
 int workspace_make_beside(struct workspace *workspace, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
@@ -152,9 +158,16 @@ int workspace_make_beside(struct workspace *workspace, struct err *err)
 	if (workspace->beside)
 		return 0;
 	if (own_folder_find(workspace, true, &folder, err) < 0)
-		return -1;
+		return folder.passed_over ? err_wrap(err, "%s is %s, and is not used",
+						     folder.passed_over, folder.passed_over_is)
+					  : -1;
+	warn_of_passed_over(workspace, &folder);
+	/* One that is found anew gets the number of the old one, which other threads may use. */
+	if (workspace->folder <= 0)
+		workspace->folder = steal_fd(&folder.fd);
+	else if (dup3(folder.fd, workspace->folder, O_CLOEXEC) < 0)
+		return err_os(err, errno, "%s", folder.path);
 	workspace->beside = steal(&folder.path);
-	workspace->folder = steal_fd(&folder.fd);
 	return 0;
 }
 
@@ -172,6 +185,16 @@ static int find_beside(const struct workspace *workspace, struct own_folder *fol
 
 #define LOCK_TRIES 100
 
+/* Our own refusal, and not the system's, which may be of a directory that nobody can write to. */
+static int refuse_without_folder(const struct workspace *workspace, const struct err *why,
+				 struct err *err)
+{
+	if (why->kind == ERR_DENIED && why->os == 0)
+		return err_set(err, why->kind, "%s", why->text);
+	log_debug("%s is not locked: %s", workspace->directory, why->text);
+	return 0;
+}
+
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err)
 {
@@ -181,12 +204,12 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	if (workspace->lock_fd > 0)
 		return 0;
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		if (workspace_make_beside(workspace, NULL) < 0)
-			return 0;
+		if (workspace_make_beside(workspace, &why) < 0)
+			return refuse_without_folder(workspace, &why, err);
 		fd = directory_lock(workspace->folder, job, cancel, &why);
 		if (fd != -1 || why.kind != ERR_RETRY)
 			break;
-		forget_beside(workspace);
+		free(steal(&workspace->beside));
 	}
 	if (fd == -1)
 		return err_set(err, why.kind, "checkpoint directory %s: %s", workspace->directory,
@@ -271,22 +294,45 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 	return 0;
 }
 
+static bool is_removed(int folder)
+{
+	struct stat status;
+
+	return fstat(folder, &status) < 0 || status.st_nlink == 0;
+}
+
+/* As find_beside(), for any thread: another one may make our folder at the same time, and remember
+ * it. One that the job has removed, with its directory perhaps, is made again. */
+static int find_for_any_thread(const struct workspace *workspace, bool make,
+			       struct own_folder *folder, struct err *err)
+{
+	struct workspace own = {.directory = workspace->directory};
+	int made = atomic_load(&workspace->folder);
+
+	*folder = (struct own_folder){.fd = -1};
+	if (made <= 0 || is_removed(made))
+		return own_folder_find(&own, make, folder, err);
+	folder->fd = fcntl(made, F_DUPFD_CLOEXEC, 1);
+	folder->path = text_format("our folder of %s", workspace->directory);
+	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
+}
+
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
 			      struct err *err)
 {
-	/* Other threads may make our folder at the same time, and remember it. */
-	struct workspace own = {.directory = workspace->directory};
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
+	bool any = paths && *paths;
 	struct err why;
 
-	if (own_folder_find(&own, paths && *paths, &folder, &why) < 0)
-		return (!paths || !*paths) && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
+	if (find_for_any_thread(workspace, any, &folder, &why) < 0)
+		return !any && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
 			       ? 0
 			       : err_set(err, why.kind, "%s", why.text);
-	if (!paths || !*paths)
+	if (!any)
 		return beneath_remove(folder.fd, UNDER_WAY, 0) < 0 && errno != ENOENT
-			       ? err_os(err, errno, "cannot remove %s/" UNDER_WAY, folder.path)
+			       ? err_os(err, errno, "cannot remove " UNDER_WAY " in %s",
+					folder.path)
 			       : 0;
 	under_way_format(paths, &text);
 	return beneath_replace(folder.fd, UNDER_WAY, text.data, text.size, false, err);

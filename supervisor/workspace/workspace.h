@@ -8,7 +8,8 @@
  *
  * Both are held open while work is done in them, and that work follows no link and no exchanged
  * name (base/held_directory.h, base/beneath.h). What lies in the place of our folder is only used
- * if it belongs to this user or to the owner of DIR, and nobody else can write to it.
+ * if it belongs to this user (by the number that the file system gives to what we make there) or to
+ * the owner of DIR, and nobody else can write to it. Which folder it is is decided once for a run.
  *
  * What the next start does with a file: one that the record has unchanged is complete. One that is
  * in the list, and is not, is torn: its writer ended while it was being written. Any other file
@@ -55,15 +56,17 @@
 #include "storage/storage.h"
 #include "under_way.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct workspace {
-	char *directory; /* absolute, links resolved */
-	char *alias;     /* absolute, as the user wrote it; "": the same */
-	char *beside;    /* our folder, created when it is first needed */
-	int folder;      /* the same, held open; 0: not needed yet */
+	char *directory;   /* absolute, links resolved */
+	char *alias;       /* absolute, as the user wrote it; "": the same */
+	char *beside;      /* our folder, created when it is first needed */
+	atomic_int folder; /* the same, held open; 0: not needed yet */
 	int held;    /* the directory, between workspace_hold() and workspace_let_go(); 0: not */
 	int lock_fd; /* 0: not held */
+	bool warned_of_folder;
 };
 
 /* Sets the paths; creates nothing. */
@@ -89,8 +92,9 @@ int workspace_list_files(const struct workspace *workspace, struct snapshot_file
 
 /*
  * Locks the directory against other runs on this machine until workspace_release(); does nothing if
- * it is locked already. ERR_EXISTS: another run has it, which the sentence names. If locks do not
- * work on this file system, it succeeds without one.
+ * it is locked already. ERR_EXISTS: another run has it, which the sentence names. ERR_DENIED: what
+ * lies at both places of our folder is not ours. If locks do not work on this file system, or
+ * nothing can be written there, it succeeds without one.
  */
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err);

@@ -149,6 +149,19 @@ def test_both_places_taken_is_a_refusal_that_says_what_to_do(machine):
     assert "ck/.reprieve is another user's, and is not used: remove it" in result.err
 
 
+@pytest.mark.parametrize("store", ["named", "default"])
+def test_both_places_taken_is_a_refusal_also_with_nothing_to_restore(machine, store):
+    here = machine(USER, 0o777)
+    here.as_other("mkdir -m 0777 ck.reprieve ck ck/.reprieve; chmod 0777 ck")
+    os.chown(here.directory, USER, USER)
+    named = ["--store", here.store] if store == "named" else []
+    result = here.query("run", *named, "--job", here.job, "-c", here.directory, "--", "touch", here.path / "home" / "ran")
+    assert result.code == EXIT_CONFIGURATION, result
+    assert "ck/.reprieve is another user's, and is not used: remove it" in result.err
+    assert "is used in its place" not in result.err
+    assert not (here.path / "home" / "ran").exists()
+
+
 def test_a_working_directory_that_is_closed_to_us_is_no_hindrance(machine):
     here = machine(USER, 0o777)
     here.save_model()

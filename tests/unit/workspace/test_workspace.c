@@ -6,12 +6,15 @@
 #include "base/text.h"
 #include "workspace/file_list.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -471,6 +474,170 @@ static void test_both_places_taken_is_refused(void **state)
 	assert_non_null(strstr(err.text, "checkpoints/.reprieve is a link or a file"));
 }
 
+/* Also if nothing is restored or moved: without the lock, two runs would share the directory. */
+static void test_nothing_is_locked_where_both_places_are_taken(void **state)
+{
+	static const char *const rows[] = {
+		"touch checkpoints.reprieve checkpoints/.reprieve",
+		"mkdir -m 0777 checkpoints.reprieve checkpoints/.reprieve",
+		"ln -s nowhere checkpoints.reprieve; touch checkpoints/.reprieve",
+	};
+	struct place *place = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *command =
+			text_format("cd '%s' && rm -rf * && mkdir -m 0755 checkpoints && %s",
+				    place->root, rows[i]);
+		struct err err = {0};
+
+		assert_int_equal(system(command), 0);
+		assert_int_equal(workspace_lock(&place->workspace, "train", NULL, &err), -1);
+		assert_int_equal(err.kind, ERR_DENIED);
+		assert_non_null(strstr(err.text, "checkpoints.reprieve is "));
+		assert_non_null(strstr(err.text, "checkpoints/.reprieve is "));
+	}
+}
+
+static char *said_while(void (*call)(struct place *), struct place *place)
+{
+	auto_free char *path = text_format("%s/said", place->root);
+	auto_(bytes_release) struct bytes said = {0};
+	int kept = dup(STDERR_FILENO), to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(kept >= 0 && to >= 0 && dup2(to, STDERR_FILENO) >= 0);
+	call(place);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(to);
+	assert_int_equal(file_read(path, &said, NULL), 0);
+	bytes_append(&said, "", 1, NULL);
+	return text_copy((const char *)said.data);
+}
+
+static void write_lists(struct place *place)
+{
+	char first[] = "a", second[] = "b";
+	char *paths[][2] = {{first, NULL}, {second, NULL}, {NULL, NULL}, {first, NULL}};
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_int_equal(workspace_write_under_way(&place->workspace, paths[i], &err), 0);
+}
+
+static void lock_and_write_lists(struct place *place)
+{
+	assert_int_equal(workspace_lock(&place->workspace, "train", NULL, NULL), 0);
+	assert_true(place->workspace.lock_fd > 0);
+	write_lists(place);
+	assert_non_null(strstr(place->workspace.beside, "checkpoints/.reprieve"));
+}
+
+static void test_a_folder_that_is_passed_over_is_told_once(void **state)
+{
+	struct place *place = *state;
+	auto_free char *outside = text_format("%s.reprieve", place->workspace.directory);
+	auto_free char *silent = NULL, *said = NULL;
+	const char *told;
+
+	assert_int_equal(file_write(outside, "", 0, NULL), 0);
+	silent = said_while(write_lists, place);
+	assert_string_equal(silent, "");
+	said = said_while(lock_and_write_lists, place);
+	told = strstr(said, "checkpoints.reprieve is a link or a file, and is not used: ");
+	assert_non_null(told);
+	assert_non_null(strstr(told, "checkpoints/.reprieve is used in its place"));
+	assert_null(strstr(told + 1, "checkpoints.reprieve is"));
+}
+
+/* Where the list lies is decided once, whatever comes to lie at its place. */
+static void test_the_list_stays_in_the_folder_of_the_lock(void **state)
+{
+	struct place *place = *state;
+	auto_free char *command = text_format("cd '%s' && mv checkpoints.reprieve away && "
+					      "mkdir -m 0700 checkpoints.reprieve",
+					      place->root);
+	auto_free char *remove = text_format("rm -r '%s/away'", place->root);
+	auto_free char *ours = text_format("%s/away/under-way", place->root);
+	auto_free char *anew = text_format("%s.reprieve/under-way", place->workspace.directory);
+
+	assert_int_equal(workspace_lock(&place->workspace, "train", NULL, NULL), 0);
+	assert_int_equal(system(command), 0);
+	write_lists(place);
+	assert_true(file_exists(ours) && !file_exists(anew));
+	assert_int_equal(system(remove), 0);
+	write_lists(place);
+	assert_true(file_exists(anew));
+}
+
+/*
+ * A server that gives what we make to another user (root_squash, "map all users"): setfsuid(2)
+ * makes this thread's files another user's, while the process stays root's; and it takes root's
+ * rights to files.
+ */
+#define SQUASHED 64007
+
+static void test_a_server_that_maps_users(void **state)
+{
+	static const struct {
+		const char *make;  /* by root */
+		const char *where; /* our folder; NULL: it is refused */
+	} rows[] = {
+		/* a share of root's, in which the directory does not exist yet */
+		{"chmod 0777 .", "checkpoints.reprieve"},
+		{"chmod 0777 .; mkdir checkpoints; chown 1000 checkpoints; chmod 0777 checkpoints",
+		 "checkpoints.reprieve"},
+		{"chmod 0755 .; mkdir checkpoints; chown 1000 checkpoints; chmod 0777 checkpoints",
+		 "checkpoints/.reprieve"},
+		/* of an earlier run of ours, and of somebody else */
+		{"chmod 0777 .; mkdir -m 0700 checkpoints.reprieve; chown 64007 "
+		 "checkpoints.reprieve",
+		 "checkpoints.reprieve"},
+		{"chmod 0777 .; mkdir -m 0755 checkpoints.reprieve; chown 64008 "
+		 "checkpoints.reprieve",
+		 "checkpoints/.reprieve"},
+		{"chmod 0777 .; mkdir checkpoints.reprieve; chown 64008 checkpoints.reprieve; "
+		 "chmod 0777 checkpoints.reprieve",
+		 "checkpoints/.reprieve"},
+		{"chmod 0777 .; mkdir -m 0777 checkpoints; mkdir -p checkpoints.reprieve "
+		 "checkpoints/.reprieve; chown 1000 checkpoints; "
+		 "chmod 0777 checkpoints; chown 64008 checkpoints.reprieve checkpoints/.reprieve; "
+		 "chmod 0777 checkpoints.reprieve checkpoints/.reprieve",
+		 NULL},
+	};
+	struct place *place = *state;
+
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *directory = text_copy(place->workspace.directory);
+		auto_free char *command =
+			text_format("cd '%s' && rm -rf * && %s", place->root, rows[i].make);
+		auto_free char *where =
+			rows[i].where ? text_format("%s/%s", place->root, rows[i].where) : NULL;
+		struct workspace second;
+		struct err err = {0};
+		int status, again;
+
+		assert_int_equal(system(command), 0);
+		workspace_release(&place->workspace);
+		workspace_init(&place->workspace, directory);
+		workspace_init(&second, directory);
+		setfsuid(SQUASHED);
+		status = workspace_lock(&place->workspace, "train", NULL, &err);
+		/* Whether the directory is there by then, or not. */
+		assert_true(mkdir(directory, 0700) == 0 || errno == EEXIST);
+		again = workspace_folder(&second, &err);
+		setfsuid(0);
+		if (where ? status < 0 || !text_equal(place->workspace.beside, where) : status == 0)
+			fail_msg("%s: %s %s", rows[i].make, place->workspace.beside, err.text);
+		/* A second run would come to the same lock. */
+		assert_int_equal(again >= 0, where != NULL);
+		assert_true(!where || text_equal(second.beside, where));
+		assert_int_equal(err.kind, where ? ERR_NONE : ERR_DENIED);
+		workspace_release(&second);
+	}
+}
+
 static void test_only_our_staging_areas_are_removed(void **state)
 {
 	static const struct {
@@ -549,6 +716,13 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_both_places_taken_is_refused, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_nothing_is_locked_where_both_places_are_taken,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_folder_that_is_passed_over_is_told_once,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_list_stays_in_the_folder_of_the_lock,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_server_that_maps_users, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_only_our_staging_areas_are_removed, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_a_held_directory_that_is_exchanged, set_up,
