@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs what is missing, builds Reprieve, and shows on this machine what it does: a training job whose machine is taken away twice.
-# Debian 12 or Ubuntu 24.04; root or sudo only where packages are missing. Exit status 0 only if all of it held.
+# Debian 12 or 13, or Ubuntu 24.04; root or sudo only where packages are missing. Exit status 0 only if all of it held.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
