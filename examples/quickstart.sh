@@ -61,7 +61,8 @@ cat <<END
 
 The job lost its machine twice and the weights are the same: what was not saved was computed again.
 
-Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir):
+Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir). SIGUSR1 is the
+signal that this example saves at; leave the option out if your script saves at SIGTERM, or only from time to time:
 
   $reprieve run --checkpoint-signal USR1 --store file:///a/shared/disk -- python train.py
 
