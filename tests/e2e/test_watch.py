@@ -723,7 +723,7 @@ def test_status_shows_the_sources_and_the_notice(start, place, tmp_path):
     assert "notices   aws: unavailable" in text and "            file: armed\n" in text
     assert "notices from aws: unavailable: token answers" in run.err
     (tmp_path / "notice").write_text(json.dumps({"reason": "drain", "in_seconds": 600}))
-    wait_for("the notice", lambda: "stop from file: drain" in place.query("status", "--job", place.job).out, process=run.process)
+    wait_for("the notice", lambda: "stop from file (drain)" in place.query("status", "--job", place.job).out, process=run.process)
 
 
 def test_acknowledged_only_after_it_is_durable(start, place):
