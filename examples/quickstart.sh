@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs what is missing, builds Reprieve, and shows on this machine what it does: a training job whose machine is taken away twice.
-# Debian 12 or Ubuntu 24.04; root or sudo only where packages are missing. Exit status 0 only if all of it held.
+# Debian 12 or 13, or Ubuntu 24.04; root or sudo only where packages are missing. Exit status 0 only if all of it held.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -61,7 +61,8 @@ cat <<END
 
 The job lost its machine twice and the weights are the same: what was not saved was computed again.
 
-Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir):
+Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir). SIGUSR1 is the
+signal that this example saves at; leave the option out if your script saves at SIGTERM, or only from time to time:
 
   $reprieve run --checkpoint-signal USR1 --store file:///a/shared/disk -- python train.py
 

@@ -29,6 +29,9 @@ int store_open(const char *url, bool create, bool read_only, struct store **stor
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
 		if (has_scheme(url, backends[i]->scheme))
 			return backends[i]->open(url, create, read_only, store, cancel, err);
+	if (url[0] == '/')
+		return err_set(err, ERR_INVALID, "store %s: a directory is named file://%s", url,
+			       url);
 	return err_set(err, ERR_INVALID,
 		       "store %s: no such kind of store; there are file:///DIR, "
 		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",

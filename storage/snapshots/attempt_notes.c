@@ -137,8 +137,9 @@ static int read_group(struct singles_read *singles, const struct note_group *gro
 	for (size_t i = group->first; i < group->end; i++) {
 		const char *key = singles->notes->items[i].key;
 
-		if (strstr(key, "/ledger-") && store->ops->get(store, key, 0, STORE_TO_END, ledger,
-							       singles->reading->cancel, err) < 0)
+		if (note_archive_is_ledger(key) &&
+		    store->ops->get(store, key, 0, STORE_TO_END, ledger, singles->reading->cancel,
+				    err) < 0)
 			return -1;
 	}
 	return 0;

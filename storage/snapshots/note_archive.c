@@ -35,6 +35,13 @@ bool note_archive_parse(const char *name, uint32_t *number)
 	return true;
 }
 
+bool note_archive_is_ledger(const char *key)
+{
+	const char *slash = strrchr(key, '/');
+
+	return slash && text_starts(slash, "/ledger-");
+}
+
 int note_archives_list(struct storage *storage, struct note_archives *archives,
 		       struct cancel *cancel, struct err *err)
 {
@@ -65,6 +72,7 @@ struct archiving {
 	struct note_archives archives;
 	uint32_t *attempts; /* ascending */
 	size_t count;
+	bool more;                   /* there are others, for the next time */
 	struct store_listing *notes; /* of each of them */
 	json_t **ledgers;            /* of each; NULL: it is in an archive already */
 	atomic_size_t next;
@@ -89,7 +97,7 @@ static void archiving_release(struct archiving *archiving)
 }
 AUTO(struct archiving, archiving_release);
 
-/* The attempts that have notes, without those that keep them. */
+/* The attempts that have notes, without those that keep them, and the archives, after them. */
 static int list_attempts(struct archiving *archiving, uint32_t through, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing found = {0};
@@ -102,25 +110,39 @@ static int list_attempts(struct archiving *archiving, uint32_t through, struct e
 		return -1;
 	end = found.count > NOTES_LEAST ? found.count - NOTES_LEAST : 0;
 	archiving->attempts = memory_new((end + 1) * sizeof(*archiving->attempts));
-	for (size_t i = 0; i < end && archiving->count < NOTE_ARCHIVE_MOST; i++)
+	for (size_t i = 0; i < end; i++)
 		if (note_archive_parse(found.items[i].key + strlen(prefix), &number) &&
 		    number <= through)
 			archiving->attempts[archiving->count++] = number;
-	return 0;
+	return archiving->count == 0 ? 0
+				     : note_archives_list(archiving->storage, &archiving->archives,
+							  archiving->cancel, err);
 }
 
-/* What is in an archive already may go, however little it is. */
+/*
+ * The oldest that are in no archive, if there are enough. What is in an archive already may go,
+ * however little it is; but it is tried for the newest alone, where somebody was killed: a store
+ * may list what is empty (a directory), and refuse to remove what is not.
+ */
 static void select_attempts(struct archiving *archiving)
 {
-	size_t archived = 0, kept = 0;
+	size_t archived = 0, others, first_archived, kept = 0;
 
 	for (size_t i = 0; i < archiving->count; i++)
 		archived += note_archives_have(&archiving->archives, archiving->attempts[i]);
-	if (archiving->count - archived >= NOTE_ARCHIVE_LEAST)
-		return;
-	for (size_t i = 0; i < archiving->count; i++)
-		if (note_archives_have(&archiving->archives, archiving->attempts[i]))
+	others = archiving->count - archived;
+	archiving->more = others > NOTE_ARCHIVE_MOST;
+	others = others < NOTE_ARCHIVE_LEAST ? 0 : others;
+	others = archiving->more ? NOTE_ARCHIVE_MOST : others;
+	first_archived = archived > NOTE_ARCHIVE_MOST ? archived - NOTE_ARCHIVE_MOST : 0;
+	archived = 0;
+	for (size_t i = 0; i < archiving->count; i++) {
+		bool is_archived = note_archives_have(&archiving->archives, archiving->attempts[i]);
+
+		if (is_archived ? archived++ >= first_archived : others > 0)
 			archiving->attempts[kept++] = archiving->attempts[i];
+		others -= !is_archived && others > 0;
+	}
 	archiving->count = kept;
 }
 
@@ -133,7 +155,7 @@ static int read_ledger(struct archiving *archiving, size_t at, struct err *err)
 	auto_(bytes_release) struct bytes whole = {0}, shortened = {0};
 
 	for (size_t i = 0; i < notes->count; i++)
-		if (strstr(notes->items[i].key, "/ledger-") &&
+		if (note_archive_is_ledger(notes->items[i].key) &&
 		    store->ops->get(store, notes->items[i].key, 0, STORE_TO_END, &whole,
 				    archiving->cancel, err) < 0)
 			return -1;
@@ -290,12 +312,9 @@ static int archive_notes(struct archiving *archiving, uint32_t through, struct e
 {
 	if (list_attempts(archiving, through, err) < 0)
 		return -1;
+	select_attempts(archiving);
 	if (archiving->count == 0)
 		return 0;
-	if (note_archives_list(archiving->storage, &archiving->archives, archiving->cancel, err) <
-	    0)
-		return -1;
-	select_attempts(archiving);
 	archiving->notes = memory_new((archiving->count + 1) * sizeof(*archiving->notes));
 	archiving->ledgers = memory_new((archiving->count + 1) * sizeof(*archiving->ledgers));
 	if (run_workers(archiving, read_worker, err) < 0 || drop_archived(archiving, err) < 0 ||
@@ -318,8 +337,7 @@ int note_archive_run(struct storage *storage, uint32_t through, shorten_ledger_f
 		return 0;
 	if (archive_notes(&archiving, through, err) < 0)
 		return -1;
-	/* What is over the bound is for the next time. */
-	if (archiving.count < NOTE_ARCHIVE_MOST)
+	if (!archiving.more)
 		storage->notes_through = through;
 	return 0;
 }

@@ -22,6 +22,8 @@ struct note_archives {
 char *note_archive_key(struct storage *storage, uint32_t first, uint32_t last);
 /* PURE. The attempt of a note's name without its prefix, "000012/ledger-0001". */
 bool note_archive_parse(const char *name, uint32_t *number);
+/* PURE. Is the note of this key a part of a ledger? */
+bool note_archive_is_ledger(const char *key);
 
 int note_archives_list(struct storage *storage, struct note_archives *archives,
 		       struct cancel *cancel, struct err *err);

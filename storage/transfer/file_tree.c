@@ -168,7 +168,9 @@ static int open_item(const struct file_tree *tree, struct file_tree_item *item, 
 
 int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err)
 {
-	struct file_stamp before = item->stamp;
+	/* Of a running file it goes with the prefix that is read, however it has grown since. */
+	const struct file_stamp *before = &item->stamp;
+	struct file_stamp now;
 	struct stat status;
 	bool same;
 
@@ -178,11 +180,11 @@ int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *ite
 		return open_error(item->entry.path, err);
 	if (fstat(item->fd, &status) < 0)
 		return err_os(err, errno, "%s", item->entry.path);
-	item->stamp = stamp_of(&status);
+	now = stamp_of(&status);
 	if (item->entry.running)
-		same = before.device == item->stamp.device && before.inode == item->stamp.inode;
+		same = before->device == now.device && before->inode == now.inode;
 	else
-		same = file_stamp_equal(&before, &item->stamp);
+		same = file_stamp_equal(before, &now);
 	if (!same)
 		return err_set(err, ERR_RETRY, "%s changed before it could be opened",
 			       item->entry.path);

@@ -56,6 +56,7 @@ bool reading_order_next(struct reading_order *order, size_t *found)
 	if (order->again_count == 0)
 		return false;
 	*found = order->current = order->again[--order->again_count];
+	order->files[*found].waiting = false;
 	/* A file may be read again more than once, but nothing else is left. */
 	return order->files[*found].taken < size_of(&order->files[*found]) ||
 	       reading_order_next(order, found);
@@ -76,6 +77,10 @@ void reading_order_skip(struct reading_order *order, size_t number)
 
 void reading_order_again(struct reading_order *order, size_t number)
 {
-	order->files[number].taken = 0;
-	order->again[order->again_count++] = number;
+	struct reading_order_file *file = &order->files[number];
+
+	file->taken = 0;
+	if (!file->waiting)
+		order->again[order->again_count++] = number;
+	file->waiting = true;
 }

@@ -12,6 +12,7 @@ struct reading_order_file {
 	/* The chunks before it were sent early. At least `next`, or 0. */
 	size_t sent_early;
 	size_t taken; /* how many have been handed out */
+	bool waiting; /* it is among `again` */
 };
 
 struct reading_order {
@@ -35,7 +36,7 @@ bool reading_order_next(struct reading_order *order, size_t *file);
 size_t reading_order_take(struct reading_order *order, size_t file);
 /* Nothing more of the file. */
 void reading_order_skip(struct reading_order *order, size_t file);
-/* All of the file once more, after all others. */
+/* All of the file once more, after all others. Any number of times, also before it has come. */
 void reading_order_again(struct reading_order *order, size_t file);
 
 #endif

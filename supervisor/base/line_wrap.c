@@ -9,8 +9,8 @@ static size_t words_column(const char *line, size_t width)
 {
 	size_t column = 0;
 
-	for (size_t i = 1; line[i] && i < width / 2; i++)
-		if (line[i] != ' ' && line[i - 1] == ' ' && (i < 2 || line[i - 2] == ' '))
+	for (size_t i = 0; line[i] && i < width / 2; i++)
+		if (i > 0 && line[i] != ' ' && line[i - 1] == ' ' && (i == 1 || line[i - 2] == ' '))
 			column = i;
 	return column;
 }

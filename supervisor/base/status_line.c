@@ -57,6 +57,21 @@ static unsigned terminal_width(void)
 	return size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
 }
 
+/* A line of ours would be drawn over what others show: the shell's prompt, an editor. A job of ours
+ * that had the terminal and has ended is none of them; nor is a terminal that has no foreground. */
+static bool is_in_background(void)
+{
+	pid_t foreground = tcgetpgrp(STDERR_FILENO);
+
+	return foreground > 0 && foreground != getpgrp() &&
+	       (kill(-foreground, 0) == 0 || errno == EPERM);
+}
+
+static bool can_draw(void)
+{
+	return screen.kind == STREAM_SCREEN && terminal_width() > 0 && !is_in_background();
+}
+
 static enum stream_kind kind_of_stream(mode_t mode)
 {
 	if (S_ISREG(mode))
@@ -175,7 +190,7 @@ bool status_line_is_possible(void)
 
 	pthread_mutex_lock(&screen.mutex);
 	look_at_stream();
-	possible = screen.kind == STREAM_SCREEN && terminal_width() > 0;
+	possible = can_draw();
 	pthread_mutex_unlock(&screen.mutex);
 	return possible;
 }
@@ -195,7 +210,7 @@ void status_line_show(const char *text)
 
 	pthread_mutex_lock(&screen.mutex);
 	look_at_stream();
-	if (screen.kind == STREAM_SCREEN && terminal_width() > 0) {
+	if (can_draw()) {
 		format_lead(line);
 		/* What was shown is written over, not erased first: nothing flickers. */
 		if (screen.shown)

@@ -20,8 +20,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Can a line be drawn again? Only on a terminal that says how wide it is, not with TERM=dumb, and
- * not with CI set, because what a CI shows is a log. */
+/* Can a line be drawn again? Only on a terminal that says how wide it is, not with TERM=dumb, not
+ * with CI set, because what a CI shows is a log, and not while another job of the shell has the
+ * terminal. */
 bool status_line_is_possible(void);
 
 /* How wide a text for status_line_show() may be. */

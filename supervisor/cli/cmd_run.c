@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "gang/gang.h"
 #include "job/job.h"
 #include "options/options.h"
 #include "telemetry/telemetry.h"

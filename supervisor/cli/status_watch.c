@@ -29,6 +29,7 @@ struct watched_run {
 	pthread_t thread;
 	bool has_thread;
 	json_t *ended; /* its last word; NULL: none came */
+	bool is_older; /* its supervisor does not know the question */
 	atomic_bool over;
 	bool told;    /* how it has ended was printed */
 	char *change; /* the last line about it, in a pipe */
@@ -54,6 +55,8 @@ static void keep_last_word(void *arg, json_t *reply)
 
 	if (text_equal(json_text_or(reply, "event", ""), "ended"))
 		run->ended = json_incref(reply);
+	if (text_equal(json_text_or(reply, "event", ""), "failed"))
+		run->is_older = true;
 }
 
 static void *await_end(void *arg)
@@ -114,8 +117,10 @@ static char *end_text(const struct watched_run *run)
 
 	if (run->ended)
 		return status_text_end(run->ended);
-	text = text_format("%s has ended: its supervisor was killed, or the machine stopped it",
-			   run->job);
+	text = text_format("%s has ended: %s", run->job,
+			   run->is_older
+				   ? "its supervisor is of an older version and did not say how"
+				   : "its supervisor was killed, or the machine stopped it");
 	text_to_printable(text);
 	return steal(&text);
 }

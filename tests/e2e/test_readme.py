@@ -17,10 +17,11 @@ README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
          *(ROOT / "supervisor" / page for page in ("completion/COMPLETENESS.md", "frameworks/FRAMEWORKS.md", "process/CONTAINERS.md",
                                                    "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md",
-                                                   "drill/VERDICTS.md"))]
+                                                   "drill/VERDICTS.md", "gang/GANGS.md"))]
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
-# Options of other programs, and of tests/frameworks/run.sh, that a page names.
-OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key"}
+# Options of other programs, as torchrun, and of tests/frameworks/run.sh, that a page names.
+OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
+             "nnodes", "node-rank", "num", "machine"}
 
 
 def blocks():

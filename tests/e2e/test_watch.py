@@ -720,10 +720,10 @@ def test_status_shows_the_sources_and_the_notice(start, place, tmp_path):
     wait_for("states", lambda: [one["health"] for one in sources().values()] == ["unavailable", "armed"], process=run.process)
     assert "hop limit" in sources()["aws"]["why"]
     text = place.query("status", "--job", place.job).out
-    assert "notices   aws: unavailable" in text and "notices   file: armed" in text
+    assert "notices   aws: unavailable" in text and "            file: armed\n" in text
     assert "notices from aws: unavailable: token answers" in run.err
     (tmp_path / "notice").write_text(json.dumps({"reason": "drain", "in_seconds": 600}))
-    wait_for("the notice", lambda: "stop from file: drain" in place.query("status", "--job", place.job).out, process=run.process)
+    wait_for("the notice", lambda: "stop from file (drain)" in place.query("status", "--job", place.job).out, process=run.process)
 
 
 def test_acknowledged_only_after_it_is_durable(start, place):

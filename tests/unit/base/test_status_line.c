@@ -144,6 +144,47 @@ static void test_where_it_is_not_possible(void **state)
 	}
 }
 
+/* Exit status: 0 if a line is drawn with nobody else in the foreground, not while another job has
+ * the terminal, and again once that has ended. */
+static int draw_in_the_background(void)
+{
+	int master;
+	pid_t other;
+	bool before, meanwhile, after;
+
+	setsid();
+	master = open_terminal(80);
+	signal(SIGTTOU, SIG_IGN);
+	if (master < 0 || ioctl(STDERR_FILENO, TIOCSCTTY, 0) < 0)
+		return 2;
+	tcsetpgrp(STDERR_FILENO, getpgrp());
+	before = status_line_is_possible();
+	other = fork();
+	if (other == 0) {
+		pause();
+		_exit(0);
+	}
+	setpgid(other, other);
+	tcsetpgrp(STDERR_FILENO, other);
+	meanwhile = status_line_is_possible();
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	after = status_line_is_possible();
+	return before && !meanwhile && after ? 0 : 1;
+}
+
+static void test_not_over_what_another_job_shows(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (child == 0)
+		_exit(draw_in_the_background());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void test_a_pipe_gets_no_byte_of_it(void **state)
 {
 	int ends[2];
@@ -283,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_it_is_drawn_over),
 		cmocka_unit_test(test_it_follows_the_width),
 		cmocka_unit_test(test_where_it_is_not_possible),
+		cmocka_unit_test(test_not_over_what_another_job_shows),
 		cmocka_unit_test(test_a_pipe_gets_no_byte_of_it),
 		cmocka_unit_test(test_nobody_waits_for_a_terminal),
 		cmocka_unit_test(test_a_file),

@@ -112,6 +112,32 @@ static void test_old_ones_are_put_together(void **state)
 	fixture_stop(&f);
 }
 
+/* A store may go on listing what is empty; that must not stand before what is next. */
+static void test_more_than_at_once(void **state)
+{
+	enum {
+		RUNS = 3,
+		OLDER = RUNS * NOTE_ARCHIVE_MOST
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint32_t i = 1; i <= OLDER + NOTES_LEAST; i++)
+		put_note(&f, i, "ledger", 1);
+	for (uint32_t i = 1; i <= RUNS; i++) {
+		auto_free char *archive =
+			text_format("ledgers/%06u-%06u.json", (i - 1) * NOTE_ARCHIVE_MOST + 1,
+				    i * NOTE_ARCHIVE_MOST);
+
+		assert_works(note_archive_run(f.storage, OLDER + NOTES_LEAST, shorten, NULL, &err));
+		assert_int_equal(count_objects(f.storage, archive), 1);
+		assert_int_equal(count_objects(f.storage, "notes/"),
+				 OLDER + NOTES_LEAST - i * NOTE_ARCHIVE_MOST);
+	}
+	fixture_stop(&f);
+}
+
 static void test_only_what_is_summed_up(void **state)
 {
 	struct fixture f;
@@ -168,6 +194,7 @@ static void test_it_looks_once(void **state)
 
 static void test_damaged_and_newer(void **state)
 {
+	static const char newer[] = "{\"reprieve\":\"ledgers\",\"version\":99}\n{}";
 	struct fixture f;
 	struct read_back back = {0};
 	auto_free char *archive = NULL;
@@ -187,8 +214,7 @@ static void test_damaged_and_newer(void **state)
 		free(back.ledgers[i]);
 	}
 	back = (struct read_back){0};
-	assert_works(
-		file_write(archive, "{\"reprieve\":\"ledgers\",\"version\":99}\n{}", 41, &err));
+	assert_works(file_write(archive, newer, strlen(newer), &err));
 	assert_fails(storage_each_ledger(f.storage, 1, take_ledger, &back, NULL, &err),
 		     ERR_VERSION);
 	fixture_stop(&f);
@@ -366,6 +392,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_old_ones_are_put_together),
+		cmocka_unit_test(test_more_than_at_once),
 		cmocka_unit_test(test_only_what_is_summed_up),
 		cmocka_unit_test(test_a_late_note),
 		cmocka_unit_test(test_it_looks_once),

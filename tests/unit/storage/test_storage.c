@@ -37,7 +37,7 @@ static void test_refused_urls_and_names(void **state)
 		const char *url, *job, *said;
 	} rows[] = {
 		{"ftp://host", "job", "file:///DIR"},
-		{"/just/a/path", "job", "file:///DIR"},
+		{"/just/a/path", "job", "named file:///just/a/path"},
 		{"file://relative", "job", "absolute"},
 		{"file:///dev/null", "job", "not a directory"},
 		{"file:///tmp", "", "job name"},

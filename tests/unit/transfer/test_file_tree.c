@@ -189,6 +189,36 @@ static void test_a_running_file_that_is_open_for_writing(void **state)
 	}
 }
 
+/* It is saved with the prefix that it had, and is known again only where it has that alone. */
+static void test_a_running_file_that_is_opened_later(void **state)
+{
+	const struct file_tree_choice choice = {.running = is_every};
+	char root[] = "/tmp/file-tree-XXXXXX", path[96];
+	struct file_tree tree = {0};
+	struct file_stamp stamp;
+	struct err err;
+	FILE *log;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	name_file(root, 1, path);
+	assert_int_equal(file_replace(path, "a", 1, &err), 0);
+	assert_int_equal(file_tree_open(root, &choice, &tree, NULL, &err), 0);
+	file_tree_freeze(&tree, &choice);
+	stamp = tree.items[0].stamp;
+	close(tree.items[0].fd);
+	log = fopen(path, "ae");
+	assert_non_null(log);
+	fputc('b', log);
+	assert_int_equal(fclose(log), 0);
+	assert_int_equal(file_tree_open_file(&tree, &tree.items[0], &err), 0);
+	assert_true(tree.items[0].fd >= 0);
+	assert_int_equal(tree.items[0].entry.size, 1);
+	assert_memory_equal(&tree.items[0].stamp, &stamp, sizeof(stamp));
+	file_tree_release(&tree);
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
 static bool is_first(void *arg, const char *path)
 {
 	return *(const bool *)arg && strcmp(path, "f001") == 0;
@@ -229,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_without_a_descriptor_is_stamped_again),
 		cmocka_unit_test(test_a_file_without_a_descriptor_that_is_replaced),
 		cmocka_unit_test(test_a_running_file_that_is_open_for_writing),
+		cmocka_unit_test(test_a_running_file_that_is_opened_later),
 		cmocka_unit_test(test_a_link_to_what_is_dropped),
 	};
 

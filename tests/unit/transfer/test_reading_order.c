@@ -82,6 +82,31 @@ static void test_once_more(void **state)
 	reading_order_release(&order);
 }
 
+/* A file may have to be read again while it waits for that: it is found by its own turn then. */
+static void test_twice_before_its_turn(void **state)
+{
+	struct reading_order order;
+	char text[100];
+	size_t file;
+
+	(void)state;
+	reading_order_init(&order, 3);
+	for (int i = 0; i < 3; i++)
+		reading_order_add(&order, 0, 1, 0);
+	for (int i = 0; i < 20; i++)
+		for (size_t j = 0; j < 3; j++)
+			reading_order_again(&order, j);
+	assert_int_equal(order.again_count, 3);
+	write_order(&order, text);
+	assert_string_equal(text, "a0b0c0");
+	for (size_t j = 0; j < 3; j++)
+		reading_order_again(&order, j);
+	write_order(&order, text);
+	assert_string_equal(text, "c0b0a0");
+	assert_false(reading_order_next(&order, &file));
+	reading_order_release(&order);
+}
+
 static void test_nothing_more_of_a_file(void **state)
 {
 	struct reading_order order;
@@ -105,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_once_more),
+		cmocka_unit_test(test_twice_before_its_turn),
 		cmocka_unit_test(test_nothing_more_of_a_file),
 	};
 
