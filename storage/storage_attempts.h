@@ -46,7 +46,8 @@ struct claim {
 	/* A checkpoint that lies on this machine, which need not be in the store; none: there is
 	 * none, or it is not known which. */
 	struct snapshot_id local;
-	/* Under RESTORE_LATEST: damaged, as a restore has shown; borrowed. */
+	/* Under RESTORE_LATEST: damaged, as a restore has shown, the one that the first claim of
+	 * this start named before the others; borrowed. */
 	const struct damaged_snapshot *passed_over;
 	size_t passed_over_count;
 	/* Kept in the record as "about": host, command, ...; borrowed; may be NULL. */

@@ -110,6 +110,22 @@ static int find_sound(struct claiming *claiming, const struct snapshot_id *candi
 	return 0;
 }
 
+/* What this start was to go on from at first, if it is still there; else the newest candidate. Its
+ * later claims, each behind one damaged snapshot more, have taken the newer ones off the chain. */
+static struct snapshot_id first_of_damaged(const struct claiming *claiming,
+					   struct snapshot_id newest_candidate)
+{
+	const struct lineage *lineage = &claiming->listing.lineage;
+
+	if (claiming->claim->passed_over_count == 0 || claiming->emptied)
+		return newest_candidate;
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (snapshot_id_compare(lineage->snapshots[i],
+					claiming->claim->passed_over[0].id) == 0)
+			return lineage->snapshots[i];
+	return newest_candidate;
+}
+
 static int choose_specific(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
 	const struct lineage *lineage = &claiming->listing.lineage;
@@ -165,7 +181,7 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 		return -1;
 	/* A claim from nothing would leave them behind for ever, and damage may be temporary. */
 	if (count > 0 && snapshot_id_is_none(attempt->start)) {
-		attempt->start = candidates[0];
+		attempt->start = first_of_damaged(claiming, candidates[0]);
 		attempt->start_is_damaged = true;
 	}
 	return 0;

@@ -34,8 +34,9 @@ AT_ONCE = 40  # nearly all of the time is waiting between tries
 PATIENCE = "4s"  # where trying again is in vain
 AMPLE = "2m"  # where it must succeed in the end, on a machine that is busy with all the others, too
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(FAULTS.glob("*.json"))}
-# Said besides: how far it is, and where the store is.
-BESIDES = re.compile(r"^reprieve: ((saving|restoring)[^\n]*: [^\n]* of |store [^\n]*, credentials: )[^\n]*\n", re.M)
+# Said besides: how far it is, where the store is, and what is passed over before the end.
+BESIDES = re.compile(r"^reprieve: ((saving|restoring)[^\n]*: [^\n]* of |store [^\n]*, credentials: "
+                     r"|(warning: )?snapshot [^\n]* is damaged[:,] )[^\n]*\n", re.M)
 PARAMETERS = [(name, phase) for name, case in CASES.items() for phase in case.get("phases", PHASES)]
 
 
@@ -130,6 +131,9 @@ class Trial:
             assert "finished 4" in run.out
         else:
             assert run.out == "" and code in (EXIT_CONFIGURATION, EXIT_OURS), run
+        if self.case.get("marked"):
+            # It was found damaged, and is whole again: the next start goes on from it all the same.
+            assert resumed_step(finish(self.place, self.place.path / "next", 2)) == 2
         self.check_committed(2 if code or "run" in self.case.get("says", {}) else 4)
 
     def try_running(self):
