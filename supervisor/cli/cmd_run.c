@@ -40,12 +40,21 @@ static int find_job_name(const struct job_config *options, bool of_gang, struct 
 static int find_identity(const struct job_config *options, struct job_name *name,
 			 struct gang_identity *gang, struct err *err)
 {
+	const char *unfinished = environment_value(NULL, "REPRIEVE_UNFINISHED");
+
 	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
 			       (const char *const *)options->command, gang, err) < 0 ||
 	    find_job_name(options, gang->members > 1, name, err) < 0)
 		return -1;
 	if (gang->members == 1)
 		return 0;
+	if (!text_equal(unfinished ? unfinished : "", "gang"))
+		return err_set(err, ERR_INVALID,
+			       "a gang of %u machines: gangs are not finished; what is missing may "
+			       "cost work (reprieve-run(1), --gang). REPRIEVE_UNFINISHED=gang "
+			       "tries them all the same; without --gang each machine is a job of "
+			       "its own",
+			       gang->members);
 	if (!name->given)
 		return err_set(err, ERR_INVALID,
 			       "a gang of %u machines needs a name that is the same on all: give "
