@@ -252,10 +252,11 @@ def test_the_cap_of_memory_makes_smaller_packs(cloud, faults):
 
 def test_run_passes_them_on(cloud, faults, monkeypatch):
     state = count_at_once(faults, monkeypatch)
-    run = cloud.run(PYTHON, SAVER, "--steps", 1, "--size", 20_000_000,
+    run = cloud.run(PYTHON, SAVER, "--steps", 1, "--size", 60_000_000,
                     options=(*OFTEN, "--connections", "1", "--memory", "32MiB", "--bandwidth", "500MB/s"))
     assert run.wait() == 0, run
-    assert state["most"] == 1 and cloud.newest()
+    # One, and one that was begun early and is still on its way; eight are allowed without the option, and three are seen.
+    assert 1 <= state["most"] <= 2 and cloud.newest()
 
 
 # --- a store that is emptied under the job ---
