@@ -383,7 +383,7 @@ static void stand_notice(struct world *world, int64_t in_ms, bool by_sigterm,
 	world->stop = true;
 	world->deadline_ms = deadline_ms;
 	*event = (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-				    .stop = {deadline_ms, by_sigterm, true}};
+				    .stop = {deadline_ms, by_sigterm, true, false}};
 }
 
 void world_perform(struct world *world, const struct job_effect *effect,
