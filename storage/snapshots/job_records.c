@@ -365,10 +365,9 @@ bool job_record_parse_id(const char *name, struct snapshot_id *id)
 	return snapshot_id_parse(text, id);
 }
 
-/* Of any record of the attempt: what follows the number is returned in `*rest`. */
-static bool parse_leading_number(const char *name, uint32_t *number, const char **rest)
+bool job_record_parse_leading_number(const char *name, uint32_t *number, const char **rest)
 {
-	size_t length = strcspn(name, ".");
+	size_t length = strspn(name, "0123456789");
 	char digits[16];
 	uint64_t value;
 
@@ -387,14 +386,14 @@ bool job_record_parse_number(const char *name, uint32_t *number)
 {
 	const char *rest;
 
-	return parse_leading_number(name, number, &rest) && text_equal(rest, ".json");
+	return job_record_parse_leading_number(name, number, &rest) && text_equal(rest, ".json");
 }
 
 bool job_record_parse_attempt(const char *name, uint32_t *number)
 {
 	const char *rest;
 
-	return parse_leading_number(name, number, &rest) &&
+	return job_record_parse_leading_number(name, number, &rest) &&
 	       (text_equal(rest, ".json") || text_equal(rest, ".confirmed.json") ||
 		text_equal(rest, ".end.json"));
 }

@@ -77,6 +77,9 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt);
  * form. */
 bool job_record_parse_id(const char *name, struct snapshot_id *id);
 
+/* PURE. The number, from 1, that a name without its prefix begins with; `*rest` is what follows. */
+bool job_record_parse_leading_number(const char *name, uint32_t *number, const char **rest);
+
 /* PURE. Parses an object's name without its prefix, "000012.json". False for any other form. */
 bool job_record_parse_number(const char *name, uint32_t *number);
 /* PURE. The number of the attempt whose record of any kind has this name: "000003.end.json". */

@@ -21,18 +21,9 @@ char *note_archive_key(struct storage *storage, uint32_t first, uint32_t last)
 
 bool note_archive_parse(const char *name, uint32_t *number)
 {
-	size_t length = strcspn(name, "/");
-	char digits[16];
-	uint64_t value;
+	const char *rest;
 
-	if (length == 0 || length >= sizeof(digits) || name[length] != '/')
-		return false;
-	memcpy(digits, name, length);
-	digits[length] = '\0';
-	if (!text_to_u64(digits, UINT32_MAX, &value) || value == 0)
-		return false;
-	*number = (uint32_t)value;
-	return true;
+	return job_record_parse_leading_number(name, number, &rest) && rest[0] == '/';
 }
 
 bool note_archive_is_ledger(const char *key)

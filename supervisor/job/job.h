@@ -28,8 +28,8 @@
  *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
  *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
  *     -> core/saving.c: flush() waits for what is not durable yet.
- *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says OVER,
- *     END -> job_end.c: job_begin_shutdown() leaves no process behind and stops the loop.
+ *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says
+ *     OVER, END -> job_end.c: job_begin_shutdown() leaves no process behind, and the loop stops.
  *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75.
  *
  * Every other story is the same with other events: core/event.h lists them, core/step.c is their

@@ -34,3 +34,14 @@ def place(tmp_path):
     place = harness.Place(tmp_path)
     yield place
     place.end()
+
+
+@pytest.fixture
+def faults():
+    """An S3 server in memory with an empty bucket, which does what a test tells it to do wrong."""
+    sys.path.insert(0, str(harness.ROOT / "tests" / "fakes"))
+    from fault_server import FaultServer
+    server = FaultServer()
+    server.memory.buckets["snaps"] = {}
+    yield server
+    server.close()

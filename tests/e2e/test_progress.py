@@ -2,15 +2,11 @@
 import os
 import re
 import signal
-import sys
 
 import pytest
 
-from harness import EXIT_DURABLE, PYTHON, REPRIEVE, ROOT, Place
+from harness import EXIT_DURABLE, PYTHON, REPRIEVE, Place
 from screen import Terminal
-
-sys.path.insert(0, str(ROOT / "tests" / "fakes"))
-from fault_server import FaultServer  # noqa: E402
 
 PERCENT = r"\d+(?= %)"
 BAR = r"^\[#*\.*\] {} .*$"
@@ -38,14 +34,6 @@ for step in range(1, steps + 1):
     time.sleep(0.05)
 os.write(1, b"last words")
 """
-
-
-@pytest.fixture
-def faults():
-    server = FaultServer()
-    server.memory.buckets["snaps"] = {}
-    yield server
-    server.close()
 
 
 @pytest.fixture

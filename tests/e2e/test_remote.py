@@ -4,29 +4,17 @@ import os
 import re
 import shutil
 import signal
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, PYTHON, ROOT, SAVER, Place, is_alive, one_line, wait_for
-
-sys.path.insert(0, str(ROOT / "tests" / "fakes"))
-from fault_server import FaultServer  # noqa: E402
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, PYTHON, SAVER, Place, is_alive, one_line, wait_for
 
 OFTEN = ("--quiet-time", "100ms")
 SILENCE = {"rules": [{"on": {}, "answer": {"delay": 3600}}]}
 FAILURE = {"rules": [{"on": {}, "answer": {"status": 503, "code": "SlowDown"}}]}
 # Longer than any test may take: what waits for the store's own patience hangs.
 FOR_EVER = "1000s"
-
-
-@pytest.fixture
-def faults():
-    server = FaultServer()
-    server.memory.buckets["snaps"] = {}
-    yield server
-    server.close()
 
 
 @pytest.fixture

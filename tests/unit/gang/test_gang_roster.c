@@ -27,8 +27,10 @@ struct roster_row {
 static const struct roster_row rows[] = {
 	{"own is not listed yet", {{0, 2, "a", AT}}, {1, 2, "b", 0}, ROSTER_WAITING, 0, 1, NULL},
 	{"alone", {{1, 3, "b", AT}}, {1, 3, "b", 0}, ROSTER_WAITING, 1, 0, NULL},
-	{"one is missing", {{0, 3, "a", AT}, {1, 3, "b", AT}}, {1, 3, "b", 0}, ROSTER_WAITING, 2, 2, NULL},
-	{"all are there", {{1, 2, "b", AT}, {0, 2, "a", AT + 5}}, {1, 2, "b", 0}, ROSTER_COMPLETE, 2, 1, NULL},
+	{"one is missing",
+		{{0, 3, "a", AT}, {1, 3, "b", AT}}, {1, 3, "b", 0}, ROSTER_WAITING, 2, 2, NULL},
+	{"all are there",
+		{{1, 2, "b", AT}, {0, 2, "a", AT + 5}}, {1, 2, "b", 0}, ROSTER_COMPLETE, 2, 1, NULL},
 	{"a later one", {{1, 2, "b", AT}, {1, 2, "c", AT + 1}, {0, 2, "a", AT}}, {1, 2, "b", 0},
 		ROSTER_REPLACED, 0, 1, "c"},
 	{"an earlier one", {{1, 2, "c", AT}, {1, 2, "b", AT + 1}, {0, 2, "a", AT}}, {1, 2, "b", 0},
@@ -37,9 +39,12 @@ static const struct roster_row rows[] = {
 		ROSTER_REPLACED, 0, 1, "c"},
 	{"the other sees the same", {{1, 2, "b", AT}, {1, 2, "c", AT}}, {1, 2, "c", 0},
 		ROSTER_WAITING, 1, 0, NULL},
-	{"another number", {{1, 2, "b", AT}, {0, 3, "a", AT + 1}}, {1, 2, "b", 0}, ROSTER_CONTRADICTED, 0, 1, "a"},
-	{"just before", {{1, 2, "b", AT}, {0, 3, "a", AT - 1000}}, {1, 2, "b", 0}, ROSTER_CONTRADICTED, 0, 1, "a"},
-	{"left by a start that failed", {{1, 2, "b", AT}, {0, 3, "a", OLD}, {0, 2, "d", AT}}, {1, 2, "b", 0},
+	{"another number",
+		{{1, 2, "b", AT}, {0, 3, "a", AT + 1}}, {1, 2, "b", 0}, ROSTER_CONTRADICTED, 0, 1, "a"},
+	{"just before",
+		{{1, 2, "b", AT}, {0, 3, "a", AT - 1000}}, {1, 2, "b", 0}, ROSTER_CONTRADICTED, 0, 1, "a"},
+	{"left by a start that failed",
+		{{1, 2, "b", AT}, {0, 3, "a", OLD}, {0, 2, "d", AT}}, {1, 2, "b", 0},
 		ROSTER_COMPLETE, 2, 1, NULL},
 };
 // clang-format on
