@@ -129,7 +129,8 @@ static void digest_content(const struct entry *entry, uint8_t digest[DIGEST_SIZE
 /*
  * The kernel sets the times when a write begins, so a write that began before the files were opened
  * may still be under way without showing. It cannot be if nobody had the file open for writing,
- * neither when this pass began nor now. Otherwise two passes must read the same bytes.
+ * neither when this pass began nor now. Otherwise two passes must read the same bytes, the second
+ * after what was under way: a writer that is stopped in between would show the same twice.
  */
 static bool read_is_consistent(struct file_reading *file)
 {
@@ -217,6 +218,7 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 		return err_set(err, ERR_RETRY, "%s was written to while it was read",
 			       item->entry.path);
 	item->stamp = now;
+	file_tree_await_writes(item->fd);
 	requeue_file(reading, file);
 	return 0;
 }

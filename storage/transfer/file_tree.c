@@ -92,6 +92,11 @@ bool file_tree_has_writers(int fd)
 	return writers;
 }
 
+void file_tree_await_writes(int fd)
+{
+	(void)lseek(fd, 0, SEEK_DATA);
+}
+
 /* --- opening --- */
 
 static int open_unseen(int root_fd, const char *path)

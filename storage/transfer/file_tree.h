@@ -88,6 +88,15 @@ void file_tree_remove_dropped(struct file_tree *tree);
  * now, or, if it is not a running one, it was written to. */
 int file_tree_open_file(const struct file_tree *tree, struct file_tree_item *item, struct err *err);
 
+/*
+ * Waits for a write that is under way. The kernel changes the times of a file when a write begins
+ * and holds the lock of its inode until that ends, on ext4, btrfs and tmpfs; to look for data takes
+ * the same lock (llseek in fs/ext4/file.c, fs/btrfs/file.c, mm/shmem.c). So what is read after a
+ * settled stamp and this wait holds no part of a write, unless the stamp has changed by then. XFS
+ * reads nothing while a write is under way. Elsewhere it does nothing.
+ */
+void file_tree_await_writes(int fd);
+
 /* The stamp of an open file. With `settled`, waits the few ms until a later write must change the
  * stamp. */
 int file_tree_stamp(int fd, bool settled, struct file_stamp *stamp, struct cancel *cancel,

@@ -6,11 +6,16 @@
 #include "storage/format/chunk.h"
 #include "storage/snapshots/storage_handle.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 
 static void link_to(struct fixture *f, const char *target, const char *path)
@@ -499,6 +504,104 @@ static void test_a_file_being_written_is_never_a_mixture(void **state)
 	fixture_stop(&f);
 }
 
+/* --- a write that stands still --- */
+
+/* Half of its bytes lie in memory that is not there until the test gives it. */
+struct standing_write {
+	int faults; /* userfaultfd(2) */
+	uint8_t *data;
+	char *path;
+	atomic_bool saved;
+};
+
+#define HALF (WRITTEN / 2)
+
+static bool standing_write_prepare(struct standing_write *standing)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register missing = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+
+	standing->faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (standing->faults < 0)
+		return false;
+	standing->data =
+		mmap(NULL, WRITTEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(standing->data, MAP_FAILED);
+	memset(standing->data, 2, HALF);
+	missing.range.start = (uintptr_t)standing->data + HALF;
+	missing.range.len = HALF;
+	assert_return_code(ioctl(standing->faults, UFFDIO_API, &api), errno);
+	assert_return_code(ioctl(standing->faults, UFFDIO_REGISTER, &missing), errno);
+	return true;
+}
+
+static void *write_standing(void *arg)
+{
+	struct standing_write *standing = arg;
+	auto_close int fd = open(standing->path, O_WRONLY | O_CLOEXEC);
+
+	return pwrite(fd, standing->data, WRITTEN, 0) == WRITTEN ? standing : NULL;
+}
+
+/* Once the save is over, or, since it may wait for the write, after some time. */
+static void *let_it_go_on(void *arg)
+{
+	struct standing_write *standing = arg;
+	auto_free uint8_t *twos = memory_new(HALF);
+	struct uffdio_copy rest = {.dst = (uintptr_t)standing->data + HALF,
+				   .src = (uintptr_t)twos,
+				   .len = HALF};
+
+	memset(twos, 2, HALF);
+	for (int i = 0; i < 100 && !atomic_load(&standing->saved); i++)
+		usleep(10000);
+	return ioctl(standing->faults, UFFDIO_COPY, &rest) == 0 ? standing : NULL;
+}
+
+static uint8_t byte_in_the_middle(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t byte = 0;
+
+	assert_int_equal(pread(fd, &byte, 1, HALF - CHUNK_SIZE - 1), 1);
+	return byte;
+}
+
+/* Its writer was stopped long before the save and in the middle of a write, so that neither the
+ * times of the file nor two looks at it differ. */
+static void test_a_write_that_stands_still_is_no_mixture(void **state)
+{
+	struct fixture f;
+	struct standing_write standing = {0};
+	struct save_result result;
+	pthread_t writer, other;
+	void *written, *given;
+
+	(void)state;
+	if (!standing_write_prepare(&standing))
+		skip();
+	fixture_start(&f);
+	fixture_write(&f, "w", WRITTEN, 1);
+	standing.path = text_format("%s/w", f.source);
+	assert_int_equal(pthread_create(&writer, NULL, write_standing, &standing), 0);
+	while (byte_in_the_middle(standing.path) != 2)
+		usleep(1000);
+	assert_int_equal(pthread_create(&other, NULL, let_it_go_on, &standing), 0);
+	if (fixture_try_take(&f, &result) == 0)
+		check_uniform(&f, (struct snapshot_id){1, f.sequence});
+	else
+		assert_int_equal(err.kind, ERR_RETRY);
+	atomic_store(&standing.saved, true);
+	pthread_join(other, &given);
+	pthread_join(writer, &written);
+	assert_ptr_equal(given, &standing);
+	assert_ptr_equal(written, &standing);
+	munmap(standing.data, WRITTEN);
+	close(standing.faults);
+	free(standing.path);
+	fixture_stop(&f);
+}
+
 /* A write that began before the freeze leaves no new stamp: with a writer about,
  * one pass proves nothing. */
 static void test_a_file_open_for_writing_is_read_twice(void **state)
@@ -787,6 +890,7 @@ int main(void)
 		cmocka_unit_test(test_a_file_written_to_after_the_freeze_is_not_committed),
 		cmocka_unit_test(test_not_one_complete_checkpoint),
 		cmocka_unit_test(test_a_file_being_written_is_never_a_mixture),
+		cmocka_unit_test(test_a_write_that_stands_still_is_no_mixture),
 		cmocka_unit_test(test_a_file_open_for_writing_is_read_twice),
 		cmocka_unit_test(test_exclude),
 		cmocka_unit_test(test_more_files_than_descriptors),
