@@ -22,7 +22,7 @@ class Gang:
         self.runs[member] = self.place.run(
             PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank,
             directory=directory, name=f"start{self.generation}-member{member}",
-            options=("--gang", str(self.members), "--member", str(member), "--snapshot-interval", "0", *self.options), **environment)
+            options=("--gang", str(self.members), "--member", str(member), "--snapshot-interval", "0", *self.options), REPRIEVE_UNFINISHED="gang", **environment)
         return self.runs[member]
 
     def start_all(self):
