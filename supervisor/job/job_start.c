@@ -350,6 +350,7 @@ void job_begin_resume(struct job *job)
 		.store = job->store,
 		.private_store = !options->store,
 		.job = job->name.text,
+		.named = job->name.given,
 		.policy = options->restore,
 		.this_one = options->restore_id,
 		.about = attempt_record_json(job),
