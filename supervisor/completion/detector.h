@@ -159,6 +159,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 
 /* Is there a checkpoint with this key, complete and not written to since? NULL: no. */
 bool detector_is_complete(const struct detector *detector, const char *key);
+/* Have all that wrote to it also called it complete, and not written since? */
+bool detector_has_own_word(const struct detector *detector, const char *key);
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
 /* Are fixed names being written that were there before, or were some written after a checkpoint was

@@ -457,6 +457,43 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 	}
 }
 
+/* After the answer a small file may follow, which names the checkpoint; but not after the job's own
+ * word. */
+static void test_its_own_word_is_not_waited_upon(void **state)
+{
+	static const struct {
+		bool own_word, saving;
+		int64_t still_ms;
+		bool stops;
+	} rows[] = {
+		{false, false, 20, false},
+		{false, false, 1000, true},
+		{true, false, 20, true},
+		{true, true, 20, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_FLAG);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1120000, .alone = true}});
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
+		post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
+		story.view.last_write_ms = story.view.now_ms;
+		complete(&story, 1, true);
+		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+		story.view.now_ms += rows[i].still_ms;
+		story.view.own_word = rows[i].own_word;
+		story.view.saving = rows[i].saving;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		if ((story.model.state == JOB_STOPPING) != rows[i].stops)
+			fail_msg("row %zu: state %d", i, (int)story.model.state);
+		stop(&story);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_a_refusal_is_final),
 		cmocka_unit_test(test_durable_in_the_end),
 		cmocka_unit_test(test_asked_at_a_notice),
+		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 	};
 
