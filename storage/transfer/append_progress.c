@@ -46,6 +46,28 @@ void append_progress_set(struct append_progress *append_progress, const struct f
 		return;
 	if (at == APPEND_PROGRESS_FILES)
 		at = append_progress->next++ % APPEND_PROGRESS_FILES;
-	append_progress->files[at] =
-		(struct append_progress_file){stamp->device, stamp->inode, end};
+	append_progress->files[at] = (struct append_progress_file){
+		.device = stamp->device,
+		.inode = stamp->inode,
+		.chunks = end,
+		.settled = append_progress_sent(append_progress, stamp),
+	};
+	if (append_progress->files[at].settled > end)
+		append_progress->files[at].settled = 0;
+}
+
+size_t append_progress_settled(const struct append_progress *append_progress,
+			       const struct file_stamp *stamp)
+{
+	size_t at = find_file_slot(append_progress, stamp);
+
+	if (at == APPEND_PROGRESS_FILES)
+		return 0;
+	return append_progress->calm < APPEND_PROGRESS_CALM ? append_progress->files[at].settled
+							    : append_progress->files[at].chunks;
+}
+
+void append_progress_note(struct append_progress *append_progress, bool same)
+{
+	append_progress->calm = same ? append_progress->calm + 1 : 0;
 }

@@ -45,8 +45,7 @@ static int look_at_piece(const struct file_piece *piece, struct packer *packer, 
 	return 0;
 }
 
-int file_piece_pack(const struct file_piece *piece, struct packer *packer, bool *torn,
-		    struct err *err)
+int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn, struct err *err)
 {
 	struct chunk *chunk = &piece->entry->chunks[piece->number];
 	uint8_t *room;
@@ -55,6 +54,7 @@ int file_piece_pack(const struct file_piece *piece, struct packer *packer, bool 
 		return -1;
 	if (piece->expected && packer_look_end(packer, chunk))
 		return 0;
+	piece->changed = piece->expected;
 	if (packer_reserve(packer, piece->size, &room, err) < 0 ||
 	    look_at_piece(piece, packer, room, torn, err) < 0)
 		return -1;

@@ -10,6 +10,7 @@ struct file_piece {
 	int fd;
 	size_t size;
 	bool expected; /* read before, by this process: it is most likely known */
+	bool changed;  /* it was expected, and is another now: filled in */
 };
 
 /*
@@ -17,7 +18,6 @@ struct file_piece {
  * pack, for which it might wait; if it is not what it was, it is read again and packed. *torn: the
  * file is shorter by now; the rest counts as zero bytes. Errors of packer_reserve(), or of reading.
  */
-int file_piece_pack(const struct file_piece *piece, struct packer *packer, bool *torn,
-		    struct err *err);
+int file_piece_pack(struct file_piece *piece, struct packer *packer, bool *torn, struct err *err);
 
 #endif

@@ -231,6 +231,8 @@ static int finish_piece(struct read_job *reading, struct file_reading *file,
 
 	pthread_mutex_lock(&reading->mutex);
 	file->torn = file->torn || torn;
+	if (reading->request->append_progress && piece->expected)
+		append_progress_note(reading->request->append_progress, !piece->changed);
 	last = --file->left == 0;
 	reading->locked.bytes_done += piece->size;
 	bytes_done = reading->locked.bytes_done;
@@ -339,15 +341,16 @@ static uint64_t plan_growth(struct read_job *reading)
 
 	for (size_t i = 0; i < request->tree->count && files < APPEND_PROGRESS_FILES; i++) {
 		struct file_tree_item *item = &request->tree->items[i];
-		size_t first, end;
+		size_t first, end, again;
 
 		files += item->entry.type == ENTRY_FILE;
 		if (item->entry.type != ENTRY_FILE ||
 		    !append_progress_next(request->append_progress, &item->stamp, &first, &end))
 			continue;
+		again = append_progress_settled(request->append_progress, &item->stamp);
 		free(item->entry.chunks);
 		item->entry.chunks = memory_new(end * sizeof(*item->entry.chunks));
-		add_file_to_read(reading, item, first, end, 0);
+		add_file_to_read(reading, item, again < first ? again : first, end, first);
 		pieces += end - first;
 	}
 	return append_progress_is_due(pieces) ? pieces : 0;

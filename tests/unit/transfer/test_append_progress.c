@@ -45,6 +45,40 @@ static void test_what_is_new(void **state)
 	}
 }
 
+/* What was sent is looked at once more, as long as some of it is not as it was. */
+static void test_what_is_looked_at_again(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t chunks; /* whole ones that are there */
+		size_t settled;
+		size_t same; /* looked at again: as they were, and then a changed one */
+		bool changed;
+	} rows[] = {
+		{"nothing was sent", 4, 0, 0, false}, {"the first ones", 8, 0, 3, true},
+		{"the next ones", 12, 4, 4, false},   {"further", 24, 8, 11, false},
+		{"15 in a row", 28, 12, 0, false},    {"16 in a row", 32, 24, 1, false},
+		{"no more", 36, 32, 0, false},        {"begun anew", 3, 36, 0, false},
+		{"of the new one", 9, 3, 0, false},
+	};
+	struct append_progress growth = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file_stamp now = stamp(7, rows[i].chunks);
+		size_t first, end, settled = append_progress_settled(&growth, &now);
+
+		assert_true(append_progress_next(&growth, &now, &first, &end));
+		if (settled != rows[i].settled)
+			fail_msg("%s: from %zu on", rows[i].name, settled);
+		for (size_t j = 0; j < rows[i].same; j++)
+			append_progress_note(&growth, true);
+		if (rows[i].changed)
+			append_progress_note(&growth, false);
+		append_progress_set(&growth, &now, end);
+	}
+}
+
 /* Of all files together: eight that grow side by side are sent as soon as one would be. */
 static void test_what_is_due(void **state)
 {
@@ -80,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_new),
+		cmocka_unit_test(test_what_is_looked_at_again),
 		cmocka_unit_test(test_what_is_due),
 		cmocka_unit_test(test_many_files),
 	};

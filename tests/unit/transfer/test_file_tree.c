@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,19 +81,27 @@ static bool replace_the_one_before(void *arg, const char *path)
 	return false;
 }
 
+static void append_longer(const char *path)
+{
+	FILE *file = fopen(path, "a");
+
+	assert_non_null(file);
+	fputs("longer", file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* And to the very first one. */
 static bool append_to_the_one_before(void *arg, const char *path)
 {
 	char before[96];
-	FILE *file;
 
 	if (strcmp(path, "f151") != 0)
 		return false;
 	name_file(arg, 150, before);
 	stop_clock(before);
-	file = fopen(before, "a");
-	assert_non_null(file);
-	fputs("longer", file);
-	assert_int_equal(fclose(file), 0);
+	append_longer(before);
+	name_file(arg, 0, before);
+	append_longer(before);
 	return false;
 }
 
@@ -132,6 +142,7 @@ static void test_a_file_without_a_descriptor_is_stamped_again(void **state)
 	assert_true(tree.items[150].fd < 0);
 	assert_int_equal(tree.items[150].entry.size, 7);
 	assert_int_equal(tree.items[150].stamp.size, 7);
+	assert_int_equal(tree.items[0].stamp.size, 7);
 	assert_int_equal(tree.items[149].stamp.size, 1);
 	file_tree_release(&tree);
 	assert_int_equal(file_remove_tree(root, &err), 0);
@@ -150,12 +161,164 @@ static void test_a_file_without_a_descriptor_that_is_replaced(void **state)
 	assert_int_equal(file_remove_tree(root, &err), 0);
 }
 
+/* --- attributes --- */
+
+/* Anybody may set those of users; the others carry privileges, and are the machine's own. */
+static void test_attributes_of_users_alone(void **state)
+{
+	char root[] = "/tmp/file-tree-XXXXXX", path[96];
+	struct file_tree tree = {0};
+	const struct entry *entry;
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	name_file(root, 1, path);
+	assert_int_equal(file_replace(path, "a", 1, &err), 0);
+	if (setxattr(path, "user.b", "value", 5, 0) < 0 ||
+	    setxattr(root, "user.of the root", "", 0, 0) < 0) {
+		assert_int_equal(file_remove_tree(root, &err), 0);
+		skip(); /* the file system has none */
+	}
+	assert_int_equal(setxattr(path, "user.a", "", 0, 0), 0);
+	/* Only root may. */
+	if (setxattr(path, "trusted.c", "c", 1, 0) < 0)
+		assert_true(geteuid() != 0 || errno == EPERM || errno == EOPNOTSUPP);
+	assert_int_equal(file_tree_open(root, NULL, &tree, NULL, &err), 0);
+	assert_int_equal(tree.count, 1);
+	entry = &tree.items[0].entry;
+	assert_int_equal(entry->xattr_count, 2);
+	for (size_t i = 0; i < entry->xattr_count; i++) {
+		bool has_value = strcmp(entry->xattrs[i].name, "user.b") == 0;
+
+		assert_true(has_value || strcmp(entry->xattrs[i].name, "user.a") == 0);
+		assert_int_equal(entry->xattrs[i].value.size, has_value ? 5 : 0);
+		if (has_value)
+			assert_memory_equal(entry->xattrs[i].value.data, "value", 5);
+	}
+	file_tree_release(&tree);
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
 /* --- the freeze --- */
 
 static bool is_every(void *arg, const char *path)
 {
 	(void)arg, (void)path;
 	return true;
+}
+
+/* The question must not stand in a writer's way: a lease that stayed would hold up its open. */
+static void test_asking_for_writers(void **state)
+{
+	char root[] = "/tmp/file-tree-XXXXXX", path[96];
+	auto_close int reader = -1;
+	struct err err;
+	int writer;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	name_file(root, 1, path);
+	assert_int_equal(file_replace(path, "a", 1, &err), 0);
+	reader = open(path, O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < 2; i++) {
+		assert_false(file_tree_has_writers(reader));
+		writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		assert_true(writer >= 0);
+		assert_true(file_tree_has_writers(reader));
+		close(writer);
+	}
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
+/* Its place was taken by another one between the opening and the freeze: what the freeze finds is
+ * of the next checkpoint. */
+static void test_a_running_file_that_is_replaced(void **state)
+{
+	const struct file_tree_choice choice = {.running = is_every};
+
+	(void)state;
+	for (int held = 0; held < 2; held++) {
+		char root[] = "/tmp/file-tree-XXXXXX", path[96];
+		struct file_tree tree = {0};
+		struct err err;
+
+		assert_non_null(mkdtemp(root));
+		name_file(root, 1, path);
+		assert_int_equal(file_replace(path, "a", 1, &err), 0);
+		assert_int_equal(file_tree_open(root, &choice, &tree, NULL, &err), 0);
+		if (!held)
+			close(steal_fd(&tree.items[0].fd));
+		assert_int_equal(file_replace(path, "bc", 2, &err), 0);
+		file_tree_freeze(&tree, &choice);
+		/* As long as it is held, it is still there. */
+		assert_int_equal(tree.count, held);
+		assert_int_equal(tree.lost, !held);
+		if (held)
+			assert_int_equal(tree.items[0].entry.size, 1);
+		file_tree_release(&tree);
+		assert_int_equal(file_remove_tree(root, &err), 0);
+	}
+}
+
+static int copies;
+
+static const char *copy_of(void *arg, const char *path)
+{
+	return strcmp(path, "f001") == 0 ? arg : NULL;
+}
+
+static int directory_of_copies(void *arg)
+{
+	(void)arg;
+	return copies;
+}
+
+/* In place of a database its copy is read, under the name, mode and time of the original. */
+static void test_what_is_read_from_elsewhere(void **state)
+{
+	static const char *const names[] = {"copy", "not there"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char root[] = "/tmp/file-tree-XXXXXX", path[96], text[5] = "";
+		char away[] = "/tmp/file-tree-copies-XXXXXX", copy[96];
+		const struct file_tree_choice choice = {
+			.source = copy_of,
+			.source_directory = directory_of_copies,
+			.arg = (void *)names[i],
+		};
+		struct file_tree tree = {0};
+		struct stat original;
+		struct err err;
+
+		assert_non_null(mkdtemp(root));
+		assert_non_null(mkdtemp(away));
+		name_file(root, 1, path);
+		snprintf(copy, sizeof(copy), "%s/copy", away);
+		assert_int_equal(file_replace(path, "original", 8, &err), 0);
+		assert_int_equal(file_replace(copy, "copy", 4, &err), 0);
+		assert_int_equal(stat(path, &original), 0);
+		copies = open(away, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(file_tree_open(root, &choice, &tree, NULL, &err), 0);
+		file_tree_freeze(&tree, &choice);
+		close(copies);
+		assert_int_equal(tree.count, i == 0);
+		assert_int_equal(tree.lost, i != 0);
+		if (tree.count) {
+			const struct file_tree_item *item = &tree.items[0];
+
+			assert_string_equal(item->entry.path, "f001");
+			assert_true(item->entry.running && item->unsettled);
+			assert_int_equal(item->entry.size, 4);
+			assert_int_equal(item->entry.mtime_s, original.st_mtim.tv_sec);
+			assert_int_equal(pread(item->fd, text, sizeof(text), 0), 4);
+			assert_string_equal(text, "copy");
+		}
+		file_tree_release(&tree);
+		assert_int_equal(file_remove_tree(root, &err), 0);
+		assert_int_equal(file_remove_tree(away, &err), 0);
+	}
 }
 
 /* A write that is under way does not show in the times of the file. */
@@ -258,6 +421,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_file_without_a_descriptor_is_stamped_again),
 		cmocka_unit_test(test_a_file_without_a_descriptor_that_is_replaced),
+		cmocka_unit_test(test_attributes_of_users_alone),
+		cmocka_unit_test(test_asking_for_writers),
+		cmocka_unit_test(test_a_running_file_that_is_replaced),
+		cmocka_unit_test(test_what_is_read_from_elsewhere),
 		cmocka_unit_test(test_a_running_file_that_is_open_for_writing),
 		cmocka_unit_test(test_a_running_file_that_is_opened_later),
 		cmocka_unit_test(test_a_link_to_what_is_dropped),

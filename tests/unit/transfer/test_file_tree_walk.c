@@ -60,6 +60,109 @@ static void test_vanished_directory_is_walked_past(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+/* --- what is left out, and what becomes of links --- */
+
+static struct file_tree walk_all(const char *root)
+{
+	struct file_tree tree = {.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+				 .root = realpath(root, NULL)};
+	struct err err = {0};
+
+	assert_int_equal(file_tree_walk(&tree, NULL, NULL, &err), 0);
+	return tree;
+}
+
+/* Of many, the first by name is said, in whatever order the directory has them. */
+static void test_what_is_left_out(void **state)
+{
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128];
+	struct file_tree tree;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (int i = 0; i < 10; i++) {
+		snprintf(path, sizeof(path), "%s/pipe-%d", root, i);
+		assert_int_equal(mkfifo(path, 0600), 0);
+	}
+	snprintf(path, sizeof(path), "%s/a-socket", root);
+	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+	tree = walk_all(root);
+	assert_int_equal(tree.count, 0);
+	assert_int_equal(tree.left_out, 11);
+	assert_string_equal(tree.left_out_path, "a-socket");
+	assert_string_equal(tree.left_out_what, "a socket");
+	file_tree_release(&tree);
+	assert_int_equal(unlink(path), 0);
+	tree = walk_all(root);
+	assert_string_equal(tree.left_out_path, "pipe-0");
+	assert_string_equal(tree.left_out_what, "a FIFO");
+	file_tree_release(&tree);
+	for (int i = 0; i < 10; i++) {
+		snprintf(path, sizeof(path), "%s/pipe-%d", root, i);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(root), 0);
+}
+
+/* "/ROOT" stands for the directory, which is at another place on the next machine. */
+static void test_targets_of_links(void **state)
+{
+	static const struct {
+		const char *target, *kept; /* NULL: it leads out */
+	} rows[] = {
+		{"file", "file"},
+		{"../file", "../file"},
+		{"nowhere", "nowhere"},
+		{"/ROOT/file", "../file"},
+		{"/ROOT/deep", "../deep"},
+		{"/ROOT", "../"},
+		{"/ROOT/nowhere/x", "../nowhere/x"},
+		{"/ROOT/deep/../file", "../file"},
+		{"../deep/../file", "../file"},
+		{"/ROOTx", NULL},
+		{"/ROOTx/file", NULL},
+		{"/ROOT/../elsewhere", NULL},
+		{"/etc", NULL},
+		{"../..", NULL},
+		{"../../etc/passwd", NULL},
+		{"nowhere/../../../x", NULL},
+	};
+	char root[] = "/tmp/file-tree-walk-XXXXXX", deep[64], file[64], link[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(deep, sizeof(deep), "%s/deep", root);
+	snprintf(file, sizeof(file), "%s/file", root);
+	snprintf(link, sizeof(link), "%s/deep/link", root);
+	assert_int_equal(mkdir(deep, 0755), 0);
+	close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool absolute = strncmp(rows[i].target, "/ROOT", 5) == 0;
+		struct file_tree tree;
+		char target[128];
+
+		snprintf(target, sizeof(target), "%s%s", absolute ? root : "",
+			 rows[i].target + (absolute ? 5 : 0));
+		assert_int_equal(symlink(target, link), 0);
+		tree = walk_all(root);
+		assert_int_equal(unlink(link), 0);
+		assert_int_equal(tree.count, rows[i].kept ? 3 : 2);
+		assert_int_equal(tree.left_out, rows[i].kept ? 0 : 1);
+		if (rows[i].kept) {
+			assert_string_equal(tree.items[1].entry.path, "deep/link");
+			if (strcmp(tree.items[1].entry.target, rows[i].kept) != 0)
+				fail_msg("%s: %s", rows[i].target, tree.items[1].entry.target);
+			assert_int_equal(tree.items[1].entry.mode, 0777);
+		} else {
+			assert_string_equal(tree.left_out_path, "deep/link");
+		}
+		file_tree_release(&tree);
+	}
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(deep), 0);
+	assert_int_equal(rmdir(root), 0);
+}
+
 #define WALKS 500
 
 /* Makes and removes directories as fast as it can, until it is killed or the test ends. */
@@ -111,8 +214,12 @@ static void test_rotation_fails_no_walk(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vanished_directory_is_walked_past),
-					   cmocka_unit_test(test_rotation_fails_no_walk)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_vanished_directory_is_walked_past),
+		cmocka_unit_test(test_what_is_left_out),
+		cmocka_unit_test(test_targets_of_links),
+		cmocka_unit_test(test_rotation_fails_no_walk),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

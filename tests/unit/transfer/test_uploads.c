@@ -186,6 +186,34 @@ static void test_chunks_are_read_to_aligned_places(void **state)
 	fixture_stop(&f);
 }
 
+/* Between two saves it is the job's memory. */
+static void test_a_resting_uploader_keeps_no_memory(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct pack_uploader *uploader;
+	struct pack_upload *first, *second;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	uploader = pack_uploader_get(&f.storage->transfer);
+	first = pack_uploader_borrow_buffer(uploader, &err);
+	second = pack_uploader_borrow_buffer(uploader, &err);
+	assert_true(first && second && first != second);
+	pack_uploader_return_buffer(uploader, first);
+	assert_non_null(pack_uploader_buffer_data(first));
+	pack_uploader_trim(uploader);
+	assert_null(pack_uploader_buffer_data(first));
+	/* Also what comes back later, until it is used again. */
+	pack_uploader_return_buffer(uploader, second);
+	assert_null(pack_uploader_buffer_data(second));
+	first = pack_uploader_borrow_buffer(uploader, &err);
+	assert_non_null(pack_uploader_buffer_data(first));
+	pack_uploader_return_buffer(uploader, first);
+	assert_non_null(pack_uploader_buffer_data(first));
+	fixture_stop(&f);
+}
+
 /* --- many at once, in so much memory --- */
 
 static int wait_for_three(struct slow_store *slow, unsigned number, unsigned again,
@@ -520,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_packs_are_sent_while_others_are_listed),
 		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
+		cmocka_unit_test(test_a_resting_uploader_keeps_no_memory),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
 		cmocka_unit_test(test_a_late_pack_is_sent_twice),
