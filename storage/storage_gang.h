@@ -104,6 +104,91 @@ int storage_gang_put_notice(struct storage *storage, uint32_t attempt,
 int storage_gang_find_notice(struct storage *storage, uint32_t attempt, struct gang_notice *notice,
 			     bool *any, struct cancel *cancel, struct err *err);
 
+/* --- the log of an attempt --- */
+
+/*
+ * What the members of an attempt agree upon, in one order: event 1, 2, ... without gaps. Each is
+ * put if-absent, so that of several who append at once one wins, and the others read on. Nobody
+ * shortens the log of an attempt that may live.
+ */
+enum gang_event_kind {
+	/* All have restored: the job starts. Event 1, or never. */
+	GANG_EVENT_GO,
+	/* A machine has come anew as `member`: the attempt is over. */
+	GANG_EVENT_REJOIN,
+	/* The next snapshot is that of `step`, or of the first step that is not below (at_least).
+	 * -1: of a checkpoint without a step. Its snapshot has the number of this event. */
+	GANG_EVENT_ROUND,
+	/* `member` has given its part in `round`, and has completed `step` since. */
+	GANG_EVENT_PASSED,
+	/* `member`, which is at `step`, gives no part in `round`: it is over. */
+	GANG_EVENT_LEFT_OUT,
+	/* A checkpoint is asked for of all. */
+	GANG_EVENT_REQUEST,
+	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
+	GANG_EVENT_NOTICE,
+	GANG_EVENT_WITHDRAWN,
+	/* The job has ended at `member`, which gives no more parts. */
+	GANG_EVENT_ENDED,
+};
+
+/* What a kind does not need is 0 or "". */
+struct gang_event {
+	uint32_t number;
+	enum gang_event_kind kind;
+	uint32_t member;
+	uint32_t round;
+	int64_t step;
+	bool at_least;
+	int64_t left_ms; /* when it was put */
+	/* ENDED: the exit code of the job. */
+	int code;
+	char nonce[33];
+	char host[65];
+	char reason[160];
+};
+
+/*
+ * Puts the event under `event->number`. *taken: it has; false: another event has that number, which
+ * is to be read first. A lost answer is resolved: what is there and equals the event (by its nonce,
+ * which this sets) is the event. Blocks for a request or two. This one and the next two may be
+ * called while another thread uses the storage.
+ */
+int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_event *event,
+			bool *taken, struct cancel *cancel, struct err *err);
+/* One GET. *there: false: there is no event of that number yet. An event of an unknown kind, of a
+ * newer program: ERR_UNSUPPORTED or what the records use for it. */
+int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number,
+		      struct gang_event *event, bool *there, struct cancel *cancel,
+		      struct err *err);
+/* Whether the snapshot of a round is committed: one request. */
+int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
+			      bool *committed, struct cancel *cancel, struct err *err);
+
+/* Who has given no part in a round: how many have, and the first who has not (members: all have).
+ * One listing. May be called while another thread uses the storage. */
+int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
+			 uint32_t *missing, struct cancel *cancel, struct err *err);
+
+/* --- saving and restoring as a member --- */
+
+/* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
+ * nothing: an empty part; no file is opened), `gang_run` (which run of the job has written the
+ * checkpoint, "" if that is not known), and `gang_over` (asked while it waits for the others: true:
+ * the round is over, and storage_save() ends with ERR_RETRY and save_result.changed). The id is
+ * that of the round. storage_save() returns once the snapshot of all is committed. */
+
+enum gang_parts_choice {
+	/* The own part alone. */
+	GANG_PARTS_OWN,
+	/* The own part, and of the others what has no name in it. Any number of members. */
+	GANG_PARTS_ALL,
+	/* The own part, or if that is empty all. */
+	GANG_PARTS_AUTO,
+};
+/* What is restored from now on; GANG_PARTS_OWN without it. */
+void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
+
 /* Removes what attempts before `attempt` have left: joins, and parts that no snapshot came of. Best
  * effort. */
 void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel *cancel);
