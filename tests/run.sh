@@ -86,9 +86,15 @@ configure_and_build() {
 }
 
 lane_build-gcc() { configure_and_build build -DCMAKE_C_COMPILER=gcc; }
-lane_build-asan() { configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined; }
+# Lightly optimised, a sanitized program is compiled in half the time, and sees no less.
+lane_build-asan() {
+	configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g1 -DNDEBUG"
+}
 # By clang, whose warnings are errors here as gcc's are in the others.
-lane_build-tsan() { configure_and_build build/tsan -DCMAKE_C_COMPILER=clang -DREPRIEVE_SANITIZE=thread; }
+lane_build-tsan() {
+	configure_and_build build/tsan -DCMAKE_C_COMPILER=clang -DREPRIEVE_SANITIZE=thread \
+		-DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -gline-tables-only -DNDEBUG"
+}
 
 unit_programs() {
 	find "$1/tests/unit" -maxdepth 2 -name 'test_*' -type f -executable | sort
@@ -168,9 +174,9 @@ lane_format() {
 	sources '*.[ch]' | xargs "$tool" --dry-run -Werror
 }
 
-# The analyzer follows a function through fewer states than it would by itself, in half the time; REPRIEVE_TEST_EFFORT=full: as many.
+# The analyzer follows a function through fewer states than it would by itself, in less than half the time; REPRIEVE_TEST_EFFORT=full: as many.
 lane_tidy() {
-	local bound=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=75000)
+	local bound=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000)
 	have clang-tidy
 	if [ "${REPRIEVE_TEST_EFFORT-}" = full ]; then bound=(); fi
 	sources '*.c' | grep -E '^(supervisor|storage|cloud|shim)/' |

@@ -694,11 +694,13 @@ static bool crash(struct fixture *f, const char *point, int time)
 
 static void test_killed_while_summing_up(void **state)
 {
+	int last = (int)effort_count("times at each point", 8, 1);
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		int kills = 0;
 
-		for (int time = 1; time <= 8; time += time) {
+		for (int time = 1; time <= last; time += time) {
 			struct fixture f;
 			uint64_t seed = 5;
 			bool killed;
