@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,8 +76,9 @@ static struct file_tree walk_all(const char *root)
 /* Of many, the first by name is said, in whatever order the directory has them. */
 static void test_what_is_left_out(void **state)
 {
-	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128];
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128], device[64];
 	struct file_tree tree;
+	int made;
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
@@ -86,9 +88,12 @@ static void test_what_is_left_out(void **state)
 	}
 	snprintf(path, sizeof(path), "%s/a-socket", root);
 	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+	/* Only root may make one. */
+	snprintf(device, sizeof(device), "%s/the-device", root);
+	made = mknod(device, S_IFCHR | 0600, makedev(1, 3)) == 0;
 	tree = walk_all(root);
 	assert_int_equal(tree.count, 0);
-	assert_int_equal(tree.left_out, 11);
+	assert_int_equal(tree.left_out, 11 + made);
 	assert_string_equal(tree.left_out_path, "a-socket");
 	assert_string_equal(tree.left_out_what, "a socket");
 	file_tree_release(&tree);
@@ -101,6 +106,7 @@ static void test_what_is_left_out(void **state)
 		snprintf(path, sizeof(path), "%s/pipe-%d", root, i);
 		assert_int_equal(unlink(path), 0);
 	}
+	assert_int_equal(unlink(device), made - 1);
 	assert_int_equal(rmdir(root), 0);
 }
 
