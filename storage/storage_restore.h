@@ -102,9 +102,9 @@ struct snapshot_files {
 	size_t count;
 };
 /* What storage_save() was given as `about`; the caller owns it. NULL with an error, or with
- * err->kind 0 if there is nothing. */
-json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
-			   struct err *err);
+ * err->kind 0 if there is nothing. *step: the snapshot's; -1: unknown. */
+json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64_t *step,
+			   struct cancel *cancel, struct err *err);
 /* What a snapshot's files look like, to tell whether a local directory is the same. */
 int storage_list_files(struct storage *storage, struct snapshot_id id, struct snapshot_files *files,
 		       struct cancel *cancel, struct err *err);

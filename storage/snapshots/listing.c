@@ -124,15 +124,17 @@ int storage_list_files(struct storage *storage, struct snapshot_id id, struct sn
 	return 0;
 }
 
-json_t *storage_read_about(struct storage *storage, struct snapshot_id id, struct cancel *cancel,
-			   struct err *err)
+json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64_t *step,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 
 	*err = (struct err){0};
+	*step = -1;
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
 	    gang_commit_cut(storage, &manifest, err) < 0)
 		return NULL;
+	*step = manifest.step;
 	return json_incref(manifest.about);
 }
 

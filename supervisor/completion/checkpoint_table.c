@@ -403,15 +403,6 @@ void checkpoint_add_writer(struct checkpoint *checkpoint, int pid)
 	checkpoint->writers[checkpoint->writer_count++] = pid;
 }
 
-void checkpoint_remove_writer(struct checkpoint *checkpoint, int pid)
-{
-	for (size_t i = 0; i < checkpoint->writer_count; i++)
-		if (checkpoint->writers[i] == pid) {
-			checkpoint->writers[i] = checkpoint->writers[--checkpoint->writer_count];
-			return;
-		}
-}
-
 void checkpoint_save_is_over(struct checkpoint *checkpoint)
 {
 	struct family *family = checkpoint->family;

@@ -208,6 +208,5 @@ void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned d
 void checkpoint_save_is_over(struct checkpoint *checkpoint);
 void checkpoint_add_writer(struct checkpoint *checkpoint, int pid);
 bool checkpoint_has_writer(const struct checkpoint *checkpoint, int pid);
-void checkpoint_remove_writer(struct checkpoint *checkpoint, int pid);
 
 #endif

@@ -16,7 +16,7 @@
  *    the reason. The strongest evidence decides; what others write beside it changes nothing.
  * 4. Content. Before COMPLETE counts, the first and last bytes of its files and the framework's
  *    layout rules are checked (content_check.h). What is missing may still come for a while.
- * 5. Result. tracker.c calls `on_complete`. The job makes a snapshot when it sees fit:
+ * 5. Result. tracker_verdicts.c calls `on_complete`. The job makes a snapshot when it sees fit:
  *    tracker_plan() says what it may hold, tracker_confirm() whether that is still so once all
  *    files are open.
  *

@@ -1,6 +1,6 @@
-/* tracker_poll() is the heart: it hands all queued evidence to the detector, asks which
- * checkpoints are decided, has their contents checked, and acts upon the verdicts. What happens
- * between two calls is handed in by tracker_evidence.c. */
+/* tracker_poll() is the heart: it hands all queued evidence to the detector, and has
+ * tracker_verdicts.c act upon what is decided. What happens between two calls is handed in by
+ * tracker_evidence.c. */
 #include "tracker_state.h"
 
 #include "base/cleanup.h"
@@ -18,9 +18,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Polling period for changes that cause no event: the directory appears, an unobserved writer
- * dies. */
-#define POLL_MS 1000
 /* Fixed names that were written so often, and never complete, are written all the time. */
 #define OFTEN_WRITTEN 8
 
@@ -45,158 +42,11 @@ static bool is_database(void *arg, const char *path)
 	return file_look_is_database(tracker->options.workspace->directory, path);
 }
 
-/* --- deciding --- */
-
 static enum shim_channel_fd query_descriptor(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
 	return shim_channel_query_fd(tracker->shim_channel, pid, descriptor);
-}
-
-static int64_t step_of(const struct checkpoint *checkpoint)
-{
-	int64_t step = checkpoint->step;
-
-	if (step >= 0)
-		return step;
-	if (checkpoint->number >= 0)
-		return checkpoint->number;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
-		int64_t here = (file->marks & FILE_FRESH) ? step_of_path(file->path) : -1;
-
-		step = here > step ? here : step;
-	}
-	return step;
-}
-
-/* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
- * takes more time. */
-static bool is_newer(const struct checkpoint *checkpoint, const struct save_begin *than)
-{
-	return checkpoint->begun_ms == than->ms ? checkpoint->save >= than->save
-						: checkpoint->begun_ms > than->ms;
-}
-
-/* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
- * step. */
-static void note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
-			  int64_t now_ms)
-{
-	struct latest_checkpoint *latest = &tracker->latest;
-	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
-	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
-
-	latest->generation++;
-	tracker->warned_failed = false;
-	if (is_newer(checkpoint, &tracker->latest_begin) ||
-	    !detector_is_complete(&tracker->detector, tracker->latest_key)) {
-		latest->written_ms = checkpoint->last_ms;
-		tracker->latest_begin = begin;
-		free(tracker->latest_key);
-		tracker->latest_key = text_copy(checkpoint->key);
-	}
-	if (step >= 0 && is_newer(checkpoint, &tracker->step_begin)) {
-		latest->step = step;
-		tracker->step_begin = begin;
-	}
-	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
-	latest->late = false;
-	tracker->answered_ms = 0;
-	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
-		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
-}
-
-/* It may be what a save left that failed. Warns once. */
-static void warn_of_fewer_files(struct tracker *tracker, const struct checkpoint *checkpoint)
-{
-	if (tracker->warned_fewer)
-		return;
-	tracker->warned_fewer = true;
-	log_warn("%s has fewer files than those before it, and no more came: it counts as "
-		 "complete. If that save failed, go on from an older one: reprieve restore",
-		 *checkpoint->key ? checkpoint->key : "the checkpoint");
-}
-
-static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint,
-			  struct judgement judgement)
-{
-	int64_t now_ms = clock_monotonic_ms();
-	bool reduced = checkpoint->reduced;
-
-	log_debug("%s: %s (%s)", *checkpoint->key ? checkpoint->key : "files with fixed names",
-		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",
-		  verdict_reason_name(judgement.reason));
-	if (judgement.reason == REASON_DEFECT)
-		content_check_worker_log(tracker->checker, true);
-	if (judgement.reason == REASON_PATIENCE)
-		warn_of_fewer_files(tracker, checkpoint);
-	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
-		note_complete(tracker, checkpoint, now_ms);
-	detector_decide(&tracker->detector, checkpoint, judgement);
-	tracker->saving = false;
-	tracker->busy_since_ms = 0;
-	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
-		tracker->options.on_complete(tracker->options.arg);
-}
-
-/* True: a scan that began after the last write confirms that nothing was written since. Without
- * scans the kernel's events are enough. */
-static bool is_scan_current(struct tracker *tracker, const struct checkpoint *checkpoint)
-{
-	return directory_monitor_is_current(tracker->directory,
-					    checkpoint->last_ms + tracker->options.quiet_ms / 2);
-}
-
-/* Verdict of one that is decided as far as its files are known; its contents may change that. */
-static struct judgement check_contents(struct tracker *tracker, struct checkpoint *checkpoint,
-				       struct judgement judgement)
-{
-	const struct judgement waits = {VERDICT_UNDER_WAY, REASON_MOVING, INT64_MAX};
-
-	if (judgement.verdict != VERDICT_COMPLETE)
-		return judgement;
-	if (!tracker->ending && !is_scan_current(tracker, checkpoint))
-		return waits;
-	if (!tracker->checker)
-		return judgement;
-	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint))
-		return waits;
-	judgement = detector_judge(&tracker->detector, checkpoint, clock_monotonic_ms());
-	if (judgement.reason == REASON_PENDING)
-		content_check_worker_log(tracker->checker, false);
-	return judgement;
-}
-
-/* Acts on all verdicts. Returns when to judge again. */
-static int64_t apply_verdicts(struct tracker *tracker)
-{
-	struct judgement judgement;
-	struct checkpoint *checkpoint;
-	int64_t at_ms;
-
-	while ((checkpoint = detector_next_decided(&tracker->detector, clock_monotonic_ms(),
-						   &judgement, &at_ms))) {
-		judgement = check_contents(tracker, checkpoint, judgement);
-		/* One whose check has not ended keeps the others waiting: they are younger. */
-		if (judgement.verdict == VERDICT_UNDER_WAY && judgement.wait_ms == INT64_MAX)
-			return clock_monotonic_ms() + POLL_MS;
-		if (judgement.verdict != VERDICT_UNDER_WAY)
-			apply_verdict(tracker, checkpoint, judgement);
-	}
-	return at_ms;
-}
-
-/* A save that was under way when it was asked for, and after which nothing came. */
-static void note_late_answer(struct tracker *tracker)
-{
-	if (tracker->answered_ms == 0 || clock_monotonic_ms() < tracker->answered_ms)
-		return;
-	tracker->answered_ms = 0;
-	if (detector_is_busy(&tracker->detector))
-		return;
-	tracker->latest.fresh = tracker->latest.late = true;
-	tracker->options.on_complete(tracker->options.arg);
 }
 
 static void rearm(struct tracker *tracker, int64_t at_ms)
@@ -208,8 +58,9 @@ static void rearm(struct tracker *tracker, int64_t at_ms)
 
 	if (tracker->answered_ms > 0 && tracker->answered_ms < next_ms)
 		next_ms = tracker->answered_ms;
-	if ((busy || !directory_monitor_is_open(tracker->directory)) && next_ms > now_ms + POLL_MS)
-		next_ms = now_ms + POLL_MS;
+	if ((busy || !directory_monitor_is_open(tracker->directory)) &&
+	    next_ms > now_ms + TRACKER_POLL_MS)
+		next_ms = now_ms + TRACKER_POLL_MS;
 	if (busy && tracker->detector.generation != tracker->reported_generation &&
 	    next_ms > now_ms + TRACKER_REPORT_MS)
 		next_ms = now_ms + TRACKER_REPORT_MS;
@@ -250,10 +101,10 @@ void tracker_poll(struct tracker *tracker)
 	int64_t at_ms;
 
 	gather_evidence(tracker);
-	at_ms = apply_verdicts(tracker);
+	at_ms = tracker_apply_verdicts(tracker);
 	/* First of all: at a kill just now, the next start would take what is complete for torn. */
 	tracker_report_under_way(tracker, tracker->ending);
-	note_late_answer(tracker);
+	tracker_note_late_answer(tracker);
 	tracker_report_closed_files(tracker);
 	tracker_report_running_files(tracker);
 	tracker_warn_if_stuck(tracker);

@@ -1,5 +1,5 @@
-/* The tracker's own files only: tracker.c decides, tracker_evidence.c hands in what happens, and
- * tracker_reports.c tells what is not a verdict. */
+/* The tracker's own files only: tracker.c polls, tracker_evidence.c hands in what happens,
+ * tracker_verdicts.c decides, and tracker_reports.c tells what is not a verdict. */
 #ifndef TRACKER_STATE_H
 #define TRACKER_STATE_H
 
@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Polling period for changes that cause no event: the directory appears, an unobserved writer
+ * dies. */
+#define TRACKER_POLL_MS 1000
 /* Shortest time between two reports of closed files. */
 #define TRACKER_REPORT_MS 200
 
@@ -71,6 +74,13 @@ void tracker_poll_soon(void *arg);
 void tracker_drain(void *arg);
 void tracker_handle_shim(void *arg, const struct shim_message *message);
 void tracker_handle_directory(void *arg, const struct dir_event *event);
+
+/* --- tracker_verdicts.c --- */
+
+/* Acts on all verdicts. Returns when to judge again. */
+int64_t tracker_apply_verdicts(struct tracker *tracker);
+/* Calls back for a save that was under way when it was asked for, and after which nothing came. */
+void tracker_note_late_answer(struct tracker *tracker);
 
 /* --- tracker_reports.c: each calls back if there is something new --- */
 

@@ -64,8 +64,14 @@ static void cannot_ask(struct job *job, const struct posted_event *posted)
 	const char *what =
 		retries ? "; if none does in time, its newest complete checkpoint is used" : "";
 
-	/* The start has said that it most likely cannot be asked. */
-	if (job->profile.handler_unseen)
+	/* Nobody has said that it can be asked: that is how most jobs are. Or the start has said
+	 * that it most likely cannot. */
+	if (job->rules.ask == REQUEST_AUTO)
+		log_note("the job cannot be asked for a checkpoint: %s; those that it saves by "
+			 "itself "
+			 "count (`reprieve explain python` says how a job can be asked)",
+			 posted->text);
+	else if (job->profile.handler_unseen)
 		log_note("cannot ask the job for a checkpoint: %s%s", posted->text, what);
 	else
 		log_warn("cannot ask the job for a checkpoint: %s%s", posted->text, what);

@@ -27,15 +27,19 @@ void resume_note_damaged(struct resume_result *result, struct snapshot_id id, co
 	log_warn("snapshot %s is damaged, skipping it: %s", snapshot_id_format(id, text), why);
 }
 
-/* Without them they are learned again. */
-static void read_signatures(struct resume_result *result, struct cancel *cancel)
+/* Of the snapshot that the attempt starts from: the signatures, which are learned again without it;
+ * and the step of local files that are the same, and whose names say none. */
+static void read_start(struct resume_result *result, struct cancel *cancel)
 {
 	auto_json json_t *about = NULL;
+	int64_t step;
 	struct err err;
 
 	if (snapshot_id_is_none(result->attempt.start))
 		return;
-	about = storage_read_about(result->storage, result->attempt.start, cancel, &err);
+	about = storage_read_about(result->storage, result->attempt.start, &step, cancel, &err);
+	if (result->kind == RESUME_KEPT && !result->newer_than_store && result->step < 0)
+		result->step = step;
 	result->signatures = json_incref(json_object_get(about, "signatures"));
 }
 
@@ -345,7 +349,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 				       : place_newest_good)(request, result, cancel, err) < 0)
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
 	place_record_existing(request, result);
-	read_signatures(result, cancel);
+	read_start(result, cancel);
 	return 0;
 }
 

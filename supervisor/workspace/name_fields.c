@@ -1,6 +1,7 @@
 #include "name_fields.h"
 
 #include "name_time.h"
+#include "name_words.h"
 
 #include <string.h>
 #include <strings.h>
@@ -14,52 +15,6 @@ enum {
 	/* "model010000" counts, "resnet50" does not. */
 	PADDED_DIGITS_LEAST = 4,
 	EXTENSION_LENGTH_MOST = 16,
-};
-
-/* Words before a number. `tail`: other letters may precede it ("globalstep"). */
-static const struct count_word {
-	const char *word;
-	enum count_rank rank;
-	bool tail;
-} count_words[] = {
-	{"step", COUNT_STEP, true},         {"iter", COUNT_STEP, true},
-	{"iteration", COUNT_STEP, true},    {"update", COUNT_STEP, true},
-	{"it", COUNT_STEP, false},          {"checkpoint", COUNT_SAVE, true},
-	{"ckpt", COUNT_SAVE, true},         {"chkpt", COUNT_SAVE, false},
-	{"ckp", COUNT_SAVE, false},         {"ck", COUNT_SAVE, false},
-	{"cp", COUNT_SAVE, false},          {"chk", COUNT_SAVE, false},
-	{"cpt", COUNT_SAVE, false},         {"snap", COUNT_SAVE, false},
-	{"snapshot", COUNT_SAVE, false},    {"save", COUNT_SAVE, false},
-	{"epoch", COUNT_EPOCH, true},       {"ep", COUNT_EPOCH, false},
-	{"episode", COUNT_EPOCH, false},    {"round", COUNT_EPOCH, false},
-	{"generation", COUNT_EPOCH, false}, {"gen", COUNT_EPOCH, false},
-	{"batch", COUNT_BATCH, false},
-};
-
-/* Words behind a number: "rl_model_2560_steps.zip", "5_net_G.pth". */
-static const struct count_word count_words_behind[] = {
-	{"step", COUNT_STEP, true},      {"steps", COUNT_STEP, true},
-	{"iter", COUNT_STEP, true},      {"iters", COUNT_STEP, true},
-	{"iteration", COUNT_STEP, true}, {"iterations", COUNT_STEP, true},
-	{"updates", COUNT_STEP, true},   {"epoch", COUNT_EPOCH, true},
-	{"epochs", COUNT_EPOCH, true},   {"episodes", COUNT_EPOCH, false},
-	{"rounds", COUNT_EPOCH, false},  {"net", COUNT_SAVE, false},
-};
-
-static const char *const part_words[] = {
-	"part",   "shard",   "rank",    "worker",  "chunk",      "process", "proc",  "fold",
-	"layer",  "tp",      "pp",      "dp",      "states",     "expert",  "node",  "host",
-	"device", "gpu",     "replica", "slice",   "split",      "stage",   "block", "group",
-	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "trial",
-	"task",   "attempt", "try",     "exp",     "experiment", "seed",    "lr",    "bs",
-	"size",   "dim",     "hidden",  "heads",   "width",      "depth",   "beam",  "member",
-	"level",  "of",
-};
-
-static const char *const metric_words[] = {
-	"loss", "acc",  "accuracy", "val",  "valid", "score",  "metric",     "auc",
-	"map",  "bleu", "ppl",      "psnr", "ssim",  "reward", "wer",        "cer",
-	"mae",  "mse",  "rmse",     "miou", "iou",   "fid",    "perplexity", "f",
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -117,30 +72,6 @@ static bool word_equals(const struct name_fields *fields, const struct field *fi
 
 	return field->kind == FIELD_WORD && length == strlen(word) &&
 	       strncasecmp(fields->name + field->begin, word, length) == 0;
-}
-
-static bool word_is_among(const struct name_fields *fields, const struct field *field,
-			  const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (word_equals(fields, field, words[i]))
-			return true;
-	return false;
-}
-
-static enum count_rank word_rank(const struct name_fields *fields, const struct field *field,
-				 const struct count_word *words, size_t count)
-{
-	size_t length = field->end - field->begin;
-
-	for (size_t i = 0; i < count && field->kind == FIELD_WORD; i++) {
-		size_t size = strlen(words[i].word);
-
-		if (length >= size && (words[i].tail || length == size) &&
-		    strncasecmp(fields->name + field->end - size, words[i].word, size) == 0)
-			return words[i].rank;
-	}
-	return COUNT_NONE;
 }
 
 /* --- what marks a name as temporary --- */
@@ -300,7 +231,8 @@ static bool is_of_part(const struct name_fields *fields, const struct field *num
 {
 	const struct field *word = number - 1;
 
-	if (word_is_among(fields, word, part_words, COUNT_OF(part_words)))
+	if (word->kind == FIELD_WORD &&
+	    name_word_is_part(fields->name + word->begin, word->end - word->begin))
 		return true;
 	return word_equals(fields, word, "state") && word > fields->items &&
 	       (word_equals(fields, word - 1, "rng") || word_equals(fields, word - 1, "random"));
@@ -311,8 +243,18 @@ static bool is_of_metric(const struct name_fields *fields, size_t at, enum count
 {
 	size_t words = rank == COUNT_NONE ? 1 : 2;
 
-	return at >= words && word_is_among(fields, &fields->items[at - words], metric_words,
-					    COUNT_OF(metric_words));
+	const struct field *word = at >= words ? &fields->items[at - words] : NULL;
+
+	return word && word->kind == FIELD_WORD &&
+	       name_word_is_metric(fields->name + word->begin, word->end - word->begin);
+}
+
+static enum count_rank rank_of(const struct name_fields *fields, const struct field *field,
+			       enum count_rank (*ask)(const char *word, size_t length))
+{
+	return field->kind == FIELD_WORD
+		       ? ask(fields->name + field->begin, field->end - field->begin)
+		       : COUNT_NONE;
 }
 
 /* What the words beside a number say of it. */
@@ -326,7 +268,7 @@ static void judge_number(struct name_fields *fields, size_t at)
 	if (!whole && field->kind != FIELD_METRIC && field->kind != FIELD_TIME)
 		return;
 	if (at > 0)
-		rank = word_rank(fields, field - 1, count_words, COUNT_OF(count_words));
+		rank = rank_of(fields, field - 1, name_word_rank_before);
 	/* "step_20261122" is a step, "ckpt_20261122" has a date. */
 	if (field->kind == FIELD_TIME &&
 	    (rank != COUNT_STEP || digits_at(fields, field->begin) != field->end - field->begin))
@@ -344,7 +286,7 @@ static void judge_number(struct name_fields *fields, size_t at)
 	}
 	if (rank == COUNT_NONE && whole && behind && !is_glued_before(fields, field) &&
 	    (at + 2 >= fields->count || !is_digit(fields->name[behind[1].begin])))
-		rank = word_rank(fields, behind, count_words_behind, COUNT_OF(count_words_behind));
+		rank = rank_of(fields, behind, name_word_rank_behind);
 	if (rank != COUNT_NONE && field->value >= 0) {
 		field->kind = FIELD_COUNTED;
 		field->rank = rank;

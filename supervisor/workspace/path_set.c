@@ -68,19 +68,15 @@ static void grow_buckets(struct path_set *set)
 	}
 }
 
-static void remove_entry(struct path_set *set, struct path_entry **link)
-{
-	struct path_entry *entry = *link;
-
-	*link = entry->next;
-	free(entry->path);
-	free(entry);
-	set->count--;
-}
-
 void path_set_release(struct path_set *set)
 {
-	path_set_change_all(set, ~0u, ~0u, 0);
+	for (struct path_entry *entry = take_all_entries(set); entry;) {
+		struct path_entry *next = entry->next;
+
+		free(entry->path);
+		free(entry);
+		entry = next;
+	}
 	free(set->buckets);
 	*set = (struct path_set){0};
 }
@@ -112,33 +108,6 @@ void path_set_mark(struct path_set *set, const char *path, unsigned marks)
 	set->count++;
 }
 
-void path_set_unmark(struct path_set *set, const char *path, unsigned marks)
-{
-	struct path_entry **link = find_entry_link(set, path);
-
-	if (!link || !*link)
-		return;
-	(*link)->marks &= ~marks;
-	if ((*link)->marks == 0)
-		remove_entry(set, link);
-}
-
-void path_set_change_all(struct path_set *set, unsigned which, unsigned drop, unsigned give)
-{
-	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (struct path_entry **link = &set->buckets[i]; *link;) {
-			struct path_entry *entry = *link;
-
-			if (entry->marks & which)
-				entry->marks = (entry->marks & ~drop) | give;
-			if (entry->marks == 0)
-				remove_entry(set, link);
-			else
-				link = &entry->next;
-		}
-	}
-}
-
 bool path_set_is_below(const char *path, const char *directory)
 {
 	size_t length = strlen(directory);
@@ -147,60 +116,6 @@ bool path_set_is_below(const char *path, const char *directory)
 		return true;
 	return strncmp(path, directory, length) == 0 &&
 	       (path[length] == '\0' || path[length] == '/');
-}
-
-void path_set_remove_below(struct path_set *set, const char *path)
-{
-	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (struct path_entry **link = &set->buckets[i]; *link;) {
-			if (path_set_is_below((*link)->path, path))
-				remove_entry(set, link);
-			else
-				link = &(*link)->next;
-		}
-	}
-}
-
-void path_set_rename(struct path_set *set, const char *from, const char *to)
-{
-	struct path_entry *all;
-
-	if (strcmp(from, to) == 0)
-		return;
-	path_set_remove_below(set, to);
-	all = take_all_entries(set);
-	while (all) {
-		struct path_entry *entry = all;
-
-		all = entry->next;
-		if (path_set_is_below(entry->path, from)) {
-			char *renamed = text_format("%s%s", to, entry->path + strlen(from));
-			free(entry->path);
-			entry->path = renamed;
-		}
-		insert_entry(set, entry);
-	}
-}
-
-bool path_set_any(const struct path_set *set, unsigned marks)
-{
-	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (const struct path_entry *entry = set->buckets[i]; entry; entry = entry->next) {
-			if (entry->marks & marks)
-				return true;
-		}
-	}
-	return false;
-}
-
-void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act, void *argument)
-{
-	for (size_t i = 0; i < set->bucket_count; i++) {
-		for (const struct path_entry *entry = set->buckets[i]; entry; entry = entry->next) {
-			if (entry->marks & marks)
-				act(argument, entry->path);
-		}
-	}
 }
 
 void path_list_add(void *argument, const char *path)

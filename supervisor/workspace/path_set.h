@@ -23,22 +23,9 @@ void path_set_release(struct path_set *set);
 /* The path's marks; 0: it is not in the set. */
 unsigned path_set_marks(const struct path_set *set, const char *path);
 void path_set_mark(struct path_set *set, const char *path, unsigned marks);
-void path_set_unmark(struct path_set *set, const char *path, unsigned marks);
 
-/* For every path with one of the marks `which`: removes `drop` and adds `give`. */
-void path_set_change_all(struct path_set *set, unsigned which, unsigned drop, unsigned give);
-
-/* Removes the path and everything below it. */
-void path_set_remove_below(struct path_set *set, const char *path);
-/* Renames the path and everything below it; entries at or below the new name are removed first. */
-void path_set_rename(struct path_set *set, const char *from, const char *to);
-
-/* Has any path one of these marks? */
-bool path_set_any(const struct path_set *set, unsigned marks);
-
+/* For each path of a set or a list. */
 typedef void path_set_fn(void *argument, const char *path);
-/* Calls `act` for each path with one of these marks, in no order. `act` must not change the set. */
-void path_set_each(const struct path_set *set, unsigned marks, path_set_fn *act, void *argument);
 
 /* Is `path` equal to `directory` or below it? */
 bool path_set_is_below(const char *path, const char *directory);

@@ -33,6 +33,7 @@
  *
  *	name_fields.h		PURE: words, numbers and dates of one name
  *	name_time.h		PURE: dates and times of day in names
+ *	name_words.h		PURE: what a word says of the number beside it
  *	own_folder.h		where our folder is, and whether it is ours
  *	workspace_parts.h	what install.c needs of workspace.c
  *

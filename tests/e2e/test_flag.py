@@ -179,3 +179,29 @@ def test_the_header_asks_and_answers(place, language):
     result = ask(place, run)
     assert result.code == 0, (result, run)
     assert run.event("checkpoint_complete")["step"] == int(saved(run)[0][0])
+
+
+CURVE = """
+import os, sys, time
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import reprieve
+directory = reprieve.checkpoint_dir()
+os.makedirs(directory, exist_ok=True)
+with open(f"{directory}/metrics.csv", "a") as curve:
+    curve.write("1\\n")
+if not reprieve.resuming():
+    with open(f"{directory}/last.bin", "wb") as file:
+        file.write(b"x" * 1000)
+    reprieve.saved(7)
+"""
+
+
+def test_a_snapshot_with_a_longer_curve_has_the_step_of_the_checkpoint_in_it(place):
+    """Its name has none; the job had said it. The next starts find it here, and then in an empty directory."""
+    for start in range(3):
+        run = place.run(PYTHON, "-c", CURVE, ROOT / "shim", options=(*QUICK, "--rerun"))
+        assert run.wait() == 0, run
+        assert [snapshot["step"] for snapshot in place.snapshots()] == [7] * (start + 1), run
+        if start == 1:
+            shutil.rmtree(place.directory)

@@ -1,5 +1,6 @@
 """What a start finds in the checkpoint directory: only what is known to be torn is moved aside, and nothing that may be whole is lost in
 silence."""
+import json
 import re
 import subprocess
 
@@ -43,6 +44,38 @@ def test_a_first_save_that_was_closed_stays_if_all_are_killed(place, files):
     again = listing(place)
     assert again.code == 0 and sorted(again.out.split()) == sorted(f"step-1/{name}" for name in files.split()), again
     assert quarantined(place) == [] and place.newest()["step"] == 1
+
+
+def test_after_a_restart_of_the_machine_only_its_format_tells(place):
+    """A crash may have lost what was closed a moment before."""
+    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, "state.bin", options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be closed", lambda: listed.exists() and b"./step-1/state.bin" in listed.read_bytes(), process=run.process)
+    run.kill()
+    record = place.path / "checkpoints.reprieve" / "completion.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
+    again = listing(place)
+    assert again.out == "" and quarantined(place) == ["state.bin"], again
+
+
+def test_half_of_a_set_that_was_complete_is_not_taken_for_a_new_one(place):
+    """Its only new file is closed, and newer than the others of the set."""
+    place.directory.mkdir()
+    for name in ("last.bin", "optim.bin"):
+        (place.directory / name).write_bytes(b"0" * 4000)
+    script = "import sys, time; open(sys.argv[1] + '/last.bin', 'wb').write(b'1' * 4000); print('saved', flush=True); time.sleep(1000)"
+    run = place.run("sh", "-c", 'while [ ! -e go ]; do sleep 0.05; done; exec "$@"', "sh", PYTHON, "-c", script, place.directory,
+                    options=("--quiet-time", "1h"))
+    run.wait_for_event("durable")
+    (place.path / "go").touch()
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be closed", lambda: listed.exists() and b"last.bin" in listed.read_bytes(), process=run.process)
+    run.kill()
+    again = listing(place)
+    assert sorted(again.out.split()) == ["last.bin", "optim.bin"] and quarantined(place) == ["last.bin"], again
+    assert (place.directory / "last.bin").read_bytes() == b"0" * 4000
 
 
 def test_a_first_save_with_a_file_open_is_moved_aside_as_a_whole(place):

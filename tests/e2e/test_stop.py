@@ -237,6 +237,9 @@ def test_less_than_the_steps_between_two_saves_is_lost(place, tmp_path, notice):
     else:
         path.write_text(json.dumps({"reason": "short", "in_seconds": 10}))
     assert run.wait() == 75, run
+    if notice == "file":  # as most jobs are: no reason to warn
+        assert "the job cannot be asked for a checkpoint: no process of the job catches SIGTERM" in run.err, run
+    assert "warning" not in run.err, run
     newest = place.newest()
     assert last_step(run) - newest["step"] < STEPS_PER_SAVE, run
     said = rf"preempted; durable: {newest['id']} \(step {newest['step']}, [0-9.]+ m?s before the end\)\. Run the same command again"

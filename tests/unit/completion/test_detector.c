@@ -946,7 +946,11 @@ static enum shim_channel_fd answer(void *argument, int pid, int descriptor)
 struct teller {
 	struct detector detector;
 	struct path_set valid;
-	struct path_set sizes; /* the mark of a path is its size */
+	struct told_size {
+		char path[32];
+		uint64_t size;
+	} sizes[16]; /* of the files that were told; the newest counts */
+	size_t size_count;
 	struct path_set gone;
 	int64_t now;
 	unsigned where; /* flags of what the shim says */
@@ -956,17 +960,24 @@ struct teller {
 static struct file_look look_at_told(void *arg, const char *path)
 {
 	const struct teller *teller = arg;
+	uint64_t size = 0;
 
+	for (size_t i = 0; i < teller->size_count; i++)
+		if (text_equal(teller->sizes[i].path, path))
+			size = teller->sizes[i].size;
 	return (struct file_look){
 		.exists = path_set_marks(&teller->gone, path) == 0,
-		.size = path_set_marks(&teller->sizes, path),
+		.size = size,
 	};
 }
 
 static void tell_size(struct teller *teller)
 {
-	path_set_unmark(&teller->sizes, teller->word[1], ~0u);
-	path_set_mark(&teller->sizes, teller->word[1], (unsigned)atoi(teller->word[2]));
+	struct told_size *told = &teller->sizes[teller->size_count++];
+
+	assert_true(teller->size_count <= sizeof(teller->sizes) / sizeof(teller->sizes[0]));
+	text_set(told->path, sizeof(told->path), teller->word[1]);
+	told->size = (uint64_t)atoi(teller->word[2]);
 }
 
 static void nobody_has_open(struct detector *detector)
@@ -1230,7 +1241,6 @@ static void run(const struct row *row)
 	}
 	detector_release(&teller.detector);
 	path_set_release(&teller.valid);
-	path_set_release(&teller.sizes);
 	path_set_release(&teller.gone);
 	free(story);
 }

@@ -1,0 +1,151 @@
+/* Asks which checkpoints are decided, has their contents checked, and acts upon the verdicts. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "content_check_worker.h"
+#include "tracker_state.h"
+
+#include <stdlib.h>
+
+static int64_t step_of(const struct checkpoint *checkpoint)
+{
+	int64_t step = checkpoint->step;
+
+	if (step >= 0)
+		return step;
+	if (checkpoint->number >= 0)
+		return checkpoint->number;
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+		int64_t here = (file->marks & FILE_FRESH) ? step_of_path(file->path) : -1;
+
+		step = here > step ? here : step;
+	}
+	return step;
+}
+
+/* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
+ * takes more time. */
+static bool is_newer(const struct checkpoint *checkpoint, const struct save_begin *than)
+{
+	return checkpoint->begun_ms == than->ms ? checkpoint->save >= than->save
+						: checkpoint->begun_ms > than->ms;
+}
+
+/* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
+ * step. */
+static void note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
+			  int64_t now_ms)
+{
+	struct latest_checkpoint *latest = &tracker->latest;
+	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
+	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
+
+	latest->generation++;
+	tracker->warned_failed = false;
+	if (is_newer(checkpoint, &tracker->latest_begin) ||
+	    !detector_is_complete(&tracker->detector, tracker->latest_key)) {
+		latest->written_ms = checkpoint->last_ms;
+		tracker->latest_begin = begin;
+		free(tracker->latest_key);
+		tracker->latest_key = text_copy(checkpoint->key);
+	}
+	if (step >= 0 && is_newer(checkpoint, &tracker->step_begin)) {
+		latest->step = step;
+		tracker->step_begin = begin;
+	}
+	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
+	latest->late = false;
+	tracker->answered_ms = 0;
+	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
+		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
+}
+
+/* It may be what a save left that failed. Warns once. */
+static void warn_of_fewer_files(struct tracker *tracker, const struct checkpoint *checkpoint)
+{
+	if (tracker->warned_fewer)
+		return;
+	tracker->warned_fewer = true;
+	log_warn("%s has fewer files than those before it, and no more came: it counts as "
+		 "complete. If that save failed, go on from an older one: reprieve restore",
+		 *checkpoint->key ? checkpoint->key : "the checkpoint");
+}
+
+static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint,
+			  struct judgement judgement)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	bool reduced = checkpoint->reduced;
+
+	log_debug("%s: %s (%s)", *checkpoint->key ? checkpoint->key : "files with fixed names",
+		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",
+		  verdict_reason_name(judgement.reason));
+	if (judgement.reason == REASON_DEFECT)
+		content_check_worker_log(tracker->checker, true);
+	if (judgement.reason == REASON_PATIENCE)
+		warn_of_fewer_files(tracker, checkpoint);
+	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
+		note_complete(tracker, checkpoint, now_ms);
+	detector_decide(&tracker->detector, checkpoint, judgement);
+	tracker->saving = false;
+	tracker->busy_since_ms = 0;
+	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
+		tracker->options.on_complete(tracker->options.arg);
+}
+
+/* True: a scan that began after the last write confirms that nothing was written since. Without
+ * scans the kernel's events are enough. */
+static bool is_scan_current(struct tracker *tracker, const struct checkpoint *checkpoint)
+{
+	return directory_monitor_is_current(tracker->directory,
+					    checkpoint->last_ms + tracker->options.quiet_ms / 2);
+}
+
+/* Verdict of one that is decided as far as its files are known; its contents may change that. */
+static struct judgement check_contents(struct tracker *tracker, struct checkpoint *checkpoint,
+				       struct judgement judgement)
+{
+	const struct judgement waits = {VERDICT_UNDER_WAY, REASON_MOVING, INT64_MAX};
+
+	if (judgement.verdict != VERDICT_COMPLETE)
+		return judgement;
+	if (!tracker->ending && !is_scan_current(tracker, checkpoint))
+		return waits;
+	if (!tracker->checker)
+		return judgement;
+	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint))
+		return waits;
+	judgement = detector_judge(&tracker->detector, checkpoint, clock_monotonic_ms());
+	if (judgement.reason == REASON_PENDING)
+		content_check_worker_log(tracker->checker, false);
+	return judgement;
+}
+
+int64_t tracker_apply_verdicts(struct tracker *tracker)
+{
+	struct judgement judgement;
+	struct checkpoint *checkpoint;
+	int64_t at_ms;
+
+	while ((checkpoint = detector_next_decided(&tracker->detector, clock_monotonic_ms(),
+						   &judgement, &at_ms))) {
+		judgement = check_contents(tracker, checkpoint, judgement);
+		/* One whose check has not ended keeps the others waiting: they are younger. */
+		if (judgement.verdict == VERDICT_UNDER_WAY && judgement.wait_ms == INT64_MAX)
+			return clock_monotonic_ms() + TRACKER_POLL_MS;
+		if (judgement.verdict != VERDICT_UNDER_WAY)
+			apply_verdict(tracker, checkpoint, judgement);
+	}
+	return at_ms;
+}
+
+void tracker_note_late_answer(struct tracker *tracker)
+{
+	if (tracker->answered_ms == 0 || clock_monotonic_ms() < tracker->answered_ms)
+		return;
+	tracker->answered_ms = 0;
+	if (detector_is_busy(&tracker->detector))
+		return;
+	tracker->latest.fresh = tracker->latest.late = true;
+	tracker->options.on_complete(tracker->options.arg);
+}
