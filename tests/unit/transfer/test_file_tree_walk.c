@@ -110,6 +110,42 @@ static void test_what_is_left_out(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+static bool is_excluded(void *arg, const char *path)
+{
+	(void)arg;
+	return strcmp(path, "b") == 0;
+}
+
+/* With all that is in it, and without an end to the walk. */
+static void test_what_is_excluded(void **state)
+{
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128];
+	static const char *const names[] = {"a", "b", "b/inner", "c"};
+	const struct file_tree_choice choice = {.exclude = is_excluded};
+	struct file_tree tree = {.root_fd = -1};
+	struct err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	tree.root = realpath(root, NULL);
+	tree.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(file_tree_walk(&tree, &choice, NULL, &err), 0);
+	assert_int_equal(tree.count, 2);
+	assert_int_equal(tree.left_out, 0);
+	assert_string_equal(tree.items[0].entry.path, "a");
+	assert_string_equal(tree.items[1].entry.path, "c");
+	file_tree_release(&tree);
+	for (size_t i = 4; i > 0; i--) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
+		assert_int_equal(rmdir(path), 0);
+	}
+	assert_int_equal(rmdir(root), 0);
+}
+
 /* "/ROOT" stands for the directory, which is at another place on the next machine. */
 static void test_targets_of_links(void **state)
 {
@@ -223,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vanished_directory_is_walked_past),
 		cmocka_unit_test(test_what_is_left_out),
+		cmocka_unit_test(test_what_is_excluded),
 		cmocka_unit_test(test_targets_of_links),
 		cmocka_unit_test(test_rotation_fails_no_walk),
 	};
