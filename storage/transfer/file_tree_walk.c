@@ -57,12 +57,10 @@ static char *portable_target(const struct walk *walk, const char *path, const ch
 		return text_copy(target);
 	parent = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
 	full = target[0] == '/' ? text_copy(target) : text_format("%s/%s/%s", root, parent, target);
-	/* A dangling link cannot be resolved: its text decides whether it stays inside. */
-	if (!realpath(full, resolved)) {
-		if (target[0] != '/' || strlen(target) >= sizeof(resolved))
-			return NULL;
+	/* A dangling link cannot be resolved: its text decides whether it stays inside. A relative
+	 * one would have to be valid as it stands. */
+	if (!realpath(full, resolved))
 		text_set(resolved, sizeof(resolved), target);
-	}
 	if (strcmp(resolved, root) == 0)
 		return safe_path_target_between(path, "");
 	if (!text_starts(resolved, root) || resolved[length] != '/' ||

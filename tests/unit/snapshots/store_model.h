@@ -38,11 +38,13 @@ enum script {
 	/* Pins snapshot 1-1. */
 	SCRIPT_PIN,
 	/* These are done to the store, in one step: two days pass; a bit of the newest pack flips;
-	 * the newest pack is lost; all objects are removed. */
+	 * the newest pack is lost; all objects are removed; in two steps: the newest pack is away,
+	 * and comes back. */
 	SCRIPT_DAYS,
 	SCRIPT_FLIP,
 	SCRIPT_LOSE,
 	SCRIPT_EMPTY,
+	SCRIPT_AWAY,
 };
 
 struct role {
@@ -83,11 +85,14 @@ struct commit {
 	bool hurt;
 	/* It was put, and the store has answered something else. */
 	bool answer_lost;
+	/* It was forgotten, by one who has looked last what is needed at this time; 0: it was not.
+	 */
+	unsigned forgotten_at;
 };
 struct claiming {
 	uint32_t number;
 	enum restore_policy policy;
-	unsigned put_at, confirmed_at;
+	unsigned put_at, confirmed_at, ended_at;
 	/* The claim has returned, with this start. */
 	bool returned;
 	struct snapshot_id start;
@@ -141,6 +146,8 @@ struct machine {
 	unsigned saving_step;
 	/* When its save began, by world.time. */
 	unsigned saving_since;
+	/* Its last operation; and, while it forgets, the one before it begins to remove. */
+	unsigned stepped_at, decided_at;
 	/* For a rule that is off: where it is in a claim, a save, a forget or a collection; it
 	 * reads an old state of the store; it cannot read this key. */
 	unsigned lists, looks;

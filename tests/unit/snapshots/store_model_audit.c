@@ -107,6 +107,27 @@ static void check_starts(struct world *world)
 	}
 }
 
+/* 1: what an attempt starts from. Whoever forgets looks for new claims right before it begins to
+ * remove, so it has seen each that was confirmed by then. */
+static void check_forgotten(struct world *world)
+{
+	for (size_t i = 0; i < world->claim_count && !world->emptied; i++) {
+		const struct claiming *claiming = &world->claims[i];
+		const struct commit *commit;
+		unsigned decided;
+		char text[SNAPSHOT_ID_TEXT];
+
+		if (!claiming->returned || snapshot_id_is_none(claiming->start))
+			continue;
+		commit = model_commit(world, claiming->start);
+		decided = commit->forgotten_at;
+		if (claiming->confirmed_at > 0 && claiming->confirmed_at < decided &&
+		    (claiming->ended_at == 0 || claiming->ended_at > decided))
+			model_wrong(world, "%s was forgotten, and attempt %u had started from it",
+				    snapshot_id_format(claiming->start, text), claiming->number);
+	}
+}
+
 static void check_restores(struct world *world, struct storage *storage,
 			   const struct snapshot_list *list)
 {
@@ -170,6 +191,7 @@ void audit_world(struct world *world)
 	}
 	check_told(world, &list);
 	check_starts(world);
+	check_forgotten(world);
 	check_next_claim(world, storage, &list);
 	if (world->wrong[0])
 		return;

@@ -311,8 +311,10 @@ WRAPS(int, storage_forget,
 {
 	int status;
 
-	if (now())
+	if (now()) {
 		now()->forgetting = true;
+		now()->decided_at = 0;
+	}
 	status = __real_storage_forget(storage, request, result, cancel, err);
 	if (now())
 		now()->forgetting = false;

@@ -398,6 +398,24 @@ static void empty_store(struct world *world)
 	world->emptied = true;
 }
 
+/* Nothing is lost: it is not to be had meanwhile, as after a fault of the store. */
+static void take_away(struct machine *machine)
+{
+	struct world *world = machine->world;
+	struct memory_object *pack = newest_pack(world);
+	auto_(bytes_release) struct bytes content = {0};
+	auto_free char *key = pack ? text_copy(pack->key) : NULL;
+	int64_t put_ms = pack ? pack->put_ms : 0;
+
+	if (!pack || bytes_append(&content, pack->content->data, pack->content->size, NULL) < 0)
+		return;
+	memory_objects_remove(&world->objects, key);
+	if (model_step(machine, OP_EVENT, "jobs/job/: the newest pack is back") != OP_WORKS)
+		return;
+	memory_objects_put(&world->objects, key, content.data, content.size);
+	memory_objects_find(&world->objects, key)->put_ms = put_ms;
+}
+
 static void script_event(struct machine *machine, enum script script)
 {
 	static const char *const names[] = {
@@ -405,6 +423,7 @@ static void script_event(struct machine *machine, enum script script)
 		[SCRIPT_FLIP] = "jobs/job/: a bit of the newest pack flips",
 		[SCRIPT_LOSE] = "jobs/job/: the newest pack is lost",
 		[SCRIPT_EMPTY] = "jobs/job/: all objects are removed",
+		[SCRIPT_AWAY] = "jobs/job/: the newest pack is away",
 	};
 	struct world *world = machine->world;
 	struct memory_object *pack;
@@ -417,6 +436,8 @@ static void script_event(struct machine *machine, enum script script)
 		flip_bit(world);
 	if (script == SCRIPT_EMPTY)
 		empty_store(world);
+	if (script == SCRIPT_AWAY)
+		take_away(machine);
 	pack = script == SCRIPT_LOSE ? newest_pack(world) : NULL;
 	if (pack) {
 		model_hurt(world, pack->key);

@@ -252,6 +252,10 @@ enum op_outcome model_step(struct machine *machine, enum op_kind kind, const cha
 		return outcome;
 	world->switched = false;
 	world->time++;
+	if (machine->forgetting && machine->decided_at == 0 && kind == OP_PUT_IF_ABSENT &&
+	    text_starts(key, JOB "pins/"))
+		machine->decided_at = machine->stepped_at;
+	machine->stepped_at = world->time;
 	machine->seen = memory_hash(machine->seen + 2, key, strlen(key));
 	if (is_decided(key))
 		note_operation(world, kind, key, outcome);
@@ -370,6 +374,8 @@ static void note_record(struct world *world, const char *key, enum op_outcome ou
 			claiming->put_at = ++world->time;
 		else if (text_equal(suffix, ".confirmed.json"))
 			claiming->confirmed_at = ++world->time;
+		else if (text_equal(suffix, ".end.json"))
+			claiming->ended_at = ++world->time;
 		else
 			return;
 	} else {
@@ -452,6 +458,14 @@ static int model_list(struct store *store, const char *prefix, enum store_depth 
 	return 0;
 }
 
+static void note_forgotten(struct machine *machine, const char *key)
+{
+	struct snapshot_id id;
+
+	if (snapshot_id_parse(strndupa(key + strlen(JOB "snapshots/"), 13), &id))
+		model_commit(machine->world, id)->forgotten_at = machine->decided_at;
+}
+
 static int model_remove(struct store *store, const char *key, struct cancel *cancel,
 			struct err *err)
 {
@@ -463,6 +477,8 @@ static int model_remove(struct store *store, const char *key, struct cancel *can
 	 * was overtaken between its look and the removal. */
 	if (happens(outcome) && machine && machine->saving && text_starts(key, JOB "packs/"))
 		model_hurt(world_now, key);
+	if (happens(outcome) && machine && text_starts(key, JOB "snapshots/"))
+		note_forgotten(machine, key);
 	if (happens(outcome))
 		memory_objects_remove(&world_now->objects, key);
 	return answer(machine, outcome, err);
@@ -540,6 +556,7 @@ static void begin_history(struct world *world, const struct memory_objects *befo
 		machine->lists = machine->looks = 0;
 		machine->seen = machine->unreadable = machine->nonces = 0;
 		machine->saving_step = 0;
+		machine->stepped_at = machine->decided_at = 0;
 	}
 	world->abandoned = false;
 	world->switches = world->faults = world->deaths = 0;
@@ -563,8 +580,13 @@ static void begin_history(struct world *world, const struct memory_objects *befo
 		};
 	}
 	if (world->scene->saved > 0)
-		*model_claiming(world, 1) =
-			(struct claiming){1, RESTORE_LATEST, 1, 1, true, {0, 0}};
+		*model_claiming(world, 1) = (struct claiming){
+			.number = 1,
+			.policy = RESTORE_LATEST,
+			.put_at = 1,
+			.confirmed_at = 1,
+			.returned = true,
+		};
 }
 
 void world_run(struct world *world, const struct memory_objects *before)

@@ -12,8 +12,6 @@
  *
  * Rules that it cannot notice, and why:
  *
- *	newer than the newest good   needs damage that goes away again
- *	forget looks for new claims  the claim that it spares is one that fails and says so
  *	packs are listed first, young packs stay, no new claim, orphaned packs are newer
  *	                             each is covered by the others: what a save relies on is newer
  *	                             than the newest good snapshot
@@ -76,6 +74,7 @@ static const struct scene scenes[] = {
 	{"pins", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)}, 3, 2, true},
 	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true},
 	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true},
+	{"away", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_AWAY)}, 2, 2, true},
 	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false},
 	{"empty", {RUN(3), RUN(2), ONLY(SCRIPT_EMPTY)}, 3, 1, false},
 	{"crowd", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false},
@@ -191,6 +190,7 @@ static void test_each_rule_is_missed(void **state)
 		{RULE_STARTS_ARE_KEPT, "forget"},      {RULE_PIN_PLACE, "pin"},
 		{RULE_PIN_LOOKS_AGAIN, "pin"},         {RULE_FORGET_SIGN, "pins"},
 		{RULE_DAMAGE_MARKS, "flip"},           {RULE_NEWER_PACKS, "days"},
+		{RULE_NEWER_ARE_KEPT, "away"},         {RULE_FORGET_LOOKS_AGAIN, "this"},
 	};
 
 	(void)state;

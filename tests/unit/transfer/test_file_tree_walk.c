@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,8 +76,9 @@ static struct file_tree walk_all(const char *root)
 /* Of many, the first by name is said, in whatever order the directory has them. */
 static void test_what_is_left_out(void **state)
 {
-	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128];
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128], device[64];
 	struct file_tree tree;
+	int made;
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
@@ -86,9 +88,12 @@ static void test_what_is_left_out(void **state)
 	}
 	snprintf(path, sizeof(path), "%s/a-socket", root);
 	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+	/* Only root may make one. */
+	snprintf(device, sizeof(device), "%s/the-device", root);
+	made = mknod(device, S_IFCHR | 0600, makedev(1, 3)) == 0;
 	tree = walk_all(root);
 	assert_int_equal(tree.count, 0);
-	assert_int_equal(tree.left_out, 11);
+	assert_int_equal(tree.left_out, 11 + made);
 	assert_string_equal(tree.left_out_path, "a-socket");
 	assert_string_equal(tree.left_out_what, "a socket");
 	file_tree_release(&tree);
@@ -100,6 +105,43 @@ static void test_what_is_left_out(void **state)
 	for (int i = 0; i < 10; i++) {
 		snprintf(path, sizeof(path), "%s/pipe-%d", root, i);
 		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(unlink(device), made - 1);
+	assert_int_equal(rmdir(root), 0);
+}
+
+static bool is_excluded(void *arg, const char *path)
+{
+	(void)arg;
+	return strcmp(path, "b") == 0;
+}
+
+/* With all that is in it, and without an end to the walk. */
+static void test_what_is_excluded(void **state)
+{
+	char root[] = "/tmp/file-tree-walk-XXXXXX", path[128];
+	static const char *const names[] = {"a", "b", "b/inner", "c"};
+	const struct file_tree_choice choice = {.exclude = is_excluded};
+	struct file_tree tree = {.root_fd = -1};
+	struct err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	tree.root = realpath(root, NULL);
+	tree.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(file_tree_walk(&tree, &choice, NULL, &err), 0);
+	assert_int_equal(tree.count, 2);
+	assert_int_equal(tree.left_out, 0);
+	assert_string_equal(tree.items[0].entry.path, "a");
+	assert_string_equal(tree.items[1].entry.path, "c");
+	file_tree_release(&tree);
+	for (size_t i = 4; i > 0; i--) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i - 1]);
+		assert_int_equal(rmdir(path), 0);
 	}
 	assert_int_equal(rmdir(root), 0);
 }
@@ -217,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_vanished_directory_is_walked_past),
 		cmocka_unit_test(test_what_is_left_out),
+		cmocka_unit_test(test_what_is_excluded),
 		cmocka_unit_test(test_targets_of_links),
 		cmocka_unit_test(test_rotation_fails_no_walk),
 	};

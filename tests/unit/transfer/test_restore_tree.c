@@ -55,6 +55,8 @@ static struct entry entries[] = {
 	{.path = "d/link", .type = ENTRY_SYMLINK, .target = "../a"},
 	{.path = "e", .type = ENTRY_HARDLINK, .target = "a"},
 	{.path = "f", .type = ENTRY_HARDLINK, .target = "a"},
+	/* Its parents are no entries. */
+	{.path = "g/h/i", .type = ENTRY_FILE, .mode = 0600, .chunks = chunks},
 };
 static struct manifest manifest = {
 	.entries = entries,
@@ -105,8 +107,11 @@ static void test_all_entries(void **state)
 {
 	struct tree tree;
 	struct stat first, second;
+	int lowest = dup(0);
+	mode_t mask;
 
 	(void)state;
+	close(lowest);
 	assert_int_equal(make(&tree, NULL, NULL), 0);
 	/* For us alone while it is filled, and without links, but at full size. */
 	assert_true(there("d", &first) && (first.st_mode & 0777) == 0700);
@@ -115,11 +120,19 @@ static void test_all_entries(void **state)
 	assert_false(there("d/link", &first) || there("e", &first));
 	assert_int_equal(restore_tree_finish(&tree, 1, true, NULL, &err), 0);
 	restore_tree_release(&tree);
+	/* No descriptor stays. */
+	assert_int_equal(dup(0), lowest);
+	close(lowest);
 	assert_true(there("a", &first) && (first.st_mode & 0777) == 0640);
 	assert_true(there("e", &second) && second.st_ino == first.st_ino);
 	assert_int_equal(first.st_nlink, 3);
 	assert_true(there("d", &first) && (first.st_mode & 0777) == 0750);
 	assert_true(there("d/link", &first) && S_ISLNK(first.st_mode));
+	assert_true(there("g/h/i", &first) && first.st_size == 0);
+	mask = umask(0);
+	umask(mask);
+	assert_true(there("g", &first) && (first.st_mode & 0777) == (0777 & ~mask));
+	assert_true(there("g/h", &first) && (first.st_mode & 0777) == (0777 & ~mask));
 	assert_int_equal(stat(target, &first), 0);
 	assert_int_equal(first.st_mode & 0777, 0711);
 }
