@@ -150,14 +150,15 @@ struct gang_event {
 
 /*
  * Puts the event under `event->number`. *taken: it has; false: another event has that number, which
- * is to be read first. A lost answer is resolved: what is there and equals the event (by its nonce,
- * which this sets) is the event. Blocks for a request or two. This one and the next two may be
- * called while another thread uses the storage.
+ * is to be read first. A lost answer is resolved: what is there and equals the event, with its
+ * nonce, is the event; so after an error the same call may be made again. Sets the nonce of an
+ * event that has none, and likewise its host: an event begins with both empty. Blocks for a request
+ * or two. This one and the next two may be called while another thread uses the storage.
  */
 int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_event *event,
 			bool *taken, struct cancel *cancel, struct err *err);
 /* One GET. *there: false: there is no event of that number yet. An event of an unknown kind, of a
- * newer program: ERR_UNSUPPORTED or what the records use for it. */
+ * newer program: ERR_VERSION, with a sentence. */
 int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number,
 		      struct gang_event *event, bool *there, struct cancel *cancel,
 		      struct err *err);

@@ -77,6 +77,19 @@ struct save_request {
 	/* The same for files that stay only if one of the others does, which may name them: those
 	 * of checkpoints that the job has removed since. NULL: none. */
 	bool (*carried_along)(void *arg, const char *path);
+	/* Of a member of a gang (storage_gang.h), whose snapshot has the number of the round as its
+	 * sequence. It has nothing to save in this round: its part is empty, and no file is opened.
+	 */
+	bool gang_empty;
+	/* Which run of the job has written the checkpoint, where a launcher restarts it within an
+	 * attempt; "" or NULL: that is not known. Parts of different runs are no snapshot. */
+	const char *gang_run;
+	/* True: the round is over, and will have no more parts than it has. Asked several times a
+	 * second while the part waits for those of the others, on the thread of the caller.
+	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if
+	 * there is no commit. NULL: never. */
+	bool (*gang_over)(void *arg);
+
 	/* From any thread, a few times a second at most. NULL: not wanted. */
 	void (*progress)(void *arg, const struct save_progress *progress);
 	void *arg;

@@ -30,6 +30,16 @@ bool gang_part_parse(const char *name, struct gang_part *part)
 	return true;
 }
 
+bool gang_part_parse_member(const char *name, uint32_t *member)
+{
+	uint64_t value;
+
+	if (!parse_number(&name, '.', UINT32_MAX, &value) || !text_equal(name, "json"))
+		return false;
+	*member = (uint32_t)value;
+	return true;
+}
+
 char *gang_part_format(const struct gang_part *part)
 {
 	return text_format("%012lld/%05u-%06u.json", (long long)part->step, part->member,

@@ -20,6 +20,9 @@ bool gang_part_parse(const char *name, struct gang_part *part);
 /* The same as text; the caller frees. */
 char *gang_part_format(const struct gang_part *part);
 
+/* Parses "00003.json", the name of a part in its round. False for any other form. */
+bool gang_part_parse_member(const char *name, uint32_t *member);
+
 enum gang_parts_state {
 	GANG_PARTS_WAITING,
 	GANG_PARTS_COMPLETE,

@@ -8,6 +8,7 @@
 #include "own_claim.h"
 #include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
+#include "storage/storage_gang.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -49,6 +50,8 @@ struct storage {
 		/* The newest commit of its attempt that is known here. */
 		struct snapshot_id committed;
 		int64_t committed_step;
+		/* What is restored of a snapshot. */
+		enum gang_parts_choice parts;
 	} gang;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);
