@@ -2,7 +2,7 @@
 #ifndef GANG_EVENT_H
 #define GANG_EVENT_H
 
-#include "storage/storage_gang.h"
+#include "storage/storage.h"
 
 #include <jansson.h>
 

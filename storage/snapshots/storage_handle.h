@@ -8,7 +8,7 @@
 #include "own_claim.h"
 #include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
-#include "storage/storage_gang.h"
+#include "storage/storage.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
