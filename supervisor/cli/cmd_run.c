@@ -1,5 +1,6 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
@@ -188,6 +189,7 @@ int cmd_run(int argc, char **argv)
 	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
+	gang.began_ms = clock_boot_ms();
 	if (!options.store)
 		embedded = default_store_url(&err);
 

@@ -5,6 +5,8 @@
  *
  *	gang_identity.h		PURE: how many members there are, and which one this is
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
+ *	start_rules.h		PURE: what a member does next before the job starts
+ *	start_log.h		what the start reads in and appends to the log of an attempt
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_notice.h		a notice at one member is one for all
  *
