@@ -160,7 +160,8 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	self->own.member = start->identity.member;
 	self->own.members = start->identity.members;
 	self->whole = start->identity.whole;
-	random_hex(self->own.nonce);
+	if (!self->own.nonce[0])
+		random_hex(self->own.nonce);
 	begin_wait(start);
 	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
 				      err) < 0)
@@ -374,7 +375,7 @@ int gang_start_next(struct gang_start *start, enum gang_step *step, struct cance
 	struct looked looked;
 	bool done = false;
 
-	if (!start->self.own.nonce[0] && begin_start(start, cancel, err) < 0)
+	if (start->self.own.members == 0 && begin_start(start, cancel, err) < 0)
 		return -1;
 	while (!done) {
 		if (look_at_all(start, &looked, cancel, err) < 0)

@@ -24,6 +24,7 @@ struct gang_start {
 	/* For the members to come, and for them to restore. */
 	int64_t join_ms;
 
+	/* The caller may have filled its nonce. */
 	struct gang_self self;
 	/* The newest attempt: to be restored (GANG_STEP_RESTORE), claimed behind (CLAIM), or to be
 	 * started in (START). */

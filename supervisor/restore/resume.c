@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -235,6 +236,23 @@ static int claim_for_gang(const struct resume_request *request, struct resume_re
 	return err_set(err, own.kind, "%s", own.text);
 }
 
+/* The lock holds on this machine, and on some file systems beyond it. */
+static int check_own_directory(const struct resume_request *request, struct gang_start *start,
+			       struct err *err)
+{
+	uint32_t other;
+
+	if (workspace_find_member(request->workspace, start->claim.nonces, start->self.own.nonce,
+				  &other, err) < 0)
+		return -1;
+	if (other == UINT32_MAX)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "not started: %s is the checkpoint directory of member %u of this gang too: "
+		       "give each member a directory of its own (--checkpoint-dir)",
+		       request->workspace->directory, other);
+}
+
 /* What one finds damaged is written down in the store: all begin anew, and the next claim goes
  * behind it. */
 static int place_for_all(const struct resume_request *request, struct resume_result *result,
@@ -244,6 +262,8 @@ static int place_for_all(const struct resume_request *request, struct resume_res
 	struct err damage = {0};
 
 	note_damaged(result);
+	if (check_own_directory(request, start, err) < 0)
+		return -1;
 	/* What one member can make of a damaged snapshot, another may not. */
 	if (result->attempt.start_is_damaged) {
 		result->all_damaged = true;
@@ -298,8 +318,12 @@ static int run_gang(const struct resume_request *request, struct resume_result *
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
-	int status = start_gang(request, result, &start, cancel, err);
+	int status;
 
+	random_hex(start.self.own.nonce);
+	status = workspace_mark_member(request->workspace, start.self.own.nonce, err);
+	if (status == 0)
+		status = start_gang(request, result, &start, cancel, err);
 	/* A start that has failed is to hold up nobody. */
 	if (status < 0)
 		gang_start_leave(&start);
