@@ -3,12 +3,11 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "workspace.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MARK "member-"
 
@@ -34,34 +33,25 @@ static uint32_t member_of_nonce(json_t *nonces, const char *nonce)
 int workspace_find_member(struct workspace *workspace, json_t *nonces, const char *own,
 			  uint32_t *member, struct err *err)
 {
-	int folder = workspace_folder(workspace, err), fd;
-	const struct dirent *entry;
-	DIR *listing;
+	int folder = workspace_folder(workspace, err);
+	auto_(walk_close) struct walk walk;
 
 	*member = UINT32_MAX;
 	if (folder < 0)
 		return -1;
-	fd = beneath_open_directory(folder, "");
-	listing = fd < 0 ? NULL : fdopendir(fd);
-	if (!listing) {
-		int error = errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err_os(err, error, "cannot read our folder beside %s", workspace->directory);
-	}
-	while ((entry = readdir(listing)) != NULL) {
-		const char *nonce = entry->d_name + strlen(MARK);
+	if (walk_open_at(&walk, folder, "", 0) < 0)
+		return err_os(err, errno, "our folder beside %s", workspace->directory);
+	while (walk_next(&walk)) {
+		const char *nonce = walk.name + strlen(MARK);
 		uint32_t found;
 
-		if (!text_starts(entry->d_name, MARK) || text_equal(nonce, own))
+		if (!text_starts(walk.name, MARK) || text_equal(nonce, own))
 			continue;
 		found = member_of_nonce(nonces, nonce);
 		if (found == UINT32_MAX)
-			(void)beneath_remove(folder, entry->d_name, 0);
+			(void)beneath_remove(folder, walk.name, 0);
 		else
 			*member = found;
 	}
-	closedir(listing);
-	return 0;
+	return walk_check(&walk, err);
 }
