@@ -50,6 +50,18 @@ static bool plan_keeps_anything(const struct file_patterns *patterns,
 	return false;
 }
 
+/* Nobody has named the two: the job goes on from what its script would take without us. */
+static void log_other_job(const struct resume_request *request, struct snapshot_id snapshot,
+			  const char *other)
+{
+	char id[SNAPSHOT_ID_TEXT];
+
+	snapshot_id_format(snapshot, id);
+	log_note("%s holds newer files, of job %s; this job goes on from them and not from its "
+		 "newest snapshot (--restore %s goes back to that; --job NAME keeps jobs apart)",
+		 request->workspace->directory, other, id);
+}
+
 static int keep_local(const struct resume_request *request, struct resume_result *result,
 		      const struct reconcile_plan *plan, const struct snapshot_files *local,
 		      struct err *err)
@@ -96,6 +108,22 @@ static void local_facts_release(struct local_facts *local)
 }
 AUTO(struct local_facts, local_facts_release);
 
+/* What was closed by a writer that lived, and died with us, stays: nothing says that it is torn.
+ * But a crash of the machine may have lost its content, and what stands beside a complete set of
+ * fixed names may be newer than the rest of them: there only the format tells. */
+struct closed_files {
+	const struct local_facts *local;
+	bool rebooted;
+};
+
+static bool closed_file_stays(void *arg, const char *path)
+{
+	const struct closed_files *closed = arg;
+
+	return path_set_marks(&closed->local->whole, path) ||
+	       (!closed->rebooted && !file_list_find(&closed->local->record.files, path));
+}
+
 static void read_local_record(const struct resume_request *request, bool left,
 			      struct local_facts *local, struct reconcile_facts *facts)
 {
@@ -106,7 +134,8 @@ static void read_local_record(const struct resume_request *request, bool left,
 	workspace_read_boot(boot);
 
 	/* A record of another job also says which files are complete, but its number cannot be
-	 * compared with this job's snapshots. */
+	 * compared with this job's snapshots. Where somebody has named the job, that one's files
+	 * are none of its own. */
 	facts->complete_id = (struct snapshot_id){0, 1};
 	if (local->files.count == 0)
 		return;
@@ -116,7 +145,8 @@ static void read_local_record(const struct resume_request *request, bool left,
 	if (local->record.job) {
 		bool own = text_equal(local->record.job, request->job);
 
-		if (own || !facts->snapshot)
+		facts->of_other = !own && !request->named && facts->snapshot;
+		if (own || facts->of_other || !facts->snapshot)
 			facts->complete = &local->record.files;
 		if (own)
 			facts->complete_id = local->record.id;
@@ -136,6 +166,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			    struct local_facts *local, struct reconcile_facts *facts,
 			    struct err *err)
 {
+	struct closed_files closed = {.local = local};
 	struct err why;
 
 	if (request->looks &&
@@ -151,11 +182,12 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			 request->workspace->directory, why.text);
 		facts->under_way_unknown = true;
 	}
-	under_way_settle(&local->under_way, &local->whole);
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
-	facts->under_way = local->under_way.paths;
 	read_local_record(request, left, local, facts);
+	closed.rebooted = facts->rebooted;
+	under_way_settle(&local->under_way, closed_file_stays, &closed);
+	facts->under_way = local->under_way.paths;
 	return 0;
 }
 
@@ -230,9 +262,11 @@ static int place_in_held_directory(const struct resume_request *request,
 	if (status < 0)
 		log_debug("the gang's snapshot is not put into place");
 	else if (plan.action == RECONCILE_RESTORE)
-		status = start_restore(request, result, cancel, err);
+		status = start_restore(request, result, plan.newer_step, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);
+	if (plan.action == RECONCILE_KEEP && status == 0 && facts.of_other)
+		log_other_job(request, facts.start, local.record.job);
 	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
 		put_back_fixed_names(request->workspace, result->storage, &facts, &plan, cancel);
 	reconcile_plan_release(&plan);
