@@ -219,7 +219,7 @@ enum gang_parts_choice {
 	/* The own part, and of the others what has no name in it (restore_result.clashes).
 	 * Any number of members, and a snapshot of one machine too. */
 	GANG_PARTS_ALL,
-	/* The own part, or if that is empty all. */
+	/* The own part, or all, if another one is more than twice as large. */
 	GANG_PARTS_AUTO,
 };
 /* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from now

@@ -11,6 +11,19 @@ void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice c
 	storage->gang.parts = choice;
 }
 
+/* Much less than another one has: nothing, or its random state alone, as where rank 0 saves the
+ * weights for all. */
+static bool has_little(const struct manifest *manifest, uint32_t member)
+{
+	const struct manifest_part *own = &manifest->parts[member];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < manifest->part_count; i++)
+		if (manifest->parts[i].bytes > most)
+			most = manifest->parts[i].bytes;
+	return own->pieces == 0 || own->bytes < most / 2;
+}
+
 bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest)
 {
 	uint32_t members = storage->gang.members, member = storage->gang.member;
@@ -18,7 +31,7 @@ bool gang_choice_is_all(const struct storage *storage, const struct manifest *ma
 	if (storage->gang.parts == GANG_PARTS_ALL)
 		return members > 0;
 	return storage->gang.parts == GANG_PARTS_AUTO && members > 1 &&
-	       members == manifest->part_count && manifest->parts[member].pieces == 0;
+	       members == manifest->part_count && has_little(manifest, member);
 }
 
 /* The list of all parts is read, and made that of one directory. */

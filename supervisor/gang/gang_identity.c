@@ -322,7 +322,7 @@ struct launch_name {
 static const struct launch_name launch_names[] = {
 	{NULL, {"REPRIEVE_LAUNCH"}, false},
 	{"SLURM_", {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}, true},
-	{"AWS_BATCH_", {"AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ATTEMPT"}, true},
+	{"AWS", {"AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ATTEMPT"}, true},
 	{"SKYPILOT_", {"SKYPILOT_TASK_ID"}, false},
 	{"SM_", {"TRAINING_JOB_NAME"}, false},
 };

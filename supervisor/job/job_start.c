@@ -364,6 +364,7 @@ void job_begin_resume(struct job *job)
 		.strict = options->strict,
 		.gang = job->gang,
 		.join_ms = options->join_ms,
+		.parts = options->parts,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};

@@ -371,6 +371,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	    storage_open(&options, &result->storage, cancel, err) < 0)
 		return -1;
 	storage_set_gang(result->storage, request->gang.members, request->gang.member);
+	storage_gang_choose_parts(result->storage, request->parts);
 	/* Wait under any --restore policy: the claim would end the previous attempt's save, and a
 	 * later start may need that checkpoint. */
 	if (!request->claim_only &&

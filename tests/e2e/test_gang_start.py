@@ -363,3 +363,14 @@ def test_killed_at_any_instant_of_the_start(place, seed):
     assert_not_torn(gang)
     gang.kill_all()
     assert place.verb("verify").code == 0
+
+
+def test_parts_of_all_are_restored_where_one_saves_for_all(place):
+    """Another number of machines is refused, unless each takes the files of all."""
+    first = Gang(place, 2, steps=10, every=10).start_all()
+    assert [run.wait() for run in first.runs] == [0, 0], f"{first}"
+    directories = [place.path / f"third{i}" for i in range(3)]
+    third = Gang(place, 3, 2, options=("--rerun", "--parts", "all"), directories=directories, command=("true",)).start_all()
+    assert [run.wait() for run in third.runs] == [0, 0, 0], f"{third}"
+    for directory in directories:
+        assert {path.name for path in directory.rglob("*.bin")} == {"shard_0.bin", "shard_1.bin"}
