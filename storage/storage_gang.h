@@ -123,12 +123,16 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
+	/* The checkpoint that `member` gives in `round` was begun after the request or notice that
+	 * is event `asked`: its commit is what those wait for. */
+	GANG_EVENT_ANSWERS,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
 	GANG_EVENT_NOTICE,
 	GANG_EVENT_WITHDRAWN,
-	/* The job has ended at `member`, which gives no more parts. */
+	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
+	 * with another code than 0: it has left, and gives no more parts. */
 	GANG_EVENT_ENDED,
 };
 
@@ -138,6 +142,7 @@ struct gang_event {
 	enum gang_event_kind kind;
 	uint32_t member;
 	uint32_t round;
+	uint32_t asked;
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */

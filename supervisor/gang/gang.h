@@ -5,6 +5,8 @@
  *
  *	gang_identity.h		PURE: how many members there are, and which one this is
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
+ *	gang_view.h		PURE: what the log of the attempt says, folded
+ *	gang_rounds.h		PURE: what this member does next about a round
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_notice.h		a notice at one member is one for all
  *
@@ -15,6 +17,8 @@
 
 #include "gang_identity.h"
 #include "gang_notice.h"
+#include "gang_rounds.h"
 #include "gang_start.h"
+#include "gang_view.h"
 
 #endif
