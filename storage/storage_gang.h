@@ -182,21 +182,34 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
  * nothing: an empty part; no file is opened), `gang_run` (which run of the job has written the
  * checkpoint, "" if that is not known), and `gang_over` (asked while it waits for the others: true:
  * the round is over, and storage_save() ends with ERR_RETRY and save_result.changed). The id is
- * that of the round. storage_save() returns once the snapshot of all is committed. */
+ * that of the round. storage_save() returns once the snapshot of all is committed.
+ *
+ * The round is never to be left out by a member that has given its part, unless
+ * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
+ * storage_save() ends with another error than ERR_RETRY and `changed`, what became of the round is
+ * not known; it may be called again for the same round.
+ *
+ * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
+ * under numbers above that. Retention keeps the newest commit, and all packs with a number above
+ * it: so nothing is removed that a part of the open round may name. storage_presave() therefore
+ * takes a number above the newest commit, and not above that of the round to come. */
 
 enum gang_parts_choice {
 	/* The own part alone. */
 	GANG_PARTS_OWN,
-	/* The own part, and of the others what has no name in it. Any number of members. */
+	/* The own part, and of the others what has no name in it (restore_result.clashes).
+	 * Any number of members, and a snapshot of one machine too. */
 	GANG_PARTS_ALL,
 	/* The own part, or if that is empty all. */
 	GANG_PARTS_AUTO,
 };
-/* What is restored from now on; GANG_PARTS_OWN without it. */
+/* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from now
+ * on; GANG_PARTS_OWN without it. With that and GANG_PARTS_AUTO, a snapshot of another number of
+ * members than this gang's is ERR_UNFIT, and the sentence says how many it is. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
-/* Removes what attempts before `attempt` have left: joins, and parts that no snapshot came of. Best
- * effort. */
+/* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),
+ * and parts that no snapshot came of. Best effort, on several threads. */
 void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel *cancel);
 
 #endif

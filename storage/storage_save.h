@@ -96,15 +96,16 @@ struct save_request {
 };
 
 struct save_result {
-	/* Of the snapshot: as it was asked for, or what the gang's has got (storage_gang.h). */
 	struct snapshot_id id;
-	/* Of a gang: it was committed before, with another save of the same step. */
-	bool was_durable;
 	/* It failed because there is no file to save. No error kind says so. */
 	bool empty;
-	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or another
-	 * member of the gang has left this checkpoint out. */
+	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or the round
+	 * of the gang has ended without a commit of them. */
 	bool changed;
+	/* With `changed`: the parts of all members are there, and never will be a snapshot: they
+	 * are of different steps or runs, or what one of them names is gone. Everybody who looks
+	 * finds that; the round is to be left out. */
+	bool gang_unfit;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */
 	bool store_lacks;

@@ -295,28 +295,3 @@ int storage_gang_find_notice(struct storage *storage, uint32_t attempt, struct g
 	}
 	return 0;
 }
-
-/* --- what is left over --- */
-
-/* Removes the objects below the prefix whose names begin with a number below `attempt`. */
-static void sweep_before(struct storage *storage, const char *kind, uint32_t attempt,
-			 struct cancel *cancel)
-{
-	struct store *store = storage->transfer.store;
-	auto_free char *prefix = text_format("jobs/%s/%s/", storage->transfer.job, kind);
-	auto_(store_listing_release) struct store_listing found = {0};
-
-	if (store->ops->list(store, prefix, STORE_ALL, &found, cancel, NULL) < 0)
-		return;
-	for (size_t i = 0; i < found.count && !cancel_raised(cancel); i++)
-		if (strtoul(found.items[i].key + strlen(prefix), NULL, 10) < attempt)
-			store->ops->remove(store, found.items[i].key, cancel, NULL);
-}
-
-void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel *cancel)
-{
-	/* Those of the claim before this one say who was in it. */
-	if (attempt > 1)
-		sweep_before(storage, "gang", attempt - 1, cancel);
-	sweep_before(storage, "parts", attempt, cancel);
-}
