@@ -197,15 +197,12 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 enum gang_parts_choice {
 	/* The own part alone. */
 	GANG_PARTS_OWN,
-	/* The own part, and of the others what has no name in it (restore_result.clashes).
-	 * Any number of members, and a snapshot of one machine too. */
+	/* The own part, and of the others what has no name in it. Any number of members. */
 	GANG_PARTS_ALL,
 	/* The own part, or if that is empty all. */
 	GANG_PARTS_AUTO,
 };
-/* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from now
- * on; GANG_PARTS_OWN without it. With that and GANG_PARTS_AUTO, a snapshot of another number of
- * members than this gang's is ERR_UNFIT, and the sentence says how many it is. */
+/* What is restored from now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
 /* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),

@@ -27,6 +27,11 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 	storage->gang.member = member;
 }
 
+void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice)
+{
+	storage->gang.parts = choice;
+}
+
 bool storage_is_member(const struct storage *storage)
 {
 	return storage->gang.members > 1;

@@ -115,7 +115,8 @@ static struct gang_decision with_checkpoint(const struct gang_view *view,
 		return act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
 		return leave_out(view, here,
-				 "a checkpoint without a step can only be that of one member");
+				 "this checkpoint has no step, by which the members of a gang know "
+				 "that they save the same one");
 	if (here->step >= round->step)
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
@@ -178,6 +179,12 @@ static struct gang_decision open_round(const struct gang_view *view, const struc
 	return decision;
 }
 
+/* Of the checkpoint that was given. The number of what was asked may be known later than that. */
+static uint32_t answers_of(const struct gang_here *here)
+{
+	return here->given_generation == here->generation ? here->answers : here->given_answers;
+}
+
 struct gang_decision gang_rounds_decide(const struct gang_view *view, const struct gang_here *here)
 {
 	const struct gang_round *round = &view->round;
@@ -186,10 +193,9 @@ struct gang_decision gang_rounds_decide(const struct gang_view *view, const stru
 	if (view->over)
 		return wait_until(INT64_MAX);
 	if (here->given == round->number && round->number > 0 && !here->empty &&
-	    round->state != GANG_ROUND_OVER && here->answers > round->answers &&
-	    here->given_generation == here->generation) {
+	    round->state != GANG_ROUND_OVER && answers_of(here) > round->answers) {
 		decision = act_in(view, GANG_SAY_ANSWERS);
-		decision.asked = here->answers;
+		decision.asked = answers_of(here);
 		return decision;
 	}
 	if (gang_view_is_open(view))

@@ -34,14 +34,17 @@ struct gang_here {
 	bool begun;
 	/* It had nothing to give in the snapshot before. */
 	bool learned;
-	/* Its job has ended; by itself, with 0. */
+	/* Its job has ended, then; by itself, with 0. */
 	bool ended, finished;
+	int64_t ended_ms;
 
 	/* The newest round in which it gives or has given its part, with which checkpoint, and
 	 * (`empty`) whether there was none. */
 	uint32_t given;
 	uint64_t given_generation;
 	int64_t given_step;
+	/* What that checkpoint was begun after: see `answers`. */
+	uint32_t given_answers;
 	bool empty;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
