@@ -13,11 +13,12 @@ class Gang:
     def __init__(self, place, members, generation=1, options=(), directories=None, **rank):
         self.place, self.members, self.generation = place, members, generation
         self.options, self.rank = options, rank
+        self.each = [{} for _ in range(members)]  # more options of one rank
         self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
         self.runs = [None] * members
 
     def start(self, member, **environment):
-        rank = [word for name, value in self.rank.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        rank = [word for name, value in {**self.rank, **self.each[member]}.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         directory = self.directories[member]
         self.runs[member] = self.place.run(
             PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank,
