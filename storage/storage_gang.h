@@ -147,12 +147,16 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
+	/* The checkpoint that `member` gives in `round` was begun after the request or notice that
+	 * is event `asked`: its commit is what those wait for. */
+	GANG_EVENT_ANSWERS,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
 	GANG_EVENT_NOTICE,
 	GANG_EVENT_WITHDRAWN,
-	/* The job has ended at `member`, which gives no more parts. */
+	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
+	 * with another code than 0: it has left, and gives no more parts. */
 	GANG_EVENT_ENDED,
 };
 
@@ -162,6 +166,7 @@ struct gang_event {
 	enum gang_event_kind kind;
 	uint32_t member;
 	uint32_t round;
+	uint32_t asked;
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
@@ -222,9 +227,8 @@ enum gang_parts_choice {
 	/* The own part, or all, if another one is more than twice as large. */
 	GANG_PARTS_AUTO,
 };
-/* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from now
- * on; GANG_PARTS_OWN without it. With that and GANG_PARTS_AUTO, a snapshot of another number of
- * members than this gang's is ERR_UNFIT, and the sentence says how many it is. */
+/* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from
+ * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
 /* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),

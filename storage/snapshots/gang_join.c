@@ -145,15 +145,26 @@ void storage_gang_leave(struct storage *storage, uint32_t after, const struct ga
 	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 }
 
+/* Of whatever age it was when it joined there. */
 void storage_gang_host(struct storage *storage, uint32_t after, const struct gang_join *join,
 		       char host[65], struct cancel *cancel)
 {
-	auto_free char *key = join_key(storage, after, join);
+	struct store *store = storage->transfer.store;
+	auto_free char *above = gang_prefix(storage, after);
+	auto_free char *prefix = text_format("%sjoin-%05u-", above, join->member);
+	auto_(store_listing_release) struct store_listing found = {0};
 	auto_json json_t *body = NULL;
+	struct gang_join other;
 
 	host[0] = '\0';
-	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &body, cancel, NULL) == 0)
-		text_set(host, 65, json_text_or(body, "host", ""));
+	if (store->ops->list(store, prefix, STORE_ALL, &found, cancel, NULL) < 0)
+		return;
+	for (size_t i = 0; i < found.count && !body; i++)
+		if (gang_join_parse(found.items[i].key + strlen(above), &other) &&
+		    text_equal(other.nonce, join->nonce) &&
+		    job_record_get(store, found.items[i].key, RECORD_JOIN, &body, cancel, NULL) ==
+			    0)
+			text_set(host, 65, json_text_or(body, "host", ""));
 }
 
 static int put_mark(struct storage *storage, uint32_t attempt, const char *name,

@@ -288,25 +288,25 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 		       by, self->own.member);
 }
 
-static int refuse(struct gang_start *start, const struct gang_decision *decision,
+static int refuse(struct gang_start *start, const struct start_decision *decision,
 		  struct cancel *cancel, struct err *err)
 {
 	const struct gang_claim *claim = &start->claim;
 
 	switch (decision->end) {
-	case GANG_END_ROSTER:
+	case START_END_ROSTER:
 		return refuse_by_roster(start, &decision->roster, cancel, err);
-	case GANG_END_STALE:
+	case START_END_STALE:
 		return err_set(err, ERR_INVALID,
 			       "not started: attempt %u, claimed on %s, has another machine as "
 			       "member %u: this one is stale",
 			       claim->attempt, claim->host, start->self.own.member);
-	case GANG_END_OUTRUN:
+	case START_END_OUTRUN:
 		return err_set(err, ERR_INVALID,
 			       "not started: attempt %u, claimed on %s, is of a later start of "
 			       "the whole gang: that start counts, and this one is over",
 			       claim->attempt, claim->host);
-	case GANG_END_OTHER_GANG:
+	case START_END_OTHER_GANG:
 	default:
 		return err_set(err, ERR_INVALID,
 			       "not started: attempt %u, claimed on %s, is not of a gang of %u: "
@@ -317,15 +317,15 @@ static int refuse(struct gang_start *start, const struct gang_decision *decision
 
 /* --- step by step --- */
 
-static int wait_a_moment(struct gang_start *start, const struct gang_decision *decision,
+static int wait_a_moment(struct gang_start *start, const struct start_decision *decision,
 			 const struct looked *looked, struct cancel *cancel, struct err *err)
 {
 	uint32_t ready = looked->ready, unready = looked->unready;
 
-	if (decision->step == GANG_STEP_WAIT_FOR_MEMBERS)
+	if (decision->step == START_STEP_WAIT_FOR_MEMBERS)
 		return pause_for(start, "have come", decision->roster.there,
 				 decision->roster.missing, cancel, err);
-	if (decision->step == GANG_STEP_WAIT_FOR_CLAIM)
+	if (decision->step == START_STEP_WAIT_FOR_CLAIM)
 		return pause_for(start, "have come", decision->roster.there, 0, cancel, err);
 	/* The others look at who is missing only to say so. */
 	if (start->self.own.member != 0 &&
@@ -338,40 +338,40 @@ static int wait_a_moment(struct gang_start *start, const struct gang_decision *d
 }
 
 /* *done: the caller has to do something. */
-static int take_step(struct gang_start *start, const struct gang_decision *decision,
+static int take_step(struct gang_start *start, const struct start_decision *decision,
 		     const struct looked *looked, bool *done, struct cancel *cancel,
 		     struct err *err)
 {
 	switch (decision->step) {
-	case GANG_STEP_JOIN:
+	case START_STEP_JOIN:
 		return join_below(start, &looked->seen, cancel, err);
-	case GANG_STEP_REJOIN:
+	case START_STEP_REJOIN:
 		return append_rejoin(start, "it has been started anew", cancel, err);
-	case GANG_STEP_GO:
+	case START_STEP_GO:
 		return start_log_go(start->storage, start->claim.attempt, cancel, err);
-	case GANG_STEP_START:
+	case START_STEP_START:
 		return make_sure(start, done, cancel, err);
-	case GANG_STEP_CLAIM:
+	case START_STEP_CLAIM:
 		choose_members(start);
 		*done = true;
 		return 0;
-	case GANG_STEP_RESTORE:
+	case START_STEP_RESTORE:
 		*done = true;
 		return 0;
-	case GANG_STEP_END:
+	case START_STEP_END:
 		return refuse(start, decision, cancel, err);
-	case GANG_STEP_WAIT_FOR_MEMBERS:
-	case GANG_STEP_WAIT_FOR_CLAIM:
-	case GANG_STEP_WAIT_FOR_READY:
+	case START_STEP_WAIT_FOR_MEMBERS:
+	case START_STEP_WAIT_FOR_CLAIM:
+	case START_STEP_WAIT_FOR_READY:
 	default:
 		return wait_a_moment(start, decision, looked, cancel, err);
 	}
 }
 
-int gang_start_next(struct gang_start *start, enum gang_step *step, struct cancel *cancel,
+int gang_start_next(struct gang_start *start, enum start_step *step, struct cancel *cancel,
 		    struct err *err)
 {
-	struct gang_decision decision;
+	struct start_decision decision;
 	struct looked looked;
 	bool done = false;
 

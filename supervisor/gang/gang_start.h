@@ -26,7 +26,7 @@ struct gang_start {
 
 	/* The caller may have filled its nonce. */
 	struct gang_self self;
-	/* The newest attempt: to be restored (GANG_STEP_RESTORE), claimed behind (CLAIM), or to be
+	/* The newest attempt: to be restored (START_STEP_RESTORE), claimed behind (CLAIM), or to be
 	 * started in (START). */
 	struct gang_claim claim;
 	/* CLAIM: one for each member. */
@@ -48,7 +48,7 @@ AUTO(struct gang_start, gang_start_release);
  * `claim.attempt`), RESTORE, or START. ERR_INVALID: this machine is stale, or others contradict it;
  * ERR_RETRY: `join_ms` is over.
  */
-int gang_start_next(struct gang_start *start, enum gang_step *step, struct cancel *cancel,
+int gang_start_next(struct gang_start *start, enum start_step *step, struct cancel *cancel,
 		    struct err *err);
 /* After RESTORE: it has. */
 int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct err *err);

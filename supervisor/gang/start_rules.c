@@ -2,29 +2,30 @@
 
 #include "base/text.h"
 
-static struct gang_decision only(enum gang_step step)
+static struct start_decision only(enum start_step step)
 {
-	return (struct gang_decision){.step = step};
+	return (struct start_decision){.step = step};
 }
 
-static struct gang_decision end_by(enum gang_end end)
+static struct start_decision end_by(enum start_end end)
 {
-	return (struct gang_decision){.step = GANG_STEP_END, .end = end};
+	return (struct start_decision){.step = START_STEP_END, .end = end};
 }
 
 /* The newest attempt names this one, and nobody has come anew. */
-static struct gang_decision decide_named(const struct gang_self *self, const struct gang_seen *seen)
+static struct start_decision decide_named(const struct gang_self *self,
+					  const struct gang_seen *seen)
 {
 	uint32_t attempt = seen->claim->attempt;
 
 	if (seen->first == GANG_FIRST_GO)
-		return only(self->restored == attempt ? GANG_STEP_START : GANG_STEP_RESTORE);
+		return only(self->restored == attempt ? START_STEP_START : START_STEP_RESTORE);
 	if (!seen->claim->confirmed)
-		return only(GANG_STEP_WAIT_FOR_CLAIM);
+		return only(START_STEP_WAIT_FOR_CLAIM);
 	if (self->restored != attempt)
-		return only(GANG_STEP_RESTORE);
-	return only(
-		self->own.member == 0 && seen->all_ready ? GANG_STEP_GO : GANG_STEP_WAIT_FOR_READY);
+		return only(START_STEP_RESTORE);
+	return only(self->own.member == 0 && seen->all_ready ? START_STEP_GO
+							     : START_STEP_WAIT_FOR_READY);
 }
 
 /* The newest attempt is one of others, which came later. */
@@ -40,49 +41,49 @@ static bool is_stale(const struct gang_join *own, const struct gang_claim *claim
 }
 
 /* It has not joined below the newest attempt. */
-static struct gang_decision decide_join(const struct gang_self *self, const struct gang_seen *seen)
+static struct start_decision decide_join(const struct gang_self *self, const struct gang_seen *seen)
 {
 	const struct gang_claim *claim = seen->claim;
 
 	if (is_outrun(&self->own, claim))
-		return end_by(GANG_END_OUTRUN);
+		return end_by(START_END_OUTRUN);
 	if (self->joined && claim->members != self->own.members)
-		return end_by(GANG_END_OTHER_GANG);
+		return end_by(START_END_OTHER_GANG);
 	/* How old it is it knows once it has joined. */
 	if (self->joined && is_stale(&self->own, claim))
-		return end_by(GANG_END_STALE);
-	return only(GANG_STEP_JOIN);
+		return end_by(START_END_STALE);
+	return only(START_STEP_JOIN);
 }
 
 /* It has joined below the newest attempt, and waits for the next one. */
-static struct gang_decision decide_joined(const struct gang_self *self,
-					  const struct gang_seen *seen, bool named)
+static struct start_decision decide_joined(const struct gang_self *self,
+					   const struct gang_seen *seen, bool named)
 {
 	const struct gang_claim *claim = seen->claim;
 	bool is_over = claim->members <= 1 || seen->first == GANG_FIRST_REJOIN ||
 		       self->rejoined == claim->attempt;
-	struct gang_decision decision = {
-		.step = GANG_STEP_WAIT_FOR_MEMBERS,
-		.end = GANG_END_ROSTER,
+	struct start_decision decision = {
+		.step = START_STEP_WAIT_FOR_MEMBERS,
+		.end = START_END_ROSTER,
 		.roster = gang_roster_judge(seen->joins, seen->join_count, &self->own, self->whole),
 	};
 
 	if (!named && is_stale(&self->own, claim))
-		return end_by(GANG_END_STALE);
+		return end_by(START_END_STALE);
 	if (decision.roster.state > ROSTER_COMPLETE)
-		decision.step = GANG_STEP_END;
+		decision.step = START_STEP_END;
 	else if (!is_over && seen->first == GANG_FIRST_NONE)
-		decision.step = GANG_STEP_REJOIN;
+		decision.step = START_STEP_REJOIN;
 	else if (decision.roster.state == ROSTER_COMPLETE && self->own.member != 0)
-		decision.step = GANG_STEP_WAIT_FOR_CLAIM;
+		decision.step = START_STEP_WAIT_FOR_CLAIM;
 	else if (decision.roster.state == ROSTER_COMPLETE)
-		decision.step = is_over ? GANG_STEP_CLAIM : GANG_STEP_REJOIN;
+		decision.step = is_over ? START_STEP_CLAIM : START_STEP_REJOIN;
 	else if (!is_over && seen->patient)
-		decision.step = GANG_STEP_REJOIN;
+		decision.step = START_STEP_REJOIN;
 	return decision;
 }
 
-struct gang_decision gang_start_decide(const struct gang_self *self, const struct gang_seen *seen)
+struct start_decision gang_start_decide(const struct gang_self *self, const struct gang_seen *seen)
 {
 	const struct gang_claim *claim = seen->claim;
 	bool named = self->joined && text_equal(claim->own.nonce, self->own.nonce);
@@ -91,9 +92,9 @@ struct gang_decision gang_start_decide(const struct gang_self *self, const struc
 		return decide_named(self, seen);
 	/* Somebody has emptied the store, and the numbers begin anew. */
 	if (self->joined && self->after > claim->attempt)
-		return only(GANG_STEP_JOIN);
+		return only(START_STEP_JOIN);
 	if (!self->joined || self->after < claim->attempt)
-		return named ? only(GANG_STEP_JOIN) : decide_join(self, seen);
+		return named ? only(START_STEP_JOIN) : decide_join(self, seen);
 	return decide_joined(self, seen, named);
 }
 

@@ -15,41 +15,41 @@
 
 #include "gang_roster.h"
 
-enum gang_step {
+enum start_step {
 	/* Put the join below the newest attempt (gang_start_birth()). */
-	GANG_STEP_JOIN,
+	START_STEP_JOIN,
 	/* Look again later: members are missing; the claim is; it is not confirmed yet; not all
 	 * have restored. */
-	GANG_STEP_WAIT_FOR_MEMBERS,
-	GANG_STEP_WAIT_FOR_CLAIM,
-	GANG_STEP_WAIT_FOR_READY,
+	START_STEP_WAIT_FOR_MEMBERS,
+	START_STEP_WAIT_FOR_CLAIM,
+	START_STEP_WAIT_FOR_READY,
 	/* Member 0: claim the next attempt with the members that are there. */
-	GANG_STEP_CLAIM,
+	START_STEP_CLAIM,
 	/* Restore what the newest attempt starts from, and put the mark. */
-	GANG_STEP_RESTORE,
+	START_STEP_RESTORE,
 	/* Member 0: append GANG_EVENT_GO as event 1 of the newest attempt. */
-	GANG_STEP_GO,
+	START_STEP_GO,
 	/* Append GANG_EVENT_REJOIN to the newest attempt. */
-	GANG_STEP_REJOIN,
+	START_STEP_REJOIN,
 	/* Start the job. */
-	GANG_STEP_START,
-	GANG_STEP_END,
+	START_STEP_START,
+	START_STEP_END,
 };
 
-enum gang_end {
+enum start_end {
 	/* The roster says why (`by`). */
-	GANG_END_ROSTER,
+	START_END_ROSTER,
 	/* The newest attempt has another process as this member, which came later; or it is of a
 	 * later start. */
-	GANG_END_STALE,
-	GANG_END_OUTRUN,
+	START_END_STALE,
+	START_END_OUTRUN,
 	/* It was claimed while this one waited, and is not of a gang of so many members. */
-	GANG_END_OTHER_GANG,
+	START_END_OTHER_GANG,
 };
 
-struct gang_decision {
-	enum gang_step step;
-	enum gang_end end;
+struct start_decision {
+	enum start_step step;
+	enum start_end end;
 	/* What was judged below the newest attempt. */
 	struct gang_roster roster;
 };
@@ -87,7 +87,7 @@ struct gang_self {
 	uint32_t rejoined;
 };
 
-struct gang_decision gang_start_decide(const struct gang_self *self, const struct gang_seen *seen);
+struct start_decision gang_start_decide(const struct gang_self *self, const struct gang_seen *seen);
 
 /* Before the first join: fills in when it has come. */
 void gang_start_birth(const struct gang_seen *seen, struct gang_join *own);

@@ -57,7 +57,7 @@ void job_close(struct job *job)
 	workers_free(job->workers);
 	slurm_deadline_release(&job->slurm_deadline);
 	next_attempt_release(&job->next_attempt);
-	gang_notices_release(&job->gang_notices);
+	gang_feed_release(&job->in_gang.feed);
 	retention_worker_free(job->retention_worker);
 	snapshot_queue_free(job->snapshots);
 	json_decref(job->snapshot_about);
@@ -196,7 +196,7 @@ static struct claim_event begin_attempt(struct job *job)
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
-		job_start_gang_notices(job);
+		job_start_gang_feed(job);
 		/* The records of an attempt are one machine's to write. */
 		if (job->gang.member == 0)
 			observers_set_store(&job->observers, job->resume.storage,

@@ -285,15 +285,15 @@ static int place_for_all(const struct resume_request *request, struct resume_res
 static int start_gang(const struct resume_request *request, struct resume_result *result,
 		      struct gang_start *start, struct cancel *cancel, struct err *err)
 {
-	enum gang_step step = GANG_STEP_JOIN;
+	enum start_step step = START_STEP_JOIN;
 	unsigned damages = 0;
 
 	for (;;) {
 		if (gang_start_next(start, &step, cancel, err) < 0)
 			return -1;
-		if (step == GANG_STEP_START)
+		if (step == START_STEP_START)
 			break;
-		if (step == GANG_STEP_CLAIM) {
+		if (step == START_STEP_CLAIM) {
 			if (claim_for_gang(request, result, start, cancel, err) < 0)
 				return -1;
 			continue;

@@ -15,11 +15,12 @@ class Gang:
         self.options, self.rank = options, rank
         self.command = command  # of all, instead of a rank that trains
         self.given = given  # else --gang auto: the launcher says it in the environment
+        self.each = [{} for _ in range(members)]  # more options of one rank
         self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
         self.runs = [None] * members
 
     def start(self, member, **environment):
-        rank = [word for name, value in self.rank.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        rank = [word for name, value in {**self.rank, **self.each[member]}.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         directory = self.directories[member]
         identity = ("--gang", str(self.members), "--member", str(member)) if self.given else ("--gang", "auto")
         command = self.command or (PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank)

@@ -191,11 +191,11 @@ static void fail_with(const char *violation)
 
 /* Another process of this member, or start, that counts more, was there before this one came. */
 static void check_end(const struct world *world, unsigned index,
-		      const struct gang_decision *decision, const struct gang_claim *claim)
+		      const struct start_decision *decision, const struct gang_claim *claim)
 {
 	const struct process *process = &world->processes[index];
 	const struct gang_join *by =
-		decision->end == GANG_END_ROSTER ? &decision->roster.by : &claim->own;
+		decision->end == START_END_ROSTER ? &decision->roster.by : &claim->own;
 
 	for (unsigned i = 0; i < world->count; i++) {
 		char nonce[33];
@@ -208,20 +208,20 @@ static void check_end(const struct world *world, unsigned index,
 }
 
 static void begin_action(struct world *world, unsigned index, const struct gang_seen *seen,
-			 const struct gang_decision *decision)
+			 const struct start_decision *decision)
 {
 	struct process *process = &world->processes[index];
 	struct gang_join own = join_of(world, index), chosen[MEMBERS_MOST];
 
 	process->phase = PHASE_ACTING;
 	process->step = (uint8_t)decision->step;
-	if (decision->step == GANG_STEP_JOIN) {
+	if (decision->step == START_STEP_JOIN) {
 		if (!process->joined || search.fault == FAULT_BORN_AT_LAST_JOIN)
 			gang_start_birth(seen, &own);
 		process->births[0] = (uint8_t)own.first_after;
 		process->births[1] = (uint8_t)own.turn;
 	}
-	if (decision->step != GANG_STEP_CLAIM)
+	if (decision->step != START_STEP_CLAIM)
 		return;
 	gang_roster_choose(seen->joins, seen->join_count, &own, chosen);
 	for (unsigned i = 0; i < world->members; i++)
@@ -248,27 +248,27 @@ static void look_below(struct world *world, unsigned index, bool patient)
 		.patient = patient,
 	};
 	struct gang_self self;
-	struct gang_decision decision;
+	struct start_decision decision;
 
 	claim.confirmed = process->saw_confirmed;
 	fill_self(world, index, &self);
 	decision = gang_start_decide(&self, &seen);
 	process->has_newest = false;
 	switch (decision.step) {
-	case GANG_STEP_WAIT_FOR_MEMBERS:
-	case GANG_STEP_WAIT_FOR_CLAIM:
-	case GANG_STEP_WAIT_FOR_READY:
+	case START_STEP_WAIT_FOR_MEMBERS:
+	case START_STEP_WAIT_FOR_CLAIM:
+	case START_STEP_WAIT_FOR_READY:
 		break;
-	case GANG_STEP_END:
+	case START_STEP_END:
 		check_end(world, index, &decision, &claim);
 		process->phase = PHASE_ENDED;
 		break;
-	case GANG_STEP_JOIN:
-	case GANG_STEP_CLAIM:
-	case GANG_STEP_RESTORE:
-	case GANG_STEP_GO:
-	case GANG_STEP_REJOIN:
-	case GANG_STEP_START:
+	case START_STEP_JOIN:
+	case START_STEP_CLAIM:
+	case START_STEP_RESTORE:
+	case START_STEP_GO:
+	case START_STEP_REJOIN:
+	case START_STEP_START:
 	default:
 		begin_action(world, index, &seen, &decision);
 		break;
@@ -320,25 +320,25 @@ static void act(struct world *world, unsigned index)
 
 	process->phase = PHASE_LOOKING;
 	switch (process->step) {
-	case GANG_STEP_JOIN:
+	case START_STEP_JOIN:
 		process->first_after = attempt->firsts[index] = process->births[0];
 		process->turn = attempt->turns[index] = process->births[1];
 		process->joined = true;
 		process->after = process->newest;
 		attempt->joins |= (uint16_t)(1u << index);
 		break;
-	case GANG_STEP_CLAIM:
+	case START_STEP_CLAIM:
 		put_claim(world, process);
 		break;
-	case GANG_STEP_RESTORE:
+	case START_STEP_RESTORE:
 		process->restored = process->newest;
 		attempt->ready |= (uint8_t)(1u << process->member);
 		break;
-	case GANG_STEP_GO:
+	case START_STEP_GO:
 		append_first(attempt, GANG_FIRST_GO);
 		attempt->go = true;
 		break;
-	case GANG_STEP_REJOIN:
+	case START_STEP_REJOIN:
 		append_first(attempt, GANG_FIRST_REJOIN);
 		attempt->over = true;
 		process->rejoined = process->newest;

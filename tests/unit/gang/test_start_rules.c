@@ -24,8 +24,8 @@ struct rules_row {
 	int64_t named_birth_ms;
 	enum gang_first_event first;
 	bool all_ready, patient, others;
-	enum gang_step step;
-	enum gang_end end;
+	enum start_step step;
+	enum start_end end;
 };
 
 #define NONE GANG_FIRST_NONE
@@ -35,56 +35,56 @@ struct rules_row {
 // clang-format off
 static const struct rules_row rows[] = {
 	{"it comes first of all", 0, false, 0, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
-		GANG_STEP_JOIN, 0},
+		START_STEP_JOIN, 0},
 	{"it comes behind an attempt of one machine", 0, false, 0, 0, 0, 5, 1, true, "", 0, NONE,
-		false, false, false, GANG_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0},
 	{"it comes behind one of other processes", 1, false, 0, 0, 0, 5, 2, true, "x", AT - 9000, GO,
-		false, false, false, GANG_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0},
 	{"nothing is over that was no gang's", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false,
-		true, false, GANG_STEP_WAIT_FOR_MEMBERS, 0},
+		true, false, START_STEP_WAIT_FOR_MEMBERS, 0},
 	{"all have come: member 0 claims", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		true, GANG_STEP_CLAIM, 0},
+		true, START_STEP_CLAIM, 0},
 	{"all have come: the other waits", 1, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		true, GANG_STEP_WAIT_FOR_CLAIM, 0},
+		true, START_STEP_WAIT_FOR_CLAIM, 0},
 	{"what has not started is over at once", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, NONE,
-		false, false, false, GANG_STEP_REJOIN, 0},
+		false, false, false, START_STEP_REJOIN, 0},
 	{"also if it is not confirmed", 1, true, 5, 0, 0, 5, 2, false, "x", AT - 9000, NONE, false,
-		false, false, GANG_STEP_REJOIN, 0},
+		false, false, START_STEP_REJOIN, 0},
 	{"what runs may end by itself", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false,
-		false, false, GANG_STEP_WAIT_FOR_MEMBERS, 0},
+		false, false, START_STEP_WAIT_FOR_MEMBERS, 0},
 	{"but not for ever", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false, true, false,
-		GANG_STEP_REJOIN, 0},
+		START_STEP_REJOIN, 0},
 	{"once is enough", 1, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, true, false,
-		GANG_STEP_WAIT_FOR_MEMBERS, 0},
+		START_STEP_WAIT_FOR_MEMBERS, 0},
 	{"member 0 says so before it claims", 0, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO,
-		false, false, true, GANG_STEP_REJOIN, 0},
+		false, false, true, START_STEP_REJOIN, 0},
 	{"and then claims", 0, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, false, true,
-		GANG_STEP_CLAIM, 0},
+		START_STEP_CLAIM, 0},
 	{"named, not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, NONE, false, false, false,
-		GANG_STEP_WAIT_FOR_CLAIM, 0},
+		START_STEP_WAIT_FOR_CLAIM, 0},
 	{"named", 1, true, 4, 0, 0, 5, 2, true, "own", AT, NONE, false, false, false,
-		GANG_STEP_RESTORE, 0},
+		START_STEP_RESTORE, 0},
 	{"restored", 1, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
-		GANG_STEP_WAIT_FOR_READY, 0},
+		START_STEP_WAIT_FOR_READY, 0},
 	{"all have restored", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
-		GANG_STEP_GO, 0},
+		START_STEP_GO, 0},
 	{"one has not", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, false, false, false,
-		GANG_STEP_WAIT_FOR_READY, 0},
-	{"go", 1, true, 4, 5, 0, 5, 2, true, "own", AT, GO, false, false, false, GANG_STEP_START, 0},
+		START_STEP_WAIT_FOR_READY, 0},
+	{"go", 1, true, 4, 5, 0, 5, 2, true, "own", AT, GO, false, false, false, START_STEP_START, 0},
 	{"somebody has come anew", 1, true, 4, 5, 0, 5, 2, true, "own", AT, REJOIN, false, false,
-		false, GANG_STEP_JOIN, 0},
+		false, START_STEP_JOIN, 0},
 	{"also while the claim is not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, REJOIN,
-		false, false, false, GANG_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0},
 	{"it was replaced while it waited", 1, true, 4, 0, 0, 5, 2, true, "x", AT + 9000, NONE, false,
-		false, false, GANG_STEP_END, GANG_END_STALE},
+		false, false, START_STEP_END, START_END_STALE},
 	{"it has replaced another, which was claimed", 1, true, 4, 0, 0, 5, 2, true, "x", AT - 9000,
-		NONE, false, false, false, GANG_STEP_JOIN, 0},
+		NONE, false, false, false, START_STEP_JOIN, 0},
 	{"it stood still before it came at all", 1, true, 5, 0, 0, 5, 2, true, "x", AT + 9000, GO,
-		false, true, true, GANG_STEP_END, GANG_END_STALE},
+		false, true, true, START_STEP_END, START_END_STALE},
 	{"one machine has begun meanwhile", 1, true, 4, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		false, GANG_STEP_END, GANG_END_OTHER_GANG},
+		false, START_STEP_END, START_END_OTHER_GANG},
 	{"the store was emptied", 1, true, 4, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
-		GANG_STEP_JOIN, 0},
+		START_STEP_JOIN, 0},
 };
 // clang-format on
 
@@ -118,13 +118,13 @@ static void test_decide(void **state)
 			.all_ready = row->all_ready,
 			.patient = row->patient,
 		};
-		struct gang_decision decision;
+		struct start_decision decision;
 
 		strcpy(claim.own.nonce, row->named);
 		decision = gang_start_decide(&self, &seen);
 		if (decision.step != row->step)
 			fail_msg("%s: step %d", row->what, decision.step);
-		if (row->step == GANG_STEP_END && decision.end != row->end)
+		if (row->step == START_STEP_END && decision.end != row->end)
 			fail_msg("%s: ends by %d", row->what, decision.end);
 	}
 }
