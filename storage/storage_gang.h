@@ -27,30 +27,47 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 
 /* --- the start of a gang --- */
 
-/* A process that wants to be a member in the attempt after `after`. */
+/* One start of all members by their launcher. */
+struct gang_launch {
+	/* A hash of what the launcher calls it; "": it has no name for it. */
+	char id[17];
+	/* The newest attempt when its first member came, and when that was, by the store's clock.
+	 */
+	uint32_t after;
+	int64_t put_ms;
+};
+
+/* A process that wants to be a member in the attempt after the one that it is listed below. */
 struct gang_join {
 	uint32_t member, members;
 	char nonce[33];
 	/* By the store's clock; 0: unknown. */
 	int64_t put_ms;
+	/* When the process began: it says how old it is, and the store when that was; 0: unknown.
+	 */
+	int64_t age_ms, birth_ms;
+	/* When it first came, for those that began at about the same time: the newest attempt then,
+	 * and how many of its number had come below that before it. Both stay, wherever it joins
+	 * later. */
+	uint32_t first_after, turn;
+	struct gang_launch launch;
 };
 
-/* What lies in the store for the attempt that follows `after`, and for `after` itself. */
+/* What lies in the store below an attempt. */
 struct gang_records {
 	struct gang_join *joins;
 	size_t join_count;
-	/* Members of attempt `after` that have restored. */
-	uint32_t *ready;
-	size_t ready_count;
-	/* All members of attempt `after` may start the job. */
-	bool go;
 };
 void gang_records_release(struct gang_records *records);
 AUTO(struct gang_records, gang_records_release);
 
-/* One listing. */
+/* The joins below an attempt: one listing. */
 int storage_gang_look(struct storage *storage, uint32_t after, struct gang_records *records,
 		      struct cancel *cancel, struct err *err);
+/* Fills `launch` for what the launcher calls this start: the first member of it that comes puts a
+ * record, and all others find that. `name` "": none is put. Three requests. */
+int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
+			     struct gang_launch *launch, struct cancel *cancel, struct err *err);
 int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
 		      struct cancel *cancel, struct err *err);
 /* Takes it back. */
@@ -64,29 +81,36 @@ void storage_gang_host(struct storage *storage, uint32_t after, const struct gan
  * member, in their order. */
 json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members);
 
-/* The newest attempt that has been claimed and confirmed, and what its claim says of the gang. */
+/* The newest attempt that has left any record, and what its claim says of the gang. */
 struct gang_claim {
 	/* 0: there is none. */
 	uint32_t attempt;
-	/* The nonce of this one's member in it; "": it is not of a gang, or of a smaller one. */
-	char nonce[33];
+	bool confirmed;
+	/* 1: it is not of a gang. */
+	uint32_t members;
+	/* Who is member `member` in it; nonce "": nobody. */
+	struct gang_join own;
+	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
+	json_t *nonces;
 	char host[65];
 };
+void gang_claim_release(struct gang_claim *claim);
+AUTO(struct gang_claim, gang_claim_release);
+/* Zeroed at first; called again it reads only what is new: one listing, if nothing is. */
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err);
-/* The newest attempt with a claim, confirmed or not; 0: none. */
-int storage_gang_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
-				struct err *err);
 /* Makes the attempt this process's own: what it starts from is as member 0 has claimed it. */
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
 		       struct cancel *cancel, struct err *err);
 
-/* This member has restored what attempt `attempt` starts from. */
+/* This member has restored what attempt `attempt` starts from. Member 0 lists who has, and appends
+ * GANG_EVENT_GO once all have. */
 int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
 		       struct err *err);
-/* All have: they may start the job. */
-int storage_gang_go(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-		    struct err *err);
+/* How many members are ready, and the first that is not (the number of members: all are). One
+ * listing. */
+int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
+			 uint32_t *missing, struct cancel *cancel, struct err *err);
 /* A member that is to end, so that all are. */
 struct gang_notice {
 	uint32_t member;
@@ -123,12 +147,16 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
+	/* The checkpoint that `member` gives in `round` was begun after the request or notice that
+	 * is event `asked`: its commit is what those wait for. */
+	GANG_EVENT_ANSWERS,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
 	GANG_EVENT_NOTICE,
 	GANG_EVENT_WITHDRAWN,
-	/* The job has ended at `member`, which gives no more parts. */
+	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
+	 * with another code than 0: it has left, and gives no more parts. */
 	GANG_EVENT_ENDED,
 };
 
@@ -138,6 +166,7 @@ struct gang_event {
 	enum gang_event_kind kind;
 	uint32_t member;
 	uint32_t round;
+	uint32_t asked;
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
@@ -150,14 +179,15 @@ struct gang_event {
 
 /*
  * Puts the event under `event->number`. *taken: it has; false: another event has that number, which
- * is to be read first. A lost answer is resolved: what is there and equals the event (by its nonce,
- * which this sets) is the event. Blocks for a request or two. This one and the next two may be
- * called while another thread uses the storage.
+ * is to be read first. A lost answer is resolved: what is there and equals the event, with its
+ * nonce, is the event; so after an error the same call may be made again. Sets the nonce of an
+ * event that has none, and likewise its host: an event begins with both empty. Blocks for a request
+ * or two. This one and the next two may be called while another thread uses the storage.
  */
 int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_event *event,
 			bool *taken, struct cancel *cancel, struct err *err);
 /* One GET. *there: false: there is no event of that number yet. An event of an unknown kind, of a
- * newer program: ERR_UNSUPPORTED or what the records use for it. */
+ * newer program: ERR_VERSION, with a sentence. */
 int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number,
 		      struct gang_event *event, bool *there, struct cancel *cancel,
 		      struct err *err);
@@ -176,21 +206,33 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
  * nothing: an empty part; no file is opened), `gang_run` (which run of the job has written the
  * checkpoint, "" if that is not known), and `gang_over` (asked while it waits for the others: true:
  * the round is over, and storage_save() ends with ERR_RETRY and save_result.changed). The id is
- * that of the round. storage_save() returns once the snapshot of all is committed. */
+ * that of the round. storage_save() returns once the snapshot of all is committed.
+ *
+ * The round is never to be left out by a member that has given its part, unless
+ * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
+ * storage_save() ends with another error than ERR_RETRY and `changed`, what became of the round is
+ * not known; it may be called again for the same round.
+ *
+ * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
+ * under numbers above that. Retention keeps the newest commit, and all packs with a number above
+ * it: so nothing is removed that a part of the open round may name. storage_presave() therefore
+ * takes a number above the newest commit, and not above that of the round to come. */
 
 enum gang_parts_choice {
 	/* The own part alone. */
 	GANG_PARTS_OWN,
-	/* The own part, and of the others what has no name in it. Any number of members. */
+	/* The own part, and of the others what has no name in it (restore_result.clashes).
+	 * Any number of members, and a snapshot of one machine too. */
 	GANG_PARTS_ALL,
-	/* The own part, or if that is empty all. */
+	/* The own part, or all, if another one is more than twice as large. */
 	GANG_PARTS_AUTO,
 };
-/* What is restored from now on; GANG_PARTS_OWN without it. */
+/* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from
+ * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
-/* Removes what attempts before `attempt` have left: joins, and parts that no snapshot came of. Best
- * effort. */
+/* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),
+ * and parts that no snapshot came of. Best effort, on several threads. */
 void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel *cancel);
 
 #endif

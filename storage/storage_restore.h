@@ -145,6 +145,10 @@ struct restore_result {
 	uint64_t bytes_seeded;
 	/* -1: unknown. */
 	int64_t step;
+	/* Of a gang, if the parts of several members are restored: names that have different
+	 * content in them. The first of them, whose is restored, and whose is not. */
+	uint32_t clashes, clash_kept, clash_left;
+	char clash_path[512];
 };
 
 /*

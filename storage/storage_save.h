@@ -77,21 +77,35 @@ struct save_request {
 	/* The same for files that stay only if one of the others does, which may name them: those
 	 * of checkpoints that the job has removed since. NULL: none. */
 	bool (*carried_along)(void *arg, const char *path);
+	/* Of a member of a gang (storage_gang.h), whose snapshot has the number of the round as its
+	 * sequence. It has nothing to save in this round: its part is empty, and no file is opened.
+	 */
+	bool gang_empty;
+	/* Which run of the job has written the checkpoint, where a launcher restarts it within an
+	 * attempt; "" or NULL: that is not known. Parts of different runs are no snapshot. */
+	const char *gang_run;
+	/* True: the round is over, and will have no more parts than it has. Asked several times a
+	 * second while the part waits for those of the others, on the thread of the caller.
+	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if
+	 * there is no commit. NULL: never. */
+	bool (*gang_over)(void *arg);
+
 	/* From any thread, a few times a second at most. NULL: not wanted. */
 	void (*progress)(void *arg, const struct save_progress *progress);
 	void *arg;
 };
 
 struct save_result {
-	/* Of the snapshot: as it was asked for, or what the gang's has got (storage_gang.h). */
 	struct snapshot_id id;
-	/* Of a gang: it was committed before, with another save of the same step. */
-	bool was_durable;
 	/* It failed because there is no file to save. No error kind says so. */
 	bool empty;
-	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or another
-	 * member of the gang has left this checkpoint out. */
+	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or the round
+	 * of the gang has ended without a commit of them. */
 	bool changed;
+	/* With `changed`: the parts of all members are there, and never will be a snapshot: they
+	 * are of different steps or runs, or what one of them names is gone. Everybody who looks
+	 * finds that; the round is to be left out. */
+	bool gang_unfit;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */
 	bool store_lacks;

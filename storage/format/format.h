@@ -6,6 +6,7 @@
  *	manifest.h		what a snapshot consists of
  *	entry_pieces.h		its list of files, in pieces
  *	gang_manifest.h		the manifest of a snapshot of several machines
+ *	gang_merge.h		one directory out of their parts
  *	pack.h			many chunks in one object, with an index at its end
  *	chunk.h			a piece of a file: digest, compression
  *	checksum.h		the fast checksum of one (through chunk.h)
@@ -22,6 +23,7 @@
 
 #include "entry_pieces.h"
 #include "gang_manifest.h"
+#include "gang_merge.h"
 #include "manifest.h"
 #include "pack.h"
 #include "record.h"

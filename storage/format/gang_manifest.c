@@ -60,6 +60,9 @@ int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *
 {
 	auto_free char *directory = member_directory(member);
 
+	/* An empty part has not even that. */
+	if (manifest->entry_count == 0 && manifest->files == 0)
+		return 0;
 	if (manifest->entry_count == 0 || !text_equal(manifest->entries[0].path, directory) ||
 	    manifest->entries[0].type != ENTRY_DIRECTORY)
 		return err_set(err, ERR_CORRUPT, "the part of member %u has no %s", member,
@@ -135,7 +138,6 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 {
 	struct manifest_part description = {
 		.member = member,
-		.sequence = part->id.sequence,
 		.pieces = (uint32_t)part->piece_count,
 		.files = part->files,
 		.left_out = part->left_out,
@@ -155,7 +157,7 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 	size_t pieces = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (parts[i].piece_count == 0)
+		if (parts[i].piece_count == 0 && parts[i].entry_count > 0)
 			return err_set(err, ERR_FAILED,
 				       "the list of files of member %zu does not fit into pieces",
 				       i);

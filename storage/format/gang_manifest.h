@@ -19,8 +19,8 @@ int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *
 
 /*
  * Joins the parts, one per member and in their order, to `gang`, which has only its header (id,
- * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded. The parts
- * stay the caller's. ERR_FAILED: a part has its entries in itself.
+ * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded; an empty
+ * part has neither. The parts stay the caller's. ERR_FAILED: a part has its entries in itself.
  */
 int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
 		       struct err *err);

@@ -106,16 +106,17 @@ static json_t *encode_parts(const struct manifest *manifest)
 	for (size_t i = 0; i < manifest->part_count; i++) {
 		const struct manifest_part *part = &manifest->parts[i];
 
-		json_array_append_new(
-			parts,
-			json_pack("{s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "member",
-				  (json_int_t)part->member, "sequence", (json_int_t)part->sequence,
-				  "nonce", part->nonce, "host", part->host, "pieces",
-				  (json_int_t)part->pieces, "files", (json_int_t)part->files,
-				  "left_out", (json_int_t)part->left_out, "bytes",
-				  (json_int_t)part->bytes, "directory_mode",
-				  (json_int_t)part->directory_mode, "about",
-				  part->about ? json_incref(part->about) : json_object()));
+		json_array_append_new(parts,
+				      json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}",
+						"member", (json_int_t)part->member, "nonce",
+						part->nonce, "host", part->host, "pieces",
+						(json_int_t)part->pieces, "files",
+						(json_int_t)part->files, "left_out",
+						(json_int_t)part->left_out, "bytes",
+						(json_int_t)part->bytes, "directory_mode",
+						(json_int_t)part->directory_mode, "about",
+						part->about ? json_incref(part->about)
+							    : json_object()));
 	}
 	return parts;
 }
@@ -382,11 +383,10 @@ static int decode_pieces(json_t *body, struct manifest *manifest, struct err *er
 
 static int decode_part(json_t *item, struct manifest_part *part, struct err *err)
 {
-	uint64_t member, sequence, pieces, files, left_out, mode;
+	uint64_t member, pieces, files, left_out, mode;
 	const char *nonce;
 
 	if (json_get_u64(item, "member", UINT32_MAX, &member, err) < 0 ||
-	    json_get_u64(item, "sequence", UINT32_MAX, &sequence, err) < 0 ||
 	    json_get_text(item, "nonce", &nonce, err) < 0 ||
 	    json_get_u64(item, "pieces", UINT32_MAX, &pieces, err) < 0 ||
 	    json_get_u64(item, "files", UINT32_MAX, &files, err) < 0 ||
@@ -395,7 +395,6 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	    json_get_u64(item, "directory_mode", 07777, &mode, err) < 0)
 		return -1;
 	part->member = (uint32_t)member;
-	part->sequence = (uint32_t)sequence;
 	part->pieces = (uint32_t)pieces;
 	part->files = (uint32_t)files;
 	part->left_out = (uint32_t)left_out;
@@ -425,8 +424,11 @@ static int decode_parts(json_t *body, struct manifest *manifest, struct err *err
 		manifest->part_count = i + 1;
 		if (decode_part(item, part, err) < 0)
 			return err_wrap(err, "part %zu", i);
-		if (part->member != i || part->pieces == 0)
+		if (part->member != i)
 			return err_set(err, ERR_CORRUPT, "part %zu is not the one of member %zu", i,
+				       i);
+		if (part->pieces == 0 && (part->files > 0 || part->bytes > 0))
+			return err_set(err, ERR_CORRUPT, "part %zu has files, and no list of them",
 				       i);
 		if (part->bytes > SIZE_MOST - bytes)
 			return err_set(err, ERR_CORRUPT, "the files' sizes are impossible");

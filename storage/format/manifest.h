@@ -55,8 +55,8 @@ struct manifest_piece {
 /* The part of one member in the snapshot of a gang: see gang_manifest.h. */
 struct manifest_part {
 	uint32_t member;
-	uint32_t sequence; /* of the save that wrote it, in the same attempt */
-	uint32_t pieces;   /* so many of the manifest's, behind those of the parts before it */
+	/* so many of the manifest's, behind those of the parts before it; 0: it is empty */
+	uint32_t pieces;
 	uint32_t files, left_out, directory_mode;
 	uint64_t bytes;
 	char nonce[33], host[65];

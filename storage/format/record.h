@@ -37,7 +37,8 @@ enum record_kind {
 	RECORD_CATALOGUE,
 	RECORD_JOIN,
 	RECORD_PART,
-	RECORD_NOTICE
+	RECORD_NOTICE,
+	RECORD_EVENT
 };
 
 /* The bytes that a record of that kind may have: whoever can write to the store could otherwise

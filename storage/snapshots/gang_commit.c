@@ -6,17 +6,20 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "gang_parts.h"
+#include "gang_assembly.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The caller is asked so often whether the round is over. */
+#define ASK_EVERY_MS 100
+/* Pauses between looks for the commit. */
 #define LOOK_FIRST_MS 50
 #define LOOK_MOST_MS 2000
-/* The member that has put the last part commits. If it has not after so many looks, others do. */
-#define LOOKS_OF_OTHERS 4
-/* Commits that come in between while one is put under the next number. */
-#define NUMBERS_MOST 100
+/* The member that has put the last part commits. If there is no commit for so long, the others list
+ * the parts too. */
+#define LIST_FIRST_MS 15000
+#define LIST_MOST_MS 120000
 
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member)
 {
@@ -37,347 +40,274 @@ int gang_commit_cut(struct storage *storage, struct manifest *manifest, struct e
 					   err);
 }
 
-/* --- what is committed --- */
+/* --- one's own part --- */
 
-/* One that was committed in this attempt. Those that were read are remembered: steps rise, so that
- * the newest is the one with the highest number. */
-static int read_newer_commits(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-			      struct err *err)
+static void remove_own_part(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
 {
-	auto_free char *prefix =
-		text_format("jobs/%s/snapshots/%06u-", storage->transfer.job, attempt);
-	size_t length = strlen(prefix) - strlen("000001-");
-	auto_(store_listing_release) struct store_listing found = {0};
-	struct snapshot_id newest = storage->gang.committed;
+	auto_free char *key = gang_part_key(storage, id, storage->gang.member);
 
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		struct snapshot_id id;
-
-		if (job_record_parse_id(found.items[i].key + length, &id) &&
-		    snapshot_id_compare(id, newest) > 0)
-			newest = id;
-	}
-	if (snapshot_id_compare(newest, storage->gang.committed) > 0) {
-		auto_(manifest_release) struct manifest manifest = {0};
-
-		if (job_record_get_manifest_head(storage, newest, &manifest, cancel, err) < 0)
-			return -1;
-		storage->gang.committed = newest;
-		storage->gang.committed_step = manifest.step;
-	}
-	return 0;
+	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 }
 
-static bool is_committed(const struct storage *storage, const struct save_request *request,
-			 struct snapshot_id *id)
-{
-	*id = storage->gang.committed;
-	return id->attempt == request->id.attempt && storage->gang.committed_step == request->step;
-}
-
-static int refuse_passed(const struct storage *storage, const struct save_request *request,
-			 struct err *err)
-{
-	char text[SNAPSHOT_ID_TEXT];
-
-	if (storage->gang.committed.attempt != request->id.attempt ||
-	    storage->gang.committed_step <= request->step)
-		return 0;
-	return err_set(err, ERR_UNFIT,
-		       "the gang has committed step %lld already (snapshot %s): step %lld, which "
-		       "comes before it, is not saved",
-		       (long long)storage->gang.committed_step,
-		       snapshot_id_format(storage->gang.committed, text), (long long)request->step);
-}
-
-int gang_commit_check(struct storage *storage, const struct save_request *request,
-		      struct snapshot_id *id, bool *durable, struct err *err)
-{
-	*durable = false;
-	if (request->step < 0)
-		return err_set(err, ERR_UNFIT,
-			       "this checkpoint has no step, by which the members of a gang know "
-			       "that they save the same one: save under numbered names "
-			       "(step-500), or report the step (reprieve.h)");
-	*durable = is_committed(storage, request, id);
-	return *durable ? 0 : refuse_passed(storage, request, err);
-}
-
-/* --- the parts --- */
-
-static char *part_prefix(const struct storage *storage, uint32_t attempt)
-{
-	return text_format("jobs/%s/parts/%06u/", storage->transfer.job, attempt);
-}
-
-static char *part_key(const struct storage *storage, uint32_t attempt, const struct gang_part *part)
-{
-	auto_free char *prefix = part_prefix(storage, attempt);
-	auto_free char *name = gang_part_format(part);
-
-	return text_format("%s%s", prefix, name);
-}
-
-static int list_parts(struct storage *storage, uint32_t attempt, struct gang_part **parts,
-		      size_t *count, struct cancel *cancel, struct err *err)
-{
-	auto_free char *prefix = part_prefix(storage, attempt);
-	auto_(store_listing_release) struct store_listing found = {0};
-
-	*count = 0;
-	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
-					       cancel, err) < 0)
-		return -1;
-	free(*parts);
-	*parts = memory_new((found.count + 1) * sizeof(**parts));
-	for (size_t i = 0; i < found.count; i++)
-		if (gang_part_parse(found.items[i].key + strlen(prefix), &(*parts)[*count]))
-			(*count)++;
-	return 0;
-}
-
-/* Those that this process has put before: a snapshot came of them, or never will. */
-static void remove_old_parts(struct storage *storage, const struct gang_part *parts, size_t count,
-			     const struct save_request *request, struct cancel *cancel)
-{
-	for (size_t i = 0; i < count; i++) {
-		auto_free char *key = part_key(storage, request->id.attempt, &parts[i]);
-
-		if (parts[i].member == storage->gang.member && parts[i].step < request->step)
-			storage->transfer.store->ops->remove(storage->transfer.store, key, cancel,
-							     NULL);
-	}
-}
-
-static int put_part(struct storage *storage, const struct save_request *request,
-		    const struct manifest *part, struct cancel *cancel, struct err *err)
-{
-	struct gang_part name = {request->step, storage->gang.member, request->id.sequence};
-	auto_free char *key = part_key(storage, request->id.attempt, &name);
-	auto_json json_t *body = manifest_encode(part, err);
-
-	if (!body)
-		return -1;
-	fault_point("before_part_put");
-	if (job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel, err) < 0)
-		return err_wrap(err, "the part of member %u", storage->gang.member);
-	fault_point("after_part_put");
-	return 0;
-}
-
-/* --- the manifest of all --- */
-
-struct gang_manifests {
-	struct manifest *parts;
-	uint32_t count;
-};
-
-static void gang_manifests_release(struct gang_manifests *all)
-{
-	for (uint32_t i = 0; i < all->count; i++)
-		manifest_release(&all->parts[i]);
-	free(all->parts);
-}
-AUTO(struct gang_manifests, gang_manifests_release);
-
-static int read_part(struct storage *storage, uint32_t attempt, const struct gang_part *name,
-		     struct manifest *part, struct cancel *cancel, struct err *err)
-{
-	auto_free char *key = part_key(storage, attempt, name);
-	struct snapshot_id id = {attempt, name->sequence};
-	auto_json json_t *body = NULL;
-
-	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0 ||
-	    manifest_decode(body, storage->transfer.job, id, part, err) < 0)
-		return err_wrap(err, "the part of member %u", name->member);
-	if (part->step == name->step)
-		return 0;
-	return err_set(err, ERR_CORRUPT, "the part of member %u is of another step", name->member);
-}
-
-static int read_parts(struct storage *storage, const struct save_request *request,
-		      const struct gang_part *names, size_t count, struct gang_manifests *all,
-		      struct cancel *cancel, struct err *err)
-{
-	all->parts = memory_new(storage->gang.members * sizeof(*all->parts));
-	for (uint32_t i = 0; i < storage->gang.members; i++) {
-		const struct gang_part *name = gang_parts_find(names, count, i, request->step);
-
-		if (read_part(storage, request->id.attempt, name, &all->parts[i], cancel, err) < 0)
-			return -1;
-		all->count++;
-	}
-	return 0;
-}
-
-static void fill_gang_header(struct storage *storage, const struct save_request *request,
-			     struct manifest *gang)
-{
-	gang->parent = request->parent;
-	gang->job = text_copy(storage->transfer.job);
-	random_hex(gang->nonce);
-	clock_format(clock_wall_ms(), gang->created, sizeof(gang->created));
-	text_set(gang->host, sizeof(gang->host), storage->host);
-	text_set(gang->reason, sizeof(gang->reason), request->reason);
-	gang->step = request->step;
-	gang->about = json_incref(request->about);
-}
-
-/* The packs of the others too: each has looked up its own before it put its part, which may be some
- * time ago. */
-static int check_all_packs(struct storage *storage, const struct manifest *gang,
-			   struct cancel *cancel, struct err *err)
-{
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
-	struct err own = {0};
-
-	if (job_records_list_named_packs(storage, gang, &packs, &damaged, cancel, err) < 0)
-		return -1;
-	if (job_records_check_packs(storage, gang, &packs, &damaged, &own) == 0)
-		return 0;
-	return err_set(err, ERR_RETRY, "a part of another member is no use: %s", own.text);
-}
-
-/* The next number that is free: several members may put the same at once. Steps rise with the
- * numbers, and no step is committed twice. */
-static int put_gang_manifest(struct storage *storage, const struct save_request *request,
-			     struct manifest *gang, struct snapshot_id *id, struct cancel *cancel,
-			     struct err *err)
-{
-	struct err own = {.kind = ERR_EXISTS};
-
-	for (int i = 0; i < NUMBERS_MOST && own.kind == ERR_EXISTS; i++) {
-		auto_free char *key = NULL;
-		auto_json json_t *body = NULL;
-
-		if (read_newer_commits(storage, request->id.attempt, cancel, err) < 0 ||
-		    refuse_passed(storage, request, err) < 0)
-			return -1;
-		if (is_committed(storage, request, id))
-			return 0;
-		gang->id = (struct snapshot_id){
-			request->id.attempt,
-			storage->gang.committed.attempt == request->id.attempt
-				? storage->gang.committed.sequence + 1
-				: 1,
-		};
-		key = job_record_key_snapshot(storage, gang->id);
-		body = manifest_encode(gang, err);
-		if (!body)
-			return -1;
-		fault_point("before_manifest_put");
-		own = (struct err){0};
-		if (job_record_put(storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
-				   cancel, &own) < 0)
-			continue;
-		fault_point("after_manifest_put");
-		storage->gang.committed = *id = gang->id;
-		storage->gang.committed_step = gang->step;
-		return 0;
-	}
-	return err_set(err, own.kind, "%s", own.text);
-}
-
-static int commit_parts(struct storage *storage, const struct save_request *request,
-			const struct gang_part *names, size_t count, struct snapshot_id *id,
-			struct cancel *cancel, struct err *err)
-{
-	auto_(gang_manifests_release) struct gang_manifests all = {0};
-	auto_(manifest_release) struct manifest gang = {0};
-	uint32_t newest = 0;
-
-	if (read_newer_commits(storage, request->id.attempt, cancel, err) < 0)
-		return -1;
-	if (is_committed(storage, request, id))
-		return 0;
-	if (read_parts(storage, request, names, count, &all, cancel, err) < 0)
-		return -1;
-	fill_gang_header(storage, request, &gang);
-	if (gang_manifest_join(all.parts, all.count, &gang, err) < 0 ||
-	    check_all_packs(storage, &gang, cancel, err) < 0 ||
-	    storage_superseded(storage, request->id.attempt, &newest, cancel, err) < 0)
-		return -1;
-	if (newest > request->id.attempt)
-		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);
-	return put_gang_manifest(storage, request, &gang, id, cancel, err);
-}
-
-/* --- waiting for the others --- */
-
-static int say_left_out(const struct gang_parts_verdict *verdict,
-			const struct save_request *request, struct err *err)
-{
-	return err_set(err, ERR_RETRY,
-		       "step %lld is no checkpoint of all members: member %u is at step %lld and "
-		       "has left it out",
-		       (long long)request->step, verdict->absent, (long long)verdict->later);
-}
-
-static int64_t look_pause_ms(unsigned looks)
+/* The errors that pass by themselves. While it waits for others anyway, a member waits for the
+ * store, too. */
+static int pause_after(struct gang_round *round, unsigned tries, const struct err *own,
+		       struct err *err)
 {
 	struct backoff pause = {
-		.tries = looks,
+		.tries = tries,
 		.first_ms = LOOK_FIRST_MS,
 		.most_ms = LOOK_MOST_MS,
 		.random = backoff_random(),
 	};
 
-	return LOOK_FIRST_MS + backoff_ms(&pause);
+	if (own->kind == ERR_RETRY)
+		return cancel_sleep(round->cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
+	if (err)
+		*err = *own;
+	return -1;
 }
 
-/* 1: committed; 0: not yet. `first`: this member has just put its part. */
-static int look_at_parts(struct storage *storage, const struct save_request *request,
-			 struct gang_part **parts, size_t *count, unsigned *complete_looks,
-			 struct snapshot_id *id, bool *left_out, struct cancel *cancel,
+/* There is a part of this member already, which is not as this one was written. */
+static int look_at_earlier_part(struct gang_round *round, struct err *err)
+{
+	auto_(gang_part_release) struct gang_part earlier = {0};
+
+	if (gang_part_read(round->storage, round->request->id, round->storage->gang.member,
+			   &earlier, round->cancel, err) < 0)
+		return -1;
+	round->earlier_part = !text_equal(earlier.manifest.nonce, round->own->manifest.nonce);
+	round->other_files = !gang_part_same_content(&earlier, round->own);
+	return 0;
+}
+
+static int try_put_part(struct gang_round *round, const char *key, json_t *body, struct err *err)
+{
+	struct err own = {0};
+
+	if (job_record_put(round->storage->transfer.store, key, RECORD_PART, body, NULL,
+			   round->cancel, &own) == 0)
+		return 0;
+	if (own.kind == ERR_EXISTS)
+		return look_at_earlier_part(round, err);
+	*err = own;
+	return err_wrap(err, "the part of member %u", round->storage->gang.member);
+}
+
+/* Until it is known to be there. */
+static int put_part(struct gang_round *round, struct err *err)
+{
+	auto_free char *key =
+		gang_part_key(round->storage, round->request->id, round->storage->gang.member);
+	auto_json json_t *body =
+		gang_part_encode(&round->own->manifest, round->storage->gang.member,
+				 round->own->run, err);
+
+	if (!body)
+		return -1;
+	fault_point("before_part_put");
+	for (unsigned tries = 1;; tries++) {
+		struct err own = {0};
+
+		if (try_put_part(round, key, body, &own) == 0)
+			break;
+		if (pause_after(round, tries, &own, err) < 0)
+			return -1;
+	}
+	fault_point("after_part_put");
+	return 0;
+}
+
+/* --- waiting for the others --- */
+
+/* 1: the snapshot is committed; 0: not yet. */
+static int look_for_commit(struct gang_round *round, struct err *err)
+{
+	bool committed;
+
+	if (storage_gang_is_committed(round->storage, round->request->id.attempt,
+				      round->request->id.sequence, &committed, round->cancel, err) <
+	    0)
+		return -1;
+	return committed;
+}
+
+/* The same, after a try of our own: another one may have committed it, or we have and the answer
+ * was lost. That counts, whatever has failed here. */
+static int settle_commit(struct gang_round *round, const struct err *failure, struct err *err)
+{
+	int state = look_for_commit(round, err);
+
+	if (state == 0 && failure->kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_RETRY, "%s", failure->text);
+	if (state == 0) {
+		*err = *failure;
+		return -1;
+	}
+	return state;
+}
+
+/* The same, and commits if all parts are there. */
+static int look_at_parts(struct gang_round *round, bool first, struct err *err)
+{
+	uint32_t there, missing;
+	struct err own = {0};
+
+	if (storage_gang_missing(round->storage, round->request->id.attempt,
+				 round->request->id.sequence, &there, &missing, round->cancel,
+				 err) < 0)
+		return -1;
+	if (there == round->storage->gang.members)
+		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
+	/* Whoever waits for a gang that is over would wait for ever. */
+	return first ? 0 : gang_assembly_check_attempt(round, err);
+}
+
+static bool is_round_over(const struct gang_round *round)
+{
+	return round->request->gang_over && round->request->gang_over(round->request->arg);
+}
+
+/* When a member that waits looks next. */
+struct gang_schedule {
+	unsigned looks, lists;
+	int64_t look_ms, list_ms;
+};
+
+static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
+{
+	struct backoff pause = {
+		.tries = tries,
+		.first_ms = first_ms,
+		.most_ms = most_ms,
+		.random = backoff_random(),
+	};
+
+	return first_ms + backoff_ms(&pause);
+}
+
+/* The parts come first, and at once: whoever has put the last one sees all. */
+static int look_when_due(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
 {
-	struct gang_parts_verdict verdict;
+	int64_t now = clock_monotonic_ms();
+	int state = 0;
 
-	if (list_parts(storage, request->id.attempt, parts, count, cancel, err) < 0)
-		return -1;
-	verdict = gang_parts_judge(*parts, *count, storage->gang.members, request->step);
-	if (verdict.state == GANG_PARTS_WAITING)
-		return 0;
-	/* After the parts: what they show may be what is left after the commit. */
-	if (read_newer_commits(storage, request->id.attempt, cancel, err) < 0)
-		return -1;
-	if (is_committed(storage, request, id))
-		return 1;
-	if (verdict.state == GANG_PARTS_LEFT_OUT) {
-		*left_out = true;
-		return say_left_out(&verdict, request, err);
+	if (over || (schedule->lists > 0 && now >= schedule->look_ms)) {
+		state = look_for_commit(round, err);
+		schedule->look_ms =
+			now + next_pause(++schedule->looks, LOOK_FIRST_MS, LOOK_MOST_MS);
 	}
-	if (--*complete_looks > 0)
-		return 0;
-	*complete_looks = 1;
-	return commit_parts(storage, request, *parts, *count, id, cancel, err) < 0 ? -1 : 1;
+	if (state == 0 && (over || now >= schedule->list_ms)) {
+		state = look_at_parts(round, schedule->lists == 0, err);
+		/* A commit that has failed for the moment is due again. */
+		if (state == 0)
+			schedule->list_ms =
+				now + next_pause(++schedule->lists, LIST_FIRST_MS, LIST_MOST_MS);
+	}
+	return state;
+}
+
+static int64_t pause_before_look(const struct gang_schedule *schedule)
+{
+	int64_t left = schedule->look_ms - clock_monotonic_ms();
+
+	if (left > ASK_EVERY_MS)
+		return ASK_EVERY_MS;
+	return left > 0 ? left : 0;
+}
+
+static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome, struct err *err)
+{
+	struct gang_schedule schedule = {.look_ms = clock_monotonic_ms() + LOOK_FIRST_MS};
+	unsigned failed = 0;
+
+	for (;;) {
+		struct err own = {0};
+		bool over = is_round_over(round);
+		int state = look_when_due(round, &schedule, over, &own);
+
+		if (state > 0)
+			return 0;
+		if (own.kind == ERR_UNFIT) {
+			*outcome = GANG_PARTS_UNFIT;
+			return err_set(err, ERR_RETRY, "%s", own.text);
+		}
+		if (state == 0 && over) {
+			*outcome = GANG_ROUND_OVER;
+			return err_set(err, ERR_RETRY, "another member has no part of it");
+		}
+		failed = state < 0 ? failed + 1 : 0;
+		if (state < 0 ? pause_after(round, failed, &own, err) < 0
+			      : cancel_sleep(round->cancel, pause_before_look(&schedule), err) < 0)
+			return err_wrap(err, "waiting for the parts of the other members");
+	}
 }
 
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, struct snapshot_id *id, bool *left_out,
-		struct cancel *cancel, struct err *err)
+		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		struct err *err)
 {
-	auto_free struct gang_part *parts = NULL;
-	size_t count = 0;
-	unsigned looks = 0, complete_looks = 1;
-	int state;
+	struct gang_part own = {.manifest = *part};
+	struct gang_round round = {
+		.storage = storage,
+		.request = request,
+		.cancel = cancel,
+		.own = &own,
+	};
 
-	*left_out = false;
-	if (put_part(storage, request, part, cancel, err) < 0)
+	*outcome = GANG_COMMITTED;
+	text_set(own.run, sizeof(own.run), request->gang_run ? request->gang_run : "");
+	storage->gang.unsettled = request->id;
+	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
 		return -1;
-	state = look_at_parts(storage, request, &parts, &count, &complete_looks, id, left_out,
-			      cancel, err);
-	/* Not before this one is there: it shows that those are over. */
-	remove_old_parts(storage, parts, count, request, cancel);
-	complete_looks = LOOKS_OF_OTHERS;
-	while (state == 0) {
-		if (cancel_sleep(cancel, look_pause_ms(++looks), err) < 0)
-			return err_wrap(err, "waiting for the parts of the other members");
-		state = look_at_parts(storage, request, &parts, &count, &complete_looks, id,
-				      left_out, cancel, err);
+	if (round.other_files) {
+		*outcome = GANG_ROUND_OVER;
+		return err_set(err, ERR_RETRY,
+			       "the gang has committed what this member had put for it before");
 	}
-	return state < 0 ? -1 : 0;
+	if (round.earlier_part)
+		*outcome = GANG_COMMITTED_EARLIER;
+	return 0;
+}
+
+void gang_commit_settled(struct storage *storage, struct cancel *cancel)
+{
+	remove_own_part(storage, storage->gang.unsettled, cancel);
+	storage->gang.unsettled = (struct snapshot_id){0};
+}
+
+/* Retention keeps what the newest snapshot names and what was sent for later ones: nothing else may
+ * be built upon. */
+static void keep_named_packs(struct storage *storage, const struct manifest *newest)
+{
+	struct chunk_index *index = &storage->transfer.index;
+
+	for (size_t i = 0; i < index->pack_count; i++) {
+		size_t at = 0;
+
+		while (at < newest->pack_count &&
+		       !text_equal(newest->packs[at].key, index->packs[i].key))
+			at++;
+		if (at == newest->pack_count)
+			chunk_index_pack_lost(index, (uint32_t)i);
+	}
+}
+
+int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct cancel *cancel,
+		       struct err *err)
+{
+	auto_(manifest_release) struct manifest newest = {0};
+	struct snapshot_id last = storage->gang.unsettled;
+	struct err own = {0};
+
+	if (snapshot_id_is_none(last) || snapshot_id_compare(last, next) == 0)
+		return 0;
+	if (job_record_get_manifest_head(storage, last, &newest, cancel, &own) == 0)
+		keep_named_packs(storage, &newest);
+	/* Nothing of what a damaged one may name is removed. */
+	else if (own.kind != ERR_NOT_FOUND && own.kind != ERR_CORRUPT)
+		return err_set(err, own.kind, "%s", own.text);
+	gang_commit_settled(storage, cancel);
+	return 0;
 }

@@ -1,5 +1,5 @@
-/* PRIVATE to storage/. The commit of a gang's snapshot: each member puts its part, and whoever sees
- * the parts of all puts the manifest. */
+/* PRIVATE to storage/. The commit of a gang's snapshot: each member puts its part, and whoever has
+ * put the last one puts the manifest. */
 #ifndef GANG_COMMIT_H
 #define GANG_COMMIT_H
 
@@ -8,22 +8,36 @@
 /* Whether this process is one of several members. */
 bool storage_is_member(const struct storage *storage);
 
-/*
- * Before anything is read: a checkpoint without a step has nothing by which the members would know
- * that they save the same one (ERR_UNFIT). *durable: the gang's snapshot of this step is committed
- * already, as *id. ERR_UNFIT also if a later step is: they rise within an attempt.
- */
-int gang_commit_check(struct storage *storage, const struct save_request *request,
-		      struct snapshot_id *id, bool *durable, struct err *err);
+enum gang_outcome {
+	GANG_COMMITTED,
+	/* The same files, in the part that an earlier call for this round has put: it may name
+	 * other packs. */
+	GANG_COMMITTED_EARLIER,
+	/* The round is over, or has an earlier part of this member with other files: no commit has
+	 * what was to be saved. */
+	GANG_ROUND_OVER,
+	/* The parts of all are there, and never will be a snapshot. */
+	GANG_PARTS_UNFIT,
+};
 
 /*
- * Puts the part, and waits until the gang's snapshot of that step is committed, as *id, by whoever
- * sees all parts first. *left_out, with ERR_RETRY: another member has no part of this step and is
- * at a later one, so it never will be committed.
+ * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by
+ * whoever sees all parts first. The two other outcomes come with ERR_RETRY and -1. After any other
+ * error (-1, GANG_COMMITTED) it is not known whether the round will be committed.
  */
 int gang_commit(struct storage *storage, const struct save_request *request,
-		const struct manifest *part, struct snapshot_id *id, bool *left_out,
-		struct cancel *cancel, struct err *err);
+		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
+		struct err *err);
+
+/*
+ * Before a member saves for `next`. If its last save has ended without knowing what became of its
+ * round, this looks: a snapshot that was committed after all is what the next part builds upon. Any
+ * error is one of the store.
+ */
+int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct cancel *cancel,
+		       struct err *err);
+/* The round is committed, and the index has what its part names. Removes the part. */
+void gang_commit_settled(struct storage *storage, struct cancel *cancel);
 
 /* All of the manifest, or what this process is a member of; its entries are not loaded yet. */
 int gang_commit_cut(struct storage *storage, struct manifest *manifest, struct err *err);

@@ -1,89 +1,125 @@
 #include "gang_parts.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Reads the digits in front of `end`, and goes behind it. */
-static bool parse_number(const char **text, char end, uint64_t most, uint64_t *value)
+bool gang_part_parse_member(const char *name, uint32_t *member)
 {
-	const char *stop = strchr(*text, end);
-	auto_free char *digits = stop ? text_copy_n(*text, (size_t)(stop - *text)) : NULL;
+	size_t digits = strspn(name, "0123456789");
+	auto_free char *number = text_copy_n(name, digits);
+	uint64_t value;
 
-	if (!digits || !text_to_u64(digits, most, value))
+	if (digits == 0 || !text_equal(name + digits, ".json") ||
+	    !text_to_u64(number, UINT32_MAX, &value))
 		return false;
-	*text = stop + 1;
+	*member = (uint32_t)value;
 	return true;
 }
 
-bool gang_part_parse(const char *name, struct gang_part *part)
+void gang_part_release(struct gang_part *part)
 {
-	uint64_t step, member, sequence;
+	manifest_release(&part->manifest);
+}
 
-	if (!parse_number(&name, '/', INT64_MAX, &step) ||
-	    !parse_number(&name, '-', UINT32_MAX, &member) ||
-	    !parse_number(&name, '.', UINT32_MAX, &sequence) || !text_equal(name, "json"))
+bool gang_part_is_empty(const struct gang_part *part)
+{
+	return part->manifest.piece_count == 0;
+}
+
+json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
+			 struct err *err)
+{
+	json_t *body;
+
+	if (manifest->piece_count == 0 && manifest->entry_count > 0) {
+		err_set(err, ERR_FAILED, "the list of files of member %u does not fit into pieces",
+			member);
+		return NULL;
+	}
+	body = manifest_encode(manifest, err);
+	if (!body)
+		return NULL;
+	json_object_set_new(body, "member", json_integer(member));
+	json_object_set_new(body, "run", json_string(run ? run : ""));
+	return body;
+}
+
+int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
+		     struct gang_part *part, struct err *err)
+{
+	uint64_t of;
+
+	*part = (struct gang_part){0};
+	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
+	    manifest_decode(body, job, id, &part->manifest, err) < 0)
+		return -1;
+	text_set(part->run, sizeof(part->run), json_text_or(body, "run", ""));
+	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
+	    part->manifest.part_count == 0)
+		return 0;
+	gang_part_release(part);
+	return err_set(err, ERR_CORRUPT, "it is not the part of one member");
+}
+
+bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b)
+{
+	const struct manifest *first = &a->manifest, *second = &b->manifest;
+
+	if (first->step != second->step || !text_equal(a->run, b->run) ||
+	    first->directory_mode != second->directory_mode ||
+	    first->piece_count != second->piece_count)
 		return false;
-	*part = (struct gang_part){(int64_t)step, (uint32_t)member, (uint32_t)sequence};
+	for (size_t i = 0; i < first->piece_count; i++)
+		if (memcmp(first->pieces[i].chunk.digest, second->pieces[i].chunk.digest,
+			   DIGEST_SIZE) != 0)
+			return false;
 	return true;
 }
 
-char *gang_part_format(const struct gang_part *part)
+const struct gang_part *gang_parts_leader(const struct gang_part *parts, size_t count)
 {
-	return text_format("%012lld/%05u-%06u.json", (long long)part->step, part->member,
-			   part->sequence);
-}
-
-const struct gang_part *gang_parts_find(const struct gang_part *parts, size_t count,
-					uint32_t member, int64_t step)
-{
-	const struct gang_part *found = NULL;
-
 	for (size_t i = 0; i < count; i++)
-		if (parts[i].member == member && parts[i].step == step &&
-		    (!found || parts[i].sequence > found->sequence))
-			found = &parts[i];
-	return found;
+		if (!gang_part_is_empty(&parts[i]))
+			return &parts[i];
+	return NULL;
 }
 
-/* What one member has put: of this step, and the lowest later one. */
-struct member_parts {
-	bool there;
-	int64_t later; /* 0: none */
-};
-
-struct gang_parts_verdict gang_parts_judge(const struct gang_part *parts, size_t count,
-					   uint32_t members, int64_t step)
+static int refuse_steps(const struct gang_part *parts, size_t first, size_t second, struct err *err)
 {
-	struct gang_parts_verdict verdict = {.state = GANG_PARTS_WAITING};
-	auto_free struct member_parts *of = memory_new((members + 1) * sizeof(*of));
-	bool any_absent = false;
+	return err_set(err, ERR_UNFIT,
+		       "the parts are of different checkpoints: member %zu is at step %lld, and "
+		       "member %zu at step %lld",
+		       first, (long long)parts[first].manifest.step, second,
+		       (long long)parts[second].manifest.step);
+}
 
-	for (size_t i = 0; i < count; i++) {
-		struct member_parts *member = &of[parts[i].member];
+int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err)
+{
+	const struct gang_part *leader = gang_parts_leader(parts, count);
+	size_t first;
 
-		if (parts[i].member >= members)
+	if (!leader)
+		return err_set(err, ERR_UNFIT, "the parts of all members are empty");
+	first = (size_t)(leader - parts);
+	for (size_t i = first + 1; i < count; i++) {
+		if (gang_part_is_empty(&parts[i]))
 			continue;
-		member->there |= parts[i].step == step;
-		if (parts[i].step > step && (!member->later || parts[i].step < member->later))
-			member->later = parts[i].step;
+		/* Without a step nothing says that they are of one. */
+		if (leader->manifest.step < 0 && parts[i].manifest.step < 0)
+			return err_set(err, ERR_UNFIT,
+				       "the checkpoints of members %zu and %zu have no step, by "
+				       "which they could be known for one",
+				       first, i);
+		if (parts[i].manifest.step != leader->manifest.step)
+			return refuse_steps(parts, first, i, err);
+		if (!text_equal(parts[i].run, leader->run))
+			return err_set(err, ERR_UNFIT,
+				       "the parts of members %zu and %zu are of different runs "
+				       "of the job (\"%s\" and \"%s\")",
+				       first, i, leader->run, parts[i].run);
 	}
-	for (uint32_t i = 0; i < members; i++) {
-		verdict.there += of[i].there;
-		if (of[i].there || verdict.state == GANG_PARTS_LEFT_OUT)
-			continue;
-		if (of[i].later) {
-			verdict.state = GANG_PARTS_LEFT_OUT;
-			verdict.later = of[i].later;
-			verdict.absent = i;
-		} else if (!any_absent) {
-			verdict.absent = i;
-		}
-		any_absent = true;
-	}
-	if (!any_absent)
-		verdict.state = GANG_PARTS_COMPLETE;
-	return verdict;
+	return 0;
 }

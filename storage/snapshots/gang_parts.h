@@ -1,45 +1,45 @@
 /*
- * PURE. Of a gang's checkpoint, which is known by its step, each member puts a part. When is it a
- * snapshot, and when will it never be one?
+ * PURE. Of a gang's checkpoint each member puts a part: a manifest of its own files, or an empty
+ * one. When are the parts of all members one snapshot?
  */
 #ifndef GANG_PARTS_H
 #define GANG_PARTS_H
 
+#include "storage/format/format.h"
+
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* Parses "00003.json", the name of a part in its round. False for any other form. */
+bool gang_part_parse_member(const char *name, uint32_t *member);
+
 struct gang_part {
-	int64_t step;
-	uint32_t member;
-	uint32_t sequence; /* of the member's save: the highest of one step counts */
+	/* Its list of files is in pieces, which are not loaded; without a piece it is empty. */
+	struct manifest manifest;
+	/* Which run of the job has written the checkpoint; "": that is not known. */
+	char run[65];
 };
+void gang_part_release(struct gang_part *part);
+AUTO(struct gang_part, gang_part_release);
 
-/* Parses "000000000100/00003-000007.json". False for any other form. */
-bool gang_part_parse(const char *name, struct gang_part *part);
-/* The same as text; the caller frees. */
-char *gang_part_format(const struct gang_part *part);
+bool gang_part_is_empty(const struct gang_part *part);
 
-enum gang_parts_state {
-	GANG_PARTS_WAITING,
-	GANG_PARTS_COMPLETE,
-	/* A member has gone on to a later step, and left this one out: members put their parts in
-	 * the order of the steps. */
-	GANG_PARTS_LEFT_OUT,
-};
+/* The body of the record of a part; the caller decrefs it. */
+json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
+			 struct err *err);
+/* `id` is that of the round's snapshot. ERR_CORRUPT: it makes no sense, or is another's. */
+int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
+		     struct gang_part *part, struct err *err);
 
-struct gang_parts_verdict {
-	enum gang_parts_state state;
-	uint32_t there;  /* so many members have put theirs */
-	uint32_t absent; /* WAITING, LEFT_OUT: the first one that has not */
-	int64_t later;   /* LEFT_OUT: where that member is */
-};
+/* Whether both have the same files, of the same step and run, whoever has saved them when. */
+bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b);
 
-struct gang_parts_verdict gang_parts_judge(const struct gang_part *parts, size_t count,
-					   uint32_t members, int64_t step);
-
-/* The part of that member that counts for this step, or NULL. */
-const struct gang_part *gang_parts_find(const struct gang_part *parts, size_t count,
-					uint32_t member, int64_t step);
+/* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never
+ * will be a snapshot; the sentence says why. */
+int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err);
+/* The first that is not empty, from which the whole takes its step; NULL: there is none. */
+const struct gang_part *gang_parts_leader(const struct gang_part *parts, size_t count);
 
 #endif

@@ -134,7 +134,7 @@ static int begin_listing(struct storage *storage, struct err *err)
 	}
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = (struct manifest_pack){index->packs[i].key, index->packs[i].bytes};
-	listing->count = job_records_named_prefixes(&named, listing->prefixes);
+	listing->count = job_records_named_prefixes(storage, &named, listing->prefixes);
 	chunk_index_begin_listing(&storage->transfer.index);
 	storage->listing = listing;
 	listing->threaded = parallel_start(&listing->thread, list_named_packs, listing) == 0;

@@ -278,6 +278,14 @@ static size_t save_prefix_length(const char *pack)
 	return pack[length] ? length + 1 : length;
 }
 
+/* The same: all but the number of the pack, "packs/000001/000002-<nonce>-". */
+static size_t nonce_prefix_length(const char *pack)
+{
+	const char *last = strrchr(pack, '-');
+
+	return last ? (size_t)(last + 1 - pack) : strlen(pack);
+}
+
 /* The different prefixes of what the manifest names; JOB_LISTINGS_MOST + 1: there are more. */
 static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)(const char *pack),
 			    char *prefixes[JOB_LISTINGS_MOST])
@@ -303,11 +311,16 @@ static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)
 	return count;
 }
 
-size_t job_records_named_prefixes(const struct manifest *manifest,
+size_t job_records_named_prefixes(const struct storage *storage, const struct manifest *manifest,
 				  char *prefixes[JOB_LISTINGS_MOST])
 {
-	size_t count = find_prefixes(manifest, save_prefix_length, prefixes);
+	size_t count = JOB_LISTINGS_MOST + 1;
 
+	/* The packs of all members have the number of the round. */
+	if (storage_is_member(storage))
+		count = find_prefixes(manifest, nonce_prefix_length, prefixes);
+	if (count > JOB_LISTINGS_MOST)
+		count = find_prefixes(manifest, save_prefix_length, prefixes);
 	if (count > JOB_LISTINGS_MOST)
 		count = find_prefixes(manifest, attempt_prefix_length, prefixes);
 	if (count <= JOB_LISTINGS_MOST)
@@ -321,7 +334,7 @@ int job_records_list_named_packs(struct storage *storage, const struct manifest 
 				 struct cancel *cancel, struct err *err)
 {
 	char *prefixes[JOB_LISTINGS_MOST];
-	size_t count = job_records_named_prefixes(manifest, prefixes);
+	size_t count = job_records_named_prefixes(storage, manifest, prefixes);
 	int result = damage_marks_list(storage, damaged, cancel, err);
 
 	if (result == 0)

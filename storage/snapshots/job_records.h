@@ -147,9 +147,9 @@ int job_records_check_packs(struct storage *storage, const struct manifest *mani
 /* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
 int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
 			      struct store_listing *packs, struct cancel *cancel, struct err *err);
-/* Prefixes that cover all packs which the manifest names: of saves, of attempts, or of all. Returns
- * how many; the caller frees each. */
-size_t job_records_named_prefixes(const struct manifest *manifest,
+/* Prefixes that cover all packs which the manifest names: of saves (of one member's, in a gang), of
+ * attempts, or of all. Returns how many; the caller frees each. */
+size_t job_records_named_prefixes(const struct storage *storage, const struct manifest *manifest,
 				  char *prefixes[JOB_LISTINGS_MOST]);
 /* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
 int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,

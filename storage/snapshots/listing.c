@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "entry_list.h"
+#include "gang_choice.h"
 #include "gang_commit.h"
 #include "inventory.h"
 #include "listing.h"
@@ -116,9 +117,10 @@ int storage_list_files(struct storage *storage, struct snapshot_id id, struct sn
 		       struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
+	struct gang_clashes clashes;
 
 	*files = (struct snapshot_files){0};
-	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0)
+	if (gang_choice_get_manifest(storage, id, &manifest, &clashes, cancel, err) < 0)
 		return -1;
 	listing_add_files(&manifest, files);
 	return 0;
@@ -132,7 +134,8 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 	*err = (struct err){0};
 	*step = -1;
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
-	    gang_commit_cut(storage, &manifest, err) < 0)
+	    (!gang_choice_is_all(storage, &manifest) &&
+	     gang_commit_cut(storage, &manifest, err) < 0))
 		return NULL;
 	*step = manifest.step;
 	return json_incref(manifest.about);

@@ -5,7 +5,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "job_records.h"
+#include "gang_choice.h"
 #include "listing.h"
 #include "restore_content.h"
 #include "storage/transfer/transfer.h"
@@ -85,9 +85,10 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 {
 	const struct restore_request *request = restoring->request;
 	struct manifest *manifest = &restoring->manifest;
+	struct gang_clashes clashes;
 
-	if (job_record_get_manifest(restoring->storage, request->id, manifest, restoring->cancel,
-				    err) < 0 ||
+	if (gang_choice_get_manifest(restoring->storage, request->id, manifest, &clashes,
+				     restoring->cancel, err) < 0 ||
 	    restore_tree_create(&restoring->tree, manifest, request->within, request->directory,
 				request->include, request->arg, err) < 0)
 		return -1;
@@ -103,7 +104,11 @@ static int restore_snapshot(struct restoring *restoring, struct restore_result *
 		.bytes_fetched = atomic_load(&restoring->bytes_fetched),
 		.bytes_seeded = atomic_load(&restoring->bytes_seeded),
 		.step = manifest->step,
+		.clashes = clashes.count,
+		.clash_kept = clashes.kept,
+		.clash_left = clashes.left,
 	};
+	text_set(result->clash_path, sizeof(result->clash_path), clashes.path);
 	for (size_t i = 0; i < manifest->entry_count; i++)
 		result->files += restoring->tree.content[i] != NULL;
 	if (request->files)

@@ -4,14 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "carry_over.h"
 #include "entry_list.h"
-#include "gang_commit.h"
 #include "index_warmup.h"
 #include "pack_numbers.h"
+#include "snapshot_commit.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
@@ -26,9 +25,7 @@ struct saving {
 	struct packing packing;
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
-	struct snapshot_id id; /* of the commit */
-	bool left_out;         /* no commit: another member of the gang has no part of it */
-	bool packs_missing;    /* no commit: a pack that the manifest names is gone or damaged */
+	struct snapshot_commit commit;
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -94,132 +91,6 @@ static void move_entries(struct file_tree *tree, struct manifest *manifest)
 
 /* --- the commit --- */
 
-static int check_not_superseded(struct saving *saving, struct err *err)
-{
-	uint32_t newest;
-
-	if (storage_superseded(saving->storage, saving->request->id.attempt, &newest,
-			       saving->packing.cancel, err) < 0)
-		return -1;
-	if (newest > saving->request->id.attempt)
-		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);
-	return 0;
-}
-
-/* The next try sends what was in them. */
-static void drop_missing_packs(struct saving *saving, const struct manifest *manifest,
-			       const struct store_listing *packs,
-			       const struct store_listing *damaged)
-{
-	struct chunk_index *index = &saving->storage->transfer.index;
-
-	for (size_t i = 0; i < manifest->pack_count; i++) {
-		struct manifest_pack *named = &manifest->packs[i];
-		struct manifest one = {.packs = named, .pack_count = 1};
-
-		if (job_records_check_packs(saving->storage, &one, packs, damaged, NULL) == 0)
-			continue;
-		for (size_t j = 0; j < index->pack_count; j++)
-			if (text_equal(index->packs[j].key, named->key))
-				chunk_index_pack_lost(index, (uint32_t)j);
-	}
-}
-
-/* A pack may have been removed, damaged, or found damaged, since the one who relies on it has seen
- * it last: all that the manifest names is looked up after the last byte was sent. */
-static int check_named_packs(struct saving *saving, const struct manifest *manifest,
-			     struct err *err)
-{
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
-	struct err own = {0};
-
-	if (job_records_list_named_packs(saving->storage, manifest, &packs, &damaged,
-					 saving->packing.cancel, err) < 0)
-		return -1;
-	if (job_records_check_packs(saving->storage, manifest, &packs, &damaged, &own) == 0)
-		return 0;
-	drop_missing_packs(saving, manifest, &packs, &damaged);
-	saving->packs_missing = true;
-	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
-		       own.text);
-}
-
-/* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
- * moment: it counts here. */
-static int find_left_behind(struct saving *saving, bool *left, struct err *err)
-{
-	auto_(job_listing_release) struct job_listing listing = {0};
-	struct lineage *lineage = &listing.lineage;
-
-	if (job_records_list_lineage(saving->storage, &listing, saving->packing.cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (lineage->attempts[i].number > saving->request->id.attempt)
-			lineage->attempts[i].unconfirmed = false;
-	*left = lineage_state(lineage, saving->id) == SNAPSHOT_FENCED;
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		if (snapshot_id_compare(lineage->snapshots[i], saving->id) == 0)
-			return 0;
-	return err_set(err, ERR_RETRY, "it has been removed");
-}
-
-/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
- * it starts from here, this snapshot is kept, but nobody goes on from it. If that cannot be looked
- * up, nobody is told that it is durable. */
-static int check_in_force(struct saving *saving, struct err *err)
-{
-	uint32_t own = saving->request->id.attempt, newest = own;
-	bool left = false;
-
-	if (storage_superseded(saving->storage, own, &newest, saving->packing.cancel, err) < 0 ||
-	    (newest > own && find_left_behind(saving, &left, err) < 0))
-		return err_wrap(err, "it is in the store, but whether another attempt had taken "
-				     "over before is not known");
-	if (left)
-		return err_set(err, ERR_EXISTS,
-			       "attempt %u had taken over before it was committed: it is late, and "
-			       "nobody continues from it",
-			       newest);
-	return 0;
-}
-
-static int put_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
-			struct err *err)
-{
-	auto_free char *key = job_record_key_snapshot(saving->storage, manifest->id);
-	auto_json json_t *body = manifest_encode(manifest, err);
-
-	if (!body)
-		return -1;
-	fault_point("before_manifest_put");
-	if (job_record_put(saving->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
-			   saving->packing.cancel, err) < 0)
-		return -1;
-	fault_point("after_manifest_put");
-	return 0;
-}
-
-static int commit_manifest(struct saving *saving, const struct manifest *manifest, uint64_t *bytes,
-			   struct err *err)
-{
-	int result;
-
-	if (check_named_packs(saving, manifest, err) < 0) {
-		/* A store that was emptied lacks our claim too, and that says more. */
-		if (saving->packs_missing)
-			(void)check_not_superseded(saving, err);
-		return -1;
-	}
-	if (check_not_superseded(saving, err) < 0)
-		return -1;
-	if (storage_is_member(saving->storage))
-		result = gang_commit(saving->storage, saving->request, manifest, &saving->id,
-				     &saving->left_out, saving->packing.cancel, err);
-	else
-		result = put_manifest(saving, manifest, bytes, err);
-	return result < 0 ? -1 : check_in_force(saving, err);
-}
-
 static int wait_until_sent(struct saving *saving, struct err *err)
 {
 	struct pack_uploader *uploader = saving->packing.uploader;
@@ -257,7 +128,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	    wait_until_sent(saving, err) < 0)
 		return -1;
 	pack_numbers_assign(&saving->storage->transfer.index, &manifest);
-	if (commit_manifest(saving, &manifest, &manifest_bytes, err) < 0)
+	if (snapshot_commit(&saving->commit, &manifest, &manifest_bytes, err) < 0)
 		return -1;
 	if (is_member && gang_manifest_strip(&manifest, saving->storage->gang.member, err) < 0)
 		return -1;
@@ -266,8 +137,10 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
+	if (saving->commit.outcome == GANG_COMMITTED && is_member)
+		gang_commit_settled(saving->storage, packing->cancel);
 	*result = (struct save_result){
-		.id = saving->id,
+		.id = saving->request->id,
 		.files = manifest.files,
 		.running_files = running,
 		.running_files_lost = tree->lost,
@@ -408,6 +281,30 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 	return commit_snapshot(saving, &tree, result, err);
 }
 
+/* A member of a gang that has no file of this checkpoint. */
+static int save_nothing(struct saving *saving, struct save_result *result, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	struct file_tree nothing = {.root_mode = 0755};
+	struct storage *storage = saving->storage;
+	uint64_t bytes = 0;
+
+	if (!storage_is_member(storage))
+		return err_set(err, ERR_FAILED, "one machine has no part that may be empty");
+	fill_manifest_header(saving, &nothing, &manifest);
+	if (snapshot_commit(&saving->commit, &manifest, &bytes, err) < 0)
+		return -1;
+	/* What was sent for it before is not part of it, and may be removed from now on. */
+	pack_uploader_free(steal(&storage->transfer.uploader));
+	index_warmup_end(storage);
+	chunk_index_replace(&storage->transfer.index, &manifest, NULL);
+	storage->transfer.append_progress = (struct append_progress){0};
+	if (saving->commit.outcome == GANG_COMMITTED)
+		gang_commit_settled(storage, saving->packing.cancel);
+	*result = (struct save_result){.id = saving->request->id};
+	return 0;
+}
+
 /* True only if the store clearly shows no snapshot of this attempt that its caller does not know:
  * the answer to an earlier commit may have been lost, too. */
 static bool are_commits_known(const struct saving *saving)
@@ -435,7 +332,8 @@ static void remove_unnamed_packs(struct saving *saving)
 
 	/* A part may name them: another member may be about to commit it. */
 	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
-	    check_not_superseded(saving, NULL) < 0)
+	    snapshot_commit_check_attempt(saving->storage, saving->request->id.attempt,
+					  saving->packing.cancel, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];
@@ -454,7 +352,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	struct saving saving = {
 		.storage = storage,
 		.request = request,
-		.id = request->id,
+		.commit = {.storage = storage, .request = request, .cancel = cancel},
 		.packing = {.transfer = &storage->transfer, .id = request->id, .cancel = cancel},
 	};
 	char text[SNAPSHOT_ID_TEXT];
@@ -463,17 +361,18 @@ int storage_save(struct storage *storage, const struct save_request *request,
 
 	storage->emptied = false;
 	*result = (struct save_result){.id = request->id};
-	if (storage_is_member(storage) &&
-	    (gang_commit_check(storage, request, &result->id, &result->was_durable, err) < 0 ||
-	     result->was_durable))
-		return result->was_durable ? 0 : -1;
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
-	failed = save_snapshot(&saving, result, &own);
-	result->store_lacks =
-		failed && own.kind == ERR_RETRY && (saving.packs_missing || storage->emptied);
-	result->changed |= failed && saving.left_out;
+	failed = gang_commit_settle(storage, request->id, cancel, &own);
+	if (failed == 0)
+		failed = request->gang_empty ? save_nothing(&saving, result, &own)
+					     : save_snapshot(&saving, result, &own);
+	result->store_lacks = failed && own.kind == ERR_RETRY &&
+			      (saving.commit.packs_missing || storage->emptied);
+	result->changed |= failed && (saving.commit.outcome == GANG_ROUND_OVER ||
+				      saving.commit.outcome == GANG_PARTS_UNFIT);
+	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)

@@ -8,6 +8,7 @@
 #include "own_claim.h"
 #include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
+#include "storage/storage.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdbool.h>
@@ -46,9 +47,11 @@ struct storage {
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;
-		/* The newest commit of its attempt that is known here. */
-		struct snapshot_id committed;
-		int64_t committed_step;
+		/* The round that it has last put a part in, while it is not known for certain what
+		 * became of it; none: it is. */
+		struct snapshot_id unsettled;
+		/* What is restored of a snapshot. */
+		enum gang_parts_choice parts;
 	} gang;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);

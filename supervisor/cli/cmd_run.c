@@ -1,5 +1,6 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
@@ -209,6 +210,7 @@ int cmd_run(int argc, char **argv)
 	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
+	gang.began_ms = clock_boot_ms();
 	if (!options.store)
 		embedded = default_store_url(&err);
 
@@ -222,7 +224,8 @@ int cmd_run(int argc, char **argv)
 	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
-	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC;
+	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC ||
+			       gang.members > 1;
 	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
 		job->observers.cancel.fd = -1;
 	job->signals.source.fd = -1;

@@ -117,6 +117,8 @@ static void make_request(const struct step *step, enum save_reason cause, void *
 {
 	bool asked = step->model->requests.asking == ASKING_SENT;
 
+	if (cause != SAVED_AT_NOTICE)
+		share_request(step);
 	step_requests(step, (struct request_event){
 				    .kind = REQUEST_EV_MADE,
 				    .cause = cause,

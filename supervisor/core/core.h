@@ -25,6 +25,7 @@
  *	asking.c		requests, and their answers
  *	saving.c		checkpoints become snapshots
  *	durable.c		what came of them; after the job's end, the last one
+ *	membership.c		a job on several machines: what is done together
  *	measuring.c		what is measured: how long saves take, how often they come
  */
 #ifndef CORE_H

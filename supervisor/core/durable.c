@@ -202,9 +202,16 @@ void flush(const struct step *step)
 {
 	struct job_model *model = step->model;
 	/* What metrics and logs got last belongs to the work too. */
-	bool missing = job_has_pending(model) || job_has_running_tail(model, step->view);
+	bool tail = job_has_running_tail(model, step->view);
+	/* At a notice the others end too, and no round comes of logs alone. */
+	bool missing = (job_has_pending(model) && !model->gang.answered) ||
+		       (tail && !(step->rules->of_gang && model->stop.stands));
 
 	begin_flush(step);
+	if (gives_up_waiting(step))
+		return;
+	if (model->gang.answered && model->snapshots.in_flight)
+		arm(step, TIMER_FLUSH, step->view->now_ms + FLUSH_RETRY_MS);
 	if (model->snapshots.in_flight || model->attempt == ATTEMPT_CLAIMING ||
 	    model->due_ms[TIMER_RETRY] != CLOCK_NEVER)
 		return;
@@ -218,7 +225,7 @@ void flush(const struct step *step)
 		return;
 	if (model->snapshots.retaining)
 		act_at(step, JOB_DO_LIMIT_RETENTION, RETENTION_MOST_MS);
-	else
+	else if (leave_gang(step))
 		live(step, EV_UPLOADED);
 }
 
@@ -229,11 +236,20 @@ void on_flush_due(const struct step *step)
 	struct job_model *model = step->model;
 	int64_t now_ms = step->view->now_ms, ends_ms = flush_deadline_ms(step);
 
-	if (model->state != JOB_UPLOADING || model->stop.stands)
+	if (model->state != JOB_UPLOADING)
+		return;
+	/* The notice has its own end; but it may be withdrawn, and what waits for others waits on.
+	 */
+	if (model->stop.stands && step->rules->of_gang)
+		arm(step, TIMER_FLUSH, now_ms + FLUSH_RETRY_MS);
+	if (gives_up_waiting(step) || model->stop.stands)
 		return;
 	if (now_ms < ends_ms) {
 		arm(step, TIMER_FLUSH, ends_ms);
-	} else if (!model->snapshots.failing && model->attempt != ATTEMPT_CLAIMING) {
+	} else if (leave_gang_at_once(step)) {
+		return;
+	} else if (!model->snapshots.failing && !step->view->awaits_gang &&
+		   model->attempt != ATTEMPT_CLAIMING) {
 		arm(step, TIMER_FLUSH, now_ms + FLUSH_RETRY_MS);
 	} else {
 		model->flush.given_up = true;
@@ -258,6 +274,8 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	/* Its metrics are saved; but of its checkpoints, none was complete. */
 	bool none = !model->any_complete && facts.noticed &&
 		    (torn || (facts.managed && model->newest.curves_only));
+	/* Of a gang, what was asked for counts: a later one of this member alone is of no use. */
+	bool pending = job_has_pending(model) && !(model->gang.answered && facts.noticed);
 	bool stale;
 
 	facts.torn = torn;
@@ -272,7 +290,7 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	 * that it went on after is work that it took for saved. A job that has finished is started
 	 * again for it. */
 	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
-	if (job_has_pending(model) || tail || none || stale)
+	if (pending || tail || none || stale)
 		facts.all_durable = false;
 	else if (in_vain || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
 		facts.all_durable = !facts.managed;

@@ -17,11 +17,12 @@ enum job_effect_kind {
 	JOB_DO_TELL_NEXT_ATTEMPT, /* until `at_ms` this one may commit; 0: it is not preempted */
 	/* asking */
 	JOB_DO_ASK,
-	JOB_DO_STOP_TRYING,  /* to ask */
-	JOB_DO_STOP_ASKING,  /* and end what follows the asking: progress, flag */
-	JOB_DO_CONFIRM_FLAG, /* the flag was answered */
-	JOB_DO_REPLY,        /* to `client`: `reply` */
-	JOB_DO_REFUSE,       /* `client`: `refusal` */
+	JOB_DO_STOP_TRYING,   /* to ask */
+	JOB_DO_STOP_ASKING,   /* and end what follows the asking: progress, flag */
+	JOB_DO_CONFIRM_FLAG,  /* the flag was answered */
+	JOB_DO_REPLY,         /* to `client`: `reply` */
+	JOB_DO_REFUSE,        /* `client`: `refusal` */
+	JOB_DO_SHARE_REQUEST, /* with the other members of the gang */
 	/* ending the job */
 	JOB_DO_FORWARD_SIGTERM, /* which may be a request to the job */
 	JOB_DO_TERMINATE,       /* SIGTERM */
@@ -38,6 +39,7 @@ enum job_effect_kind {
 	JOB_DO_START_RETENTION,
 	JOB_DO_STOP_RETENTION,
 	JOB_DO_LIMIT_RETENTION, /* to `at_ms` milliseconds from now */
+	JOB_DO_LEAVE_GANG,      /* once no other member needs this one */
 	/* */
 	JOB_DO_SAY, /* `sentence` */
 	JOB_DO_END, /* leave the loop */

@@ -27,7 +27,11 @@ enum job_event_kind {
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
 	JOB_EV_RETENTION_DONE,
-	JOB_EV_TIMER, /* `timer` */
+	JOB_EV_GANG_ROUND,    /* the members save the newest checkpoint now */
+	JOB_EV_GANG_ASKS,     /* a checkpoint is asked for at another member */
+	JOB_EV_GANG_ANSWERED, /* what all were asked for is durable, by another one's checkpoint */
+	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more */
+	JOB_EV_TIMER,         /* `timer` */
 	JOB_EVENTS,
 };
 
@@ -59,7 +63,6 @@ struct stop_event {
 	int64_t deadline_ms; /* CLOCK_NEVER: none is known */
 	bool by_sigterm;     /* the effective one is */
 	bool alone;          /* there is no other notice */
-	bool saved;          /* the checkpoint that it asks for is durable already */
 };
 
 struct snapshot_event {

@@ -75,6 +75,12 @@ static void arm_interval(const struct step *step, int64_t since_ms)
 		arm(step, TIMER_INTERVAL, since_ms + every_ms);
 }
 
+void restart_interval(const struct step *step)
+{
+	if (step->model->due_ms[TIMER_INTERVAL] != CLOCK_NEVER)
+		arm_interval(step, step->view->now_ms);
+}
+
 static void update_interval(const struct step *step)
 {
 	struct job_model *model = step->model;

@@ -49,6 +49,7 @@ struct job_rules {
 	bool zero_is_finished; /* it trains on after a save: exit 0 is no answer to a request */
 	bool expects_saves;    /* an option says that the job saves checkpoints */
 	bool has_store;
+	bool of_gang;  /* one of several machines that save together */
 	bool requeues; /* under Slurm, which sends SIGUSR1 before the time limit */
 	bool every_auto, retains, strict;
 	int64_t quiet_ms, snapshot_interval_ms, flush_ms, grace_ms;
@@ -78,6 +79,8 @@ struct job_view {
 	bool rank_saving; /* ... and is saving */
 	/* the upload under way */
 	bool uploading;
+	/* ... and waits for other members of the gang, or for its turn among them */
+	bool awaits_gang;
 	uint64_t bytes_done, bytes_total;
 	int64_t upload_began_ms;
 	int64_t accepted_ms;     /* when the store last took new bytes; 0: never */
@@ -115,7 +118,6 @@ struct job_model {
 	/* the merged stop notice */
 	struct {
 		bool stands, by_sigterm;
-		bool saved;          /* the checkpoint that it asks for is durable already */
 		int64_t deadline_ms; /* CLOCK_NEVER: none */
 	} stop;
 	struct stop_wish stop_wish;
@@ -183,6 +185,13 @@ struct job_model {
 		bool once_more; /* the newest checkpoint was queued again */
 		bool given_up;  /* --flush-time is over */
 	} flush;
+
+	/* after the end of a gang's job: the others may need a part of this member */
+	struct {
+		bool leaving, left;
+		/* what the notice asks for is durable, of all members */
+		bool answered;
+	} gang;
 
 	struct {
 		int64_t save_ms;   /* of a save, smoothed; -1: none yet */

@@ -25,6 +25,10 @@ const char *job_event_name(enum job_event_kind kind)
 		[JOB_EV_PLANNED] = "planned",
 		[JOB_EV_SNAPSHOT_DONE] = "snapshot_done",
 		[JOB_EV_RETENTION_DONE] = "retention_done",
+		[JOB_EV_GANG_ROUND] = "gang_round",
+		[JOB_EV_GANG_ASKS] = "gang_asks",
+		[JOB_EV_GANG_ANSWERED] = "gang_answered",
+		[JOB_EV_GANG_LEFT] = "gang_left",
 		[JOB_EV_TIMER] = "timer",
 		[JOB_EVENTS] = "nothing",
 	};
@@ -48,6 +52,7 @@ const char *job_effect_name(enum job_effect_kind kind)
 		[JOB_DO_CONFIRM_FLAG] = "confirm_flag",
 		[JOB_DO_REPLY] = "reply",
 		[JOB_DO_REFUSE] = "refuse",
+		[JOB_DO_SHARE_REQUEST] = "share_request",
 		[JOB_DO_FORWARD_SIGTERM] = "forward_sigterm",
 		[JOB_DO_TERMINATE] = "terminate",
 		[JOB_DO_KILL] = "kill",
@@ -62,6 +67,7 @@ const char *job_effect_name(enum job_effect_kind kind)
 		[JOB_DO_START_RETENTION] = "start_retention",
 		[JOB_DO_STOP_RETENTION] = "stop_retention",
 		[JOB_DO_LIMIT_RETENTION] = "limit_retention",
+		[JOB_DO_LEAVE_GANG] = "leave_gang",
 		[JOB_DO_SAY] = "say",
 		[JOB_DO_END] = "end",
 	};

@@ -265,11 +265,11 @@ static void on_stopped(struct request_table *table, struct request_effects *effe
 		table->asking = ASKING_NONE;
 }
 
-static void on_ended(struct request_table *table, struct request_effects *effects)
+static void end_all(struct request_table *table, enum request_effect_kind kind,
+		    struct request_effects *effects)
 {
 	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
-		end_requests(table, (enum request_phase)phase, UINT64_MAX, REQUEST_DO_REPLY_FAILED,
-			     effects);
+		end_requests(table, (enum request_phase)phase, UINT64_MAX, kind, effects);
 	if (table->asking != ASKING_NONE)
 		end_asking(table, effects);
 }
@@ -301,6 +301,9 @@ void request_table_step(struct request_table *table, const struct request_event 
 		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_DURABLE,
 			     effects);
 		break;
+	case REQUEST_EV_ELSEWHERE:
+		end_all(table, REQUEST_DO_REPLY_DURABLE, effects);
+		break;
 	case REQUEST_EV_LOST:
 		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_FAILED,
 			     effects);
@@ -319,7 +322,7 @@ void request_table_step(struct request_table *table, const struct request_event 
 		on_save_over(table, event->saving, effects);
 		break;
 	case REQUEST_EV_ENDED:
-		on_ended(table, effects);
+		end_all(table, REQUEST_DO_REPLY_FAILED, effects);
 		break;
 	case REQUEST_EV_GONE:
 		on_gone(table, event->client);

@@ -63,6 +63,8 @@ enum request_event_kind {
 	REQUEST_EV_FORWARDED, /* a SIGTERM was forwarded, which may be a request to the job */
 	REQUEST_EV_COMPLETE,  /* the answer to SENDING: `generation`; `late`: it began before */
 	REQUEST_EV_DURABLE,   /* `generation`, and all before it */
+	REQUEST_EV_ELSEWHERE, /* all that was asked for is durable, by another member's checkpoint
+			       */
 	REQUEST_EV_LOST,      /* the same will not become durable as far as is known */
 	REQUEST_EV_NOT_ASKED, /* the job cannot be asked */
 	REQUEST_EV_WITHDRAWN, /* the notice stands no more */

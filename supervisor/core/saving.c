@@ -96,6 +96,15 @@ static void begin_snapshot(const struct step *step)
 	act(step, JOB_DO_TAKE_SNAPSHOT);
 }
 
+void begin_snapshot_now(const struct step *step)
+{
+	const struct job_model *model = step->model;
+
+	if (can_save(model) && model->any_complete && !model->snapshots.in_flight &&
+	    model->due_ms[TIMER_RETRY] == CLOCK_NEVER)
+		begin_snapshot(step);
+}
+
 /* At a notice: half of the time that is left. */
 static int64_t replacing_most_ms(const struct step *step)
 {

@@ -173,7 +173,6 @@ static void on_stop_announced(const struct step *step, const struct stop_event *
 
 	model->stop.stands = true;
 	model->stop.by_sigterm = stop->by_sigterm;
-	model->stop.saved = stop->saved;
 	model->stop.deadline_ms = stop->deadline_ms;
 	model->facts.by_signal_only = stop->by_sigterm && stop->alone;
 	live(step, EV_NOTICE);
@@ -184,6 +183,7 @@ static void on_stop_cancelled(const struct step *step)
 {
 	step->model->stop.stands = step->model->stop.by_sigterm = false;
 	step->model->stop.deadline_ms = CLOCK_NEVER;
+	step->model->gang.answered = false;
 	live(step, EV_CANCELLED);
 	tell_next_attempt(step);
 }
@@ -314,6 +314,18 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 		break;
 	case JOB_EV_RETENTION_DONE:
 		on_retention_done(&step);
+		break;
+	case JOB_EV_GANG_ROUND:
+		on_gang_round(&step);
+		break;
+	case JOB_EV_GANG_ASKS:
+		on_gang_asks(&step);
+		break;
+	case JOB_EV_GANG_ANSWERED:
+		on_gang_answered(&step);
+		break;
+	case JOB_EV_GANG_LEFT:
+		on_gang_left(&step);
 		break;
 	case JOB_EV_TIMER:
 		on_timer(&step, event->timer);

@@ -67,6 +67,8 @@ void on_claimed(const struct step *step, const struct claim_event *claim);
 void on_planned(const struct step *step, uint64_t generation);
 /* The newest complete checkpoint is saved, now or when it is due. */
 void queue_snapshot(const struct step *step);
+/* Now, if that can be, whether or not it is due. */
+void begin_snapshot_now(const struct step *step);
 /* What is complete, or was written to running files, is saved when it is due. */
 void pace_snapshots(const struct step *step);
 void on_retry_due(const struct step *step);
@@ -78,11 +80,28 @@ void on_retention_done(const struct step *step);
 void flush(const struct step *step);
 void on_flush_due(const struct step *step);
 
+/* --- membership.c --- */
+/* What is asked for here is asked for at all members. */
+void share_request(const struct step *step);
+/* The job has ended, and all is done that could be. False: the others may need this one yet. */
+bool leave_gang(const struct step *step);
+/* All is durable that the notice asks for, and what is still to be saved waits for members that
+ * end. True: it is over. */
+bool gives_up_waiting(const struct step *step);
+/* The time is over. True: it was only for the others that this one was still there. */
+bool leave_gang_at_once(const struct step *step);
+void on_gang_round(const struct step *step);
+void on_gang_asks(const struct step *step);
+void on_gang_answered(const struct step *step);
+void on_gang_left(const struct step *step);
+
 /* --- measuring.c --- */
 void begin_measuring(const struct step *step);
 void note_save_ended(const struct step *step);
 void note_durable(const struct step *step, const struct checkpoint *checkpoint);
 void arm_point(const struct step *step);
+/* The interval begins now: the job was asked for another reason. */
+void restart_interval(const struct step *step);
 void on_interval_due(const struct step *step);
 void on_risk_due(const struct step *step);
 void on_point_due(const struct step *step);

@@ -100,7 +100,7 @@ static void update_plan(const struct step *step)
 	enum preemption_plan plan = preemption_forecast_choose(&facts);
 
 	/* A command that saves no checkpoints needs no plan. */
-	if (model->stop.saved || model->attempt != ATTEMPT_CLAIMED || !model->facts.launched ||
+	if (model->attempt != ATTEMPT_CLAIMED || !model->facts.launched ||
 	    (model->plan.made && plan == model->plan.choice))
 		return;
 	model->plan.made = true;
@@ -139,6 +139,8 @@ void on_budget_due(const struct step *step)
 	int64_t now_ms = step->view->now_ms, stop_ms = model->budget.stop_until_ms;
 	bool waits = model->state == JOB_CHECKPOINTING && now_ms < stop_ms;
 
+	if (leave_gang_at_once(step))
+		return;
 	/* A save is under way: it gets the time that was reserved for exiting. So does the next
 	 * save of a job that was not told anything, if it is due by then. */
 	if (waits && step->view->saving)
@@ -175,8 +177,7 @@ static void ask_at_notice(const struct step *step)
 	bool cannot_ask =
 		step->rules->ask == REQUEST_NONE && !asks_by_flag(step->rules, step->view);
 
-	/* Of a gang's job: what it makes from now on, without the one that ends, is no step. */
-	if (model->stop.saved || uploads_first(step))
+	if (uploads_first(step))
 		return;
 	if (cannot_ask && model->stop.by_sigterm) {
 		forward_sigterm_in_time(step);

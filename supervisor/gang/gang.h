@@ -5,16 +5,23 @@
  *
  *	gang_identity.h		PURE: how many members there are, and which one this is
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
+ *	start_rules.h		PURE: what a member does next before the job starts
+ *	start_log.h		what the start reads in and appends to the log of an attempt
+ *	gang_view.h		PURE: what the log of the attempt says, folded
+ *	gang_rounds.h		PURE: what this member does next about a round
  *	gang_start.h		joins, waits for the others, and for all to have restored
- *	gang_notice.h		a notice at one member is one for all
+ *	gang_feed.h		reads the log and appends to it, and says what is to be done
  *
- * What follows the start is the storage's: storage_save() waits for the parts of all members.
+ * After the start, what the members agree upon is one log, and each snapshot is a round in it:
+ * storage_save() gives the part in a round, and waits for those of the others.
  */
 #ifndef GANG_H
 #define GANG_H
 
+#include "gang_feed.h"
 #include "gang_identity.h"
-#include "gang_notice.h"
+#include "gang_rounds.h"
 #include "gang_start.h"
+#include "gang_view.h"
 
 #endif

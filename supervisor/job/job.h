@@ -85,6 +85,8 @@
 #include "upload/upload.h"
 #include "workspace/workspace.h"
 
+/* Requests and notices of a gang that are remembered. */
+#define GANG_ASKED_MOST 16
 #define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
 
 /*
@@ -161,8 +163,21 @@ struct job {
 	struct notice signal_notice; /* made from the newest signal */
 	struct slurm_deadline slurm_deadline;
 	struct next_attempt next_attempt;
-	struct gang_notices gang_notices; /* zeroed: there is no gang */
-	bool gang_saved;                  /* a snapshot since the notice of another member */
+	struct {
+		struct gang_feed feed; /* zeroed: there is no gang */
+		/* requests and notices in its log, the newest first, and since when they are known
+		 */
+		struct gang_asked {
+			uint32_t event;
+			int64_t known_ms;
+		} asked[GANG_ASKED_MOST];
+		int64_t told_ms;       /* when this member last asked all */
+		int64_t fresh_sent_ms; /* when the job was asked that has answered last */
+		uint32_t answered;     /* the newest that the core knows to be answered */
+		bool has_told;         /* a notice stands in the log */
+		bool leaving, left;
+		char run_name[64]; /* of the newest checkpoint; "": not known */
+	} in_gang;
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
@@ -331,12 +346,20 @@ int64_t job_deadline_ms(const struct job *job);
 void job_tell_why(struct job *job, const struct outcome *outcome);
 
 /* job_gang.c */
-/* Once the attempt is claimed: a notice at another member is one here too. */
-void job_start_gang_notices(struct job *job);
-/* Whether the notice is another member's, and the checkpoint that it is about is durable. */
-bool job_gang_has_saved(const struct job *job, const struct notice *stop);
-/* The others are told of this one. */
+/* Once the snapshot queue is there: what is told at another member is told here, and the members
+ * save together. */
+void job_start_gang_feed(struct job *job);
+/* The others are told of this one; and that no notice stands here any more. */
 void job_tell_gang(struct job *job, const struct notice *stop);
+void job_tell_gang_withdrawn(struct job *job);
+/* The others are asked for a checkpoint too. */
+void job_share_request(struct job *job);
+/* Posts GANG_LEFT once no other member needs this one. */
+void job_leave_gang(struct job *job);
+/* A checkpoint is complete. */
+void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest);
+/* A part of a round was given, or was not. */
+void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 
 /* job_requests.c */
 /* After the launch: how this job is asked. */

@@ -148,7 +148,10 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 		tracker_find_torn(job->tracker, &torn);
 	if (pending && job->model.newest.step >= 0)
 		snprintf(step, sizeof(step), " (step %lld)", (long long)job->model.newest.step);
-	if (job->model.flush.given_up)
+	if (job->model.flush.given_up && job->gang.members > 1)
+		snprintf(why, sizeof(why), ": nothing came of it at all members within %s",
+			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
+	else if (job->model.flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
 	log_warn("the job has exited, but %s%s in %s is NOT durable%s%s; durable: %s (exit %d)",

@@ -41,7 +41,6 @@ static void post_stop(struct job *job)
 		.deadline_ms = job_deadline_ms(job),
 		.by_sigterm = by_sigterm,
 		.alone = job->notices.count == 1,
-		.saved = job_gang_has_saved(job, notices_stop(&job->notices)),
 	};
 
 	job_post(job, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = stop});
@@ -84,6 +83,7 @@ void job_add_notice(struct job *job, const struct notice *notice)
 		return;
 	case NOTICE_ALL_CANCELLED:
 		announce_notice(job, notice);
+		job_tell_gang_withdrawn(job);
 		termination_message_withdraw(&job->message);
 		job_post(job, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
 		return;

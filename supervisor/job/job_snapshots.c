@@ -68,7 +68,32 @@ static void on_snapshot_finished(void *arg, const struct snapshot_outcome *outco
 {
 	int64_t took_ms = clock_monotonic_ms() - outcome->checkpoint.completed_ms;
 
-	job_post_snapshot(arg, outcome, outcome_reply(outcome, took_ms));
+	if (!outcome->empty_part)
+		job_post_snapshot(arg, outcome, outcome_reply(outcome, took_ms));
+	job_note_part_ended(arg, outcome);
+}
+
+/* --- the rounds of a gang --- */
+
+static void want_round(void *arg)
+{
+	struct job *job = arg;
+
+	gang_feed_wake(&job->in_gang.feed);
+}
+
+static const char *find_run_name(void *arg)
+{
+	const struct job *job = arg;
+
+	return job->in_gang.run_name;
+}
+
+static bool is_round_settled(void *arg, uint32_t round)
+{
+	const struct job *job = arg;
+
+	return gang_feed_is_settled(&job->in_gang.feed, round);
 }
 
 /* The newest checkpoint may be newer than the one that the snapshot was begun for. */
@@ -78,6 +103,9 @@ static void plan_snapshot(void *arg, struct snapshot_plan *plan, struct checkpoi
 
 	tracker_plan(job->tracker, plan);
 	*checkpoint = job->model.newest;
+	/* One that has become complete just now is in the plan too. */
+	if (job->gang.members > 1)
+		checkpoint->generation = tracker_latest_checkpoint(job->tracker)->generation;
 	job_post(job,
 		 (struct job_event){.kind = JOB_EV_PLANNED, .generation = checkpoint->generation});
 }
@@ -109,6 +137,9 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.of_gang = job->gang.members > 1,
 		.profile = job->profile.profile,
 		.patterns = &job->options->patterns,
+		.wants_round = want_round,
+		.run_name = find_run_name,
+		.round_is_settled = is_round_settled,
 		.plan = plan_snapshot,
 		.confirm = confirm_snapshot,
 		.signatures = list_signatures,
@@ -138,6 +169,10 @@ bool job_on_files_closed(void *arg)
 {
 	struct job *job = arg;
 
+	/* What is sent early is named after the next snapshot, whose number only the round gives.
+	 */
+	if (job->gang.members > 1)
+		return true;
 	if (!job_may_upload_early(&job->model) || !job->snapshots ||
 	    snapshot_queue_is_busy(job->snapshots))
 		return false;

@@ -57,7 +57,7 @@ void job_close(struct job *job)
 	workers_free(job->workers);
 	slurm_deadline_release(&job->slurm_deadline);
 	next_attempt_release(&job->next_attempt);
-	gang_notices_release(&job->gang_notices);
+	gang_feed_release(&job->in_gang.feed);
 	retention_worker_free(job->retention_worker);
 	snapshot_queue_free(job->snapshots);
 	json_decref(job->snapshot_about);
@@ -196,7 +196,7 @@ static struct claim_event begin_attempt(struct job *job)
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
-		job_start_gang_notices(job);
+		job_start_gang_feed(job);
 		/* The records of an attempt are one machine's to write. */
 		if (job->gang.member == 0)
 			observers_set_store(&job->observers, job->resume.storage,
@@ -364,6 +364,7 @@ void job_begin_resume(struct job *job)
 		.strict = options->strict,
 		.gang = job->gang,
 		.join_ms = options->join_ms,
+		.parts = options->parts,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};

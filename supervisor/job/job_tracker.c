@@ -42,6 +42,7 @@ static void on_checkpoint_complete(void *arg)
 			},
 	};
 
+	job_note_complete_in_gang(job, latest);
 	job_post_with(job, event, NULL, json_pack("{s:s}", "event", "saved"));
 }
 

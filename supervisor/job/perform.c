@@ -100,6 +100,20 @@ static void refuse(struct job *job, const struct job_effect *effect,
 	job_refuse_client(effect);
 }
 
+static void share_request(struct job *job, const struct job_effect *effect,
+			  const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_share_request(job);
+}
+
+static void leave_gang(struct job *job, const struct job_effect *effect,
+		       const struct posted_event *posted)
+{
+	(void)effect, (void)posted;
+	job_leave_gang(job);
+}
+
 static void forward_sigterm(struct job *job, const struct job_effect *effect,
 			    const struct posted_event *posted)
 {
@@ -229,6 +243,7 @@ void job_perform(struct job *job, const struct job_effect *effect,
 		[JOB_DO_CONFIRM_FLAG] = confirm_flag,
 		[JOB_DO_REPLY] = reply,
 		[JOB_DO_REFUSE] = refuse,
+		[JOB_DO_SHARE_REQUEST] = share_request,
 		[JOB_DO_FORWARD_SIGTERM] = forward_sigterm,
 		[JOB_DO_TERMINATE] = terminate,
 		[JOB_DO_KILL] = kill_job,
@@ -243,6 +258,7 @@ void job_perform(struct job *job, const struct job_effect *effect,
 		[JOB_DO_START_RETENTION] = start_retention,
 		[JOB_DO_STOP_RETENTION] = stop_retention,
 		[JOB_DO_LIMIT_RETENTION] = limit_retention,
+		[JOB_DO_LEAVE_GANG] = leave_gang,
 		[JOB_DO_SAY] = say,
 		[JOB_DO_END] = end,
 	};

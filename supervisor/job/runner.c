@@ -112,7 +112,9 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);
-	view->running_generation = tracker_running_generation(tracker);
+	/* A member of a gang that has no checkpoint has nothing to save by itself. */
+	if (job->gang.members == 1 || job->model.any_complete)
+		view->running_generation = tracker_running_generation(tracker);
 	view->running_work = tracker_has_running_work(tracker);
 	view->polled = page && progress_page_count_polling(page) > 0;
 	view->reported_step = page ? progress_page_last_step(page) : -1;
@@ -135,6 +137,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.uploading = snapshot_queue_progress(job->snapshots, &view.bytes_done,
 							 &view.bytes_total);
 		view.upload_began_ms = snapshot_queue_began_ms(job->snapshots);
+		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
 		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
 	}
 	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop)
@@ -262,6 +265,7 @@ struct job_rules job_rules_from(const struct job *job)
 		.zero_is_finished = zero_is_finished(job->profile.profile),
 		.expects_saves = job->expected == EXPECT_BY_OPTION,
 		.has_store = job->store != NULL,
+		.of_gang = job->gang.members > 1,
 		.requeues = options->requeue && slurm && *slurm,
 		.every_auto = options->every_auto,
 		.retains = retention_is_set(&options->retention),

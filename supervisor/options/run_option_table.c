@@ -240,6 +240,11 @@ static const struct option_row job_rows[] = {
 		"how long the members of a gang wait for each other before the job starts "
 		"(default: 10m)",
 		DURATION(join_ms), .least = JOIN_LEAST_MS},
+	{"parts", 0, "WHOSE", "REPRIEVE_PARTS",
+		"what a member of a gang restores: own, all (its own files, and what the others "
+		"have beside them), or auto (default): all where another one has more than "
+		"twice as much as it has itself, else own",
+		CHOICE(parts, "own all auto")},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE",
 		"whether scontrol requeues a batch job of Slurm's that is preempted and whose "
 		"work is durable: auto (default) or off",
@@ -485,6 +490,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.requeue = true,
 		.flush_ms = 60000,
 		.join_ms = 600000,
+		.parts = GANG_PARTS_AUTO,
 		.restore = RESTORE_LATEST,
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||

@@ -94,6 +94,8 @@ struct local_facts {
 	struct completion_record record;
 	struct path_list moved, under_way;
 	struct path_set whole; /* by their format */
+	/* An earlier start has left them, of whatever job: there is a record. */
+	bool of_earlier_start;
 };
 
 static void local_facts_release(struct local_facts *local)
@@ -137,7 +139,10 @@ static void read_local_record(const struct resume_request *request, bool left,
 	facts->complete_id = (struct snapshot_id){0, 1};
 	if (local->files.count == 0)
 		return;
-	if (workspace_read_record(request->workspace, &local->record, &why) == 0) {
+	local->of_earlier_start =
+		workspace_read_record(request->workspace, &local->record, &why) == 0 ||
+		why.kind != ERR_NOT_FOUND;
+	if (local->record.job) {
 		bool own = text_equal(local->record.job, request->job);
 
 		facts->of_other = !own && !request->named && facts->snapshot;
@@ -147,7 +152,7 @@ static void read_local_record(const struct resume_request *request, bool left,
 			facts->complete_id = local->record.id;
 		facts->rebooted = boot[0] && !text_equal(local->record.boot, boot);
 		facts->abandoned = own && left;
-	} else if (why.kind != ERR_NOT_FOUND) {
+	} else if (local->of_earlier_start) {
 		/* An unreadable record: an earlier attempt wrote these files, and none of them is
 		 * known to be complete. */
 		log_warn("cannot tell which files in %s are complete: %s",
@@ -188,8 +193,9 @@ static int read_local_facts(const struct resume_request *request, bool left,
 
 /*
  * The members of a gang go on from what all have, and from nothing else: what lies here may be
- * newer, or a copy of it, which is found equal. Without a snapshot, what an earlier start of this
- * job has written here is moved aside; what somebody else has put here stays.
+ * newer, or a copy of it, which is found equal. Without a snapshot, or with --restore none, what an
+ * earlier start has left here is moved aside; what was put here by hand stays, and no member says
+ * that it resumes.
  */
 static int place_for_gang(const struct resume_request *request, struct resume_result *result,
 			  const struct local_facts *local, struct reconcile_plan *plan,
@@ -203,8 +209,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 		plan->action = RECONCILE_RESTORE;
 		return 0;
 	}
-	if (request->policy != RESTORE_LATEST || local->files.count == 0 ||
-	    !text_equal(local->record.job, request->job))
+	plan->action = RECONCILE_FRESH;
+	plan->any_checkpoint = false;
+	if (!local->of_earlier_start)
 		return 0;
 	staging = workspace_new_staging(request->workspace, err);
 	if (!staging ||
@@ -213,11 +220,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 			      err) < 0)
 		return -1;
 	if (aside)
-		log_warn("%s held files of a start of which the gang has no snapshot; they were "
-			 "moved to %s",
+		log_warn("%s held files of an earlier start, from which the gang does not go on; "
+			 "they were moved to %s",
 			 request->workspace->directory, aside);
-	plan->action = RECONCILE_FRESH;
-	plan->any_checkpoint = false;
 	return 0;
 }
 

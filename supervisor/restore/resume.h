@@ -38,6 +38,7 @@ struct resume_request {
 	bool claim_only;           /* the job is running: do not touch its directory */
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
 	int64_t join_ms;           /* for the others to come, and to restore */
+	enum gang_parts_choice parts;
 };
 
 enum resume_kind {

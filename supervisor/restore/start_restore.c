@@ -87,7 +87,18 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	return status;
 }
 
-/* Nothing that may be whole is lost in silence. */
+/* Of the parts of several members. */
+static void log_clashes(const struct restore_result *restored)
+{
+	if (restored->clashes > 0)
+		log_warn("%u file%s of the same name but with other content at another member (%s "
+			 "of member %u was taken, and not that of member %u): if each member is to "
+			 "have its own files alone, use --parts own",
+			 restored->clashes, restored->clashes == 1 ? " is" : "s are",
+			 restored->clash_path, restored->clash_kept, restored->clash_left);
+}
+
+/* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone.) */
 static void log_moved_aside(const struct workspace *workspace, int64_t newer_step,
 			    const char *aside)
 {
@@ -121,7 +132,8 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
-		log_moved_aside(workspace, newer_step, aside);
+		log_moved_aside(workspace, request->gang.members > 1 ? -1 : newer_step, aside);
+	log_clashes(&result->restored);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks &&
 	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)

@@ -160,20 +160,6 @@ static void on_save_progress(void *arg, const struct save_progress *now)
 	atomic_store(&run->bytes_done, now->bytes_done);
 }
 
-/* The members of a gang know a checkpoint by its step: a snapshot without it must not pass for
- * it. */
-static bool refuse_without_newest(struct snapshot_run *run)
-{
-	struct snapshot_outcome *report = &run->report;
-
-	if (!run->owner->options.of_gang || !report->lacks_newest)
-		return false;
-	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
-		(long long)report->checkpoint.step);
-	report->result.id = report->id;
-	return true;
-}
-
 static void take_snapshot_worker(void *arg)
 {
 	struct snapshot_run *run = arg;
@@ -194,32 +180,37 @@ static void take_snapshot_worker(void *arg)
 		.carried = snapshot_carries,
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
+		.gang_empty = run->report.empty_part,
+		.gang_run = run->run_name,
+		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
 	};
 	int64_t began = clock_monotonic_ms();
 
-	if (refuse_without_newest(run))
+	if (snapshot_round_refuse(run))
 		return;
 	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);
+	run->report.never = run->report.result.gang_unfit;
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
-
-static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
 
 /* What the store has lost is sent anew by a snapshot that is made anew, with a plan and a freeze of
  * its own. Once: a store that goes on losing is one that fails. */
 static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 {
 	struct checkpoint checkpoint = run->report.checkpoint;
+	uint32_t number = run->report.id.sequence;
 
-	if (!run->report.result.store_lacks || run->again || cancel_raised(&queue->cancel))
+	if (!run->report.result.store_lacks || run->again || run->report.empty_part ||
+	    cancel_raised(&queue->cancel))
 		return false;
 	log_warn("%s", run->report.err.text);
 	run_free(run);
-	start_snapshot(queue, &checkpoint);
+	snapshot_queue_start(queue, &checkpoint,
+			     queue->options.of_gang ? number : ++queue->sequence);
 	queue->running->again = true;
 	return true;
 }
@@ -235,7 +226,8 @@ static void on_snapshot_done(void *arg)
 	report.id = report.result.id;
 	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
-	queue->tries = report.result.changed ? queue->tries + 1 : 0;
+	if (!report.empty_part)
+		queue->tries = report.result.changed ? queue->tries + 1 : 0;
 	run_free(run);
 	if (report.durable) {
 		queue->newest = report.id;
@@ -257,47 +249,73 @@ static json_t *describe_run(const struct snapshot_queue *queue)
 	return about;
 }
 
-static void start_snapshot(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
+struct snapshot_run *snapshot_run_new(struct snapshot_queue *queue, uint32_t sequence)
 {
 	struct snapshot_run *run = memory_new(sizeof(*run));
 
 	run->owner = queue;
-	run->report.checkpoint = *checkpoint;
 	run->began_ms = clock_monotonic_ms();
-	run->report.id = (struct snapshot_id){queue->options.attempt, ++queue->sequence};
+	run->report.id = (struct snapshot_id){queue->options.attempt, sequence};
+	pthread_mutex_init(&run->mutex, NULL);
+	condition_init(&run->answered);
+	return run;
+}
+
+void snapshot_run_start(struct snapshot_queue *queue, struct snapshot_run *run)
+{
+	queue->running = run;
+	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
+}
+
+void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
+			  uint32_t sequence)
+{
+	struct snapshot_run *run = snapshot_run_new(queue, sequence);
+
+	run->report.checkpoint = *checkpoint;
+	run->expected = checkpoint->generation;
 	queue->options.plan(queue->options.arg, &run->plan, &run->report.checkpoint);
 	run->report.running_generation = run->plan.running_generation;
 	run->report.lacks_newest = run->plan.lacks_newest;
 	run->about = describe_run(queue);
 	checkpoint = &run->report.checkpoint;
+	run->moved = run->expected != checkpoint->generation;
+	if (queue->options.of_gang)
+		text_set(run->run_name, sizeof(run->run_name),
+			 queue->options.run_name(queue->options.arg));
 	if (queue->generation != checkpoint->generation) {
 		atomic_store(&queue->furthest, 0);
 		queue->tries = 0;
 	}
 	queue->generation = checkpoint->generation;
-	pthread_mutex_init(&run->mutex, NULL);
-	condition_init(&run->answered);
-	queue->running = run;
-	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
+	snapshot_run_start(queue, run);
 }
 
 static void start_waiting_snapshot(struct snapshot_queue *queue)
 {
 	if (!queue->waiting)
 		return;
+	if (queue->options.of_gang) {
+		queue->options.wants_round(queue->options.arg);
+		return;
+	}
 	queue->waiting = false;
-	start_snapshot(queue, &queue->next);
+	snapshot_queue_start(queue, &queue->next, ++queue->sequence);
 }
 
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
-	if (!queue->running && !early_upload_is_busy(queue->early_upload)) {
-		start_snapshot(queue, checkpoint);
+	bool busy = queue->running || early_upload_is_busy(queue->early_upload);
+
+	if (!busy && !queue->options.of_gang) {
+		snapshot_queue_start(queue, checkpoint, ++queue->sequence);
 		return;
 	}
 	early_upload_yield(queue->early_upload);
 	queue->waiting = true;
 	queue->next = *checkpoint;
+	if (!busy)
+		start_waiting_snapshot(queue);
 }
 
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open)

@@ -29,6 +29,8 @@ struct snapshot_outcome {
 	uint64_t running_generation; /* of the running files, as of the plan */
 	bool lacks_newest; /* the checkpoint had to be left out: it is not durable by it */
 	/* for each of the user's --exclude and --running patterns that matched: the first path */
+	bool empty_part; /* of a gang's round: this member has nothing in it */
+	bool never;      /* the round cannot have a part of this member, or no commit */
 	char **matched;  /* "--exclude wandb: wandb/run-1.log"; NULL-terminated, owned */
 	int64_t took_ms; /* from the start of the upload to the commit */
 };
@@ -41,8 +43,9 @@ struct snapshot_queue_options {
 	struct snapshot_id parent;
 	struct workspace *workspace;
 	const char *job;
-	bool of_gang;  /* what lacks the newest checkpoint is no snapshot of its step */
-	json_t *about; /* added to the manifests; borrowed; may be NULL */
+	/* Of one machine of several: each snapshot waits for its round, whose number it gets. */
+	bool of_gang;
+	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
 	const struct profile *profile;        /* its temporary files are left out; may be NULL */
 	const struct file_patterns *patterns; /* NULL: only the known names; borrowed */
 
@@ -55,6 +58,12 @@ struct snapshot_queue_options {
 	/* On the loop: what was learned of the checkpoints, for the manifest; owned by the caller;
 	 * NULL: nothing. */
 	json_t *(*signatures)(void *arg);
+	/* Of a gang. On the loop: a checkpoint waits for its round. */
+	void (*wants_round)(void *arg);
+	/* ... which run of the job has written the newest checkpoint; borrowed. */
+	const char *(*run_name)(void *arg);
+	/* ... from any thread: the round gets no more parts than it has. */
+	bool (*round_is_settled)(void *arg, uint32_t round);
 	/* On the loop, after each snapshot, durable or not. */
 	void (*finished)(void *arg, const struct snapshot_outcome *report);
 	void *arg;
@@ -65,7 +74,7 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 /* Call after workers_free(), which waits for the running snapshot. */
 void snapshot_queue_free(struct snapshot_queue *queue);
 
-/* Uploads the checkpoint now, or after the running snapshot. */
+/* Uploads the checkpoint now, or after the running snapshot; of a gang, when its round comes. */
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint);
 /*
  * While a checkpoint is being written: uploads its closed files, and the parts by which its open
@@ -74,6 +83,16 @@ void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint
 void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, char **open);
 /* Ends early uploads for good. Call before workers_free(). */
 void snapshot_queue_stop_early(struct snapshot_queue *queue);
+/* A checkpoint waits for a round, and nothing runs. */
+bool snapshot_queue_wants_round(const struct snapshot_queue *queue);
+/* It is saved in this round if it is the newest still, with this generation. */
+void snapshot_queue_take_round(struct snapshot_queue *queue, uint32_t round, uint64_t generation);
+/* This member has nothing in the round. `finished` is called. */
+void snapshot_queue_give_empty(struct snapshot_queue *queue, uint32_t round);
+/* A snapshot is being made, or an empty part. */
+bool snapshot_queue_is_running(const struct snapshot_queue *queue);
+/* It waits for other members: for a round, or for their parts. */
+bool snapshot_queue_awaits_gang(const struct snapshot_queue *queue);
 /* A snapshot runs or waits. */
 bool snapshot_queue_is_busy(const struct snapshot_queue *queue);
 

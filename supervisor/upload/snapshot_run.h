@@ -29,6 +29,12 @@ struct snapshot_run {
 	} read;          /* small files with fixed names */
 	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
 	bool confirmed;
+	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
+	 * which run of the job has written it. */
+	uint64_t expected;
+	bool moved;
+	char run_name[64];
+	_Atomic bool awaits_others;
 	bool again; /* because the store had lost what the first try relied on */
 	_Atomic uint64_t bytes_done, bytes_total;
 
@@ -55,6 +61,22 @@ struct snapshot_queue {
 	_Atomic uint64_t furthest; /* the most bytes that any try of it has sent */
 	_Atomic int64_t advanced_ms;
 };
+
+/* --- snapshot_queue.c --- */
+
+/* Of this number; snapshot_run_start() begins it, and hands it over. */
+struct snapshot_run *snapshot_run_new(struct snapshot_queue *queue, uint32_t sequence);
+void snapshot_run_start(struct snapshot_queue *queue, struct snapshot_run *run);
+/* Plans a snapshot of this checkpoint, or of a newer one, and begins it. */
+void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
+			  uint32_t sequence);
+
+/* --- snapshot_round.c, of a gang --- */
+
+/* The plan is no part of the round, and the report says why. */
+bool snapshot_round_refuse(struct snapshot_run *run);
+/* For struct save_request: `arg` is the struct snapshot_run. */
+bool snapshot_round_is_settled(void *arg);
 
 /* --- snapshot_contents.c; `arg` is the struct snapshot_run, for struct save_request --- */
 

@@ -10,6 +10,7 @@
  *
  * Of this folder only:
  *
+ *	snapshot_round.c	of a gang: a snapshot is a part in a round
  *	snapshot_run.h		one snapshot: which files belong to it, and what a pointer may name
  *	early_upload.h		uploads large files while their checkpoint is being written
  *	database_copies.h	stands copies in for the databases among the files of a snapshot

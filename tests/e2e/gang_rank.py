@@ -23,7 +23,13 @@ parser.add_argument("--step-time", type=float, default=0.01)
 parser.add_argument("--size", type=int, default=20000)
 parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
 parser.add_argument("--keep", type=int, default=3)
+parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
+parser.add_argument("--offset", type=int, default=0, help="save at the steps that are this much behind those of --every")
+parser.add_argument("--until", type=int, default=0, help="save no more after this step")
+parser.add_argument("--anew-at", type=int, default=0, help="at this step, all ranks begin anew as a launcher lets them, some steps earlier")
 options = parser.parse_args()
+saves = options.savers == "all" or str(options.rank) in options.savers.split(",")
+run_of_job = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
 
 
 def say(*words):
@@ -68,7 +74,7 @@ def save(step):
 def meet(step):
     """Waits until all ranks of this attempt are at the step. Returns whether any of them was asked to save: all are told the same."""
     global asked
-    room = os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0"))
+    room = os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0") + "." + run_of_job)
     os.makedirs(room, exist_ok=True)
     with open(os.path.join(room, "new-%d" % options.rank), "w") as file:
         file.write("asked" if asked else "not asked")
@@ -96,13 +102,18 @@ asked = False
 if options.signal:
     signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()
+say("told", os.environ.get("REPRIEVE_RESUMING", "-"), os.environ.get("REPRIEVE_STEP", "-"))
 say("resumed", step)
 while step < options.steps:
     save_now = meet(step)
     time.sleep(options.step_time)
     step += 1
     say("step", step)
-    if save_now or (options.every and step % options.every == 0):
+    due = options.every and step % options.every == options.offset and not 0 < options.until < step
+    if saves and (save_now or due):
         save(step)
+    if step == options.anew_at and not run_of_job:
+        os.environ["TORCHELASTIC_RESTART_COUNT"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.argv])
 meet(step)
 say("finished", step)

@@ -121,6 +121,18 @@ static const struct row one_who_asks_during_the_save[] = {
 	{{0}, NULL},
 };
 
+static const struct row another_member_saves[] = {
+	{CLIENT('A'), "ask"},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{{.kind = REQUEST_EV_COMPLETE, .generation = 1}, "saved:A stop"},
+	{CLIENT('B'), "ask"},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{CLIENT('C', .saving = true), "later asked:C"},
+	{{.kind = REQUEST_EV_ELSEWHERE}, "durable:C! durable:B! durable:A! stop"},
+	{{.kind = REQUEST_EV_ENDED}, ""},
+	{{0}, NULL},
+};
+
 static const struct row a_save_that_comes_to_nothing[] = {
 	{CLIENT('A'), "ask"},
 	{{.kind = REQUEST_EV_SENDING}, ""},
@@ -199,6 +211,7 @@ static const struct row *wrong_example(void)
 		two_share_a_save,
 		one_who_asks_during_the_save,
 		a_save_that_comes_to_nothing,
+		another_member_saves,
 		who_does_not_wait,
 		a_checkpoint_that_began_before,
 		a_withdrawn_notice,

@@ -95,7 +95,7 @@ static void check_sentences(struct world *world, const struct job_model *before,
 		 SAY_WITHDRAWN, SAY_WITHDRAWN},
 		{before->state == JOB_UPLOADING && after->state == JOB_OVER &&
 			 event->kind == JOB_EV_TIMER && event->timer == TIMER_BUDGET &&
-			 !after->flush.given_up,
+			 !after->flush.given_up && !after->gang.left,
 		 SAY_OUT_OF_TIME, SAY_OUT_OF_TIME},
 		{after->asking.answers > before->asking.answers, SAY_SAVED, SAY_SAVED},
 		{event->kind == JOB_EV_COMPLETE && after->attempt == ATTEMPT_NONE, SAY_NO_STORE,
@@ -208,6 +208,14 @@ static void check_step(struct world *world, const struct job_model *before,
 	if (event->kind == JOB_EV_LAUNCHED)
 		world_expect(world, after->facts.launched && after->launched_ms == world->now_ms,
 			     "its launch is not noted");
+	if (world->rules.of_gang && event->kind != JOB_EV_GANG_ASKS &&
+	    after->requests.last_id > before->requests.last_id && !after->stop.stands)
+		world_expect(world, count_of(world, JOB_DO_SHARE_REQUEST) > 0,
+			     "the other members are not asked");
+	world_expect(world, after->gang.leaving == world->leaves, "it leaves the gang, or not");
+	if (event->kind == JOB_EV_GANG_ANSWERED)
+		world_expect(world, after->state != JOB_CHECKPOINTING || !after->stop.stands,
+			     "it saves on, and the others end");
 	check_sentences(world, before, event);
 	/* Neither the wait for its turn nor a snapshot of logs alone is what an upload takes. */
 	if (event->kind == JOB_EV_SNAPSHOT_DONE && event->snapshot.durable &&
@@ -229,7 +237,8 @@ static void check_end(struct world *world)
 	struct job_view view = world_view(world);
 	struct outcome_facts facts =
 		job_outcome_facts(&world->model, &world->rules, &view, UNSAVED_NOTHING);
-	bool newest = world->generation == 0 || world->durable == world->generation;
+	bool newest = world->generation == 0 || world->durable == world->generation ||
+		      world->model.gang.answered;
 	int64_t quiet_ms = world->now_ms - world->works_since_ms;
 
 	world_expect(world, world->ended, "it never ends");
@@ -241,7 +250,7 @@ static void check_end(struct world *world)
 		world_expect(world, newest, "called durable, and is not");
 	if (world->works && quiet_ms > 20000 && world->claimed && !world->superseded &&
 	    !world->model.stop.stands && facts.launched && !world->snapshot.lacks_newest &&
-	    !world->child.overwrites)
+	    !world->child.overwrites && !world->others_are_slow)
 		world_expect(world, newest, "there was time, and it is not durable");
 	for (size_t i = 0; i < CLIENTS; i++)
 		world_expect(world, !world->clients[i].waits, "a client waits for ever");

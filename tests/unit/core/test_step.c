@@ -373,18 +373,15 @@ static void test_durable_in_the_end(void **state)
 	stop(&story);
 }
 
-/* A notice asks the job, unless what it asks for is durable already. */
 static void test_asked_at_a_notice(void **state)
 {
 	static const struct {
 		enum request_method ask;
-		bool saved; /* by all members of its gang */
 		bool asked;
 	} rows[] = {
-		{REQUEST_SIGNAL, false, true},
-		{REQUEST_SIGNAL, true, false},
-		{REQUEST_COMMAND, false, true},
-		{REQUEST_NONE, false, false},
+		{REQUEST_SIGNAL, true},
+		{REQUEST_COMMAND, true},
+		{REQUEST_NONE, false},
 	};
 
 	(void)state;
@@ -394,9 +391,7 @@ static void test_asked_at_a_notice(void **state)
 		start(&story, rows[i].ask);
 		complete(&story, 1, true);
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000,
-							 .alone = true,
-							 .saved = rows[i].saved}});
+						.stop = {.deadline_ms = 1120000, .alone = true}});
 		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
 		check_done(&story, JOB_DO_HURRY_STORE, true);
 		check_done(&story, JOB_DO_HOLD_SIGTERM, true);
@@ -494,6 +489,147 @@ static void test_its_own_word_is_not_waited_upon(void **state)
 	}
 }
 
+/* --- a gang --- */
+
+static void post_kind(struct story *story, enum job_event_kind kind)
+{
+	post(story, (struct job_event){.kind = kind});
+}
+
+static void test_all_members_are_asked(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	check_done(&story, JOB_DO_ASK, true);
+	check_done(&story, JOB_DO_SHARE_REQUEST, true);
+	post_kind(&story, JOB_EV_SENDING);
+	/* The other one has asked all: nobody asks once more. */
+	post_kind(&story, JOB_EV_GANG_ASKS);
+	check_done(&story, JOB_DO_SHARE_REQUEST, false);
+	/* This one has nothing to save. */
+	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	check_done(&story, JOB_DO_REPLY, true);
+	check_done(&story, JOB_DO_STOP_ASKING, true);
+	assert_false(request_table_awaits(&story.model.requests));
+	stop(&story);
+}
+
+static void test_another_member_asks(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	post_kind(&story, JOB_EV_GANG_ASKS);
+	check_done(&story, JOB_DO_ASK, true);
+	check_done(&story, JOB_DO_SHARE_REQUEST, false);
+	stop(&story);
+	start(&story, REQUEST_NONE);
+	post_kind(&story, JOB_EV_GANG_ASKS);
+	check_done(&story, JOB_DO_ASK, false);
+	stop(&story);
+}
+
+/* What it makes from now on is no checkpoint of all. */
+static void test_a_notice_that_the_gang_has_answered(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1120000, .alone = true}});
+	check_done(&story, JOB_DO_SHARE_REQUEST, false);
+	post_kind(&story, JOB_EV_SENDING);
+	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	assert_int_equal(story.model.state, JOB_STOPPING);
+	check_done(&story, JOB_DO_TERMINATE, true);
+	stop(&story);
+}
+
+/* A round is no matter of what is due here. */
+static void test_a_round_begins_a_snapshot(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.rules.of_gang = true;
+	post_kind(&story, JOB_EV_GANG_ROUND);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	complete(&story, 1, false);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	post_kind(&story, JOB_EV_GANG_ROUND);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	post_kind(&story, JOB_EV_GANG_ROUND);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	stop(&story);
+}
+
+/* The others may need a part of it, but not for ever. */
+static void test_a_member_stays_for_the_others(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.rules.of_gang = true;
+		complete(&story, 1, false);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		post_kind(&story, JOB_EV_CHILD_EXITED);
+		check_done(&story, JOB_DO_LEAVE_GANG, true);
+		check_done(&story, JOB_DO_END, false);
+		story.view.now_ms += story.rules.flush_ms;
+		if (late)
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+		else
+			post_kind(&story, JOB_EV_GANG_LEFT);
+		check_done(&story, JOB_DO_END, true);
+		assert_true(facts_of(&story).all_durable);
+		stop(&story);
+	}
+}
+
+/* What it has saved since is no checkpoint of all: it is not waited for, nor called lost. */
+static void test_an_answered_notice_waits_for_nothing_more(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, true);
+	story.rules.of_gang = true;
+	story.view.awaits_gang = true;
+	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+	check_done(&story, JOB_DO_END, true);
+	assert_true(facts_of(&story).all_durable);
+	stop(&story);
+}
+
+/* A round that never comes is no slow store. */
+static void test_the_others_are_not_waited_for_for_ever(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, false);
+	story.view.awaits_gang = true;
+	story.view.now_ms += story.rules.flush_ms;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	check_done(&story, JOB_DO_END, true);
+	assert_true(story.model.flush.given_up);
+	assert_false(facts_of(&story).all_durable);
+	stop(&story);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +644,13 @@ int main(void)
 		cmocka_unit_test(test_a_refusal_is_final),
 		cmocka_unit_test(test_durable_in_the_end),
 		cmocka_unit_test(test_asked_at_a_notice),
+		cmocka_unit_test(test_all_members_are_asked),
+		cmocka_unit_test(test_another_member_asks),
+		cmocka_unit_test(test_a_notice_that_the_gang_has_answered),
+		cmocka_unit_test(test_a_round_begins_a_snapshot),
+		cmocka_unit_test(test_a_member_stays_for_the_others),
+		cmocka_unit_test(test_an_answered_notice_waits_for_nothing_more),
+		cmocka_unit_test(test_the_others_are_not_waited_for_for_ever),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 	};

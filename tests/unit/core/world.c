@@ -74,6 +74,7 @@ struct job_view world_view(const struct world *world)
 		.any_rank = world->asked.sent,
 		.rank_saving = world->asked.sent && world->save.open,
 		.uploading = world->snapshot.flies,
+		.awaits_gang = world->others_are_slow && world->snapshot.flies,
 		.bytes_done = 1,
 		.bytes_total = 2,
 		.upload_began_ms = world->snapshot.flies ? world->snapshot.ends_ms - 500 : 0,
@@ -342,12 +343,13 @@ static void launch(struct world *world)
 static void reply(struct world *world, const struct job_effect *effect)
 {
 	struct client *client = effect->client;
+	bool elsewhere = world->answered_ms == world->now_ms;
 
 	world_expect(world, client->waits, "a reply to nobody");
 	client->saved |= effect->reply == REQUEST_DO_REPLY_SAVED;
-	if (effect->reply == REQUEST_DO_REPLY_DURABLE)
+	if (effect->reply == REQUEST_DO_REPLY_DURABLE && !elsewhere)
 		world_expect(world, client->saved, "durable before it was saved");
-	if (effect->reply == REQUEST_DO_REPLY_DURABLE)
+	if (effect->reply == REQUEST_DO_REPLY_DURABLE && !elsewhere)
 		world_expect(world,
 			     world->any_durable &&
 				     world->begun_ms[world->durable] >= client->made_ms,
@@ -383,7 +385,7 @@ static void stand_notice(struct world *world, int64_t in_ms, bool by_sigterm,
 	world->stop = true;
 	world->deadline_ms = deadline_ms;
 	*event = (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-				    .stop = {deadline_ms, by_sigterm, true, false}};
+				    .stop = {deadline_ms, by_sigterm, true}};
 }
 
 void world_perform(struct world *world, const struct job_effect *effect,
@@ -471,6 +473,14 @@ void world_perform(struct world *world, const struct job_effect *effect,
 		world->commit_until_ms = effect->at_ms;
 		cut_snapshot(world, effect->at_ms);
 		break;
+	case JOB_DO_SHARE_REQUEST:
+		break;
+	case JOB_DO_LEAVE_GANG:
+		world->leaves = true;
+		if (!chance(world, 4))
+			world_post(world, (int64_t)world_random(world, 3000),
+				   (struct job_event){.kind = JOB_EV_GANG_LEFT});
+		break;
 	case JOB_DO_HURRY_STORE:
 	case JOB_DO_CALM_STORE:
 		if (world->claimed)
@@ -545,6 +555,11 @@ bool world_happen(struct world *world, struct happens *happens)
 		/* The store is asked when the answer comes. */
 		if (event->kind == JOB_EV_CLAIMED || event->kind == JOB_EV_RESTORED)
 			event->claim = claim(world, event->kind == JOB_EV_CLAIMED);
+		/* All notices are merged when one is posted: the earliest end counts. */
+		if (event->kind == JOB_EV_STOP_ANNOUNCED)
+			event->stop.deadline_ms = world->deadline_ms;
+		if (event->kind == JOB_EV_GANG_ANSWERED)
+			world->answered_ms = world->now_ms;
 		if (event->kind == JOB_EV_RESTORE_FAILED)
 			world->claims = false;
 		if (event->kind == JOB_EV_RESTORED && world->cancelled_restore)
@@ -655,6 +670,17 @@ static void choose_child(struct world *world)
 	world->child.status = chance(world, 3) ? EXITED(1) : EXITED(0);
 }
 
+/* What the other members do. */
+static void choose_gang(struct world *world)
+{
+	static const enum job_event_kind kinds[] = {JOB_EV_GANG_ROUND, JOB_EV_GANG_ASKS,
+						    JOB_EV_GANG_ANSWERED};
+
+	for (uint64_t i = world->rules.of_gang ? world_random(world, 5) : 0; i > 0; i--)
+		world_post(world, (int64_t)world_random(world, 40000),
+			   (struct job_event){.kind = kinds[world_random(world, 3)]});
+}
+
 void world_begin(struct world *world, uint64_t seed)
 {
 	static const enum happening often[] = {
@@ -684,6 +710,8 @@ void world_begin(struct world *world, uint64_t seed)
 		world_random(world, 2);
 	choose_rules(world);
 	choose_child(world);
+	world->rules.of_gang = seed % 4 == 0;
+	world->others_are_slow = seed % 16 == 0;
 	world->model = job_model_new(&world->rules);
 	world->claims = world->rules.has_store;
 	if (chance(world, 32))
@@ -703,4 +731,5 @@ void world_begin(struct world *world, uint64_t seed)
 	if (chance(world, 8))
 		world_post(world, (int64_t)world_random(world, 40000),
 			   (struct job_event){.kind = JOB_EV_ADVICE});
+	choose_gang(world);
 }

@@ -122,6 +122,10 @@ struct world {
 	/* notices */
 	bool stop;
 	int64_t deadline_ms, stop_ms;
+
+	/* the gang: another member's checkpoint answers what was asked by then */
+	int64_t answered_ms;
+	bool leaves, others_are_slow;
 	bool held, released, ended, early, kept, cancelled_restore;
 	size_t passed, sigterms;
 	struct client clients[CLIENTS];

@@ -96,11 +96,47 @@ static void test_join_needs_pieces(void **state)
 	struct err err = {0};
 
 	(void)state;
+	parts[1].entries = memory_new(sizeof(*parts[1].entries));
+	parts[1].entries[parts[1].entry_count++] = (struct entry){.path = text_copy("a")};
 	assert_int_equal(gang_manifest_join(parts, 2, &gang, &err), -1);
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, "member 1"));
 	manifest_release(&parts[0]);
 	manifest_release(&parts[1]);
+}
+
+/* A member that has no file of the checkpoint. */
+static void test_an_empty_part(void **state)
+{
+	(void)state;
+	for (uint32_t empty = 0; empty < 2; empty++) {
+		struct manifest parts[] = {make_part(5, PACK_B, 2), make_part(0, PACK_A, 0)};
+		auto_(manifest_release) struct manifest gang = {.id = {2, 3}}, read = {0};
+		struct manifest in_order[] = {parts[empty == 0], parts[empty == 1]};
+		auto_json json_t *body = NULL;
+		struct err err = {0};
+
+		gang.job = text_copy("job");
+		assert_int_equal(gang_manifest_join(in_order, 2, &gang, &err), 0);
+		body = manifest_encode(&gang, &err);
+		assert_int_equal(manifest_decode(body, "job", gang.id, &read, &err), 0);
+		assert_int_equal(read.parts[empty].pieces, 0);
+		assert_int_equal(gang_manifest_cut(&read, 2, empty, &err), 0);
+		assert_int_equal(read.piece_count, 0);
+		assert_int_equal(read.files, 0);
+		assert_int_equal(gang_manifest_strip(&read, empty, &err), 0);
+		assert_int_equal(read.entry_count, 0);
+		/* Files that are in no list are none. */
+		json_object_set_new(json_array_get(json_object_get(body, "parts"), empty), "files",
+				    json_integer(5));
+		json_object_set_new(json_array_get(json_object_get(body, "parts"), 1 - empty),
+				    "files", json_integer(0));
+		manifest_release(&read);
+		assert_int_equal(manifest_decode(body, "job", gang.id, &read, &err), -1);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+		manifest_release(&parts[0]);
+		manifest_release(&parts[1]);
+	}
 }
 
 /* Through the text, as another machine reads it. */
@@ -240,6 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_join_needs_pieces),
+		cmocka_unit_test(test_an_empty_part),
 		cmocka_unit_test(test_round_trip_and_cut),
 		cmocka_unit_test(test_cut_refuses_another_number),
 		cmocka_unit_test(test_cut_of_one_machine),

@@ -166,11 +166,62 @@ static void test_blank(void **state)
 	json_decref(wanted);
 }
 
+struct launch_row {
+	const char *what, *member;
+	const char *settings[SETTINGS_MOST];
+	const char *launch;
+	bool whole;
+};
+
+// clang-format off
+static const struct launch_row launch_rows[] = {
+	{"by hand", "1", {"SLURM_JOB_ID=7"}, "", false},
+	{"named by hand", "1", {"SLURM_JOB_ID=7", "REPRIEVE_LAUNCH=monday"}, "monday", false},
+	{"srun", NULL,
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
+		"7/2/0", true},
+	{"srun in a job that was requeued", NULL,
+		{"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1",
+		 "SLURM_RESTART_COUNT=3"},
+		"7/2/3", true},
+	{"a node of a job of AWS Batch", NULL,
+		{"AWS_BATCH_JOB_ID=ab-12#1", "AWS_BATCH_JOB_ATTEMPT=2", "AWS_BATCH_JOB_NUM_NODES=2",
+		 "AWS_BATCH_JOB_NODE_INDEX=1"},
+		"ab-12/2", true},
+	{"SkyPilot", NULL,
+		{"SKYPILOT_TASK_ID=sky-1", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
+		"sky-1", false},
+	{"an indexed job", NULL, {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2"}, "", false},
+};
+// clang-format on
+
+/* What tells two starts of the launcher apart, the same on all machines. */
+static void test_launch(void **state)
+{
+	static const char *const command[] = {"python", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(launch_rows) / sizeof(launch_rows[0]); i++) {
+		const struct launch_row *row = &launch_rows[i];
+		struct identity_row settings = {0};
+		struct gang_identity identity;
+		struct err err = {0};
+
+		memcpy(settings.settings, row->settings, sizeof(settings.settings));
+		assert_int_equal(gang_identity_find(row->member ? "2" : "auto", row->member,
+						    setting, &settings, command, &identity, &err),
+				 0);
+		if (strcmp(identity.launch, row->launch) != 0 || identity.whole != row->whole)
+			fail_msg("%s: %s", row->what, identity.launch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_launch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

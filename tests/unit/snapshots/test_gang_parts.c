@@ -1,5 +1,7 @@
-/* When the parts of a gang's members are a snapshot, and when they never will be. */
+/* When the parts of a gang's members are one snapshot, and when they never will be. */
 #include "storage/snapshots/gang_parts.h"
+
+#include "base/json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,103 +12,205 @@
 
 #include <cmocka.h>
 
-#define PARTS_MOST 6
+#define PARTS_MOST 4
 
 struct parts_row {
 	const char *what;
-	struct gang_part parts[PARTS_MOST]; /* {step, member, sequence}; sequence 0 ends them */
-	uint32_t members;
-	int64_t step;
-	enum gang_parts_state state;
-	uint32_t there, absent;
-	int64_t later;
+	/* A text for each member: "e" is an empty part, "100" a step, "-" none, "100/1" a run. */
+	const char *parts[PARTS_MOST];
+	const char *says; /* NULL: they agree */
+	int leader;
 };
 
-// clang-format off
 static const struct parts_row rows[] = {
-	{"nothing yet", {{0}}, 2, 10, GANG_PARTS_WAITING, 0, 0, 0},
-	{"one of two", {{10, 1, 1}}, 2, 10, GANG_PARTS_WAITING, 1, 0, 0},
-	{"all", {{10, 1, 1}, {10, 0, 3}}, 2, 10, GANG_PARTS_COMPLETE, 2, 0, 0},
-	{"one twice", {{10, 1, 1}, {10, 1, 2}}, 2, 10, GANG_PARTS_WAITING, 1, 0, 0},
-	{"of another step", {{10, 1, 1}, {9, 0, 3}}, 2, 10, GANG_PARTS_WAITING, 1, 0, 0},
-	{"of no member", {{10, 1, 1}, {10, 2, 3}}, 2, 10, GANG_PARTS_WAITING, 1, 0, 0},
-	{"all, and some have gone on", {{10, 1, 1}, {10, 0, 3}, {20, 0, 4}}, 2, 10,
-		GANG_PARTS_COMPLETE, 2, 0, 0},
-	{"one has left it out", {{10, 0, 1}, {20, 1, 3}}, 2, 10, GANG_PARTS_LEFT_OUT, 1, 1, 20},
-	{"and is there at two", {{10, 0, 1}, {30, 1, 4}, {20, 1, 3}}, 2, 10,
-		GANG_PARTS_LEFT_OUT, 1, 1, 20},
-	{"one has, and another has not come", {{10, 0, 1}, {20, 2, 3}}, 3, 10,
-		GANG_PARTS_LEFT_OUT, 1, 2, 20},
-	{"step 0", {{0, 1, 1}, {0, 0, 1}}, 2, 0, GANG_PARTS_COMPLETE, 2, 0, 0},
+	{"of one step", {"100", "100", "100"}, NULL, 0},
+	{"one is empty", {"e", "100", "100"}, NULL, 1},
+	{"all but one are empty", {"e", "e", "0"}, NULL, 2},
+	{"only one, without a step", {"e", "-"}, NULL, 1},
+	{"all are empty", {"e", "e"}, "all members are empty", -1},
+	{"of two steps",
+	 {"100", "e", "110"},
+	 "member 0 is at step 100, and member 2 at step 110",
+	 0},
+	{"the last one is of another", {"7", "7", "7", "8"}, "member 3 at step 8", 0},
+	{"two without a step", {"-", "-"}, "members 0 and 1 have no step", 0},
+	{"one without a step", {"100", "-"}, "member 1 at step -1", 0},
+	{"of one run", {"5/2", "5/2"}, NULL, 0},
+	{"of two runs", {"5/2", "5/3"}, "members 0 and 1 are of different runs", 0},
+	{"one run is not known", {"5/2", "5"}, "members 0 and 1 are of different runs", 0},
+	{"an empty part is of no run", {"5/2", "e/3", "5/2"}, NULL, 0},
 };
-// clang-format on
 
-static size_t count_parts(const struct parts_row *row)
+static struct gang_part make_part(const char *text)
 {
-	size_t count = 0;
+	struct gang_part part = {.manifest.step = -1};
+	const char *run = strchr(text, '/');
 
-	while (count < PARTS_MOST && row->parts[count].sequence)
-		count++;
-	return count;
+	if (*text != 'e') {
+		part.manifest.pieces = memory_new(sizeof(*part.manifest.pieces));
+		part.manifest.piece_count = 1;
+	}
+	if (*text >= '0' && *text <= '9')
+		part.manifest.step = atoi(text);
+	text_set(part.run, sizeof(part.run), run ? run + 1 : "");
+	return part;
 }
 
-static void test_judge(void **state)
+static void parts_that_agree(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct parts_row *row = &rows[i];
-		struct gang_parts_verdict verdict =
-			gang_parts_judge(row->parts, count_parts(row), row->members, row->step);
+		struct gang_part parts[PARTS_MOST];
+		const struct gang_part *leader;
+		struct err err = {0};
+		size_t count = 0;
+		int result;
 
-		if (verdict.state != row->state || verdict.there != row->there ||
-		    verdict.later != row->later)
-			fail_msg("%s: state %d, %u there, later %lld", row->what, verdict.state,
-				 verdict.there, (long long)verdict.later);
-		if (row->state != GANG_PARTS_COMPLETE && verdict.absent != row->absent)
-			fail_msg("%s: member %u is absent", row->what, verdict.absent);
+		for (; count < PARTS_MOST && rows[i].parts[count]; count++)
+			parts[count] = make_part(rows[i].parts[count]);
+		result = gang_parts_agree(parts, count, &err);
+		leader = gang_parts_leader(parts, count);
+		if ((result < 0) != (rows[i].says != NULL) ||
+		    (result < 0 && (err.kind != ERR_UNFIT || !strstr(err.text, rows[i].says))) ||
+		    (leader ? leader - parts : -1) != rows[i].leader)
+			fail_msg("%s: %d, %s", rows[i].what, result, err.text);
+		while (count > 0)
+			gang_part_release(&parts[--count]);
 	}
 }
 
-/* Of two parts of one member, the later save's counts. */
-static void test_find(void **state)
+static void names(void **state)
 {
-	static const struct gang_part parts[] = {{10, 1, 4}, {10, 1, 7}, {10, 1, 5}, {20, 1, 9}};
+	static const struct {
+		const char *name;
+		int member;
+	} of[] = {
+		{"00000.json", 0},
+		{"00003.json", 3},
+		{"16383.json", 16383},
+		{"3.json", 3},
+		{".json", -1},
+		{"x0003.json", -1},
+		{"00003.text", -1},
+		{"00003", -1},
+		{"00003.json.json", -1},
+		{"-1.json", -1},
+		{"99999999999.json", -1},
+		{"1/2.json", -1},
+	};
 
 	(void)state;
-	assert_int_equal(gang_parts_find(parts, 4, 1, 10)->sequence, 7);
-	assert_null(gang_parts_find(parts, 4, 0, 10));
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		uint32_t member = 77;
+
+		assert_int_equal(gang_part_parse_member(of[i].name, &member), of[i].member >= 0);
+		if (of[i].member >= 0)
+			assert_int_equal(member, of[i].member);
+	}
 }
 
-static void test_names(void **state)
+static struct manifest make_manifest(size_t pieces)
 {
-	static const char *const bad[] = {
-		"",
-		"000000000100",
-		"000000000100/00003",
-		"000000000100/00003-000007",
-		"000000000100/00003-000007.json.tmp",
-		"x/00003-000007.json",
-		"1/-000007.json",
-		"99999999999999999999/00003-000007.json",
+	struct manifest manifest =
+		{.id = {2, 7}, .job = text_copy("job"), .step = 5, .nonce = "ab"};
+
+	if (pieces == 0)
+		return manifest;
+	manifest.packs = memory_new(sizeof(*manifest.packs));
+	manifest.packs[manifest.pack_count++] =
+		(struct manifest_pack){text_copy("packs/000002/000007-ab-0001.pack"), 1000};
+	manifest.pieces = memory_new(pieces * sizeof(*manifest.pieces));
+	for (; manifest.piece_count < pieces; manifest.piece_count++)
+		manifest.pieces[manifest.piece_count] =
+			(struct manifest_piece){.chunk = {.codec = CHUNK_RAW,
+							  .offset =
+								  8 + 100 * (uint32_t)manifest
+										      .piece_count,
+							  .stored = 100},
+						.size = 100};
+	return manifest;
+}
+
+static void records(void **state)
+{
+	static const struct {
+		size_t pieces;
+		const char *run;
+		uint32_t member, read_as;
+		struct snapshot_id id;
+		bool fits;
+	} of[] = {
+		{2, "3", 1, 1, {2, 7}, true},
+		{0, NULL, 1, 1, {2, 7}, true},
+		{2, "3", 1, 0, {2, 7}, false},
+		{2, "3", 1, 1, {2, 8}, false},
 	};
-	struct gang_part part = {123456789012345, 3, 7}, read = {0};
-	char *name = gang_part_format(&part);
 
 	(void)state;
-	assert_true(gang_part_parse(name, &read));
-	assert_memory_equal(&read, &part, sizeof(part));
-	free(name);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (gang_part_parse(bad[i], &read))
-			fail_msg("\"%s\" is no part", bad[i]);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(manifest_release) struct manifest manifest = make_manifest(of[i].pieces);
+		auto_(gang_part_release) struct gang_part part = {0}, same = {0};
+		struct err err = {0};
+		auto_json json_t *body = gang_part_encode(&manifest, of[i].member, of[i].run, &err);
+
+		assert_non_null(body);
+		if (gang_part_decode(body, "job", of[i].id, of[i].read_as, &part, &err) < 0) {
+			assert_false(of[i].fits);
+			assert_int_equal(err.kind, ERR_CORRUPT);
+			continue;
+		}
+		assert_true(of[i].fits);
+		assert_int_equal(gang_part_is_empty(&part), of[i].pieces == 0);
+		assert_string_equal(part.run, of[i].run ? of[i].run : "");
+		assert_int_equal(gang_part_decode(body, "job", of[i].id, of[i].read_as, &same,
+						  &err),
+				 0);
+		strcpy(same.manifest.nonce, "other");
+		assert_true(gang_part_same_content(&part, &same));
+		same.manifest.step++;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.step--;
+		strcpy(same.run, "other");
+		assert_false(gang_part_same_content(&part, &same));
+		if (of[i].pieces == 0)
+			continue;
+		strcpy(same.run, part.run);
+		same.manifest.pieces[1].chunk.digest[3] ^= 1;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.pieces[1].chunk.digest[3] ^= 1;
+		same.manifest.piece_count--;
+		assert_false(gang_part_same_content(&part, &same));
+	}
+}
+
+/* Whoever looks at all of the snapshot would not find them. */
+static void entries_in_the_record_itself(void **state)
+{
+	auto_(manifest_release) struct manifest manifest = make_manifest(0);
+	struct gang_part part;
+	struct err err = {0};
+	json_t *body;
+
+	(void)state;
+	manifest.entries = memory_new(sizeof(*manifest.entries));
+	manifest.entries[manifest.entry_count++] =
+		(struct entry){.path = text_copy("a"), .type = ENTRY_DIRECTORY, .mode = 0755};
+	assert_null(gang_part_encode(&manifest, 3, "", &err));
+	assert_int_equal(err.kind, ERR_FAILED);
+	assert_non_null(strstr(err.text, "member 3"));
+	body = manifest_encode(&manifest, &err);
+	json_object_set_new(body, "member", json_integer(3));
+	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), -1);
+	json_decref(body);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(parts_that_agree),
+		cmocka_unit_test(names),
+		cmocka_unit_test(records),
+		cmocka_unit_test(entries_in_the_record_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,183 @@
+#include "gang_assembly.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/workers.h"
+#include "snapshot_commit.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Parts that are read at once. */
+#define READERS_MOST 32
+
+char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member)
+{
+	return text_format("jobs/%s/parts/%06u/%06u/%05u.json", storage->transfer.job, id.attempt,
+			   id.sequence, member);
+}
+
+int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t member,
+		   struct gang_part *part, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = gang_part_key(storage, id, member);
+	auto_json json_t *body = NULL;
+
+	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0 ||
+	    gang_part_decode(body, storage->transfer.job, id, member, part, err) < 0)
+		return err_wrap(err, "the part of member %u", member);
+	return 0;
+}
+
+struct gang_reading {
+	struct gang_round *round;
+	struct gang_part *parts; /* of all members, in their order */
+	atomic_uint next;
+	pthread_mutex_t mutex;
+	struct err err; /* under mutex: the first one */
+};
+
+static void gang_reading_release(struct gang_reading *reading)
+{
+	for (uint32_t i = 0; i < reading->round->storage->gang.members; i++)
+		gang_part_release(&reading->parts[i]);
+	free(reading->parts);
+	pthread_mutex_destroy(&reading->mutex);
+}
+AUTO(struct gang_reading, gang_reading_release);
+
+static void read_part_worker(void *arg, size_t index)
+{
+	struct gang_reading *reading = arg;
+	struct gang_round *round = reading->round;
+	uint32_t member;
+
+	(void)index;
+	while ((member = atomic_fetch_add(&reading->next, 1)) < round->storage->gang.members) {
+		struct err err = {0};
+
+		if (gang_part_read(round->storage, round->request->id, member,
+				   &reading->parts[member], round->cancel, &err) == 0)
+			continue;
+		atomic_store(&reading->next, round->storage->gang.members);
+		pthread_mutex_lock(&reading->mutex);
+		if (reading->err.kind == ERR_NONE)
+			reading->err = err;
+		pthread_mutex_unlock(&reading->mutex);
+	}
+}
+
+static int read_all_parts(struct gang_reading *reading, struct err *err)
+{
+	uint32_t members = reading->round->storage->gang.members;
+
+	parallel_run(members < READERS_MOST ? members : READERS_MOST, read_part_worker, reading);
+	if (reading->err.kind == ERR_NONE)
+		return 0;
+	*err = reading->err;
+	/* A part is never put a second time. */
+	if (err->kind == ERR_CORRUPT || err->kind == ERR_VERSION)
+		err->kind = ERR_UNFIT;
+	return -1;
+}
+
+static void fill_gang_header(const struct gang_round *round, const struct manifest *leader,
+			     struct manifest *gang)
+{
+	gang->id = round->request->id;
+	gang->parent = leader->parent;
+	gang->job = text_copy(round->storage->transfer.job);
+	random_hex(gang->nonce);
+	clock_format(clock_wall_ms(), gang->created, sizeof(gang->created));
+	text_set(gang->host, sizeof(gang->host), round->storage->host);
+	text_set(gang->reason, sizeof(gang->reason), leader->reason);
+	gang->step = leader->step;
+	gang->about = json_incref(leader->about);
+}
+
+/* ERR_UNFIT: what the parts say can never be a snapshot. */
+static int join_parts(const struct gang_reading *reading, struct manifest *gang, struct err *err)
+{
+	const struct gang_round *round = reading->round;
+	uint32_t members = round->storage->gang.members;
+	auto_free struct manifest *manifests = NULL;
+
+	if (gang_parts_agree(reading->parts, members, err) < 0)
+		return -1;
+	fill_gang_header(round, &gang_parts_leader(reading->parts, members)->manifest, gang);
+	manifests = memory_new(members * sizeof(*manifests));
+	for (uint32_t i = 0; i < members; i++)
+		manifests[i] = reading->parts[i].manifest;
+	return gang_manifest_join(manifests, members, gang, err);
+}
+
+/* The packs of the others too: each has looked up its own before it put its part, which may be some
+ * time ago. */
+static int check_all_packs(struct gang_round *round, const struct manifest *gang, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	struct err own = {0};
+
+	if (job_records_list_named_packs(round->storage, gang, &packs, &damaged, round->cancel,
+					 err) < 0)
+		return -1;
+	if (job_records_check_packs(round->storage, gang, &packs, &damaged, &own) == 0)
+		return 0;
+	return err_set(err, ERR_UNFIT, "a part is no use: %s", own.text);
+}
+
+int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
+{
+	return snapshot_commit_check_attempt(round->storage, round->request->id.attempt,
+					     round->cancel, err);
+}
+
+/* What is committed under this number is of the same parts, whoever has put it. */
+static int check_same_parts(struct gang_round *round, const struct manifest *gang, struct err *err)
+{
+	auto_(manifest_release) struct manifest found = {0};
+
+	if (job_record_get_manifest_head(round->storage, round->request->id, &found, round->cancel,
+					 err) < 0)
+		return -1;
+	for (size_t i = 0; i < gang->part_count; i++)
+		if (found.part_count != gang->part_count ||
+		    !text_equal(found.parts[i].nonce, gang->parts[i].nonce))
+			return err_set(err, ERR_CORRUPT,
+				       "its number has been taken by a snapshot of other parts");
+	return 0;
+}
+
+static int put_gang_manifest(struct gang_round *round, const struct manifest *gang, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(round->storage, gang->id);
+	auto_json json_t *body = manifest_encode(gang, err);
+
+	if (!body)
+		return -1;
+	fault_point("before_manifest_put");
+	if (job_record_put(round->storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
+			   round->cancel, err) < 0)
+		return err->kind == ERR_EXISTS ? check_same_parts(round, gang, err) : -1;
+	fault_point("after_manifest_put");
+	return 0;
+}
+
+int gang_assembly_commit(struct gang_round *round, struct err *err)
+{
+	auto_(gang_reading_release) struct gang_reading reading = {
+		.round = round,
+		.parts = memory_new(round->storage->gang.members * sizeof(*reading.parts)),
+	};
+	auto_(manifest_release) struct manifest gang = {0};
+
+	pthread_mutex_init(&reading.mutex, NULL);
+	if (read_all_parts(&reading, err) < 0 || join_parts(&reading, &gang, err) < 0 ||
+	    check_all_packs(round, &gang, err) < 0 || gang_assembly_check_attempt(round, err) < 0)
+		return -1;
+	return put_gang_manifest(round, &gang, err);
+}

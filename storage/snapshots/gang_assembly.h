@@ -1,0 +1,36 @@
+/* PRIVATE to storage/. The manifest of a gang's snapshot, made of the parts of all members. */
+#ifndef GANG_ASSEMBLY_H
+#define GANG_ASSEMBLY_H
+
+#include "gang_parts.h"
+#include "job_records.h"
+
+/* One save of a member, in one round. */
+struct gang_round {
+	struct storage *storage;
+	const struct save_request *request;
+	struct cancel *cancel;
+	/* What is to be saved, with the nonce that it was put under. */
+	const struct gang_part *own;
+	/* An earlier call for this round has put a part; it has other files. */
+	bool earlier_part, other_files;
+};
+
+/* The caller frees it. */
+char *gang_part_key(const struct storage *storage, struct snapshot_id id, uint32_t member);
+/* The part of a member in the round of `id`. ERR_NOT_FOUND, ERR_CORRUPT, ERR_VERSION. */
+int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t member,
+		   struct gang_part *part, struct cancel *cancel, struct err *err);
+
+/*
+ * Once the parts of all members are there: reads them, several at once, looks up all packs and
+ * whether the attempt is the newest, and puts the manifest. Returns 0 also if another member has
+ * put the same. ERR_UNFIT: they never will be a snapshot. After any other error it may be committed
+ * all the same. `err` is not NULL.
+ */
+int gang_assembly_commit(struct gang_round *round, struct err *err);
+
+/* ERR_EXISTS: another attempt has taken over. */
+int gang_assembly_check_attempt(const struct gang_round *round, struct err *err);
+
+#endif

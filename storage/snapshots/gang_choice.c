@@ -1,0 +1,69 @@
+#include "gang_choice.h"
+
+#include "base/cleanup.h"
+#include "entry_list.h"
+#include "gang_commit.h"
+
+#include <stdlib.h>
+
+void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice)
+{
+	storage->gang.parts = choice;
+}
+
+/* Much less than another one has: nothing, or its random state alone, as where rank 0 saves the
+ * weights for all. */
+static bool has_little(const struct manifest *manifest, uint32_t member)
+{
+	const struct manifest_part *own = &manifest->parts[member];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < manifest->part_count; i++)
+		if (manifest->parts[i].bytes > most)
+			most = manifest->parts[i].bytes;
+	return own->pieces == 0 || own->bytes < most / 2;
+}
+
+bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest)
+{
+	uint32_t members = storage->gang.members, member = storage->gang.member;
+
+	if (storage->gang.parts == GANG_PARTS_ALL)
+		return members > 0;
+	return storage->gang.parts == GANG_PARTS_AUTO && members > 1 &&
+	       members == manifest->part_count && has_little(manifest, member);
+}
+
+/* The list of all parts is read, and made that of one directory. */
+static int load_all_parts(struct storage *storage, struct manifest *manifest,
+			  struct gang_clashes *clashes, struct cancel *cancel, struct err *err)
+{
+	uint32_t own =
+		storage->gang.members == manifest->part_count ? storage->gang.member : UINT32_MAX;
+
+	if (entry_list_load(storage, manifest, cancel, err) < 0)
+		return -1;
+	/* Of one machine: it has them as they are. */
+	return manifest->part_count > 0 ? gang_merge(manifest, own, clashes, err) : 0;
+}
+
+int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
+			     struct manifest *manifest, struct gang_clashes *clashes,
+			     struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(storage, id);
+
+	*clashes = (struct gang_clashes){0};
+	if (storage->gang.members == 0 || storage->gang.parts == GANG_PARTS_OWN)
+		return job_record_get_manifest(storage, id, manifest, cancel, err);
+	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
+		return -1;
+	if (!gang_choice_is_all(storage, manifest)) {
+		manifest_release(manifest);
+		return job_record_get_manifest(storage, id, manifest, cancel, err);
+	}
+	if (load_all_parts(storage, manifest, clashes, cancel, err) == 0)
+		return 0;
+	manifest_release(manifest);
+	return err_wrap(err, "%s", key);
+}

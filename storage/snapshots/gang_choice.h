@@ -1,0 +1,18 @@
+/* PRIVATE to storage/. What a member of a gang restores of a snapshot: its own part, or the parts
+ * of all in one directory. */
+#ifndef GANG_CHOICE_H
+#define GANG_CHOICE_H
+
+#include "job_records.h"
+
+/* Whether the parts of all members are to be restored from it, whose head this is. */
+bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest);
+
+/* As job_record_get_manifest(), but as it is to be restored: of a gang's the parts that
+ * storage_gang_choose_parts() has chosen, in one directory. `clashes`: names of which one has been
+ * chosen. ERR_UNFIT: it is of another number of members. */
+int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
+			     struct manifest *manifest, struct gang_clashes *clashes,
+			     struct cancel *cancel, struct err *err);
+
+#endif

@@ -1,0 +1,174 @@
+#include "gang_event.h"
+
+#include "base/json.h"
+#include "base/text.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* What an event of a kind has beside its member, host and reason. */
+struct event_form {
+	const char *name;
+	bool round, step, asked, left, code;
+};
+
+static const struct event_form event_forms[] = {
+	[GANG_EVENT_GO] = {.name = "go"},
+	[GANG_EVENT_REJOIN] = {.name = "rejoin"},
+	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
+	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
+	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
+	[GANG_EVENT_ANSWERS] = {.name = "answers", .round = true, .asked = true},
+	[GANG_EVENT_REQUEST] = {.name = "request"},
+	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
+	[GANG_EVENT_WITHDRAWN] = {.name = "withdrawn"},
+	[GANG_EVENT_ENDED] = {.name = "ended", .code = true},
+};
+
+#define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
+
+const char *gang_event_name(enum gang_event_kind kind)
+{
+	return event_forms[kind].name;
+}
+
+json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, const char *created,
+			  struct err *err)
+{
+	const struct event_form *form = &event_forms[event->kind];
+	json_t *body =
+		json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s}", "attempt",
+			  (json_int_t)attempt, "number", (json_int_t)event->number, "kind",
+			  form->name, "member", (json_int_t)event->member, "nonce", event->nonce,
+			  "created", created, "host", event->host, "reason", event->reason);
+
+	if (!body) {
+		err_set(err, ERR_FAILED, "cannot write the event \"%s\" as JSON", form->name);
+		return NULL;
+	}
+	if (form->round)
+		json_object_set_new(body, "round", json_integer(event->round));
+	if (form->step)
+		json_object_set_new(body, "step",
+				    event->step < 0 ? json_null() : json_integer(event->step));
+	if (form->asked)
+		json_object_set_new(body, "asked", json_integer(event->asked));
+	if (event->kind == GANG_EVENT_ROUND)
+		json_object_set_new(body, "at_least", json_boolean(event->at_least));
+	if (form->left)
+		json_object_set_new(body, "left_ms", json_integer(event->left_ms));
+	if (form->code)
+		json_object_set_new(body, "code", json_integer(event->code));
+	return body;
+}
+
+static int find_kind(json_t *body, enum gang_event_kind *kind, struct err *err)
+{
+	const char *name;
+
+	if (json_get_text(body, "kind", &name, err) < 0)
+		return -1;
+	for (size_t i = 0; i < EVENT_KINDS; i++)
+		if (text_equal(event_forms[i].name, name)) {
+			*kind = (enum gang_event_kind)i;
+			return 0;
+		}
+	return err_set(err, ERR_VERSION,
+		       "an event \"%.32s\", which only a newer version of Reprieve knows: the "
+		       "members of a gang must be of one version",
+		       name);
+}
+
+static int check_number(json_t *body, const char *name, uint32_t expected, struct err *err)
+{
+	uint64_t value;
+
+	if (json_get_u64(body, name, UINT32_MAX, &value, err) < 0)
+		return -1;
+	if (value == expected)
+		return 0;
+	return err_set(err, ERR_CORRUPT, "\"%s\" is %llu instead of %u", name,
+		       (unsigned long long)value, expected);
+}
+
+static int decode_round(json_t *body, struct gang_event *event, struct err *err)
+{
+	uint64_t round;
+
+	if (json_get_u64(body, "round", UINT32_MAX, &round, err) < 0)
+		return -1;
+	if (round == 0 || round >= event->number)
+		return err_set(err, ERR_CORRUPT, "it is about event %llu, which is not before it",
+			       (unsigned long long)round);
+	event->round = (uint32_t)round;
+	return 0;
+}
+
+static int decode_asked(json_t *body, struct gang_event *event, struct err *err)
+{
+	uint64_t asked;
+
+	if (json_get_u64(body, "asked", event->number - 1, &asked, err) < 0)
+		return -1;
+	event->asked = (uint32_t)asked;
+	return 0;
+}
+
+static int decode_step(json_t *body, struct gang_event *event, struct err *err)
+{
+	uint64_t step;
+
+	event->step = -1;
+	if (json_is_null(json_object_get(body, "step")))
+		return 0;
+	if (json_get_u64(body, "step", INT64_MAX, &step, err) < 0)
+		return -1;
+	event->step = (int64_t)step;
+	return 0;
+}
+
+static void decode_texts(json_t *body, struct gang_event *event)
+{
+	text_set(event->nonce, sizeof(event->nonce), json_text_or(body, "nonce", ""));
+	text_set(event->host, sizeof(event->host), json_text_or(body, "host", ""));
+	text_set(event->reason, sizeof(event->reason), json_text_or(body, "reason", ""));
+}
+
+int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct gang_event *event,
+		      struct err *err)
+{
+	const struct event_form *form;
+	uint64_t member;
+	int64_t code;
+
+	*event = (struct gang_event){.number = number};
+	if (check_number(body, "attempt", attempt, err) < 0 ||
+	    check_number(body, "number", number, err) < 0 ||
+	    find_kind(body, &event->kind, err) < 0 ||
+	    json_get_u64(body, "member", STORAGE_GANG_MOST - 1, &member, err) < 0)
+		return -1;
+	event->member = (uint32_t)member;
+	form = &event_forms[event->kind];
+	if ((form->round && decode_round(body, event, err) < 0) ||
+	    (form->asked && decode_asked(body, event, err) < 0) ||
+	    (form->step && decode_step(body, event, err) < 0))
+		return -1;
+	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
+	if (form->left)
+		event->left_ms = json_number_or(body, "left_ms", 0);
+	code = form->code ? json_number_or(body, "code", 0) : 0;
+	if (code < INT_MIN || code > INT_MAX)
+		return err_set(err, ERR_CORRUPT, "an exit code of %lld", (long long)code);
+	event->code = (int)code;
+	decode_texts(body, event);
+	return 0;
+}
+
+bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
+{
+	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
+	       a->round == b->round && a->asked == b->asked && a->step == b->step &&
+	       a->at_least == b->at_least && a->left_ms == b->left_ms && a->code == b->code &&
+	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
+	       text_equal(a->reason, b->reason);
+}

@@ -1,0 +1,139 @@
+#include "snapshot_commit.h"
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+
+int snapshot_commit_check_attempt(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+				  struct err *err)
+{
+	uint32_t newest;
+
+	if (storage_superseded(storage, attempt, &newest, cancel, err) < 0)
+		return -1;
+	if (newest > attempt)
+		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);
+	return 0;
+}
+
+static int check_not_superseded(const struct snapshot_commit *commit, struct err *err)
+{
+	return snapshot_commit_check_attempt(commit->storage, commit->request->id.attempt,
+					     commit->cancel, err);
+}
+
+/* The next try sends what was in them. */
+static void drop_missing_packs(struct snapshot_commit *commit, const struct manifest *manifest,
+			       const struct store_listing *packs,
+			       const struct store_listing *damaged)
+{
+	struct chunk_index *index = &commit->storage->transfer.index;
+
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		struct manifest_pack *named = &manifest->packs[i];
+		struct manifest one = {.packs = named, .pack_count = 1};
+
+		if (job_records_check_packs(commit->storage, &one, packs, damaged, NULL) == 0)
+			continue;
+		for (size_t j = 0; j < index->pack_count; j++)
+			if (text_equal(index->packs[j].key, named->key))
+				chunk_index_pack_lost(index, (uint32_t)j);
+	}
+}
+
+/* A pack may have been removed, damaged, or found damaged, since the one who relies on it has seen
+ * it last: all that the manifest names is looked up after the last byte was sent. */
+static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
+			     struct err *err)
+{
+	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	struct err own = {0};
+
+	if (job_records_list_named_packs(commit->storage, manifest, &packs, &damaged,
+					 commit->cancel, err) < 0)
+		return -1;
+	if (job_records_check_packs(commit->storage, manifest, &packs, &damaged, &own) == 0)
+		return 0;
+	drop_missing_packs(commit, manifest, &packs, &damaged);
+	commit->packs_missing = true;
+	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
+		       own.text);
+}
+
+/* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
+ * moment: it counts here. */
+static int find_left_behind(struct snapshot_commit *commit, bool *left, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct lineage *lineage = &listing.lineage;
+
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (lineage->attempts[i].number > commit->request->id.attempt)
+			lineage->attempts[i].unconfirmed = false;
+	*left = lineage_state(lineage, commit->request->id) == SNAPSHOT_FENCED;
+	for (size_t i = 0; i < lineage->snapshot_count; i++)
+		if (snapshot_id_compare(lineage->snapshots[i], commit->request->id) == 0)
+			return 0;
+	return err_set(err, ERR_RETRY, "it has been removed");
+}
+
+/* A newer attempt may have been claimed between the look before the commit and the commit. Unless
+ * it starts from here, this snapshot is kept, but nobody goes on from it. If that cannot be looked
+ * up, nobody is told that it is durable. */
+static int check_in_force(struct snapshot_commit *commit, struct err *err)
+{
+	uint32_t own = commit->request->id.attempt, newest = own;
+	bool left = false;
+
+	if (storage_superseded(commit->storage, own, &newest, commit->cancel, err) < 0 ||
+	    (newest > own && find_left_behind(commit, &left, err) < 0))
+		return err_wrap(err, "it is in the store, but whether another attempt had taken "
+				     "over before is not known");
+	if (left)
+		return err_set(err, ERR_EXISTS,
+			       "attempt %u had taken over before it was committed: it is late, and "
+			       "nobody continues from it",
+			       newest);
+	return 0;
+}
+
+static int put_manifest(struct snapshot_commit *commit, const struct manifest *manifest,
+			uint64_t *bytes, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(commit->storage, manifest->id);
+	auto_json json_t *body = manifest_encode(manifest, err);
+
+	if (!body)
+		return -1;
+	fault_point("before_manifest_put");
+	if (job_record_put(commit->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
+			   commit->cancel, err) < 0)
+		return -1;
+	fault_point("after_manifest_put");
+	return 0;
+}
+
+int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+		    uint64_t *bytes, struct err *err)
+{
+	int result;
+
+	if (check_named_packs(commit, manifest, err) < 0) {
+		/* A store that was emptied lacks our claim too, and that says more. */
+		if (commit->packs_missing)
+			(void)check_not_superseded(commit, err);
+		return -1;
+	}
+	if (check_not_superseded(commit, err) < 0)
+		return -1;
+	if (storage_is_member(commit->storage))
+		result = gang_commit(commit->storage, commit->request, manifest, &commit->outcome,
+				     commit->cancel, err);
+	else
+		result = put_manifest(commit, manifest, bytes, err);
+	return result < 0 ? -1 : check_in_force(commit, err);
+}

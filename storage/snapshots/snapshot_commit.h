@@ -1,0 +1,27 @@
+/* PRIVATE to storage/. The commit of a snapshot: looks up what its manifest names, and whether
+ * another attempt has taken over; puts the manifest, or as a member of a gang its part; and looks
+ * once more whether it is in force. */
+#ifndef SNAPSHOT_COMMIT_H
+#define SNAPSHOT_COMMIT_H
+
+#include "gang_commit.h"
+
+struct snapshot_commit {
+	struct storage *storage;
+	const struct save_request *request;
+	struct cancel *cancel;
+	/* No commit: a pack that the manifest names is gone or damaged. */
+	bool packs_missing;
+	/* Of a gang. */
+	enum gang_outcome outcome;
+};
+
+/* Every pack must have been sent. `bytes`: of the manifest. */
+int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
+		    uint64_t *bytes, struct err *err);
+
+/* ERR_EXISTS: another attempt has taken over. */
+int snapshot_commit_check_attempt(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+				  struct err *err);
+
+#endif

@@ -1,0 +1,392 @@
+#include "gang_feed.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE_FIRST_MS 50
+#define PAUSE_MOST_MS 2000
+#define REQUEST_MS 10000
+/* Who is missing is said first when a job has ended, and while it runs, and then so often. */
+#define SAY_AT_END_MS 2000
+#define SAY_EVERY_MS 60000
+/* Failures in a row, before one is said. */
+#define FAILURES_SAID 5
+
+static void go_on(struct gang_feed *feed);
+
+/* --- on the worker --- */
+
+static void find_host(struct gang_feed *feed)
+{
+	const struct gang_feed_options *options = &feed->options;
+	auto_(gang_claim_release) struct gang_claim claim = {0};
+	struct err err;
+
+	if (feed->work.missing >= feed->view.members ||
+	    storage_gang_newest_claim(options->storage, feed->work.missing, &claim, &feed->cancel, &err) <
+		    0 ||
+	    claim.attempt != options->attempt)
+		return;
+	storage_gang_host(options->storage, options->attempt - 1, &claim.own, feed->work.host,
+			  &feed->cancel);
+}
+
+static int do_work(struct gang_feed *feed, struct err *err)
+{
+	struct storage *storage = feed->options.storage;
+	uint32_t attempt = feed->options.attempt;
+	struct gang_event *event = &feed->work.event;
+
+	switch (feed->work.kind) {
+	case FEED_READS:
+		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
+					 &feed->cancel, err);
+	case FEED_APPENDS:
+		return storage_gang_append(storage, attempt, event, &feed->work.there,
+					   &feed->cancel, err);
+	case FEED_LOOKS_WHO_IS_MISSING:
+		if (storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
+					 &feed->work.missing, &feed->cancel, err) < 0)
+			return -1;
+		find_host(feed);
+		return 0;
+	}
+	return 0;
+}
+
+static void feed_worker(void *arg)
+{
+	struct gang_feed *feed = arg;
+
+	cancel_set_deadline(&feed->cancel, clock_monotonic_ms() + REQUEST_MS);
+	feed->work.there = false;
+	feed->work.host[0] = '\0';
+	feed->work.worked = do_work(feed, &feed->work.err) == 0;
+}
+
+/* --- what is read --- */
+
+static void note_settled(struct gang_feed *feed)
+{
+	const struct gang_round *round = &feed->view.round;
+	uint32_t settled = round->number > 0 ? round->number - 1 : 0;
+
+	if (feed->view.over)
+		settled = UINT32_MAX;
+	else if (round->state != GANG_ROUND_OPEN)
+		settled = round->number;
+	atomic_store(&feed->settled, settled);
+}
+
+bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
+{
+	return round <= atomic_load(&feed->settled);
+}
+
+static void take_from_outbox(struct gang_feed *feed, const struct gang_event *event)
+{
+	if (feed->outbox_count == 0 || !text_equal(feed->outbox[0].nonce, event->nonce))
+		return;
+	memmove(feed->outbox, feed->outbox + 1, --feed->outbox_count * sizeof(feed->outbox[0]));
+}
+
+/* A job that saves often may have many. */
+static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (feed->left_out_said_ms > 0 && now_ms < feed->left_out_said_ms + SAY_EVERY_MS)
+		return;
+	feed->left_out_said_ms = now_ms;
+	log_note("there will be no snapshot %u-%u: member %u on %s has no part of it: %s",
+		 feed->options.attempt, event->round, event->member, event->host, event->reason);
+}
+
+static void fold_event(struct gang_feed *feed, const struct gang_event *event)
+{
+	enum gang_round_state before = feed->view.round.state;
+
+	if (!gang_view_fold(&feed->view, event)) {
+		log_debug("event %u of the gang makes no sense", event->number);
+		return;
+	}
+	if (event->member == feed->here.member)
+		take_from_outbox(feed, event);
+	if (before == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
+		feed->here.over_ms = clock_monotonic_ms();
+		say_left_out(feed, event);
+	}
+	if (event->kind == GANG_EVENT_ROUND)
+		feed->said_ms = clock_monotonic_ms();
+	note_settled(feed);
+	feed->pause_ms = PAUSE_FIRST_MS;
+	feed->options.happened(feed->options.arg, event);
+}
+
+static void say_who_is_missing(const struct gang_feed *feed)
+{
+	const char *host = feed->work.host;
+
+	if (feed->work.missing >= feed->view.members)
+		return;
+	log_note("the snapshot %u-%u waits for the part of member %u%s%s: %u of %u are there",
+		 feed->options.attempt, feed->work.round, feed->work.missing, host[0] ? " on " : "",
+		 host, feed->work.have, feed->view.members);
+}
+
+static void note_failure(struct gang_feed *feed)
+{
+	const struct err *err = &feed->work.err;
+	bool said = ++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION;
+
+	if (said)
+		log_warn("the log of the gang cannot be used: %s", err->text);
+	else
+		log_debug("the log of the gang: %s", err->text);
+}
+
+static void arm_feed(struct gang_feed *feed)
+{
+	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
+}
+
+static void on_worked(void *arg)
+{
+	struct gang_feed *feed = arg;
+
+	feed->busy = false;
+	if (feed->options.loop->stopped)
+		return;
+	if (!feed->work.worked) {
+		note_failure(feed);
+		feed->unread = false;
+		feed->pause_ms = PAUSE_MOST_MS;
+		arm_feed(feed);
+		return;
+	}
+	feed->failures = 0;
+	if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
+		say_who_is_missing(feed);
+	else if (feed->work.there)
+		fold_event(feed, &feed->work.event);
+	else
+		/* An event that another has won; or there is none yet. */
+		feed->unread = feed->work.kind == FEED_APPENDS;
+	go_on(feed);
+}
+
+/* --- what follows --- */
+
+static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
+{
+	feed->busy = true;
+	feed->work.kind = kind;
+	workers_run(feed->workers, feed_worker, on_worked, feed);
+}
+
+static void append_event(struct gang_feed *feed, const struct gang_event *event)
+{
+	feed->work.event = *event;
+	feed->work.event.number = feed->view.read + 1;
+	feed->work.event.member = feed->here.member;
+	start_work(feed, FEED_APPENDS);
+}
+
+static struct gang_event event_of(const struct gang_decision *decision)
+{
+	static const enum gang_event_kind kinds[] = {
+		[GANG_OPEN] = GANG_EVENT_ROUND,
+		[GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
+		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,
+		[GANG_SAY_ANSWERS] = GANG_EVENT_ANSWERS,
+	};
+	enum gang_event_kind kind = kinds[decision->action];
+	bool has_step = kind != GANG_EVENT_ANSWERS;
+	struct gang_event event = {
+		.kind = kind,
+		.round = kind == GANG_EVENT_ROUND ? 0 : decision->round,
+		.asked = decision->asked,
+		.step = has_step ? decision->step : 0,
+		.at_least = decision->at_least,
+	};
+
+	if (decision->reason)
+		text_set(event.reason, sizeof(event.reason), decision->reason);
+	return event;
+}
+
+static struct gang_decision decide(struct gang_feed *feed)
+{
+	struct gang_decision decision;
+
+	feed->here.now_ms = clock_monotonic_ms();
+	feed->options.look(feed->options.arg, &feed->here);
+	decision = gang_rounds_decide(&feed->view, &feed->here);
+	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_EMPTY)
+		feed->options.give(feed->options.arg, &decision);
+	return decision;
+}
+
+static bool is_awaiting(const struct gang_feed *feed)
+{
+	return gang_view_is_open(&feed->view) || feed->here.wants || feed->here.urgent ||
+	       feed->here.ended || feed->outbox_count > 0;
+}
+
+static bool must_say(const struct gang_feed *feed)
+{
+	const struct gang_here *here = &feed->here;
+	int64_t every_ms = here->ended && feed->said_ms < here->ended_ms + SAY_AT_END_MS
+				   ? SAY_AT_END_MS
+				   : SAY_EVERY_MS;
+
+	return gang_view_is_open(&feed->view) && here->given == feed->view.round.number &&
+	       here->now_ms >= feed->said_ms + every_ms;
+}
+
+static void pause_feed(struct gang_feed *feed, int64_t again_ms)
+{
+	int64_t most_ms = is_awaiting(feed) ? PAUSE_MOST_MS : GANG_READ_EVERY_MS;
+	int64_t left_ms = again_ms == INT64_MAX ? most_ms : again_ms - feed->here.now_ms;
+
+	if (!is_awaiting(feed))
+		feed->pause_ms = most_ms;
+	if (left_ms < feed->pause_ms)
+		feed->pause_ms = left_ms > PAUSE_FIRST_MS ? left_ms : PAUSE_FIRST_MS;
+	arm_feed(feed);
+	feed->pause_ms = 2 * feed->pause_ms < most_ms ? 2 * feed->pause_ms : most_ms;
+}
+
+static void go_on(struct gang_feed *feed)
+{
+	struct gang_decision decision = decide(feed);
+	struct gang_event event;
+
+	if (feed->busy)
+		return;
+	if (feed->unread) {
+		feed->work.event = (struct gang_event){.number = feed->view.read + 1};
+		start_work(feed, FEED_READS);
+		/* Before this member says that it has ended. */
+	} else if (decision.action != GANG_WAIT && decision.action != GANG_TAKE &&
+		   decision.action != GANG_GIVE_EMPTY) {
+		event = event_of(&decision);
+		append_event(feed, &event);
+	} else if (feed->outbox_count > 0) {
+		append_event(feed, &feed->outbox[0]);
+	} else if (must_say(feed)) {
+		feed->said_ms = feed->here.now_ms;
+		feed->work.round = feed->view.round.number;
+		start_work(feed, FEED_LOOKS_WHO_IS_MISSING);
+	} else {
+		pause_feed(feed, decision.action == GANG_WAIT ? decision.again_ms : INT64_MAX);
+	}
+}
+
+static void on_feed_due(struct timer *timer)
+{
+	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
+
+	feed->unread = true;
+	go_on(feed);
+}
+
+/* --- for the others --- */
+
+void gang_feed_wake(struct gang_feed *feed)
+{
+	if (!gang_feed_is_running(feed) || feed->options.loop->stopped)
+		return;
+	feed->pause_ms = PAUSE_FIRST_MS;
+	feed->unread = true;
+	/* What is due already is due before this. */
+	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms());
+}
+
+void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step)
+{
+	if (!gang_feed_is_running(feed))
+		return;
+	feed->here.now_ms = clock_monotonic_ms();
+	gang_here_note_complete(&feed->here, &feed->view, generation, step);
+	gang_feed_wake(feed);
+}
+
+void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event)
+{
+	struct gang_event *own = &feed->outbox[feed->outbox_count];
+
+	if (!gang_feed_is_running(feed) || feed->outbox_count == GANG_OUTBOX_MOST)
+		return;
+	*own = *event;
+	random_hex(own->nonce);
+	feed->outbox_count++;
+	gang_feed_wake(feed);
+}
+
+void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
+			       int64_t step, bool empty)
+{
+	struct gang_here *here = &feed->here;
+
+	here->given = round;
+	here->given_generation = generation;
+	here->given_step = step;
+	here->given_answers = here->answers;
+	here->empty = empty;
+}
+
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
+			       const char *why)
+{
+	struct gang_here *here = &feed->here;
+
+	if (end == GANG_PART_COMMITTED) {
+		gang_view_committed(&feed->view, round);
+		here->learned |= here->given == round && here->empty;
+		note_settled(feed);
+	} else if (here->given == round) {
+		here->given = 0;
+	}
+	if (end == GANG_PART_IMPOSSIBLE) {
+		here->unable = round;
+		text_set(feed->reason, sizeof(feed->reason), why);
+		here->unable_reason = feed->reason;
+	}
+	gang_feed_wake(feed);
+}
+
+int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
+		    struct err *err)
+{
+	feed->options = *options;
+	feed->view = gang_view_new(options->identity.members);
+	feed->here = gang_here_new(options->identity.member);
+	feed->timer.fired = on_feed_due;
+	feed->pause_ms = PAUSE_FIRST_MS;
+	if (cancel_init(&feed->cancel, err) < 0)
+		return -1;
+	if (workers_new(options->loop, 1, &feed->workers, err) < 0) {
+		cancel_release(&feed->cancel);
+		return -1;
+	}
+	gang_feed_wake(feed);
+	return 0;
+}
+
+void gang_feed_release(struct gang_feed *feed)
+{
+	gang_view_release(&feed->view);
+	if (!feed->workers)
+		return;
+	loop_disarm(feed->options.loop, &feed->timer);
+	cancel_raise(&feed->cancel);
+	workers_free(feed->workers);
+	feed->workers = NULL;
+	cancel_release(&feed->cancel);
+}

@@ -1,0 +1,114 @@
+/*
+ * Reads the log of the attempt, and appends to it, on a thread of its own: so it waits for no
+ * upload. What is read is folded (gang_view.h), what follows is decided (gang_rounds.h), and what
+ * the rest of the supervisor has to do is told by callbacks. Lives on the loop; nothing here blocks
+ * but the release.
+ *
+ * While nothing is awaited, the log is read every 5 seconds; else more often, up to 2 seconds.
+ */
+#ifndef GANG_FEED_H
+#define GANG_FEED_H
+
+#include "base/cancel.h"
+#include "base/loop.h"
+#include "base/workers.h"
+#include "gang_identity.h"
+#include "gang_rounds.h"
+
+#include <stdatomic.h>
+
+#define GANG_READ_EVERY_MS 5000
+/* Events of this member that wait to be appended. */
+#define GANG_OUTBOX_MOST 8
+
+struct gang_feed_options {
+	struct loop *loop;
+	/* Borrowed until the release. */
+	struct storage *storage;
+	struct gang_identity identity;
+	uint32_t attempt;
+	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
+	 * `wanted_ms`, `begun`, `ended`, `finished`, `answers`. */
+	void (*look)(void *arg, struct gang_here *here);
+	/* The part is to be given now (TAKE or GIVE_EMPTY), if that can be done. */
+	void (*give)(void *arg, const struct gang_decision *decision);
+	/* An event has its place in the log. */
+	void (*happened)(void *arg, const struct gang_event *event);
+	void *arg;
+};
+
+enum gang_part_end {
+	/* The snapshot of all is in the store. */
+	GANG_PART_COMMITTED,
+	/* Not, or not yet: it may be tried again. */
+	GANG_PART_FAILED,
+	/* It cannot be made: the round is left out. */
+	GANG_PART_IMPOSSIBLE,
+};
+
+enum gang_feed_work {
+	FEED_READS,
+	FEED_APPENDS,
+	FEED_LOOKS_WHO_IS_MISSING,
+};
+
+/* Zeroed: there is no gang. Others read `view` and `here`. */
+struct gang_feed {
+	struct gang_feed_options options;
+	struct gang_view view;
+	struct gang_here here;
+	struct workers *workers;
+	struct cancel cancel;
+	struct timer timer;
+	/* There may be events that were not read; the worker is at work. */
+	bool unread, busy;
+	int64_t pause_ms;
+	unsigned failures;
+	char reason[160];
+
+	struct gang_event outbox[GANG_OUTBOX_MOST];
+	size_t outbox_count;
+
+	/* The worker's, while `busy`. */
+	struct {
+		enum gang_feed_work kind;
+		struct gang_event event;
+		uint32_t round;
+		bool worked, there;
+		uint32_t have, missing;
+		char host[65];
+		struct err err;
+	} work;
+
+	/* Rounds up to this one get no more parts than they have. */
+	_Atomic uint32_t settled;
+	/* When somebody was last said to be missing. */
+	int64_t said_ms;
+	int64_t left_out_said_ms;
+};
+
+int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
+		    struct err *err);
+/* Without a gang nothing here does anything. */
+static inline bool gang_feed_is_running(const struct gang_feed *feed)
+{
+	return feed->workers != NULL;
+}
+
+/* Something has changed here. */
+void gang_feed_wake(struct gang_feed *feed);
+void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step);
+/* Is appended as soon as that can be; `number` and `member` are filled in. */
+void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event);
+
+/* The part of the round is being made: of this checkpoint, or `empty`. */
+void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
+			       int64_t step, bool empty);
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
+			       const char *why);
+/* From any thread: the round gets no more parts than it has. */
+bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);
+
+void gang_feed_release(struct gang_feed *feed);
+
+#endif

@@ -1,0 +1,225 @@
+#include "gang_rounds.h"
+
+/* After one that was left out: twice as long each time, up to a limit. */
+#define AGAIN_MS 250
+#define AGAIN_DOUBLINGS 4
+#define AHEAD_DOUBLINGS 7
+
+struct gang_here gang_here_new(uint32_t member)
+{
+	return (struct gang_here){.member = member, .step = -1, .before = -1};
+}
+
+static void note_pace(struct gang_here *here, int64_t step)
+{
+	int64_t took_ms = here->now_ms - here->completed_ms;
+	double pace = (double)(step - here->step) * 1000 / (double)(took_ms > 0 ? took_ms : 1);
+
+	if (here->step >= 0 && step > here->step)
+		here->pace = here->pace > 0 ? (here->pace + pace) / 2 : pace;
+}
+
+void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
+			     uint64_t generation, int64_t step)
+{
+	here->begun = true;
+	here->generation = generation;
+	/* Something was added to it, or it was saved once more. */
+	if (step == here->step)
+		return;
+	note_pace(here, step);
+	if (step < here->step)
+		here->fallen = view->round.number;
+	here->before = here->step;
+	here->step = step;
+	here->completed_ms = here->now_ms;
+}
+
+static struct gang_decision wait_until(int64_t again_ms)
+{
+	return (struct gang_decision){.action = GANG_WAIT, .again_ms = again_ms};
+}
+
+static struct gang_decision act_in(const struct gang_view *view, enum gang_action action)
+{
+	return (struct gang_decision){.action = action, .round = view->round.number};
+}
+
+static struct gang_decision leave_out(const struct gang_view *view, const struct gang_here *here,
+				      const char *reason)
+{
+	struct gang_decision decision = act_in(view, GANG_LEAVE_OUT);
+
+	decision.step = here->generation ? here->step : -1;
+	decision.reason = reason;
+	return decision;
+}
+
+/* --- a round is open --- */
+
+/* Somebody has gone on: whoever trains in step with it, and has written nothing of the round's
+ * checkpoint by then, writes none. One without a step may consist of several files, each of which
+ * was complete by itself. */
+static bool has_passed(const struct gang_here *here)
+{
+	if (here->empty)
+		return false;
+	return here->given_step >= 0 ? here->step > here->given_step
+				     : here->generation > here->given_generation + 1;
+}
+
+static struct gang_decision after_giving(const struct gang_view *view, const struct gang_here *here)
+{
+	struct gang_decision decision;
+
+	if (!gang_view_is_open(view) || view->round.passed || !has_passed(here))
+		return wait_until(INT64_MAX);
+	decision = act_in(view, GANG_SAY_PASSED);
+	decision.step = here->step;
+	return decision;
+}
+
+/* It has written no checkpoint in this attempt. Time alone is no reason to say that it has none. */
+static struct gang_decision without_checkpoint(const struct gang_view *view,
+					       const struct gang_here *here)
+{
+	/* Of a step that nobody may have come to yet, nothing is learned. */
+	bool learned = here->learned && !view->round.at_least;
+
+	if (!here->begun && (learned || view->round.passed || here->finished))
+		return act_in(view, GANG_GIVE_EMPTY);
+	if (here->ended)
+		return leave_out(view, here,
+				 here->begun ? "its job has ended without a complete checkpoint"
+					     : "its job has ended before it had one");
+	return wait_until(INT64_MAX);
+}
+
+/* The newest complete checkpoint is the one that the round is about. */
+static bool is_meant(const struct gang_round *round, const struct gang_here *here)
+{
+	if (round->step < 0)
+		return round->opener == here->member && here->step < 0;
+	return round->at_least ? here->step >= round->step && here->before < round->step
+			       : here->step == round->step;
+}
+
+static struct gang_decision with_checkpoint(const struct gang_view *view,
+					    const struct gang_here *here)
+{
+	const struct gang_round *round = &view->round;
+
+	if (here->fallen >= round->number)
+		return leave_out(view, here, "its job has begun anew from an earlier step");
+	if (is_meant(round, here))
+		return act_in(view, GANG_TAKE);
+	if (round->step < 0 || here->step < 0)
+		return leave_out(view, here,
+				 "this checkpoint has no step, by which the members of a gang know "
+				 "that they save the same one");
+	if (here->step >= round->step)
+		return leave_out(view, here, "it has gone on to a later checkpoint");
+	if (here->ended)
+		return leave_out(view, here, "its job has ended before that step");
+	return wait_until(INT64_MAX);
+}
+
+static struct gang_decision in_round(const struct gang_view *view, const struct gang_here *here)
+{
+	if (here->given == view->round.number)
+		return after_giving(view, here);
+	if (here->unable == view->round.number)
+		return leave_out(view, here, here->unable_reason);
+	return here->generation == 0 ? without_checkpoint(view, here) : with_checkpoint(view, here);
+}
+
+/* --- none is --- */
+
+static unsigned doublings(const struct gang_view *view, unsigned most)
+{
+	return view->failures - 1 < most ? view->failures - 1 : most;
+}
+
+/* When this member may open one: so that not all try at once. */
+static int64_t opening_ms(const struct gang_view *view, const struct gang_here *here)
+{
+	int64_t at_ms = here->wanted_ms + GANG_OPEN_PAUSE_MS;
+
+	if (here->urgent || here->ended || view->round.opener == here->member)
+		at_ms = here->wanted_ms;
+	if (view->failures > 0) {
+		int64_t next_ms = here->over_ms + (AGAIN_MS << doublings(view, AGAIN_DOUBLINGS));
+
+		at_ms = next_ms > at_ms ? next_ms : at_ms;
+	}
+	return at_ms;
+}
+
+/* Beyond every step that is known, by the time that all need to read of it. */
+static int64_t step_ahead(const struct gang_view *view, const struct gang_here *here)
+{
+	int64_t furthest = here->step, ahead;
+
+	if (view->round.left_step > furthest)
+		furthest = view->round.left_step;
+	ahead = (int64_t)(here->pace * GANG_READ_MS / 1000 *
+			  (double)(1U << doublings(view, AHEAD_DOUBLINGS)));
+	return furthest + (ahead > 1 ? ahead : 1);
+}
+
+static struct gang_decision open_round(const struct gang_view *view, const struct gang_here *here)
+{
+	struct gang_decision decision = {.action = GANG_OPEN, .step = here->step};
+
+	/* A job that has ended comes to no later one. */
+	if (view->failures == 0 || here->ended || here->step < 0)
+		return decision;
+	decision.at_least = true;
+	decision.step = step_ahead(view, here);
+	return decision;
+}
+
+/* Of the checkpoint that was given. The number of what was asked may be known later than that. */
+static uint32_t answers_of(const struct gang_here *here)
+{
+	return here->given_generation == here->generation ? here->answers : here->given_answers;
+}
+
+struct gang_decision gang_rounds_decide(const struct gang_view *view, const struct gang_here *here)
+{
+	const struct gang_round *round = &view->round;
+	struct gang_decision decision;
+
+	if (view->over)
+		return wait_until(INT64_MAX);
+	if (here->given == round->number && round->number > 0 && !here->empty &&
+	    round->state != GANG_ROUND_OVER && answers_of(here) > round->answers) {
+		decision = act_in(view, GANG_SAY_ANSWERS);
+		decision.asked = answers_of(here);
+		return decision;
+	}
+	if (gang_view_is_open(view))
+		return in_round(view, here);
+	/* A member that has left gives no part: nothing is committed any more. */
+	if (!here->wants || here->generation == 0 || view->left > 0)
+		return wait_until(INT64_MAX);
+	if (here->now_ms < opening_ms(view, here))
+		return wait_until(opening_ms(view, here));
+	return open_round(view, here);
+}
+
+bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
+			   uint32_t asked)
+{
+	bool can_give = here->generation > 0 || (!here->begun && (here->learned || here->finished));
+	bool open = gang_view_is_open(view) && here->given != view->round.number;
+
+	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
+		return true;
+	if (open)
+		return false;
+	/* All end by it, with the checkpoint that answers it. */
+	if (asked > 0)
+		return here->generation > 0 || view->answered >= asked;
+	return !here->finished;
+}

@@ -1,0 +1,99 @@
+/*
+ * PURE. What a member does next about the rounds of its gang: from what the log says (gang_view.h)
+ * and what is known here, one action. It is asked again whenever either changes.
+ */
+#ifndef GANG_ROUNDS_H
+#define GANG_ROUNDS_H
+
+#include "gang_view.h"
+
+/* The others are given so long to open a round, by whoever opened the last one. */
+#define GANG_OPEN_PAUSE_MS 2000
+/* After a round was left out, the next one is so far ahead that all have read of it by then; twice
+ * as far each time. */
+#define GANG_READ_MS 2500
+
+/* What is known here. Times are of the monotonic clock, in ms. */
+struct gang_here {
+	uint32_t member;
+	int64_t now_ms;
+	/* The newest checkpoint that was complete in this attempt (generation 0: none), its step
+	 * (-1: it has none), and that of the one before it (-1: there is none). */
+	uint64_t generation;
+	int64_t step, before;
+	/* Steps in a second; 0: not known. When the newest step was complete. */
+	double pace;
+	int64_t completed_ms;
+	/* Rounds up to this one were open when its steps began anew from an earlier one. */
+	uint32_t fallen;
+
+	/* A checkpoint is to be saved, since `wanted_ms`; or at once. */
+	bool wants, urgent;
+	int64_t wanted_ms;
+	/* It has written something of a checkpoint in this attempt. */
+	bool begun;
+	/* It had nothing to give in the snapshot before. */
+	bool learned;
+	/* Its job has ended, then; by itself, with 0. */
+	bool ended, finished;
+	int64_t ended_ms;
+
+	/* The newest round in which it gives or has given its part, with which checkpoint, and
+	 * (`empty`) whether there was none. */
+	uint32_t given;
+	uint64_t given_generation;
+	int64_t given_step;
+	/* What that checkpoint was begun after: see `answers`. */
+	uint32_t given_answers;
+	bool empty;
+	/* The newest round for which it has tried in vain to make its part; why. */
+	uint32_t unable;
+	const char *unable_reason;
+	/* The newest request or notice that the newest checkpoint was begun after; 0: none. */
+	uint32_t answers;
+	/* When the newest round was read to be over. */
+	int64_t over_ms;
+};
+
+enum gang_action {
+	/* Nothing, until something changes or `again_ms`. */
+	GANG_WAIT,
+	/* To append a round, of `step`, `at_least`. */
+	GANG_OPEN,
+	/* To give the newest checkpoint in the open round. */
+	GANG_TAKE,
+	GANG_GIVE_EMPTY,
+	/* To append that the open round is left out: `step`, `reason`. */
+	GANG_LEAVE_OUT,
+	/* To append that it has gone on to `step`. */
+	GANG_SAY_PASSED,
+	/* To append that its checkpoint in the newest round answers `asked`. */
+	GANG_SAY_ANSWERS,
+};
+
+struct gang_decision {
+	enum gang_action action;
+	uint32_t round;
+	int64_t step;
+	bool at_least;
+	uint32_t asked;
+	/* Static, or of `here`. */
+	const char *reason;
+	/* WAIT: then it is to be asked again; INT64_MAX: when something changes. */
+	int64_t again_ms;
+};
+
+/* At first. */
+struct gang_here gang_here_new(uint32_t member);
+/* A checkpoint is complete; `now_ms` is in `here`. */
+void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
+			     uint64_t generation, int64_t step);
+
+struct gang_decision gang_rounds_decide(const struct gang_view *view, const struct gang_here *here);
+
+/* Whether a member whose job has ended, and that has nothing left to save, may go: no other one
+ * needs a part of it any more. `asked`: the notice that it ends by; 0: none. */
+bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
+			   uint32_t asked);
+
+#endif

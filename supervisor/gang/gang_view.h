@@ -1,0 +1,90 @@
+/*
+ * PURE. What the log of an attempt says (storage_gang.h): every member folds the same events in the
+ * same order, so that all come to the same view. What lies in the store beside the log, such as the
+ * commit of a round, is told by whoever has seen it.
+ */
+#ifndef GANG_VIEW_H
+#define GANG_VIEW_H
+
+#include "storage/storage.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gang_round_state {
+	/* No round was opened yet. */
+	GANG_ROUND_NONE,
+	GANG_ROUND_OPEN,
+	GANG_ROUND_COMMITTED,
+	/* It never will be: a member has left it out. */
+	GANG_ROUND_OVER,
+};
+
+/* The newest round. One before it that is not over is committed: nobody opens a round before it
+ * knows what became of the one before. */
+struct gang_round {
+	/* Of its event, and of its snapshot. */
+	uint32_t number;
+	enum gang_round_state state;
+	uint32_t opener;
+	/* The step of its checkpoint, or (at_least) the least that it may have; -1: it has none. */
+	int64_t step;
+	bool at_least;
+	/* A member that has given its part has completed a later checkpoint since. */
+	bool passed;
+	/* The newest request or notice that a member's checkpoint in it was begun after; 0: none */
+	uint32_t answers;
+	/* OVER: by whom, at which step, and why. */
+	uint32_t left_by;
+	int64_t left_step;
+	char left_reason[160];
+};
+
+enum gang_end {
+	GANG_GOES_ON,
+	/* Its job has ended. It stays for the rounds of the others. */
+	GANG_HAS_ENDED,
+	/* It gives no more parts. */
+	GANG_HAS_LEFT,
+};
+
+struct gang_view {
+	uint32_t members;
+	/* The number of the last event that was folded. */
+	uint32_t read;
+	bool started;
+	/* A machine has come anew: the attempt is over. */
+	bool over;
+	uint32_t anew;
+	char anew_host[65];
+
+	struct gang_round round;
+	/* The newest round that is known to be committed; 0: none. */
+	uint32_t committed;
+	/* Rounds in a row that were left out. */
+	unsigned failures;
+
+	/* The newest request or notice, and the newest that a committed round answers. */
+	uint32_t asked, answered;
+	/* Of each member. */
+	enum gang_end *ends;
+	uint32_t ended, left;
+	/* The first that has left, if any has. */
+	uint32_t first_left;
+};
+
+struct gang_view gang_view_new(uint32_t members);
+void gang_view_release(struct gang_view *view);
+AUTO(struct gang_view, gang_view_release);
+
+/* The next event. False, and nothing is changed: it is not the next one, or makes no sense. */
+bool gang_view_fold(struct gang_view *view, const struct gang_event *event);
+/* The snapshot of the round is in the store. */
+void gang_view_committed(struct gang_view *view, uint32_t round);
+
+static inline bool gang_view_is_open(const struct gang_view *view)
+{
+	return view->round.state == GANG_ROUND_OPEN;
+}
+
+#endif

@@ -1,0 +1,137 @@
+"""The rounds of a gang: what its members save together while the job runs, and who waits for whom (gang_rounds.h)."""
+import signal
+
+import harness
+import pytest
+from gang import Gang, assert_not_torn, committed_step
+from harness import wait_for
+
+
+@pytest.fixture(autouse=True)
+def tried_unfinished(place):
+    place.environment["REPRIEVE_UNFINISHED"] = "gang"
+
+
+def test_rank_0_alone_saves(place):
+    """Plain DDP. The others have nothing in any snapshot; that they have not is learned, and never by time alone."""
+    gang = Gang(place, 3, every=10, steps=60, savers="0", step_time=0.03).start_all()
+    assert [run.wait() for run in gang.runs] == [0] * 3, f"{gang}"
+    newest = place.newest()
+    assert newest["step"] == 60
+    assert all(snapshot["state"] == "good" for snapshot in place.snapshots())
+    assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {newest["id"]}
+
+
+def test_members_that_save_at_other_steps_have_no_snapshot(place):
+    gang = Gang(place, 2, every=10, steps=45, options=("--flush-time", "3s"))
+    gang.each[1]["offset"] = 5
+    gang.start_all()
+    for run in gang.runs:
+        run.wait()
+        assert "NOT durable" in run.err, f"{gang}"
+    assert place.snapshots() == []
+
+
+def test_one_that_saves_no_more_does_not_keep_the_others(place):
+    gang = Gang(place, 2, every=10, steps=60, options=("--flush-time", "4s"))
+    gang.each[1]["until"] = 20
+    gang.start_all()
+    gang.runs[0].wait()
+    gang.runs[1].wait()
+    assert "NOT durable" in gang.runs[0].err, f"{gang}"
+    assert "NOT durable" not in gang.runs[1].err, f"{gang}"
+    assert committed_step(place) <= 20
+
+
+def test_who_is_missing_in_a_round_is_said(place):
+    """Member 1 stands still, and the job of member 0 has ended."""
+    gang = Gang(place, 2, every=10, steps=10, options=("--flush-time", "8s")).start_all()
+    gang.runs[1].wait_for_output("step 5")
+    gang.runs[1].signal(signal.SIGSTOP)
+    run = gang.runs[0]
+    run.wait()
+    gang.runs[1].signal(signal.SIGCONT)
+    assert "waits for the part of member 1" in run.err and "1 of 2 are there" in run.err, f"{gang}"
+
+
+def test_what_is_added_to_a_checkpoint_is_durable_with_another_round(place, tmp_path):
+    gang = Gang(place, 2, every=10, until=10).start_all()
+    gang.wait_for_commits(1)
+    added = gang.directories[0] / "step_10" / "extra.bin"
+    added.write_bytes(b"x" * 5000)
+    gang.runs[0].wait_for_event("durable", 2)
+    gang.kill_all()
+    assert len(place.snapshots()) == 2
+    elsewhere = [tmp_path / "new0", tmp_path / "new1"]
+    again = Gang(place, 2, 2, steps=12, directories=elsewhere).start_all()
+    assert again.resumed() == [10, 10], f"{again}"
+    assert (elsewhere[0] / "step_10" / "extra.bin").read_bytes() == b"x" * 5000
+
+
+def test_ranks_that_begin_anew_are_not_mixed(place):
+    """A launcher starts all ranks anew within one attempt: they go on from step 20 and save 30 once more."""
+    gang = Gang(place, 2, every=10, steps=60, anew_at=25).start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert "resumed 20" in gang.runs[0].out and "resumed 20" in gang.runs[1].out
+    assert_not_torn(gang)
+    assert committed_step(place) == 60
+    again = Gang(place, 2, 2, options=("--rerun",), steps=62).start_all()
+    assert again.resumed() == [60, 60], f"{again}"
+
+
+def test_a_notice_reaches_members_that_save_nothing(place):
+    """Rank 0 alone saves; the machine of member 1 is taken away."""
+    gang = Gang(place, 2, every=10, savers="0", step_time=0.05, signal="USR1",
+                options=("--checkpoint-signal", "USR1", "--grace", "20")).start_all()
+    gang.runs[0].wait_for_event("durable")
+    gang.runs[1].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    assert gang.runs[0].event("notice")["source"] == "gang"
+    assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {place.newest()["id"]}
+
+
+def test_a_request_at_one_member_is_durable_for_all(place):
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1")).start_all()
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    asked = place.query("checkpoint", "--pid", gang.runs[1].pid, "--json")
+    assert asked.code == 0, f"{asked}\n{gang}"
+    newest = place.newest()
+    assert newest["step"] > 0
+    gang.kill_all()
+    again = Gang(place, 2, 2, steps=newest["step"] + 2, every=0).start_all()
+    assert again.resumed() == [newest["step"]] * 2, f"{again}"
+
+
+def test_a_request_at_a_member_that_saves_nothing(place):
+    gang = Gang(place, 2, every=10, savers="0", step_time=0.03, signal="USR1", options=("--checkpoint-signal", "USR1")).start_all()
+    gang.runs[0].wait_for_event("durable")
+    asked = place.query("checkpoint", "--pid", gang.runs[1].pid, "--json")
+    assert asked.code == 0, f"{asked}\n{gang}"
+
+
+def test_a_member_is_killed_while_the_others_wait(place):
+    gang = Gang(place, 3, every=10, size=200000).start_all()
+    gang.wait_for_commits(1)
+    gang.runs[2].kill()
+    others = gang.runs[:2]
+    for run in others:
+        run.wait_for_event("checkpoint_complete")
+    gang.kill_all()
+    step = committed_step(place)
+    again = Gang(place, 3, 2, steps=step + 10, size=200000).start_all()
+    assert again.resumed() == [step] * 3, f"{again}"
+    assert [run.wait() for run in again.runs] == [0] * 3, f"{again}"
+    assert place.verb("verify").code == 0
+
+
+def test_jobs_that_save_often_and_keep_one(place):
+    """What a round is about is gone when the others read of it: the next round is about a step ahead of all."""
+    gang = Gang(place, 3, every=5, step_time=0.02, keep=1, size=20000).start_all()
+    gang.wait_for_commits(2)
+    wait_for("a later one", lambda: len(place.snapshots()) >= 2)
+    gang.kill_all()
+    step = committed_step(place)
+    again = Gang(place, 3, 2, steps=step + 5, every=5).start_all()
+    assert again.resumed() == [step] * 3, f"{again}"
+    assert_not_torn(again)

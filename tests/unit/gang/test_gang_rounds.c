@@ -1,0 +1,334 @@
+/* What a member does about the rounds of its gang. */
+#include "gang/gang_rounds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NOW 100000
+#define LOG_MOST 6
+
+/* Kinds, short. */
+#define ROUND(by, at)                                                  \
+	{                                                              \
+		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at) \
+	}
+#define AHEAD(by, at)                                                                    \
+	{                                                                                \
+		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at), .at_least = true \
+	}
+#define LEFT_OUT(by, of, at)                                                             \
+	{                                                                                \
+		.kind = GANG_EVENT_LEFT_OUT, .member = (by), .round = (of), .step = (at) \
+	}
+#define PASSED(by, of, at)                                                             \
+	{                                                                              \
+		.kind = GANG_EVENT_PASSED, .member = (by), .round = (of), .step = (at) \
+	}
+#define ENDED(by, with)                                                  \
+	{                                                                \
+		.kind = GANG_EVENT_ENDED, .member = (by), .code = (with) \
+	}
+#define REQUEST(by)                                        \
+	{                                                  \
+		.kind = GANG_EVENT_REQUEST, .member = (by) \
+	}
+#define REJOIN(by)                                        \
+	{                                                 \
+		.kind = GANG_EVENT_REJOIN, .member = (by) \
+	}
+
+/* What member 1 of 3 knows. */
+struct rounds_row {
+	const char *what;
+	struct gang_event log[LOG_MOST];
+	size_t events;
+	uint32_t committed;
+	struct gang_here here;
+	enum gang_action action;
+	int64_t step;
+	bool at_least;
+};
+
+#define NONE .step = -1, .before = -1
+#define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
+#define WANTS .wants = true, .wanted_ms = NOW
+#define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
+
+// clang-format off
+static const struct rounds_row rows[] = {
+	{"nothing is known", {{0}}, 0, 0, {NONE}, GANG_WAIT, 0, false},
+	{"nothing is to be saved", {{0}}, 0, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"the opener is given time", {{0}}, 0, 0, {AT(20, 10), WANTS}, GANG_WAIT, 0, false},
+	{"it took too long", {{0}}, 0, 0, {AT(20, 10), WANTED}, GANG_OPEN, 20, false},
+	{"at a notice", {{0}}, 0, 0, {AT(20, 10), WANTS, .urgent = true}, GANG_OPEN, 20, false},
+	{"after the job's end", {{0}}, 0, 0, {AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
+	{"who opened the last one", {ROUND(1, 10)}, 1, 1,
+		{AT(20, 10), WANTS, .given = 1}, GANG_OPEN, 20, false},
+	{"not before the fate of the last is known", {ROUND(1, 10)}, 1, 0,
+		{AT(20, 10), WANTS, .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
+	{"one that is left out", {ROUND(1, 10), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 35, true},
+	{"twice as far the second time",
+		{ROUND(1, 10), LEFT_OUT(0, 1, 25), ROUND(1, 35), LEFT_OUT(0, 3, 25)}, 4, 0,
+		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 45, true},
+	{"one step at least", {ROUND(1, 10), LEFT_OUT(0, 1, -1)}, 2, 0,
+		{AT(20, 10), WANTS}, GANG_OPEN, 21, true},
+	{"a job that has ended tries the same", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
+	{"but not at once", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, .ended = true, .over_ms = NOW - 100}, GANG_WAIT, 0, false},
+	{"a member has left", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
+	{"one has ended and stays", {ENDED(2, 0)}, 1, 0, {AT(20, 10), WANTED}, GANG_OPEN, 20, false},
+	{"the attempt is over", {REJOIN(2)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
+
+	{"the same step", {ROUND(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
+	{"also if nothing is due here", {ROUND(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
+	{"a later round", {ROUND(0, 20), ROUND(0, 30)}, 2, 0,
+		{AT(30, 20), .given = 1}, GANG_TAKE, 0, false},
+	{"before it", {ROUND(0, 30)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"before it, and no more comes", {ROUND(0, 30)}, 1, 0,
+		{AT(20, 10), .ended = true}, GANG_LEAVE_OUT, 20, false},
+	{"past it", {ROUND(0, 15)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"the first from there on", {AHEAD(0, 15)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
+	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
+	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"not there yet", {AHEAD(0, 21)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"its part could not be made", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .unable = 1, .unable_reason = "x"}, GANG_LEAVE_OUT, 20, false},
+	{"begun anew", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .fallen = 1}, GANG_LEAVE_OUT, 20, false},
+	{"begun anew before", {ROUND(0, 30), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), .fallen = 1}, GANG_TAKE, 0, false},
+	{"over already", {ROUND(0, 20), LEFT_OUT(2, 1, 30)}, 2, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"its own without a step", {ROUND(1, -1)}, 1, 0,
+		{AT(-1, -1)}, GANG_TAKE, 0, false},
+	{"another's without a step", {ROUND(0, -1)}, 1, 0,
+		{AT(-1, -1)}, GANG_LEAVE_OUT, -1, false},
+
+	{"it has written nothing yet", {ROUND(0, 20)}, 1, 0, {NONE}, GANG_WAIT, 0, false},
+	{"as in the last snapshot", {ROUND(0, 20)}, 1, 0,
+		{NONE, .learned = true}, GANG_GIVE_EMPTY, 0, false},
+	{"of a step to come, nothing is learned", {AHEAD(0, 20)}, 1, 0,
+		{NONE, .learned = true}, GANG_WAIT, 0, false},
+	{"but now it writes", {ROUND(0, 20)}, 1, 0,
+		{NONE, .learned = true, .begun = true}, GANG_WAIT, 0, false},
+	{"another has gone on", {ROUND(0, 20), PASSED(0, 1, 30)}, 2, 0,
+		{NONE}, GANG_GIVE_EMPTY, 0, false},
+	{"another has gone on, but now it writes", {ROUND(0, 20), PASSED(0, 1, 30)}, 2, 0,
+		{NONE, .begun = true}, GANG_WAIT, 0, false},
+	{"in another round", {ROUND(0, 20), ROUND(0, 30), PASSED(0, 1, 30)}, 3, 0,
+		{NONE}, GANG_WAIT, 0, false},
+	{"its job has finished", {ROUND(0, 20)}, 1, 0,
+		{NONE, .ended = true, .finished = true}, GANG_GIVE_EMPTY, 0, false},
+	{"its job has failed", {ROUND(0, 20)}, 1, 0,
+		{NONE, .ended = true}, GANG_LEAVE_OUT, -1, false},
+	{"its job was cut while it wrote", {ROUND(0, 20)}, 1, 0,
+		{NONE, .ended = true, .finished = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
+
+	{"given", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
+	{"given, and gone on", {ROUND(0, 20)}, 1, 0,
+		{AT(30, 20), .given = 1, .given_step = 20}, GANG_SAY_PASSED, 30, false},
+	{"said already", {ROUND(0, 20), PASSED(2, 1, 30)}, 2, 0,
+		{AT(30, 20), .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
+	{"an empty part passes nothing", {ROUND(0, 20)}, 1, 0,
+		{AT(30, 20), .given = 1, .given_step = -1, .empty = true}, GANG_WAIT, 0, false},
+	{"without a step, one more file is not the next one", {ROUND(1, -1)}, 1, 0,
+		{AT(-1, -1), .given = 1, .given_step = -1, .given_generation = 1}, GANG_WAIT, 0, false},
+	{"it answers what was asked", {REQUEST(0), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), .given = 2, .given_generation = 2, .answers = 1},
+		GANG_SAY_ANSWERS, 0, false},
+};
+// clang-format on
+
+static struct gang_view view_of(const struct gang_event *log, size_t events, uint32_t committed)
+{
+	struct gang_view view = gang_view_new(3);
+
+	for (size_t i = 0; i < events; i++) {
+		struct gang_event event = log[i];
+
+		event.number = (uint32_t)i + 1;
+		assert_true(gang_view_fold(&view, &event));
+	}
+	if (committed)
+		gang_view_committed(&view, committed);
+	return view;
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct rounds_row *row = &rows[i];
+		auto_(gang_view_release) struct gang_view view =
+			view_of(row->log, row->events, row->committed);
+		struct gang_here here = row->here;
+		struct gang_decision decision;
+
+		here.member = 1;
+		here.now_ms = NOW;
+		decision = gang_rounds_decide(&view, &here);
+		if (decision.action != row->action || decision.step != row->step ||
+		    decision.at_least != row->at_least)
+			print_message("%s: action %d, step %lld\n", row->what, decision.action,
+				      (long long)decision.step);
+		assert_int_equal(decision.action, row->action);
+		assert_true(decision.step == row->step && decision.at_least == row->at_least);
+		if (decision.action == GANG_LEAVE_OUT)
+			assert_non_null(decision.reason);
+	}
+}
+
+/* --- folding --- */
+
+static void test_a_round_behind_another_is_committed(void **state)
+{
+	static const struct gang_event log[] = {ROUND(0, 10), ROUND(2, 20)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 2, 0);
+
+	(void)state;
+	assert_int_equal(view.committed, 1);
+	assert_int_equal(view.round.number, 2);
+	assert_int_equal(view.round.opener, 2);
+	assert_true(gang_view_is_open(&view));
+}
+
+static void test_one_that_was_left_out_is_not(void **state)
+{
+	static const struct gang_event log[] = {ROUND(0, 10), LEFT_OUT(1, 1, 15), AHEAD(0, 20)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 3, 0);
+
+	(void)state;
+	assert_int_equal(view.committed, 0);
+	assert_int_equal(view.failures, 1);
+	gang_view_committed(&view, 3);
+	assert_int_equal(view.failures, 0);
+	assert_int_equal(view.committed, 3);
+}
+
+static void test_events_come_in_their_order(void **state)
+{
+	static const struct gang_event log[] = {ROUND(0, 10)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
+	struct gang_event twice = {.number = 1}, gap = {.number = 3};
+	struct gang_event stranger = {.number = 2, .member = 3};
+
+	(void)state;
+	assert_false(gang_view_fold(&view, &twice));
+	assert_false(gang_view_fold(&view, &gap));
+	assert_false(gang_view_fold(&view, &stranger));
+	assert_int_equal(view.read, 1);
+}
+
+/* The answer may be said before the commit or after it. */
+static void test_what_a_commit_answers(void **state)
+{
+	static const struct gang_event log[] = {REQUEST(0), ROUND(2, 20)};
+	struct gang_event answers =
+		{.number = 3, .kind = GANG_EVENT_ANSWERS, .member = 2, .round = 2, .asked = 1};
+
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		auto_(gang_view_release) struct gang_view view = view_of(log, 2, late ? 2 : 0);
+
+		assert_int_equal(view.asked, 1);
+		assert_true(gang_view_fold(&view, &answers));
+		assert_int_equal(view.answered, late ? 1 : 0);
+		gang_view_committed(&view, 2);
+		assert_int_equal(view.answered, 1);
+	}
+}
+
+static void test_when_a_machine_comes_anew_the_attempt_is_over(void **state)
+{
+	static const struct gang_event log[] = {{.kind = GANG_EVENT_GO}, REJOIN(2), REJOIN(1)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 3, 0);
+
+	(void)state;
+	assert_true(view.started && view.over);
+	assert_int_equal(view.anew, 2);
+}
+
+/* --- leaving --- */
+
+struct leaving_row {
+	const char *what;
+	struct gang_event log[LOG_MOST];
+	size_t events;
+	struct gang_here here;
+	uint32_t asked;
+	bool may;
+};
+
+// clang-format off
+static const struct leaving_row leaving_rows[] = {
+	{"the others still train", {ENDED(1, 0)}, 1, {AT(20, 10), .finished = true}, 0, false},
+	{"all have ended", {ENDED(1, 0), ENDED(0, 0), ENDED(2, 0)}, 3,
+		{AT(20, 10), .finished = true}, 0, true},
+	{"one has left", {ENDED(1, 0), ENDED(2, 1)}, 2, {AT(20, 10), .finished = true}, 0, true},
+	{"one has left in the end", {ENDED(1, 0), ENDED(2, 0), ENDED(2, 0)}, 3,
+		{AT(20, 10), .finished = true}, 0, true},
+	{"its job has failed", {ENDED(1, 1)}, 1, {AT(20, 10)}, 0, true},
+	{"a round needs it", {ROUND(0, 20), REQUEST(0)}, 2, {AT(20, 10)}, 0, false},
+	{"it can give nothing", {ROUND(0, 20)}, 1, {NONE}, 0, true},
+	{"at a notice", {REQUEST(0)}, 1, {AT(20, 10)}, 1, true},
+	{"at a notice, for those that save", {REQUEST(0)}, 1, {NONE, .learned = true}, 1, false},
+	{"the attempt is over", {REJOIN(0)}, 1, {AT(20, 10), .finished = true}, 0, true},
+};
+// clang-format on
+
+static void test_who_may_leave(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(leaving_rows) / sizeof(leaving_rows[0]); i++) {
+		const struct leaving_row *row = &leaving_rows[i];
+		auto_(gang_view_release) struct gang_view view = view_of(row->log, row->events, 0);
+		struct gang_here here = row->here;
+
+		here.member = 1;
+		here.ended = true;
+		if (gang_rounds_may_leave(&view, &here, row->asked) != row->may)
+			fail_msg("%s", row->what);
+	}
+}
+
+static void test_what_a_complete_checkpoint_changes(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	view.round.number = 7;
+	here.now_ms = 1000;
+	gang_here_note_complete(&here, &view, 1, 10);
+	assert_true(here.begun && here.step == 10 && here.before == -1 && here.pace == 0);
+	here.now_ms = 3000;
+	gang_here_note_complete(&here, &view, 2, 20);
+	assert_true(here.step == 20 && here.before == 10 && here.pace == 5 && here.fallen == 0);
+	/* A file more. */
+	gang_here_note_complete(&here, &view, 3, 20);
+	assert_true(here.generation == 3 && here.step == 20 && here.before == 10);
+	gang_here_note_complete(&here, &view, 4, 15);
+	assert_true(here.step == 15 && here.before == 20 && here.fallen == 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_a_round_behind_another_is_committed),
+		cmocka_unit_test(test_one_that_was_left_out_is_not),
+		cmocka_unit_test(test_events_come_in_their_order),
+		cmocka_unit_test(test_what_a_commit_answers),
+		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
+		cmocka_unit_test(test_who_may_leave),
+		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

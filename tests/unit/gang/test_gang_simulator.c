@@ -1,0 +1,537 @@
+/*
+ * Plays gangs of two to five members over a log in memory: each trains, saves at times of its own,
+ * reads the log late, loses races for its events, uploads slowly, is restarted, dies. Each member
+ * has the view and the decisions of the real one (gang_view.h, gang_rounds.h); the world around
+ * them is as plain as it can be.
+ */
+#include "gang/gang_rounds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MEMBERS_MOST 5
+#define EVENTS_MOST 4000
+#define TICK_MS 10
+#define TRAINED_MS 90000
+#define FLUSH_MS 60000
+
+enum layout {
+	ALL_SAVE,
+	RANK_0_SAVES,
+	ALL_SAVE_ALL_THE_TIME, /* ten times a second, and keep one */
+	ONE_SKIPS,             /* member 1 saves every third */
+	ONE_STOPS,             /* member 1 saves no more from some time on */
+	LAYOUTS,
+};
+
+struct part {
+	bool there, empty;
+	int64_t step, begun_ms;
+	unsigned run;
+	uint64_t generation;
+};
+
+struct simulated_member {
+	struct gang_view view;
+	struct gang_here here;
+	bool dead, asked_once, may_leave, said_ended;
+	/* when it looks next, and how long it has found nothing */
+	int64_t look_ms, pause_ms;
+	/* the event that is on its way, as number read + 1 */
+	struct gang_event sending;
+	int64_t sent_ms;
+	/* the part that is on its way or waits for the others */
+	struct part part;
+	uint32_t taking;
+	int64_t taken_ms, part_ms;
+	bool given;
+	int64_t poll_ms;
+	/* the next checkpoint: of this step, begun and complete at these times */
+	int64_t next_step, begin_ms, complete_ms;
+	unsigned run, complete_run;
+	int64_t begun_ms;
+	uint64_t durable;
+	bool ended;
+};
+
+struct simulated_gang {
+	enum layout layout;
+	uint32_t count;
+	uint64_t seed;
+	int64_t now_ms, every_ms;
+	bool restarts, deaths;
+	int64_t stops_ms;
+	struct gang_event log[EVENTS_MOST];
+	int64_t put_ms[EVENTS_MOST];
+	uint32_t events;
+	struct part parts[EVENTS_MOST][MEMBERS_MOST];
+	bool committed[EVENTS_MOST];
+	unsigned commits;
+	int64_t last_commit_ms;
+	struct simulated_member members[MEMBERS_MOST];
+};
+
+static uint64_t draw(struct simulated_gang *gang, uint64_t below)
+{
+	gang->seed ^= gang->seed << 13;
+	gang->seed ^= gang->seed >> 7;
+	gang->seed ^= gang->seed << 17;
+	return gang->seed % below;
+}
+
+static bool saves(const struct simulated_gang *gang, uint32_t member, int64_t step)
+{
+	if (gang->layout == RANK_0_SAVES)
+		return member == 0;
+	if (gang->layout == ONE_SKIPS && member == 1)
+		return step % 3 == 0;
+	return gang->layout != ONE_STOPS || member != 1 || gang->now_ms < gang->stops_ms;
+}
+
+/* --- the job --- */
+
+/* All train in step: checkpoint S is begun at the same time by all, and takes each a while. */
+static void begin_save(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
+{
+	if (!saves(gang, index, m->next_step)) {
+		m->next_step++;
+		m->begin_ms += gang->every_ms;
+		return;
+	}
+	m->here.begun = true;
+	m->begun_ms = m->begin_ms;
+	m->complete_ms = gang->now_ms + (int64_t)draw(gang, (uint64_t)gang->every_ms * 4 / 5);
+}
+
+static uint32_t newest_asked_before(const struct simulated_gang *gang,
+				    const struct simulated_member *m)
+{
+	for (uint32_t i = m->view.read; i > 0; i--)
+		if (gang->log[i].kind == GANG_EVENT_REQUEST && gang->put_ms[i] < m->begun_ms)
+			return i;
+	return 0;
+}
+
+static void end_save(struct simulated_gang *gang, struct simulated_member *m)
+{
+	m->complete_ms = 0;
+	m->complete_run = m->run;
+	gang_here_note_complete(&m->here, &m->view, m->here.generation + 1, m->next_step);
+	m->here.answers = newest_asked_before(gang, m);
+	m->next_step++;
+	m->begin_ms += gang->every_ms;
+	m->look_ms = gang->now_ms;
+}
+
+static void train(struct simulated_gang *gang, uint32_t index)
+{
+	struct simulated_member *m = &gang->members[index];
+
+	if (m->ended)
+		return;
+	if (m->complete_ms > 0 && gang->now_ms >= m->complete_ms)
+		end_save(gang, m);
+	if (m->complete_ms > 0)
+		return;
+	if (m->begin_ms > TRAINED_MS) {
+		m->ended = m->here.ended = m->here.finished = true;
+		m->look_ms = gang->now_ms;
+	} else if (gang->now_ms >= m->begin_ms) {
+		begin_save(gang, m, index);
+	}
+}
+
+/* The launcher starts all ranks anew, from a checkpoint before. */
+static void restart_ranks(struct simulated_gang *gang)
+{
+	int64_t step = gang->members[0].next_step;
+	int64_t back = (int64_t)draw(gang, 6);
+
+	for (uint32_t i = 0; i < gang->count; i++) {
+		struct simulated_member *m = &gang->members[i];
+
+		m->run++;
+		m->complete_ms = 0;
+		m->next_step = step > back ? step - back : 1;
+		m->begin_ms = gang->now_ms + gang->every_ms;
+	}
+}
+
+/* --- what is durable --- */
+
+static bool parts_are_one(const struct simulated_gang *gang, uint32_t round)
+{
+	const struct part *first = NULL;
+
+	for (uint32_t i = 0; i < gang->count; i++) {
+		const struct part *part = &gang->parts[round][i];
+
+		if (part->empty)
+			continue;
+		if (first && (part->step != first->step || part->run != first->run))
+			return false;
+		first = part;
+	}
+	return first != NULL;
+}
+
+static bool all_parts_are_there(const struct simulated_gang *gang, uint32_t round)
+{
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (!gang->parts[round][i].there)
+			return false;
+	return true;
+}
+
+/* An empty part stands for a member that writes nothing of that step. */
+static void check_empty_parts(const struct simulated_gang *gang, uint32_t round)
+{
+	int64_t step = -1;
+
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (!gang->parts[round][i].empty)
+			step = gang->parts[round][i].step;
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (gang->parts[round][i].empty && gang->layout != ONE_STOPS)
+			assert_false(saves(gang, i, step));
+}
+
+static void try_commit(struct simulated_gang *gang, struct simulated_member *m)
+{
+	if (!all_parts_are_there(gang, m->taking) || gang->committed[m->taking])
+		return;
+	if (!parts_are_one(gang, m->taking)) {
+		m->here.unable = m->taking;
+		m->here.unable_reason = "mixed";
+		m->here.given = 0;
+		m->taking = 0;
+		return;
+	}
+	check_empty_parts(gang, m->taking);
+	gang->committed[m->taking] = true;
+	gang->commits++;
+	gang->last_commit_ms = gang->now_ms;
+}
+
+static void check_answers(const struct simulated_gang *gang, const struct simulated_member *m)
+{
+	uint32_t asked = m->view.answered;
+	bool after = false;
+
+	if (asked == 0)
+		return;
+	for (uint32_t i = 0; i < gang->count; i++)
+		for (uint32_t k = 1; k <= m->view.committed; k++)
+			after |= gang->committed[k] && !gang->parts[k][i].empty &&
+				 gang->parts[k][i].begun_ms > gang->put_ms[asked];
+	assert_true(after);
+}
+
+static void end_waiting(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
+{
+	uint32_t round = m->taking;
+
+	m->taking = 0;
+	m->look_ms = gang->now_ms;
+	if (!gang->committed[round])
+		return;
+	gang_view_committed(&m->view, round);
+	assert_true(gang->parts[round][index].there);
+	if (m->part.empty) {
+		m->here.learned = true;
+		return;
+	}
+	assert_true(gang->parts[round][index].generation == m->part.generation);
+	m->durable = m->part.generation;
+}
+
+static void save_part(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
+{
+	if (m->taking == 0)
+		return;
+	/* Its files are opened a moment after the decision; of this layout they may be gone. */
+	if (m->taken_ms > 0 && gang->now_ms >= m->taken_ms) {
+		m->taken_ms = 0;
+		if (gang->layout == ALL_SAVE_ALL_THE_TIME && !m->part.empty &&
+		    m->part.generation != m->here.generation) {
+			m->here.given = 0;
+			m->taking = 0;
+			m->look_ms = gang->now_ms;
+			return;
+		}
+	}
+	if (!m->given && gang->now_ms >= m->part_ms) {
+		m->given = true;
+		m->part.there = true;
+		gang->parts[m->taking][index] = m->part;
+		try_commit(gang, m);
+	}
+	if (!m->given || m->taking == 0 || gang->now_ms < m->poll_ms)
+		return;
+	m->poll_ms = gang->now_ms + 50 + (int64_t)draw(gang, 1000);
+	if (gang->committed[m->taking] || m->view.round.number != m->taking ||
+	    m->view.round.state == GANG_ROUND_OVER)
+		end_waiting(gang, m, index);
+	else
+		try_commit(gang, m);
+}
+
+static void start_part(struct simulated_gang *gang, struct simulated_member *m, bool empty)
+{
+	m->taking = m->here.given = m->view.round.number;
+	m->here.empty = empty;
+	m->here.given_generation = m->here.generation;
+	m->here.given_step = m->here.step;
+	m->part = (struct part){
+		.empty = empty,
+		.step = m->here.step,
+		.run = m->complete_run,
+		.begun_ms = m->begun_ms,
+		.generation = m->here.generation,
+	};
+	m->given = false;
+	m->taken_ms = gang->now_ms + 20;
+	m->part_ms = m->taken_ms + (int64_t)draw(gang, draw(gang, 4) ? 300 : 6000);
+	m->poll_ms = m->part_ms;
+}
+
+/* --- the log --- */
+
+static void send_event(struct simulated_gang *gang, struct simulated_member *m,
+		       struct gang_event event)
+{
+	event.number = m->view.read + 1;
+	event.member = m->here.member;
+	m->sending = event;
+	m->sent_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
+}
+
+static void put_event(struct simulated_gang *gang, struct simulated_member *m)
+{
+	uint32_t number = m->sending.number;
+
+	if (m->sent_ms == 0 || gang->now_ms < m->sent_ms)
+		return;
+	m->sent_ms = 0;
+	m->look_ms = gang->now_ms;
+	if (number != gang->events + 1 || number >= EVENTS_MOST)
+		return;
+	gang->events = number;
+	gang->log[number] = m->sending;
+	gang->put_ms[number] = gang->now_ms;
+}
+
+static void act_on_decision(struct simulated_gang *gang, struct simulated_member *m,
+			    const struct gang_decision *decision)
+{
+	struct gang_event event = {.round = decision->round, .step = decision->step};
+
+	switch (decision->action) {
+	case GANG_WAIT:
+		return;
+	case GANG_TAKE:
+	case GANG_GIVE_EMPTY:
+		start_part(gang, m, decision->action == GANG_GIVE_EMPTY);
+		return;
+	case GANG_OPEN:
+		event.kind = GANG_EVENT_ROUND;
+		event.at_least = decision->at_least;
+		break;
+	case GANG_LEAVE_OUT:
+		/* Whoever has given a part in it leaves it out only if no commit can come of it. */
+		assert_true(!gang->parts[decision->round][m->here.member].there ||
+			    !parts_are_one(gang, decision->round));
+		event.kind = GANG_EVENT_LEFT_OUT;
+		break;
+	case GANG_SAY_PASSED:
+		event.kind = GANG_EVENT_PASSED;
+		break;
+	case GANG_SAY_ANSWERS:
+		event.kind = GANG_EVENT_ANSWERS;
+		event.asked = decision->asked;
+		break;
+	}
+	send_event(gang, m, event);
+}
+
+static void leave(struct simulated_gang *gang, struct simulated_member *m)
+{
+	if (!m->ended || m->here.wants || m->taking > 0 || m->sent_ms > 0)
+		return;
+	if (!m->said_ended) {
+		m->said_ended = true;
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_ENDED});
+	} else if (m->view.ends[m->here.member] == GANG_GOES_ON) {
+		m->said_ended = false;
+	} else {
+		m->may_leave = gang_rounds_may_leave(&m->view, &m->here, 0);
+	}
+}
+
+static void look(struct simulated_gang *gang, struct simulated_member *m)
+{
+	struct gang_decision decision;
+	uint32_t before = m->view.read;
+
+	if (m->may_leave || m->sent_ms > 0)
+		return;
+	m->here.now_ms = gang->now_ms;
+	m->here.wants = m->here.generation != m->durable && m->taking == 0;
+	m->here.wanted_ms = m->here.completed_ms;
+	if (gang->now_ms >= m->look_ms) {
+		bool was_over = m->view.round.state == GANG_ROUND_OVER;
+
+		while (m->view.read < gang->events)
+			assert_true(gang_view_fold(&m->view, &gang->log[m->view.read + 1]));
+		if (!was_over && m->view.round.state == GANG_ROUND_OVER)
+			m->here.over_ms = gang->now_ms;
+		m->pause_ms = m->view.read > before ? 50 : m->pause_ms * 2;
+		if (m->pause_ms > 2000)
+			m->pause_ms = m->here.wants || m->taking > 0 || m->ended ? 2000 : 5000;
+		m->look_ms = gang->now_ms + m->pause_ms;
+		check_answers(gang, m);
+	}
+	if (m->taking > 0 && m->taking != m->view.round.number)
+		return;
+	decision = gang_rounds_decide(&m->view, &m->here);
+	act_on_decision(gang, m, &decision);
+	leave(gang, m);
+}
+
+/* --- a life --- */
+
+static void disturb(struct simulated_gang *gang)
+{
+	struct simulated_member *m = &gang->members[draw(gang, gang->count)];
+
+	if (gang->restarts && draw(gang, 2000) == 0 && gang->now_ms < TRAINED_MS - 20000)
+		restart_ranks(gang);
+	if (gang->deaths && draw(gang, 6000) == 0)
+		m->dead = true;
+	if (draw(gang, 1500) == 0 && m->sent_ms == 0 && !m->dead && !m->ended)
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_REQUEST});
+}
+
+static bool is_over(const struct simulated_gang *gang)
+{
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (!gang->members[i].dead && !gang->members[i].may_leave)
+			return false;
+	return true;
+}
+
+static void play(struct simulated_gang *gang)
+{
+	while (gang->now_ms < TRAINED_MS + FLUSH_MS && !is_over(gang)) {
+		gang->now_ms += TICK_MS;
+		if (gang->now_ms < TRAINED_MS)
+			disturb(gang);
+		for (uint32_t i = 0; i < gang->count; i++) {
+			struct simulated_member *m = &gang->members[i];
+
+			if (m->dead)
+				continue;
+			train(gang, i);
+			put_event(gang, m);
+			save_part(gang, m, i);
+			look(gang, m);
+		}
+	}
+}
+
+static struct simulated_gang *gang_of(enum layout layout, uint64_t seed)
+{
+	struct simulated_gang *gang = test_calloc(1, sizeof(*gang));
+
+	gang->layout = layout;
+	gang->seed = seed * 2654435761U + 88172645463325252U;
+	gang->count = 2 + (uint32_t)draw(gang, MEMBERS_MOST - 1);
+	gang->every_ms = 500 + (int64_t)draw(gang, 12000);
+	gang->stops_ms = (int64_t)draw(gang, TRAINED_MS);
+	if (layout == ALL_SAVE_ALL_THE_TIME)
+		gang->every_ms = 100;
+	for (uint32_t i = 0; i < gang->count; i++)
+		gang->members[i] = (struct simulated_member){
+			.view = gang_view_new(gang->count),
+			.here = gang_here_new(i),
+			.next_step = 1,
+			.begin_ms = gang->every_ms,
+			.pause_ms = 50,
+		};
+	return gang;
+}
+
+static void gang_free(struct simulated_gang *gang)
+{
+	for (uint32_t i = 0; i < gang->count; i++)
+		gang_view_release(&gang->members[i].view);
+	test_free(gang);
+}
+
+static void assert_all_durable(const struct simulated_gang *gang, uint64_t seed)
+{
+	for (uint32_t i = 0; i < gang->count; i++) {
+		const struct simulated_member *m = &gang->members[i];
+
+		if (m->may_leave && m->durable == m->here.generation)
+			continue;
+		print_message("layout %d, seed %llu: member %u of %u, saving every %lld ms\n",
+			      gang->layout, (unsigned long long)seed, i, gang->count,
+			      (long long)gang->every_ms);
+		fail();
+	}
+}
+
+#define SEEDS 60
+
+/* Nobody dies, and all save the same: the last checkpoint of all is durable, and all leave. */
+static void test_what_all_save_is_committed_again_and_again(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, RANK_0_SAVES, ALL_SAVE_ALL_THE_TIME};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+
+			gang->restarts = seed % 3 == 0 && layouts[i] != ALL_SAVE_ALL_THE_TIME;
+			play(gang);
+			assert_all_durable(gang, seed);
+			assert_true(gang->commits >= (gang->restarts ? 1 : 3));
+			gang_free(gang);
+		}
+	}
+}
+
+/* What is asserted along the way holds whatever happens. */
+static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
+{
+	(void)state;
+	for (int layout = 0; layout < LAYOUTS; layout++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			struct simulated_gang *gang = gang_of((enum layout)layout, seed * 7919);
+
+			gang->restarts = seed % 2 == 0;
+			gang->deaths = seed % 3 == 0;
+			play(gang);
+			gang_free(gang);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
+		cmocka_unit_test(test_nothing_is_mixed_and_nobody_is_told_too_much),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* What a member restores of a gang's snapshot, and what is seen of it as a whole. */
+#include "gang_fixture.h"
+
+static const struct gang_given both[] = {{.step = 10}, {.step = 10}};
+static const struct gang_given second[] = {{.empty = true}, {.step = 10}};
+
+/* As "a b", sorted. */
+static char *names_in(struct fixture *files)
+{
+	auto_free char *command = text_format("cd '%s' && find . -type f -printf '%%P\\n' | "
+					      "LC_ALL=C sort | tr '\\n' ' '",
+					      files->target);
+	FILE *stream = popen(command, "r");
+	char text[512] = "";
+
+	assert_non_null(stream);
+	if (!fgets(text, sizeof(text), stream))
+		text[0] = '\0';
+	pclose(stream);
+	if (text[0])
+		text[strlen(text) - 1] = '\0';
+	return text_copy(text);
+}
+
+static void restore(struct fixture *files, struct snapshot_id id, struct restore_result *result)
+{
+	struct restore_request request = {.id = id, .directory = files->target};
+
+	memset(result, 0x5a, sizeof(*result));
+	assert_int_equal(file_remove_tree(files->target, NULL), 0);
+	assert_works(storage_restore(files->storage, &request, result, NULL, &err));
+}
+
+static void assert_restores(struct gang *gang, uint32_t member, enum gang_parts_choice choice,
+			    const char *names)
+{
+	struct fixture *files = &gang->machines[member].files;
+	auto_(snapshot_files_release) struct snapshot_files listed = {0};
+	struct restore_result result;
+	auto_free char *found = NULL;
+
+	storage_gang_choose_parts(files->storage, choice);
+	restore(files, gang->newest, &result);
+	found = names_in(files);
+	assert_string_equal(found, names);
+	assert_works(storage_list_files(files->storage, gang->newest, &listed, NULL, &err));
+	assert_int_equal(listed.count, result.files);
+}
+
+static void by_choice(void **state)
+{
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fixture_write(&gang.machines[0].files, "shard-0", 10, 1);
+	fixture_write(&gang.machines[1].files, "sub/shard-1", 10, 2);
+	gang_round(&gang, 1, both);
+	gang_assert_committed(&gang, 1);
+	assert_restores(&gang, 0, GANG_PARTS_OWN, "shard-0 weights");
+	assert_restores(&gang, 0, GANG_PARTS_AUTO, "shard-0 weights");
+	assert_restores(&gang, 0, GANG_PARTS_ALL, "shard-0 sub/shard-1 weights");
+	assert_restores(&gang, 1, GANG_PARTS_ALL, "shard-0 sub/shard-1 weights");
+	/* Who has none gets those of the others, if need be. */
+	gang_round(&gang, 2, second);
+	gang_assert_committed(&gang, 2);
+	assert_restores(&gang, 0, GANG_PARTS_OWN, "");
+	assert_restores(&gang, 0, GANG_PARTS_AUTO, "sub/shard-1 weights");
+	assert_restores(&gang, 1, GANG_PARTS_AUTO, "sub/shard-1 weights");
+	/* The next save builds upon its own part all the same. */
+	storage_gang_choose_parts(gang.machines[1].files.storage, GANG_PARTS_ALL);
+	gang_round(&gang, 3, both);
+	gang_assert_committed(&gang, 3);
+	assert_int_equal(gang.machines[1].result.chunks_sent, 0);
+	gang_stop(&gang);
+}
+
+static void names_that_clash(void **state)
+{
+	struct gang gang;
+	struct restore_result result;
+	struct fixture *files;
+
+	(void)state;
+	gang_start(&gang, 2);
+	files = &gang.machines[1].files;
+	fixture_write(&gang.machines[0].files, "shard-0", 10, 1);
+	gang_round(&gang, 1, both);
+	gang_assert_committed(&gang, 1);
+	storage_gang_choose_parts(files->storage, GANG_PARTS_ALL);
+	restore(files, gang.newest, &result);
+	assert_int_equal(result.clashes, 1);
+	assert_string_equal(result.clash_path, "weights");
+	assert_int_equal(result.clash_kept, 1);
+	assert_int_equal(result.clash_left, 0);
+	/* Its own is what it has restored. */
+	fixture_write(files, "shard-0", 10, 1);
+	{
+		auto_free char *command =
+			text_format("diff -r '%s' '%s'", files->source, files->target);
+
+		assert_int_equal(system(command), 0);
+	}
+	storage_gang_choose_parts(files->storage, GANG_PARTS_OWN);
+	restore(files, gang.newest, &result);
+	assert_int_equal(result.clashes, 0);
+	assert_string_equal(result.clash_path, "");
+	gang_stop(&gang);
+}
+
+/* Fewer machines, one machine, more of them: with all parts, and not without. */
+static void another_number_of_members(void **state)
+{
+	static const struct {
+		uint32_t members, member;
+	} rows[] = {{3, 0}, {3, 2}, {1, 0}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fixture_write(&gang.machines[0].files, "shard-0", 10, 1);
+	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
+	gang_round(&gang, 1, both);
+	gang_assert_committed(&gang, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture *files = &gang.machines[0].files;
+
+		storage_set_gang(files->storage, rows[i].members, rows[i].member);
+		for (int choice = GANG_PARTS_OWN; choice <= GANG_PARTS_AUTO; choice++) {
+			storage_gang_choose_parts(files->storage, (enum gang_parts_choice)choice);
+			if (choice == GANG_PARTS_ALL) {
+				assert_restores(&gang, 0, GANG_PARTS_ALL,
+						"shard-0 shard-1 weights");
+				continue;
+			}
+			assert_fails(fixture_try_restore(files, gang.newest), ERR_UNFIT);
+			assert_non_null(strstr(err.text, "of a gang of 2 members"));
+		}
+	}
+	storage_set_gang(gang.machines[0].files.storage, 2, 0);
+	gang_stop(&gang);
+}
+
+/* A job that has become a gang. */
+static void a_snapshot_of_one_machine(void **state)
+{
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fixture_write(&gang.store, "model", 10, 1);
+	gang.newest = fixture_take(&gang.store);
+	assert_restores(&gang, 1, GANG_PARTS_ALL, "model");
+	storage_gang_choose_parts(gang.machines[1].files.storage, GANG_PARTS_OWN);
+	assert_fails(fixture_try_restore(&gang.machines[1].files, gang.newest), ERR_UNFIT);
+	gang_stop(&gang);
+}
+
+/* --- as a whole --- */
+
+static void export_whole(struct gang *gang)
+{
+	auto_free char *path = text_format("%s/whole.tar.lz4", gang->store.root);
+	auto_free char *command =
+		text_format("lz4 -dc '%s' | tar -t | LC_ALL=C sort | tr '\\n' ' ' | grep -qx "
+			    "'member-00001/ member-00001/weights '",
+			    path);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_works(storage_export(gang->store.storage, gang->newest, fd, NULL, &err));
+	assert_int_equal(system(command), 0);
+}
+
+/* An empty part has no directory of its own. */
+static void verbs_see_all_of_it(void **state)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	struct forget_request request = {.policy.keep_last = 1, .garbage_age_ms = 1};
+	struct forget_result result;
+	struct restore_result restored;
+	auto_free char *found = NULL;
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, both);
+	gang_assert_committed(&gang, 1);
+	gang_round(&gang, 4, second);
+	gang_assert_committed(&gang, 4);
+	assert_works(storage_list_snapshots(gang.store.storage, &list, NULL, &err));
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.items[0].state, SNAPSHOT_GOOD);
+	assert_int_equal(list.items[0].files, 1);
+	assert_int_equal(list.items[0].bytes, 100000);
+	assert_int_equal(list.items[0].step, 10);
+	assert_int_equal(list.items[1].files, 2);
+	export_whole(&gang);
+	restore(&gang.store, gang.newest, &restored);
+	found = names_in(&gang.store);
+	assert_string_equal(found, "member-00001/weights");
+	usleep(2000);
+	assert_works(storage_forget(gang.store.storage, &request, &result, NULL, &err));
+	assert_int_equal(result.forgotten, 1);
+	/* The pack of member 0. */
+	assert_true(result.collected.packs_removed >= 1);
+	assert_int_equal(fixture_damages(&gang.store), 0);
+	assert_restores(&gang, 1, GANG_PARTS_OWN, "weights");
+	gang_stop(&gang);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_choice),
+		cmocka_unit_test(names_that_clash),
+		cmocka_unit_test(another_number_of_members),
+		cmocka_unit_test(a_snapshot_of_one_machine),
+		cmocka_unit_test(verbs_see_all_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

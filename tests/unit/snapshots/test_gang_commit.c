@@ -1,0 +1,570 @@
+/* A gang's snapshot: committed once the parts of all are there, by whoever sees them; never one of
+ * parts that do not belong together; and what a member builds upon is there. */
+#include "gang_fixture.h"
+
+#include "base/clock.h"
+
+#include <stdatomic.h>
+
+/* --- time --- */
+
+/* Moves the clock on, so that what would be due in a quarter of an hour is due now. */
+static atomic_llong clock_ahead_ms;
+
+int64_t __real_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void);
+int64_t __wrap_clock_monotonic_ms(void)
+{
+	return __real_clock_monotonic_ms() + atomic_load(&clock_ahead_ms);
+}
+
+int64_t __real_clock_left_ms(int64_t until_ms);
+int64_t __wrap_clock_left_ms(int64_t until_ms);
+int64_t __wrap_clock_left_ms(int64_t until_ms)
+{
+	return __real_clock_left_ms(
+		until_ms == CLOCK_NEVER ? until_ms : until_ms - atomic_load(&clock_ahead_ms));
+}
+
+/* --- a store that fails one machine --- */
+
+struct failing_store {
+	struct store store;
+	struct store *real;
+	/* Calls whose key has this in it: those of a put are done, and answered with an error. */
+	const char *puts, *lists, *gets;
+	enum err_kind kind;
+	int most;
+};
+
+static bool fails(struct failing_store *failing, const char *part, const char *key)
+{
+	if (!part || !strstr(key, part) || failing->most == 0)
+		return false;
+	failing->most--;
+	return true;
+}
+
+static int failing_put(struct store *store, const char *key, const void *data, size_t size,
+		       enum store_put_mode mode, struct cancel *cancel, struct err *failure)
+{
+	struct failing_store *failing = (struct failing_store *)store;
+	int result = failing->real->ops->put(failing->real, key, data, size, mode, cancel, failure);
+
+	return fails(failing, failing->puts, key) ? err_set(failure, failing->kind, "lost")
+						  : result;
+}
+
+static int failing_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		       struct bytes *out, struct cancel *cancel, struct err *failure)
+{
+	struct failing_store *failing = (struct failing_store *)store;
+
+	if (fails(failing, failing->gets, key))
+		return err_set(failure, failing->kind, "lost");
+	return failing->real->ops->get(failing->real, key, offset, size, out, cancel, failure);
+}
+
+static int failing_list(struct store *store, const char *prefix, enum store_depth depth,
+			struct store_listing *listing, struct cancel *cancel, struct err *failure)
+{
+	struct failing_store *failing = (struct failing_store *)store;
+
+	if (fails(failing, failing->lists, prefix))
+		return err_set(failure, failing->kind, "lost");
+	return failing->real->ops->list(failing->real, prefix, depth, listing, cancel, failure);
+}
+
+static int failing_remove(struct store *store, const char *key, struct cancel *cancel,
+			  struct err *failure)
+{
+	struct failing_store *failing = (struct failing_store *)store;
+
+	return failing->real->ops->remove(failing->real, key, cancel, failure);
+}
+
+static const struct store_ops failing_ops = {
+	.put = failing_put,
+	.get = failing_get,
+	.list = failing_list,
+	.remove = failing_remove,
+};
+
+static void fail_store(struct gang *gang, uint32_t member, struct failing_store *failing)
+{
+	struct transfer *transfer = &gang->machines[member].files.storage->transfer;
+
+	failing->store.ops = &failing_ops;
+	failing->real = transfer->store;
+	transfer->store = &failing->store;
+}
+
+static void heal_store(struct gang *gang, uint32_t member, struct failing_store *failing)
+{
+	gang->machines[member].files.storage->transfer.store = failing->real;
+}
+
+/* --- what a member is told of its round --- */
+
+static bool is_over(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+/* Cancels the machine's own save, while it waits. */
+static bool cancel_own(void *arg)
+{
+	struct gang_machine *machine = arg;
+
+	cancel_raise(machine->given->cancel);
+	return false;
+}
+
+static bool move_clock(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&clock_ahead_ms, 3600 * 1000);
+	return false;
+}
+
+/* --- commits --- */
+
+static void restore_and_compare(struct gang *gang, uint32_t member)
+{
+	fixture_check(&gang->machines[member].files, gang->newest);
+}
+
+static void the_parts_of_all(void **state)
+{
+	static const struct gang_given all[] = {{.step = 10}, {.step = 10}, {.step = 10}};
+	struct gang gang;
+	json_t *body = NULL;
+
+	(void)state;
+	gang_start(&gang, 3);
+	gang_round(&gang, 4, all);
+	gang_assert_committed(&gang, 4);
+	for (uint32_t i = 0; i < 3; i++)
+		restore_and_compare(&gang, i);
+	assert_works(storage_read_manifest(gang.store.storage, gang.newest, &body, NULL, &err));
+	assert_int_equal(json_array_size(json_object_get(body, "parts")), 3);
+	assert_int_equal(json_integer_value(json_object_get(body, "files")), 3);
+	assert_int_equal(json_integer_value(json_object_get(body, "step")), 10);
+	json_decref(body);
+	/* Each has removed its own. */
+	assert_false(gang_has(&gang, "parts/000001/000004/00000.json"));
+	assert_false(gang_has(&gang, "parts/000001/000004/00001.json"));
+	assert_false(gang_has(&gang, "parts/000001/000004/00002.json"));
+	/* What has not changed is not sent again; the same step may come again. */
+	fixture_write(&gang.machines[1].files, "more", 5000, 77);
+	gang_round(&gang, 9, all);
+	gang_assert_committed(&gang, 9);
+	assert_int_equal(gang.machines[0].result.chunks_sent, 0);
+	assert_true(gang.machines[1].result.chunks_sent > 0);
+	for (uint32_t i = 0; i < 3; i++)
+		restore_and_compare(&gang, i);
+	gang_stop(&gang);
+}
+
+static void an_empty_part(void **state)
+{
+	static const struct gang_given first[] = {{.empty = true}, {.step = -1}};
+	static const struct gang_given later[] = {{.step = 20}, {.step = 20}};
+	struct gang gang;
+	auto_free char *lost = NULL;
+
+	(void)state;
+	gang_start(&gang, 2);
+	/* It has not even a directory. */
+	assert_works(file_remove_tree(gang.machines[0].files.source, &err));
+	gang_round(&gang, 1, first);
+	gang_assert_committed(&gang, 1);
+	restore_and_compare(&gang, 1);
+	assert_works(fixture_try_restore(&gang.machines[0].files, gang.newest));
+	assert_int_equal(rmdir(gang.machines[0].files.target), 0);
+	/* It begins to write later, and so on other machines. */
+	fixture_write(&gang.machines[0].files, "weights", 3000, 5);
+	gang_round(&gang, 2, later);
+	gang_assert_committed(&gang, 2);
+	gang_restart(&gang);
+	gang_round(&gang, 3, first);
+	gang_assert_committed(&gang, 3);
+	gang_round(&gang, 5, later);
+	gang_assert_committed(&gang, 5);
+	restore_and_compare(&gang, 0);
+	restore_and_compare(&gang, 1);
+	gang_stop(&gang);
+}
+
+static void parts_that_do_not_belong_together(void **state)
+{
+	static const struct gang_given rounds[][2] = {
+		{{.step = 10}, {.step = 20}},
+		{{.step = 10, .run = "0"}, {.step = 10, .run = "1"}},
+		{{.step = -1}, {.step = -1}},
+		{{.empty = true}, {.empty = true}},
+	};
+	static const struct gang_given good[] = {{.step = 30, .run = "1"},
+						 {.step = 30, .run = "1"}};
+	uint32_t count = sizeof(rounds) / sizeof(rounds[0]);
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	for (uint32_t i = 0; i < count; i++) {
+		struct gang_given given[2] = {rounds[i][0], rounds[i][1]};
+
+		/* The first of them may be there before the second, and must look again. */
+		given[0].over = given[1].over = move_clock;
+		gang_round(&gang, i + 1, given);
+		gang_assert_over(&gang, i + 1, true);
+	}
+	gang_round(&gang, count + 1, good);
+	gang_assert_committed(&gang, count + 1);
+	gang_stop(&gang);
+}
+
+static void a_round_that_is_over(void **state)
+{
+	static const struct gang_given alone[] = {{.step = 10, .over = is_over}, {.absent = true}};
+	static const struct gang_given both[] = {{.step = 20}, {.step = 20}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, alone);
+	gang_assert_over(&gang, 1, false);
+	assert_true(gang_has(&gang, "parts/000001/000001/00000.json"));
+	/* What it has sent for it serves the next. */
+	gang_round(&gang, 3, both);
+	gang_assert_committed(&gang, 3);
+	assert_int_equal(gang.machines[0].result.chunks_sent, 0);
+	assert_false(gang_has(&gang, "parts/000001/000001/00000.json"));
+	gang_stop(&gang);
+}
+
+/* All parts are there: over or not, that is a snapshot. */
+static void over_too_late(void **state)
+{
+	static const struct gang_given given[] = {{.step = 10, .over = is_over},
+						  {.step = 10, .over = is_over}};
+	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	/* Its part is put, and then it is gone. */
+	fail_store(&gang, 1, &failing);
+	gang_round(&gang, 1, (struct gang_given[]){{.absent = true}, given[1]});
+	heal_store(&gang, 1, &failing);
+	assert_int_equal(gang.machines[1].err.kind, ERR_FAILED);
+	assert_true(gang_has(&gang, "parts/000001/000001/00001.json"));
+	gang_round(&gang, 1, (struct gang_given[]){given[0], {.absent = true}});
+	gang_assert_committed(&gang, 1);
+	gang_stop(&gang);
+}
+
+/* --- deaths --- */
+
+/* The one that has put the last part dies before it commits. */
+static void the_last_one_dies(void **state)
+{
+	static const struct gang_given given[] = {{.step = 10, .over = move_clock}, {.step = 10}};
+	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fail_store(&gang, 1, &failing);
+	gang_round(&gang, 2, given);
+	heal_store(&gang, 1, &failing);
+	assert_int_equal(gang.machines[0].failed, 0);
+	gang.newest = (struct snapshot_id){1, 2};
+	restore_and_compare(&gang, 1);
+	gang_stop(&gang);
+}
+
+static void another_attempt_has_taken_over(void **state)
+{
+	static const struct gang_given alone[] = {{.step = 10, .over = move_clock},
+						  {.absent = true}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang.machines[0].given = &alone[0];
+	gang.machines[0].id = (struct snapshot_id){1, 1};
+	assert_int_equal(pthread_create(&gang.machines[0].thread, NULL, gang_save_thread,
+					&gang.machines[0]),
+			 0);
+	while (!gang_has(&gang, "parts/000001/000001/00000.json"))
+		usleep(1000);
+	fixture_claim(&gang.store);
+	pthread_join(gang.machines[0].thread, NULL);
+	assert_int_equal(gang.machines[0].failed, -1);
+	assert_int_equal(gang.machines[0].err.kind, ERR_EXISTS);
+	assert_non_null(strstr(gang.machines[0].err.text, "attempt 2 has taken over"));
+	gang_stop(&gang);
+}
+
+/* --- lost answers --- */
+
+static void lost_answers(void **state)
+{
+	static const struct failing_store rows[] = {
+		{.puts = "/parts/", .kind = ERR_RETRY, .most = 1},
+		{.puts = "/parts/", .gets = "/parts/", .kind = ERR_RETRY, .most = 3},
+		{.puts = "/snapshots/", .kind = ERR_RETRY, .most = 1},
+		{.puts = "/snapshots/", .gets = "/snapshots/", .kind = ERR_RETRY, .most = 4},
+		{.puts = "/snapshots/", .kind = ERR_DENIED, .most = 1},
+		{.lists = "/parts/", .kind = ERR_RETRY, .most = 3},
+		{.gets = "/snapshots/", .kind = ERR_RETRY, .most = 3},
+		{.gets = "/parts/", .kind = ERR_RETRY, .most = 2},
+	};
+	static const struct gang_given given[] = {{.step = 10}, {.step = 10}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct failing_store failing[2] = {rows[i], rows[i]};
+
+		fixture_write(&gang.machines[0].files, "weights", 1000, 100 + i);
+		fail_store(&gang, 0, &failing[0]);
+		fail_store(&gang, 1, &failing[1]);
+		gang_round(&gang, i + 1, given);
+		heal_store(&gang, 0, &failing[0]);
+		heal_store(&gang, 1, &failing[1]);
+		gang_assert_committed(&gang, i + 1);
+		restore_and_compare(&gang, 0);
+	}
+	gang_stop(&gang);
+}
+
+/* --- a save that ends without knowing --- */
+
+static void forget_all_but_the_newest(struct gang *gang)
+{
+	struct forget_request request = {.policy.keep_last = 1, .garbage_age_ms = 1};
+	struct forget_result result;
+
+	usleep(2000);
+	assert_works(storage_forget(gang->store.storage, &request, &result, NULL, &err));
+}
+
+/* Member 0 gives a part of round 2, and gives up waiting. */
+static void give_up_in_round_2(struct gang *gang)
+{
+	static const struct gang_given good[] = {{.step = 10}, {.step = 10}};
+	struct cancel cancel;
+	struct gang_given given[] = {{.step = 20, .over = cancel_own, .cancel = &cancel},
+				     {.absent = true}};
+
+	gang_start(gang, 2);
+	gang_round(gang, 1, good);
+	gang_assert_committed(gang, 1);
+	fixture_write(&gang->machines[0].files, "weights", 100000, 50);
+	assert_works(cancel_init(&cancel, &err));
+	gang_round(gang, 2, given);
+	cancel_release(&cancel);
+	assert_int_equal(gang->machines[0].err.kind, ERR_CANCELLED);
+}
+
+/* It was committed all the same, and what came before is gone: nothing may build upon that. */
+static void it_was_committed_after_all(void **state)
+{
+	static const struct gang_given other[] = {{.absent = true}, {.step = 20}};
+	static const struct gang_given both[] = {{.step = 30}, {.step = 30}};
+	struct gang gang;
+
+	(void)state;
+	give_up_in_round_2(&gang);
+	gang_round(&gang, 2, other);
+	gang_assert_committed(&gang, 2);
+	forget_all_but_the_newest(&gang);
+	/* As it was in round 1. */
+	fixture_write(&gang.machines[0].files, "weights", 100000, 0);
+	gang_round(&gang, 5, both);
+	gang_assert_committed(&gang, 5);
+	assert_int_equal(gang.machines[0].result.chunks_sent, 1);
+	restore_and_compare(&gang, 0);
+	assert_false(gang_has(&gang, "parts/000001/000002/00000.json"));
+	gang_stop(&gang);
+}
+
+/* It never was: what was sent for it is kept, for the next. */
+static void it_was_not(void **state)
+{
+	static const struct gang_given both[] = {{.step = 30}, {.step = 30}};
+	struct gang gang;
+
+	(void)state;
+	give_up_in_round_2(&gang);
+	forget_all_but_the_newest(&gang);
+	gang_round(&gang, 3, both);
+	gang_assert_committed(&gang, 3);
+	assert_int_equal(gang.machines[0].result.chunks_sent, 0);
+	restore_and_compare(&gang, 0);
+	assert_false(gang_has(&gang, "parts/000001/000002/00000.json"));
+	gang_stop(&gang);
+}
+
+/* It is asked for once more: there is only one part. */
+static void the_same_round_again(void **state)
+{
+	static const struct gang_given both[] = {{.step = 20}, {.step = 20}};
+	static const struct gang_given next[] = {{.step = 30}, {.step = 30}};
+
+	(void)state;
+	for (int changed = 0; changed < 2; changed++) {
+		struct gang gang;
+
+		give_up_in_round_2(&gang);
+		if (changed)
+			fixture_write(&gang.machines[0].files, "weights", 100000, 51);
+		gang_round(&gang, 2, both);
+		assert_int_equal(gang.machines[1].failed, 0);
+		assert_int_equal(gang.machines[0].failed, changed ? -1 : 0);
+		if (changed) {
+			assert_int_equal(gang.machines[0].err.kind, ERR_RETRY);
+			assert_true(gang.machines[0].result.changed);
+			assert_false(gang.machines[0].result.gang_unfit);
+		}
+		gang.newest = (struct snapshot_id){1, 2};
+		forget_all_but_the_newest(&gang);
+		gang_round(&gang, 3, next);
+		gang_assert_committed(&gang, 3);
+		restore_and_compare(&gang, 0);
+		gang_stop(&gang);
+	}
+}
+
+/* --- what an open round may name --- */
+
+static void retention_keeps_what_an_open_round_names(void **state)
+{
+	static const struct gang_given first[] = {{.step = 10}, {.step = 10}};
+	static const struct gang_given alone[] = {{.step = 20, .over = is_over}, {.absent = true}};
+	static const struct gang_given both[] = {{.step = 30}, {.step = 30}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, first);
+	gang_assert_committed(&gang, 1);
+	fixture_write(&gang.machines[0].files, "more", 50000, 9);
+	gang_round(&gang, 2, alone);
+	gang_assert_over(&gang, 2, false);
+	/* Of the newest snapshot, and for the round that failed. */
+	forget_all_but_the_newest(&gang);
+	gang_round(&gang, 3, both);
+	gang_assert_committed(&gang, 3);
+	assert_int_equal(gang.machines[0].result.chunks_sent, 0);
+	forget_all_but_the_newest(&gang);
+	restore_and_compare(&gang, 0);
+	restore_and_compare(&gang, 1);
+	assert_int_equal(fixture_damages(&gang.store), 0);
+	gang_stop(&gang);
+}
+
+/* A part names a pack that has gone since: nobody commits that. */
+static void a_pack_that_is_gone(void **state)
+{
+	static const struct gang_given alone[] = {{.step = 10, .over = is_over}, {.absent = true}};
+	static const struct gang_given other[] = {{.absent = true}, {.step = 10}};
+	static const struct gang_given both[] = {{.step = 20}, {.step = 20}};
+	struct gang gang;
+	auto_free char *pack = NULL;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, alone);
+	gang_assert_over(&gang, 1, false);
+	pack = fixture_find(&gang.store, "/packs/");
+	assert_int_equal(unlink(pack), 0);
+	gang_round(&gang, 1, other);
+	gang_assert_over(&gang, 1, true);
+	/* The first one finds it when it looks, and sends it again. */
+	gang_round(&gang, 2, (struct gang_given[]){both[0], {.absent = true}});
+	assert_true(gang.machines[0].result.store_lacks);
+	gang_round(&gang, 2, both);
+	gang_assert_committed(&gang, 2);
+	gang_stop(&gang);
+}
+
+/* --- what is left over --- */
+
+static void put_object(struct gang *gang, const char *name)
+{
+	auto_free char *key = text_format("jobs/job/%s", name);
+	struct store *store = gang->store.storage->transfer.store;
+
+	assert_works(store->ops->put(store, key, "x", 1, STORE_IF_ABSENT, NULL, &err));
+}
+
+static void leftovers_are_swept(void **state)
+{
+	static const struct {
+		const char *name;
+		bool stays;
+	} rows[] = {
+		{"gang/000001/join-00000-00002-0123.json", false},
+		{"gang/000000/join-00000-00002-0123.json", false},
+		{"gang/000001/log/000001.json", true},
+		{"gang/000001/log/000002.json", false},
+		{"gang/launch-0123.json", true},
+		{"gang/000002/log/000001.json", true},
+		{"gang/000003/ready-00001", true},
+		{"gang/000010/log/000001.json", true},
+		{"parts/000001/000004/00001.json", false},
+		{"parts/000002/000001/00000.json", false},
+		{"parts/000003/000001/00000.json", true},
+	};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		put_object(&gang, rows[i].name);
+	storage_gang_sweep(gang.machines[0].files.storage, 3, NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (gang_has(&gang, rows[i].name) != rows[i].stays)
+			fail_msg("%s", rows[i].name);
+	gang_stop(&gang);
+}
+
+static void one_machine_has_no_empty_part(void **state)
+{
+	struct fixture f;
+	struct save_request request = {.id = {1, 1}, .gang_empty = true, .reason = "exit"};
+	struct save_result result;
+
+	(void)state;
+	fixture_start(&f);
+	assert_fails(storage_save(f.storage, &request, &result, NULL, &err), ERR_FAILED);
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_parts_of_all),
+		cmocka_unit_test(an_empty_part),
+		cmocka_unit_test(parts_that_do_not_belong_together),
+		cmocka_unit_test(a_round_that_is_over),
+		cmocka_unit_test(over_too_late),
+		cmocka_unit_test(the_last_one_dies),
+		cmocka_unit_test(another_attempt_has_taken_over),
+		cmocka_unit_test(lost_answers),
+		cmocka_unit_test(it_was_committed_after_all),
+		cmocka_unit_test(it_was_not),
+		cmocka_unit_test(the_same_round_again),
+		cmocka_unit_test(retention_keeps_what_an_open_round_names),
+		cmocka_unit_test(a_pack_that_is_gone),
+		cmocka_unit_test(leftovers_are_swept),
+		cmocka_unit_test(one_machine_has_no_empty_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,81 @@
+/* The names of joins in the store. */
+#include "storage/snapshots/gang_join_name.h"
+
+#include "base/cleanup.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NONCE "0123456789abcdef0123456789abcdef"
+
+static void assert_same(const struct gang_join *join)
+{
+	auto_free char *name = gang_join_format(join);
+	struct gang_join parsed;
+
+	assert_true(gang_join_parse(name, &parsed));
+	assert_int_equal(parsed.member, join->member);
+	assert_int_equal(parsed.members, join->members);
+	assert_int_equal(parsed.first_after, join->first_after);
+	assert_int_equal(parsed.turn, join->turn);
+	assert_true(parsed.age_ms == join->age_ms);
+	assert_string_equal(parsed.nonce, join->nonce);
+	assert_string_equal(parsed.launch.id, join->launch.id);
+	assert_int_equal(parsed.launch.after, join->launch.after);
+	assert_true(parsed.launch.put_ms == join->launch.put_ms);
+}
+
+static void what_is_written_is_read(void **state)
+{
+	struct gang_join join = {
+		.member = 7,
+		.members = STORAGE_GANG_MOST,
+		.nonce = NONCE,
+		.first_after = 1234567,
+		.turn = 3,
+		.age_ms = 86400000000,
+	};
+
+	(void)state;
+	assert_same(&join);
+	join.launch = (struct gang_launch){.id = "fedcba9876543210",
+					   .after = 12,
+					   .put_ms = 1700000000123};
+	assert_same(&join);
+}
+
+static void other_names_are_none(void **state)
+{
+	static const char *const names[] = {
+		"go",
+		"ready-00001",
+		"join-00001-00002-" NONCE ".json",
+		"join-00002-00002-000000-00001-5-" NONCE ".json",
+		"join-00001-00002-000000-00001-5-" NONCE,
+		"join-00001-00002-000000-00001-5-" NONCE ".json.tmp",
+		"join-00001-00002-000000-00001--5-" NONCE ".json",
+		"join-00001-00002-000000-00001-5-" NONCE "-fedcba9876543210-000001-7",
+		"join-00001-99999-000000-00001-5-" NONCE ".json",
+	};
+	struct gang_join join;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (gang_join_parse(names[i], &join))
+			fail_msg("%s", names[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(other_names_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,354 @@
+/* The log of a gang's attempt: of two that append, one wins; what a lost answer hid is found; what
+ * a newer version wrote is refused. */
+#include "storage_fixture.h"
+
+#include "base/json.h"
+#include "storage/snapshots/gang_event.h"
+#include "storage/snapshots/job_records.h"
+
+#include <pthread.h>
+
+static struct gang_event event_of(uint32_t number, enum gang_event_kind kind, uint32_t member)
+{
+	return (struct gang_event){.number = number, .kind = kind, .member = member};
+}
+
+static bool append(struct storage *storage, struct gang_event *event)
+{
+	bool taken = false;
+
+	assert_works(storage_gang_append(storage, 1, event, &taken, NULL, &err));
+	return taken;
+}
+
+static bool read_event(struct storage *storage, uint32_t number, struct gang_event *event)
+{
+	bool there = true;
+
+	assert_works(storage_gang_read(storage, 1, number, event, &there, NULL, &err));
+	return there;
+}
+
+/* --- the records --- */
+
+static const struct gang_event kinds[] = {
+	{.kind = GANG_EVENT_GO},
+	{.kind = GANG_EVENT_REJOIN, .member = 3, .host = "node-7"},
+	{.kind = GANG_EVENT_ROUND, .member = 1, .step = 500},
+	{.kind = GANG_EVENT_ROUND, .step = 0, .at_least = true},
+	{.kind = GANG_EVENT_ROUND, .step = -1},
+	{.kind = GANG_EVENT_PASSED, .member = 2, .round = 4, .step = 510},
+	{.kind = GANG_EVENT_LEFT_OUT, .round = 8, .step = INT64_MAX, .reason = "it is gone"},
+	{.kind = GANG_EVENT_ANSWERS, .member = 2, .round = 4, .asked = 3},
+	{.kind = GANG_EVENT_REQUEST, .member = 1, .reason = "reprieve checkpoint"},
+	{.kind = GANG_EVENT_NOTICE, .member = 5, .left_ms = 30000, .reason = "spot", .host = "a"},
+	{.kind = GANG_EVENT_WITHDRAWN, .member = 5},
+	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},
+};
+
+static void every_kind_comes_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct gang_event event = kinds[i], found;
+
+		event.number = i + 100;
+		assert_true(append(f.storage, &event));
+		assert_int_equal(strlen(event.nonce), 32);
+		assert_true(event.host[0]);
+		if (kinds[i].host[0])
+			assert_string_equal(event.host, kinds[i].host);
+		memset(&found, 0x5a, sizeof(found));
+		assert_true(read_event(f.storage, i + 100, &found));
+		assert_true(gang_event_equal(&event, &found));
+		found.nonce[0] ^= 1;
+		assert_false(gang_event_equal(&event, &found));
+	}
+	fixture_stop(&f);
+}
+
+static void nothing_is_there_yet(void **state)
+{
+	struct fixture f;
+	struct gang_event event = event_of(1, GANG_EVENT_GO, 0);
+	bool committed = true;
+
+	(void)state;
+	fixture_start(&f);
+	assert_false(read_event(f.storage, 1, &event));
+	assert_true(append(f.storage, &event));
+	assert_false(read_event(f.storage, 2, &event));
+	assert_works(storage_gang_is_committed(f.storage, 1, 1, &committed, NULL, &err));
+	assert_false(committed);
+	fixture_write(&f, "w", 1, 1);
+	fixture_take(&f);
+	assert_works(storage_gang_is_committed(f.storage, 1, 1, &committed, NULL, &err));
+	assert_true(committed);
+	fixture_stop(&f);
+}
+
+static void numbers_that_no_key_has(void **state)
+{
+	struct fixture f;
+	struct gang_event event = event_of(0, GANG_EVENT_GO, 0);
+	bool taken;
+
+	(void)state;
+	fixture_start(&f);
+	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_FAILED);
+	event.number = GANG_EVENTS_MOST + 1;
+	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_FAILED);
+	fixture_stop(&f);
+}
+
+static void put_body(struct fixture *f, uint32_t number, json_t *body)
+{
+	auto_free char *path =
+		text_format("%s/jobs/job/gang/000001/log/%06u.json", f->store, number);
+	auto_free char *parent = text_format("%s/jobs/job/gang/000001/log", f->store);
+	auto_(bytes_release) struct bytes record = {0};
+	auto_close int fd = -1;
+
+	assert_non_null(body);
+	assert_works(record_encode(RECORD_EVENT, body, &record, &err));
+	assert_works(file_make_directories(parent, 0755, &err));
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_works(file_write_all(fd, record.data, record.size, &err));
+	json_decref(body);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	static const struct {
+		const char *body;
+		enum err_kind kind;
+	} rows[] = {
+		{"{'attempt':1,'number':7,'kind':'go','member':0}", ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'later','member':0}", ERR_VERSION},
+		{"{'attempt':2,'number':7,'kind':'go','member':0}", ERR_CORRUPT},
+		{"{'attempt':1,'number':6,'kind':'go','member':0}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'go','member':16384}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'go'}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'member':0}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':-2}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':0}",
+		 ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':7}",
+		 ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':6}",
+		 ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'ended','member':0,'code':4294967296}",
+		 ERR_CORRUPT},
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *text = text_copy(rows[i].body);
+		struct gang_event event;
+		bool there;
+		int result;
+
+		for (char *at = text; *at; at++)
+			if (*at == '\'')
+				*at = '"';
+		put_body(&f, 7, json_parse(text, strlen(text), &err));
+		err = (struct err){0};
+		result = storage_gang_read(f.storage, 1, 7, &event, &there, NULL, &err);
+		if (err.kind != rows[i].kind || (result < 0) != (rows[i].kind != ERR_NONE))
+			fail_msg("%s: %s: %s", rows[i].body, err_kind_name(err.kind), err.text);
+		if (rows[i].kind == ERR_VERSION)
+			assert_non_null(strstr(err.text, "newer version"));
+		/* It is not one's own, whatever it is. */
+		event = event_of(7, GANG_EVENT_GO, 0);
+		assert_false(append(f.storage, &event));
+	}
+	fixture_stop(&f);
+}
+
+/* --- several at once --- */
+
+#define RACERS 2
+#define RACE_EVENTS 60
+
+struct racer {
+	struct storage *storage;
+	uint32_t member;
+	pthread_t thread;
+	uint32_t won, last;
+	bool failed;
+};
+
+/* Appends until the log has all events: who loses a number reads it, and tries the next. */
+static void *race(void *arg)
+{
+	struct racer *racer = arg;
+
+	for (uint32_t number = 1; number <= RACE_EVENTS; number++) {
+		struct gang_event event = event_of(number, GANG_EVENT_REQUEST, racer->member);
+		struct gang_event found;
+		bool taken = false, there = false;
+
+		if (storage_gang_append(racer->storage, 1, &event, &taken, NULL, NULL) < 0 ||
+		    storage_gang_read(racer->storage, 1, number, &found, &there, NULL, NULL) < 0 ||
+		    !there || gang_event_equal(&event, &found) != taken)
+			racer->failed = true;
+		racer->won += taken;
+		racer->last = number;
+	}
+	return NULL;
+}
+
+static void of_two_one_wins(void **state)
+{
+	struct fixture f;
+	struct racer racers[RACERS];
+	uint32_t won = 0;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint32_t i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.storage = f.storage, .member = i};
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+	}
+	for (uint32_t i = 0; i < RACERS; i++) {
+		pthread_join(racers[i].thread, NULL);
+		assert_false(racers[i].failed);
+		assert_int_equal(racers[i].last, RACE_EVENTS);
+		won += racers[i].won;
+	}
+	assert_int_equal(won, RACE_EVENTS);
+	fixture_stop(&f);
+}
+
+/* --- lost answers --- */
+
+/* Hands everything to a real store. Puts are done, and then said to have failed; the answer to the
+ * reading after them is lost too. */
+struct deaf {
+	struct store store;
+	struct store *real;
+	int lost_puts, lost_gets;
+};
+
+static int deaf_put(struct store *store, const char *key, const void *data, size_t size,
+		    enum store_put_mode mode, struct cancel *cancel, struct err *failure)
+{
+	struct deaf *deaf = (struct deaf *)store;
+	int result = deaf->real->ops->put(deaf->real, key, data, size, mode, cancel, failure);
+
+	if (deaf->lost_puts == 0)
+		return result;
+	deaf->lost_puts--;
+	return err_set(failure, ERR_RETRY, "connection reset");
+}
+
+static int deaf_get(struct store *store, const char *key, uint64_t offset, size_t size,
+		    struct bytes *out, struct cancel *cancel, struct err *failure)
+{
+	struct deaf *deaf = (struct deaf *)store;
+
+	if (deaf->lost_gets == 0)
+		return deaf->real->ops->get(deaf->real, key, offset, size, out, cancel, failure);
+	deaf->lost_gets--;
+	return err_set(failure, ERR_RETRY, "connection reset");
+}
+
+static const struct store_ops deaf_ops = {.put = deaf_put, .get = deaf_get};
+
+static void a_lost_answer_is_resolved(void **state)
+{
+	struct fixture f;
+	struct deaf deaf = {.store.ops = &deaf_ops, .lost_puts = 1};
+	struct gang_event event = event_of(1, GANG_EVENT_REQUEST, 4), other, found;
+	bool taken;
+
+	(void)state;
+	fixture_start(&f);
+	deaf.real = f.storage->transfer.store;
+	f.storage->transfer.store = &deaf.store;
+	/* It is read back at once. */
+	assert_true(append(f.storage, &event));
+	/* It cannot be; the caller asks again with the same event. */
+	event = event_of(2, GANG_EVENT_REQUEST, 4);
+	deaf.lost_puts = deaf.lost_gets = 1;
+	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_RETRY);
+	assert_false(taken);
+	assert_true(append(f.storage, &event));
+	/* What equals it in all but the nonce is another one's, and so is what it has become. */
+	other = event_of(2, GANG_EVENT_REQUEST, 4);
+	assert_false(append(f.storage, &other));
+	other = event;
+	other.kind = GANG_EVENT_WITHDRAWN;
+	assert_false(append(f.storage, &other));
+	/* Who has the number is not known: an error, not an answer. */
+	event = event_of(2, GANG_EVENT_REQUEST, 5);
+	deaf.lost_gets = 2;
+	assert_fails(storage_gang_append(f.storage, 1, &event, &taken, NULL, &err), ERR_RETRY);
+	deaf.lost_gets = 1;
+	assert_fails(storage_gang_read(f.storage, 1, 2, &found, &taken, NULL, &err), ERR_RETRY);
+	assert_fails((deaf.lost_gets = 1,
+		      storage_gang_is_committed(f.storage, 1, 1, &taken, NULL, &err)),
+		     ERR_RETRY);
+	f.storage->transfer.store = deaf.real;
+	fixture_stop(&f);
+}
+
+/* --- who is missing --- */
+
+static void put_part(struct fixture *f, const char *name)
+{
+	auto_free char *key = text_format("jobs/job/parts/000001/000007/%s", name);
+	struct store *store = f->storage->transfer.store;
+
+	assert_works(store->ops->put(store, key, "x", 1, STORE_IF_ABSENT, NULL, &err));
+}
+
+static void who_has_given_no_part(void **state)
+{
+	static const struct {
+		const char *put;
+		uint32_t there, missing;
+	} rows[] = {
+		{NULL, 0, 0},         {"00001.json", 1, 0}, {"00003.json", 1, 0},
+		{"00000.json", 2, 2}, {"00002.text", 2, 2}, {"00002.json", 3, 3},
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	storage_set_gang(f.storage, 3, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t there = 99, missing = 99;
+
+		if (rows[i].put)
+			put_part(&f, rows[i].put);
+		assert_works(storage_gang_missing(f.storage, 1, 7, &there, &missing, NULL, &err));
+		assert_int_equal(there, rows[i].there);
+		assert_int_equal(missing, rows[i].missing);
+		assert_works(storage_gang_missing(f.storage, 1, 8, &there, &missing, NULL, &err));
+		assert_int_equal(there, 0);
+	}
+	fixture_stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_comes_back),
+		cmocka_unit_test(nothing_is_there_yet),
+		cmocka_unit_test(numbers_that_no_key_has),
+		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(of_two_one_wins),
+		cmocka_unit_test(a_lost_answer_is_resolved),
+		cmocka_unit_test(who_has_given_no_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
