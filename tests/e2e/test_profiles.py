@@ -134,9 +134,9 @@ def test_a_signal_that_the_user_chose_wins(place):
 
 
 def test_there_is_no_such_profile(place):
-    result = place.query("run", "--profile", "pytorch", "--", "true")
+    result = place.query("run", "--profile", "caffe", "--", "true")
     assert result.code == EXIT_USAGE
-    assert "no profile 'pytorch'" in one_line(result) and "lightning, " in one_line(result)
+    assert "no profile 'caffe'" in one_line(result) and "lightning, " in one_line(result)
 
 
 def test_explain(place):
