@@ -205,13 +205,13 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 /* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
  * nothing: an empty part; no file is opened), `gang_run` (which run of the job has written the
  * checkpoint, "" if that is not known), and `gang_over` (asked while it waits for the others: true:
- * the round is over, and storage_save() ends with ERR_RETRY and save_result.changed). The id is
- * that of the round. storage_save() returns once the snapshot of all is committed.
+ * the round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_over).
+ * The id is that of the round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
- * storage_save() ends with another error than ERR_RETRY and `changed`, what became of the round is
- * not known; it may be called again for the same round.
+ * storage_save() fails without save_result.gang_over, what became of the round is not known; it may
+ * be called again for the same round.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

@@ -102,7 +102,10 @@ struct save_result {
 	/* With ERR_RETRY: it is the files that changed, and not the store that failed; or the round
 	 * of the gang has ended without a commit of them. */
 	bool changed;
-	/* With `changed`: the parts of all members are there, and never will be a snapshot: they
+	/* With `changed`: that the round has ended, and not that the files changed. It is certain:
+	 * it will never be committed with them, unless the attempt is over. */
+	bool gang_over;
+	/* With `gang_over`: the parts of all members are there, and never will be a snapshot: they
 	 * are of different steps or runs, or what one of them names is gone. Everybody who looks
 	 * finds that; the round is to be left out. */
 	bool gang_unfit;

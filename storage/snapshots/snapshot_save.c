@@ -26,6 +26,7 @@ struct saving {
 	uint64_t bytes_total;
 	uint64_t bytes_before; /* sent by an early upload */
 	struct snapshot_commit commit;
+	bool listing_failed; /* of what the parent names: it is the store that failed */
 	_Atomic int64_t next_progress_ms;
 };
 
@@ -250,7 +251,9 @@ static int send_files(struct saving *saving, struct file_tree *tree, struct err 
 {
 	if (send_changed_files(saving, tree, err) < 0)
 		return -1;
-	if (index_warmup_join(saving->storage, saving->packing.cancel, err) < 0)
+	saving->listing_failed =
+		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
+	if (saving->listing_failed)
 		return -1;
 	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
 }
@@ -270,7 +273,7 @@ static int save_snapshot(struct saving *saving, struct save_result *result, stru
 			 saving->packing.cancel, err) < 0)
 		return -1;
 	if (send_files(saving, &tree, err) < 0) {
-		result->changed = err->kind == ERR_RETRY &&
+		result->changed = err->kind == ERR_RETRY && !saving->listing_failed &&
 				  pack_uploader_check(saving->packing.uploader, NULL) == 0;
 		return -1;
 	}
@@ -370,8 +373,9 @@ int storage_save(struct storage *storage, const struct save_request *request,
 					     : save_snapshot(&saving, result, &own);
 	result->store_lacks = failed && own.kind == ERR_RETRY &&
 			      (saving.commit.packs_missing || storage->emptied);
-	result->changed |= failed && (saving.commit.outcome == GANG_ROUND_OVER ||
-				      saving.commit.outcome == GANG_PARTS_UNFIT);
+	result->gang_over = failed && (saving.commit.outcome == GANG_ROUND_OVER ||
+				       saving.commit.outcome == GANG_PARTS_UNFIT);
+	result->changed |= result->gang_over;
 	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
