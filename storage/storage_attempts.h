@@ -52,6 +52,10 @@ struct claim {
 	size_t passed_over_count;
 	/* Kept in the record as "about": host, command, ...; borrowed; may be NULL. */
 	json_t *about;
+	/* Of a gang: only if `after` is still the newest attempt; else ERR_UNFIT, and nothing more
+	 * is claimed. */
+	bool is_next;
+	uint32_t after;
 };
 
 struct attempt {

@@ -27,30 +27,47 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 
 /* --- the start of a gang --- */
 
-/* A process that wants to be a member in the attempt after `after`. */
+/* One start of all members by their launcher. */
+struct gang_launch {
+	/* A hash of what the launcher calls it; "": it has no name for it. */
+	char id[17];
+	/* The newest attempt when its first member came, and when that was, by the store's clock.
+	 */
+	uint32_t after;
+	int64_t put_ms;
+};
+
+/* A process that wants to be a member in the attempt after the one that it is listed below. */
 struct gang_join {
 	uint32_t member, members;
 	char nonce[33];
 	/* By the store's clock; 0: unknown. */
 	int64_t put_ms;
+	/* When the process began: it says how old it is, and the store when that was; 0: unknown.
+	 */
+	int64_t age_ms, birth_ms;
+	/* When it first came, for those that began at about the same time: the newest attempt then,
+	 * and how many of its number had come below that before it. Both stay, wherever it joins
+	 * later. */
+	uint32_t first_after, turn;
+	struct gang_launch launch;
 };
 
-/* What lies in the store for the attempt that follows `after`, and for `after` itself. */
+/* What lies in the store below an attempt. */
 struct gang_records {
 	struct gang_join *joins;
 	size_t join_count;
-	/* Members of attempt `after` that have restored. */
-	uint32_t *ready;
-	size_t ready_count;
-	/* All members of attempt `after` may start the job. */
-	bool go;
 };
 void gang_records_release(struct gang_records *records);
 AUTO(struct gang_records, gang_records_release);
 
-/* One listing. */
+/* The joins below an attempt: one listing. */
 int storage_gang_look(struct storage *storage, uint32_t after, struct gang_records *records,
 		      struct cancel *cancel, struct err *err);
+/* Fills `launch` for what the launcher calls this start: the first member of it that comes puts a
+ * record, and all others find that. `name` "": none is put. Three requests. */
+int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
+			     struct gang_launch *launch, struct cancel *cancel, struct err *err);
 int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
 		      struct cancel *cancel, struct err *err);
 /* Takes it back. */
@@ -64,29 +81,36 @@ void storage_gang_host(struct storage *storage, uint32_t after, const struct gan
  * member, in their order. */
 json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members);
 
-/* The newest attempt that has been claimed and confirmed, and what its claim says of the gang. */
+/* The newest attempt that has left any record, and what its claim says of the gang. */
 struct gang_claim {
 	/* 0: there is none. */
 	uint32_t attempt;
-	/* The nonce of this one's member in it; "": it is not of a gang, or of a smaller one. */
-	char nonce[33];
+	bool confirmed;
+	/* 1: it is not of a gang. */
+	uint32_t members;
+	/* Who is member `member` in it; nonce "": nobody. */
+	struct gang_join own;
+	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
+	json_t *nonces;
 	char host[65];
 };
+void gang_claim_release(struct gang_claim *claim);
+AUTO(struct gang_claim, gang_claim_release);
+/* Zeroed at first; called again it reads only what is new: one listing, if nothing is. */
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err);
-/* The newest attempt with a claim, confirmed or not; 0: none. */
-int storage_gang_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
-				struct err *err);
 /* Makes the attempt this process's own: what it starts from is as member 0 has claimed it. */
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
 		       struct cancel *cancel, struct err *err);
 
-/* This member has restored what attempt `attempt` starts from. */
+/* This member has restored what attempt `attempt` starts from. Member 0 lists who has, and appends
+ * GANG_EVENT_GO once all have. */
 int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel *cancel,
 		       struct err *err);
-/* All have: they may start the job. */
-int storage_gang_go(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-		    struct err *err);
+/* How many members are ready, and the first that is not (the number of members: all are). One
+ * listing. */
+int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
+			 uint32_t *missing, struct cancel *cancel, struct err *err);
 /* A member that is to end, so that all are. */
 struct gang_notice {
 	uint32_t member;

@@ -1,9 +1,10 @@
 #!/bin/bash
 # Builds and tests everything, on a bare Debian 12, Debian 13 or Ubuntu 24.04, as root or with sudo.
-#   tests/run.sh                 all lanes, two at a time
+#   tests/run.sh                 all lanes, three at a time
 #   tests/run.sh LANE...         these, and the builds that they need
 #   tests/run.sh --list          the lanes
-# One line per lane; its log is build/test-logs/LANE.log. The very last line adds up all test cases; exit 0 only if none failed.
+# One line per lane, with its seconds and those of the processors; its log is build/test-logs/LANE.log. The very last line adds up all
+# test cases; exit 0 only if none failed.
 # A few cases with real processes and servers that fail in the crowd are looked at once more: each has to pass three times, alone, and
 # is counted and named in the end. That separates a machine that was too busy from a fault; it does not excuse the test.
 # Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
@@ -17,46 +18,49 @@ export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
-# lane | lanes that must have passed | minutes after which it counts as hung
+# What each lane is like, for the one place of each kind that there is:
+#   jobs       runs jobs that work and wait
+#   waits      mostly waits for something to happen
+#   computes   keeps both processors busy for as long as it takes; yields to the others, whose jobs have deadlines
+# Within a kind the longest come first, but for what others wait for.
+# lane | lanes that must have passed | kind | minutes after which it counts as hung
 readonly table='
-install      |             | 10
-layering     |             | 2
-layering-self|             | 2
-paths        |             | 1
-paths-self   |             | 3
-mutation-self| install     | 2
-ci-files     | install     | 3
-shellcheck   | install     | 2
-format       | install     | 2
-manpage      | install     | 1
-build-gcc    | install     | 10
-e2e          | build-gcc   | 25
-idioms       | build-gcc   | 20
-writers      | build-gcc   | 15
-linkage      | build-gcc   | 1
-shim         | build-gcc   | 1
-hardening    | build-gcc   | 1
-packages     | build-gcc   | 2
-unit         | build-gcc   | 10
-build-asan   | install     | 10
-unit-asan    | build-asan  | 10
-stores       | build-gcc   | 20
-slurm        | build-gcc   | 10
-notices      | build-gcc   | 15
-containers   | build-gcc   | 20
-faults       | build-gcc   | 15
-store-faults | build-gcc   | 15
-build-clang  | install     | 10
-unit-clang   | build-clang | 10
-build-tsan   | install     | 10
-unit-tsan    | build-tsan  | 10
-valgrind     | build-gcc   | 25
-tidy         | build-gcc   | 15
-fuzz         | install     | 10
-e2e-asan     | build-asan  | 25
-bench        | build-gcc   | 5
-frameworks   | build-gcc   | 10
-tree         |             | 1
+install      |             | waits    | 10
+build-gcc    | install     | computes | 10
+build-asan   | install     | computes | 10
+layering     |             | jobs     | 2
+layering-self|             | jobs     | 2
+paths        |             | jobs     | 1
+paths-self   |             | jobs     | 3
+mutation-self| install     | jobs     | 2
+shellcheck   | install     | jobs     | 2
+format       | install     | jobs     | 2
+manpage      | install     | jobs     | 1
+ci-files     | install     | waits    | 3
+e2e          | build-gcc   | jobs     | 25
+stores       | build-gcc   | waits    | 20
+unit         | build-gcc   | computes | 10
+unit-asan    | build-asan  | computes | 10
+valgrind     | build-gcc   | computes | 25
+tidy         | build-gcc   | computes | 15
+build-tsan   | install     | computes | 10
+unit-tsan    | build-tsan  | computes | 10
+fuzz         | install     | computes | 10
+e2e-asan     | build-asan  | jobs     | 25
+slurm        | build-gcc   | waits    | 10
+writers      | build-gcc   | jobs     | 15
+containers   | build-gcc   | jobs     | 20
+store-faults | build-gcc   | waits    | 15
+frameworks   | build-gcc   | waits    | 10
+idioms       | build-gcc   | jobs     | 20
+bench        | build-gcc   | jobs     | 5
+notices      | build-gcc   | waits    | 15
+faults       | build-gcc   | jobs     | 15
+linkage      | build-gcc   | jobs     | 1
+shim         | build-gcc   | jobs     | 1
+hardening    | build-gcc   | jobs     | 1
+packages     | build-gcc   | jobs     | 2
+tree         |             | jobs     | 1
 '
 
 # --- the lanes: each a function that runs in its own process; exit 77 means skipped, with the reason as its last line ---
@@ -82,9 +86,9 @@ configure_and_build() {
 }
 
 lane_build-gcc() { configure_and_build build -DCMAKE_C_COMPILER=gcc; }
-lane_build-clang() { configure_and_build build/clang -DCMAKE_C_COMPILER=clang; }
 lane_build-asan() { configure_and_build build/asan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=address,undefined; }
-lane_build-tsan() { configure_and_build build/tsan -DCMAKE_C_COMPILER=gcc -DREPRIEVE_SANITIZE=thread; }
+# By clang, whose warnings are errors here as gcc's are in the others.
+lane_build-tsan() { configure_and_build build/tsan -DCMAKE_C_COMPILER=clang -DREPRIEVE_SANITIZE=thread; }
 
 unit_programs() {
 	find "$1/tests/unit" -maxdepth 2 -name 'test_*' -type f -executable | sort
@@ -99,18 +103,21 @@ without_randomisation() {
 	fi
 }
 
-# The models play all their histories in the plain build: what they decide is the same in each. The others look at how.
-lane_unit() { ctest --test-dir build -V -j 2 --timeout 240; }
-lane_unit-clang() { REPRIEVE_HISTORIES=2000 ctest --test-dir build/clang -V -j 2 --timeout 120; }
-lane_unit-asan() { REPRIEVE_HISTORIES=2000 without_randomisation ctest --test-dir build/asan -V -j 2 --timeout 240; }
-lane_unit-tsan() { REPRIEVE_HISTORIES=2000 without_randomisation ctest --test-dir build/tsan -V -j 2 --timeout 240; }
+# The models play all their histories in the plain build: what they decide is the same in each. The others look at how, and those that are
+# slow at it do not repeat so often what they have seen. Three at a time: some wait.
+lane_unit() { ctest --test-dir build -V -j 3 --timeout 240; }
+lane_unit-asan() { REPRIEVE_HISTORIES=2000 without_randomisation ctest --test-dir build/asan -V -j 3 --timeout 240; }
+lane_unit-tsan() {
+	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small without_randomisation ctest --test-dir build/tsan -V -j 3 --timeout 240
+}
 
 lane_valgrind() {
 	have valgrind
 	[ -n "$(unit_programs build)" ] || return 1
+	export REPRIEVE_TEST_EFFORT=${REPRIEVE_TEST_EFFORT-small} REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-100}
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
-	unit_programs build | xargs -P 2 -I '{}' bash -c '
-		said=$(cd build/tests/unit && REPRIEVE_HISTORIES=500 timeout 600 valgrind -q --error-exitcode=99 --leak-check=full \
+	unit_programs build | xargs -P 3 -I '{}' bash -c '
+		said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full \
 			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
 		printf "== %s: exit %s\n%s\n" "$1" "${failed:-0}" "$said"
 		[ -z "${failed-}" ]' valgrind "$PWD/{}"
@@ -161,12 +168,15 @@ lane_format() {
 	sources '*.[ch]' | xargs "$tool" --dry-run -Werror
 }
 
+# The analyzer follows a function through fewer states than it would by itself, in half the time; REPRIEVE_TEST_EFFORT=full: as many.
 lane_tidy() {
+	local bound=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=75000)
 	have clang-tidy
+	if [ "${REPRIEVE_TEST_EFFORT-}" = full ]; then bound=(); fi
 	sources '*.c' | grep -E '^(supervisor|storage|cloud|shim)/' |
 		while read -r file; do
 			grep -qF "/$file\"" build/compile_commands.json && echo "$file"
-		done | xargs -P 2 -n 4 clang-tidy -p build --quiet
+		done | xargs -P 2 -n 4 clang-tidy -p build --quiet ${bound[@]+"${bound[@]}"}
 }
 
 # COMMAND starts pytest and takes options of its.
@@ -301,15 +311,15 @@ count_lane() {
 	esac
 }
 
-# --- running them, two at a time, each as soon as what it needs has passed ---
+# --- running them, one at each place, each as soon as what it needs has passed ---
 
-declare -A needs minutes state began name_of
+declare -A needs place minutes state began name_of place_of processor
 order=()
-while IFS='|' read -r lane need minute; do
+while IFS='|' read -r lane need where minute; do
 	lane=${lane// /}
 	[ -n "$lane" ] || continue
 	order+=("$lane")
-	needs[$lane]=${need// /} minutes[$lane]=${minute// /}
+	needs[$lane]=${need// /} place[$lane]=${where// /} minutes[$lane]=${minute// /}
 done <<<"$table"
 
 if [ "${1-}" = --list ]; then
@@ -341,10 +351,12 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-tests.XXXXXX") || exit 70
 trap 'rm -rf "$scratch"' EXIT
 tree_files >"$scratch/tree-before"
 export scratch build logs python
-total_passed=0 total_failed=0 total_skipped=0 lanes_failed=() skips=() agains=() running=0
+total_passed=0 total_failed=0 total_skipped=0 lanes_failed=() skips=() agains=() took=() running=0
 
 finish() {
 	local lane=$1 code=$2 seconds=$((SECONDS - ${began[$1]})) word=ok passed failed skipped
+	processor[$lane]=$(read_processor_seconds "$lane")
+	took+=("$seconds ${processor[$lane]} $lane")
 	rm -f "$logs/$lane.skips"
 	if [ "$code" -eq 77 ]; then
 		state[$lane]=skipped word=skip
@@ -361,7 +373,7 @@ finish() {
 		while read -r line; do agains+=("$lane: $line"); done < <(cat "$logs/$lane.again" 2>/dev/null)
 	fi
 	total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed)) total_skipped=$((total_skipped + skipped))
-	echo "$word $lane ($seconds s)$([ $((passed + failed + skipped)) -gt 1 ] && echo ": $passed passed, $failed failed, $skipped skipped")"
+	echo "$word $lane ($seconds s, CPU ${processor[$lane]} s)$([ $((passed + failed + skipped)) -gt 1 ] && echo ": $passed passed, $failed failed, $skipped skipped")"
 	if [ "$word" = FAIL ]; then
 		lanes_failed+=("$lane")
 		# Which case, and what it says, ahead of the rest.
@@ -373,24 +385,33 @@ finish() {
 }
 
 start() {
-	local lane=$1
+	local lane=$1 politely
 	began[$lane]=$SECONDS
 	state[$lane]=running
 	export lane
 	rm -f "$logs/$lane.again"
+	if [ "${place[$lane]}" = computes ]; then politely=(nice -n 5); else politely=(); fi
 	export -f have sources configure_and_build unit_programs without_randomisation with_a_second_look pytest_here run_pytest \
 		run_pytest_at_once tree_files "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here
-	timeout -k 10 "${minutes[$lane]}m" bash -c 'set -euo pipefail; "lane_$lane"' >"$logs/$lane.log" 2>&1 &
-	name_of[$!]=$lane
+	timeout -k 10 "${minutes[$lane]}m" ${politely[@]+"${politely[@]}"} bash -c 'set -euo pipefail
+		trap "times >$scratch/$lane.times" EXIT
+		"lane_$lane"' >"$logs/$lane.log" 2>&1 &
+	name_of[$!]=$lane place_of[$2]=$lane
 	running=$((running + 1))
 }
 
-# The next lane that may start now; empty if none may.
+# All that the lane's processes have used, but for those that it left behind.
+read_processor_seconds() {
+	awk '{ for (i = 1; i <= NF; i++) { split($i, part, "[ms]"); sum += 60 * part[1] + part[2] } } END { printf "%d", sum + 0.5 }' \
+		"$scratch/$1.times" 2>/dev/null || echo 0
+}
+
+# The next lane of a kind that may start now; empty if none may.
 next_lane() {
 	local lane need
 	for lane in "${order[@]}"; do
-		[ "${state[$lane]-}" = waiting ] || continue
+		if [ "${state[$lane]-}" != waiting ] || [ "${place[$lane]}" != "$1" ]; then continue; fi
 		# Looks for what the others have left behind, so it comes last.
 		if [ "$lane" = tree ] && ! nothing_else_is_left; then continue; fi
 		need=${needs[$lane]}
@@ -399,6 +420,24 @@ next_lane() {
 			return
 		fi
 	done
+	return 1
+}
+
+is_waiting() {
+	local lane
+	for lane in "${order[@]}"; do
+		[ "${state[$lane]-}" = waiting ] && [ "${place[$lane]}" = "$1" ] && [ "$lane" != tree ] && return
+	done
+	return 1
+}
+
+# A place takes lanes of its own kind; then jobs and waits help each other out; and what computes gets what is left at the end.
+next_lane_at() {
+	case $1 in
+	computes) next_lane computes ;;
+	jobs) next_lane jobs || next_lane waits || { ! is_waiting jobs && ! is_waiting waits && next_lane computes; } ;;
+	waits) next_lane waits || next_lane jobs ;;
+	esac
 }
 
 nothing_else_is_left() {
@@ -428,11 +467,16 @@ skip_what_cannot_run() {
 
 while :; do
 	skip_what_cannot_run
-	while [ "$running" -lt 2 ] && lane=$(next_lane) && [ -n "$lane" ]; do start "$lane"; done
+	for at in computes jobs waits; do
+		if [ -z "${place_of[$at]-}" ] && lane=$(next_lane_at "$at"); then start "$lane" "$at"; fi
+	done
 	[ "$running" -gt 0 ] || break
 	wait -n -p ended
 	code=$?
 	running=$((running - 1))
+	for at in computes jobs waits; do
+		if [ "${place_of[$at]-}" = "${name_of[$ended]}" ]; then place_of[$at]=; fi
+	done
 	finish "${name_of[$ended]}" "$code"
 done
 
@@ -440,6 +484,8 @@ echo
 for line in ${skips[@]+"${skips[@]}"}; do echo "skipped  $line"; done
 for line in ${agains[@]+"${agains[@]}"}; do echo "AGAIN    $line: failed in the crowd, passed three times alone"; done
 for lane in ${lanes_failed[@]+"${lanes_failed[@]}"}; do echo "FAILED   $lane: see build/test-logs/$lane.log"; done
+printf '%s\n' "${took[@]}" | sort -k 2,2nr | awk '{ printf "%6d s  CPU %6d s  %s\n", $1, $2, $3 }
+	{ sum += $2 } END { printf "          CPU %6d s  together\n", sum }'
 echo "${SECONDS} seconds; logs in build/test-logs/"
 [ ${#agains[@]} -eq 0 ] || echo "${#agains[@]} of the passed only alone"
 echo "$total_passed passed, $total_failed failed, $total_skipped skipped"

@@ -1,8 +1,9 @@
 #include "checksum.h"
 
+#include "xxh3_code.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 /* One content in 2^64 shares the checksum of another, so that none is CHECKSUM_NONE. */
 static uint64_t known(uint64_t checksum)
@@ -12,7 +13,7 @@ static uint64_t known(uint64_t checksum)
 
 uint64_t checksum_bytes(const void *data, size_t size)
 {
-	return known(XXH3_64bits(data, size));
+	return known(xxh3_code()->bytes64(data, size));
 }
 
 static XXH3_state_t *state_of(const struct checksum_stream *stream)
@@ -22,7 +23,7 @@ static XXH3_state_t *state_of(const struct checksum_stream *stream)
 
 struct checksum_stream *checksum_stream_new(void)
 {
-	XXH3_state_t *state = XXH3_createState();
+	XXH3_state_t *state = xxh3_code()->new_state();
 
 	if (!state) {
 		fputs("reprieve: out of memory\n", stderr);
@@ -33,22 +34,22 @@ struct checksum_stream *checksum_stream_new(void)
 
 void checksum_stream_free(struct checksum_stream *stream)
 {
-	XXH3_freeState(state_of(stream));
+	xxh3_code()->free_state(state_of(stream));
 }
 
 void checksum_stream_begin(struct checksum_stream *stream)
 {
-	(void)XXH3_64bits_reset(state_of(stream));
+	xxh3_code()->begin64(state_of(stream));
 }
 
 void checksum_stream_add(struct checksum_stream *stream, const void *data, size_t size)
 {
-	(void)XXH3_64bits_update(state_of(stream), data, size);
+	xxh3_code()->add64(state_of(stream), data, size);
 }
 
 uint64_t checksum_stream_end(const struct checksum_stream *stream)
 {
-	return known(XXH3_64bits_digest(state_of(stream)));
+	return known(xxh3_code()->end64(state_of(stream)));
 }
 
 /* None is all zero. */
@@ -59,22 +60,22 @@ static struct fingerprint fingerprint_of(XXH128_hash_t hash)
 
 struct fingerprint fingerprint_bytes(const void *data, size_t size, uint64_t seed)
 {
-	return fingerprint_of(XXH3_128bits_withSeed(data, size, seed));
+	return fingerprint_of(xxh3_code()->bytes128(data, size, seed));
 }
 
 void fingerprint_stream_begin(struct checksum_stream *stream, uint64_t seed)
 {
-	(void)XXH3_128bits_reset_withSeed(state_of(stream), seed);
+	xxh3_code()->begin128(state_of(stream), seed);
 }
 
 void fingerprint_stream_add(struct checksum_stream *stream, const void *data, size_t size)
 {
-	(void)XXH3_128bits_update(state_of(stream), data, size);
+	xxh3_code()->add128(state_of(stream), data, size);
 }
 
 struct fingerprint fingerprint_stream_end(const struct checksum_stream *stream)
 {
-	return fingerprint_of(XXH3_128bits_digest(state_of(stream)));
+	return fingerprint_of(xxh3_code()->end128(state_of(stream)));
 }
 
 bool fingerprint_is_known(const struct fingerprint *fingerprint)

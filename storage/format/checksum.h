@@ -1,6 +1,7 @@
 /* PURE. The fast checksum of a chunk (XXH3, 64 bits): finds what goes wrong by accident, at the
  * speed of memory. Not an identity: that is the digest. And the fingerprint by which a process
- * knows again what it has read. The only user of libxxhash. */
+ * knows again what it has read. Beside
+ * xxh3_code.h, the only user of libxxhash. */
 #ifndef CHECKSUM_H
 #define CHECKSUM_H
 

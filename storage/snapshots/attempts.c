@@ -227,6 +227,17 @@ static int list_lineage(struct claiming *claiming, struct err *err)
 	return check_not_emptied(claiming, err);
 }
 
+/* Whoever has gathered a gang below an attempt, and has been stopped since, is not to end what the
+ * others have begun meanwhile. */
+static int check_is_next(const struct claiming *claiming, uint32_t newest, uint32_t as_of,
+			 struct err *err)
+{
+	if (!claiming->claim->is_next || newest == claiming->claim->after ||
+	    (as_of > 0 && newest == as_of))
+		return 0;
+	return err_set(err, ERR_UNFIT, "attempt %u has been claimed meanwhile", newest);
+}
+
 /*
  * One round: list, choose, claim. `as_of` is the number of our own claim of the round before, or 0.
  * ERR_EXISTS: another process claimed the number first.
@@ -242,6 +253,8 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 		return -1;
 	note_newest_snapshot(storage, &claiming->listing.lineage);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
+	if (check_is_next(claiming, newest, as_of, err) < 0)
+		return -1;
 	/* Our own claim of the round before must not decide what to continue from; a claim of
 	 * somebody else after it must. */
 	if (as_of && newest == as_of &&

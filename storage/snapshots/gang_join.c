@@ -7,7 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "gang_join_name.h"
 #include "job_records.h"
 
 #include <stdio.h>
@@ -21,8 +23,10 @@ static char *gang_prefix(const struct storage *storage, uint32_t after)
 
 static char *join_key(const struct storage *storage, uint32_t after, const struct gang_join *join)
 {
-	return text_format("jobs/%s/gang/%06u/join-%05u-%05u-%s.json", storage->transfer.job, after,
-			   join->member, join->members, join->nonce);
+	auto_free char *prefix = gang_prefix(storage, after);
+	auto_free char *name = gang_join_format(join);
+
+	return text_format("%s%s", prefix, name);
 }
 
 /* --- what lies there --- */
@@ -30,32 +34,21 @@ static char *join_key(const struct storage *storage, uint32_t after, const struc
 void gang_records_release(struct gang_records *records)
 {
 	free(records->joins);
-	free(records->ready);
 	*records = (struct gang_records){0};
-}
-
-static bool parse_join(const char *name, struct gang_join *join)
-{
-	int end = 0;
-
-	*join = (struct gang_join){0};
-	return sscanf(name, "join-%5u-%5u-%32[0-9a-f].json%n", &join->member, &join->members,
-		      join->nonce, &end) == 3 &&
-	       end > 0 && name[end] == '\0' && join->member < join->members &&
-	       join->members <= STORAGE_GANG_MOST;
 }
 
 static bool parse_ready(const char *name, uint32_t *member)
 {
 	int end = 0;
 
-	return sscanf(name, "ready-%5u%n", member, &end) == 1 && name[end] == '\0';
+	return sscanf(name, "%5u%n", member, &end) == 1 && name[end] == '\0';
 }
 
 int storage_gang_look(struct storage *storage, uint32_t after, struct gang_records *records,
 		      struct cancel *cancel, struct err *err)
 {
-	auto_free char *prefix = gang_prefix(storage, after);
+	auto_free char *above = gang_prefix(storage, after);
+	auto_free char *prefix = text_format("%sjoin-", above);
 	auto_(store_listing_release) struct store_listing found = {0};
 
 	gang_records_release(records);
@@ -63,24 +56,71 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
 					       cancel, err) < 0)
 		return -1;
 	records->joins = memory_new((found.count + 1) * sizeof(*records->joins));
-	records->ready = memory_new((found.count + 1) * sizeof(*records->ready));
 	for (size_t i = 0; i < found.count; i++) {
-		const char *name = found.items[i].key + strlen(prefix);
 		struct gang_join *join = &records->joins[records->join_count];
 
-		if (text_equal(name, "go")) {
-			records->go = true;
-		} else if (parse_ready(name, &records->ready[records->ready_count])) {
-			records->ready_count++;
-		} else if (parse_join(name, join)) {
-			join->put_ms = found.items[i].modified_ms;
-			records->join_count++;
-		}
+		if (!gang_join_parse(found.items[i].key + strlen(above), join))
+			continue;
+		join->put_ms = found.items[i].modified_ms;
+		join->birth_ms = join->put_ms > join->age_ms ? join->put_ms - join->age_ms : 0;
+		records->join_count++;
 	}
 	return 0;
 }
 
 /* --- joining --- */
+
+static char *launch_key(const struct storage *storage, const struct gang_launch *launch)
+{
+	return text_format("jobs/%s/gang/launch-%s.json", storage->transfer.job, launch->id);
+}
+
+/* When it was put. */
+static int read_launch_time(struct storage *storage, const char *key, struct gang_launch *launch,
+			    struct cancel *cancel, struct err *err)
+{
+	auto_(store_listing_release) struct store_listing found = {0};
+
+	if (storage->transfer.store->ops->list(storage->transfer.store, key, STORE_ALL, &found,
+					       cancel, err) < 0)
+		return -1;
+	if (found.count > 0)
+		launch->put_ms = found.items[0].modified_ms;
+	return 0;
+}
+
+int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
+			     struct gang_launch *launch, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = NULL;
+	auto_json json_t *body = NULL, *there = NULL;
+	char created[32], nonce[33];
+	struct err own = {0};
+
+	*launch = (struct gang_launch){.after = newest};
+	if (!*name)
+		return 0;
+	snprintf(launch->id, sizeof(launch->id), "%016llx",
+		 (unsigned long long)checksum_bytes(name, strlen(name)));
+	key = launch_key(storage, launch);
+	random_hex(nonce);
+	body = json_pack("{s:s, s:I, s:s, s:s, s:s}", "launch", name, "after", (json_int_t)newest,
+			 "nonce", nonce, "created",
+			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+			 storage->host);
+	if (!body)
+		return err_set(err, ERR_INVALID, "the name of the launch is not UTF-8");
+	if (job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, &own) <
+	    0) {
+		if (own.kind != ERR_EXISTS)
+			return err_set(err, own.kind, "%s", own.text);
+		if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) <
+		    0)
+			return -1;
+		launch->after = (uint32_t)json_number_or(there, "after", 0);
+	}
+	return read_launch_time(storage, key, launch, cancel, err);
+}
 
 int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
 		      struct cancel *cancel, struct err *err)
@@ -88,8 +128,9 @@ int storage_gang_join(struct storage *storage, uint32_t after, const struct gang
 	auto_free char *key = join_key(storage, after, join);
 	char created[32];
 	auto_json json_t *body =
-		json_pack("{s:I, s:I, s:s, s:s, s:s}", "member", (json_int_t)join->member,
-			  "members", (json_int_t)join->members, "nonce", join->nonce, "created",
+		json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "member", (json_int_t)join->member,
+			  "members", (json_int_t)join->members, "nonce", join->nonce, "launch",
+			  join->launch.id, "created",
 			  clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			  storage->host);
 
@@ -134,27 +175,47 @@ int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel 
 	return put_mark(storage, attempt, name, cancel, err);
 }
 
-int storage_gang_go(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-		    struct err *err)
+int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
+			 uint32_t *missing, struct cancel *cancel, struct err *err)
 {
-	return put_mark(storage, attempt, "go", cancel, err);
+	uint32_t members = storage->gang.members, member;
+	auto_free char *above = gang_prefix(storage, attempt);
+	auto_free char *prefix = text_format("%sready-", above);
+	auto_(store_listing_release) struct store_listing found = {0};
+	auto_free bool *ready = memory_new((members + 1) * sizeof(*ready));
+
+	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
+					       cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.count; i++)
+		if (parse_ready(found.items[i].key + strlen(prefix), &member) && member < members)
+			ready[member] = true;
+	*there = 0;
+	*missing = members;
+	for (uint32_t i = members; i > 0; i--) {
+		*there += ready[i - 1];
+		if (!ready[i - 1])
+			*missing = i - 1;
+	}
+	return 0;
 }
 
 /* --- the claim --- */
 
 json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
 {
-	json_t *nonces = json_array();
+	const struct gang_launch *launch = &joins[0].launch;
+	json_t *nonces = json_array(), *births = json_array();
 
-	for (uint32_t i = 0; i < members; i++)
+	for (uint32_t i = 0; i < members; i++) {
 		json_array_append_new(nonces, json_string(joins[i].nonce));
-	return json_pack("{s:I, s:o}", "members", (json_int_t)members, "joins", nonces);
-}
-
-int storage_gang_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
-				struct err *err)
-{
-	return job_records_newest_attempt(storage, newest, cancel, err);
+		json_array_append_new(births, json_pack("[I, I, I]", (json_int_t)joins[i].birth_ms,
+							(json_int_t)joins[i].first_after,
+							(json_int_t)joins[i].turn));
+	}
+	return json_pack("{s:I, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members, "joins",
+			 nonces, "births", births, "launch", launch->id, (json_int_t)launch->after,
+			 (json_int_t)launch->put_ms);
 }
 
 static int read_claim_body(struct storage *storage, uint32_t number, json_t **body,
@@ -165,32 +226,90 @@ static int read_claim_body(struct storage *storage, uint32_t number, json_t **bo
 	return job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, body, cancel, err);
 }
 
+void gang_claim_release(struct gang_claim *claim)
+{
+	json_decref(claim->nonces);
+	*claim = (struct gang_claim){0};
+}
+
+static uint32_t number_at(json_t *array, size_t at)
+{
+	json_int_t value = json_integer_value(json_array_get(array, at));
+
+	return value > 0 && value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
+/* What the claim says of the gang; what makes no sense is of no gang. */
+static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim)
+{
+	json_t *gang = json_object_get(json_object_get(body, "about"), "gang");
+	json_t *nonces = json_object_get(gang, "joins"), *launch = json_object_get(gang, "launch");
+	json_t *birth = json_array_get(json_object_get(gang, "births"), member);
+	const char *nonce = json_string_value(json_array_get(nonces, member));
+	size_t members = json_array_size(nonces);
+
+	text_set(claim->host, sizeof(claim->host), json_text_or(body, "host", ""));
+	claim->members = 1;
+	if (members < 2 || members > STORAGE_GANG_MOST)
+		return;
+	claim->members = (uint32_t)members;
+	claim->nonces = json_incref(nonces);
+	claim->own.member = member;
+	claim->own.members = claim->members;
+	text_set(claim->own.nonce, sizeof(claim->own.nonce), nonce ? nonce : "");
+	claim->own.birth_ms = json_integer_value(json_array_get(birth, 0));
+	claim->own.first_after = number_at(birth, 1);
+	claim->own.turn = number_at(birth, 2);
+	if (json_is_string(json_array_get(launch, 0)))
+		text_set(claim->own.launch.id, sizeof(claim->own.launch.id),
+			 json_string_value(json_array_get(launch, 0)));
+	claim->own.launch.after = number_at(launch, 1);
+	claim->own.launch.put_ms = json_integer_value(json_array_get(launch, 2));
+}
+
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	auto_json json_t *body = NULL;
 	const struct lineage *lineage = &listing.lineage;
-	uint32_t newest = 0;
-	json_t *joins;
+	size_t newest;
 
 	if (job_records_list_singles(storage, &listing, cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (listing.records[i].claimed && !lineage->attempts[i].unconfirmed)
-			newest = lineage->attempts[i].number;
-	if (newest == claim->attempt)
+	if (lineage->attempt_count == 0) {
+		gang_claim_release(claim);
 		return 0;
-	*claim = (struct gang_claim){0};
-	if (read_claim_body(storage, newest, &body, cancel, err) < 0)
-		return -1;
-	claim->attempt = newest;
-	text_set(claim->host, sizeof(claim->host), json_text_or(body, "host", ""));
-	joins = json_object_get(json_object_get(json_object_get(body, "about"), "gang"), "joins");
-	if (json_is_string(json_array_get(joins, member)))
-		text_set(claim->nonce, sizeof(claim->nonce),
-			 json_string_value(json_array_get(joins, member)));
+	}
+	newest = lineage->attempt_count - 1;
+	if (lineage->attempts[newest].number != claim->attempt) {
+		gang_claim_release(claim);
+		claim->members = 1;
+		if (listing.records[newest].claimed) {
+			if (read_claim_body(storage, lineage->attempts[newest].number, &body,
+					    cancel, err) < 0)
+				return -1;
+			decode_claim(body, member, claim);
+		}
+		claim->attempt = lineage->attempts[newest].number;
+	}
+	claim->confirmed =
+		listing.records[newest].claimed && !lineage->attempts[newest].unconfirmed;
 	return 0;
+}
+
+/* All that there are to go on from are damaged: of the newest one it says why. */
+static void read_damage(json_t *body, struct attempt *attempt)
+{
+	const char *text = json_text_or(body, "start_damaged", "");
+
+	if (!*text)
+		return;
+	attempt->start_is_damaged = true;
+	attempt->damaged = memory_new(sizeof(*attempt->damaged));
+	attempt->damaged_count = 1;
+	attempt->damaged[0].id = attempt->start;
+	text_set(attempt->damaged[0].text, sizeof(attempt->damaged[0].text), text);
 }
 
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
@@ -210,6 +329,7 @@ int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt 
 	attempt->number = number;
 	attempt->start = claim.start;
 	attempt->suspect = claim.suspect;
+	read_damage(body, attempt);
 	storage->own_claim = (struct own_claim){.number = number};
 	text_set(storage->own_claim.nonce, sizeof(storage->own_claim.nonce),
 		 json_text_or(body, "nonce", ""));

@@ -21,13 +21,15 @@ struct gang_sweep {
 	atomic_size_t next;
 };
 
+/* Event 1 of an attempt stays, and what a launch is known by: whoever stood still since would else
+ * let an attempt begin that is long over. */
 static bool is_left_over(const struct gang_sweep *sweep, const char *key)
 {
-	const char *rest;
-	uint32_t attempt;
+	const char *name = key + sweep->prefix;
+	char *rest;
+	unsigned long attempt = strtoul(name, &rest, 10);
 
-	return job_record_parse_leading_number(key + sweep->prefix, &attempt, &rest) &&
-	       attempt < sweep->before;
+	return rest > name && attempt < sweep->before && !text_equal(rest, "/log/000001.json");
 }
 
 static void sweep_worker(void *arg, size_t index)

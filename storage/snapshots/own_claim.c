@@ -12,8 +12,10 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 			  const struct attempt *attempt)
 {
 	char created[32], start[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+	/* What one member of a gang can make of a damaged snapshot, another may not. */
+	bool damaged = claim->is_next && attempt->start_is_damaged;
 
-	return json_pack("{s:I, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o}", "attempt",
+	return json_pack("{s:I, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o*, s:o}", "attempt",
 			 (json_int_t)attempt->number, "confirms", true, "summaries", true, "nonce",
 			 storage->own_claim.nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
@@ -25,6 +27,7 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 			 snapshot_id_is_none(attempt->suspect)
 				 ? NULL
 				 : json_string(snapshot_id_format(attempt->suspect, suspect)),
+			 "start_damaged", damaged ? json_string(attempt->damaged[0].text) : NULL,
 			 "about", claim->about ? json_incref(claim->about) : json_object());
 }
 

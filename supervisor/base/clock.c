@@ -16,6 +16,11 @@ int64_t clock_monotonic_ms(void)
 	return read_ms(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_ms(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
 int64_t clock_monotonic_us(void)
 {
 	struct timespec now;

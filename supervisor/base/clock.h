@@ -10,6 +10,7 @@
 
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
+int64_t clock_boot_ms(void); /* goes on while the machine sleeps */
 int64_t clock_wall_ms(void); /* since 1970, UTC */
 
 /* The deadline minus now, at least 0; CLOCK_NEVER stays CLOCK_NEVER. */

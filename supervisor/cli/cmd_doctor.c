@@ -162,7 +162,7 @@ static int examine_store(const struct check_options *options, struct store_probe
 	if (storage_probe(store_command->store, options->measure, probe, NULL, err) < 0)
 		return -1;
 	check_store(probe, store_command->store, options->size, check_list);
-	if (store_command->owned_store && network_fs_is_own_disk(store_command->store))
+	if (network_fs_is_own_disk(store_command->store))
 		check_list_add(check_list, "place", CHECK_WARN,
 			       "name one that outlives the machine with --store or REPRIEVE_STORE",
 			       "this store is on this machine's own disk, and may go with the "

@@ -151,8 +151,9 @@ const struct verb verb_drill = {
 		"next machine went on from the checkpoint: the restored files that the job opened, "
 		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
 		"bar) or in the names of its checkpoints. Each machine is a directory that shows the current one by links, without the checkpoints. It dies "
-		"with all its processes. Snapshots go to a store in the scratch directory, or to "
-		"--store of `run`; there under a job name of its own.",
+		"with all its processes. Snapshots go to a store in the scratch directory, whatever "
+		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
+		"its own.",
 	.exits = exits,
 };
 // clang-format on
@@ -327,7 +328,18 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	return read_run(options, options->bare ? options->bare : run, err);
 }
 
-static void print_plan(const struct scenario_options *options, const struct console *console)
+/* It is meant for real runs: what is only tried would stay in it for ever. Who wants to try the
+ * store itself names it. True: it was set. */
+static bool forget_store_of_environment(void)
+{
+	bool was_set = getenv("REPRIEVE_STORE") != NULL;
+
+	unsetenv("REPRIEVE_STORE");
+	return was_set;
+}
+
+static void print_plan(const struct scenario_options *options, const struct console *console,
+		       bool passes_over_store)
 {
 	static const char *const names[] = {
 		[MOCK_AWS] = "AWS",
@@ -342,6 +354,10 @@ static void print_plan(const struct scenario_options *options, const struct cons
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead.\n\n", options->rounds,
 	       options->rounds == 1 ? "" : "s", names[options->cloud],
 	       (double)options->notice_ms / 1000);
+	if (passes_over_store && !options->store)
+		printf("Snapshots go to a store of the drill's own, and not to REPRIEVE_STORE "
+		       "(drill "
+		       "-- run --store URL would use one).\n\n");
 	fflush(stdout);
 }
 
@@ -392,6 +408,7 @@ int cmd_drill(int argc, char **argv)
 	};
 	enum option_result result;
 	struct err err = {0};
+	bool passes_over_store = forget_store_of_environment();
 
 	/* Before the metadata server's threads: none of them may take a signal
 	 * that is meant for us. */
@@ -403,6 +420,6 @@ int cmd_drill(int argc, char **argv)
 		return report_failure(&err, NULL);
 	console.silent = options.json;
 	console.began_ms = clock_monotonic_ms();
-	print_plan(&options.scenario, &console);
+	print_plan(&options.scenario, &console, passes_over_store);
 	return run_scenario(&options, console.colour);
 }

@@ -1,5 +1,6 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
@@ -22,6 +23,12 @@ static const char *environment_value(void *arg, const char *name)
 {
 	(void)arg;
 	return getenv(name);
+}
+
+static int report_failure(int code, const struct err *err)
+{
+	log_error("%s", err->text);
+	return code;
 }
 
 static int find_job_name(const struct job_config *options, bool of_gang, struct job_name *name,
@@ -68,8 +75,23 @@ static int find_identity(const struct job_config *options, struct job_name *name
 	return 0;
 }
 
-/* What the job would go on from, and what is there. */
-static void print_restore(const struct job *job)
+/* A store that has nothing of the job yet: could it be used? */
+static int try_store(const char *url, struct err *err)
+{
+	struct store_probe probe;
+
+	if (storage_probe(url, 0, &probe, NULL, err) < 0)
+		return -1;
+	for (size_t i = 0; i < PROBE_STEPS; i++)
+		if (probe.steps[i].tried && !probe.steps[i].worked) {
+			*err = probe.steps[i].err;
+			return err_wrap(err, "store %s", url);
+		}
+	return 0;
+}
+
+/* What the job would go on from, and what is there. Returns the exit code of a start. */
+static int print_restore(const struct job *job)
 {
 	static const char *const restores[] = {
 		[RESTORE_LATEST] = "the newest good snapshot",
@@ -86,6 +108,7 @@ static void print_restore(const struct job *job)
 	struct err err = {0};
 	auto_free char *why_not = NULL;
 	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
+	int code = 0;
 
 	if (opened)
 		why_not = job_explain_restart_decision(job, storage);
@@ -103,13 +126,17 @@ static void print_restore(const struct job *job)
 					    list.items[i].damage[0] ? ": " : "",
 					    list.items[i].damage);
 		}
-	} else if (err.kind == ERR_NOT_FOUND) {
+	} else if (err.kind == ERR_NOT_FOUND && try_store(job->store, &err) == 0) {
 		printf("                nothing is there yet\n");
+	} else if (job->store && job->store_is_needed) {
+		printf("                nothing: the job would not be started\n");
+		code = report_failure(job_refusal_code(err.kind), &err);
 	} else if (job->store) {
 		terminal_line_print("                cannot look: %s", err.text);
 	}
 	snapshot_list_release(&list);
 	storage_close(storage);
+	return code;
 }
 
 static int print_dry_run(const struct job *job, const char *origin)
@@ -121,6 +148,7 @@ static int print_dry_run(const struct job *job, const char *origin)
 	};
 	struct err err = {0};
 	char text[512];
+	int code;
 
 	if (directory_check_run(&own, &err) < 0) {
 		log_error("%s: choose another with --checkpoint-dir", err.text);
@@ -139,7 +167,7 @@ static int print_dry_run(const struct job *job, const char *origin)
 				    : "none was recognised");
 	terminal_line_print("notices from    %s, SIGTERM (grace %lld s)", job->options->notice,
 			    (long long)job->options->grace_ms / 1000);
-	print_restore(job);
+	code = print_restore(job);
 	printf("command        ");
 	for (size_t i = 0; job->options->command[i]; i++) {
 		auto_free char *kept = redact_argument(job->options->command, i);
@@ -147,12 +175,6 @@ static int print_dry_run(const struct job *job, const char *origin)
 		terminal_print(" %s", kept);
 	}
 	printf("\n");
-	return 0;
-}
-
-static int report_failure(int code, const struct err *err)
-{
-	log_error("%s", err->text);
 	return code;
 }
 
@@ -188,6 +210,7 @@ int cmd_run(int argc, char **argv)
 	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
+	gang.began_ms = clock_boot_ms();
 	if (!options.store)
 		embedded = default_store_url(&err);
 
@@ -201,7 +224,8 @@ int cmd_run(int argc, char **argv)
 	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
-	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC;
+	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC ||
+			       gang.members > 1;
 	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
 		job->observers.cancel.fd = -1;
 	job->signals.source.fd = -1;

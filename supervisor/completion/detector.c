@@ -283,13 +283,26 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	}
 }
 
-bool detector_is_complete(const struct detector *detector, const char *key)
+/* NULL: it was deleted. */
+static const struct checkpoint *find_complete(const struct detector *detector, const char *key)
 {
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
 	     checkpoint = checkpoint->sibling)
 		if (text_equal(checkpoint->key, key))
-			return checkpoint->state == CHECKPOINT_COMPLETE;
-	return false;
+			return checkpoint->state == CHECKPOINT_COMPLETE ? checkpoint : NULL;
+	return NULL;
+}
+
+bool detector_is_complete(const struct detector *detector, const char *key)
+{
+	return find_complete(detector, key) != NULL;
+}
+
+bool detector_has_own_word(const struct detector *detector, const char *key)
+{
+	const struct checkpoint *checkpoint = find_complete(detector, key);
+
+	return checkpoint && checkpoint->own_word == checkpoint->changed;
 }
 
 bool detector_is_busy(const struct detector *detector)
@@ -358,11 +371,12 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 	     checkpoint = checkpoint->sibling) {
 		bool own = checkpoint->writer_count == 0 || checkpoint_has_writer(checkpoint, pid);
 
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || !own)
+		if (!own)
 			continue;
-		if (step > checkpoint->step)
+		/* One that was complete by other evidence has its word all the same. */
+		if (checkpoint->state == CHECKPOINT_UNDER_WAY && step > checkpoint->step)
 			checkpoint->step = step;
-		if (all_have_saved(detector, checkpoint))
+		if (checkpoint->state != CHECKPOINT_TORN && all_have_saved(detector, checkpoint))
 			checkpoint->own_word = checkpoint->changed;
 	}
 }

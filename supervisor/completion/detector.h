@@ -159,6 +159,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 
 /* Is there a checkpoint with this key, complete and not written to since? NULL: no. */
 bool detector_is_complete(const struct detector *detector, const char *key);
+/* Have all that wrote to it also called it complete, and not written since? */
+bool detector_has_own_word(const struct detector *detector, const char *key);
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
 /* Are fixed names being written that were there before, or were some written after a checkpoint was
@@ -194,7 +196,7 @@ bool detector_is_running(const struct detector *detector, const char *path);
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
  * in which nothing was written, unlike in the list of what is excluded. A checkpoint of a new kind
- * whose only file its writer has closed: that file, with UNDER_WAY_CLOSED in front. */
+ * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);

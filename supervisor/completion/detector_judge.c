@@ -226,15 +226,25 @@ struct judgement detector_judge(const struct detector *detector,
 	return judgement;
 }
 
-bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
+static size_t count_files(const struct checkpoint *checkpoint)
 {
-	size_t fresh = 0;
+	size_t count = 0;
 
 	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		fresh += counts(checkpoint, file);
-	return fresh == 1 && !detector_is_open(detector, checkpoint) &&
+		count += counts(checkpoint, file);
+	return count;
+}
+
+bool detector_may_have_all(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return count_files(checkpoint) > 0 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
+}
+
+bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return count_files(checkpoint) == 1 && detector_may_have_all(detector, checkpoint);
 }
 
 /* Those of all saves together; none of them is forgotten. */

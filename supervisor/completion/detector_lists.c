@@ -84,7 +84,7 @@ void detector_each_torn(const struct detector *detector, path_set_fn *act, void 
 	act_on_marked_of_all(detector, FILE_TORN | FILE_REJECTED, act, argument);
 }
 
-/* Its file with the mark in front which says so (workspace/under_way.h). */
+/* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
 	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
@@ -102,7 +102,7 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 	return checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->writer_died &&
 	       !checkpoint_any(checkpoint,
 			       FILE_TEMPORARY | FILE_TORN | FILE_REJECTED | FILE_SLOW) &&
-	       detector_may_be_whole(detector, checkpoint);
+	       detector_may_have_all(detector, checkpoint);
 }
 
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)

@@ -276,6 +276,11 @@ bool tracker_is_saving(struct tracker *tracker)
 	return detector_is_busy(&tracker->detector);
 }
 
+bool tracker_has_own_word(const struct tracker *tracker)
+{
+	return detector_has_own_word(&tracker->detector, tracker->latest_key);
+}
+
 int64_t tracker_last_write_ms(const struct tracker *tracker)
 {
 	return tracker->detector.last_ms;

@@ -126,6 +126,8 @@ const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *
 
 /* Reads all queued events. Is a save under way? */
 bool tracker_is_saving(struct tracker *tracker);
+/* Has the job itself called its newest complete checkpoint so, after its last write to it? */
+bool tracker_has_own_word(const struct tracker *tracker);
 /* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
 int64_t tracker_last_write_ms(const struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */

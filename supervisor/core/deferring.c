@@ -2,7 +2,8 @@
  * Time that is left is spent on certainty. A SIGTERM that no process of the job handles would tear
  * the save under way, or lose the work since the last one: it is forwarded once that save is
  * complete, or the next one if it is due in time. A job that has answered a notice is told to end
- * when its directory has settled, because a small file may follow that names the checkpoint.
+ * when its directory has settled, because a small file may follow that names the checkpoint; at
+ * once, if it has itself called the checkpoint complete.
  */
 #include "step.h"
 
@@ -159,8 +160,11 @@ void end_after_save(const struct step *step)
 void on_settling_due(const struct step *step)
 {
 	int64_t now_ms = step->view->now_ms;
+	/* By its word nothing follows. */
+	bool said = step->view->own_word && !step->view->saving;
 
-	if (now_ms >= step->model->settling_until_ms || is_still(step->view, step->rules->quiet_ms))
+	if (said || now_ms >= step->model->settling_until_ms ||
+	    is_still(step->view, step->rules->quiet_ms))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);

@@ -63,6 +63,7 @@ struct job_view {
 	bool child_running;
 	/* the checkpoint directory */
 	bool saving;       /* a save is under way */
+	bool own_word;     /* the job itself has called its newest complete checkpoint so */
 	bool replacing;    /* fixed names are being written */
 	bool only_running; /* only running files were written so far */
 	bool running_work; /* and they are more than curves */

@@ -88,7 +88,8 @@ bool awaits_a_save(const struct step *step)
 	struct preemption_facts facts = forecast_at_stop(step, false);
 	enum preemption_plan plan = preemption_forecast_choose(&facts);
 
-	return plan == PREEMPTION_AWAIT_SAVE || plan == PREEMPTION_AWAIT_NEXT;
+	return plan == PREEMPTION_AWAIT_SAVE || plan == PREEMPTION_AWAIT_NEXT ||
+	       plan == PREEMPTION_AWAIT_FIRST;
 }
 
 static void update_plan(const struct step *step)

@@ -224,6 +224,9 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	print_table(scenario, colour);
 	print_last_lines(scenario);
 	print_sums(scenario);
+	if (scenario->options->store)
+		terminal_line_print("  snapshots   stay in %s, as job %s", scenario->sandbox.store,
+				    scenario->sandbox.job);
 	if (kept)
 		terminal_line_print("  logs        %s/machine-*.log", scenario->sandbox.scratch);
 	puts("");

@@ -7,6 +7,8 @@
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
  *	gang_view.h		PURE: what the log of the attempt says, folded
  *	gang_rounds.h		PURE: what this member does next about a round
+ *	start_rules.h		PURE: what a member does next before the job starts
+ *	start_log.h		what the start reads in and appends to the log of an attempt
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_feed.h		reads the log and appends to it, and says what is to be done
  *

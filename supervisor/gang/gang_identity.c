@@ -309,6 +309,49 @@ static int read_given(const char *gang, const char *member, struct finding *foun
 	return 0;
 }
 
+/* --- the launch --- */
+
+/* What a launcher calls one start of all its machines. */
+struct launch_name {
+	/* The member's number has come from it; NULL: from wherever. */
+	const char *member_from;
+	const char *parts[3];
+	bool whole;
+};
+
+static const struct launch_name launch_names[] = {
+	{NULL, {"REPRIEVE_LAUNCH"}, false},
+	{"SLURM_", {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}, true},
+	{"AWS_BATCH_", {"AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ATTEMPT"}, true},
+	{"SKYPILOT_", {"SKYPILOT_TASK_ID"}, false},
+	{"SM_", {"TRAINING_JOB_NAME"}, false},
+};
+
+/* Of AWS Batch, "ID#1" is node 1 of job ID. Without a count there was no restart. */
+static void find_launch(const struct environment *environment, const char *member_from,
+			struct gang_identity *identity)
+{
+	for (size_t i = 0; i < sizeof(launch_names) / sizeof(launch_names[0]); i++) {
+		const struct launch_name *launch = &launch_names[i];
+		size_t used = 0;
+
+		if (!value_of(environment, launch->parts[0]) ||
+		    (launch->member_from && !text_starts(member_from, launch->member_from)))
+			continue;
+		for (size_t j = 0; j < 3 && launch->parts[j]; j++) {
+			const char *value = value_of(environment, launch->parts[j]);
+
+			used += (size_t)snprintf(identity->launch + used,
+						 sizeof(identity->launch) - used, "%s%.48s",
+						 j > 0 ? "/" : "", value ? value : "0");
+			used = strcspn(identity->launch, "#");
+			identity->launch[used] = '\0';
+		}
+		identity->whole = launch->whole;
+		return;
+	}
+}
+
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
 		       const char *const *argv, struct gang_identity *identity, struct err *err)
 {
@@ -334,6 +377,7 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
 		return 0;
 	identity->members = found.members;
 	identity->member = found.member;
+	find_launch(&environment, found.member_from, identity);
 	snprintf(identity->origin, sizeof(identity->origin), "%s and %s", found.members_from,
 		 found.member_from);
 	return 0;

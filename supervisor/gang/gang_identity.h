@@ -21,6 +21,13 @@ struct gang_identity {
 	/* For people: "SLURM_STEP_NUM_NODES and SLURM_NODEID"; "": nothing says that there are
 	 * several. */
 	char origin[128];
+	/* What the launcher calls this start of all members, the same for all and no other; "": it
+	 * has no name for it. */
+	char launch[160];
+	/* It starts all of them again, or none. */
+	bool whole;
+	/* When this process began, by clock_boot_ms(); the caller fills it. */
+	int64_t began_ms;
 };
 
 typedef const char *(*gang_getenv_fn)(void *arg, const char *name);

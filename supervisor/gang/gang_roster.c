@@ -5,9 +5,29 @@
 
 #include <string.h>
 
+bool gang_launch_differs(const struct gang_join *a, const struct gang_join *b)
+{
+	return a->launch.id[0] && b->launch.id[0] && !text_equal(a->launch.id, b->launch.id);
+}
+
+static bool is_later_launch(const struct gang_launch *a, const struct gang_launch *b)
+{
+	if (a->after != b->after)
+		return a->after > b->after;
+	return a->put_ms != b->put_ms ? a->put_ms > b->put_ms : strcmp(a->id, b->id) > 0;
+}
+
 bool gang_join_is_later(const struct gang_join *a, const struct gang_join *b)
 {
-	return a->put_ms != b->put_ms ? a->put_ms > b->put_ms : strcmp(a->nonce, b->nonce) > 0;
+	if (gang_launch_differs(a, b))
+		return is_later_launch(&a->launch, &b->launch);
+	if (a->birth_ms > 0 && b->birth_ms > 0 &&
+	    (a->birth_ms > b->birth_ms + GANG_SAME_TIME_MS ||
+	     b->birth_ms > a->birth_ms + GANG_SAME_TIME_MS))
+		return a->birth_ms > b->birth_ms;
+	if (a->first_after != b->first_after)
+		return a->first_after > b->first_after;
+	return a->turn != b->turn ? a->turn > b->turn : strcmp(a->nonce, b->nonce) > 0;
 }
 
 /* As it is listed, with the store's time. */
@@ -20,41 +40,81 @@ static const struct gang_join *find_listed(const struct gang_join *joins, size_t
 	return NULL;
 }
 
-static bool contradicts(const struct gang_join *join, const struct gang_join *own)
+static bool is_of_own_start(const struct gang_join *join, const struct gang_join *own)
 {
-	return join->members != own->members && join->put_ms >= own->put_ms - GANG_CONTRADICTION_MS;
+	return join->members == own->members && text_equal(join->launch.id, own->launch.id);
 }
 
-static bool replaces(const struct gang_join *join, const struct gang_join *own)
+static bool contradicts(const struct gang_join *join, const struct gang_join *own)
 {
+	bool is_same = own->launch.id[0] && text_equal(join->launch.id, own->launch.id);
+
+	return join->members != own->members &&
+	       (is_same || join->put_ms >= own->put_ms - GANG_CONTRADICTION_MS);
+}
+
+/* What one other says of this one; WAITING: nothing. */
+static enum gang_roster_state judge_other(const struct gang_join *join, const struct gang_join *own)
+{
+	if (gang_launch_differs(join, own))
+		return gang_join_is_later(join, own) ? ROSTER_OUTRUN : ROSTER_WAITING;
+	if (contradicts(join, own))
+		return ROSTER_CONTRADICTED;
 	return join->members == own->members && join->member == own->member &&
-	       !text_equal(join->nonce, own->nonce) && gang_join_is_later(join, own);
+			       gang_join_is_later(join, own)
+		       ? ROSTER_REPLACED
+		       : ROSTER_WAITING;
+}
+
+/* Neither was left by a start that has failed long before. */
+static bool is_doubled(const struct gang_join *a, const struct gang_join *b)
+{
+	int64_t apart_ms = a->put_ms - b->put_ms;
+
+	return a->first_after == b->first_after && apart_ms > -GANG_CONTRADICTION_MS &&
+	       apart_ms < GANG_CONTRADICTION_MS;
+}
+
+/* Enters the members of the own start, each by its newest join. */
+static void enter_members(const struct gang_join *joins, size_t count, const struct gang_join *own,
+			  bool whole, const struct gang_join **found, struct gang_roster *roster)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gang_join *join = &joins[i], **at;
+
+		if (!is_of_own_start(join, own))
+			continue;
+		at = &found[join->member];
+		if (whole && *at && is_doubled(*at, join)) {
+			roster->state = ROSTER_DOUBLED;
+			roster->by = *join;
+			roster->with = **at;
+			return;
+		}
+		if (!*at || gang_join_is_later(join, *at))
+			*at = join;
+	}
 }
 
 struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count,
-				     const struct gang_join *own)
+				     const struct gang_join *own, bool whole)
 {
 	const struct gang_join *listed = find_listed(joins, count, own);
-	struct gang_roster roster = {.state = ROSTER_WAITING};
-	auto_free bool *there = memory_new(own->members * sizeof(*there));
+	struct gang_roster roster = {.state = ROSTER_WAITING, .missing = own->member};
+	auto_free const struct gang_join **found = memory_new(own->members * sizeof(*found));
 
-	roster.missing = own->member;
 	if (!listed)
 		return roster;
-	for (size_t i = 0; i < count; i++) {
-		bool replaced = replaces(&joins[i], listed);
-
-		if (replaced || contradicts(&joins[i], listed)) {
-			roster.state = replaced ? ROSTER_REPLACED : ROSTER_CONTRADICTED;
-			roster.by = joins[i];
-			return roster;
-		}
-		if (joins[i].members == own->members)
-			there[joins[i].member] = true;
+	enter_members(joins, count, listed, whole && listed->launch.id[0], found, &roster);
+	for (size_t i = 0; i < count && roster.state == ROSTER_WAITING; i++) {
+		roster.state = judge_other(&joins[i], listed);
+		roster.by = joins[i];
 	}
+	if (roster.state != ROSTER_WAITING)
+		return roster;
 	for (uint32_t i = own->members; i > 0; i--) {
-		roster.there += there[i - 1];
-		if (!there[i - 1])
+		roster.there += found[i - 1] != NULL;
+		if (!found[i - 1])
 			roster.missing = i - 1;
 	}
 	if (roster.there == own->members)
@@ -62,14 +122,14 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 	return roster;
 }
 
-void gang_roster_choose(const struct gang_join *joins, size_t count, uint32_t members,
+void gang_roster_choose(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			struct gang_join *chosen)
 {
-	memset(chosen, 0, members * sizeof(*chosen));
+	memset(chosen, 0, own->members * sizeof(*chosen));
 	for (size_t i = 0; i < count; i++) {
 		const struct gang_join *join = &joins[i];
 
-		if (join->members != members)
+		if (!is_of_own_start(join, own))
 			continue;
 		if (!chosen[join->member].nonce[0] ||
 		    gang_join_is_later(join, &chosen[join->member]))

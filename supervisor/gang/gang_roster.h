@@ -1,6 +1,7 @@
 /*
- * PURE. Who has come to the start of a gang. Of two that say that they are the same member, the one
- * that came later counts: a machine that was replaced may wake up.
+ * PURE. Who has come to the start of a gang, and who counts: of two that say that they are the same
+ * member, the one that came later, since a machine that was replaced may wake up; of two starts
+ * that the launcher tells apart, the later one as a whole.
  */
 #ifndef GANG_ROSTER_H
 #define GANG_ROSTER_H
@@ -18,10 +19,15 @@
 enum gang_roster_state {
 	ROSTER_WAITING,
 	ROSTER_COMPLETE,
-	/* Another machine that came later says that it is this member. */
+	/* Another process that came later says that it is this member. */
 	ROSTER_REPLACED,
+	/* The launcher has started the gang once more since. */
+	ROSTER_OUTRUN,
 	/* Another machine says that there is another number of members. */
 	ROSTER_CONTRADICTED,
+	/* Two of one start say that they are one member, where the launcher starts nobody again
+	 * alone. */
+	ROSTER_DOUBLED,
 };
 
 struct gang_roster {
@@ -29,19 +35,27 @@ struct gang_roster {
 	uint32_t there;
 	/* WAITING: the first member that has not come. */
 	uint32_t missing;
-	/* REPLACED, CONTRADICTED: by this one. */
-	struct gang_join by;
+	/* REPLACED, OUTRUN, CONTRADICTED: by this one; DOUBLED: these two. */
+	struct gang_join by, with;
 };
 
-/* Whether `a` came later than `b`. Of one moment, the nonces decide, for all alike. */
+/* What the clock of a store does not tell apart. */
+#define GANG_SAME_TIME_MS 2000
+
+/* Whether the launcher has told these two apart as two starts. */
+bool gang_launch_differs(const struct gang_join *a, const struct gang_join *b);
+/* Of two of one member, or of two starts: whether `a` is the later one. It goes by when each
+ * process began, by the store's clock, and of two that began at the same time by what each found
+ * when it came; of two that came at once the nonces decide, for all alike. */
 bool gang_join_is_later(const struct gang_join *a, const struct gang_join *b);
 
-/* `own` is among the joins, unless it is not listed yet. */
+/* `own` is among the joins, unless it is not listed yet. `whole`: the launcher starts all of a
+ * start again, or nobody. */
 struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count,
-				     const struct gang_join *own);
+				     const struct gang_join *own, bool whole);
 
-/* The newest join of each member, which all must be there. */
-void gang_roster_choose(const struct gang_join *joins, size_t count, uint32_t members,
+/* Of the joins of one's own start, the newest of each member; all must be there. */
+void gang_roster_choose(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			struct gang_join *chosen);
 
 #endif

@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "start_log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LOOK_FIRST_MS 100
@@ -15,6 +17,18 @@
 #define SAY_EVERY_MS 60000
 #define LEAVE_MS 3000
 #define SWEEP_MS 10000
+/* For those that their launcher starts together: until then nobody else is told to end. */
+#define PATIENCE_MS 3000
+/* While all restore, only event 1 is looked at; of so many looks, one is at all. */
+#define FULL_LOOK_EVERY 5
+
+void gang_start_release(struct gang_start *start)
+{
+	gang_claim_release(&start->claim);
+	gang_records_release(&start->records);
+	free(start->chosen);
+	start->chosen = NULL;
+}
 
 /* --- waiting --- */
 
@@ -35,11 +49,11 @@ static const char *describe_member(struct gang_start *start, uint32_t member, ch
 	auto_(gang_records_release) struct gang_records before = {0};
 	char host[65] = "";
 
-	if (start->after > 0 &&
-	    storage_gang_look(start->storage, start->after - 1, &before, cancel, NULL) == 0)
+	if (start->self.after > 0 &&
+	    storage_gang_look(start->storage, start->self.after - 1, &before, cancel, NULL) == 0)
 		for (size_t i = 0; i < before.join_count && !host[0]; i++)
 			if (before.joins[i].member == member)
-				storage_gang_host(start->storage, start->after - 1,
+				storage_gang_host(start->storage, start->self.after - 1,
 						  &before.joins[i], host, cancel);
 	snprintf(text, 100, "member %u%s%s%s", member, host[0] ? " (last on " : "", host,
 		 host[0] ? ")" : "");
@@ -80,244 +94,309 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
 }
 
-/* --- joining --- */
+/* --- looking --- */
 
-static int join_after(struct gang_start *start, uint32_t after, struct cancel *cancel,
-		      struct err *err)
+struct looked {
+	struct gang_seen seen;
+	/* How many have restored, and the first that has not. */
+	uint32_t ready, unready;
+};
+
+static bool is_named(const struct gang_start *start)
 {
-	if (start->own.nonce[0])
-		storage_gang_leave(start->storage, start->after, &start->own, cancel);
-	start->own = (struct gang_join){.member = start->identity.member,
-					.members = start->identity.members};
-	start->after = after;
-	random_hex(start->own.nonce);
-	return storage_gang_join(start->storage, after, &start->own, cancel, err);
+	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
 }
 
-static int join_first(struct gang_start *start, struct cancel *cancel, struct err *err)
+static int look_at_claim(struct gang_start *start, struct cancel *cancel, struct err *err)
 {
-	uint32_t newest = 0;
+	struct gang_self *self = &start->self;
 
-	if (start->own.nonce[0])
-		return 0;
-	begin_wait(start);
-	if (storage_gang_newest_attempt(start->storage, &newest, cancel, err) < 0)
+	return storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
+					 err) < 0 ||
+			       storage_gang_look(start->storage, start->claim.attempt,
+						 &start->records, cancel, err) < 0
+		       ? -1
+		       : 0;
+}
+
+/* The newest attempt first, then what lies below it. */
+static int look_at_all(struct gang_start *start, struct looked *looked, struct cancel *cancel,
+		       struct err *err)
+{
+	struct gang_self *self = &start->self;
+	struct gang_seen *seen = &looked->seen;
+	bool restored = is_named(start) && self->restored == start->claim.attempt;
+
+	*looked = (struct looked){.unready = self->own.members};
+	if ((!restored || self->own.member == 0 || start->looks % FULL_LOOK_EVERY == 0) &&
+	    look_at_claim(start, cancel, err) < 0)
 		return -1;
-	return join_after(start, newest, cancel, err);
+	*seen = (struct gang_seen){
+		.claim = &start->claim,
+		.joins = start->records.joins,
+		.join_count = start->records.join_count,
+		.patient = self->joined && clock_monotonic_ms() >= start->joined_ms + PATIENCE_MS,
+	};
+	if (start->claim.members > 1 &&
+	    start_log_first(start->storage, start->claim.attempt, &seen->first, cancel, err) < 0)
+		return -1;
+	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
+		seen->first = GANG_FIRST_REJOIN;
+	if (self->own.member == 0 && restored && self->restored == start->claim.attempt &&
+	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
+				 &looked->unready, cancel, err) < 0)
+		return -1;
+	seen->all_ready = looked->ready == self->own.members;
+	gang_start_note_birth(seen, &self->own);
+	return 0;
+}
+
+/* --- doing --- */
+
+static int begin_start(struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	struct gang_self *self = &start->self;
+
+	self->own.member = start->identity.member;
+	self->own.members = start->identity.members;
+	self->whole = start->identity.whole;
+	if (!self->own.nonce[0])
+		random_hex(self->own.nonce);
+	begin_wait(start);
+	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
+				      err) < 0)
+		return -1;
+	return storage_gang_know_launch(start->storage, start->identity.launch,
+					start->claim.attempt, &self->own.launch, cancel, err);
+}
+
+static int join_below(struct gang_start *start, const struct gang_seen *seen, struct cancel *cancel,
+		      struct err *err)
+{
+	struct gang_self *self = &start->self;
+
+	if (!self->joined)
+		gang_start_birth(seen, &self->own);
+	else if (self->after < start->claim.attempt && self->restored == start->claim.attempt)
+		log_note("a member of this gang has started anew: all gather once more");
+	if (self->joined && !is_named(start))
+		storage_gang_leave(start->storage, self->after, &self->own, cancel);
+	self->own.age_ms = clock_boot_ms() - start->identity.began_ms;
+	if (storage_gang_join(start->storage, start->claim.attempt, &self->own, cancel, err) < 0)
+		return -1;
+	self->joined = true;
+	self->after = start->claim.attempt;
+	start->joined_ms = clock_monotonic_ms();
+	begin_wait(start);
+	return 0;
+}
+
+static int append_rejoin(struct gang_start *start, const char *reason, struct cancel *cancel,
+			 struct err *err)
+{
+	if (start_log_rejoin(start->storage, start->claim.attempt, &start->self.own, reason, cancel,
+			     err) < 0)
+		return -1;
+	start->self.rejoined = start->claim.attempt;
+	return 0;
+}
+
+static void choose_members(struct gang_start *start)
+{
+	free(start->chosen);
+	start->chosen = memory_new(start->self.own.members * sizeof(*start->chosen));
+	gang_roster_choose(start->records.joins, start->records.join_count, &start->self.own,
+			   start->chosen);
+}
+
+/* Between the look and this it may have stood still: the log is read to its end, and the claims
+ * once more. *start_it: the job is to start. */
+static int make_sure(struct gang_start *start, bool *start_it, struct cancel *cancel,
+		     struct err *err)
+{
+	uint32_t attempt = start->claim.attempt;
+	bool over;
+
+	*start_it = false;
+	if (start_log_is_over(start->storage, attempt, &over, cancel, err) < 0 ||
+	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, cancel,
+				      err) < 0)
+		return -1;
+	if (over)
+		start->over = attempt;
+	*start_it = !over && start->claim.attempt == attempt;
+	return 0;
 }
 
 void gang_start_leave(struct gang_start *start)
 {
 	auto_(cancel_release) struct cancel soon = {.fd = -1};
 
-	if (!start->own.nonce[0] || cancel_init(&soon, NULL) < 0)
+	if (!start->self.joined || cancel_init(&soon, NULL) < 0)
 		return;
 	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
-	storage_gang_leave(start->storage, start->after, &start->own, &soon);
-	start->own.nonce[0] = '\0';
+	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
+	start->self.joined = false;
 }
 
-static int refuse_roster(struct gang_start *start, const struct gang_roster *roster,
-			 struct cancel *cancel, struct err *err)
-{
-	char host[65];
-
-	storage_gang_host(start->storage, start->after, &roster->by, host, cancel);
-	if (roster->state == ROSTER_CONTRADICTED) {
-		/* It stays, for the others to see. */
-		start->own.nonce[0] = '\0';
-		return err_set(err, ERR_INVALID,
-			       "not started: here the gang has %u members, and on %s, which came "
-			       "within a minute of it, %u: give all the same --gang, or each job "
-			       "its own --job",
-			       start->identity.members, host[0] ? host : "another machine",
-			       roster->by.members);
-	}
-	return err_set(err, ERR_INVALID,
-		       "not started: %s, which came later, is member %u of this gang too; this "
-		       "machine is stale, or both were given the same --member",
-		       host[0] ? host : "another machine", start->identity.member);
-}
-
-static int judge_roster(struct gang_start *start, const struct gang_records *records,
-			struct gang_roster *roster, struct cancel *cancel, struct err *err)
-{
-	*roster = gang_roster_judge(records->joins, records->join_count, &start->own);
-	if (roster->state == ROSTER_REPLACED || roster->state == ROSTER_CONTRADICTED)
-		return refuse_roster(start, roster, cancel, err);
-	return 0;
-}
-
-/* --- member 0 --- */
-
-int gang_start_gather(struct gang_start *start, struct gang_join *joins, struct cancel *cancel,
-		      struct err *err)
-{
-	auto_(gang_records_release) struct gang_records records = {0};
-	struct gang_roster roster = {0};
-	uint32_t newest;
-
-	if (join_first(start, cancel, err) < 0)
-		return -1;
-	for (;;) {
-		if (storage_gang_newest_attempt(start->storage, &newest, cancel, err) < 0 ||
-		    (newest > start->after && join_after(start, newest, cancel, err) < 0) ||
-		    storage_gang_look(start->storage, start->after, &records, cancel, err) < 0 ||
-		    judge_roster(start, &records, &roster, cancel, err) < 0)
-			return -1;
-		if (roster.state == ROSTER_COMPLETE)
-			break;
-		if (pause_for(start, "have come", roster.there, roster.missing, cancel, err) < 0)
-			return -1;
-	}
-	gang_roster_choose(records.joins, records.join_count, start->identity.members, joins);
-	return 0;
-}
-
-void gang_start_claimed(struct gang_start *start, uint32_t attempt)
-{
-	/* The claim names it, and nobody looks at it any more. */
-	start->own.nonce[0] = '\0';
-	start->after = attempt;
-}
-
-/* --- the others --- */
-
-static int refuse_stale(struct gang_start *start, const struct gang_claim *claim, struct err *err)
-{
-	return err_set(err, ERR_INVALID,
-		       "not started: attempt %u, claimed on %s, has another machine as member %u: "
-		       "this one is stale",
-		       claim->attempt, claim->host, start->identity.member);
-}
-
-/* A claim that does not name this one's join: it came too late for it, and joins again, or another
- * machine has come later as the same member. */
-static int join_again(struct gang_start *start, const struct gang_records *records,
-		      const struct gang_claim *claim, struct cancel *cancel, struct err *err)
-{
-	const struct gang_join *own = NULL, *other = NULL;
-
-	if (!claim->nonce[0])
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, is not of a gang of %u: "
-			       "give all the same --gang, or each job its own --job",
-			       claim->attempt, claim->host, start->identity.members);
-	for (size_t i = 0; i < records->join_count; i++) {
-		if (text_equal(records->joins[i].nonce, start->own.nonce))
-			own = &records->joins[i];
-		if (text_equal(records->joins[i].nonce, claim->nonce))
-			other = &records->joins[i];
-	}
-	if (!own || !other || gang_join_is_later(other, own))
-		return refuse_stale(start, claim, err);
-	return join_after(start, claim->attempt, cancel, err);
-}
-
-int gang_start_follow(struct gang_start *start, uint32_t *attempt, bool *go, struct cancel *cancel,
-		      struct err *err)
-{
-	auto_(gang_records_release) struct gang_records records = {0};
-	struct gang_claim claim = {0};
-	struct gang_roster roster = {0};
-
-	*go = false;
-	if (join_first(start, cancel, err) < 0)
-		return -1;
-	for (;;) {
-		if (storage_gang_newest_claim(start->storage, start->identity.member, &claim,
-					      cancel, err) < 0 ||
-		    storage_gang_look(start->storage, start->after, &records, cancel, err) < 0)
-			return -1;
-		*go = records.go && start->restored > 0 && start->restored == start->after;
-		if (*go) {
-			gang_start_leave(start);
-			return 0;
-		}
-		if (claim.attempt > start->after && text_equal(claim.nonce, start->own.nonce))
-			break;
-		if (claim.attempt > start->after &&
-		    join_again(start, &records, &claim, cancel, err) < 0)
-			return -1;
-		if (judge_roster(start, &records, &roster, cancel, err) < 0 ||
-		    pause_for(start, "have come", roster.there, roster.missing, cancel, err) < 0)
-			return -1;
-	}
-	*attempt = claim.attempt;
-	gang_start_claimed(start, claim.attempt);
-	return 0;
-}
-
-/* --- all have restored --- */
-
-static uint32_t first_unready(const struct gang_records *records, uint32_t members, uint32_t *there)
-{
-	auto_free bool *ready = memory_new(members * sizeof(*ready));
-	uint32_t missing = members;
-
-	*there = 0;
-	for (size_t i = 0; i < records->ready_count; i++)
-		if (records->ready[i] < members)
-			ready[records->ready[i]] = true;
-	for (uint32_t i = members; i > 0; i--) {
-		*there += ready[i - 1];
-		if (!ready[i - 1])
-			missing = i - 1;
-	}
-	return missing;
-}
-
-static void sweep(struct gang_start *start, uint32_t attempt)
+void gang_start_sweep(struct gang_start *start)
 {
 	auto_(cancel_release) struct cancel soon = {.fd = -1};
 
 	if (cancel_init(&soon, NULL) < 0)
 		return;
 	cancel_set_deadline(&soon, clock_monotonic_ms() + SWEEP_MS);
-	storage_gang_sweep(start->storage, attempt, &soon);
+	storage_gang_sweep(start->storage, start->claim.attempt, &soon);
 }
 
-/* Only member 0 says it, so that all start or none does. */
-static int let_all_go(struct gang_start *start, uint32_t attempt, struct cancel *cancel,
-		      struct err *err)
+/* --- the end of it --- */
+
+static int refuse_by_roster(struct gang_start *start, const struct gang_roster *roster,
+			    struct cancel *cancel, struct err *err)
 {
-	if (storage_gang_go(start->storage, attempt, cancel, err) < 0)
+	const char *by, *with;
+	char host[65], other[65] = "";
+	struct gang_self *self = &start->self;
+
+	storage_gang_host(start->storage, self->after, &roster->by, host, cancel);
+	if (roster->state == ROSTER_DOUBLED)
+		storage_gang_host(start->storage, self->after, &roster->with, other, cancel);
+	by = host[0] ? host : "another machine";
+	with = other[0] ? other : "another machine";
+	/* It stays, for the others to see. */
+	if (roster->state == ROSTER_CONTRADICTED || roster->state == ROSTER_DOUBLED)
+		self->joined = false;
+	if (roster->state == ROSTER_CONTRADICTED)
+		return err_set(err, ERR_INVALID,
+			       "not started: here the gang has %u members, and on %s, which came "
+			       "within a minute of it, %u: give all the same --gang, or each job "
+			       "its own --job",
+			       self->own.members, by, roster->by.members);
+	if (roster->state == ROSTER_DOUBLED)
+		return err_set(err, ERR_INVALID,
+			       "not started: %s and %s both say that they are member %u of this "
+			       "gang: give each its own --member",
+			       by, with, roster->by.member);
+	if (roster->state == ROSTER_OUTRUN)
+		return err_set(err, ERR_INVALID,
+			       "not started: the whole gang has been started once more, on %s "
+			       "among others: that start counts, and this one is over",
+			       by);
+	return err_set(err, ERR_INVALID,
+		       "not started: %s, which came later, is member %u of this gang too; this "
+		       "machine is stale, or both were given the same --member",
+		       by, self->own.member);
+}
+
+static int refuse(struct gang_start *start, const struct gang_decision *decision,
+		  struct cancel *cancel, struct err *err)
+{
+	const struct gang_claim *claim = &start->claim;
+
+	switch (decision->end) {
+	case GANG_END_ROSTER:
+		return refuse_by_roster(start, &decision->roster, cancel, err);
+	case GANG_END_STALE:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, has another machine as "
+			       "member %u: this one is stale",
+			       claim->attempt, claim->host, start->self.own.member);
+	case GANG_END_OUTRUN:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, is of a later start of "
+			       "the whole gang: that start counts, and this one is over",
+			       claim->attempt, claim->host);
+	case GANG_END_OTHER_GANG:
+	default:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, is not of a gang of %u: "
+			       "give all the same --gang, or each job its own --job",
+			       claim->attempt, claim->host, start->self.own.members);
+	}
+}
+
+/* --- step by step --- */
+
+static int wait_a_moment(struct gang_start *start, const struct gang_decision *decision,
+			 const struct looked *looked, struct cancel *cancel, struct err *err)
+{
+	uint32_t ready = looked->ready, unready = looked->unready;
+
+	if (decision->step == GANG_STEP_WAIT_FOR_MEMBERS)
+		return pause_for(start, "have come", decision->roster.there,
+				 decision->roster.missing, cancel, err);
+	if (decision->step == GANG_STEP_WAIT_FOR_CLAIM)
+		return pause_for(start, "have come", decision->roster.there, 0, cancel, err);
+	/* The others look at who is missing only to say so. */
+	if (start->self.own.member != 0 &&
+	    (clock_monotonic_ms() >= start->say_ms || clock_monotonic_ms() >= start->until_ms) &&
+	    storage_gang_unready(start->storage, start->claim.attempt, &ready, &unready, cancel,
+				 err) < 0)
 		return -1;
-	sweep(start, attempt);
+	return pause_for(start, "have restored", ready,
+			 unready < start->self.own.members ? unready : 0, cancel, err);
+}
+
+/* *done: the caller has to do something. */
+static int take_step(struct gang_start *start, const struct gang_decision *decision,
+		     const struct looked *looked, bool *done, struct cancel *cancel,
+		     struct err *err)
+{
+	switch (decision->step) {
+	case GANG_STEP_JOIN:
+		return join_below(start, &looked->seen, cancel, err);
+	case GANG_STEP_REJOIN:
+		return append_rejoin(start, "it has been started anew", cancel, err);
+	case GANG_STEP_GO:
+		return start_log_go(start->storage, start->claim.attempt, cancel, err);
+	case GANG_STEP_START:
+		return make_sure(start, done, cancel, err);
+	case GANG_STEP_CLAIM:
+		choose_members(start);
+		*done = true;
+		return 0;
+	case GANG_STEP_RESTORE:
+		*done = true;
+		return 0;
+	case GANG_STEP_END:
+		return refuse(start, decision, cancel, err);
+	case GANG_STEP_WAIT_FOR_MEMBERS:
+	case GANG_STEP_WAIT_FOR_CLAIM:
+	case GANG_STEP_WAIT_FOR_READY:
+	default:
+		return wait_a_moment(start, decision, looked, cancel, err);
+	}
+}
+
+int gang_start_next(struct gang_start *start, enum gang_step *step, struct cancel *cancel,
+		    struct err *err)
+{
+	struct gang_decision decision;
+	struct looked looked;
+	bool done = false;
+
+	if (start->self.own.members == 0 && begin_start(start, cancel, err) < 0)
+		return -1;
+	while (!done) {
+		if (look_at_all(start, &looked, cancel, err) < 0)
+			return -1;
+		decision = gang_start_decide(&start->self, &looked.seen);
+		if (take_step(start, &decision, &looked, &done, cancel, err) < 0)
+			return -1;
+	}
+	*step = decision.step;
 	return 0;
 }
 
-int gang_start_wait(struct gang_start *start, uint32_t attempt, bool *go, struct cancel *cancel,
-		    struct err *err)
+int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct err *err)
 {
-	auto_(gang_records_release) struct gang_records records = {0};
-	uint32_t members = start->identity.members, newest = 0, there, missing;
-
-	*go = false;
-	start->restored = attempt;
+	start->self.restored = start->claim.attempt;
 	begin_wait(start);
-	if (storage_gang_ready(start->storage, attempt, cancel, err) < 0)
-		return -1;
-	for (;;) {
-		if (storage_gang_look(start->storage, attempt, &records, cancel, err) < 0 ||
-		    storage_gang_newest_attempt(start->storage, &newest, cancel, err) < 0)
-			return -1;
-		missing = first_unready(&records, members, &there);
-		*go = records.go || (start->identity.member == 0 && missing == members &&
-				     records.join_count == 0 && newest == attempt);
-		if (*go)
-			break;
-		if (newest > attempt)
-			return err_set(err, ERR_INVALID,
-				       "not started: attempt %u has begun without this machine, "
-				       "which is stale",
-				       newest);
-		if (records.join_count > 0) {
-			log_note("a member of this gang has started anew: all gather once more");
-			return join_after(start, attempt, cancel, err);
-		}
-		if (pause_for(start, "have restored", there, missing, cancel, err) < 0)
-			return -1;
-	}
-	return records.go ? 0 : let_all_go(start, attempt, cancel, err);
+	return storage_gang_ready(start->storage, start->claim.attempt, cancel, err);
+}
+
+int gang_start_restart(struct gang_start *start, const char *reason, struct cancel *cancel,
+		       struct err *err)
+{
+	return append_rejoin(start, reason, cancel, err);
 }

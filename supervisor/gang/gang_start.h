@@ -1,13 +1,13 @@
 /*
- * The start of a gang, before the job starts anywhere:
+ * The start of a gang, before the job starts anywhere. start_rules.h says what a member does next;
+ * this looks, does it, and comes back for what the caller has to do:
  *
  *	1  each member joins; member 0 waits for all, and claims an attempt that names them
  *	2  each restores its part of what the claim says (resume.c)
- *	3  each says so, and waits until all have: gang_start_wait()
+ *	3  each says so, and waits until member 0 has said that all have
  *
- * If a member comes anew before the third is over (its machine died meanwhile), all join once more,
- * and member 0 claims again: so the wait has two ends. Everything here blocks, honours `cancel`,
- * and logs for whom it waits.
+ * If a member comes anew before that, the attempt is over, and all join once more. Everything here
+ * blocks, honours `cancel`, and logs for whom it waits.
  */
 #ifndef GANG_START_H
 #define GANG_START_H
@@ -15,7 +15,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "gang_identity.h"
-#include "gang_roster.h"
+#include "start_rules.h"
 
 /* Zeroed but for the first three, which the caller fills. */
 struct gang_start {
@@ -24,40 +24,42 @@ struct gang_start {
 	/* For the members to come, and for them to restore. */
 	int64_t join_ms;
 
-	/* The join that stands, and the attempt that it comes after; nonce "": none does. */
-	struct gang_join own;
-	uint32_t after;
-	/* The attempt that this member has restored and waits with; 0: none. */
-	uint32_t restored;
-	int64_t until_ms, say_ms;
+	/* The caller may have filled its nonce. */
+	struct gang_self self;
+	/* The newest attempt: to be restored (GANG_STEP_RESTORE), claimed behind (CLAIM), or to be
+	 * started in (START). */
+	struct gang_claim claim;
+	/* CLAIM: one for each member. */
+	struct gang_join *chosen;
+
+	struct gang_records records;
+	/* In this one a rejoin lies behind event 1. */
+	uint32_t over;
+	int64_t joined_ms, until_ms, say_ms;
 	/* The most that were there in this wait, and who was missing then. */
 	uint32_t there, missing;
 	unsigned looks;
 };
+void gang_start_release(struct gang_start *start);
+AUTO(struct gang_start, gang_start_release);
 
 /*
- * Member 0: waits until all members are there; joins[] is what it is to claim with
- * (storage_gang_describe()), one for each member. ERR_INVALID: this machine is stale, or another
- * one contradicts it; ERR_RETRY: `join_ms` is over.
+ * Goes on until the caller has to do something: *step is CLAIM (with `chosen`, as the attempt after
+ * `claim.attempt`), RESTORE, or START. ERR_INVALID: this machine is stale, or others contradict it;
+ * ERR_RETRY: `join_ms` is over.
  */
-int gang_start_gather(struct gang_start *start, struct gang_join *joins, struct cancel *cancel,
-		      struct err *err);
-/* Member 0, after its claim. */
-void gang_start_claimed(struct gang_start *start, uint32_t attempt);
-
-/*
- * The others: waits for the claim that names this member, and gives its number. The same errors.
- * *go: no new one is needed, since all may start with what was restored before.
- */
-int gang_start_follow(struct gang_start *start, uint32_t *attempt, bool *go, struct cancel *cancel,
-		      struct err *err);
-
-/* Says that this member has restored, and waits. *go: all have, and the job may start; else a
- * member has come anew, and all gather once more. */
-int gang_start_wait(struct gang_start *start, uint32_t attempt, bool *go, struct cancel *cancel,
+int gang_start_next(struct gang_start *start, enum gang_step *step, struct cancel *cancel,
 		    struct err *err);
+/* After RESTORE: it has. */
+int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct err *err);
+/* After RESTORE: it could not, because of damage, which is marked in the store: all begin anew,
+ * behind that. */
+int gang_start_restart(struct gang_start *start, const char *reason, struct cancel *cancel,
+		       struct err *err);
 
 /* This start has failed: nobody is to wait for this machine. */
 void gang_start_leave(struct gang_start *start);
+/* After START, for member 0: removes what earlier starts have left. */
+void gang_start_sweep(struct gang_start *start);
 
 #endif

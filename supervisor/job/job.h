@@ -313,6 +313,10 @@ void child_environment_build(struct job *job);
 int child_environment_add_shim(struct job *job, struct err *err);
 void child_environment_free(struct job *job);
 
+/* PURE. The exit code where the store could not be used, and the job is not started: 78 if another
+ * start would meet the same, else 70. */
+int job_refusal_code(enum err_kind kind);
+
 /* job_precedent.c */
 /* Logs what earlier attempts mean for this one. True: the job is not started. */
 bool job_apply_restart_rules(struct job *job, int *code);

@@ -144,10 +144,12 @@ static void resume_worker(void *arg)
 		quarantine_warn_if_large(&job->workspace);
 }
 
-static bool is_configuration_error(enum err_kind kind)
+int job_refusal_code(enum err_kind kind)
 {
-	return kind == ERR_INVALID || kind == ERR_UNFIT || kind == ERR_DENIED ||
-	       kind == ERR_NOT_FOUND || kind == ERR_VERSION;
+	bool configuration = kind == ERR_INVALID || kind == ERR_UNFIT || kind == ERR_DENIED ||
+			     kind == ERR_NOT_FOUND || kind == ERR_VERSION;
+
+	return configuration ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 }
 
 /* The exit code with which the job is not started: because the user named the store, because there
@@ -169,9 +171,8 @@ static int refuse_start_without_resume(struct job *job)
 			  : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
 	 * machine. A wrong configuration, or what is damaged, will not. */
-	return job->resume.all_damaged || is_configuration_error(job->resume_err.kind)
-		       ? EXIT_CONFIGURATION
-		       : EXIT_OWN_FAILURE;
+	return job->resume.all_damaged ? EXIT_CONFIGURATION
+				       : job_refusal_code(job->resume_err.kind);
 }
 
 /* What came of taking an attempt. From then on, uploads are possible. */
@@ -350,6 +351,7 @@ void job_begin_resume(struct job *job)
 		.store = job->store,
 		.private_store = !options->store,
 		.job = job->name.text,
+		.named = job->name.given,
 		.policy = options->restore,
 		.this_one = options->restore_id,
 		.about = attempt_record_json(job),

@@ -107,6 +107,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	struct progress_page *page = tracker_page(tracker);
 
 	view->saving = tracker_is_saving(tracker);
+	view->own_word = tracker_has_own_word(tracker);
 	view->replacing = tracker_is_replacing(tracker);
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);

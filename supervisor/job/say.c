@@ -127,11 +127,14 @@ static void deferred(struct job *job, const struct posted_event *posted)
 	const struct preemption_facts *facts = &job->model.deferral.facts;
 	int64_t due_ms = preemption_forecast_next_save_ms(facts);
 	char time[32], next[64] = "the next save is due now";
+	bool first = preemption_forecast_choose(facts) == PREEMPTION_AWAIT_FIRST;
 
 	(void)posted;
 	if (due_ms > 0)
 		snprintf(next, sizeof(next), "the next save is due in %s",
 			 text_duration(due_ms, time, sizeof(time)));
+	if (first)
+		snprintf(next, sizeof(next), "the job has not saved yet, and may do so in time");
 	log_note("%s: SIGTERM is forwarded when it completes (another SIGTERM, a second or more "
 		 "later, forwards it now)",
 		 facts->saving_for_ms >= 0 ? "a save is in progress" : next);

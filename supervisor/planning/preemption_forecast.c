@@ -16,6 +16,11 @@
 /* No save is punctual: it must be due this share of the gap, or of the time that is left, before
  * the last moment. */
 #define SPARE_SHARE 4
+/* Before its first save nothing tells when a job saves. The longer it has run without, the less
+ * likely it does so just now: it is waited for if it has run at most so many times as long as what
+ * is left. In its first second a job has nothing to lose. */
+#define FIRST_MOST_WINDOWS 10
+#define FIRST_LEAST_MS 1000
 
 static int64_t known_or_zero(int64_t duration_ms)
 {
@@ -95,6 +100,12 @@ static bool next_save_fits(const struct preemption_facts *facts)
 	       begin + known_or_zero(facts->upload_ms) < budget.commit_until_ms;
 }
 
+static bool first_save_may_come(const struct preemption_facts *facts)
+{
+	return facts->unsaved_for_ms >= FIRST_LEAST_MS &&
+	       facts->unsaved_for_ms / FIRST_MOST_WINDOWS <= facts->window_ms;
+}
+
 enum preemption_plan preemption_forecast_choose(const struct preemption_facts *facts)
 {
 	if (facts->can_ask && fresh_save_fits(facts))
@@ -103,6 +114,8 @@ enum preemption_plan preemption_forecast_choose(const struct preemption_facts *f
 		return PREEMPTION_AWAIT_SAVE;
 	if (!facts->can_ask && next_save_fits(facts))
 		return PREEMPTION_AWAIT_NEXT;
+	if (!facts->can_ask && first_save_may_come(facts))
+		return PREEMPTION_AWAIT_FIRST;
 	if (facts->pending && known_or_zero(facts->rest_ms) <= facts->window_ms)
 		return PREEMPTION_FINISH_UPLOAD;
 	return PREEMPTION_NOTHING;
@@ -194,6 +207,12 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 			 "plan: wait for the next save, due %s; the job cannot be asked for a "
 			 "checkpoint%s",
 			 format_due(facts, due, sizeof(due)),
+			 format_durations(facts, detail, sizeof(detail)));
+		break;
+	case PREEMPTION_AWAIT_FIRST:
+		snprintf(buffer, capacity,
+			 "plan: wait for the first save, which may come in time; the job cannot be "
+			 "asked for a checkpoint%s",
 			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_FINISH_UPLOAD:

@@ -16,8 +16,10 @@ struct preemption_facts {
 	int64_t saving_for_ms; /* since the save under way began; -1: none is under way */
 	int64_t save_gap_ms;   /* from one save to the next, usually; 0: unknown */
 	int64_t since_save_ms; /* since the last save was complete */
-	bool can_ask;          /* the job can be asked for a checkpoint */
-	bool pending;          /* a complete checkpoint is not durable yet */
+	/* since the start of a job that saves by itself and has not done so yet; -1: another one */
+	int64_t unsaved_for_ms;
+	bool can_ask; /* the job can be asked for a checkpoint */
+	bool pending; /* a complete checkpoint is not durable yet */
 	bool any_durable;
 };
 
@@ -28,6 +30,8 @@ enum preemption_plan {
 	PREEMPTION_AWAIT_SAVE,
 	/* the job cannot be asked, but its next save is due in time: wait for that one */
 	PREEMPTION_AWAIT_NEXT,
+	/* the same, but how often it saves is not known: its first save may come in time */
+	PREEMPTION_AWAIT_FIRST,
 	/* a fresh one does not fit: first upload the newest complete one */
 	PREEMPTION_FINISH_UPLOAD,
 	/* neither fits, or no checkpoint is pending: rely on what is durable */

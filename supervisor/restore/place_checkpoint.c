@@ -50,6 +50,18 @@ static bool plan_keeps_anything(const struct file_patterns *patterns,
 	return false;
 }
 
+/* Nobody has named the two: the job goes on from what its script would take without us. */
+static void log_other_job(const struct resume_request *request, struct snapshot_id snapshot,
+			  const char *other)
+{
+	char id[SNAPSHOT_ID_TEXT];
+
+	snapshot_id_format(snapshot, id);
+	log_note("%s holds newer files, of job %s; this job goes on from them and not from its "
+		 "newest snapshot (--restore %s goes back to that; --job NAME keeps jobs apart)",
+		 request->workspace->directory, other, id);
+}
+
 static int keep_local(const struct resume_request *request, struct resume_result *result,
 		      const struct reconcile_plan *plan, const struct snapshot_files *local,
 		      struct err *err)
@@ -82,6 +94,8 @@ struct local_facts {
 	struct completion_record record;
 	struct path_list moved, under_way;
 	struct path_set whole; /* by their format */
+	/* An earlier start has left them, of whatever job: there is a record. */
+	bool of_earlier_start;
 };
 
 static void local_facts_release(struct local_facts *local)
@@ -94,6 +108,22 @@ static void local_facts_release(struct local_facts *local)
 }
 AUTO(struct local_facts, local_facts_release);
 
+/* What was closed by a writer that lived, and died with us, stays: nothing says that it is torn.
+ * But a crash of the machine may have lost its content, and what stands beside a complete set of
+ * fixed names may be newer than the rest of them: there only the format tells. */
+struct closed_files {
+	const struct local_facts *local;
+	bool rebooted;
+};
+
+static bool closed_file_stays(void *arg, const char *path)
+{
+	const struct closed_files *closed = arg;
+
+	return path_set_marks(&closed->local->whole, path) ||
+	       (!closed->rebooted && !file_list_find(&closed->local->record.files, path));
+}
+
 static void read_local_record(const struct resume_request *request, bool left,
 			      struct local_facts *local, struct reconcile_facts *facts)
 {
@@ -104,20 +134,25 @@ static void read_local_record(const struct resume_request *request, bool left,
 	workspace_read_boot(boot);
 
 	/* A record of another job also says which files are complete, but its number cannot be
-	 * compared with this job's snapshots. */
+	 * compared with this job's snapshots. Where somebody has named the job, that one's files
+	 * are none of its own. */
 	facts->complete_id = (struct snapshot_id){0, 1};
 	if (local->files.count == 0)
 		return;
-	if (workspace_read_record(request->workspace, &local->record, &why) == 0) {
+	local->of_earlier_start =
+		workspace_read_record(request->workspace, &local->record, &why) == 0 ||
+		why.kind != ERR_NOT_FOUND;
+	if (local->record.job) {
 		bool own = text_equal(local->record.job, request->job);
 
-		if (own || !facts->snapshot)
+		facts->of_other = !own && !request->named && facts->snapshot;
+		if (own || facts->of_other || !facts->snapshot)
 			facts->complete = &local->record.files;
 		if (own)
 			facts->complete_id = local->record.id;
 		facts->rebooted = boot[0] && !text_equal(local->record.boot, boot);
 		facts->abandoned = own && left;
-	} else if (why.kind != ERR_NOT_FOUND) {
+	} else if (local->of_earlier_start) {
 		/* An unreadable record: an earlier attempt wrote these files, and none of them is
 		 * known to be complete. */
 		log_warn("cannot tell which files in %s are complete: %s",
@@ -131,6 +166,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			    struct local_facts *local, struct reconcile_facts *facts,
 			    struct err *err)
 {
+	struct closed_files closed = {.local = local};
 	struct err why;
 
 	if (request->looks &&
@@ -146,18 +182,20 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			 request->workspace->directory, why.text);
 		facts->under_way_unknown = true;
 	}
-	under_way_settle(&local->under_way, &local->whole);
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
-	facts->under_way = local->under_way.paths;
 	read_local_record(request, left, local, facts);
+	closed.rebooted = facts->rebooted;
+	under_way_settle(&local->under_way, closed_file_stays, &closed);
+	facts->under_way = local->under_way.paths;
 	return 0;
 }
 
 /*
  * The members of a gang go on from what all have, and from nothing else: what lies here may be
- * newer, or a copy of it, which is found equal. Without a snapshot, what an earlier start of this
- * job has written here is moved aside; what somebody else has put here stays.
+ * newer, or a copy of it, which is found equal. Without a snapshot, or with --restore none, what an
+ * earlier start has left here is moved aside; what was put here by hand stays, and no member says
+ * that it resumes.
  */
 static int place_for_gang(const struct resume_request *request, struct resume_result *result,
 			  const struct local_facts *local, struct reconcile_plan *plan,
@@ -171,8 +209,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 		plan->action = RECONCILE_RESTORE;
 		return 0;
 	}
-	if (request->policy != RESTORE_LATEST || local->files.count == 0 ||
-	    !text_equal(local->record.job, request->job))
+	plan->action = RECONCILE_FRESH;
+	plan->any_checkpoint = false;
+	if (!local->of_earlier_start)
 		return 0;
 	staging = workspace_new_staging(request->workspace, err);
 	if (!staging ||
@@ -181,11 +220,9 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 			      err) < 0)
 		return -1;
 	if (aside)
-		log_warn("%s held files of a start of which the gang has no snapshot; they were "
-			 "moved to %s",
+		log_warn("%s held files of an earlier start, from which the gang does not go on; "
+			 "they were moved to %s",
 			 request->workspace->directory, aside);
-	plan->action = RECONCILE_FRESH;
-	plan->any_checkpoint = false;
 	return 0;
 }
 
@@ -225,9 +262,11 @@ static int place_in_held_directory(const struct resume_request *request,
 	if (status < 0)
 		log_debug("the gang's snapshot is not put into place");
 	else if (plan.action == RECONCILE_RESTORE)
-		status = start_restore(request, result, cancel, err);
+		status = start_restore(request, result, plan.newer_step, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);
+	if (plan.action == RECONCILE_KEEP && status == 0 && facts.of_other)
+		log_other_job(request, facts.start, local.record.job);
 	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
 		put_back_fixed_names(request->workspace, result->storage, &facts, &plan, cancel);
 	reconcile_plan_release(&plan);

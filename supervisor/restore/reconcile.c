@@ -311,6 +311,39 @@ static bool misses_newest_checkpoint(const struct judgement *judgement)
 	return false;
 }
 
+/* A file that is later than what the snapshot has: by its number, or a fixed name by its time. */
+static bool is_ahead(const struct judgement *judgement, size_t i)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	const struct judged_file *file = &judgement->files[i];
+	const struct snapshot_file *local = &facts->local->items[i], *saved;
+
+	if (file->state != FILE_INTACT && !may_be_used(judgement, i))
+		return false;
+	if (file->step >= 0)
+		return file->step > judgement->saved_step;
+	saved = facts->snapshot ? file_list_find(facts->snapshot, local->path) : NULL;
+	return saved && local->mtime_ns > saved->mtime_ns;
+}
+
+static bool any_ahead(const struct judgement *judgement)
+{
+	for (size_t i = 0; i < judgement->facts->local->count; i++)
+		if (is_ahead(judgement, i))
+			return true;
+	return false;
+}
+
+static int64_t newer_step(const struct judgement *judgement)
+{
+	int64_t newest = -1;
+
+	for (size_t i = 0; i < judgement->facts->local->count; i++)
+		if (is_ahead(judgement, i) && judgement->files[i].step > newest)
+			newest = judgement->files[i].step;
+	return newest;
+}
+
 /* Why the snapshot must replace the local files; NULL: they are as good. */
 static const char *why_restore(const struct judgement *judgement, int age)
 {
@@ -320,6 +353,8 @@ static const char *why_restore(const struct judgement *judgement, int age)
 		return "the local checkpoint was left on purpose";
 	if (!judgement->facts->snapshot)
 		return NULL;
+	if (judgement->facts->of_other && !any_ahead(judgement))
+		return "the local files are another job's, and not newer";
 	if (overwritten_in_place(judgement))
 		return "the local checkpoint was being overwritten when the job ended";
 	/* The store has this very checkpoint, and all of its files. */
@@ -348,7 +383,7 @@ static void keep_local_files(const struct judgement *judgement, struct reconcile
 static void decide_with_record(const struct judgement *judgement, struct reconcile_plan *plan)
 {
 	const struct reconcile_facts *facts = judgement->facts;
-	int age = snapshot_id_compare(facts->complete_id, facts->start);
+	int age = facts->of_other ? 0 : snapshot_id_compare(facts->complete_id, facts->start);
 	bool unsaved = any_unsaved(judgement);
 
 	plan->action = RECONCILE_RESTORE;
@@ -356,7 +391,7 @@ static void decide_with_record(const struct judgement *judgement, struct reconci
 	if (plan->reason)
 		return;
 	keep_local_files(judgement, plan);
-	plan->newer_than_store = unsaved || (age > 0 && any_intact(judgement));
+	plan->newer_than_store = unsaved || ((age > 0 || facts->of_other) && any_intact(judgement));
 	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
 					      : "the local checkpoint is the newest one";
 	/* What the store has is compared with it byte by byte: a restore takes from here what is
@@ -390,6 +425,7 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 		plan->action = RECONCILE_RESTORE;
 		plan->reason = "no record says that the local files are complete";
 	}
+	plan->newer_step = newer_step(&judgement);
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
 			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));
 }

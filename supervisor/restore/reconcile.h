@@ -41,6 +41,9 @@ struct reconcile_facts {
 	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that record */
+	/* the record is of a job under another name, and nobody has named this one: the two are
+	 * told apart by their arguments alone, and the directory has one run after the other */
+	bool of_other;
 	/* it was written before the machine was started the last time: a crash may have lost
 	 * content, but not the times by which it is known */
 	bool rebooted;
@@ -76,6 +79,9 @@ struct reconcile_plan {
 	/* RESTORE, KEEP: there is a checkpoint, and not only running files */
 	bool any_checkpoint;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
+	/* the highest step among the local files that are not known to be torn, if it is higher
+	 * than the snapshot's; -1: none */
+	int64_t newer_step;
 	const char *reason; /* for the log; static */
 };
 

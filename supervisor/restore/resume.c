@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -13,6 +14,8 @@
 #include <string.h>
 
 #define PREDECESSOR_EXIT_MS 30000
+/* So often a gang begins anew because of damage. */
+#define DAMAGES_MOST 3
 
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why)
 {
@@ -111,8 +114,9 @@ static struct snapshot_id local_checkpoint(const struct resume_request *request)
 	return own ? record.id : (struct snapshot_id){0};
 }
 
+/* `after`: only as the attempt behind this one (a gang), else ERR_UNFIT; NULL: whatever is free. */
 static int claim_attempt(const struct resume_request *request, struct resume_result *result,
-			 struct cancel *cancel, struct err *err)
+			 const uint32_t *after, struct cancel *cancel, struct err *err)
 {
 	const struct restart_decision *decision = &result->attempt_outcomes.decision;
 	struct claim claim = {
@@ -122,6 +126,8 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 		.passed_over = result->passed_over,
 		.passed_over_count = result->passed_over_count,
 		.about = request->about,
+		.is_next = after != NULL,
+		.after = after ? *after : 0,
 	};
 	struct err own;
 
@@ -132,10 +138,14 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 			.policy = RESTORE_SPECIFIC,
 			.this_one = decision->snapshot,
 			.about = request->about,
+			.is_next = claim.is_next,
+			.after = claim.after,
 		};
 
 		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
 			return 0;
+		if (own.kind == ERR_UNFIT)
+			return err_set(err, own.kind, "%s", own.text);
 		/* It was removed or damaged since: use the newest good one. */
 		result->attempt_outcomes.decision.action = RESTART_PROCEED;
 	}
@@ -161,7 +171,7 @@ static int claim_behind_damage(const struct resume_request *request, struct resu
 	struct err why;
 
 	attempt_release(&result->attempt);
-	if (claim_attempt(request, result, cancel, err) < 0)
+	if (claim_attempt(request, result, NULL, cancel, err) < 0)
 		return -1;
 	/* In a store that was emptied meanwhile the numbers begin at 1 again. */
 	if (result->attempt.number > replaced &&
@@ -179,7 +189,8 @@ static int refuse_all_damaged(const struct resume_request *request, struct resum
 	auto_json json_t *about = json_pack("{s:b}", "launched", false);
 	struct err why;
 
-	if (storage_end_attempt(result->storage, result->attempt.number, "refused", about, cancel,
+	if (request->gang.member == 0 &&
+	    storage_end_attempt(result->storage, result->attempt.number, "refused", about, cancel,
 				&why) < 0)
 		log_debug("attempt %u has no end record: %s", result->attempt.number, why.text);
 	return err_wrap(err,
@@ -209,74 +220,110 @@ static int place_newest_good(const struct resume_request *request, struct resume
 
 /* --- a gang --- */
 
-/* One claim for all, by member 0, which names them. */
+/* One claim for all, by member 0, which names them. If somebody else has claimed meanwhile, nothing
+ * is claimed, and they gather anew. */
 static int claim_for_gang(const struct resume_request *request, struct resume_result *result,
 			  struct gang_start *start, struct cancel *cancel, struct err *err)
 {
-	uint32_t members = request->gang.members;
-	auto_free struct gang_join *joins = memory_new(members * sizeof(*joins));
+	struct err own = {0};
 
-	if (gang_start_gather(start, joins, cancel, err) < 0)
-		return -1;
-	json_object_set_new(request->about, "gang", storage_gang_describe(joins, members));
+	json_object_set_new(request->about, "gang",
+			    storage_gang_describe(start->chosen, request->gang.members));
 	attempt_release(&result->attempt);
-	if (claim_attempt(request, result, cancel, err) < 0)
-		return -1;
-	gang_start_claimed(start, result->attempt.number);
-	/* What one member can make of a damaged snapshot, another may not. */
-	if (!result->attempt.start_is_damaged)
+	if (claim_attempt(request, result, &start->claim.attempt, cancel, &own) == 0 ||
+	    own.kind == ERR_UNFIT)
 		return 0;
-	result->all_damaged = true;
-	return err_set(err, ERR_CORRUPT, "%s", result->attempt.damaged[0].text);
+	return err_set(err, own.kind, "%s", own.text);
 }
 
-static int follow_claim(struct resume_result *result, struct gang_start *start, bool *go,
-			struct cancel *cancel, struct err *err)
+/* The lock holds on this machine, and on some file systems beyond it. */
+static int check_own_directory(const struct resume_request *request, struct gang_start *start,
+			       struct err *err)
 {
-	uint32_t number;
+	uint32_t other;
 
-	if (gang_start_follow(start, &number, go, cancel, err) < 0)
+	if (workspace_find_member(request->workspace, start->claim.nonces, start->self.own.nonce,
+				  &other, err) < 0)
 		return -1;
-	return *go ? 0 : storage_gang_adopt(result->storage, number, &result->attempt, cancel, err);
+	if (other == UINT32_MAX)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "not started: %s is the checkpoint directory of member %u of this gang too: "
+		       "give each member a directory of its own (--checkpoint-dir)",
+		       request->workspace->directory, other);
 }
 
-/* All restore before the job starts anywhere. What one finds damaged is written down in the store,
- * so that the next start of the gang goes behind it. */
+/* What one finds damaged is written down in the store: all begin anew, and the next claim goes
+ * behind it. */
+static int place_for_all(const struct resume_request *request, struct resume_result *result,
+			 struct gang_start *start, unsigned *damages, struct cancel *cancel,
+			 struct err *err)
+{
+	struct err damage = {0};
+
+	note_damaged(result);
+	if (check_own_directory(request, start, err) < 0)
+		return -1;
+	/* What one member can make of a damaged snapshot, another may not. */
+	if (result->attempt.start_is_damaged) {
+		result->all_damaged = true;
+		return err_set(err, ERR_CORRUPT, "%s", result->attempt.damaged[0].text);
+	}
+	result->kind = RESUME_FRESH;
+	result->from = (struct snapshot_id){0};
+	result->step = -1;
+	if (place_checkpoint(request, result, cancel, &damage) == 0)
+		return gang_start_restored(start, cancel, err);
+	if ((damage.kind != ERR_CORRUPT && damage.kind != ERR_NOT_FOUND) ||
+	    request->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
+		return err_set(err, damage.kind, "%s", damage.text);
+	log_warn("%s: all members of the gang begin anew, from an older one", damage.text);
+	return gang_start_restart(start, damage.text, cancel, err);
+}
+
+/* All restore before the job starts anywhere. */
 static int start_gang(const struct resume_request *request, struct resume_result *result,
 		      struct gang_start *start, struct cancel *cancel, struct err *err)
 {
-	bool go = false;
+	enum gang_step step = GANG_STEP_JOIN;
+	unsigned damages = 0;
 
-	while (!go) {
-		int status = request->gang.member == 0
-				     ? claim_for_gang(request, result, start, cancel, err)
-				     : follow_claim(result, start, &go, cancel, err);
-
-		if (status < 0)
+	for (;;) {
+		if (gang_start_next(start, &step, cancel, err) < 0)
 			return -1;
-		if (go)
+		if (step == GANG_STEP_START)
 			break;
-		note_damaged(result);
-		result->kind = RESUME_FRESH;
-		result->from = (struct snapshot_id){0};
-		result->step = -1;
-		if (place_checkpoint(request, result, cancel, err) < 0 ||
-		    gang_start_wait(start, result->attempt.number, &go, cancel, err) < 0)
+		if (step == GANG_STEP_CLAIM) {
+			if (claim_for_gang(request, result, start, cancel, err) < 0)
+				return -1;
+			continue;
+		}
+		if (result->attempt.number != start->claim.attempt &&
+		    storage_gang_adopt(result->storage, start->claim.attempt, &result->attempt,
+				       cancel, err) < 0)
+			return -1;
+		if (place_for_all(request, result, start, &damages, cancel, err) < 0)
 			return -1;
 	}
+	if (request->gang.member == 0)
+		gang_start_sweep(start);
 	return 0;
 }
 
 static int run_gang(const struct resume_request *request, struct resume_result *result,
 		    struct cancel *cancel, struct err *err)
 {
-	struct gang_start start = {
+	auto_(gang_start_release) struct gang_start start = {
 		.storage = result->storage,
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
-	int status = start_gang(request, result, &start, cancel, err);
+	int status;
 
+	random_hex(start.self.own.nonce);
+	status = workspace_mark_member(request->workspace, start.self.own.nonce, err);
+	if (status == 0)
+		status = start_gang(request, result, &start, cancel, err);
 	/* A start that has failed is to hold up nobody. */
 	if (status < 0)
 		gang_start_leave(&start);
@@ -335,7 +382,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	 */
 	if (lock_directory(request, result, cancel, err) < 0)
 		return -1;
-	if (request->gang.members == 1 && claim_attempt(request, result, cancel, err) < 0)
+	if (request->gang.members == 1 && claim_attempt(request, result, NULL, cancel, err) < 0)
 		return -1;
 	log_store(request->store, result->storage);
 	note_damaged(result);

@@ -22,6 +22,7 @@ struct resume_request {
 	const char *store;  /* URL */
 	bool private_store; /* the default one: nobody has said that others may read it */
 	const char *job;
+	bool named; /* by the user or a scheduler; false: after its directory and command */
 	enum restore_policy policy;
 	struct snapshot_id this_one; /* for RESTORE_SPECIFIC */
 	json_t *about; /* becomes the attempt's record; facts are added to it; borrowed */

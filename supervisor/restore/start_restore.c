@@ -87,8 +87,24 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	return status;
 }
 
+/* Nothing that may be whole is lost in silence. */
+static void log_moved_aside(const struct workspace *workspace, int64_t newer_step,
+			    const char *aside)
+{
+	if (newer_step < 0)
+		log_warn("%s held files that are not in the snapshot; they were moved to %s",
+			 workspace->directory, aside);
+	else
+		log_warn("%s held files that are not in the snapshot, up to step %lld, which is "
+			 "newer; they were moved to %s. To go on from them, end this run, "
+			 "cp -a '%s/.' '%s/', and start it once with --restore none",
+			 workspace->directory, (long long)newer_step, aside, aside,
+			 workspace->directory);
+}
+
 static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-			    const struct path_set *left_out, struct cancel *cancel, struct err *err)
+			    int64_t newer_step, const struct path_set *left_out,
+			    struct cancel *cancel, struct err *err)
 {
 	struct workspace *workspace = request->workspace;
 	auto_free char *staging = workspace_new_staging(workspace, err);
@@ -105,8 +121,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
-		log_warn("%s held files that are not in the snapshot; they were moved to %s",
-			 workspace->directory, aside);
+		log_moved_aside(workspace, newer_step, aside);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks &&
 	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)
@@ -147,7 +162,7 @@ static void log_salvage(const char *id, const struct path_set *left_out,
 /* There is no whole snapshot. If that does not concern the newest checkpoint of the newest one, the
  * job goes on from it; everything else is for the user to decide. */
 static int salvage_start(const struct resume_request *request, struct resume_result *result,
-			 struct cancel *cancel, struct err *err)
+			 int64_t newer_step, struct cancel *cancel, struct err *err)
 {
 	struct snapshot_id id = result->attempt.start;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -169,7 +184,8 @@ static int salvage_start(const struct resume_request *request, struct resume_res
 		else if (!salvage_decide(&files, &lost, request->patterns, &left_out, &why, &path))
 			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
 		else
-			status = restore_snapshot(request, result, &left_out, cancel, &damage);
+			status = restore_snapshot(request, result, newer_step, &left_out, cancel,
+						  &damage);
 	}
 	if (status == 0)
 		log_salvage(text, &left_out, &lost);
@@ -181,19 +197,19 @@ static int salvage_start(const struct resume_request *request, struct resume_res
 }
 
 int start_restore(const struct resume_request *request, struct resume_result *result,
-		  struct cancel *cancel, struct err *err)
+		  int64_t newer_step, struct cancel *cancel, struct err *err)
 {
 	static const struct path_set nothing;
 	struct snapshot_id id = result->attempt.start;
 	char text[SNAPSHOT_ID_TEXT];
 
-	if (restore_snapshot(request, result, &nothing, cancel, err) == 0)
+	if (restore_snapshot(request, result, newer_step, &nothing, cancel, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
 	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
 		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 	if (result->attempt.start_is_damaged)
-		return salvage_start(request, result, cancel, err);
+		return salvage_start(request, result, newer_step, cancel, err);
 	resume_note_damaged(result, id, err->text);
 	return 0;
 }

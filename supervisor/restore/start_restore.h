@@ -5,6 +5,8 @@
 #include "resume.h"
 
 /*
+ * `newer_step`: of what lies here and is newer than that snapshot (reconcile.h); -1: nothing is.
+ *
  * 0 with result->kind RESTORED; or with another item of result->passed_over: some damage shows only
  * when every byte is read, then nothing is restored, and another snapshot must be claimed.
  *
@@ -13,6 +15,6 @@
  * salvage.h allows it. -1 with result->all_damaged: neither will do.
  */
 int start_restore(const struct resume_request *request, struct resume_result *result,
-		  struct cancel *cancel, struct err *err);
+		  int64_t newer_step, struct cancel *cancel, struct err *err);
 
 #endif

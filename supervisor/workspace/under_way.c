@@ -45,7 +45,7 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 	return 0;
 }
 
-void under_way_settle(struct path_list *list, const struct path_set *whole)
+void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg)
 {
 	size_t length = strlen(UNDER_WAY_CLOSED), kept = 0;
 
@@ -54,7 +54,7 @@ void under_way_settle(struct path_list *list, const struct path_set *whole)
 
 		if (!text_starts(path, UNDER_WAY_CLOSED)) {
 			list->paths[kept++] = path;
-		} else if (path_set_marks(whole, path + length)) {
+		} else if (stays(arg, path + length)) {
 			free(path);
 		} else {
 			memmove(path, path + length, strlen(path + length) + 1);

@@ -4,9 +4,10 @@
  * it is stored.
  *
  * A path that ends in a slash is a numbered directory and stands for all that is in it. "./" in
- * front of a file says that its writer has closed it and that nothing more is known to be expected:
- * it is moved aside unless its format says that it is whole. The format takes any name, also one
- * that is not UTF-8: a first line, then each path with a NUL behind it, and "." as the last one.
+ * front of a file says that its writer, which lived, has closed it, and that nothing more is known
+ * to be expected: nobody vouches for it, but it is not known to be torn either. The format takes
+ * any name, also one that is not UTF-8: a first line, then each path with a NUL behind it, and "."
+ * as the last one.
  */
 #ifndef UNDER_WAY_H
 #define UNDER_WAY_H
@@ -27,8 +28,10 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 
 #define UNDER_WAY_CLOSED "./"
 
-/* Removes the closed files that are in `whole`, and the "./" of the others. */
-void under_way_settle(struct path_list *list, const struct path_set *whole);
+/* Does what was closed stay where it is? */
+typedef bool under_way_stays_fn(void *arg, const char *path);
+/* Removes the closed files that stay, and the "./" of the others. */
+void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
 
 /* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */
 bool under_way_has(char *const *paths, const char *path);

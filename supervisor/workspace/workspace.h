@@ -22,6 +22,7 @@
  *	completion_record.h	PURE: the record of complete files, as JSON
  *	under_way.h		PURE: the list of what is being written or torn
  *	file_list.h		the files of a directory
+ *	member_mark.h		do two members of a gang have the same directory?
  *	network_fs.h		recognises network file systems
  *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
  *	file_patterns.h		PURE: what a file is by its name and the user's patterns
@@ -49,6 +50,7 @@
 #include "directory_lock.h"
 #include "file_list.h"
 #include "file_patterns.h"
+#include "member_mark.h"
 #include "network_fs.h"
 #include "path_set.h"
 #include "python_module.h"

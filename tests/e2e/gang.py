@@ -10,20 +10,22 @@ RANK = str(harness.ROOT / "tests" / "e2e" / "gang_rank.py")
 class Gang:
     """The members of one start, as a launcher starts them."""
 
-    def __init__(self, place, members, generation=1, options=(), directories=None, **rank):
+    def __init__(self, place, members, generation=1, options=(), directories=None, given=True, **rank):
         self.place, self.members, self.generation = place, members, generation
         self.options, self.rank = options, rank
         self.each = [{} for _ in range(members)]  # more options of one rank
+        self.given = given  # else --gang auto: the launcher says it in the environment
         self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
         self.runs = [None] * members
 
     def start(self, member, **environment):
         rank = [word for name, value in {**self.rank, **self.each[member]}.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         directory = self.directories[member]
+        identity = ("--gang", str(self.members), "--member", str(member)) if self.given else ("--gang", "auto")
         self.runs[member] = self.place.run(
             PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank,
             directory=directory, name=f"start{self.generation}-member{member}",
-            options=("--gang", str(self.members), "--member", str(member), "--snapshot-interval", "0", *self.options), REPRIEVE_UNFINISHED="gang", **environment)
+            options=(*identity, "--snapshot-interval", "0", *self.options), REPRIEVE_UNFINISHED="gang", **environment)
         return self.runs[member]
 
     def start_all(self):

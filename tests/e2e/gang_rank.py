@@ -102,6 +102,7 @@ asked = False
 if options.signal:
     signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()
+say("told", os.environ.get("REPRIEVE_RESUMING", "-"), os.environ.get("REPRIEVE_STEP", "-"))
 say("resumed", step)
 while step < options.steps:
     save_now = meet(step)

@@ -219,9 +219,21 @@ def test_the_users_own_store_is_used_under_another_name(drill, place):
     verdict = verdict_of(result)
     assert result.code == 0, result
     assert verdict["store"] == place.store and verdict["job"] != "precious"
+    drill.scratch = place.path / "again"
+    shown = drill("--notice-after", "500ms", run=("--checkpoint-signal", "USR1", "--store", place.store))
+    assert f"stay in {place.store}, as job drill-" in shown.out, shown
     assert place.query("list", "--store", place.store, "--job", verdict["job"], "--json").json["snapshots"]
     untouched = place.query("list", "--store", place.store, "--job", "precious")
     assert untouched.code == 78 and "has no job precious" in untouched.err
+
+
+def test_the_store_of_the_environment_is_spared(drill, place):
+    """It is meant for real runs, and what a drill leaves there nothing removes."""
+    place.environment["REPRIEVE_STORE"] = place.store
+    result = drill("--notice-after", "500ms", run=("--checkpoint-signal", "USR1"))
+    assert result.code == 0, result
+    assert not place.store_path.exists() and "and not to REPRIEVE_STORE" in result.out, result
+    assert "stay in" not in result.out
 
 
 def test_a_drill_in_a_batch_job_or_a_pod_does_not_pass_for_its_end(drill, place):

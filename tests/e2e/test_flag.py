@@ -57,6 +57,17 @@ def test_a_notice_raises_the_flag_and_the_job_resumes(place):
     assert f"model-{step}-0" in again.out
 
 
+def test_after_its_own_word_the_job_is_ended_and_not_watched_for_more(place):
+    """A step takes 10 ms. Waiting for quiet would cost hundreds of them."""
+    run = place.run(*FLAGGED, options=("--grace", "600", *NEVER_QUIET))
+    ready(run)
+    wait_for("its page", lambda: run.event("launched"))
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    lost = re.search(r"before the end; (no step|(\d+) steps? later)", run.err)
+    assert lost and int(lost[2] or 0) < 100, run
+
+
 def test_status_says_how_far_the_job_is(place):
     run = place.run(*FLAGGED, options=QUICK)
     ready(run)

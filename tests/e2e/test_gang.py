@@ -38,39 +38,6 @@ def test_all_members_resume_from_one_commit(place):
     assert place.verb("verify").code == 0
 
 
-def test_another_machine_restores_its_part(place, tmp_path):
-    first = Gang(place, 2, every=10).start_all()
-    first.wait_for_commits(1)
-    first.kill_all()
-    step = committed_step(place)
-    elsewhere = [tmp_path / f"new{i}" for i in range(2)]
-    second = Gang(place, 2, 2, directories=elsewhere, steps=step + 10).start_all()
-    assert second.resumed() == [step] * 2, f"{second}"
-    assert [run.wait() for run in second.runs] == [0, 0]
-    assert_not_torn(second)
-    # Each has its own shards, and nothing of the other's.
-    for member, directory in enumerate(elsewhere):
-        shards = {path.name for path in directory.rglob("*.bin")}
-        assert shards == {f"shard_{member}.bin"}
-
-
-def test_without_a_commit_nobody_resumes(place):
-    """What one member has, complete, is no checkpoint of all: here the other never saves."""
-    first = Gang(place, 2, every=5, steps=1000)
-    first.start(0)
-    first.rank["every"] = 0
-    first.start(1)
-    first.runs[0].wait_for_event("checkpoint_complete")
-    first.runs[0].wait_for_output("saved 10")
-    first.kill_all()
-    assert place.snapshots() == []
-    second = Gang(place, 2, 2, steps=3).start_all()
-    assert second.resumed() == [0, 0], f"{second}"
-    assert [run.wait() for run in second.runs] == [0, 0]
-    # It is not lost: it lies aside.
-    assert "they were moved to" in second.runs[0].err
-
-
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_at_any_instant_all_resume_from_the_newest_commit(place, seed):
     draw = random.Random(seed)
@@ -121,105 +88,6 @@ def test_a_member_is_killed_while_it_commits(place, point):
     assert place.verb("verify").code == 0
 
 
-def test_a_member_that_wakes_up_late_changes_nothing(place, tmp_path):
-    first = Gang(place, 2, every=10).start_all()
-    first.wait_for_commits(1)
-    stale = first.runs[1]
-    stale.signal(signal.SIGSTOP)
-    first.runs[0].kill()
-    step = committed_step(place)
-    second = Gang(place, 2, 2, every=10, directories=[first.directories[0], tmp_path / "new1"]).start_all()
-    assert second.resumed() == [step] * 2, f"{second}"
-    second.wait_for_commits(1)
-    harness.kill_quietly(stale.job_pid)  # its rank hangs in a collective until that gives up
-    stale.signal(signal.SIGCONT)
-    assert stale.wait() != 0
-    second.kill_all()
-    assert all(snapshot["state"] == "good" for snapshot in place.snapshots())
-    newest = committed_step(place)
-    third = Gang(place, 2, 3, steps=newest + 10, directories=second.directories).start_all()
-    assert third.resumed() == [newest] * 2, f"{third}"
-    assert [run.wait() for run in third.runs] == [0, 0]
-    assert_not_torn(third)
-
-
-def test_a_machine_that_was_replaced_while_it_waited_ends(place, tmp_path):
-    """Two say that they are member 1: the one that came later is."""
-    gang = Gang(place, 2, steps=20, every=10)
-    old = gang.start(1)
-    wait_for("the first has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-00001-*")), process=old.process)
-    gang.directories[1] = tmp_path / "new1"
-    gang.generation = 2
-    new = gang.start(1)
-    assert old.wait() == harness.EXIT_CONFIGURATION
-    assert "came later, is member 1" in old.err and "stale" in old.err
-    gang.start(0)
-    assert gang.runs[0].wait() == 0 and new.wait() == 0, f"{gang}"
-
-
-def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
-    gang = Gang(place, 2, steps=20, every=10)
-    old = gang.start(1)
-    wait_for("the first has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-00001-*")), process=old.process)
-    old.signal(signal.SIGSTOP)
-    gang.directories[1] = tmp_path / "new1"
-    gang.generation = 2
-    gang.start(1)
-    gang.start(0)
-    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
-    old.signal(signal.SIGCONT)
-    assert old.wait() == harness.EXIT_CONFIGURATION
-    assert "stale" in old.err
-    assert "step" not in old.out
-
-
-def test_a_member_that_starts_anew_before_all_have_restored(place):
-    """It joins once more, and so do the others: no job has started yet."""
-    gang = Gang(place, 2, every=10, steps=20)
-    gang.start(0)
-    dead = gang.start(1)
-    claimed = place.store_path / "jobs/job/attempts/000001.confirmed.json"
-    wait_for("the attempt is claimed", claimed.exists)
-    dead.kill()
-    gang.generation = 2
-    again = gang.start(1)
-    if gang.runs[0].event("launched"):
-        pytest.skip("both had restored already")
-    assert again.wait() == 0 or gang.runs[0].event("launched"), f"{gang}"
-
-
-def test_who_is_missing_is_named(place):
-    gang = Gang(place, 3, options=("--join-time", "2s"))
-    gang.start(0)
-    gang.start(2)
-    for run in (gang.runs[0], gang.runs[2]):
-        assert run.wait() == harness.EXIT_OURS
-        assert "2 of the 3 members of this gang have come within" in run.err and "member 1 has not" in run.err
-        assert "launched" not in [event["event"] for event in run.events()]
-    # Nothing of them holds up the next start.
-    assert not list(place.store_path.glob("jobs/job/gang/*/join-*"))
-
-
-def test_members_that_count_differently_end(place):
-    two = Gang(place, 2).start(0)
-    wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-*")), process=two.process)
-    three = Gang(place, 3, 2).start(1)
-    assert two.wait() == harness.EXIT_CONFIGURATION and three.wait() == harness.EXIT_CONFIGURATION
-    assert "here the gang has 2 members, and on" in two.err
-    assert "here the gang has 3 members, and on" in three.err
-
-
-def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
-    first = Gang(place, 2, steps=10, every=10).start_all()
-    assert [run.wait() for run in first.runs] == [0, 0], f"{first}"
-    alone = place.run("true", options=("--rerun",), directory=tmp_path / "alone")
-    assert alone.wait() == harness.EXIT_CONFIGURATION
-    assert "it is of a gang of 2 members, and this is one machine" in alone.err
-    third = Gang(place, 3, 2, options=("--rerun", "--join-time", "5s")).start_all()
-    assert harness.EXIT_CONFIGURATION in [run.wait() for run in third.runs]
-    assert "it is of a gang of 2 members, and this one has another number of them" in "".join(run.err for run in third.runs)
-
-
 def test_checkpoints_without_a_step_are_refused_aloud(place):
     gang = Gang(place, 2)
     for member in range(2):
@@ -254,18 +122,6 @@ def test_a_gang_is_refused_unless_it_is_asked_for_unfinished(place):
     for said in ("", "other"):
         refused = place.query("run", "--job", "j", "--store", place.store, "--gang", "2", "--member", "0", "--", "true", REPRIEVE_UNFINISHED=said)
         assert refused.code == harness.EXIT_USAGE and "gangs are not finished" in refused.err, refused
-
-
-def test_what_a_gang_needs(place):
-    environment = {"XDG_STATE_HOME": str(place.path / "state")}
-    unnamed = place.query("run", "--store", place.store, "--gang", "2", "--member", "0", "--", "true", **environment)
-    assert unnamed.code == harness.EXIT_USAGE and "give --job NAME" in unnamed.err
-    embedded = place.query("run", "--job", "j", "--gang", "2", "--member", "0", "--", "true", **environment)
-    assert embedded.code == harness.EXIT_USAGE and "give --store" in embedded.err
-    contradicted = place.query("run", "--store", place.store, "--job", "j", "--gang", "auto", "--", "torchrun", "--nnodes=2",
-                               "--node-rank=1", "train.py", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="1", **environment)
-    assert contradicted.code == harness.EXIT_USAGE
-    assert "OMPI_COMM_WORLD_SIZE says that the job has 3 machines, and --nnodes says 2" in contradicted.err
 
 
 def test_one_machine_leaves_nothing_of_a_gang(place):

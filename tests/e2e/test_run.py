@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import LIMIT, PYTHON, REPRIEVE, is_alive, wait_for
+from harness import LIMIT, PYTHON, REPRIEVE, is_alive, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -845,6 +845,23 @@ def test_dry_run_starts_nothing(place):
     assert result.code == 0
     assert not (place.path / "touched").exists() and not place.store_path.exists()
     assert place.store in result.out
+
+
+@pytest.mark.parametrize("store, code, said", [
+    ("ftp://host/x", 78, "no such kind of store"),
+    ("az://account", 78, "an Azure store is named"),
+    ("file:///proc/no/such", 78, "/proc/no"),
+    ("s3://bucket/x", 70, "connect"),
+])
+def test_a_dry_run_with_a_store_that_cannot_be_used_says_so_and_fails(place, store, code, said):
+    """With the exit code of the start, and one line."""
+    line = ("run", "--store", store, "--job", "job", "-c", place.directory)
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
+    dry = place.query(*line, "--dry-run", "--", "touch", place.path / "touched", **keys)
+    assert dry.code == code and said in one_line(dry), dry
+    assert "nothing: the job would not be started" in dry.out
+    real = place.query(*line, "--", "touch", place.path / "touched", **keys)
+    assert real.code == code and not (place.path / "touched").exists(), real
 
 
 def test_strict_turns_a_failure_of_ours_into_74(place):

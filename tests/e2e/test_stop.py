@@ -3,11 +3,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from harness import PYTHON, SAVER, wait_for
+from harness import LIMIT, PYTHON, REPRIEVE, SAVER, die_with_parent, wait_for
 
 GATED = str(Path(__file__).resolve().parent / "gated.py")
 HELD = "SIGTERM is forwarded when it completes"
@@ -265,3 +266,53 @@ def test_half_a_checkpoint_is_not_waited_for_with_a_second_left(place, tmp_path)
     assert "saved 3\n" not in run.out and "has not exited" not in run.err, run
     again = place.run(PYTHON, SAVER, "--steps", "3", directory=tmp_path / "elsewhere")
     assert again.wait() == 0 and "resumes 2\n" in again.out, again
+
+
+# --- before the first save ---
+
+FIRST = "the job has not saved yet, and may do so in time: " + HELD
+
+
+def start_unsaved(place, *options):
+    run = place.run(PYTHON, GATED, "1", options=("--quiet-time", "0.3", *options))
+    run.job_pid
+    time.sleep(1.2)  # in its first second a job has nothing to lose
+    return run
+
+
+def test_the_first_save_is_waited_for_while_there_is_time(place):
+    run = start_unsaved(place, "--grace", "60")
+    run.signal(signal.SIGTERM)
+    wait_for("SIGTERM is kept", lambda: FIRST in run.err, process=run.process)
+    assert "forwarding" not in run.err and "plan: wait for the first save" in run.event("plan")["text"]
+    begin(place, 1)
+    go(place, 1)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 1 and "forwarding SIGTERM" in run.err, run
+
+
+def test_a_first_save_that_does_not_come_is_waited_for_until_the_time_is_over(place):
+    run = start_unsaved(place, "--grace", "4")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74, run
+    assert FIRST in run.err and "has not exited" not in run.err, run
+
+
+def test_a_second_sigterm_ends_the_wait_for_the_first_save(place):
+    run = start_unsaved(place, "--grace", "60")
+    run.signal(signal.SIGTERM)
+    wait_for("SIGTERM is kept", lambda: FIRST in run.err, process=run.process)
+    time.sleep(1.2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74, run
+    assert run.event("child_exited")["signal"] == "SIGTERM"
+
+
+def test_a_command_that_nobody_said_saves_is_told_at_once(place):
+    """In default mode, as an init would."""
+    run = subprocess.Popen([REPRIEVE, "run", "--grace", "60", "--", "sleep", "1000"], cwd=place.path, env=place.environment,
+                           stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+    time.sleep(1.5)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(LIMIT) == 128 + signal.SIGTERM
+    assert "waited" not in run.stderr.read() and HELD not in run.stderr.read()

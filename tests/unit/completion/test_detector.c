@@ -1256,6 +1256,37 @@ static void opened(struct detector *detector, const char *path, bool closed, int
 	detector_handle_shim(detector, &message, now);
 }
 
+/* Before the verdict, or after one by other evidence; until it is written to again. */
+static void test_its_own_word(void **state)
+{
+	struct detector detector;
+	struct judgement judgement;
+	int64_t at_ms;
+
+	(void)state;
+	detector_init(&detector, 1000, NULL);
+	opened(&detector, "step-1/a", false, 0);
+	opened(&detector, "step-1/a", true, 10);
+	assert_false(detector_has_own_word(&detector, "step-1/"));
+	detector_decide(&detector, detector_next_decided(&detector, 1100, &judgement, &at_ms),
+			judgement);
+	assert_false(detector_has_own_word(&detector, "step-1/"));
+	detector_note_saved(&detector, 1, 1, 1200);
+	assert_true(detector_has_own_word(&detector, "step-1/"));
+	assert_false(detector_has_own_word(&detector, "step-2/"));
+	opened(&detector, "step-2/a", false, 1300);
+	opened(&detector, "step-2/a", true, 1310);
+	detector_note_saved(&detector, 1, 2, 1311);
+	assert_false(detector_has_own_word(&detector, "step-2/"));
+	detector_decide(&detector, detector_next_decided(&detector, 1312, &judgement, &at_ms),
+			judgement);
+	assert_int_equal(judgement.reason, REASON_OWN_WORD);
+	assert_true(detector_has_own_word(&detector, "step-2/"));
+	opened(&detector, "step-2/b", false, 1400);
+	assert_false(detector_has_own_word(&detector, "step-2/"));
+	detector_release(&detector);
+}
+
 static void test_generation_changes_with_every_write(void **state)
 {
 	struct detector detector;
@@ -1368,6 +1399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stories),
+		cmocka_unit_test(test_its_own_word),
 		cmocka_unit_test(test_generation_changes_with_every_write),
 		cmocka_unit_test(test_says_when_to_judge_again),
 		cmocka_unit_test(test_thousands_of_paths),

@@ -294,8 +294,8 @@ static void test_whole_directories_end_in_a_slash(void **state)
 	path_list_free(paths);
 }
 
-/* The next start looks at it: its format may say that it is whole. */
-static void test_the_only_file_of_a_new_kind_is_said_to_be_closed(void **state)
+/* More may come, or not: it is not known to be torn. Once one of its files is open, it is. */
+static void test_files_of_a_new_kind_are_said_to_be_closed(void **state)
 {
 	char **paths;
 
@@ -307,7 +307,29 @@ static void test_the_only_file_of_a_new_kind_is_said_to_be_closed(void **state)
 	path_list_free(paths);
 	write_file("checkpoint-1/optimizer.pt", "oc", 1100);
 	paths = detector_list(&detector, detector_each_under_way);
+	assert_string_equal(paths[0], "./checkpoint-1/optimizer.pt");
+	assert_string_equal(paths[1], "./checkpoint-1/model.pt");
+	assert_null(paths[2]);
+	path_list_free(paths);
+	write_file("checkpoint-1/scheduler.pt", "o", 1200);
+	paths = detector_list(&detector, detector_each_under_way);
 	assert_string_equal(paths[0], "checkpoint-1/");
+	assert_null(paths[1]);
+	path_list_free(paths);
+}
+
+/* It lacks what the one before it had. */
+static void test_a_part_of_a_known_kind_is_not_said_to_be_closed(void **state)
+{
+	char **paths;
+
+	(void)state;
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	write_file("checkpoint-1/optimizer.pt", "oc", 1000);
+	decide(8000);
+	write_file("checkpoint-2/model.pt", "oc", 9000);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_string_equal(paths[0], "checkpoint-2/");
 	assert_null(paths[1]);
 	path_list_free(paths);
 }
@@ -327,7 +349,8 @@ int main(void)
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
-		TEST(test_the_only_file_of_a_new_kind_is_said_to_be_closed),
+		TEST(test_files_of_a_new_kind_are_said_to_be_closed),
+		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,6 +407,88 @@ static void test_asked_at_a_notice(void **state)
 	}
 }
 
+/* At a short notice the last moment to ask comes before the last moment for a save. Until that one
+ * a job that has not saved yet, and is expected to, is not told to end. */
+static void test_a_first_save_may_come_until_the_last_moment(void **state)
+{
+	static const struct {
+		bool expects_saves;
+		int64_t ran_ms; /* before the notice */
+		bool waits;
+	} rows[] = {
+		{true, 5000, true},
+		{false, 5000, false},
+		/* By the last moment to ask, it has run for a second. */
+		{true, 0, true},
+		{true, 500000, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		story.rules.expects_saves = rows[i].expects_saves;
+		story.model = job_model_new(&story.rules);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		story.view.now_ms += rows[i].ran_ms;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = story.view.now_ms + 2000,
+							 .alone = true}});
+		assert_true(story.model.budget.ask_until_ms < story.model.budget.stop_until_ms);
+		story.view.now_ms = story.model.budget.ask_until_ms;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		if ((story.model.state == JOB_CHECKPOINTING) != rows[i].waits)
+			fail_msg("row %zu: state %d", i, (int)story.model.state);
+		story.view.now_ms = story.model.budget.stop_until_ms;
+		if (rows[i].waits)
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		assert_int_equal(story.model.state, JOB_STOPPING);
+		stop(&story);
+	}
+}
+
+/* After the answer a small file may follow, which names the checkpoint; but not after the job's own
+ * word. */
+static void test_its_own_word_is_not_waited_upon(void **state)
+{
+	static const struct {
+		bool own_word, saving;
+		int64_t still_ms;
+		bool stops;
+	} rows[] = {
+		{false, false, 20, false},
+		{false, false, 1000, true},
+		{true, false, 20, true},
+		{true, true, 20, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_FLAG);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1120000, .alone = true}});
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
+		post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
+		story.view.last_write_ms = story.view.now_ms;
+		complete(&story, 1, true);
+		assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+		story.view.now_ms += rows[i].still_ms;
+		story.view.own_word = rows[i].own_word;
+		story.view.saving = rows[i].saving;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		if ((story.model.state == JOB_STOPPING) != rows[i].stops)
+			fail_msg("row %zu: state %d", i, (int)story.model.state);
+		stop(&story);
+	}
+}
+
 /* --- a gang --- */
 
 static void post_kind(struct story *story, enum job_event_kind kind)
@@ -562,6 +644,8 @@ int main(void)
 		cmocka_unit_test(test_a_refusal_is_final),
 		cmocka_unit_test(test_durable_in_the_end),
 		cmocka_unit_test(test_asked_at_a_notice),
+		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
+		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 		cmocka_unit_test(test_all_members_are_asked),
 		cmocka_unit_test(test_another_member_asks),
 		cmocka_unit_test(test_a_notice_that_the_gang_has_answered),

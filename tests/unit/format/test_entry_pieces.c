@@ -2,6 +2,8 @@
  * alone, and pieces that could lead astray are refused. */
 #include "storage/format/entry_pieces.h"
 
+#include "effort.h"
+
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -17,8 +19,9 @@
 #include <string.h>
 
 /* Enough for many pieces. Sanitizers copy a table each time it grows. */
+#define FEW 6000
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MANY 6000
+#define MANY FEW
 #else
 #define MANY 20000
 #endif
@@ -213,7 +216,7 @@ static size_t count_new(const struct texts *now, const struct texts *before)
 
 static void test_round_trip(void **state)
 {
-	static const size_t counts[] = {1, 2, 300, MANY};
+	size_t many = effort_count("files", MANY, FEW), counts[] = {1, 2, 300, many};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -225,8 +228,8 @@ static void test_round_trip(void **state)
 		check_round_trip(&manifest, &texts);
 		for (size_t j = 0; j < texts.count; j++)
 			assert_true(texts.items[j].size < CHUNK_SIZE / 2);
-		if (counts[i] == MANY)
-			assert_in_range(texts.count, MANY / 2500, MANY / 500);
+		if (counts[i] == many)
+			assert_in_range(texts.count, many / 2500, many / 500);
 	}
 }
 
@@ -236,11 +239,12 @@ static void test_a_change_changes_few_pieces(void **state)
 	auto_(manifest_release) struct manifest removed = {0};
 	auto_(texts_release) struct texts first = {0}, second = {0}, third = {0}, fourth = {0};
 	struct entry extra = make_entry(5050);
+	size_t many = effort_count("files", MANY, FEW);
 
 	(void)state;
-	make_list(&before, MANY);
+	make_list(&before, many);
 	cut(&before, &first);
-	make_list(&changed, MANY);
+	make_list(&changed, many);
 	changed.entries[5051].mtime_ns++;
 	cut(&changed, &second);
 	assert_int_equal(count_new(&second, &first), 1);
@@ -248,7 +252,7 @@ static void test_a_change_changes_few_pieces(void **state)
 	make_head(&removed);
 	free(extra.path);
 	extra.path = text_copy("d05000/f05050+");
-	for (size_t i = 0; i < MANY; i++) {
+	for (size_t i = 0; i < many; i++) {
 		add_entry(&added, make_entry(i));
 		if (i == 5050)
 			add_entry(&added, extra);

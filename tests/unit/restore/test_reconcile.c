@@ -408,6 +408,72 @@ static void test_what_a_record_does_not_prove(void **state)
 	assert_int_equal(action_if(true, false, true), RECONCILE_KEEP);
 }
 
+/* A directory that another job has used since, where nobody has named the two: what lies here x the
+ * snapshot of this one -> whose it goes on from. What is moved aside is said to be newer, if it is.
+ */
+static void test_another_job_in_the_same_directory(void **state)
+{
+	static const struct {
+		const char *what, *local, *snapshot, *other, *under_way;
+		bool of_other; /* false: a name was given, so the record is none of this job's */
+		enum reconcile_action action;
+		int64_t newer_step;
+	} cases[] = {
+		{"it has gone on", "s-1:1 s-2:2 s-3:3", "s-1:1 s-2:2", "s-2:2 s-3:3", "", true,
+		 RECONCILE_KEEP, 3},
+		{"the same under a name", "s-1:1 s-2:2 s-3:3", "s-1:1 s-2:2", "s-2:2 s-3:3", "",
+		 false, RECONCILE_RESTORE, 3},
+		{"complete after its record", "s-2:2 s-3:3 s-4:4", "s-2:2", "s-2:2 s-3:3", "", true,
+		 RECONCILE_KEEP, 4},
+		{"it was killed in its next save", "s-2:2 s-3:3 s-4:4", "s-2:2", "s-2:2 s-3:3",
+		 "s-4", true, RECONCILE_KEEP, 3},
+		{"it was killed in its first save", "s-2:2 s-3:3", "s-2:2", "s-2:2", "s-3", true,
+		 RECONCILE_RESTORE, -1},
+		{"it began afresh, and is behind", "s-1:7", "s-1:1 s-2:2", "s-1:7", "", true,
+		 RECONCILE_RESTORE, -1},
+		{"it has added nothing", "s-1:1 s-2:2", "s-1:1 s-2:2", "s-1:1 s-2:2", "", true,
+		 RECONCILE_RESTORE, -1},
+		{"a fixed name, written since", "last:7", "last:5", "last:7", "", true,
+		 RECONCILE_KEEP, -1},
+		{"a fixed name, older", "last:3", "last:5", "last:3", "", true, RECONCILE_RESTORE,
+		 -1},
+		{"a fixed name, being written over", "last:7", "last:5", "last:6", "last", true,
+		 RECONCILE_RESTORE, -1},
+		{"of a fixed name this job knows nothing", "other:7", "last:5", "other:7", "", true,
+		 RECONCILE_RESTORE, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot_files local = parse(cases[i].local);
+		struct snapshot_files snapshot = parse(cases[i].snapshot);
+		struct snapshot_files other = parse(cases[i].other);
+		char **under_way = parse_paths(cases[i].under_way);
+		struct reconcile_facts facts = {
+			.local = &local,
+			.start = {7, 4},
+			.snapshot = &snapshot,
+			.complete = cases[i].of_other ? &other : NULL,
+			.complete_id = {0, 1},
+			.of_other = cases[i].of_other,
+			.under_way = under_way,
+		};
+		struct reconcile_plan plan;
+
+		reconcile_decide(&facts, &plan);
+		if (plan.action != cases[i].action || plan.newer_step != cases[i].newer_step)
+			fail_msg("%s: action %d, newer step %d (%s)", cases[i].what,
+				 (int)plan.action, (int)plan.newer_step, plan.reason);
+		/* This job's store has no copy of it. */
+		assert_int_equal(plan.newer_than_store, plan.action == RECONCILE_KEEP);
+		reconcile_plan_release(&plan);
+		path_list_free(under_way);
+		release(&local);
+		release(&snapshot);
+		release(&other);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_running_files_alone_are_no_checkpoint),
 		cmocka_unit_test(test_what_a_record_does_not_prove),
+		cmocka_unit_test(test_another_job_in_the_same_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

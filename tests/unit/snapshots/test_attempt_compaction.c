@@ -1,5 +1,6 @@
 /* Old attempts are summed up: every reader sees the same lineage before, after, and at any instant
  * between. */
+#include "effort.h"
 #include "slow_store.h"
 #include "synthetic_history.h"
 
@@ -118,7 +119,7 @@ static void write_random_snapshots(struct fixture *f, uint32_t attempt, uint64_t
 static void test_the_lineage_stays_the_same(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 6; seed++) {
+	for (uint64_t seed = 1, last = effort_count("histories", 6, 1); seed <= last; seed++) {
 		uint64_t random = seed * 7919;
 		uint32_t number = 0;
 		struct fixture f;

@@ -510,7 +510,10 @@ static void leftovers_are_swept(void **state)
 		bool stays;
 	} rows[] = {
 		{"gang/000001/join-00000-00002-0123.json", false},
-		{"gang/000001/log/000001.json", false},
+		{"gang/000000/join-00000-00002-0123.json", false},
+		{"gang/000001/log/000001.json", true},
+		{"gang/000001/log/000002.json", false},
+		{"gang/launch-0123.json", true},
 		{"gang/000002/log/000001.json", true},
 		{"gang/000003/ready-00001", true},
 		{"gang/000010/log/000001.json", true},

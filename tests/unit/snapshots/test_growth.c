@@ -1,5 +1,6 @@
 /* What a store costs does not grow with the attempts and snapshots that ever were: the requests of
  * a start, a commit and a retention run are counted, with lists counted by pages. */
+#include "effort.h"
 #include "synthetic_history.h"
 
 #include "storage/snapshots/attempt_compaction.h"
@@ -198,7 +199,7 @@ static void write_history(struct fixture *f, uint32_t attempts)
 
 static void test_requests_do_not_grow(void **state)
 {
-	static const uint32_t attempts = 3000;
+	uint32_t attempts = effort_count("attempts", 3000, 300);
 	struct fixture f;
 	struct costs one, many;
 

@@ -1,0 +1,41 @@
+/*
+ * PRIVATE to checksum.c. PURE. XXH3 as functions that are compiled once for any processor, from the
+ * library (xxh3_library.c), and once for those with AVX2, from the library's header (xxh3_avx2.c):
+ * distributions build the library for the oldest processor that they support, and that is half as
+ * fast. A state is of the code that has made it: the two may be of different versions.
+ */
+#ifndef XXH3_CODE_H
+#define XXH3_CODE_H
+
+#include <xxhash.h>
+
+struct xxh3_code {
+	XXH64_hash_t (*bytes64)(const void *data, size_t size);
+	XXH128_hash_t (*bytes128)(const void *data, size_t size, XXH64_hash_t seed);
+	/* NULL: out of memory. */
+	XXH3_state_t *(*new_state)(void);
+	void (*free_state)(XXH3_state_t *state);
+	void (*begin64)(XXH3_state_t *state);
+	void (*add64)(XXH3_state_t *state, const void *data, size_t size);
+	XXH64_hash_t (*end64)(const XXH3_state_t *state);
+	void (*begin128)(XXH3_state_t *state, XXH64_hash_t seed);
+	void (*add128)(XXH3_state_t *state, const void *data, size_t size);
+	XXH128_hash_t (*end128)(const XXH3_state_t *state);
+};
+
+extern const struct xxh3_code xxh3_library;
+#ifdef REPRIEVE_XXH3_AVX2
+extern const struct xxh3_code xxh3_avx2;
+#endif
+
+/* The fastest that runs here. */
+static inline const struct xxh3_code *xxh3_code(void)
+{
+#ifdef REPRIEVE_XXH3_AVX2
+	if (__builtin_cpu_supports("avx2"))
+		return &xxh3_avx2;
+#endif
+	return &xxh3_library;
+}
+
+#endif

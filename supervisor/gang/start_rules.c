@@ -1,0 +1,118 @@
+#include "start_rules.h"
+
+#include "base/text.h"
+
+static struct gang_decision only(enum gang_step step)
+{
+	return (struct gang_decision){.step = step};
+}
+
+static struct gang_decision end_by(enum gang_end end)
+{
+	return (struct gang_decision){.step = GANG_STEP_END, .end = end};
+}
+
+/* The newest attempt names this one, and nobody has come anew. */
+static struct gang_decision decide_named(const struct gang_self *self, const struct gang_seen *seen)
+{
+	uint32_t attempt = seen->claim->attempt;
+
+	if (seen->first == GANG_FIRST_GO)
+		return only(self->restored == attempt ? GANG_STEP_START : GANG_STEP_RESTORE);
+	if (!seen->claim->confirmed)
+		return only(GANG_STEP_WAIT_FOR_CLAIM);
+	if (self->restored != attempt)
+		return only(GANG_STEP_RESTORE);
+	return only(
+		self->own.member == 0 && seen->all_ready ? GANG_STEP_GO : GANG_STEP_WAIT_FOR_READY);
+}
+
+/* The newest attempt is one of others, which came later. */
+static bool is_outrun(const struct gang_join *own, const struct gang_claim *claim)
+{
+	return claim->members > 1 && gang_launch_differs(&claim->own, own) &&
+	       gang_join_is_later(&claim->own, own);
+}
+
+static bool is_stale(const struct gang_join *own, const struct gang_claim *claim)
+{
+	return claim->members == own->members && gang_join_is_later(&claim->own, own);
+}
+
+/* It has not joined below the newest attempt. */
+static struct gang_decision decide_join(const struct gang_self *self, const struct gang_seen *seen)
+{
+	const struct gang_claim *claim = seen->claim;
+
+	if (is_outrun(&self->own, claim))
+		return end_by(GANG_END_OUTRUN);
+	if (self->joined && claim->members != self->own.members)
+		return end_by(GANG_END_OTHER_GANG);
+	/* How old it is it knows once it has joined. */
+	if (self->joined && is_stale(&self->own, claim))
+		return end_by(GANG_END_STALE);
+	return only(GANG_STEP_JOIN);
+}
+
+/* It has joined below the newest attempt, and waits for the next one. */
+static struct gang_decision decide_joined(const struct gang_self *self,
+					  const struct gang_seen *seen, bool named)
+{
+	const struct gang_claim *claim = seen->claim;
+	bool is_over = claim->members <= 1 || seen->first == GANG_FIRST_REJOIN ||
+		       self->rejoined == claim->attempt;
+	struct gang_decision decision = {
+		.step = GANG_STEP_WAIT_FOR_MEMBERS,
+		.end = GANG_END_ROSTER,
+		.roster = gang_roster_judge(seen->joins, seen->join_count, &self->own, self->whole),
+	};
+
+	if (!named && is_stale(&self->own, claim))
+		return end_by(GANG_END_STALE);
+	if (decision.roster.state > ROSTER_COMPLETE)
+		decision.step = GANG_STEP_END;
+	else if (!is_over && seen->first == GANG_FIRST_NONE)
+		decision.step = GANG_STEP_REJOIN;
+	else if (decision.roster.state == ROSTER_COMPLETE && self->own.member != 0)
+		decision.step = GANG_STEP_WAIT_FOR_CLAIM;
+	else if (decision.roster.state == ROSTER_COMPLETE)
+		decision.step = is_over ? GANG_STEP_CLAIM : GANG_STEP_REJOIN;
+	else if (!is_over && seen->patient)
+		decision.step = GANG_STEP_REJOIN;
+	return decision;
+}
+
+struct gang_decision gang_start_decide(const struct gang_self *self, const struct gang_seen *seen)
+{
+	const struct gang_claim *claim = seen->claim;
+	bool named = self->joined && text_equal(claim->own.nonce, self->own.nonce);
+
+	if (named && seen->first != GANG_FIRST_REJOIN)
+		return decide_named(self, seen);
+	/* Somebody has emptied the store, and the numbers begin anew. */
+	if (self->joined && self->after > claim->attempt)
+		return only(GANG_STEP_JOIN);
+	if (!self->joined || self->after < claim->attempt)
+		return named ? only(GANG_STEP_JOIN) : decide_join(self, seen);
+	return decide_joined(self, seen, named);
+}
+
+void gang_start_birth(const struct gang_seen *seen, struct gang_join *own)
+{
+	const struct gang_claim *claim = seen->claim;
+
+	own->first_after = claim->attempt;
+	own->turn = 1;
+	for (size_t i = 0; i < seen->join_count; i++)
+		if (seen->joins[i].member == own->member &&
+		    seen->joins[i].first_after == claim->attempt &&
+		    seen->joins[i].turn >= own->turn)
+			own->turn = seen->joins[i].turn + 1;
+}
+
+void gang_start_note_birth(const struct gang_seen *seen, struct gang_join *own)
+{
+	for (size_t i = 0; i < seen->join_count && own->birth_ms == 0; i++)
+		if (text_equal(seen->joins[i].nonce, own->nonce))
+			own->birth_ms = seen->joins[i].birth_ms;
+}

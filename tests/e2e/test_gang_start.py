@@ -1,0 +1,365 @@
+"""The start of a gang, and what it restores: who is in, who is stale, and that all start from one step. test_gang.py is about the rest."""
+import os
+import random
+import signal
+import socket
+import time
+
+import harness
+import pytest
+from gang import Gang, assert_not_torn, committed_step
+from harness import wait_for
+
+KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "6"))
+HOST = socket.gethostname()
+
+
+@pytest.fixture(autouse=True)
+def tried_unfinished(place):
+    place.environment["REPRIEVE_UNFINISHED"] = "gang"
+
+
+def joins(place, member, after=0):
+    return list(place.store_path.glob(f"jobs/job/gang/{after:06}/join-{member:05}-*"))
+
+
+def wait_for_join(place, run, member, after=0):
+    wait_for(f"member {member} has joined", lambda: joins(place, member, after), process=run.process)
+
+
+def test_another_machine_restores_its_part(place, tmp_path):
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    step = committed_step(place)
+    elsewhere = [tmp_path / f"new{i}" for i in range(2)]
+    second = Gang(place, 2, 2, directories=elsewhere, steps=step + 10).start_all()
+    assert second.resumed() == [step] * 2, f"{second}"
+    assert [run.wait() for run in second.runs] == [0, 0]
+    assert_not_torn(second)
+    # Each has its own shards, and nothing of the other's.
+    for member, directory in enumerate(elsewhere):
+        shards = {path.name for path in directory.rglob("*.bin")}
+        assert shards == {f"shard_{member}.bin"}
+
+
+def test_without_a_commit_nobody_resumes(place):
+    """What one member has, complete, is no checkpoint of all: here the other never saves."""
+    first = Gang(place, 2, every=5, steps=1000)
+    first.start(0)
+    first.rank["every"] = 0
+    first.start(1)
+    first.runs[0].wait_for_event("checkpoint_complete")
+    first.runs[0].wait_for_output("saved 10")
+    first.kill_all()
+    assert place.snapshots() == []
+    second = Gang(place, 2, 2, steps=3).start_all()
+    assert second.resumed() == [0, 0], f"{second}"
+    assert [run.wait() for run in second.runs] == [0, 0]
+    # It is not lost: it lies aside.
+    assert "they were moved to" in second.runs[0].err
+
+
+def test_a_member_that_wakes_up_late_changes_nothing(place, tmp_path):
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    stale = first.runs[1]
+    stale.signal(signal.SIGSTOP)
+    first.runs[0].kill()
+    step = committed_step(place)
+    second = Gang(place, 2, 2, every=10, directories=[first.directories[0], tmp_path / "new1"]).start_all()
+    assert second.resumed() == [step] * 2, f"{second}"
+    second.wait_for_commits(1)
+    harness.kill_quietly(stale.job_pid)  # its rank hangs in a collective until that gives up
+    stale.signal(signal.SIGCONT)
+    assert stale.wait() != 0
+    second.kill_all()
+    assert all(snapshot["state"] == "good" for snapshot in place.snapshots())
+    newest = committed_step(place)
+    third = Gang(place, 2, 3, steps=newest + 10, directories=second.directories).start_all()
+    assert third.resumed() == [newest] * 2, f"{third}"
+    assert [run.wait() for run in third.runs] == [0, 0]
+    assert_not_torn(third)
+
+
+def test_a_machine_that_was_replaced_while_it_waited_ends(place, tmp_path):
+    """Two say that they are member 1: the one that came later is."""
+    gang = Gang(place, 2, steps=20, every=10)
+    old = gang.start(1)
+    wait_for("the first has joined", lambda: joins(place, 1), process=old.process)
+    gang.directories[1] = tmp_path / "new1"
+    gang.generation = 2
+    new = gang.start(1)
+    assert old.wait() == harness.EXIT_CONFIGURATION
+    assert "came later, is member 1" in old.err and "stale" in old.err
+    gang.start(0)
+    assert gang.runs[0].wait() == 0 and new.wait() == 0, f"{gang}"
+
+
+def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
+    gang = Gang(place, 2, steps=20, every=10)
+    old = gang.start(1)
+    wait_for("the first has joined", lambda: joins(place, 1), process=old.process)
+    old.signal(signal.SIGSTOP)
+    gang.directories[1] = tmp_path / "new1"
+    gang.generation = 2
+    gang.start(1)
+    gang.start(0)
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    old.signal(signal.SIGCONT)
+    assert old.wait() == harness.EXIT_CONFIGURATION
+    assert "stale" in old.err
+    assert "step" not in old.out
+
+
+def test_a_member_that_starts_anew_before_all_have_restored(place):
+    """It joins once more, and so do the others: no job has started yet."""
+    gang = Gang(place, 2, every=10, steps=20)
+    gang.start(0)
+    dead = gang.start(1)
+    claimed = place.store_path / "jobs/job/attempts/000001.confirmed.json"
+    wait_for("the attempt is claimed", claimed.exists)
+    dead.kill()
+    gang.generation = 2
+    again = gang.start(1)
+    if gang.runs[0].event("launched"):
+        pytest.skip("both had restored already")
+    assert again.wait() == 0 or gang.runs[0].event("launched"), f"{gang}"
+
+
+def test_who_is_missing_is_named(place):
+    gang = Gang(place, 3, options=("--join-time", "2s"))
+    gang.start(0)
+    gang.start(2)
+    for run in (gang.runs[0], gang.runs[2]):
+        assert run.wait() == harness.EXIT_OURS
+        assert "2 of the 3 members of this gang have come within" in run.err and "member 1 has not" in run.err
+        assert "launched" not in [event["event"] for event in run.events()]
+    # Nothing of them holds up the next start.
+    assert not list(place.store_path.glob("jobs/job/gang/*/join-*"))
+
+
+def test_members_that_count_differently_end(place):
+    two = Gang(place, 2).start(0)
+    wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-*")), process=two.process)
+    three = Gang(place, 3, 2).start(1)
+    assert two.wait() == harness.EXIT_CONFIGURATION and three.wait() == harness.EXIT_CONFIGURATION
+    assert "here the gang has 2 members, and on" in two.err
+    assert "here the gang has 3 members, and on" in three.err
+
+
+def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
+    first = Gang(place, 2, steps=10, every=10).start_all()
+    assert [run.wait() for run in first.runs] == [0, 0], f"{first}"
+    alone = place.run("true", options=("--rerun",), directory=tmp_path / "alone")
+    assert alone.wait() == harness.EXIT_CONFIGURATION
+    assert "it is of a gang of 2 members, and this is one machine" in alone.err
+    third = Gang(place, 3, 2, options=("--rerun", "--join-time", "5s")).start_all()
+    assert harness.EXIT_CONFIGURATION in [run.wait() for run in third.runs]
+    assert "it is of a gang of 2 members, and this one has another number of them" in "".join(run.err for run in third.runs)
+
+
+def test_what_a_gang_needs(place):
+    environment = {"XDG_STATE_HOME": str(place.path / "state")}
+    unnamed = place.query("run", "--store", place.store, "--gang", "2", "--member", "0", "--", "true", **environment)
+    assert unnamed.code == harness.EXIT_USAGE and "give --job NAME" in unnamed.err
+    embedded = place.query("run", "--job", "j", "--gang", "2", "--member", "0", "--", "true", **environment)
+    assert embedded.code == harness.EXIT_USAGE and "give --store" in embedded.err
+    contradicted = place.query("run", "--store", place.store, "--job", "j", "--gang", "auto", "--", "torchrun", "--nnodes=2",
+                               "--node-rank=1", "train.py", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="1", **environment)
+    assert contradicted.code == harness.EXIT_USAGE
+    assert "OMPI_COMM_WORLD_SIZE says that the job has 3 machines, and --nnodes says 2" in contradicted.err
+
+
+def test_all_are_told_the_same(place):
+    """Whether they resume, and from which step."""
+    first = Gang(place, 3, every=10).start_all()
+    assert [run.wait_for_output("told") for run in first.runs] and all("told 0 \n" in run.out for run in first.runs), f"{first}"
+    first.wait_for_commits(1)
+    first.kill_all()
+    step = committed_step(place)
+    second = Gang(place, 3, 2, every=10, steps=step + 10).start_all()
+    assert second.resumed() == [step] * 3
+    assert all(f"told 1 {step}\n" in run.out for run in second.runs), f"{second}"
+    assert [run.wait() for run in second.runs] == [0] * 3
+
+
+def test_restore_none_begins_afresh_everywhere(place, tmp_path):
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    # One of them has nothing here: it must not be the only one that begins afresh.
+    second = Gang(place, 2, 2, options=("--restore", "none"), directories=[first.directories[0], tmp_path / "new1"], steps=20).start_all()
+    assert second.resumed() == [0, 0], f"{second}"
+    assert all("told 0 \n" in run.out for run in second.runs), f"{second}"
+    assert [run.wait() for run in second.runs] == [0, 0], f"{second}"
+    assert "they were moved to" in second.runs[0].err and "they were moved to" not in second.runs[1].err
+
+
+def test_files_of_another_job_are_moved_aside(place):
+    """A directory that was used for something else, at one member of two."""
+    other = Gang(place, 2, steps=20, every=10).start_all()
+    assert [run.wait() for run in other.runs] == [0, 0]
+    gang = Gang(place, 2, 2, options=("--job", "fresh"), steps=10, every=0)
+    gang.directories[1] = place.path / "empty"
+    gang.start_all()
+    assert gang.resumed() == [0, 0], f"{gang}"
+    assert all("told 0 \n" in run.out for run in gang.runs), f"{gang}"
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+
+
+def test_all_members_end_if_every_snapshot_is_damaged(place):
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    for pack in place.store_path.glob("jobs/job/packs/*/*.pack"):
+        pack.unlink()
+    second = Gang(place, 2, 2).start_all()
+    assert [run.wait() for run in second.runs] == [harness.EXIT_CONFIGURATION] * 2, f"{second}"
+    assert all("every snapshot of job job is damaged" in run.err for run in second.runs), f"{second}"
+
+
+def test_damage_that_one_member_finds_lets_all_go_behind_it(place):
+    """Wrong content is seen by whoever reads it; what it marks, the next claim passes over."""
+    first = Gang(place, 2, every=10, size=300000).start_all()
+    first.wait_for_commits(3)
+    first.kill_all()
+    newest = place.newest()
+    records = {path.stem: path.read_bytes() for path in place.store_path.glob("jobs/job/snapshots/*.json")}
+    own = [pack for pack in place.store_path.glob("jobs/job/packs/*/*.pack") if [name for name in records if pack.name.encode() in records[name]] == [newest["id"]]]
+    assert own
+    # A byte in the middle of each pack that the newest one alone has.
+    for pack in own:
+        content = bytearray(pack.read_bytes())
+        content[len(content) // 2] ^= 1
+        pack.chmod(0o600)
+        pack.write_bytes(content)
+    directories = [place.path / f"other{i}" for i in range(2)]
+    second = Gang(place, 2, 2, directories=directories, every=10, size=300000).start_all()
+    steps = second.resumed()
+    assert steps[0] == steps[1] < newest["step"], f"{second}"
+    assert "all members of the gang begin anew" in "".join(run.err for run in second.runs), f"{second}"
+    second.kill_all()
+
+
+def test_members_that_share_a_directory_end(place):
+    """On one machine the lock refuses it. Where a file system of several machines is shared, the mark of the other one is there."""
+    gang = Gang(place, 2)
+    first = gang.start(0)
+    wait_for_join(place, first, 0)
+    nonce = joins(place, 0)[0].name.removesuffix(".json").split("-")[6]
+    folder = gang.directories[1].parent / f"{gang.directories[1].name}.reprieve"
+    folder.mkdir(mode=0o700)
+    (folder / f"member-{nonce}").write_text("\n")
+    second = gang.start(1)
+    assert second.wait() == harness.EXIT_CONFIGURATION
+    assert f"{gang.directories[1]} is the checkpoint directory of member 0 of this gang too" in second.err
+    gang.kill_all()
+
+
+def test_one_directory_on_one_machine_is_refused(place):
+    gang = Gang(place, 2, directories=[place.path / "one"] * 2)
+    first = gang.start(0)
+    wait_for_join(place, first, 0)
+    second = gang.start(1)
+    assert second.wait() == harness.EXIT_OURS
+    assert "choose another directory with --checkpoint-dir" in second.err
+    gang.kill_all()
+
+
+def test_two_starts_at_once_are_told_apart_as_wholes(place):
+    """Whatever the order in which their members come, all of one end, and name a host of the other."""
+    one = Gang(place, 2, directories=[place.path / f"one{i}" for i in range(2)])
+    two = Gang(place, 2, 2, directories=[place.path / f"two{i}" for i in range(2)], steps=20, every=10)
+    wait_for_join(place, one.start(0, REPRIEVE_LAUNCH="first"), 0)
+    two.start(1, REPRIEVE_LAUNCH="second")
+    assert one.runs[0].wait() == harness.EXIT_CONFIGURATION
+    # It comes last, and is of the start that came first.
+    one.start(1, REPRIEVE_LAUNCH="first")
+    assert one.runs[1].wait() == harness.EXIT_CONFIGURATION
+    two.start(0, REPRIEVE_LAUNCH="second")
+    assert [run.wait() for run in two.runs] == [0, 0], f"{two}"
+    for run in one.runs:
+        assert f"on {HOST}" in run.err and "that start counts, and this one is over" in run.err, f"{run}"
+        assert "step" not in run.out
+    # Once the later one has begun as well.
+    late = Gang(place, 2, 3, options=("--rerun",)).start(1, REPRIEVE_LAUNCH="first")
+    assert late.wait() == harness.EXIT_CONFIGURATION and "of a later start of the whole gang" in late.err, f"{late}"
+
+
+SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_NUM_TASKS": "2"}
+
+
+def test_a_requeued_slurm_job_is_a_later_start(place):
+    gang = Gang(place, 2, given=False, steps=20, every=10)
+    stale = gang.start(0, **SLURM, SLURM_NODEID="0")
+    wait_for_join(place, stale, 0)
+    stale.signal(signal.SIGSTOP)
+    again = Gang(place, 2, 2, given=False, steps=20, every=10, directories=[place.path / f"new{i}" for i in range(2)])
+    for node in range(2):
+        again.start(node, **SLURM, SLURM_NODEID=str(node), SLURM_RESTART_COUNT="1")
+    assert [run.wait() for run in again.runs] == [0, 0], f"{again}"
+    stale.signal(signal.SIGCONT)
+    assert stale.wait() == harness.EXIT_CONFIGURATION and "that start counts" in stale.err, f"{stale}"
+
+
+def test_two_that_are_one_member_are_an_error_of_all(place):
+    """srun starts nobody again alone, so neither of the two is a newer one."""
+    gang = Gang(place, 3, given=False)
+    environment = {**SLURM, "SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_NUM_TASKS": "3"}
+    third = Gang(place, 3, 2, given=False, directories=[place.path / f"third{i}" for i in range(3)])
+    runs = [gang.start(0, **environment, SLURM_NODEID="0"), gang.start(1, **environment, SLURM_NODEID="1"),
+            third.start(1, **environment, SLURM_NODEID="1")]
+    for run in runs:
+        assert run.wait() == harness.EXIT_CONFIGURATION, f"{run}"
+        assert f"{HOST} and {HOST} both say that they are member 1 of this gang" in run.err, f"{run}"
+
+
+def log_of(place, attempt):
+    return [path.read_text() for path in sorted(place.store_path.glob(f"jobs/job/gang/{attempt:06}/log/*.json"))]
+
+
+def test_a_machine_that_comes_anew_says_that_the_attempt_is_over(place):
+    """The others run. It says so in the log once, and waits for the next attempt."""
+    gang = Gang(place, 2, every=10).start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].kill()
+    gang.generation = 2
+    again = gang.start(1)
+    wait_for("it says so", lambda: any('"rejoin"' in event for event in log_of(place, 1)), process=again.process)
+    assert '"go"' in log_of(place, 1)[0]
+    gang.runs[0].kill()
+    gang.generation = 3
+    gang.start(0)
+    step = committed_step(place)
+    assert gang.resumed() == [step] * 2, f"{gang}"
+    assert log_of(place, 2)[0].count('"go"') == 1
+    gang.kill_all()
+
+
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_killed_at_any_instant_of_the_start(place, seed):
+    """One after the other is killed while they join and restore, and started again alone, as pods are."""
+    draw = random.Random(seed)
+    members = draw.choice([2, 3, 4])
+    gang = Gang(place, members, every=10, size=300000).start_all()
+    gang.wait_for_commits(1)
+    gang.kill_all()
+    step = committed_step(place)
+    gang = Gang(place, members, 2, every=0, size=300000).start_all()
+    for generation in range(3, 3 + draw.randrange(1, 5)):
+        time.sleep(draw.uniform(0, 0.5))
+        if any(run.event("launched") for run in gang.runs):
+            break
+        victim = draw.randrange(members)
+        gang.runs[victim].kill()
+        gang.generation = generation
+        gang.start(victim)
+    if not all(run.process.poll() is None for run in gang.runs) or any(run.event("launched") for run in gang.runs):
+        # Some ran already: their launcher starts them all again.
+        gang.kill_all()
+        gang = Gang(place, members, 9, every=0, size=300000).start_all()
+    assert gang.resumed() == [step] * members, f"seed {seed}\n{gang}"
+    assert_not_torn(gang)
+    gang.kill_all()
+    assert place.verb("verify").code == 0

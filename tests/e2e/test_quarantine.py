@@ -1,0 +1,99 @@
+"""What a start finds in the checkpoint directory: only what is known to be torn is moved aside, and nothing that may be whole is lost in
+silence."""
+import re
+import subprocess
+
+import pytest
+
+from harness import PYTHON, SAVER, wait_for
+
+FIRST_SAVE = """
+import pathlib, sys, time
+directory = pathlib.Path(sys.argv[1], "step-1")
+directory.mkdir(parents=True)
+for name in sys.argv[2].split():
+    (directory / name).write_bytes(b"1" * 5000)
+    time.sleep(0.1)
+if len(sys.argv) > 3:
+    rest = open(directory / sys.argv[3], "wb", buffering=0)
+    rest.write(b"1" * 2000)
+print("saved", flush=True)
+time.sleep(1000)
+"""
+
+
+def listing(place, *options):
+    return place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, *options, "--",
+                       "find", place.directory, "-type", "f", "-printf", "%P\n")
+
+
+def quarantined(place):
+    return sorted(path.name for path in (place.path / "checkpoints.reprieve" / "quarantine").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("files", ["state.bin", "model.bin optimizer.bin"])
+def test_a_first_save_that_was_closed_stays_if_all_are_killed(place, files):
+    """No format says that it is whole, and nothing that it is not: its writer lived when it closed the last file."""
+    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, files, options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be closed", lambda: listed.exists() and all(f"./step-1/{name}".encode() in listed.read_bytes()
+                                                                         for name in files.split()), process=run.process)
+    run.kill()
+    again = listing(place)
+    assert again.code == 0 and sorted(again.out.split()) == sorted(f"step-1/{name}" for name in files.split()), again
+    assert quarantined(place) == [] and place.newest()["step"] == 1
+
+
+def test_a_first_save_with_a_file_open_is_moved_aside_as_a_whole(place):
+    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, "model.bin", "optimizer.bin", options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is known to be open", lambda: listed.exists() and b"\0step-1/\0" in b"\0" + listed.read_bytes().replace(b"\n", b"\0"),
+             process=run.process)
+    run.kill()
+    again = listing(place)
+    assert again.out == "" and quarantined(place) == ["model.bin", "optimizer.bin"], again
+    assert "step-1/model.bin is torn (and 1 more like that): its writer ended while it was being written" in again.err
+
+
+def train(place, steps, *options, job=None):
+    """Without a name, the steps in the command make another job of it."""
+    named = ("--job", job) if job else ()
+    return place.query("run", "--store", place.store, *named, "-c", place.directory, *options, "--",
+                       PYTHON, SAVER, "--steps", str(steps), "--keep", "100", "--pause", "0.05")
+
+
+def job_names(place):
+    return sorted(path.name for path in (place.store_path / "jobs").iterdir())
+
+
+def test_going_back_to_earlier_arguments_keeps_the_newer_checkpoints(place):
+    """As without Reprieve: the script goes on from the newest checkpoint that lies there."""
+    assert train(place, 3).code == 0
+    longer = train(place, 6)
+    assert longer.code == 0 and "resumes 3\n" in longer.out, longer
+    back = train(place, 3)
+    assert back.code == 0 and "resumes 6\n" in back.out, back
+    assert quarantined(place) == []
+    first, second = re.search(r"holds newer files, of job (\S+); .*\(--restore (\S+) goes back", back.err).groups()
+    assert first in longer.err and first not in back.err.replace(f"job {first};", ""), back
+    assert len(list(place.directory.glob("step-*"))) == 6
+    # And it can still be had.
+    old = train(place, 3, "--restore", second)
+    assert old.code == 0 and "resumes 3\n" in old.out, old
+
+
+def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place):
+    assert train(place, 3, job="one").code == 0
+    assert train(place, 6, job="two").code == 0
+    back = train(place, 3, job="one")
+    assert back.code == 0, back
+    rerun = train(place, 3, "--rerun", job="one")
+    assert "resumes 3\n" in rerun.out and len(quarantined(place)) == 6, rerun
+    said, = [line for line in rerun.err.splitlines() if "moved to" in line]
+    assert "up to step 6, which is newer" in said
+    # What the line says to do.
+    subprocess.run(re.search(r"cp -a '.+/\.' '.+/'", said)[0], shell=True, check=True)
+    on = train(place, 8, "--rerun", "--restore", "none", job="one")
+    assert on.code == 0 and "resumes 6\n" in on.out, on

@@ -1,0 +1,158 @@
+/* What a member does next at the start; test_start_model.c tries all orders. */
+#include "gang/start_rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define AT 1000000
+
+struct rules_row {
+	const char *what;
+	uint32_t member;
+	/* 0: it has not joined. */
+	bool joined;
+	uint32_t after, restored, rejoined;
+	/* The newest attempt, and who this one's member is in it. */
+	uint32_t attempt, members;
+	bool confirmed;
+	const char *named;
+	int64_t named_birth_ms;
+	enum gang_first_event first;
+	bool all_ready, patient, others;
+	enum gang_step step;
+	enum gang_end end;
+};
+
+#define NONE GANG_FIRST_NONE
+#define GO GANG_FIRST_GO
+#define REJOIN GANG_FIRST_REJOIN
+
+// clang-format off
+static const struct rules_row rows[] = {
+	{"it comes first of all", 0, false, 0, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
+		GANG_STEP_JOIN, 0},
+	{"it comes behind an attempt of one machine", 0, false, 0, 0, 0, 5, 1, true, "", 0, NONE,
+		false, false, false, GANG_STEP_JOIN, 0},
+	{"it comes behind one of other processes", 1, false, 0, 0, 0, 5, 2, true, "x", AT - 9000, GO,
+		false, false, false, GANG_STEP_JOIN, 0},
+	{"nothing is over that was no gang's", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false,
+		true, false, GANG_STEP_WAIT_FOR_MEMBERS, 0},
+	{"all have come: member 0 claims", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
+		true, GANG_STEP_CLAIM, 0},
+	{"all have come: the other waits", 1, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
+		true, GANG_STEP_WAIT_FOR_CLAIM, 0},
+	{"what has not started is over at once", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, NONE,
+		false, false, false, GANG_STEP_REJOIN, 0},
+	{"also if it is not confirmed", 1, true, 5, 0, 0, 5, 2, false, "x", AT - 9000, NONE, false,
+		false, false, GANG_STEP_REJOIN, 0},
+	{"what runs may end by itself", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false,
+		false, false, GANG_STEP_WAIT_FOR_MEMBERS, 0},
+	{"but not for ever", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false, true, false,
+		GANG_STEP_REJOIN, 0},
+	{"once is enough", 1, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, true, false,
+		GANG_STEP_WAIT_FOR_MEMBERS, 0},
+	{"member 0 says so before it claims", 0, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO,
+		false, false, true, GANG_STEP_REJOIN, 0},
+	{"and then claims", 0, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, false, true,
+		GANG_STEP_CLAIM, 0},
+	{"named, not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, NONE, false, false, false,
+		GANG_STEP_WAIT_FOR_CLAIM, 0},
+	{"named", 1, true, 4, 0, 0, 5, 2, true, "own", AT, NONE, false, false, false,
+		GANG_STEP_RESTORE, 0},
+	{"restored", 1, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
+		GANG_STEP_WAIT_FOR_READY, 0},
+	{"all have restored", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
+		GANG_STEP_GO, 0},
+	{"one has not", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, false, false, false,
+		GANG_STEP_WAIT_FOR_READY, 0},
+	{"go", 1, true, 4, 5, 0, 5, 2, true, "own", AT, GO, false, false, false, GANG_STEP_START, 0},
+	{"somebody has come anew", 1, true, 4, 5, 0, 5, 2, true, "own", AT, REJOIN, false, false,
+		false, GANG_STEP_JOIN, 0},
+	{"also while the claim is not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, REJOIN,
+		false, false, false, GANG_STEP_JOIN, 0},
+	{"it was replaced while it waited", 1, true, 4, 0, 0, 5, 2, true, "x", AT + 9000, NONE, false,
+		false, false, GANG_STEP_END, GANG_END_STALE},
+	{"it has replaced another, which was claimed", 1, true, 4, 0, 0, 5, 2, true, "x", AT - 9000,
+		NONE, false, false, false, GANG_STEP_JOIN, 0},
+	{"it stood still before it came at all", 1, true, 5, 0, 0, 5, 2, true, "x", AT + 9000, GO,
+		false, true, true, GANG_STEP_END, GANG_END_STALE},
+	{"one machine has begun meanwhile", 1, true, 4, 0, 0, 5, 1, true, "", 0, NONE, false, false,
+		false, GANG_STEP_END, GANG_END_OTHER_GANG},
+	{"the store was emptied", 1, true, 4, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
+		GANG_STEP_JOIN, 0},
+};
+// clang-format on
+
+static void test_decide(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct rules_row *row = &rows[i];
+		struct gang_join joins[2] = {
+			{.member = row->member, .members = 2, .nonce = "own", .birth_ms = AT},
+			{.member = !row->member, .members = 2, .nonce = "other", .birth_ms = AT},
+		};
+		struct gang_claim claim = {
+			.attempt = row->attempt,
+			.confirmed = row->confirmed,
+			.members = row->members,
+			.own = {.member = row->member, .birth_ms = row->named_birth_ms},
+		};
+		struct gang_self self = {
+			.own = joins[0],
+			.joined = row->joined,
+			.after = row->after,
+			.restored = row->restored,
+			.rejoined = row->rejoined,
+		};
+		struct gang_seen seen = {
+			.claim = &claim,
+			.joins = joins,
+			.join_count = row->others ? 2 : 1,
+			.first = row->first,
+			.all_ready = row->all_ready,
+			.patient = row->patient,
+		};
+		struct gang_decision decision;
+
+		strcpy(claim.own.nonce, row->named);
+		decision = gang_start_decide(&self, &seen);
+		if (decision.step != row->step)
+			fail_msg("%s: step %d", row->what, decision.step);
+		if (row->step == GANG_STEP_END && decision.end != row->end)
+			fail_msg("%s: ends by %d", row->what, decision.end);
+	}
+}
+
+/* Which of those below the same attempt it is. */
+static void test_birth(void **state)
+{
+	static const struct gang_claim claim = {.attempt = 5};
+	static const struct gang_join joins[] = {
+		{.member = 1, .nonce = "a", .first_after = 5, .turn = 2},
+		{.member = 1, .nonce = "b", .first_after = 4, .turn = 9},
+		{.member = 0, .nonce = "c", .first_after = 5, .turn = 7},
+	};
+	struct gang_seen seen = {.claim = &claim, .joins = joins, .join_count = 3};
+	struct gang_join own = {.member = 1, .nonce = "d"};
+
+	(void)state;
+	gang_start_birth(&seen, &own);
+	assert_int_equal(own.first_after, 5);
+	assert_int_equal(own.turn, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_decide),
+		cmocka_unit_test(test_birth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
