@@ -1,5 +1,6 @@
 #include "gang_feed.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@ static void go_on(struct gang_feed *feed);
 
 /* --- on the worker --- */
 
+/* The claim names the join of each member, which has its host. */
 static void find_host(struct gang_feed *feed)
 {
 	const struct gang_feed_options *options = &feed->options;
@@ -28,9 +30,9 @@ static void find_host(struct gang_feed *feed)
 	struct err err;
 
 	if (feed->work.missing >= feed->view.members ||
-	    storage_gang_newest_claim(options->storage, feed->work.missing, &claim, &feed->cancel, &err) <
-		    0 ||
-	    claim.attempt != options->attempt)
+	    storage_gang_newest_claim(options->storage, feed->work.missing, &claim, &feed->cancel,
+				      &err) < 0 ||
+	    claim.attempt != options->attempt || !claim.own.nonce[0])
 		return;
 	storage_gang_host(options->storage, options->attempt - 1, &claim.own, feed->work.host,
 			  &feed->cancel);
@@ -197,7 +199,7 @@ static void append_event(struct gang_feed *feed, const struct gang_event *event)
 	start_work(feed, FEED_APPENDS);
 }
 
-static struct gang_event event_of(const struct gang_decision *decision)
+static struct gang_event event_of(const struct gang_round_decision *decision)
 {
 	static const enum gang_event_kind kinds[] = {
 		[GANG_OPEN] = GANG_EVENT_ROUND,
@@ -220,9 +222,9 @@ static struct gang_event event_of(const struct gang_decision *decision)
 	return event;
 }
 
-static struct gang_decision decide(struct gang_feed *feed)
+static struct gang_round_decision decide(struct gang_feed *feed)
 {
-	struct gang_decision decision;
+	struct gang_round_decision decision;
 
 	feed->here.now_ms = clock_monotonic_ms();
 	feed->options.look(feed->options.arg, &feed->here);
@@ -264,7 +266,7 @@ static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 
 static void go_on(struct gang_feed *feed)
 {
-	struct gang_decision decision = decide(feed);
+	struct gang_round_decision decision = decide(feed);
 	struct gang_event event;
 
 	if (feed->busy)

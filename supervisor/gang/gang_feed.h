@@ -31,7 +31,7 @@ struct gang_feed_options {
 	 * `wanted_ms`, `begun`, `ended`, `finished`, `answers`. */
 	void (*look)(void *arg, struct gang_here *here);
 	/* The part is to be given now (TAKE or GIVE_EMPTY), if that can be done. */
-	void (*give)(void *arg, const struct gang_decision *decision);
+	void (*give)(void *arg, const struct gang_round_decision *decision);
 	/* An event has its place in the log. */
 	void (*happened)(void *arg, const struct gang_event *event);
 	void *arg;

@@ -35,20 +35,21 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	here->completed_ms = here->now_ms;
 }
 
-static struct gang_decision wait_until(int64_t again_ms)
+static struct gang_round_decision wait_until(int64_t again_ms)
 {
-	return (struct gang_decision){.action = GANG_WAIT, .again_ms = again_ms};
+	return (struct gang_round_decision){.action = GANG_WAIT, .again_ms = again_ms};
 }
 
-static struct gang_decision act_in(const struct gang_view *view, enum gang_action action)
+static struct gang_round_decision act_in(const struct gang_view *view,
+					 enum gang_round_action action)
 {
-	return (struct gang_decision){.action = action, .round = view->round.number};
+	return (struct gang_round_decision){.action = action, .round = view->round.number};
 }
 
-static struct gang_decision leave_out(const struct gang_view *view, const struct gang_here *here,
-				      const char *reason)
+static struct gang_round_decision leave_out(const struct gang_view *view,
+					    const struct gang_here *here, const char *reason)
 {
-	struct gang_decision decision = act_in(view, GANG_LEAVE_OUT);
+	struct gang_round_decision decision = act_in(view, GANG_LEAVE_OUT);
 
 	decision.step = here->generation ? here->step : -1;
 	decision.reason = reason;
@@ -68,9 +69,10 @@ static bool has_passed(const struct gang_here *here)
 				     : here->generation > here->given_generation + 1;
 }
 
-static struct gang_decision after_giving(const struct gang_view *view, const struct gang_here *here)
+static struct gang_round_decision after_giving(const struct gang_view *view,
+					       const struct gang_here *here)
 {
-	struct gang_decision decision;
+	struct gang_round_decision decision;
 
 	if (!gang_view_is_open(view) || view->round.passed || !has_passed(here))
 		return wait_until(INT64_MAX);
@@ -80,8 +82,8 @@ static struct gang_decision after_giving(const struct gang_view *view, const str
 }
 
 /* It has written no checkpoint in this attempt. Time alone is no reason to say that it has none. */
-static struct gang_decision without_checkpoint(const struct gang_view *view,
-					       const struct gang_here *here)
+static struct gang_round_decision without_checkpoint(const struct gang_view *view,
+						     const struct gang_here *here)
 {
 	/* Of a step that nobody may have come to yet, nothing is learned. */
 	bool learned = here->learned && !view->round.at_least;
@@ -104,8 +106,8 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 			       : here->step == round->step;
 }
 
-static struct gang_decision with_checkpoint(const struct gang_view *view,
-					    const struct gang_here *here)
+static struct gang_round_decision with_checkpoint(const struct gang_view *view,
+						  const struct gang_here *here)
 {
 	const struct gang_round *round = &view->round;
 
@@ -124,7 +126,8 @@ static struct gang_decision with_checkpoint(const struct gang_view *view,
 	return wait_until(INT64_MAX);
 }
 
-static struct gang_decision in_round(const struct gang_view *view, const struct gang_here *here)
+static struct gang_round_decision in_round(const struct gang_view *view,
+					   const struct gang_here *here)
 {
 	if (here->given == view->round.number)
 		return after_giving(view, here);
@@ -167,9 +170,10 @@ static int64_t step_ahead(const struct gang_view *view, const struct gang_here *
 	return furthest + (ahead > 1 ? ahead : 1);
 }
 
-static struct gang_decision open_round(const struct gang_view *view, const struct gang_here *here)
+static struct gang_round_decision open_round(const struct gang_view *view,
+					     const struct gang_here *here)
 {
-	struct gang_decision decision = {.action = GANG_OPEN, .step = here->step};
+	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
 	/* A job that has ended comes to no later one. */
 	if (view->failures == 0 || here->ended || here->step < 0)
@@ -185,10 +189,11 @@ static uint32_t answers_of(const struct gang_here *here)
 	return here->given_generation == here->generation ? here->answers : here->given_answers;
 }
 
-struct gang_decision gang_rounds_decide(const struct gang_view *view, const struct gang_here *here)
+struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
+					      const struct gang_here *here)
 {
 	const struct gang_round *round = &view->round;
-	struct gang_decision decision;
+	struct gang_round_decision decision;
 
 	if (view->over)
 		return wait_until(INT64_MAX);

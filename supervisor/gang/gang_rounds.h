@@ -55,7 +55,7 @@ struct gang_here {
 	int64_t over_ms;
 };
 
-enum gang_action {
+enum gang_round_action {
 	/* Nothing, until something changes or `again_ms`. */
 	GANG_WAIT,
 	/* To append a round, of `step`, `at_least`. */
@@ -71,8 +71,8 @@ enum gang_action {
 	GANG_SAY_ANSWERS,
 };
 
-struct gang_decision {
-	enum gang_action action;
+struct gang_round_decision {
+	enum gang_round_action action;
 	uint32_t round;
 	int64_t step;
 	bool at_least;
@@ -89,7 +89,8 @@ struct gang_here gang_here_new(uint32_t member);
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step);
 
-struct gang_decision gang_rounds_decide(const struct gang_view *view, const struct gang_here *here);
+struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
+					      const struct gang_here *here);
 
 /* Whether a member whose job has ended, and that has nothing left to save, may go: no other one
  * needs a part of it any more. `asked`: the notice that it ends by; 0: none. */

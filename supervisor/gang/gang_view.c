@@ -8,7 +8,7 @@ struct gang_view gang_view_new(uint32_t members)
 {
 	return (struct gang_view){
 		.members = members,
-		.ends = memory_new(members * sizeof(enum gang_end)),
+		.ends = memory_new(members * sizeof(enum gang_member_end)),
 	};
 }
 
@@ -73,7 +73,7 @@ static void fold_answers(struct gang_view *view, const struct gang_event *event)
 /* Said twice, or of a job that has failed: the member has left. */
 static void fold_ended(struct gang_view *view, const struct gang_event *event)
 {
-	enum gang_end *end = &view->ends[event->member];
+	enum gang_member_end *end = &view->ends[event->member];
 
 	if (*end == GANG_HAS_LEFT)
 		return;

@@ -40,7 +40,7 @@ struct gang_round {
 	char left_reason[160];
 };
 
-enum gang_end {
+enum gang_member_end {
 	GANG_GOES_ON,
 	/* Its job has ended. It stays for the rounds of the others. */
 	GANG_HAS_ENDED,
@@ -67,7 +67,7 @@ struct gang_view {
 	/* The newest request or notice, and the newest that a committed round answers. */
 	uint32_t asked, answered;
 	/* Of each member. */
-	enum gang_end *ends;
+	enum gang_member_end *ends;
 	uint32_t ended, left;
 	/* The first that has left, if any has. */
 	uint32_t first_left;

@@ -178,7 +178,7 @@ void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *
 
 /* --- what is decided --- */
 
-static void give_part(void *arg, const struct gang_decision *decision)
+static void give_part(void *arg, const struct gang_round_decision *decision)
 {
 	struct job *job = arg;
 	struct gang_feed *feed = &job->in_gang.feed;

@@ -49,7 +49,7 @@ struct rounds_row {
 	size_t events;
 	uint32_t committed;
 	struct gang_here here;
-	enum gang_action action;
+	enum gang_round_action action;
 	int64_t step;
 	bool at_least;
 };
@@ -168,7 +168,7 @@ static void test_rows(void **state)
 		auto_(gang_view_release) struct gang_view view =
 			view_of(row->log, row->events, row->committed);
 		struct gang_here here = row->here;
-		struct gang_decision decision;
+		struct gang_round_decision decision;
 
 		here.member = 1;
 		here.now_ms = NOW;

@@ -329,7 +329,7 @@ static void put_event(struct simulated_gang *gang, struct simulated_member *m)
 }
 
 static void act_on_decision(struct simulated_gang *gang, struct simulated_member *m,
-			    const struct gang_decision *decision)
+			    const struct gang_round_decision *decision)
 {
 	struct gang_event event = {.round = decision->round, .step = decision->step};
 
@@ -377,7 +377,7 @@ static void leave(struct simulated_gang *gang, struct simulated_member *m)
 
 static void look(struct simulated_gang *gang, struct simulated_member *m)
 {
-	struct gang_decision decision;
+	struct gang_round_decision decision;
 	uint32_t before = m->view.read;
 
 	if (m->may_leave || m->sent_ms > 0)
