@@ -111,22 +111,6 @@ int storage_gang_ready(struct storage *storage, uint32_t attempt, struct cancel 
  * listing. */
 int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
-/* A member that is to end, so that all are. */
-struct gang_notice {
-	uint32_t member;
-	/* Of its time, when it said so. */
-	int64_t left_ms;
-	/* As it was found: the gang has committed a snapshot since. */
-	bool answered;
-	char host[65], reason[160];
-};
-/* Both may be called while another thread uses the storage. */
-int storage_gang_put_notice(struct storage *storage, uint32_t attempt,
-			    const struct gang_notice *notice, struct cancel *cancel,
-			    struct err *err);
-/* *any: there is one of another member of this attempt. One listing, if there is none. */
-int storage_gang_find_notice(struct storage *storage, uint32_t attempt, struct gang_notice *notice,
-			     bool *any, struct cancel *cancel, struct err *err);
 
 /* --- the log of an attempt --- */
 

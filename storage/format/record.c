@@ -18,7 +18,7 @@ static const char *const kind_names[] = {
 	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
 	[RECORD_LEDGERS] = "ledgers", [RECORD_CATALOGUE] = "catalogue",
 	[RECORD_JOIN] = "join",       [RECORD_PART] = "part",
-	[RECORD_NOTICE] = "notice",   [RECORD_EVENT] = "event",
+	[RECORD_EVENT] = "event",
 };
 
 /* All kinds are read from RECORD_VERSION on. */
@@ -60,7 +60,6 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_DAMAGE:
 	case RECORD_CONFIRMED:
 	case RECORD_JOIN:
-	case RECORD_NOTICE:
 	case RECORD_EVENT:
 		return SMALL_MOST;
 	case RECORD_SNAPSHOT:

@@ -234,6 +234,18 @@ static int64_t time_left(const struct gang_event *event)
 	return event->left_ms - GANG_READ_EVERY_MS;
 }
 
+/* The others would hang in their next collective until its time-out. Whoever has ended because it
+ * was asked to says 0. */
+static void stop_after_failure(struct job *job, const struct gang_event *event)
+{
+	char reason[80];
+
+	if (event->code == 0)
+		return;
+	snprintf(reason, sizeof(reason), "its job has failed (exit code %d)", event->code);
+	add_gang_notice(job, NOTICE_STOP, event, reason, 0);
+}
+
 static void take_over_event(struct job *job, const struct gang_event *event)
 {
 	switch (event->kind) {
@@ -250,12 +262,14 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 		add_gang_notice(job, NOTICE_STOP, event,
 				"this machine has come anew, so the attempt is over", 0);
 		break;
+	case GANG_EVENT_ENDED:
+		stop_after_failure(job, event);
+		break;
 	case GANG_EVENT_GO:
 	case GANG_EVENT_ROUND:
 	case GANG_EVENT_PASSED:
 	case GANG_EVENT_LEFT_OUT:
 	case GANG_EVENT_ANSWERS:
-	case GANG_EVENT_ENDED:
 		break;
 	}
 }

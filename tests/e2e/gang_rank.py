@@ -26,6 +26,7 @@ parser.add_argument("--keep", type=int, default=3)
 parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
 parser.add_argument("--offset", type=int, default=0, help="save at the steps that are this much behind those of --every")
 parser.add_argument("--until", type=int, default=0, help="save no more after this step")
+parser.add_argument("--fail-at", type=int, default=0, help="ends with 3 at this step")
 parser.add_argument("--anew-at", type=int, default=0, help="at this step, all ranks begin anew as a launcher lets them, some steps earlier")
 options = parser.parse_args()
 saves = options.savers == "all" or str(options.rank) in options.savers.split(",")
@@ -112,6 +113,8 @@ while step < options.steps:
     due = options.every and step % options.every == options.offset and not 0 < options.until < step
     if saves and (save_now or due):
         save(step)
+    if step == options.fail_at:
+        sys.exit(3)
     if step == options.anew_at and not run_of_job:
         os.environ["TORCHELASTIC_RESTART_COUNT"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])

@@ -79,6 +79,20 @@ def test_ranks_that_begin_anew_are_not_mixed(place):
     assert again.resumed() == [60, 60], f"{again}"
 
 
+def test_a_job_that_fails_ends_the_others(place):
+    """They would hang in their next collective. What was committed stands, and all resume from it."""
+    gang = Gang(place, 3, every=10, step_time=0.05)
+    gang.each[1]["fail_at"] = 45
+    gang.start_all()
+    assert gang.runs[1].wait() == 3, f"{gang}"
+    for run in (gang.runs[0], gang.runs[2]):
+        assert run.wait() in (harness.EXIT_DURABLE, harness.EXIT_NOT_DURABLE), f"{gang}"
+        assert "member 1 on" in run.err and "its job has failed (exit code 3)" in run.err, f"{gang}"
+    step = committed_step(place)
+    again = Gang(place, 3, 2, steps=step + 5).start_all()
+    assert again.resumed() == [step] * 3, f"{again}"
+
+
 def test_a_notice_reaches_members_that_save_nothing(place):
     """Rank 0 alone saves; the machine of member 1 is taken away."""
     gang = Gang(place, 2, every=10, savers="0", step_time=0.05, signal="USR1",

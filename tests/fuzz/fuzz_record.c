@@ -4,11 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "storage/snapshots/gang_event.h"
+#include "storage/snapshots/gang_parts.h"
 #include "storage/snapshots/job_records.h"
 
 static void read_raw(const uint8_t *data, size_t size)
 {
-	for (int kind = RECORD_FORMAT; kind <= RECORD_PIN; kind++) {
+	for (int kind = RECORD_FORMAT; kind <= RECORD_EVENT; kind++) {
 		auto_json json_t *body = NULL;
 		struct err err = {0};
 
@@ -46,6 +48,34 @@ static void read_claim(json_t *object)
 		CHECK(claim.number == 3 && claim.start.attempt < 3);
 }
 
+/* An event is about what was before it, and of a member that there can be. */
+static void read_event(json_t *object)
+{
+	struct gang_event event;
+	struct err err = {0};
+
+	if (gang_event_decode(object, 1, 7, &event, &err) < 0) {
+		CHECK(err.kind == ERR_CORRUPT || err.kind == ERR_VERSION);
+		return;
+	}
+	CHECK(event.number == 7 && event.round < 7 && event.member < STORAGE_GANG_MOST);
+	CHECK(event.step >= -1);
+	CHECK(gang_event_equal(&event, &event));
+	CHECK(*gang_event_name(event.kind));
+}
+
+/* A part is of one member, and has its list in pieces, or none. */
+static void read_part(json_t *object)
+{
+	auto_(gang_part_release) struct gang_part part = {0};
+	struct err err = {0};
+
+	if (gang_part_decode(object, "job", (struct snapshot_id){1, 7}, 2, &part, &err) < 0)
+		CHECK(err.kind == ERR_CORRUPT && !part.manifest.pieces && !part.manifest.packs);
+	else
+		CHECK(part.manifest.entry_count == 0 && part.manifest.part_count == 0);
+}
+
 static void read_id(const char *text)
 {
 	struct snapshot_id id, again;
@@ -70,6 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!json_is_object(object))
 		return 0;
 	read_claim(object);
+	read_event(object);
+	read_part(object);
 	put_and_take(object, number);
 	return 0;
 }
