@@ -38,7 +38,8 @@ mkdir /tools
 for tool in objdump readelf nm; do ln -s "/usr/bin/aarch64-linux-gnu-$tool" "/tools/$tool"; done
 PATH=/tools:$PATH tests/check_hardening.sh build
 aarch64-linux-gnu-gcc -specs /usr/lib/aarch64-linux-musl/musl-gcc.specs -o build/musl /musl.c
-ctest --test-dir build -j 2 --timeout 300 --output-on-failure -E '^(program|child|proc_file|progress_page|rank_selection|job_log)$' \
+REPRIEVE_HISTORIES=20000 REPRIEVE_TEST_EFFORT=small ctest --test-dir build -j 2 --timeout 300 --output-on-failure \
+	-E '^(program|child|proc_file|progress_page|rank_selection|job_log)$' \
 	-LE '^(snapshots|storage|transfer|s3|gcs|azure|aws|backend|http)$'
 # By the processor's own instruction.
 ctest --test-dir build --output-on-failure -R '^crc32c$'
