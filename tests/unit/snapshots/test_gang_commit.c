@@ -172,7 +172,6 @@ static void an_empty_part(void **state)
 	static const struct gang_given first[] = {{.empty = true}, {.step = -1}};
 	static const struct gang_given later[] = {{.step = 20}, {.step = 20}};
 	struct gang gang;
-	auto_free char *lost = NULL;
 
 	(void)state;
 	gang_start(&gang, 2);
