@@ -224,8 +224,8 @@ int cmd_run(int argc, char **argv)
 	job->profile = profile;
 	job->store = options.store ? options.store : embedded;
 	/* Who names a snapshot wants that one, or nothing. */
-	job->store_is_needed = options.store_chosen || options.restore == RESTORE_SPECIFIC ||
-			       gang.members > 1;
+	job->store_is_needed =
+		options.store_chosen || options.restore == RESTORE_SPECIFIC || gang.members > 1;
 	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
 		job->observers.cancel.fd = -1;
 	job->signals.source.fd = -1;
