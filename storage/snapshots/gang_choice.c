@@ -54,7 +54,9 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 	auto_free char *key = job_record_key_snapshot(storage, id);
 
 	*clashes = (struct gang_clashes){0};
-	if (storage->gang.members == 0 || storage->gang.parts == GANG_PARTS_OWN)
+	/* One machine has a part only if it asks for all. */
+	if (storage->gang.members == 0 || storage->gang.parts == GANG_PARTS_OWN ||
+	    (storage->gang.members == 1 && storage->gang.parts == GANG_PARTS_AUTO))
 		return job_record_get_manifest(storage, id, manifest, cancel, err);
 	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
 		return -1;

@@ -235,16 +235,11 @@ static size_t count_files(const struct checkpoint *checkpoint)
 	return count;
 }
 
-bool detector_may_have_all(const struct detector *detector, const struct checkpoint *checkpoint)
-{
-	return count_files(checkpoint) > 0 && !detector_is_open(detector, checkpoint) &&
-	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
-	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
-}
-
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return count_files(checkpoint) == 1 && detector_may_have_all(detector, checkpoint);
+	return count_files(checkpoint) == 1 && !detector_is_open(detector, checkpoint) &&
+	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
+	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
 }
 
 /* Those of all saves together; none of them is forgotten. */

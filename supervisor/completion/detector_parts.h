@@ -59,12 +59,8 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 
 /* --- detector_judge.c --- */
 
-/* Its writers have closed all of its files, and nothing is known of its kind: more may come, or
- * not.
- */
-bool detector_may_have_all(const struct detector *detector, const struct checkpoint *checkpoint);
-/* Its only file was closed by the process that has died now, and nothing is known of its kind: it
- * is complete if its format says that it is whole. */
+/* Its only file was closed by its writer, and nothing is known of its kind. If that one has died
+ * now, it is complete if its format says that it is whole. */
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
 /* It is complete: the ones after it will have the same files. */
 void detector_learn(struct checkpoint *checkpoint);

@@ -328,6 +328,7 @@ void job_begin_resume(struct job *job)
 	job->rules = job_rules_from(job);
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
+	job->workspace.unnamed = !job->name.given;
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
 		      "supervisor_pid", (int)getpid());

@@ -102,6 +102,10 @@ static bool next_save_fits(const struct preemption_facts *facts)
 
 static bool first_save_may_come(const struct preemption_facts *facts)
 {
+	/* It is known how often it saves, and that is later. */
+	if (facts->save_gap_ms > facts->window_ms &&
+	    facts->save_gap_ms - facts->window_ms > facts->unsaved_for_ms)
+		return false;
 	return facts->unsaved_for_ms >= FIRST_LEAST_MS &&
 	       facts->unsaved_for_ms / FIRST_MOST_WINDOWS <= facts->window_ms;
 }

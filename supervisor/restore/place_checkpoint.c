@@ -145,7 +145,8 @@ static void read_local_record(const struct resume_request *request, bool left,
 	if (local->record.job) {
 		bool own = text_equal(local->record.job, request->job);
 
-		facts->of_other = !own && !request->named && facts->snapshot;
+		facts->of_other =
+			!own && !request->named && local->record.unnamed && facts->snapshot;
 		if (own || facts->of_other || !facts->snapshot)
 			facts->complete = &local->record.files;
 		if (own)
@@ -167,6 +168,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			    struct err *err)
 {
 	struct closed_files closed = {.local = local};
+	bool rebooted = false;
 	struct err why;
 
 	if (request->looks &&
@@ -176,7 +178,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	if (workspace_list_files(request->workspace, &local->files, err) < 0)
 		return -1;
 	if (local->files.count > 0 &&
-	    workspace_read_under_way(request->workspace, &local->under_way, &why) < 0) {
+	    workspace_read_under_way(request->workspace, &local->under_way, &rebooted, &why) < 0) {
 		log_warn("cannot tell which files in %s were being written when the last job here "
 			 "ended: %s",
 			 request->workspace->directory, why.text);
@@ -185,7 +187,8 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
 	read_local_record(request, left, local, facts);
-	closed.rebooted = facts->rebooted;
+	/* Before the first checkpoint is complete there is no record, but there is a list. */
+	closed.rebooted = facts->rebooted || rebooted;
 	under_way_settle(&local->under_way, closed_file_stays, &closed);
 	facts->under_way = local->under_way.paths;
 	return 0;

@@ -41,7 +41,7 @@ struct reconcile_facts {
 	/* the files that the last supervisor here recorded as complete; NULL: no record */
 	const struct snapshot_files *complete;
 	struct snapshot_id complete_id; /* attempt and sequence of that record */
-	/* the record is of a job under another name, and nobody has named this one: the two are
+	/* the record is of a job under another name, and nobody has named either: the two are
 	 * told apart by their arguments alone, and the directory has one run after the other */
 	bool of_other;
 	/* it was written before the machine was started the last time: a crash may have lost

@@ -34,6 +34,8 @@ char *completion_record_format(const struct completion_record *record, struct er
 	whole = json_pack("{s:i, s:s, s:s, s:s, s:O}", "version", COMPLETION_RECORD_VERSION, "job",
 			  record->job, "id", snapshot_id_format(record->id, id), "boot",
 			  record->boot, "files", files);
+	if (whole && record->unnamed)
+		json_object_set_new(whole, "unnamed", json_true());
 	text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
 	if (!text)
 		err_set(err, ERR_FAILED, "the record of complete files cannot be written as JSON");
@@ -81,6 +83,7 @@ int completion_record_parse(const void *text, size_t size, struct completion_rec
 	    !snapshot_id_parse(id, &record->id))
 		return err_set(err, ERR_CORRUPT, "not a record of this version");
 	record->job = text_copy(job);
+	record->unnamed = json_is_true(json_object_get(whole, "unnamed"));
 	text_set(record->boot, sizeof(record->boot), json_text_or(whole, "boot", ""));
 	if (read_rows(files, record, err) < 0) {
 		completion_record_release(record);

@@ -13,7 +13,9 @@
 struct completion_record {
 	char *job;
 	struct snapshot_id id; /* attempt, and number of the complete checkpoint in it */
-	char boot[40];         /* of the machine, when it was written; "": unknown */
+	/* Nobody had named the job; false also if that is not known. */
+	bool unnamed;
+	char boot[40]; /* of the machine, when it was written; "": unknown */
 	struct snapshot_files files;
 };
 

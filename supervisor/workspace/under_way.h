@@ -27,6 +27,8 @@ void under_way_format(char *const *paths, struct bytes *text);
 int under_way_parse(const void *text, size_t size, struct path_list *list, struct err *err);
 
 #define UNDER_WAY_CLOSED "./"
+/* In front of the name of the boot of the machine that the list was written in: no path of it. */
+#define UNDER_WAY_BOOT "/boot/"
 
 /* Does what was closed stay where it is? */
 typedef bool under_way_stays_fn(void *arg, const char *path);

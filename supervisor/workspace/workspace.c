@@ -271,6 +271,7 @@ int workspace_write_record(struct workspace *workspace, struct completion_record
 	if (workspace_make_beside(workspace, err) < 0)
 		return -1;
 	workspace_read_boot(record->boot);
+	record->unnamed = workspace->unnamed;
 	text = completion_record_format(record, err);
 	if (!text)
 		return -1;
@@ -317,11 +318,53 @@ static int find_for_any_thread(const struct workspace *workspace, bool make,
 	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
 }
 
+/* The list with the name of this boot in front. The strings stay the caller's. */
+static char **name_boot(char *const *paths, char name[sizeof(UNDER_WAY_BOOT) + 40])
+{
+	size_t count = 0;
+	char own[40], **named;
+
+	while (paths[count])
+		count++;
+	workspace_read_boot(own);
+	snprintf(name, sizeof(UNDER_WAY_BOOT) + 40, UNDER_WAY_BOOT "%s", own);
+	named = memory_new((count + 2) * sizeof(*named));
+	named[0] = name;
+	memcpy(named + 1, paths, count * sizeof(*named));
+	return named;
+}
+
+/* Takes the name of the boot out again. False: it is another one. Without it, nobody knows. */
+static bool is_of_this_boot(struct path_list *paths)
+{
+	char own[40];
+	size_t kept = 0;
+	bool same = true;
+
+	workspace_read_boot(own);
+	for (size_t i = 0; i < paths->count; i++) {
+		char *path = paths->paths[i];
+
+		if (!text_starts(path, UNDER_WAY_BOOT)) {
+			paths->paths[kept++] = path;
+			continue;
+		}
+		same = text_equal(path + strlen(UNDER_WAY_BOOT), own);
+		free(path);
+	}
+	if (kept < paths->count)
+		paths->paths[kept] = NULL;
+	paths->count = kept;
+	return same;
+}
+
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
 			      struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
+	char boot[sizeof(UNDER_WAY_BOOT) + 40];
+	auto_free char **named = NULL;
 	bool any = paths && *paths;
 	struct err why;
 
@@ -334,22 +377,25 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 			       ? err_os(err, errno, "cannot remove " UNDER_WAY " in %s",
 					folder.path)
 			       : 0;
-	under_way_format(paths, &text);
+	named = name_boot(paths, boot);
+	under_way_format(named, &text);
 	return beneath_replace(folder.fd, UNDER_WAY, text.data, text.size, false, err);
 }
 
 int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
-			     struct err *err)
+			     bool *rebooted, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
 	struct err why;
 
+	*rebooted = false;
 	if (find_beside(workspace, &folder, &why) < 0 ||
 	    beneath_read(folder.fd, UNDER_WAY, &text, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
 	if (under_way_parse(text.data, text.size, paths, err) < 0)
 		return err_wrap(err, "%s/" UNDER_WAY, folder.path);
+	*rebooted = !is_of_this_boot(paths);
 	return 0;
 }
 

@@ -70,6 +70,8 @@ struct workspace {
 	int held;    /* the directory, between workspace_hold() and workspace_let_go(); 0: not */
 	int lock_fd; /* 0: not held */
 	bool warned_of_folder;
+	/* The job in it has its name after its directory and command: set by whoever runs it. */
+	bool unnamed;
 };
 
 /* Sets the paths; creates nothing. */
@@ -124,10 +126,10 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
  */
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
 			      struct err *err);
-/* Appends the paths of the list, if there is one. Any error: something was being written, and it is
- * not known what. */
+/* Appends the paths of the list, if there is one. *rebooted: the machine was started anew since it
+ * was written. Any error: something was being written, and it is not known what. */
 int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
-			     struct err *err);
+			     bool *rebooted, struct err *err);
 
 /* Moves paths (relative to the directory) into a new folder below quarantine/ in our folder, and
  * removes directories that become empty. *where: the new folder; the caller frees it. */

@@ -1,10 +1,7 @@
 """What a start finds in the checkpoint directory: only what is known to be torn is moved aside, and nothing that may be whole is lost in
 silence."""
-import json
 import re
 import subprocess
-
-import pytest
 
 from harness import PYTHON, SAVER, wait_for
 
@@ -32,31 +29,45 @@ def quarantined(place):
     return sorted(path.name for path in (place.path / "checkpoints.reprieve" / "quarantine").rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("files", ["state.bin", "model.bin optimizer.bin"])
-def test_a_first_save_that_was_closed_stays_if_all_are_killed(place, files):
-    """No format says that it is whole, and nothing that it is not: its writer lived when it closed the last file."""
-    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, files, options=("--quiet-time", "1h"))
+ONE_FILE = """
+import pathlib, sys, time
+pathlib.Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
+pathlib.Path(sys.argv[1], "step-1.bin").write_bytes(b"1" * 5000)
+print("saved", flush=True)
+time.sleep(1000)
+"""
+
+
+def kill_in_the_quiet_time(place, listed_as, *command):
+    """The job and its supervisor, when the list of what is being written says so."""
+    run = place.run(PYTHON, "-c", *command, options=("--quiet-time", "1h"))
     run.wait_for_output("saved")
     listed = place.path / "checkpoints.reprieve" / "under-way"
-    wait_for("it is known to be closed", lambda: listed.exists() and all(f"./step-1/{name}".encode() in listed.read_bytes()
-                                                                         for name in files.split()), process=run.process)
+    wait_for("it is listed", lambda: listed.exists() and listed_as in listed.read_bytes().split(b"\0"), process=run.process)
     run.kill()
+    return listed
+
+
+def test_a_first_save_that_was_closed_stays_if_all_are_killed(place):
+    """No format says that it is whole, and nothing that it is not: its writer lived when it closed it."""
+    kill_in_the_quiet_time(place, b"./step-1.bin", ONE_FILE, place.directory)
     again = listing(place)
-    assert again.code == 0 and sorted(again.out.split()) == sorted(f"step-1/{name}" for name in files.split()), again
+    assert again.code == 0 and again.out.split() == ["step-1.bin"], again
     assert quarantined(place) == [] and place.newest()["step"] == 1
 
 
-def test_after_a_restart_of_the_machine_only_its_format_tells(place):
-    """A crash may have lost what was closed a moment before."""
-    run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, "state.bin", options=("--quiet-time", "1h"))
-    run.wait_for_output("saved")
-    listed = place.path / "checkpoints.reprieve" / "under-way"
-    wait_for("it is known to be closed", lambda: listed.exists() and b"./step-1/state.bin" in listed.read_bytes(), process=run.process)
-    run.kill()
-    record = place.path / "checkpoints.reprieve" / "completion.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "boot": "another"}))
+def test_of_a_directory_the_next_file_may_be_still_to_come(place):
+    kill_in_the_quiet_time(place, b"step-1/", FIRST_SAVE, place.directory, "model.bin")
     again = listing(place)
-    assert again.out == "" and quarantined(place) == ["state.bin"], again
+    assert again.code == 0 and again.out == "" and quarantined(place) == ["model.bin"], again
+
+
+def test_after_a_restart_of_the_machine_only_its_format_tells(place):
+    """A crash may have lost what was closed a moment before. There is no record yet: the list says in which boot it was written."""
+    listed = kill_in_the_quiet_time(place, b"./step-1.bin", ONE_FILE, place.directory)
+    listed.write_bytes(re.sub(rb"/boot/[^\0]*", b"/boot/another", listed.read_bytes()))
+    again = listing(place)
+    assert again.out == "" and quarantined(place) == ["step-1.bin"], again
 
 
 def test_half_of_a_set_that_was_complete_is_not_taken_for_a_new_one(place):
@@ -115,6 +126,14 @@ def test_going_back_to_earlier_arguments_keeps_the_newer_checkpoints(place):
     # And it can still be had.
     old = train(place, 3, "--restore", second)
     assert old.code == 0 and "resumes 3\n" in old.out, old
+
+
+def test_what_a_named_job_has_left_is_none_of_a_job_without_a_name(place):
+    assert train(place, 3).code == 0
+    assert train(place, 6, job="experiment").code == 0
+    back = train(place, 3, "--rerun")
+    assert back.code == 0 and "resumes 3\n" in back.out, back
+    assert len(quarantined(place)) == 6
 
 
 def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place):

@@ -126,22 +126,24 @@ static void test_the_list_of_what_is_being_written(void **state)
 	char *paths[] = {path, NULL};
 	struct path_list back = {0};
 	auto_free char *beside = text_format("%s.reprieve", place->workspace.directory);
+	bool rebooted = true;
 	struct err err;
 
 	/* Nothing is made where there is nothing to write. */
 	assert_int_equal(workspace_write_under_way(&place->workspace, NULL, &err), 0);
 	assert_false(file_exists(beside));
-	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &rebooted, &err), 0);
 	assert_int_equal(back.count, 0);
 	assert_int_equal(workspace_write_under_way(&place->workspace, paths, &err), 0);
-	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &rebooted, &err), 0);
 	assert_int_equal(back.count, 1);
 	assert_string_equal(back.paths[0], path);
+	assert_false(rebooted);
 	put(place, beside, "under-way", "");
-	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), -1);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &rebooted, &err), -1);
 	assert_int_equal(err.kind, ERR_CORRUPT);
 	assert_int_equal(workspace_write_under_way(&place->workspace, paths + 1, &err), 0);
-	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &err), 0);
+	assert_int_equal(workspace_read_under_way(&place->workspace, &back, &rebooted, &err), 0);
 	assert_int_equal(back.count, 1);
 	path_list_free(back.paths);
 }
