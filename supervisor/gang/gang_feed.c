@@ -343,6 +343,15 @@ void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t 
 	here->empty = empty;
 }
 
+/* Once is no proof: it may have been slower than the one that had gone on. */
+static void note_given(struct gang_here *here, uint32_t round)
+{
+	if (here->given != round)
+		return;
+	here->empties = here->empty ? here->empties + 1 : 0;
+	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
+}
+
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
 			       const char *why)
 {
@@ -350,7 +359,7 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 
 	if (end == GANG_PART_COMMITTED) {
 		gang_view_committed(&feed->view, round);
-		here->learned |= here->given == round && here->empty;
+		note_given(here, round);
 		note_settled(feed);
 	} else if (here->given == round) {
 		here->given = 0;

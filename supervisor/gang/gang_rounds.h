@@ -12,6 +12,8 @@
 /* After a round was left out, the next one is so far ahead that all have read of it by then; twice
  * as far each time. */
 #define GANG_READ_MS 2500
+/* So many snapshots in a row without a part of a member say that it has none. */
+#define GANG_EMPTIES_TO_LEARN 2
 
 /* What is known here. Times are of the monotonic clock, in ms. */
 struct gang_here {
@@ -32,8 +34,9 @@ struct gang_here {
 	int64_t wanted_ms;
 	/* It has written something of a checkpoint in this attempt. */
 	bool begun;
-	/* It had nothing to give in the snapshot before. */
+	/* It had nothing to give in the last snapshots; in so many in a row. */
 	bool learned;
+	unsigned empties;
 	/* Its job has ended, then; by itself, with 0. */
 	bool ended, finished;
 	int64_t ended_ms;
