@@ -294,28 +294,42 @@ static void test_whole_directories_end_in_a_slash(void **state)
 	path_list_free(paths);
 }
 
-/* More may come, or not: it is not known to be torn. Once one of its files is open, it is. */
-static void test_files_of_a_new_kind_are_said_to_be_closed(void **state)
+static void assert_under_way(const char *first, const char *second)
 {
-	char **paths;
+	char **paths = detector_list(&detector, detector_each_under_way);
 
+	assert_string_equal(paths[0], first);
+	if (second)
+		assert_string_equal(paths[1], second);
+	assert_null(paths[second ? 2 : 1]);
+	path_list_free(paths);
+}
+
+/* A single file of a new kind is not known to be torn, unless it is open. */
+static void test_a_file_of_a_new_kind_is_said_to_be_closed(void **state)
+{
+	(void)state;
+	write_file("checkpoint-1.pt", "oc", 1000);
+	assert_under_way("./checkpoint-1.pt", NULL);
+	write_file("checkpoint-1.pt", "o", 1100);
+	assert_under_way("checkpoint-1.pt", NULL);
+}
+
+/* Of a directory, or of several names, the next file may be still to come. */
+static void test_a_set_of_a_new_kind_is_not_said_to_be_closed(void **state)
+{
 	(void)state;
 	write_file("checkpoint-1/model.pt", "oc", 1000);
-	paths = detector_list(&detector, detector_each_under_way);
-	assert_string_equal(paths[0], "./checkpoint-1/model.pt");
-	assert_null(paths[1]);
-	path_list_free(paths);
-	write_file("checkpoint-1/optimizer.pt", "oc", 1100);
-	paths = detector_list(&detector, detector_each_under_way);
-	assert_string_equal(paths[0], "./checkpoint-1/optimizer.pt");
-	assert_string_equal(paths[1], "./checkpoint-1/model.pt");
-	assert_null(paths[2]);
-	path_list_free(paths);
-	write_file("checkpoint-1/scheduler.pt", "o", 1200);
-	paths = detector_list(&detector, detector_each_under_way);
-	assert_string_equal(paths[0], "checkpoint-1/");
-	assert_null(paths[1]);
-	path_list_free(paths);
+	assert_under_way("checkpoint-1/", NULL);
+}
+
+static void test_several_fixed_names_are_not_said_to_be_closed(void **state)
+{
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	assert_under_way("./model.pt", NULL);
+	write_file("optimizer.pt", "oc", 1100);
+	assert_under_way("optimizer.pt", "model.pt");
 }
 
 /* It lacks what the one before it had. */
@@ -349,7 +363,9 @@ int main(void)
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
-		TEST(test_files_of_a_new_kind_are_said_to_be_closed),
+		TEST(test_a_file_of_a_new_kind_is_said_to_be_closed),
+		TEST(test_a_set_of_a_new_kind_is_not_said_to_be_closed),
+		TEST(test_several_fixed_names_are_not_said_to_be_closed),
 		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),
 	};
 
