@@ -97,7 +97,9 @@ void step_requests(const struct step *step, struct request_event event)
 
 void job_end_requests(struct job_model *model, struct job_effects *effects)
 {
-	const struct step step = {.model = model, .effects = effects};
+	/* Nothing is begun any more that would ask for the time. */
+	static const struct job_view nothing;
+	const struct step step = {.model = model, .view = &nothing, .effects = effects};
 
 	step_requests(&step, (struct request_event){.kind = REQUEST_EV_ENDED});
 }

@@ -333,7 +333,6 @@ static void find_launch(const struct environment *environment, const char *membe
 {
 	for (size_t i = 0; i < sizeof(launch_names) / sizeof(launch_names[0]); i++) {
 		const struct launch_name *launch = &launch_names[i];
-		size_t used = 0;
 
 		if (!value_of(environment, launch->parts[0]) ||
 		    (launch->member_from && !text_starts(member_from, launch->member_from)))
@@ -341,11 +340,11 @@ static void find_launch(const struct environment *environment, const char *membe
 		for (size_t j = 0; j < 3 && launch->parts[j]; j++) {
 			const char *value = value_of(environment, launch->parts[j]);
 
-			used += (size_t)snprintf(identity->launch + used,
-						 sizeof(identity->launch) - used, "%s%.48s",
-						 j > 0 ? "/" : "", value ? value : "0");
-			used = strcspn(identity->launch, "#");
-			identity->launch[used] = '\0';
+			size_t used = j > 0 ? strlen(identity->launch) : 0;
+
+			snprintf(identity->launch + used, sizeof(identity->launch) - used,
+				 "%s%.48s", j > 0 ? "/" : "", value ? value : "0");
+			identity->launch[strcspn(identity->launch, "#")] = '\0';
 		}
 		identity->whole = launch->whole;
 		return;

@@ -55,8 +55,8 @@ struct job_config {
 	bool ask_ends_job;
 	/* set by the profile: the job is given an environment like Slurm's (lightning_slurm.h) */
 	bool ask_like_slurm;
-	const char *profile;           /* "auto", "none" or a profile's name */
 	bool checks_contents;          /* of what is written, as any profile but "none" wants */
+	const char *profile;           /* "auto", "none" or a profile's name */
 	struct file_patterns patterns; /* which files are no part of a checkpoint */
 	int64_t quiet_ms;
 	/* at most one snapshot in this time, except at a notice and at the end; 0: no limit */
@@ -73,6 +73,7 @@ struct job_config {
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
+	int verbosity; /* -1 quiet, 0 normal, 1 verbose */
 	bool every_auto;
 	bool polls; /* the checkpoint directory, even where inotify sees everything */
 	/* a SIGTERM from outside is held back from the processes until the checkpoint is saved */
@@ -95,7 +96,6 @@ struct job_config {
 	const struct exit_policy *exit_policy; /* NULL: the codes are not mapped */
 	struct retention_rules retention;      /* applied after each commit */
 	const char *tag;                       /* for every snapshot of this run; NULL: none */
-	int verbosity;                         /* -1 quiet, 0 normal, 1 verbose */
 	struct signal_rules signal_rules;      /* for the signals that the supervisor receives */
 	char **command; /* argv of the job, NULL-terminated; borrowed from argv */
 };
