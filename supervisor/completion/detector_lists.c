@@ -97,11 +97,10 @@ static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act,
 	}
 }
 
-/* Of several files, or of a directory, the next one may be still to come. */
+/* Of several files the next one may be still to come. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	return checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->writer_died &&
-	       !checkpoint->in_directory &&
 	       !checkpoint_any(checkpoint,
 			       FILE_TEMPORARY | FILE_TORN | FILE_REJECTED | FILE_SLOW) &&
 	       detector_may_be_whole(detector, checkpoint);

@@ -108,7 +108,8 @@ static void local_facts_release(struct local_facts *local)
 }
 AUTO(struct local_facts, local_facts_release);
 
-/* What was closed by a writer that lived, and died with us, stays: nothing says that it is torn.
+/* What was closed by a writer that lived, and died with us, stays: nothing says that it is torn. In
+ * a directory of its own the next file may be still to come: there only the format tells.
  * But a crash of the machine may have lost its content, and what stands beside a complete set of
  * fixed names may be newer than the rest of them: there only the format tells. */
 struct closed_files {
@@ -121,7 +122,8 @@ static bool closed_file_stays(void *arg, const char *path)
 	const struct closed_files *closed = arg;
 
 	return path_set_marks(&closed->local->whole, path) ||
-	       (!closed->rebooted && !file_list_find(&closed->local->record.files, path));
+	       (!closed->rebooted && !strchr(path, '/') &&
+		!file_list_find(&closed->local->record.files, path));
 }
 
 static void read_local_record(const struct resume_request *request, bool left,

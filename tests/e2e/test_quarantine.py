@@ -57,7 +57,7 @@ def test_a_first_save_that_was_closed_stays_if_all_are_killed(place):
 
 
 def test_of_a_directory_the_next_file_may_be_still_to_come(place):
-    kill_in_the_quiet_time(place, b"step-1/", FIRST_SAVE, place.directory, "model.bin")
+    kill_in_the_quiet_time(place, b"./step-1/model.bin", FIRST_SAVE, place.directory, "model.bin")
     again = listing(place)
     assert again.code == 0 and again.out == "" and quarantined(place) == ["model.bin"], again
 

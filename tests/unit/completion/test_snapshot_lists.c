@@ -315,11 +315,13 @@ static void test_a_file_of_a_new_kind_is_said_to_be_closed(void **state)
 	assert_under_way("checkpoint-1.pt", NULL);
 }
 
-/* Of a directory, or of several names, the next file may be still to come. */
+/* Of several files the next one may be still to come. */
 static void test_a_set_of_a_new_kind_is_not_said_to_be_closed(void **state)
 {
 	(void)state;
 	write_file("checkpoint-1/model.pt", "oc", 1000);
+	assert_under_way("./checkpoint-1/model.pt", NULL);
+	write_file("checkpoint-1/optimizer.pt", "oc", 1100);
 	assert_under_way("checkpoint-1/", NULL);
 }
 
