@@ -150,7 +150,8 @@ const struct verb verb_drill = {
 	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof that the "
 		"next machine went on from the checkpoint: the restored files that the job opened, "
 		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
-		"bar) or in the names of its checkpoints. Each machine is a directory that shows the current one by links, without the checkpoints. It dies "
+		"bar) or in the names of its checkpoints. Each machine is a directory that shows the "
+		"current one by links, without the checkpoints. It dies "
 		"with all its processes. Snapshots go to a store in the scratch directory, whatever "
 		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
 		"its own.",

@@ -10,13 +10,20 @@ struct gang_here gang_here_new(uint32_t member)
 	return (struct gang_here){.member = member, .step = -1, .before = -1};
 }
 
+/* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
+ * be complete at the same moment, which says nothing of how fast the job is. */
 static void note_pace(struct gang_here *here, int64_t step)
 {
-	int64_t took_ms = here->now_ms - here->completed_ms;
-	double pace = (double)(step - here->step) * 1000 / (double)(took_ms > 0 ? took_ms : 1);
+	int64_t took_ms = here->now_ms - here->first_ms;
 
-	if (here->step >= 0 && step > here->step)
-		here->pace = here->pace > 0 ? (here->pace + pace) / 2 : pace;
+	if (here->step < 0 || step < here->first_step) {
+		here->first_step = step;
+		here->first_ms = here->now_ms;
+		return;
+	}
+	if (took_ms < GANG_READ_MS)
+		took_ms = GANG_READ_MS;
+	here->pace = (double)(step - here->first_step) * 1000 / (double)took_ms;
 }
 
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
@@ -123,6 +130,8 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
+	if (here->stopping && round->at_least)
+		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
 }
 
@@ -175,8 +184,8 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 {
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
-	/* A job that has ended comes to no later one. */
-	if (view->failures == 0 || here->ended || here->step < 0)
+	/* A job that has ended, or is to, comes to no later one. */
+	if (view->failures == 0 || here->ended || here->stopping || here->step < 0)
 		return decision;
 	decision.at_least = true;
 	decision.step = step_ahead(view, here);

@@ -23,14 +23,18 @@ struct gang_here {
 	 * (-1: it has none), and that of the one before it (-1: there is none). */
 	uint64_t generation;
 	int64_t step, before;
-	/* Steps in a second; 0: not known. When the newest step was complete. */
+	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
+	 * was complete. */
 	double pace;
+	int64_t first_step, first_ms;
 	int64_t completed_ms;
 	/* Rounds up to this one were open when its steps began anew from an earlier one. */
 	uint32_t fallen;
 
 	/* A checkpoint is to be saved, since `wanted_ms`; or at once. */
 	bool wants, urgent;
+	/* It is to end by a notice. */
+	bool stopping;
 	int64_t wanted_ms;
 	/* It has written something of a checkpoint in this attempt. */
 	bool begun;

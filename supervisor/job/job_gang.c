@@ -131,6 +131,7 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->wants = snapshot_queue_wants_round(job->snapshots) && !model->snapshots.superseded;
 	if (here->wants && !wanted)
 		here->wanted_ms = here->now_ms;
+	here->stopping = model->stop.stands;
 	here->urgent = model->stop.stands || request_table_awaits(&model->requests);
 	if (ended && !here->ended)
 		here->ended_ms = here->now_ms;

@@ -124,6 +124,15 @@ def test_a_request_at_a_member_that_saves_nothing(place):
     assert asked.code == 0, f"{asked}\n{gang}"
 
 
+def test_checkpoints_that_are_found_complete_at_one_moment(place):
+    """The first is only known to be complete when the second is begun, so that it is gone on from at once: the round after it is not
+    about a step that nobody comes to."""
+    gang = Gang(place, 2, every=10, step_time=0.1).start_all()
+    gang.wait_for_commits(2)
+    gang.kill_all()
+    assert committed_step(place) > 0
+
+
 def test_a_member_is_killed_while_the_others_wait(place):
     gang = Gang(place, 3, every=10, size=200000).start_all()
     gang.wait_for_commits(1)

@@ -80,6 +80,8 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS}, GANG_OPEN, 21, true},
 	{"a job that has ended tries the same", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
+	{"so does one that is to end", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, .stopping = true}, GANG_OPEN, 20, false},
 	{"but not at once", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true, .over_ms = NOW - 100}, GANG_WAIT, 0, false},
 	{"a member has left", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
@@ -98,6 +100,8 @@ static const struct rounds_row rows[] = {
 	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
 	{"not there yet", {AHEAD(0, 21)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"not there yet, and it is to end", {AHEAD(0, 21)}, 1, 0,
+		{AT(20, 10), .stopping = true}, GANG_LEAVE_OUT, 20, false},
 	{"its part could not be made", {ROUND(0, 20)}, 1, 0,
 		{AT(20, 10), .unable = 1, .unable_reason = "x"}, GANG_LEAVE_OUT, 20, false},
 	{"begun anew", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .fallen = 1}, GANG_LEAVE_OUT, 20, false},
@@ -307,14 +311,27 @@ static void test_what_a_complete_checkpoint_changes(void **state)
 	here.now_ms = 1000;
 	gang_here_note_complete(&here, &view, 1, 10);
 	assert_true(here.begun && here.step == 10 && here.before == -1 && here.pace == 0);
-	here.now_ms = 3000;
+	here.now_ms = 6000;
 	gang_here_note_complete(&here, &view, 2, 20);
-	assert_true(here.step == 20 && here.before == 10 && here.pace == 5 && here.fallen == 0);
+	assert_true(here.step == 20 && here.before == 10 && here.pace == 2 && here.fallen == 0);
 	/* A file more. */
 	gang_here_note_complete(&here, &view, 3, 20);
 	assert_true(here.generation == 3 && here.step == 20 && here.before == 10);
 	gang_here_note_complete(&here, &view, 4, 15);
 	assert_true(here.step == 15 && here.before == 20 && here.fallen == 7);
+}
+
+/* Else the next round is about a step that nobody comes to. */
+static void test_two_that_are_complete_at_once_say_little_of_the_pace(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	here.now_ms = 1000;
+	gang_here_note_complete(&here, &view, 1, 10);
+	gang_here_note_complete(&here, &view, 2, 20);
+	assert_true(here.pace * GANG_READ_MS == 10 * 1000);
 }
 
 int main(void)
@@ -328,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_who_may_leave),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
+		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
