@@ -14,7 +14,7 @@ struct event_form {
 
 static const struct event_form event_forms[] = {
 	[GANG_EVENT_GO] = {.name = "go"},
-	[GANG_EVENT_REJOIN] = {.name = "rejoin"},
+	[GANG_EVENT_REJOIN] = {.name = "rejoin", .code = true},
 	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
 	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},

@@ -3,6 +3,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import time
 
 import harness
@@ -144,8 +145,8 @@ def test_members_that_count_differently_end(place):
     wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-*")), process=two.process)
     three = Gang(place, 3, 2).start(1)
     assert two.wait() == harness.EXIT_CONFIGURATION and three.wait() == harness.EXIT_CONFIGURATION
-    assert "here the gang has 2 members, and on" in two.err
-    assert "here the gang has 3 members, and on" in three.err
+    assert f"here the gang has 2 members, and at member 1 on {HOST}" in two.err
+    assert f"here the gang has 3 members, and at member 0 on {HOST}" in three.err
 
 
 def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
@@ -157,6 +158,70 @@ def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
     third = Gang(place, 3, 2, options=("--rerun", "--join-time", "5s")).start_all()
     assert harness.EXIT_CONFIGURATION in [run.wait() for run in third.runs]
     assert "it is of a gang of 2 members, and this one has another number of them" in "".join(run.err for run in third.runs)
+
+
+def assert_all_are_told(runs, member, reason):
+    """All others end with one line that names the member, its host and why."""
+    for run in runs:
+        assert run.wait() == harness.EXIT_CONFIGURATION, f"{run}"
+        said = [line for line in run.err.splitlines() if "not started" in line]
+        assert len(said) == 1 and f"member {member} on {HOST} cannot take part: " in said[0] and reason in said[0], f"{run}"
+        assert not run.event("launched")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_refused_directory_is_an_error_of_all(place, first):
+    """Whether the others wait already, or come soon after."""
+    gang = Gang(place, 3, directories=[place.path / "machine0", place.path, place.path / "machine2"])
+    others = [0, 2]
+    if not first:
+        for member in others:
+            wait_for_join(place, gang.start(member), member)
+    refused = gang.start(1)
+    assert refused.wait() == harness.EXIT_CONFIGURATION
+    assert "not checkpoints alone" in refused.err, f"{refused}"
+    if first:
+        for member in others:
+            gang.start(member)
+    assert_all_are_told([gang.runs[member] for member in others], 1, "holds the store")
+    # What was wrong is put right: nothing of it counts any more.
+    again = Gang(place, 3, 2, steps=10, every=10).start_all()
+    assert [run.wait() for run in again.runs] == [0, 0, 0], f"{again}"
+
+
+def test_no_space_for_one_is_an_error_of_all(place):
+    """It has joined, and finds out when it restores."""
+    wrapper = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+               f'mount -t tmpfs -o size=400k none {place.path / "small"} && exec "$@"', "sh")
+    (place.path / "small").mkdir()
+    if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    first = Gang(place, 3, every=10, size=1000000).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    second = Gang(place, 3, 2, directories=[place.path / "small" / "one" if member == 1 else place.path / f"new{member}" for member in range(3)])
+    second.wrappers[1] = wrapper
+    second.start_all()
+    assert second.runs[1].wait() == harness.EXIT_OURS
+    assert "No space left" in second.runs[1].err, f"{second}"
+    assert_all_are_told([second.runs[0], second.runs[2]], 1, "No space left")
+    step = committed_step(place)
+    third = Gang(place, 3, 3, every=0, size=1000000).start_all()
+    assert third.resumed() == [step] * 3, f"{third}"
+    third.kill_all()
+
+
+def test_of_two_with_one_number_by_hand_the_later_one_counts(place):
+    """Both may be one machine after the other; the one that is missing is said."""
+    gang = Gang(place, 3, options=("--join-time", "5s"), directories=[place.path / f"machine{i}" for i in range(3)])
+    other = Gang(place, 3, 2, options=("--join-time", "5s"), directories=[place.path / f"other{i}" for i in range(3)])
+    gang.start(0)
+    wait_for_join(place, gang.start(1), 1)
+    other.start(1)
+    assert gang.runs[1].wait() == harness.EXIT_CONFIGURATION
+    assert "both were given the same --member" in gang.runs[1].err
+    for run in (gang.runs[0], other.runs[1]):
+        assert run.wait() == harness.EXIT_OURS and "member 2 has not" in run.err, f"{run}"
 
 
 def test_what_a_gang_needs(place):
@@ -247,7 +312,7 @@ def test_members_that_share_a_directory_end(place):
     gang = Gang(place, 2)
     first = gang.start(0)
     wait_for_join(place, first, 0)
-    nonce = joins(place, 0)[0].name.removesuffix(".json").split("-")[6]
+    nonce = joins(place, 0)[0].name.split(".")[0].split("-")[6]
     folder = gang.directories[1].parent / f"{gang.directories[1].name}.reprieve"
     folder.mkdir(mode=0o700)
     (folder / f"member-{nonce}").write_text("\n")
