@@ -24,6 +24,10 @@
  * With `members` 1 it is one machine, for which a gang's snapshot is ERR_UNFIT. Does not block.
  */
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member);
+/* For who is no member: from now on storage_restore(), storage_export() and storage_list_files()
+ * take of a snapshot that member's part alone, however many there are. ERR_INVALID: there is no
+ * such member in it; ERR_FAILED: it has no files in it. Does not block. */
+void storage_gang_look_at(struct storage *storage, uint32_t member);
 
 /* --- the start of a gang --- */
 
