@@ -138,7 +138,6 @@ enum gang_event_kind {
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
 	GANG_EVENT_NOTICE,
-	GANG_EVENT_WITHDRAWN,
 	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
 	 * with another code than 0: it has left, and gives no more parts. If all have ended by
 	 * themselves with 0, and one of them has `more` files, the last of these events opens the

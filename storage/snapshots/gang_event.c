@@ -21,7 +21,6 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_ANSWERS] = {.name = "answers", .round = true, .asked = true},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
-	[GANG_EVENT_WITHDRAWN] = {.name = "withdrawn"},
 	[GANG_EVENT_ENDED] = {.name = "ended", .end = true},
 };
 
