@@ -111,6 +111,10 @@ AUTO(struct gang_claim, gang_claim_release);
 /* Zeroed at first; called again it reads only what is new: one listing, if nothing is. */
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err);
+/* Whether an attempt is claimed, confirmed or not: one request. May be called while another thread
+ * uses the storage. */
+int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
+			    struct cancel *cancel, struct err *err);
 /* Makes the attempt this process's own: what it starts from is as member 0 has claimed it. */
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
 		       struct cancel *cancel, struct err *err);
@@ -168,7 +172,7 @@ struct gang_event {
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
-/* ENDED: the exit code of the job, and whether there are files here that no committed
+	/* ENDED: the exit code of the job, and whether there are files here that no committed
 	 * snapshot holds; REJOIN: the code of all, or 0. */
 	int code;
 	bool more;

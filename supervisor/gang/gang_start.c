@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "start_end.h"
 #include "start_log.h"
+#include "start_look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,7 @@
 /* EX_CONFIG */
 #define EXIT_OF_ALL 78
 #define SWEEP_MS 10000
-/* For those that their launcher starts together: until then nobody else is told to end. */
-#define PATIENCE_MS 3000
-/* For those that are started again after a mistake, until what they have said before counts. */
-#define SETTLE_MS 10000
 #define REFUSE_MS 15000
-/* While all restore, only event 1 is looked at; of so many looks, one is at all. */
-#define FULL_LOOK_EVERY 5
 
 void gang_start_release(struct gang_start *start)
 {
@@ -46,6 +41,7 @@ static void begin_wait(struct gang_start *start)
 	/* What comes within a moment is not worth a line. */
 	start->say_ms = now_ms + SAY_EVERY_MS / 10;
 	start->looks = start->there = 0;
+	start_look_put_off(start);
 }
 
 /* "member 2 (last on gpu-7)", if that was in the newest attempt. */
@@ -92,65 +88,6 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
 }
 
-/* --- looking --- */
-
-struct looked {
-	struct gang_seen seen;
-	/* How many have restored, and the first that has not. */
-	uint32_t ready, unready;
-};
-
-static bool is_named(const struct gang_start *start)
-{
-	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
-}
-
-static int look_at_claim(struct gang_start *start, struct cancel *cancel, struct err *err)
-{
-	struct gang_self *self = &start->self;
-
-	return storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
-					 err) < 0 ||
-			       storage_gang_look(start->storage, start->claim.attempt,
-						 &start->records, cancel, err) < 0
-		       ? -1
-		       : 0;
-}
-
-/* The newest attempt first, then what lies below it. */
-static int look_at_all(struct gang_start *start, struct looked *looked, struct cancel *cancel,
-		       struct err *err)
-{
-	struct gang_self *self = &start->self;
-	struct gang_seen *seen = &looked->seen;
-	bool restored = is_named(start) && self->restored == start->claim.attempt;
-
-	*looked = (struct looked){.unready = self->own.members};
-	if ((!restored || self->own.member == 0 || start->looks % FULL_LOOK_EVERY == 0) &&
-	    look_at_claim(start, cancel, err) < 0)
-		return -1;
-	*seen = (struct gang_seen){
-		.claim = &start->claim,
-		.joins = start->records.joins,
-		.join_count = start->records.join_count,
-		.patient = self->joined && clock_monotonic_ms() >= start->joined_ms + PATIENCE_MS,
-		.settled = self->joined && clock_monotonic_ms() >= start->joined_ms + SETTLE_MS,
-	};
-	if (start->claim.members > 1 &&
-	    start_log_first(start->storage, start->claim.attempt, &seen->first, &start->first,
-			    cancel, err) < 0)
-		return -1;
-	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
-		seen->first = GANG_FIRST_REJOIN;
-	if (self->own.member == 0 && restored && self->restored == start->claim.attempt &&
-	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
-				 &looked->unready, cancel, err) < 0)
-		return -1;
-	seen->all_ready = looked->ready == self->own.members;
-	gang_start_note_birth(seen, &self->own);
-	return 0;
-}
-
 /* --- doing --- */
 
 static int begin_start(struct gang_start *start, struct cancel *cancel, struct err *err)
@@ -166,6 +103,7 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
 				      err) < 0)
 		return -1;
+	start->claim_is_new = true;
 	return storage_gang_know_launch(start->storage, start->identity.launch,
 					start->claim.attempt, &self->own.launch, cancel, err);
 }
@@ -179,7 +117,7 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 		gang_start_birth(seen, &self->own);
 	else if (self->after < start->claim.attempt && self->restored == start->claim.attempt)
 		log_note("a member of this gang has started anew: all gather once more");
-	if (self->joined && !is_named(start) && !self->own.refused)
+	if (self->joined && !start_look_is_named(start) && !self->own.refused)
 		storage_gang_leave(start->storage, self->after, &self->own, cancel);
 	self->own.age_ms = clock_boot_ms() - start->identity.began_ms;
 	if (storage_gang_join(start->storage, start->claim.attempt, &self->own, start->refusal,
@@ -189,6 +127,7 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 	self->after = start->claim.attempt;
 	start->joined_ms = clock_monotonic_ms();
 	begin_wait(start);
+	start->full_ms = 0;
 	return 0;
 }
 
@@ -212,22 +151,22 @@ static void choose_members(struct gang_start *start)
 			   start->chosen);
 }
 
-/* Between the look and this it may have stood still: the log is read to its end, and the claims
- * once more. *start_it: the job is to start. */
+/* Between the look and this it may have stood still: the log is read to its end, and the next claim
+ * is asked for. *start_it: the job is to start. */
 static int make_sure(struct gang_start *start, bool *start_it, struct cancel *cancel,
 		     struct err *err)
 {
 	uint32_t attempt = start->claim.attempt;
-	bool over;
+	bool over, claimed;
 
 	*start_it = false;
 	if (start_log_is_over(start->storage, attempt, &over, cancel, err) < 0 ||
-	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, cancel,
-				      err) < 0)
+	    storage_gang_is_claimed(start->storage, attempt + 1, &claimed, cancel, err) < 0)
 		return -1;
 	if (over)
 		start->over = attempt;
-	*start_it = !over && start->claim.attempt == attempt;
+	*start_it = !over && !claimed;
+	start->full_ms = 0;
 	return 0;
 }
 
@@ -255,7 +194,7 @@ void gang_start_sweep(struct gang_start *start)
 /* --- step by step --- */
 
 static int wait_a_moment(struct gang_start *start, const struct start_decision *decision,
-			 const struct looked *looked, struct cancel *cancel, struct err *err)
+			 const struct start_looked *looked, struct cancel *cancel, struct err *err)
 {
 	uint32_t ready = looked->ready, unready = looked->unready;
 
@@ -276,7 +215,7 @@ static int wait_a_moment(struct gang_start *start, const struct start_decision *
 
 /* *done: the caller has to do something. */
 static int take_step(struct gang_start *start, const struct start_decision *decision,
-		     const struct looked *looked, bool *done, struct cancel *cancel,
+		     const struct start_looked *looked, bool *done, struct cancel *cancel,
 		     struct err *err)
 {
 	switch (decision->step) {
@@ -312,15 +251,19 @@ int gang_start_next(struct gang_start *start, enum start_step *step, struct canc
 		    struct err *err)
 {
 	struct start_decision decision;
-	struct looked looked;
+	struct start_looked looked;
 	bool done = false;
 
 	if (start->self.own.members == 0 && begin_start(start, cancel, err) < 0)
 		return -1;
 	while (!done) {
-		if (look_at_all(start, &looked, cancel, err) < 0)
+		if (start_look(start, &looked, cancel, err) < 0)
 			return -1;
 		decision = gang_start_decide(&start->self, &looked.seen);
+		if (!looked.whole && start_look_must_be_whole(&decision)) {
+			start->full_ms = 0;
+			continue;
+		}
 		if (take_step(start, &decision, &looked, &done, cancel, err) < 0)
 			return -1;
 	}
@@ -355,7 +298,7 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 	if (cancel_init(&soon, NULL) < 0)
 		return;
 	/* As a member it has joined in vain. */
-	if (!is_named(start))
+	if (!start_look_is_named(start))
 		gang_start_leave(start);
 	cancel_set_deadline(&soon, clock_monotonic_ms() + REFUSE_MS);
 	start->self.own.refused = true;

@@ -33,8 +33,9 @@ struct gang_start {
 	struct gang_join *chosen;
 
 	struct gang_records records;
-	/* Event 1 of the newest attempt. */
+	/* Event 1 of the newest attempt, as it was looked at last. */
 	struct gang_event first;
+	enum gang_first_event first_kind;
 	/* Why this machine cannot be a member. */
 	char refusal[160];
 	/* The newest attempt is over because one of its members cannot be one. */
@@ -42,6 +43,10 @@ struct gang_start {
 	/* In this one a rejoin lies behind event 1. */
 	uint32_t over;
 	int64_t joined_ms, until_ms, say_ms;
+	/* When the next look is at all that there is, and how long the one behind it is put off. */
+	int64_t full_ms, full_every_ms;
+	/* The claim was read just now, but not what lies below it. */
+	bool claim_is_new;
 	/* The most that were there in this wait, and who was missing then. */
 	uint32_t there, missing;
 	unsigned looks;

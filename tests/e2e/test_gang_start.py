@@ -140,6 +140,17 @@ def test_who_is_missing_is_named(place):
     assert not list(place.store_path.glob("jobs/job/gang/*/join-*"))
 
 
+def test_a_waiting_member_asks_for_one_thing(place, faults):
+    """For the next claim. It lists only now and then, else a thousand would list a thousand all the time."""
+    gang = Gang(place, 2, options=("--store", "s3://snaps/runs"))
+    run = gang.start(1, **faults.environment)
+    claim = "runs/jobs/job/attempts/000001.json"
+    wait_for("it has asked ten times", lambda: sum(key == claim for _, key, *_ in faults.log) >= 10, process=run.process)
+    listings = [query for method, key, query, _ in faults.log if method == "GET" and not key and "/gang/" in query.get("prefix", "")]
+    assert len(listings) <= 6, listings
+    gang.kill_all()
+
+
 def test_members_that_count_differently_end(place):
     two = Gang(place, 2).start(0)
     wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-*")), process=two.process)
