@@ -413,6 +413,68 @@ def test_a_machine_that_comes_anew_says_that_the_attempt_is_over(place):
     gang.kill_all()
 
 
+def test_a_supervisor_that_is_started_again_ends_the_attempt_at_all(place):
+    """All others end with 75, and are started again; then all go on from the step that was committed."""
+    gang = Gang(place, 3, every=10, until=20).start_all()
+    for run in gang.runs:
+        wait_for("the last checkpoint is durable", lambda: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+    gang.runs[1].kill()
+    gang.generation = 2
+    again = gang.start(1)
+    for member in (0, 2):
+        assert gang.runs[member].wait() == harness.EXIT_DURABLE, f"{gang}"
+        assert f"member 1 on {HOST}: this machine has come anew" in gang.runs[member].err, f"{gang}"
+    assert not again.event("launched")
+    gang.generation = 3
+    for member in (2, 0):
+        gang.start(member)
+    assert gang.resumed() == [20] * 3, f"{gang}"
+    assert [sum('"rejoin"' in event for event in log_of(place, attempt)) for attempt in (1, 2)] == [1, 0]
+    assert_not_torn(gang)
+    gang.kill_all()
+
+
+def test_a_first_member_that_stood_still_before_go_starts_nothing(place, tmp_path):
+    """It has claimed, and would say go. Another start of all has begun by the time that it goes on."""
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    step = committed_step(place)
+    stale = Gang(place, 2, 2, every=10)
+    claim = place.store_path / "jobs/job/attempts/000002.json"
+    held = stale.start(0)
+    wait_for_join(place, held, 0, after=1)
+    stale.start(1)
+    wait_for("the attempt is claimed", claim.exists, process=held.process)
+    held.signal(signal.SIGSTOP)
+    stale.runs[1].kill()
+    second = Gang(place, 2, 3, every=10, directories=[tmp_path / f"new{i}" for i in range(2)]).start_all()
+    assert second.resumed() == [step] * 2, f"{second}"
+    second.wait_for_commits(1)
+    went = [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
+    held.signal(signal.SIGCONT)
+    assert held.wait() != 0, f"{held}"
+    assert went == [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
+    commits = len(second.runs[0].events("durable"))
+    second.wait_for_commits(commits + 1)
+    second.kill_all()
+    assert_not_torn(second)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (3, 0, 1, 2), (2, 3, 0, 1)])
+def test_of_two_starts_at_once_without_a_name_one_of_each_member_counts(place, order):
+    """The launcher does not say which processes belong together: the later one of each member starts, and the others end."""
+    gangs = [Gang(place, 2, 1 + i, steps=20, every=10, directories=[place.path / f"start{i}-{j}" for j in range(2)]) for i in range(2)]
+    for which in order:
+        gangs[which // 2].start(which % 2)
+    for member in range(2):
+        codes = sorted(gang.runs[member].wait() for gang in gangs)
+        assert codes == [0, harness.EXIT_CONFIGURATION], f"member {member}: {codes}\n{gangs[0]}\n{gangs[1]}"
+    assert committed_step(place) == 20
+    lost = [run for gang in gangs for run in gang.runs if run.wait() != 0]
+    assert all("launched" not in [event["event"] for event in run.events()] for run in lost)
+
+
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_at_any_instant_of_the_start(place, seed):
     """One after the other is killed while they join and restore, and started again alone, as pods are."""
