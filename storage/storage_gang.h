@@ -204,6 +204,15 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
 
+/* Of each member, whether it has given a part in the round: one listing. This one and the next may
+ * be called while another thread uses the storage. */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, bool *given,
+		       struct cancel *cancel, struct err *err);
+/* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
+ * names none. The caller decrefs. */
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err);
+
 /* --- saving and restoring as a member --- */
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
