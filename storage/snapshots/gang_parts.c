@@ -61,10 +61,12 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of, keeper;
+	uint64_t of, keeper = 0;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
+	    (json_object_get(body, "keeper") &&
+	     json_get_u64(body, "keeper", UINT32_MAX, &keeper, err) < 0) ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
 	text_set(part->run, sizeof(part->run), json_text_or(body, "run", ""));
@@ -72,8 +74,7 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 		gang_part_is_empty(part) || !json_true_or(body, "checkpoint", true);
 	part->manifest.final = json_true_or(body, "final", false);
 	part->manifest.kept = json_object_get(body, "keeper") != NULL;
-	if (part->manifest.kept && json_get_u64(body, "keeper", UINT32_MAX, &keeper, NULL) == 0)
-		part->manifest.keeper = (uint32_t)keeper;
+	part->manifest.keeper = (uint32_t)keeper;
 	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
 	    part->manifest.part_count == 0)
 		return 0;
