@@ -1,6 +1,9 @@
 """Members of a gang that have one checkpoint directory: on one machine, as here, or on a file system that several machines see."""
 import json
+import os
 import re
+import shutil
+import subprocess
 
 import harness
 import pytest
@@ -100,3 +103,47 @@ def test_a_directory_in_use_by_another_job_is_refused(place):
     assert gang.runs[1].wait() == harness.EXIT_CONFIGURATION, f"{gang}"
     assert re.search(r"member 0 on \S+ cannot take part: checkpoint directory .*/one", gang.runs[1].err), f"{gang}"
     other.kill()
+
+
+@pytest.fixture
+def mounts(place):
+    """One directory behind two mounts, as two machines see it on a shared file system: neither kernel tells what the other writes."""
+    behind, seen = place.path / "behind", [place.path / f"mount{i}" for i in range(2)]
+    behind.mkdir()
+    if not shutil.which("bindfs"):
+        pytest.skip("bindfs is not installed")
+    servers = []
+    try:
+        for mount in seen:
+            mount.mkdir()
+            servers.append(subprocess.Popen(["bindfs", "-f", "-o", "attr_timeout=0,entry_timeout=0", behind, mount],
+                                            preexec_fn=harness.die_with_parent, stderr=subprocess.PIPE, text=True))
+            wait_for("the mount", lambda mount=mount: os.path.ismount(mount) or servers[-1].poll() is not None)
+            if servers[-1].poll() is not None:
+                pytest.skip("no FUSE here: " + servers[-1].stderr.read().strip())
+        yield seen
+        place.end()
+    finally:
+        for mount in seen:
+            subprocess.run(["umount", "-l", mount], capture_output=True)
+        for server in servers:
+            server.kill()
+            server.wait()
+
+
+@pytest.mark.parametrize("savers", ["all", "0"])
+def test_two_machines_see_one_directory(place, mounts, savers):
+    """Whatever each of them has written of a checkpoint is in the snapshot, or there is none of it."""
+    options = ("--quiet-time", "300ms")
+    gang = Gang(place, 2, directories=mounts, options=options, every=100, steps=300, savers=savers, **KEEP)
+    gang.each[1]["size"] = 4000000
+    gang.start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert committed_step(place) == 300
+    assert [part.get("keeper") for part in parts_of(place)] == [None, 0]
+    target = place.path / "restored"
+    for snapshot in place.snapshots():
+        assert place.verb("restore", snapshot["id"], str(target / snapshot["id"])).code == 0
+        for directory in (target / snapshot["id"]).rglob("step_*"):
+            sizes = {path.name: path.stat().st_size for path in directory.iterdir()}
+            assert sizes == {"shard_0.bin": 20000, **({"shard_1.bin": 4000000} if savers == "all" else {})}, f"{snapshot}\n{gang}"
