@@ -101,7 +101,7 @@ static int put_part(struct gang_round *round, struct err *err)
 		gang_part_key(round->storage, round->request->id, round->storage->gang.member);
 	auto_json json_t *body =
 		gang_part_encode(&round->own->manifest, round->storage->gang.member,
-				 round->own->run, err);
+				 round->own->saw, err);
 
 	if (!body)
 		return -1;
@@ -248,7 +248,7 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
 		struct err *err)
 {
-	struct gang_part own = {.manifest = *part};
+	struct gang_part own = {.manifest = *part, .saw = request->gang_saw};
 	struct gang_round round = {
 		.storage = storage,
 		.request = request,
@@ -257,7 +257,6 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 	};
 
 	*outcome = GANG_COMMITTED;
-	text_set(own.run, sizeof(own.run), request->gang_run ? request->gang_run : "");
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
 		return -1;

@@ -29,7 +29,7 @@ bool gang_part_is_empty(const struct gang_part *part)
 	return part->manifest.piece_count == 0;
 }
 
-json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
+json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint32_t saw,
 			 struct err *err)
 {
 	json_t *body;
@@ -43,20 +43,21 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const
 	if (!body)
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
-	json_object_set_new(body, "run", json_string(run ? run : ""));
+	json_object_set_new(body, "saw", json_integer(saw));
 	return body;
 }
 
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of;
+	uint64_t of, saw;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
+	    json_get_u64(body, "saw", UINT32_MAX, &saw, err) < 0 ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
-	text_set(part->run, sizeof(part->run), json_text_or(body, "run", ""));
+	part->saw = (uint32_t)saw;
 	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
 	    part->manifest.part_count == 0)
 		return 0;
@@ -68,8 +69,7 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 {
 	const struct manifest *first = &a->manifest, *second = &b->manifest;
 
-	if (first->step != second->step || !text_equal(a->run, b->run) ||
-	    first->directory_mode != second->directory_mode ||
+	if (first->step != second->step || first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -115,11 +115,6 @@ int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *er
 				       first, i);
 		if (parts[i].manifest.step != leader->manifest.step)
 			return refuse_steps(parts, first, i, err);
-		if (!text_equal(parts[i].run, leader->run))
-			return err_set(err, ERR_UNFIT,
-				       "the parts of members %zu and %zu are of different runs "
-				       "of the job (\"%s\" and \"%s\")",
-				       first, i, leader->run, parts[i].run);
 	}
 	return 0;
 }

@@ -113,6 +113,12 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 			       : here->step == round->step;
 }
 
+/* Its last checkpoint is complete. */
+static bool has_answered_notice(const struct gang_view *view, const struct gang_here *here)
+{
+	return view->notice > 0 && here->saw >= view->notice;
+}
+
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -130,7 +136,7 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (here->stopping && round->at_least)
+	if (here->stopping && (round->at_least || has_answered_notice(view, here)))
 		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
 }
@@ -185,37 +191,38 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
 	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || here->ended || here->stopping || here->step < 0)
+	if (view->failures == 0 || here->ended || here->stopping || view->notice > 0 ||
+	    here->step < 0)
 		return decision;
 	decision.at_least = true;
 	decision.step = step_ahead(view, here);
 	return decision;
 }
 
-/* Of the checkpoint that was given. The number of what was asked may be known later than that. */
-static uint32_t answers_of(const struct gang_here *here)
+bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here)
 {
-	return here->given_generation == here->generation ? here->answers : here->given_answers;
+	const struct gang_round *round = &view->round;
+
+	return has_answered_notice(view, here) && view->answered < view->notice &&
+	       round->state == GANG_ROUND_COMMITTED && view->looked == round->number &&
+	       here->given == round->number && !here->empty &&
+	       here->given_generation == here->generation && here->step >= 0;
 }
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here)
 {
-	const struct gang_round *round = &view->round;
-	struct gang_round_decision decision;
-
 	if (view->over)
 		return wait_until(INT64_MAX);
-	if (here->given == round->number && round->number > 0 && !here->empty &&
-	    round->state != GANG_ROUND_OVER && answers_of(here) > round->answers) {
-		decision = act_in(view, GANG_SAY_ANSWERS);
-		decision.asked = answers_of(here);
-		return decision;
+	if (gang_view_is_open(view)) {
+		struct gang_round_decision decision = in_round(view, here);
+
+		return decision.action == GANG_TAKE && here->telling ? wait_until(INT64_MAX)
+								     : decision;
 	}
-	if (gang_view_is_open(view))
-		return in_round(view, here);
 	/* A member that has left gives no part: nothing is committed any more. */
-	if (!here->wants || here->generation == 0 || view->left > 0)
+	if ((!here->wants && !gang_rounds_answers_anew(view, here)) || here->telling ||
+	    here->generation == 0 || view->left > 0)
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
@@ -233,6 +240,8 @@ bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here 
 	if (open)
 		return false;
 	/* All end by it, with the checkpoint that answers it. */
+	if (asked > 0 && gang_rounds_answers_anew(view, here))
+		return false;
 	if (asked > 0)
 		return here->generation > 0 || view->answered >= asked;
 	return !here->finished;

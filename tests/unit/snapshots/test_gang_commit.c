@@ -200,12 +200,10 @@ static void parts_that_do_not_belong_together(void **state)
 {
 	static const struct gang_given rounds[][2] = {
 		{{.step = 10}, {.step = 20}},
-		{{.step = 10, .run = "0"}, {.step = 10, .run = "1"}},
 		{{.step = -1}, {.step = -1}},
 		{{.empty = true}, {.empty = true}},
 	};
-	static const struct gang_given good[] = {{.step = 30, .run = "1"},
-						 {.step = 30, .run = "1"}};
+	static const struct gang_given good[] = {{.step = 30}, {.step = 30}};
 	uint32_t count = sizeof(rounds) / sizeof(rounds[0]);
 	struct gang gang;
 
@@ -221,6 +219,32 @@ static void parts_that_do_not_belong_together(void **state)
 	}
 	gang_round(&gang, count + 1, good);
 	gang_assert_committed(&gang, count + 1);
+	gang_stop(&gang);
+}
+
+/* The checkpoint of one member answers for all; an event after it was not seen. */
+static void what_a_snapshot_answers(void **state)
+{
+	static const struct gang_given rounds[][3] = {
+		{{.step = 10}, {.step = 10}, {.step = 10}},
+		{{.step = 20, .saw = 3}, {.step = 20, .saw = 9}, {.step = 20}},
+		{{.step = 30, .saw = 12}, {.step = 30, .saw = 9}, {.empty = true}},
+	};
+	static const uint32_t answered[] = {0, 9, 12};
+	struct gang gang;
+	uint32_t event;
+
+	(void)state;
+	gang_start(&gang, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		gang_round(&gang, i + 1, rounds[i]);
+		gang_assert_committed(&gang, i + 1);
+		assert_works(
+			storage_gang_answers(gang.store.storage, 1, i + 1, &event, NULL, &err));
+		assert_int_equal(event, answered[i]);
+	}
+	assert_fails(storage_gang_answers(gang.store.storage, 1, 8, &event, NULL, &err),
+		     ERR_NOT_FOUND);
 	gang_stop(&gang);
 }
 
@@ -551,6 +575,7 @@ int main(void)
 		cmocka_unit_test(the_parts_of_all),
 		cmocka_unit_test(an_empty_part),
 		cmocka_unit_test(parts_that_do_not_belong_together),
+		cmocka_unit_test(what_a_snapshot_answers),
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(the_last_one_dies),
