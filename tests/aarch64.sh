@@ -81,7 +81,7 @@ find "$scratch/reprieve/build" -name '*.o' -delete
 mv "$scratch/reprieve" "$system/reprieve"
 
 cp tests/preempt.sh tests/e2e/saver.py "$system"
-cat >"$system/run" <<'END'
+cat >"$system/check" <<'END'
 set -eux
 [ "$(uname -m)" = aarch64 ]
 build=/reprieve/build
@@ -101,6 +101,6 @@ unshare --user --map-root-user --mount --pid --fork --kill-child bash -euc '
 	mount -t proc proc "$system/proc"
 	mount --rbind /dev "$system/dev"
 	mount --rbind /sys "$system/sys"
-	exec chroot "$system" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash /run
+	exec chroot "$system" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash /check
 ' aarch64 "$system" "$qemu"
 echo "aarch64: builds, and its tests pass under qemu-user"

@@ -62,7 +62,8 @@ struct manifest_part {
 	/* the newest event of the gang's log that its checkpoint answers; 0: none */
 	uint32_t saw;
 	char nonce[33], host[65];
-	json_t *about; /* owned; may be NULL */
+	bool without_checkpoint; /* its files are beside one: the member saves none */
+	json_t *about;           /* owned; may be NULL */
 };
 
 struct manifest {
@@ -84,6 +85,8 @@ struct manifest {
 	/* of a gang: one per member; none: of one machine */
 	struct manifest_part *parts;
 	size_t part_count;
+	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
+	bool without_checkpoint, final;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define READS_MOST 3
-#define READS_OF_SHELL_MOST 60
+#define READS_MOST 60
 #define READ_AGAIN_MS 5
 
 /* --- which processes go on --- */
@@ -123,25 +122,43 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+static bool is_same_process(const struct process *a, const struct process *b)
+{
+	return a->pid == b->pid && a->start_time == b->start_time && a->parent == b->parent &&
+	       process_is_dead(a) == process_is_dead(b) && text_equal(a->comm, b->comm) &&
+	       text_equal(a->executable, b->executable);
+}
+
+static bool is_same_tree(const struct process_tree *a, const struct process_tree *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (!is_same_process(&a->processes[i], &b->processes[i]))
+			return false;
+	return true;
+}
+
 const struct process *detached_process_find(struct detachment *detachment,
 					    struct process_tree *tree)
 {
-	const struct process *next = NULL;
+	const struct process *next = NULL, *shell = NULL;
 
 	for (int reads = 1; !next && has_children(); reads++) {
-		process_tree_release(tree);
+		auto_(process_tree_release) struct process_tree before = *tree;
+
+		*tree = (struct process_tree){0};
 		if (process_tree_read(getpid(), PROCESS_TREE_FULL, tree, NULL) < 0)
 			return NULL;
 		detachment->shells_count = false;
 		next = detached_process_choose(detachment, tree, getpid());
 		detachment->shells_count = true;
-		if (next ||
-		    (reads >= READS_MOST && !detached_process_choose(detachment, tree, getpid())))
-			return next;
-		if (reads >= READS_OF_SHELL_MOST)
-			return detached_process_choose(detachment, tree, getpid());
-		if (reads >= READS_MOST)
-			usleep(READ_AGAIN_MS * 1000);
+		shell = detached_process_choose(detachment, tree, getpid());
+		if (next || reads >= READS_MOST)
+			return next ? next : shell;
+		if (!shell && reads > 1 && is_same_tree(&before, tree))
+			return NULL;
+		usleep(READ_AGAIN_MS * 1000);
 	}
 	return next;
 }

@@ -1,6 +1,6 @@
 /*
  * PURE, but for detached_process_find(). Commands that detach: "nohup python train.py &", setsid, a
- *script that ends in "&". Their main process exits, and what it has started goes on.
+ * script that ends in "&". Their main process exits, and what it has started goes on.
  *
  * An init leaves such processes alone, and ends with its main process. Here they are the job, and
  * the run goes on until the last of them has ended, if
@@ -44,9 +44,10 @@ const struct process *detached_process_choose(const struct detachment *detachmen
 					      const struct process_tree *tree, pid_t self);
 
 /*
- * The same, of our own descendants, which it reads into `tree` (the caller releases it). A process
- * that forks or ends while /proc is read can hide another one: it is read again. A shell that has
- * just forked becomes its command within milliseconds: so long this blocks, and at most for 0.3 s.
+ * The same, of our own descendants, which it reads into `tree` (zeroed at first; the caller
+ * releases it). A process that forks or ends while /proc is read can hide another one, and a shell
+ * that has just forked becomes its command within milliseconds: so nobody is there only if two
+ * readings, 5 ms apart, have found the same. It blocks for at most some 0.3 s.
  */
 const struct process *detached_process_find(struct detachment *detachment,
 					    struct process_tree *tree);

@@ -190,7 +190,8 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	facts->moved = local->moved.paths;
 	read_local_record(request, left, local, facts);
 	/* Before the first checkpoint is complete there is no record, but there is a list. */
-	closed.rebooted = facts->rebooted || rebooted;
+	facts->rebooted |= rebooted;
+	closed.rebooted = facts->rebooted;
 	under_way_settle(&local->under_way, closed_file_stays, &closed);
 	facts->under_way = local->under_way.paths;
 	return 0;

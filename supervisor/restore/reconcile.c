@@ -1,61 +1,10 @@
-/* judge_files() says of each local file what is known of it. The rest looks only at that. */
 #include "reconcile.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
-#include "frameworks/frameworks.h"
-#include "workspace/workspace.h"
+#include "local_files.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum file_state {
-	/* a running or an excluded file: it stays, and decides nothing */
-	FILE_PASSED_OVER,
-	/* as in the record */
-	FILE_INTACT,
-	/* neither in the record nor known to be torn */
-	FILE_UNVOUCHED,
-	FILE_TORN,
-};
-
-struct judged_file {
-	enum file_state state;
-	enum torn_reason reason; /* TORN */
-	int64_t step;            /* -1: it has none */
-};
-
-/* Marks of the checkpoints that have more than one file: see group_of(). */
-enum group_mark {
-	/* in the list of what was being written */
-	GROUP_LISTED = 1,
-	/* in that list, and a file of it was written */
-	GROUP_TORN = 2,
-	/* a file of it was torn by its content, and is moved aside already */
-	GROUP_REST = 4,
-	/* a recorded file of it is gone */
-	GROUP_REDUCED = 8,
-	/* a file of it was written since the record, and is not in the list */
-	GROUP_WRITTEN = 16,
-};
-
-struct judgement {
-	const struct reconcile_facts *facts;
-	struct path_set groups;
-	struct judged_file *files; /* as facts->local */
-	/* the highest step in the record and in the snapshot; -1: none */
-	int64_t recorded_step, saved_step;
-};
-
-/* Files that are written all the time, or that the user has excluded, decide nothing. */
-static bool is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
-{
-	const struct snapshot_file *saved =
-		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
-
-	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
-	       !(saved && saved->running);
-}
 
 static size_t count_checkpoint_files(const struct reconcile_facts *facts,
 				     const struct snapshot_files *files)
@@ -63,7 +12,7 @@ static size_t count_checkpoint_files(const struct reconcile_facts *facts,
 	size_t count = 0;
 
 	for (size_t i = 0; i < files->count; i++)
-		count += is_of_checkpoint(facts, files->items[i].path);
+		count += local_is_of_checkpoint(facts, files->items[i].path);
 	return count;
 }
 
@@ -75,142 +24,12 @@ static bool local_equals_snapshot(const struct reconcile_facts *facts)
 	for (size_t i = 0; i < facts->local->count; i++) {
 		const struct snapshot_file *local = &facts->local->items[i];
 
-		if (is_of_checkpoint(facts, local->path) &&
+		if (local_is_of_checkpoint(facts, local->path) &&
 		    !file_list_same_file(local, file_list_find(facts->snapshot, local->path)))
 			return false;
 	}
 	return true;
 }
-
-static int64_t highest_step(const struct reconcile_facts *facts, const struct snapshot_files *files)
-{
-	int64_t highest = -1;
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		const char *path = files->items[i].path;
-		int64_t step = is_of_checkpoint(facts, path) ? step_of_path(path) : -1;
-
-		highest = step > highest ? step : highest;
-	}
-	return highest;
-}
-
-/* --- what is known of each file --- */
-
-/*
- * Files of one group are torn together: the numbered directory, or the number in the names. "": a
- * fixed name, which stands for itself. A directory under its temporary name is another group than
- * the final one, which may be whole beside it. The caller frees.
- */
-static char *group_of(const char *path)
-{
-	size_t unit = checkpoint_directory_length(path);
-
-	return unit > 0 ? text_copy_n(path, unit + 1) : checkpoint_name_key(path);
-}
-
-static void mark_group(struct judgement *judgement, const char *path, unsigned marks)
-{
-	auto_free char *group = group_of(path);
-
-	if (*group)
-		path_set_mark(&judgement->groups, group, marks);
-}
-
-static unsigned marks_of(const struct judgement *judgement, const char *path)
-{
-	auto_free char *group = group_of(path);
-
-	return *group ? path_set_marks(&judgement->groups, group) : 0;
-}
-
-static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
-{
-	return facts->complete &&
-	       file_list_same_file(local, file_list_find(facts->complete, local->path));
-}
-
-static bool is_listed(const struct judgement *judgement, const char *path)
-{
-	return under_way_has(judgement->facts->under_way, path) ||
-	       (marks_of(judgement, path) & GROUP_LISTED);
-}
-
-static void mark_groups(struct judgement *judgement)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-
-	/* A file that was listed may have been renamed since: ckpt-5.pt.tmp, ckpt-5.pt. */
-	for (char *const *path = facts->under_way; path && *path; path++)
-		if (!text_ends(*path, "/"))
-			mark_group(judgement, *path, GROUP_LISTED);
-	for (char *const *path = facts->moved; path && *path; path++)
-		mark_group(judgement, *path, GROUP_REST);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct snapshot_file *local = &facts->local->items[i];
-
-		if (is_of_checkpoint(facts, local->path) && !is_recorded(facts, local))
-			mark_group(judgement, local->path,
-				   is_listed(judgement, local->path) ? GROUP_TORN : GROUP_WRITTEN);
-	}
-	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
-		const char *path = facts->complete->items[i].path;
-
-		if (is_of_checkpoint(facts, path) && !file_list_find(facts->local, path))
-			mark_group(judgement, path, GROUP_REDUCED);
-	}
-}
-
-static struct judged_file torn(enum torn_reason reason)
-{
-	return (struct judged_file){.state = FILE_TORN, .reason = reason};
-}
-
-static struct judged_file judge_file(const struct judgement *judgement,
-				     const struct snapshot_file *local)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-	bool recorded = is_recorded(facts, local);
-	unsigned group;
-
-	if (!is_of_checkpoint(facts, local->path))
-		return (struct judged_file){.state = FILE_PASSED_OVER};
-	group = marks_of(judgement, local->path);
-	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
-		return torn(TORN_UNDER_WAY);
-	if (group & GROUP_REST)
-		return torn(TORN_REST);
-	/* One that was written anew meanwhile may have fewer files, or others. */
-	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
-		return torn(TORN_REDUCED);
-	if (!recorded && facts->under_way_unknown)
-		return torn(TORN_UNKNOWN);
-	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
-}
-
-static void judge_files(const struct reconcile_facts *facts, struct judgement *judgement)
-{
-	*judgement = (struct judgement){
-		.facts = facts,
-		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
-		.recorded_step = highest_step(facts, facts->complete),
-		.saved_step = highest_step(facts, facts->snapshot),
-	};
-	mark_groups(judgement);
-	for (size_t i = 0; i < facts->local->count; i++) {
-		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
-		judgement->files[i].step = step_of_path(facts->local->items[i].path);
-	}
-}
-
-static void judgement_release(struct judgement *judgement)
-{
-	path_set_release(&judgement->groups);
-	free(judgement->files);
-}
-AUTO(struct judgement, judgement_release);
-
-/* --- what follows for the directory --- */
 
 static bool any_intact(const struct judgement *judgement)
 {
@@ -304,7 +123,7 @@ static bool misses_newest_checkpoint(const struct judgement *judgement)
 		const char *path = facts->complete->items[i].path;
 		int64_t step = step_of_path(path);
 
-		if (is_of_checkpoint(facts, path) && state_of(judgement, path) == FILE_TORN &&
+		if (local_is_of_checkpoint(facts, path) && state_of(judgement, path) == FILE_TORN &&
 		    (step < 0 || (step == judgement->recorded_step && !newer)))
 			return true;
 	}
@@ -408,7 +227,7 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 	auto_(judgement_release) struct judgement judgement = {0};
 
 	*plan = (struct reconcile_plan){0};
-	judge_files(facts, &judgement);
+	local_files_judge(facts, &judgement);
 	if (count_checkpoint_files(facts, facts->local) == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
 		plan->reason = "the checkpoint directory has no checkpoint";

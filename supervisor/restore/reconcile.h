@@ -7,7 +7,8 @@
  * The last supervisor here left a record of the files that are complete, and a list of what was
  * being written or torn (workspace.h). What the record has unchanged is intact. What the list has,
  * or what has lost a part of its checkpoint, is torn and moved aside. What is neither stays where
- * it is: nobody vouches for it, but nothing speaks against it either.
+ * it is: nobody vouches for it, but nothing speaks against it either. So does a checkpoint of one
+ * file that the list has under the name from which its writer has renamed it since.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
@@ -44,8 +45,8 @@ struct reconcile_facts {
 	/* the record is of a job under another name, and nobody has named either: the two are
 	 * told apart by their arguments alone, and the directory has one run after the other */
 	bool of_other;
-	/* it was written before the machine was started the last time: a crash may have lost
-	 * content, but not the times by which it is known */
+	/* the record, or the list of what was being written, is of before the machine was started
+	 * the last time: a crash may have lost content, but not the times by which it is known */
 	bool rebooted;
 	/* the line of snapshots that it belongs to was left on purpose (lineage.h) */
 	bool abandoned;

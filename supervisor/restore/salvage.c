@@ -10,8 +10,6 @@
 /* Of a checkpoint's key: a file of it is lost. */
 #define DAMAGED 1
 
-AUTO(struct path_set, path_set_release);
-
 static bool is_running(const struct snapshot_file *file, const struct file_patterns *patterns)
 {
 	return file->running || file_patterns_kind(patterns, file->path) != FILE_KIND_ORDINARY;

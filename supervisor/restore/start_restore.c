@@ -25,8 +25,6 @@ static int write_completion_record(const struct resume_request *request,
 	return workspace_write_record(request->workspace, &record, err);
 }
 
-AUTO(struct path_set, path_set_release);
-
 /* One restore, for its callbacks. */
 struct restoring {
 	struct progress_bar progress;

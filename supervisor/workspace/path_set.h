@@ -3,6 +3,8 @@
 #ifndef PATH_SET_H
 #define PATH_SET_H
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +21,7 @@ struct path_set {
 };
 
 void path_set_release(struct path_set *set);
+AUTO(struct path_set, path_set_release);
 
 /* The path's marks; 0: it is not in the set. */
 unsigned path_set_marks(const struct path_set *set, const char *path);

@@ -156,7 +156,20 @@ static const struct row rows[] = {
 		{1, 1}, RECONCILE_KEEP, true, "m-2 o-2 | m-2"},
 	{"renamed after the list was written", "s-1.pt:1 s-2.pt:2", NULL, "s-1.pt:1", {0, 0}, {1,
 		1},
-		RECONCILE_KEEP, true, "s-2.pt | s-2.pt.tmp"},
+		RECONCILE_KEEP, true, "| s-2.pt.tmp"},
+	{"renamed from a name that begins otherwise", "s-1.pt:1 s-2.pt:2", NULL, "s-1.pt:1", {0, 0},
+		{1, 1}, RECONCILE_KEEP, true, "| .s-2.pt.x7Qk"},
+	{"renamed, and written anew under the first name", "s-1.pt:1 s-2.pt:2 s-2.pt.tmp:1", NULL,
+		"s-1.pt:1", {0, 0}, {1, 1}, RECONCILE_KEEP, true,
+		"s-2.pt s-2.pt.tmp | s-2.pt.tmp"},
+	{"renamed, and listed under its last name too", "s-1.pt:1 s-2.pt:2", NULL, "s-1.pt:1",
+		{0, 0}, {1, 1}, RECONCILE_KEEP, true, "s-2.pt | s-2.pt.tmp s-2.pt"},
+	{"renamed, where checkpoints have two files", "m-1:1 o-1:1 m-2:2", NULL, "m-1:1 o-1:1",
+		{0, 0}, {1, 1}, RECONCILE_KEEP, true, "m-2 | m-2.tmp"},
+	{"renamed, and its other file is there", "m-2:2 o-2:2 s-1:1", NULL, "s-1:1", {0, 0},
+		{1, 1}, RECONCILE_KEEP, true, "m-2 o-2 | m-2.tmp"},
+	{"another file of that number", "o-2:2 s-1:1", NULL, "s-1:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "o-2 | m-2.tmp"},
 	{"what was listed was deleted", "s-1:1", "s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP,
 		false, "| s-2"},
 	{"a temporary directory beside the whole one", "step-2.tmp/a:3 step-2/a:2", NULL,
@@ -408,6 +421,31 @@ static void test_what_a_record_does_not_prove(void **state)
 	assert_int_equal(action_if(true, false, true), RECONCILE_KEEP);
 }
 
+/* A rename is known to have come after the content only while the machine stays up. */
+static void test_a_crash_may_lose_what_was_renamed(void **state)
+{
+	struct snapshot_files local = parse("s-1.pt:1 s-2.pt:2"), complete = parse("s-1.pt:1");
+	char **under_way = parse_paths("s-2.pt.tmp");
+
+	(void)state;
+	for (int rebooted = 0; rebooted <= 1; rebooted++) {
+		struct reconcile_facts facts = {
+			.local = &local,
+			.complete = &complete,
+			.under_way = under_way,
+			.rebooted = rebooted,
+		};
+		struct reconcile_plan plan;
+
+		reconcile_decide(&facts, &plan);
+		assert_int_equal(plan.torn_count, rebooted);
+		reconcile_plan_release(&plan);
+	}
+	path_list_free(under_way);
+	release(&local);
+	release(&complete);
+}
+
 /* A directory that another job has used since, where nobody has named the two: what lies here x the
  * snapshot of this one -> whose it goes on from. What is moved aside is said to be newer, if it is.
  */
@@ -481,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_running_files_alone_are_no_checkpoint),
 		cmocka_unit_test(test_what_a_record_does_not_prove),
+		cmocka_unit_test(test_a_crash_may_lose_what_was_renamed),
 		cmocka_unit_test(test_another_job_in_the_same_directory),
 	};
 

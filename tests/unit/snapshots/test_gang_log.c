@@ -42,6 +42,7 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_REQUEST, .member = 1, .reason = "reprieve checkpoint"},
 	{.kind = GANG_EVENT_NOTICE, .member = 5, .left_ms = 30000, .reason = "spot", .host = "a"},
 	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},
+	{.kind = GANG_EVENT_ENDED, .member = 1, .more = true},
 };
 
 static void every_kind_comes_back(void **state)

@@ -1,0 +1,200 @@
+#include "local_files.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Marks of the checkpoints that have more than one file: see group_of(). */
+enum group_mark {
+	/* in the list of what was being written */
+	GROUP_LISTED = 1,
+	/* in that list, and a file of it was written */
+	GROUP_TORN = 2,
+	/* a file of it was torn by its content, and is moved aside already */
+	GROUP_REST = 4,
+	/* a recorded file of it is gone */
+	GROUP_REDUCED = 8,
+	/* a file of it was written since the record, and is not in the list */
+	GROUP_WRITTEN = 16,
+};
+
+bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
+{
+	const struct snapshot_file *saved =
+		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+
+	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
+	       !(saved && saved->running);
+}
+
+static int64_t highest_step(const struct reconcile_facts *facts, const struct snapshot_files *files)
+{
+	int64_t highest = -1;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		const char *path = files->items[i].path;
+		int64_t step = local_is_of_checkpoint(facts, path) ? step_of_path(path) : -1;
+
+		highest = step > highest ? step : highest;
+	}
+	return highest;
+}
+
+/* --- what is known of each file --- */
+
+/*
+ * Files of one group are torn together: the numbered directory, or the number in the names. "": a
+ * fixed name, which stands for itself. A directory under its temporary name is another group than
+ * the final one, which may be whole beside it. The caller frees.
+ */
+static char *group_of(const char *path)
+{
+	size_t unit = checkpoint_directory_length(path);
+
+	return unit > 0 ? text_copy_n(path, unit + 1) : checkpoint_name_key(path);
+}
+
+static void mark_group(struct judgement *judgement, const char *path, unsigned marks)
+{
+	auto_free char *group = group_of(path);
+
+	if (*group)
+		path_set_mark(&judgement->groups, group, marks);
+}
+
+static unsigned marks_of(const struct judgement *judgement, const char *path)
+{
+	auto_free char *group = group_of(path);
+
+	return *group ? path_set_marks(&judgement->groups, group) : 0;
+}
+
+static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	return facts->complete &&
+	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+}
+
+static bool is_listed(const struct judgement *judgement, const char *path)
+{
+	return under_way_has(judgement->facts->under_way, path) ||
+	       (marks_of(judgement, path) & GROUP_LISTED);
+}
+
+/* Do the checkpoints in the record consist of one file each? */
+static bool has_single_files(const struct snapshot_files *files)
+{
+	auto_(path_set_release) struct path_set groups = {0};
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		auto_free char *group = group_of(files->items[i].path);
+
+		if (*group && path_set_marks(&groups, group))
+			return false;
+		if (*group)
+			path_set_mark(&groups, group, 1);
+	}
+	return true;
+}
+
+/*
+ * The listed file is gone, and the one whose name its own was made from is there: its writer has
+ * renamed it, as the last thing that it does to a checkpoint of one file. Where there may be more
+ * files, the next one may be still to come; and a crash of the machine may lose the content of
+ * what was renamed.
+ */
+static bool was_renamed_whole(const struct reconcile_facts *facts, const char *listed)
+{
+	auto_free char *group = group_of(listed);
+	const struct snapshot_file *renamed = NULL;
+
+	if (facts->rebooted || strchr(listed, '/') || !*group ||
+	    file_list_find(facts->local, listed))
+		return false;
+	for (size_t i = 0; i < facts->local->count; i++) {
+		auto_free char *other = group_of(facts->local->items[i].path);
+
+		if (!text_equal(other, group))
+			continue;
+		if (renamed)
+			return false;
+		renamed = &facts->local->items[i];
+	}
+	return renamed && strstr(listed, renamed->path) &&
+	       !under_way_has(facts->under_way, renamed->path);
+}
+
+static void mark_groups(struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool single_files = has_single_files(facts->complete);
+
+	/* A file that was listed may have been renamed since: m-5.pt.tmp, m-5.pt. */
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (!text_ends(*path, "/") && !(single_files && was_renamed_whole(facts, *path)))
+			mark_group(judgement, *path, GROUP_LISTED);
+	for (char *const *path = facts->moved; path && *path; path++)
+		mark_group(judgement, *path, GROUP_REST);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		const struct snapshot_file *local = &facts->local->items[i];
+
+		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local))
+			mark_group(judgement, local->path,
+				   is_listed(judgement, local->path) ? GROUP_TORN : GROUP_WRITTEN);
+	}
+	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+
+		if (local_is_of_checkpoint(facts, path) && !file_list_find(facts->local, path))
+			mark_group(judgement, path, GROUP_REDUCED);
+	}
+}
+
+static struct judged_file torn(enum torn_reason reason)
+{
+	return (struct judged_file){.state = FILE_TORN, .reason = reason};
+}
+
+static struct judged_file judge_file(const struct judgement *judgement,
+				     const struct snapshot_file *local)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool recorded = is_recorded(facts, local);
+	unsigned group;
+
+	if (!local_is_of_checkpoint(facts, local->path))
+		return (struct judged_file){.state = FILE_PASSED_OVER};
+	group = marks_of(judgement, local->path);
+	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
+		return torn(TORN_UNDER_WAY);
+	if (group & GROUP_REST)
+		return torn(TORN_REST);
+	/* One that was written anew meanwhile may have fewer files, or others. */
+	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
+		return torn(TORN_REDUCED);
+	if (!recorded && facts->under_way_unknown)
+		return torn(TORN_UNKNOWN);
+	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
+}
+
+void local_files_judge(const struct reconcile_facts *facts, struct judgement *judgement)
+{
+	*judgement = (struct judgement){
+		.facts = facts,
+		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
+		.recorded_step = highest_step(facts, facts->complete),
+		.saved_step = highest_step(facts, facts->snapshot),
+	};
+	mark_groups(judgement);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
+		judgement->files[i].step = step_of_path(facts->local->items[i].path);
+	}
+}
+
+void judgement_release(struct judgement *judgement)
+{
+	path_set_release(&judgement->groups);
+	free(judgement->files);
+}
