@@ -188,6 +188,12 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
 			 struct cancel *cancel, struct err *err);
 
+/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all are there in its
+ * newest round, without a commit, and nobody has left it out, commits it. *round: its number; 0:
+ * there was none to finish. Two listings and a few requests, if there is none. */
+int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
+			struct cancel *cancel, struct err *err);
+
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
