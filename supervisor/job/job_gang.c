@@ -109,6 +109,32 @@ void job_leave_gang(struct job *job)
 
 /* --- what is known here --- */
 
+static void note_dead_writers(struct job *job)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	for (size_t i = 0; i < runs->count; i++)
+		if (!runs->writers[i].dead && !proc_is_alive(runs->writers[i].pid))
+			gang_runs_note_dead(runs, runs->writers[i].pid);
+}
+
+void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	if (anew) {
+		gang_runs_note_dead(runs, pid);
+		return;
+	}
+	if (!gang_runs_knows(runs, pid))
+		note_dead_writers(job);
+	if (!gang_runs_note_write(runs, pid))
+		return;
+	log_note("the job has begun anew within this attempt: what it has saved before is no part "
+		 "of a snapshot any more");
+	gang_feed_note_anew(&job->in_gang.feed);
+}
+
 static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
@@ -132,12 +158,15 @@ static void look_at_job(void *arg, struct gang_here *here)
 		here->begun |=
 			tracker_is_saving(job->tracker) || tracker_last_write_ms(job->tracker) > 0;
 	here->saw = request_table_saw(&model->requests);
+	note_dead_writers(job);
+	here->holds = gang_runs_holds(&job->in_gang.runs);
 	post_answered(job);
 	consider_leaving(job);
 }
 
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest)
 {
+	gang_runs_note_complete(&job->in_gang.runs, latest->step);
 	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step);
 }
 
