@@ -186,6 +186,12 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err);
 
+/* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
+ * member; `most` at most. One request for each. What cannot be read, or is of another number of
+ * members, counts as one that has. As above, while another thread uses the storage. */
+int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			unsigned *without, struct cancel *cancel, struct err *err);
+
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,

@@ -30,7 +30,7 @@ enum job_event_kind {
 	JOB_EV_GANG_ROUND,    /* the members save the newest checkpoint now */
 	JOB_EV_GANG_ASKS,     /* a checkpoint is asked for at another member */
 	JOB_EV_GANG_ANSWERED, /* what all were asked for is durable, by another one's checkpoint */
-	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more */
+	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more: `lost` */
 	JOB_EV_TIMER,         /* `timer` */
 	JOB_EVENTS,
 };
@@ -93,6 +93,7 @@ struct job_event {
 		};
 		/* what is written belongs to a run that the command has started */
 		bool foreign;
+		bool lost; /* the last files of all members will not be durable */
 		bool by_flag;
 		uint64_t generation;
 		enum job_timer timer;

@@ -93,7 +93,7 @@ bool leave_gang_at_once(const struct step *step);
 void on_gang_round(const struct step *step);
 void on_gang_asks(const struct step *step);
 void on_gang_answered(const struct step *step);
-void on_gang_left(const struct step *step);
+void on_gang_left(const struct step *step, bool lost);
 
 /* --- measuring.c --- */
 void begin_measuring(const struct step *step);

@@ -44,15 +44,22 @@ struct gang_here {
 	/* Its job has ended, then; by itself, with 0. */
 	bool ended, finished;
 	int64_t ended_ms;
+	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
+	 * being made, or waits for those of the others. */
+	bool leaving, saving;
+	/* The newest checkpoint that is in a snapshot of all. */
+	uint64_t durable;
+	/* What the attempt started from has a checkpoint of this member. */
+	bool holds_start;
 
 	/* The newest round in which it gives or has given its part, with which checkpoint, and
-	 * (`empty`) whether there was none. */
+	 * (`beside`) whether there was none. */
 	uint32_t given;
 	uint64_t given_generation;
 	int64_t given_step;
 	/* What that checkpoint was begun after: see `answers`. */
 	uint32_t given_answers;
-	bool empty;
+	bool beside;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
@@ -69,7 +76,8 @@ enum gang_round_action {
 	GANG_OPEN,
 	/* To give the newest checkpoint in the open round. */
 	GANG_TAKE,
-	GANG_GIVE_EMPTY,
+	/* To give what lies beside checkpoints, or an empty part. */
+	GANG_GIVE_BESIDE,
 	/* To append that the open round is left out: `step`, `reason`. */
 	GANG_LEAVE_OUT,
 	/* To append that it has gone on to `step`. */
@@ -99,9 +107,24 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
 
-/* Whether a member whose job has ended, and that has nothing left to save, may go: no other one
- * needs a part of it any more. `asked`: the notice that it ends by; 0: none. */
-bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
-			   uint32_t asked);
+enum gang_end_action {
+	/* It trains, or waits: for its own files, or because others need a part of it. */
+	GANG_STAY,
+	/* To append that its job has ended: `more`. Once more: it leaves. */
+	GANG_SAY_ENDED,
+	GANG_LEAVE,
+};
+
+struct gang_end_decision {
+	enum gang_end_action action;
+	/* There are files here that no snapshot of all holds. */
+	bool more;
+	/* LEAVE: the final round is not durable, or will not be opened. */
+	bool lost;
+};
+
+/* What a member does about its end. `asked`: the notice that it ends by; 0: none. */
+struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,
+					 uint32_t asked);
 
 #endif

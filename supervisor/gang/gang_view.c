@@ -31,17 +31,23 @@ void gang_view_committed(struct gang_view *view, uint32_t round)
 		view->answered = view->round.answers;
 }
 
-static void fold_round(struct gang_view *view, const struct gang_event *event)
+/* Whoever opens it knows what became of the one before. */
+static void open_round(struct gang_view *view, const struct gang_round *round)
 {
 	if (gang_view_is_open(view))
 		gang_view_committed(view, view->round.number);
-	view->round = (struct gang_round){
-		.number = event->number,
-		.state = GANG_ROUND_OPEN,
-		.opener = event->member,
-		.step = event->step,
-		.at_least = event->at_least,
-	};
+	view->round = *round;
+	view->round.state = GANG_ROUND_OPEN;
+}
+
+static void fold_round(struct gang_view *view, const struct gang_event *event)
+{
+	open_round(view, &(struct gang_round){
+				 .number = event->number,
+				 .opener = event->member,
+				 .step = event->step,
+				 .at_least = event->at_least,
+			 });
 }
 
 static void fold_left_out(struct gang_view *view, const struct gang_event *event)
@@ -70,6 +76,21 @@ static void fold_answers(struct gang_view *view, const struct gang_event *event)
 		view->answered = round->answers;
 }
 
+/* Only if all have ended by themselves: by a notice, all end with the checkpoint that answers it.
+ */
+static void consider_final_round(struct gang_view *view, const struct gang_event *event)
+{
+	if (view->ended < view->members || view->left > 0 || view->noticed || view->over ||
+	    !view->more)
+		return;
+	open_round(view, &(struct gang_round){
+				 .number = event->number,
+				 .opener = event->member,
+				 .step = -1,
+				 .final = true,
+			 });
+}
+
 /* Said twice, or of a job that has failed: the member has left. */
 static void fold_ended(struct gang_view *view, const struct gang_event *event)
 {
@@ -81,6 +102,8 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 		view->ended++;
 	if (*end == GANG_GOES_ON && event->code == 0) {
 		*end = GANG_HAS_ENDED;
+		view->more |= event->more;
+		consider_final_round(view, event);
 		return;
 	}
 	*end = GANG_HAS_LEFT;
@@ -121,8 +144,11 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_ANSWERS:
 		fold_answers(view, event);
 		break;
-	case GANG_EVENT_REQUEST:
 	case GANG_EVENT_NOTICE:
+		view->noticed = true;
+		view->asked = event->number;
+		break;
+	case GANG_EVENT_REQUEST:
 		view->asked = event->number;
 		break;
 	case GANG_EVENT_ENDED:
