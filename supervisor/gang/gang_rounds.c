@@ -119,6 +119,12 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 			       : here->step == round->step;
 }
 
+/* Its last checkpoint is complete. */
+static bool has_answered_notice(const struct gang_view *view, const struct gang_here *here)
+{
+	return view->notice > 0 && here->saw >= view->notice;
+}
+
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -136,7 +142,7 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (here->stopping && round->at_least)
+	if (here->stopping && (round->at_least || has_answered_notice(view, here)))
 		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
 }
@@ -195,7 +201,8 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
 	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || here->ended || here->stopping || here->step < 0)
+	if (view->failures == 0 || here->ended || here->stopping || view->notice > 0 ||
+	    here->step < 0)
 		return decision;
 	decision.at_least = true;
 	decision.step = step_ahead(view, here);
@@ -207,35 +214,36 @@ static bool may_open(const struct gang_view *view, const struct gang_here *here)
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
-	if (!here->wants || here->generation == 0 || view->left > 0 || view->round.final)
+	if (here->generation == 0 || view->left > 0 || view->round.final)
 		return false;
+	if (!here->wants)
+		return gang_rounds_answers_anew(view, here);
 	/* The rest is left to the final round: what has no step, or none that the others have. */
 	return !here->finished || (here->generation != here->durable && here->step >= 0 && !tried);
 }
 
-/* Of the checkpoint that was given. The number of what was asked may be known later than that. */
-static uint32_t answers_of(const struct gang_here *here)
+bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here)
 {
-	return here->given_generation == here->generation ? here->answers : here->given_answers;
+	const struct gang_round *round = &view->round;
+
+	return has_answered_notice(view, here) && view->answered < view->notice &&
+	       round->state == GANG_ROUND_COMMITTED && view->looked == round->number &&
+	       here->given == round->number && !here->beside &&
+	       here->given_generation == here->generation && here->step >= 0;
 }
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here)
 {
-	const struct gang_round *round = &view->round;
-	struct gang_round_decision decision;
-
 	if (view->over)
 		return wait_until(INT64_MAX);
-	if (here->given == round->number && round->number > 0 && !here->beside &&
-	    round->state != GANG_ROUND_OVER && answers_of(here) > round->answers) {
-		decision = act_in(view, GANG_SAY_ANSWERS);
-		decision.asked = answers_of(here);
-		return decision;
+	if (gang_view_is_open(view)) {
+		struct gang_round_decision decision = in_round(view, here);
+
+		return decision.action == GANG_TAKE && here->telling ? wait_until(INT64_MAX)
+								     : decision;
 	}
-	if (gang_view_is_open(view))
-		return in_round(view, here);
-	if (!may_open(view, here))
+	if (here->telling || !may_open(view, here))
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
@@ -256,6 +264,8 @@ static bool is_free(const struct gang_view *view, const struct gang_here *here, 
 	if (open)
 		return false;
 	/* All end by it, with the checkpoint that answers it. */
+	if (asked > 0 && gang_rounds_answers_anew(view, here))
+		return false;
 	if (asked > 0)
 		return here->generation > 0 || view->answered >= asked;
 	return !here->finished;

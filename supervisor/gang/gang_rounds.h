@@ -35,6 +35,9 @@ struct gang_here {
 	bool wants, urgent;
 	/* It is to end by a notice. */
 	bool stopping;
+	/* What it asks for is still to be appended: a part that is given before would not say that
+	 * it answers it. */
+	bool telling;
 	int64_t wanted_ms;
 	/* It has written something of a checkpoint in this attempt. */
 	bool begun;
@@ -57,14 +60,12 @@ struct gang_here {
 	uint32_t given;
 	uint64_t given_generation;
 	int64_t given_step;
-	/* What that checkpoint was begun after: see `answers`. */
-	uint32_t given_answers;
 	bool beside;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
-	/* The newest request or notice that the newest checkpoint was begun after; 0: none. */
-	uint32_t answers;
+	/* The newest event that the newest checkpoint answers; 0: none. */
+	uint32_t saw;
 	/* When the newest round was read to be over. */
 	int64_t over_ms;
 };
@@ -82,8 +83,6 @@ enum gang_round_action {
 	GANG_LEAVE_OUT,
 	/* To append that it has gone on to `step`. */
 	GANG_SAY_PASSED,
-	/* To append that its checkpoint in the newest round answers `asked`. */
-	GANG_SAY_ANSWERS,
 };
 
 struct gang_round_decision {
@@ -91,7 +90,6 @@ struct gang_round_decision {
 	uint32_t round;
 	int64_t step;
 	bool at_least;
-	uint32_t asked;
 	/* Static, or of `here`. */
 	const char *reason;
 	/* WAIT: then it is to be asked again; INT64_MAX: when something changes. */
@@ -106,6 +104,10 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
+
+/* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
+ * one that was under way when the notice came. Another round of the same step says it. */
+bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
 enum gang_end_action {
 	/* It trains, or waits: for its own files, or because others need a part of it. */

@@ -1,5 +1,6 @@
 """The rounds of a gang: what its members save together while the job runs, and who waits for whom (gang_rounds.h)."""
 import json
+import re
 import signal
 
 import harness
@@ -178,3 +179,48 @@ def test_a_notice_that_is_withdrawn_ends_all_the_same(place, tmp_path):
     assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
     assert "have been told of the notice, and end" in gang.runs[1].err
     assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {place.newest()["id"]}
+
+
+def parts(place):
+    return sorted(path.name for path in place.store_path.glob("jobs/job/parts/000001/*/*.json"))
+
+
+def test_the_last_putter_dies_at_a_notice(place):
+    """Member 1 puts the last part, and is killed before it commits: member 0 commits in the time that the notice leaves."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "14"))
+    gang.start(0)
+    gang.start(1, REPRIEVE_FAULT="before_manifest_put")
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[1].signal(signal.SIGSTOP)
+    gang.runs[0].signal(signal.SIGTERM)
+    wait_for("the part of member 0", lambda: parts(place) == ["00000.json"], process=gang.runs[0].process)
+    gang.runs[1].signal(signal.SIGCONT)
+    assert gang.runs[1].wait() == -signal.SIGKILL, f"{gang}"
+    assert gang.runs[0].wait() == harness.EXIT_DURABLE, f"{gang}"
+    newest = place.newest()
+    gang.kill_all()
+    assert gang.runs[0].events("ended")[-1]["durable"] == newest["id"]
+    again = Gang(place, 2, 2, steps=newest["step"] + 3, every=0).start_all()
+    assert again.resumed() == [newest["step"]] * 2, f"{again}"
+
+
+def test_all_die_before_they_commit(place):
+    """With the parts of all in the store: the next start commits them, and goes on from there."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "20"))
+    for member in range(2):
+        gang.start(member, REPRIEVE_FAULT="before_manifest_put")
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[1].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [-signal.SIGKILL] * 2, f"{gang}"
+    gang.kill_all()
+    assert place.snapshots() == [] and parts(place) == ["00000.json", "00001.json"]
+    part = next(place.store_path.glob("jobs/job/parts/000001/*/00000.json")).read_text()
+    step = int(re.search(r'"step":(\d+)', part).group(1))
+    again = Gang(place, 2, 2, every=0, steps=step + 3).start_all()
+    assert again.resumed() == [step] * 2, f"{again}"
+    assert "the parts of all members were there" in again.runs[0].err
+    assert [run.wait() for run in again.runs] == [0, 0]
+    assert_not_torn(again)
+    assert place.verb("verify").code == 0
