@@ -135,6 +135,8 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
+	/* The job goes on at `member`, though it has ended elsewhere: so those wait for it. */
+	GANG_EVENT_GOES_ON,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`: all members end by it. */

@@ -120,6 +120,16 @@ static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 		 feed->options.attempt, event->round, event->member, event->host, event->reason);
 }
 
+static void note_sign(struct gang_feed *feed, const struct gang_event *event)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (event->member != feed->here.member)
+		feed->heard_ms = now_ms;
+	else if (event->kind == GANG_EVENT_GOES_ON)
+		feed->here.goes_on_ms = now_ms;
+}
+
 static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 {
 	struct gang_round before = feed->view.round;
@@ -136,8 +146,8 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 	}
 	if (feed->view.round.number != before.number)
 		feed->said_ms = clock_monotonic_ms();
-	if (event->kind == GANG_EVENT_ENDED && event->member != feed->here.member)
-		feed->heard_ms = clock_monotonic_ms();
+	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON)
+		note_sign(feed, event);
 	note_settled(feed);
 	feed->pause_ms = PAUSE_FIRST_MS;
 	feed->options.happened(feed->options.arg, event, request);
@@ -235,6 +245,7 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 		[GANG_OPEN] = GANG_EVENT_ROUND,
 		[GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
 		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,
+		[GANG_SAY_GOES_ON] = GANG_EVENT_GOES_ON,
 	};
 	enum gang_event_kind kind = kinds[decision->action];
 	struct gang_event event = {

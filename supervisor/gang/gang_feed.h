@@ -93,7 +93,8 @@ struct gang_feed {
 
 	/* Rounds up to this one get no more parts than they have. */
 	_Atomic uint32_t settled;
-	/* When the others were last known to go on: by a commit, or because one has ended. */
+	/* When the others were last known to go on: by a commit, or because one has ended, or
+	 * says that its job goes on. */
 	int64_t heard_ms;
 	/* When somebody was last said to be missing. */
 	int64_t said_ms;

@@ -232,8 +232,8 @@ bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_he
 	       here->given_generation == here->generation && here->step >= 0;
 }
 
-struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
-					      const struct gang_here *here)
+static struct gang_round_decision decide_on_round(const struct gang_view *view,
+						  const struct gang_here *here)
 {
 	if (view->over)
 		return wait_until(INT64_MAX);
@@ -248,6 +248,31 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
 	return open_round(view, here);
+}
+
+/* One says it for all. */
+static bool speaks_for_all(const struct gang_view *view, const struct gang_here *here)
+{
+	uint32_t first = 0;
+
+	while (first < view->members && view->ends[first] != GANG_GOES_ON)
+		first++;
+	return view->ended > 0 && view->left == 0 && !here->ended && first == here->member;
+}
+
+struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
+					      const struct gang_here *here)
+{
+	struct gang_round_decision decision = decide_on_round(view, here);
+	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
+
+	if (decision.action != GANG_WAIT || view->over || !speaks_for_all(view, here))
+		return decision;
+	if (here->goes_on_ms == 0 || here->now_ms >= due_ms)
+		return act_in(view, GANG_SAY_GOES_ON);
+	if (due_ms < decision.again_ms)
+		decision.again_ms = due_ms;
+	return decision;
 }
 
 /* --- the end --- */

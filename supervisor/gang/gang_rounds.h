@@ -12,6 +12,8 @@
 /* After a round was left out, the next one is so far ahead that all have read of it by then; twice
  * as far each time. */
 #define GANG_READ_MS 2500
+/* So often those that have ended are told that the job goes on elsewhere. */
+#define GANG_GOES_ON_MS 10000
 /* So many snapshots in a row without a part of a member say that it has none. */
 #define GANG_EMPTIES_TO_LEARN 2
 
@@ -66,6 +68,8 @@ struct gang_here {
 	const char *unable_reason;
 	/* The newest event that the newest checkpoint answers; 0: none. */
 	uint32_t saw;
+	/* When this member last said that its job goes on; 0: never. */
+	int64_t goes_on_ms;
 	/* When the newest round was read to be over. */
 	int64_t over_ms;
 };
@@ -81,6 +85,8 @@ enum gang_round_action {
 	GANG_GIVE_BESIDE,
 	/* To append that the open round is left out: `step`, `reason`. */
 	GANG_LEAVE_OUT,
+	/* To append that the job goes on here, for those where it has ended. */
+	GANG_SAY_GOES_ON,
 	/* To append that it has gone on to `step`. */
 	GANG_SAY_PASSED,
 };

@@ -138,6 +138,8 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_ROUND:
 		fold_round(view, event);
 		break;
+	case GANG_EVENT_GOES_ON:
+		break;
 	case GANG_EVENT_PASSED:
 		view->round.passed |= event->round == view->round.number;
 		break;

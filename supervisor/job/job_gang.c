@@ -258,6 +258,7 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 	case GANG_EVENT_GO:
 	case GANG_EVENT_ROUND:
 	case GANG_EVENT_PASSED:
+	case GANG_EVENT_GOES_ON:
 	case GANG_EVENT_LEFT_OUT:
 		break;
 	}

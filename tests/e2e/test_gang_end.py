@@ -40,6 +40,18 @@ def test_a_final_model_after_the_others_have_ended(place, tmp_path):
     assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
 
 
+def test_the_others_wait_for_as_long_as_one_works(place):
+    """Longer than --flush-time, of which the job of member 0 knows nothing: it is heard of again and again."""
+    finish = place.path / "finish"
+    gang = end_with_a_final_model(place, finish, options=("--flush-time", "15s"))
+    log = place.store_path / "jobs/job/gang/000001/log"
+    wait_for("it was said three times", lambda: sum('"goes-on"' in event.read_text() for event in log.iterdir()) >= 3)
+    finish.touch()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert place.newest()["id"] == gang.runs[0].events("ended")[-1]["durable"]
+    assert place.newest()["files"] == 5
+
+
 def test_nothing_is_added_to_what_is_durable(place):
     """Nobody has more in the end than the last snapshot: no other one is made."""
     gang = Gang(place, 2, every=10, steps=20).start_all()

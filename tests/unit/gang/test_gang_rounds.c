@@ -154,6 +154,16 @@ static const struct rounds_row rows[] = {
 	{"its job was cut while it wrote", {ROUND(0, 20)}, 1, 0,
 		{NONE, .ended = true, .finished = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
 
+	{"those that have ended are told that it goes on", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10)}, GANG_SAY_GOES_ON, 0, false},
+	{"not all the time", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), .goes_on_ms = NOW - GANG_GOES_ON_MS + 1}, GANG_WAIT, 0, false},
+	{"but again and again", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), .goes_on_ms = NOW - GANG_GOES_ON_MS}, GANG_SAY_GOES_ON, 0, false},
+	{"by one member for all", {ENDED(2, 0)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"not by one that has ended, too", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), FINISHED}, GANG_WAIT, 0, false},
+	{"its part comes first", {ENDED(0, 0), ROUND(2, 20)}, 2, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"it has what it started from, which would be lost", {ROUND(0, 20)}, 1, 0,
 		{NONE, FINISHED, .holds_start = true}, GANG_LEAVE_OUT, -1, false},
 

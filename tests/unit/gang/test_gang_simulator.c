@@ -460,6 +460,10 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 			    !parts_are_one(gang, decision->round));
 		event.kind = GANG_EVENT_LEFT_OUT;
 		break;
+	case GANG_SAY_GOES_ON:
+		m->here.goes_on_ms = gang->now_ms;
+		event.kind = GANG_EVENT_GOES_ON;
+		break;
 	case GANG_SAY_PASSED:
 		event.kind = GANG_EVENT_PASSED;
 		break;
