@@ -209,13 +209,12 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 
 /* --- saving and restoring as a member --- */
 
-/* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
- * nothing: an empty part; no file is opened), `gang_beside` (it has files, but no checkpoint),
- * `gang_final` (the round that the last GANG_EVENT_ENDED has opened), `gang_saw` (the newest event
- * of the log that the checkpoint answers), and `gang_over` (asked while it waits for the others:
- * true: the round is over, and storage_save() ends with ERR_RETRY, save_result.changed and
- * gang_over). The id is that of the round. storage_save() returns once the snapshot of all is
- * committed.
+/* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
+ * and perhaps no file: then its part is empty), `gang_final` (the round that the last
+ * GANG_EVENT_ENDED has opened), `gang_saw` (the newest event of the log that the checkpoint
+ * answers), and `gang_over` (asked while it waits for the others: true: the round is over, and
+ * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
+ * round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

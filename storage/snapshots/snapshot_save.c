@@ -373,8 +373,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = gang_commit_settle(storage, request->id, cancel, &own);
 	if (failed == 0)
-		failed = request->gang_empty ? save_nothing(&saving, result, &own)
-					     : save_snapshot(&saving, result, &own);
+		failed = save_snapshot(&saving, result, &own);
 	if (failed && (request->gang_beside || request->gang_final) && result->empty) {
 		*result = (struct save_result){.id = request->id};
 		failed = save_nothing(&saving, result, &own);
