@@ -193,6 +193,14 @@ static void arm_feed(struct gang_feed *feed)
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
 }
 
+/* An event that another has won; or there is none yet. */
+static void note_nothing_there(struct gang_feed *feed)
+{
+	feed->unread = feed->work.kind == FEED_APPENDS;
+	if (feed->work.kind == FEED_READS && feed->work.anew)
+		gang_here_note_read(&feed->here, &feed->view);
+}
+
 static void on_worked(void *arg)
 {
 	struct gang_feed *feed = arg;
@@ -217,8 +225,7 @@ static void on_worked(void *arg)
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	else
-		/* An event that another has won; or there is none yet. */
-		feed->unread = feed->work.kind == FEED_APPENDS;
+		note_nothing_there(feed);
 	go_on(feed);
 }
 
@@ -228,6 +235,7 @@ static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 {
 	feed->busy = true;
 	feed->work.kind = kind;
+	feed->work.anew = feed->here.anew;
 	workers_run(feed->workers, feed_worker, on_worked, feed);
 }
 
@@ -375,6 +383,12 @@ void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_
 			 "for its part");
 	feed->here.now_ms = clock_monotonic_ms();
 	gang_here_note_complete(&feed->here, &feed->view, generation, step);
+	gang_feed_wake(feed);
+}
+
+void gang_feed_note_anew(struct gang_feed *feed)
+{
+	gang_here_note_anew(&feed->here, &feed->view);
 	gang_feed_wake(feed);
 }
 

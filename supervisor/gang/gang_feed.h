@@ -85,6 +85,8 @@ struct gang_feed {
 		struct gang_event event;
 		uint32_t round, answers;
 		unsigned without;
+		/* `anew` when it was begun */
+		bool anew;
 		bool worked, there;
 		uint32_t have, missing;
 		char host[65];
@@ -112,6 +114,8 @@ static inline bool gang_feed_is_running(const struct gang_feed *feed)
 /* Something has changed here. */
 void gang_feed_wake(struct gang_feed *feed);
 void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step);
+/* The job has begun anew. */
+void gang_feed_note_anew(struct gang_feed *feed);
 /* Is appended as soon as that can be; `number` and `member` are filled in. `request`: for
  * happened(). */
 void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint64_t request);

@@ -39,11 +39,28 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	if (step == here->step)
 		return;
 	note_pace(here, step);
-	if (step < here->step)
+	if (step < here->step) {
 		here->fallen = view->round.number;
+		here->anew = true;
+	}
 	here->before = here->step;
 	here->step = step;
 	here->completed_ms = here->now_ms;
+}
+
+void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
+{
+	here->fallen = view->round.number;
+	here->stale = here->generation;
+	here->step = here->before = -1;
+	here->anew = true;
+}
+
+void gang_here_note_read(struct gang_here *here, const struct gang_view *view)
+{
+	if (here->anew)
+		here->fallen = view->round.number;
+	here->anew = false;
 }
 
 static struct gang_round_decision wait_until(int64_t again_ms)
@@ -132,6 +149,11 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 
 	if (here->fallen >= round->number)
 		return leave_out(view, here, "its job has begun anew from an earlier step");
+	if (!gang_here_can_give(here))
+		return here->ended ? leave_out(view, here,
+					       "its job has begun anew, and has ended without a "
+					       "complete checkpoint")
+				   : wait_until(INT64_MAX);
 	if (is_meant(round, here))
 		return act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
@@ -214,7 +236,7 @@ static bool may_open(const struct gang_view *view, const struct gang_here *here)
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
-	if (here->generation == 0 || view->left > 0 || view->round.final)
+	if (!gang_here_can_give(here) || view->left > 0 || view->round.final)
 		return false;
 	if (!here->wants)
 		return gang_rounds_answers_anew(view, here);
@@ -232,6 +254,12 @@ bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_he
 	       here->given_generation == here->generation && here->step >= 0;
 }
 
+/* Once the job has ended, nothing more comes of it. */
+static bool may_give(const struct gang_here *here)
+{
+	return !here->telling && !here->anew && (!here->holds || here->ended);
+}
+
 static struct gang_round_decision decide_on_round(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -240,10 +268,11 @@ static struct gang_round_decision decide_on_round(const struct gang_view *view,
 	if (gang_view_is_open(view)) {
 		struct gang_round_decision decision = in_round(view, here);
 
-		return decision.action == GANG_TAKE && here->telling ? wait_until(INT64_MAX)
-								     : decision;
+		return decision.action == GANG_TAKE && !may_give(here)
+			       ? wait_until(INT64_MAX)
+			       : decision;
 	}
-	if (here->telling || !may_open(view, here))
+	if (!may_give(here) || !may_open(view, here))
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
@@ -281,7 +310,8 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 static bool is_free(const struct gang_view *view, const struct gang_here *here, uint32_t asked)
 {
 	/* In the final round, whoever has finished can. */
-	bool can_give = here->finished || here->generation > 0 || (!here->begun && here->learned);
+	bool can_give =
+		here->finished || gang_here_can_give(here) || (!here->begun && here->learned);
 	bool open = gang_view_is_open(view) && here->given != view->round.number;
 
 	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
@@ -292,7 +322,7 @@ static bool is_free(const struct gang_view *view, const struct gang_here *here, 
 	if (asked > 0 && gang_rounds_answers_anew(view, here))
 		return false;
 	if (asked > 0)
-		return here->generation > 0 || view->answered >= asked;
+		return gang_here_can_give(here) || view->answered >= asked;
 	return !here->finished;
 }
 

@@ -30,8 +30,14 @@ struct gang_here {
 	double pace;
 	int64_t first_step, first_ms;
 	int64_t completed_ms;
-	/* Rounds up to this one were open when its steps began anew from an earlier one. */
+	/* The job has begun anew within the attempt (gang_runs.h), or its steps have fallen back:
+	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
+	 * more. `anew`: the log is not read yet up to that moment. */
 	uint32_t fallen;
+	uint64_t stale;
+	bool anew;
+	/* The newest checkpoint's writer is dead: what that means is to be seen. */
+	bool holds;
 
 	/* A checkpoint is to be saved, since `wanted_ms`; or at once. */
 	bool wants, urgent;
@@ -107,6 +113,16 @@ struct gang_here gang_here_new(uint32_t member);
 /* A checkpoint is complete; `now_ms` is in `here`. */
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step);
+
+/* The job has begun anew, and writes its next checkpoint. */
+void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);
+/* The log has been read to its end since. */
+void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
+/* There is a checkpoint that may be given, if its round comes. */
+static inline bool gang_here_can_give(const struct gang_here *here)
+{
+	return here->generation > here->stale;
+}
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);

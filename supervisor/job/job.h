@@ -163,8 +163,9 @@ struct job {
 	struct next_attempt next_attempt;
 	struct {
 		struct gang_feed feed; /* zeroed: there is no gang */
-		uint32_t answered;     /* the newest event that the core knows to be answered */
-		bool has_told;         /* of a notice here */
+		struct gang_runs runs;
+		uint32_t answered; /* the newest event that the core knows to be answered */
+		bool has_told;     /* of a notice here */
 		bool leaving, left;
 	} in_gang;
 	struct child child;
@@ -349,6 +350,8 @@ void job_share_request(struct job *job, uint64_t request);
 void job_leave_gang(struct job *job);
 /* A checkpoint is complete. */
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest);
+/* A process writes to a checkpoint; or (`anew`) runs another program now. */
+void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew);
 /* A part of a round was given, or was not. */
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 

@@ -105,6 +105,32 @@ void job_leave_gang(struct job *job)
 
 /* --- what is known here --- */
 
+static void note_dead_writers(struct job *job)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	for (size_t i = 0; i < runs->count; i++)
+		if (!runs->writers[i].dead && !proc_is_alive(runs->writers[i].pid))
+			gang_runs_note_dead(runs, runs->writers[i].pid);
+}
+
+void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	if (anew) {
+		gang_runs_note_dead(runs, pid);
+		return;
+	}
+	if (!gang_runs_knows(runs, pid))
+		note_dead_writers(job);
+	if (!gang_runs_note_write(runs, pid))
+		return;
+	log_note("the job has begun anew within this attempt: what it has saved before is no part "
+		 "of a snapshot any more");
+	gang_feed_note_anew(&job->in_gang.feed);
+}
+
 static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
@@ -129,6 +155,8 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->leaving = job->in_gang.leaving;
 	here->saving = snapshot_queue_is_running(job->snapshots);
 	here->saw = request_table_saw(&model->requests);
+	note_dead_writers(job);
+	here->holds = gang_runs_holds(&job->in_gang.runs);
 	post_answered(job);
 	consider_end(job);
 }
@@ -142,6 +170,7 @@ void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *
 		gang_feed_wake(&job->in_gang.feed);
 		return;
 	}
+	gang_runs_note_complete(&job->in_gang.runs, latest->step);
 	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step);
 }
 

@@ -79,6 +79,39 @@ def test_ranks_that_begin_anew_are_not_mixed(place):
     assert again.resumed() == [60, 60], f"{again}"
 
 
+def runs_in(place, snapshot):
+    """Which run of the job has saved what each member has in it."""
+    whole = place.path / f"restored-{snapshot}"
+    assert place.verb("restore", snapshot, whole).code == 0
+    return {path.read_bytes().split(b"\n", 1)[0] for path in whole.glob("member-*/step_*/*") if snapshot_step(place, snapshot) in path.parent.name}
+
+
+def snapshot_step(place, snapshot):
+    return "step_%d" % next(item["step"] for item in place.snapshots() if item["id"] == snapshot)
+
+
+@pytest.mark.parametrize("first", [(1,), (0, 1)], ids=["one", "both"])
+def test_ranks_that_a_loop_starts_anew_are_not_mixed(place, first):
+    """They resume at 20 and save 30 once more, while the round of 30 is open: member 0 has given in it what the ranks before have saved,
+    unless it was slow."""
+    gang = Gang(place, 2, every=10, steps=50, step_time=0.25, loop=1, anew_from=20, keep=100)
+    for member in first:
+        gang.each[member]["anew_at"] = 39
+    gang.start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].wait_for_output("step 22")
+    gang.runs[1].signal(signal.SIGSTOP)
+    gang.runs[0].wait_for_output("resumed 20")
+    run = gang.runs[1]
+    wait_for("30 is saved once more", lambda: run.out.count("saved 30") == 2, process=run.process)
+    run.signal(signal.SIGCONT)
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert "the job has begun anew within this attempt" in gang.runs[0].err and "the job has begun anew" in run.err, f"{gang}"
+    assert committed_step(place) == 50
+    for snapshot in place.snapshots():
+        assert len(runs_in(place, snapshot["id"])) == 1, f"{snapshot}\n{gang}"
+
+
 def test_a_job_that_fails_ends_the_others(place):
     """They would hang in their next collective. What was committed stands, and all resume from it."""
     gang = Gang(place, 3, every=10, step_time=0.05)

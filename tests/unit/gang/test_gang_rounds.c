@@ -198,6 +198,24 @@ static const struct rounds_row rows[] = {
 	{"without a step, one more file is not the next one", {ROUND(1, -1)}, 1, 0,
 		{AT(-1, -1), .given = 1, .given_step = -1, .given_generation = 1}, GANG_WAIT, 0, false},
 
+	{"begun anew: what was complete is given no more", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2}, GANG_WAIT, 0, false},
+	{"begun anew, not even in the end", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .ended = true}, GANG_LEAVE_OUT, -1, false},
+	{"begun anew, and no round is opened for it", {{0}}, 0, 0,
+		{AT(-1, -1), .stale = 2, WANTED}, GANG_WAIT, 0, false},
+	{"begun anew, and saved", {ROUND(0, 20)}, 1, 0, {AT(20, -1), .stale = 1}, GANG_TAKE, 0, false},
+	{"begun anew, and the log is not read yet", {ROUND(0, 20)}, 1, 0,
+		{AT(20, -1), .stale = 1, .anew = true}, GANG_WAIT, 0, false},
+	{"begun anew, in a round that was open", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .fallen = 1, .anew = true}, GANG_LEAVE_OUT, -1, false},
+	{"begun anew, and its part was given before", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .fallen = 1, .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
+	{"its writer is dead", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .holds = true}, GANG_WAIT, 0, false},
+	{"its writer is dead, and none is opened", {{0}}, 0, 0,
+		{AT(20, 10), WANTED, .holds = true}, GANG_WAIT, 0, false},
+	{"its writer is dead, and so is the job", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .holds = true, .ended = true}, GANG_TAKE, 0, false},
 	{"what is asked for is told first", {ROUND(0, 20)}, 1, 0,
 		{AT(20, 10), .telling = true}, GANG_WAIT, 0, false},
 	{"before a round is opened, too", {{0}}, 0, 0,
@@ -526,6 +544,30 @@ static void test_an_answer_that_is_known_late(void **state)
 	}
 }
 
+/* The log may have more than is read of it: rounds that were opened before count, too. */
+static void test_what_a_new_run_changes(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	view.round.number = 7;
+	gang_here_note_complete(&here, &view, 1, 10);
+	gang_here_note_complete(&here, &view, 2, 20);
+	assert_true(gang_here_can_give(&here));
+	gang_here_note_anew(&here, &view);
+	assert_true(here.fallen == 7 && here.anew && !gang_here_can_give(&here));
+	view.round.number = 9;
+	gang_here_note_read(&here, &view);
+	assert_true(here.fallen == 9 && !here.anew);
+	/* From an earlier step: that is known already. */
+	view.round.number = 11;
+	gang_here_note_complete(&here, &view, 3, 15);
+	assert_true(here.fallen == 9 && here.step == 15 && gang_here_can_give(&here));
+	gang_here_note_read(&here, &view);
+	assert_int_equal(here.fallen, 9);
+}
+
 static void test_what_a_complete_checkpoint_changes(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
@@ -572,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
+		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
 	};
