@@ -78,15 +78,13 @@ struct save_request {
 	 * of checkpoints that the job has removed since. NULL: none. */
 	bool (*carried_along)(void *arg, const char *path);
 	/* Of a member of a gang (storage_gang.h), whose snapshot has the number of the round as its
-	 * sequence. It has nothing to save in this round: its part is empty, and no file is opened.
-	 */
-	bool gang_empty;
-	/* It saves no checkpoints: what is there lies beside those of others, and its part says so.
-	 * Directories without a file are left out; if there is none at all, the part is empty. */
+	 * sequence. It saves no checkpoints: what is there lies beside those of others, and its
+	 * part says so. Directories without a file are left out; if there is none at all, the part
+	 * is empty. */
 	bool gang_beside;
-	/* With `gang_empty`: its files are in the part of `gang_keeper`, since both have one
-	 * directory. `gang_kept`: the paths of those of this checkpoint, an array; borrowed; may be
-	 * NULL. */
+	/* Its files are in the part of `gang_keeper`, since both have one directory: its own part
+	 * is empty, and no file is opened. `gang_kept`: the paths of those of this checkpoint, an
+	 * array; borrowed; may be NULL. */
 	bool gang_is_kept;
 	uint32_t gang_keeper;
 	json_t *gang_kept;

@@ -144,7 +144,9 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.files = part->files,
 		.left_out = part->left_out,
 		.directory_mode = part->directory_mode,
-		.without_checkpoint = part->piece_count == 0 || part->without_checkpoint,
+		.without_checkpoint =
+			part->kept ? part->step < 0
+				   : part->piece_count == 0 || part->without_checkpoint,
 		.kept = part->kept,
 		.keeper = part->keeper,
 		.bytes = part->bytes,

@@ -403,12 +403,13 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	part->directory_mode = (uint32_t)mode;
 	text_set(part->nonce, sizeof(part->nonce), nonce);
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
-	part->without_checkpoint = pieces == 0 || !json_true_or(item, "checkpoint", true);
 	part->about = json_incref(json_object_get(item, "about"));
 	part->kept = json_object_get(item, "keeper") != NULL;
 	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &member, err) < 0)
 		return -1;
 	part->keeper = part->kept ? (uint32_t)member : 0;
+	part->without_checkpoint =
+		(pieces == 0 && !part->kept) || !json_true_or(item, "checkpoint", true);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ def test_a_snapshot_of_a_gang_is_seen_as_a_whole_and_by_member(place):
     newest = place.newest()
     host = os.uname().nodename
     assert (newest["members"], newest["empty_members"], newest["files"]) == (3, 0, 3)
-    assert newest["bytes"] == 3 * 20000
+    assert newest["bytes"] == 3 * (20000 + len("run 0\n"))
     table = place.verb("list").out
     assert re.search(r"STEP +MEMBERS +FILES", table) and re.search(r"good +10 +3 +3 ", table), table
     shown = place.verb("show", "latest").out
