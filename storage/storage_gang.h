@@ -224,6 +224,30 @@ enum gang_parts_choice {
  * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
+/* A file of a snapshot, in the parts of all members. */
+struct gang_file {
+	/* As in the directory of whoever restores all of them. */
+	char *path;
+	/* The lowest member that has it, and how many do; of a snapshot of one machine 0 and 1. */
+	uint32_t member, having;
+	/* Not all of them have the same content. */
+	bool differs;
+	/* As in struct snapshot_file. */
+	bool running;
+};
+struct gang_files {
+	/* Of the snapshot; 0: it is of one machine. */
+	uint32_t members;
+	/* Sorted by path. */
+	struct gang_file *items;
+	size_t count;
+};
+/* Reads the lists of all parts, whoever this process is and whatever it has chosen. */
+int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
+			    struct gang_files *files, struct cancel *cancel, struct err *err);
+void gang_files_release(struct gang_files *files);
+AUTO(struct gang_files, gang_files_release);
+
 /* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),
  * and parts that no snapshot came of. Best effort, on several threads. */
 void storage_gang_sweep(struct storage *storage, uint32_t attempt, struct cancel *cancel);

@@ -243,7 +243,8 @@ static const struct option_row job_rows[] = {
 	{"parts", 0, "WHOSE", "REPRIEVE_PARTS",
 		"what a member of a gang restores: own, all (its own files, and what the others "
 		"have beside them), or auto (default): all where another one has more than "
-		"twice as much as it has itself, else own",
+		"twice as much as it has itself, and of checkpoints that are resharded (DCP, "
+		"Orbax), else own",
 		CHOICE(parts, "own all auto")},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE",
 		"whether scontrol requeues a batch job of Slurm's that is preempted and whose "

@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -28,6 +29,8 @@ parser.add_argument("--offset", type=int, default=0, help="save at the steps tha
 parser.add_argument("--until", type=int, default=0, help="save no more after this step")
 parser.add_argument("--fail-at", type=int, default=0, help="ends with 3 at this step")
 parser.add_argument("--anew-at", type=int, default=0, help="at this step, all ranks begin anew as a launcher lets them, some steps earlier")
+parser.add_argument("--layout", default="shards", help="shards: a file of each rank; dcp: the files of torch's distributed checkpoints, "
+                    "which any number of ranks reads if it has all of them")
 options = parser.parse_args()
 saves = options.savers == "all" or str(options.rank) in options.savers.split(",")
 run_of_job = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
@@ -37,8 +40,8 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def content(step):
-    seed = hashlib.sha256(b"%d of %d" % (options.rank, step)).digest()
+def content(step, rank=options.rank):
+    seed = hashlib.sha256(b"%d of %d" % (rank, step)).digest()
     return (seed * (options.size // len(seed) + 1))[: options.size]
 
 
@@ -47,18 +50,27 @@ def steps_here():
     return sorted(int(match.group(1)) for match in map(re.compile(r"step_(\d+)$").match, names) if match)
 
 
-def path_of(step):
-    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
+def path_of(step, rank=options.rank):
+    return os.path.join(options.dir, "step_%d" % step, ("__%d_0.distcp" if options.layout == "dcp" else "shard_%d.bin") % rank)
+
+
+def ranks_to_read(step):
+    """Of a distributed checkpoint, those that .metadata names; else oneself."""
+    if options.layout != "dcp":
+        return [options.rank]
+    with open(os.path.join(options.dir, "step_%d" % step, ".metadata")) as file:
+        return range(int(file.read()))
 
 
 def resume():
     steps = steps_here()
     if not steps:
         return 0
-    with open(path_of(steps[-1]), "rb") as file:
-        if file.read() != content(steps[-1]):
-            say("TORN", steps[-1])
-            sys.exit(99)
+    for rank in ranks_to_read(steps[-1]):
+        with open(path_of(steps[-1], rank), "rb") as file:
+            if file.read() != content(steps[-1], rank):
+                say("TORN", steps[-1])
+                sys.exit(99)
     return steps[-1]
 
 
@@ -66,10 +78,14 @@ def save(step):
     os.makedirs(os.path.dirname(path_of(step)), exist_ok=True)
     with open(path_of(step), "wb") as file:
         file.write(content(step))
+    if options.layout == "dcp" and options.rank == 0:
+        metadata = os.path.join(os.path.dirname(path_of(step)), ".metadata")
+        with open(metadata + ".tmp", "w") as file:
+            file.write(str(options.ranks))
+        os.rename(metadata + ".tmp", metadata)
     say("saved", step)
     for old in steps_here()[: -options.keep]:
-        os.remove(path_of(old))
-        os.rmdir(os.path.dirname(path_of(old)))
+        shutil.rmtree(os.path.dirname(path_of(old)))
 
 
 def meet(step):

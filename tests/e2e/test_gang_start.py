@@ -366,7 +366,7 @@ def test_killed_at_any_instant_of_the_start(place, seed):
 
 
 def test_parts_of_all_are_restored_where_one_saves_for_all(place):
-    """Another number of machines is refused, unless each takes the files of all."""
+    """Shards of each rank are refused by another number of machines, unless each takes the files of all."""
     first = Gang(place, 2, steps=10, every=10).start_all()
     assert [run.wait() for run in first.runs] == [0, 0], f"{first}"
     directories = [place.path / f"third{i}" for i in range(3)]
