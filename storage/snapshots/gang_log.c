@@ -94,21 +94,37 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 	return err_wrap(err, "event %u of the gang", event->number);
 }
 
+/* One byte is enough. */
+static int is_there(struct storage *storage, const char *key, bool *there, struct cancel *cancel,
+		    struct err *err)
+{
+	auto_(bytes_release) struct bytes first = {.limit = 1};
+	struct err own = {0};
+
+	*there = storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first,
+						   cancel, &own) == 0;
+	if (*there || own.kind == ERR_NOT_FOUND)
+		return 0;
+	if (err)
+		*err = own;
+	return -1;
+}
+
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key =
 		job_record_key_snapshot(storage, (struct snapshot_id){attempt, round});
-	auto_(bytes_release) struct bytes first = {.limit = 1};
-	struct err own = {0};
 
-	*committed = storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first,
-						       cancel, &own) == 0;
-	if (*committed || own.kind == ERR_NOT_FOUND)
-		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return is_there(storage, key, committed, cancel, err);
+}
+
+int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
+			    struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_attempt(storage, attempt);
+
+	return is_there(storage, key, claimed, cancel, err);
 }
 
 /* --- who has given a part --- */

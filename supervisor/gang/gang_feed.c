@@ -22,22 +22,6 @@ static void go_on(struct gang_feed *feed);
 
 /* --- on the worker --- */
 
-/* The claim names the join of each member, which has its host. */
-static void find_host(struct gang_feed *feed)
-{
-	const struct gang_feed_options *options = &feed->options;
-	auto_(gang_claim_release) struct gang_claim claim = {0};
-	struct err err;
-
-	if (feed->work.missing >= feed->view.members ||
-	    storage_gang_newest_claim(options->storage, feed->work.missing, &claim, &feed->cancel,
-				      &err) < 0 ||
-	    claim.attempt != options->attempt || !claim.own.nonce[0])
-		return;
-	storage_gang_host(options->storage, options->attempt - 1, &claim.own, feed->work.host,
-			  &feed->cancel);
-}
-
 static int do_work(struct gang_feed *feed, struct err *err)
 {
 	struct storage *storage = feed->options.storage;
@@ -52,11 +36,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return storage_gang_append(storage, attempt, event, &feed->work.there,
 					   &feed->cancel, err);
 	case FEED_LOOKS_WHO_IS_MISSING:
-		if (storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
-					 &feed->work.missing, &feed->cancel, err) < 0)
-			return -1;
-		find_host(feed);
-		return 0;
+		return storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
+					    &feed->work.missing, &feed->cancel, err);
 	}
 	return 0;
 }
@@ -67,7 +48,6 @@ static void feed_worker(void *arg)
 
 	cancel_set_deadline(&feed->cancel, clock_monotonic_ms() + REQUEST_MS);
 	feed->work.there = false;
-	feed->work.host[0] = '\0';
 	feed->work.worked = do_work(feed, &feed->work.err) == 0;
 }
 
@@ -132,13 +112,15 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 
 static void say_who_is_missing(const struct gang_feed *feed)
 {
-	const char *host = feed->work.host;
+	const char *host =
+		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
 
 	if (feed->work.missing >= feed->view.members)
 		return;
 	log_note("the snapshot %u-%u waits for the part of member %u%s%s: %u of %u are there",
-		 feed->options.attempt, feed->work.round, feed->work.missing, host[0] ? " on " : "",
-		 host, feed->work.have, feed->view.members);
+		 feed->options.attempt, feed->work.round, feed->work.missing,
+		 host && *host ? " on " : "", host ? host : "", feed->work.have,
+		 feed->view.members);
 }
 
 static void note_failure(struct gang_feed *feed)

@@ -27,6 +27,8 @@ struct gang_feed_options {
 	struct storage *storage;
 	struct gang_identity identity;
 	uint32_t attempt;
+	/* Of all members, in their order, as they came. Borrowed until the release. */
+	json_t *hosts;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `wanted_ms`, `begun`, `ended`, `finished`, `answers`. */
 	void (*look)(void *arg, struct gang_here *here);
@@ -76,7 +78,6 @@ struct gang_feed {
 		uint32_t round;
 		bool worked, there;
 		uint32_t have, missing;
-		char host[65];
 		struct err err;
 	} work;
 

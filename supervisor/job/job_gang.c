@@ -339,6 +339,7 @@ void job_start_gang_feed(struct job *job)
 		.storage = job->resume.storage,
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
+		.hosts = job->resume.hosts,
 		.look = look_at_job,
 		.give = give_part,
 		.happened = on_gang_event,
