@@ -199,6 +199,11 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err);
 
+/* Who of `members` has given its part in a round, for whoever asks; `given` has one for each. Of a
+ * round that is committed the parts are removed. One listing. May be called while another thread
+ * uses the storage. */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err);
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,

@@ -1,12 +1,13 @@
 """What the verbs say of a gang: of its snapshots, of the part of each member, and of one that runs; and another number of machines."""
 import os
 import re
+import signal
 import subprocess
 
 import harness
 import pytest
 from gang import Gang
-from harness import one_line
+from harness import one_line, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -154,3 +155,33 @@ def test_a_file_of_each_rank_is_not_resharded(place):
         said = then.runs[0].err
         assert "it is of a gang of 2 members" in said and says in said and "--parts all" in said, said
         assert "shard_1.bin is of one of its ranks" in said, said
+
+
+def test_status_tells_of_all_members_and_whose_part_is_missing(place):
+    """Member 1 stands still: the others' supervisors have opened a round that it gives nothing in."""
+    gang = Gang(place, 3, every=20).start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].signal(signal.SIGSTOP)
+
+    def asked():
+        """What member 0 says, as soon as the parts of all others are there."""
+        for job in place.query("status", "--json").json["jobs"]:
+            told = job["gang"]
+            if told["member"] == 0 and told["round"] and told["round"].get("missing") == [1]:
+                return told
+        return None
+
+    try:
+        told = wait_for(f"a round waits for member 1\n{gang}", asked)
+        assert told["members"] == 3 and not told["over"] and told["round"]["gave"]
+        assert told["round"]["given"] == [0, 2] and told["round"]["state"] == "open"
+        host = os.uname().nodename
+        assert [(member["member"], member["host"], member["state"]) for member in told["list"]] == [(i, host, "goes on") for i in range(3)]
+        text = place.query("status").out
+        assert "  gang      member 0 of 3\n" in text and "  gang      member 2 of 3\n" in text, text
+        assert f"member 1 on {host}: goes on, its part is missing\n" in text, text
+        assert f"member 0 on {host}: goes on, has given its part\n" in text, text
+        assert re.search(r"round +" + told["round"]["id"] + r", step \d+: open, 2 of 3 parts are there\n", text), text
+    finally:
+        gang.runs[1].signal(signal.SIGCONT)
+    gang.wait_for_commits(2)
