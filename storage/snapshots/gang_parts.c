@@ -146,9 +146,7 @@ static int refuse_kept(const struct gang_part *parts, size_t count, size_t at, s
 			       "member %zu has written files of step %lld into the directory that "
 			       "member %u saves, and that one knows of no checkpoint",
 			       at, (long long)own->step, own->keeper);
-	if (own->step != keeper->manifest.step)
-		return refuse_steps(parts, at, own->keeper, err);
-	return 0;
+	return own->step == keeper->manifest.step ? 0 : refuse_steps(parts, at, own->keeper, err);
 }
 
 int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err)

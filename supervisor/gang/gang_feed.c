@@ -29,8 +29,8 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 	uint32_t members = options->identity.members;
 	auto_free bool *given = memory_new(members * sizeof(*given));
 
-	if (storage_gang_given(options->storage, options->attempt, feed->work.round, given,
-			       &feed->cancel, err) < 0)
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
+			       feed->view.members, given, &feed->cancel, err) < 0)
 		return -1;
 	feed->work.there = true;
 	for (uint32_t i = 0; i < members; i++)
@@ -57,11 +57,11 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	case FEED_LOOKS_WHO_IS_MISSING:
 		return storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
 					    &feed->work.missing, &feed->cancel, err);
-	case FEED_LOOKS_FOR_SHARERS:
-		return look_for_sharers(feed, err);
 	case FEED_LOOKS_FOR_ANSWERS:
 		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
 					    &feed->cancel, err);
+	case FEED_LOOKS_FOR_SHARERS:
+		return look_for_sharers(feed, err);
 	}
 	return 0;
 }
@@ -220,10 +220,10 @@ static void on_worked(void *arg)
 		note_recalled(feed);
 	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
 		say_who_is_missing(feed);
-	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
-		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
 		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
+	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
+		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	else
@@ -270,6 +270,15 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 	return event;
 }
 
+static bool is_telling(const struct gang_feed *feed)
+{
+	for (size_t i = 0; i < feed->outbox_count; i++)
+		if (feed->outbox[i].event.kind == GANG_EVENT_REQUEST ||
+		    feed->outbox[i].event.kind == GANG_EVENT_NOTICE)
+			return true;
+	return false;
+}
+
 static bool gives(const struct gang_round_decision *decision)
 {
 	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_BESIDE;
@@ -279,15 +288,6 @@ static bool gives(const struct gang_round_decision *decision)
 static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round_decision *decision)
 {
 	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
-}
-
-static bool is_telling(const struct gang_feed *feed)
-{
-	for (size_t i = 0; i < feed->outbox_count; i++)
-		if (feed->outbox[i].event.kind == GANG_EVENT_REQUEST ||
-		    feed->outbox[i].event.kind == GANG_EVENT_NOTICE)
-			return true;
-	return false;
 }
 
 static struct gang_round_decision decide(struct gang_feed *feed)
@@ -354,13 +354,13 @@ static void go_on(struct gang_feed *feed)
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
 		append_event(feed, &feed->outbox[0].event);
+	} else if (gang_view_wants_answers(&feed->view)) {
+		feed->work.round = feed->view.committed;
+		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
 	} else if (feed->sharers_due && awaits_sharers(feed, &decision)) {
 		feed->sharers_due = false;
 		feed->work.round = decision.round;
 		start_work(feed, FEED_LOOKS_FOR_SHARERS);
-	} else if (gang_view_wants_answers(&feed->view)) {
-		feed->work.round = feed->view.committed;
-		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;

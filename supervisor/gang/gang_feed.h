@@ -60,8 +60,8 @@ enum gang_feed_work {
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
-	FEED_LOOKS_FOR_SHARERS,
 	FEED_LOOKS_FOR_ANSWERS,
+	FEED_LOOKS_FOR_SHARERS,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
