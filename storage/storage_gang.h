@@ -217,6 +217,11 @@ int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
 
+/* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
+ * names none. The caller decrefs. */
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err);
+
 /* --- saving and restoring as a member --- */
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has

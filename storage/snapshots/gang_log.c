@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "gang_assembly.h"
 #include "gang_event.h"
 #include "gang_parts.h"
 #include "job_records.h"
@@ -110,6 +111,21 @@ static int is_there(struct storage *storage, const char *key, bool *there, struc
 	return -1;
 }
 
+int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
+			 struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+
+	*event = 0;
+	if (job_record_get_manifest_head(storage, (struct snapshot_id){attempt, round}, &manifest,
+					 cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < manifest.part_count; i++)
+		if (manifest.parts[i].saw > *event)
+			*event = manifest.parts[i].saw;
+	return 0;
+}
+
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err)
 {
@@ -127,21 +143,6 @@ int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *cla
 	return is_there(storage, key, claimed, cancel, err);
 }
 
-int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
-			 struct cancel *cancel, struct err *err)
-{
-	auto_(manifest_release) struct manifest manifest = {0};
-
-	*event = 0;
-	if (job_record_get_manifest_head(storage, (struct snapshot_id){attempt, round}, &manifest,
-					 cancel, err) < 0)
-		return -1;
-	for (size_t i = 0; i < manifest.part_count; i++)
-		if (manifest.parts[i].saw > *event)
-			*event = manifest.parts[i].saw;
-	return 0;
-}
-
 /* --- who has given a part --- */
 
 int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
@@ -150,19 +151,30 @@ int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round
 	auto_free char *prefix =
 		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
 	auto_(store_listing_release) struct store_listing found = {0};
+	uint32_t member;
 
 	if (members > 0)
 		memset(given, 0, members * sizeof(*given));
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
 					       cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		uint32_t member;
-
+	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
 		    member < members)
 			given[member] = true;
-	}
+	return 0;
+}
+
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = gang_part_key(storage, id, member);
+	auto_json json_t *body = NULL;
+
+	*paths = NULL;
+	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0)
+		return err_wrap(err, "the part of member %u", member);
+	*paths = json_incref(json_object_get(body, "kept"));
 	return 0;
 }
 

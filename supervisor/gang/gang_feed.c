@@ -22,6 +22,22 @@ static void go_on(struct gang_feed *feed);
 
 /* --- on the worker --- */
 
+/* Whether all that write into the directory of this member have given their part. */
+static int look_for_sharers(struct gang_feed *feed, struct err *err)
+{
+	const struct gang_feed_options *options = &feed->options;
+	uint32_t members = options->identity.members;
+	auto_free bool *given = memory_new(members * sizeof(*given));
+
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
+			       feed->view.members, given, &feed->cancel, err) < 0)
+		return -1;
+	feed->work.there = true;
+	for (uint32_t i = 0; i < members; i++)
+		feed->work.there &= given[i] || !options->sharers[i];
+	return 0;
+}
+
 static int do_work(struct gang_feed *feed, struct err *err)
 {
 	struct storage *storage = feed->options.storage;
@@ -41,6 +57,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	case FEED_LOOKS_FOR_ANSWERS:
 		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
 					    &feed->cancel, err);
+	case FEED_LOOKS_FOR_SHARERS:
+		return look_for_sharers(feed, err);
 	}
 	return 0;
 }
@@ -173,6 +191,8 @@ static void on_worked(void *arg)
 		say_who_is_missing(feed);
 	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
 		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
+	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
+		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	else
@@ -227,6 +247,17 @@ static bool is_telling(const struct gang_feed *feed)
 	return false;
 }
 
+static bool gives(const struct gang_round_decision *decision)
+{
+	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_EMPTY;
+}
+
+/* What they write is whole, and all there, once they have given. */
+static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round_decision *decision)
+{
+	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
+}
+
 static struct gang_round_decision decide(struct gang_feed *feed)
 {
 	struct gang_round_decision decision;
@@ -235,7 +266,7 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 	feed->here.telling = is_telling(feed);
 	feed->options.look(feed->options.arg, &feed->here);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
-	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_EMPTY)
+	if (gives(&decision) && !awaits_sharers(feed, &decision))
 		feed->options.give(feed->options.arg, &decision);
 	return decision;
 }
@@ -290,6 +321,10 @@ static void go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
+	} else if (feed->sharers_due && awaits_sharers(feed, &decision)) {
+		feed->sharers_due = false;
+		feed->work.round = decision.round;
+		start_work(feed, FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
@@ -303,7 +338,7 @@ static void on_feed_due(struct timer *timer)
 {
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
-	feed->unread = true;
+	feed->unread = feed->sharers_due = true;
 	go_on(feed);
 }
 

@@ -224,8 +224,8 @@ static int place_newest_good(const struct resume_request *request, struct resume
 
 /* A previous attempt on this machine writes its end record before it exits, and holds the lock
  * until then: it gets some time. */
-static int lock_directory(const struct resume_request *request, struct resume_result *result,
-			  struct cancel *cancel, struct err *err)
+int resume_lock_directory(const struct resume_request *request, struct resume_result *result,
+			  const char *nonce, struct cancel *cancel, struct err *err)
 {
 	/* For others it is an error of all, which nobody starts again. */
 	bool patient = result->predecessor.attempt > 0 || request->gang.members > 1;
@@ -234,6 +234,8 @@ static int lock_directory(const struct resume_request *request, struct resume_re
 	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
 		result->directory_refused = err->kind == ERR_DENIED;
+		if (result->in_use && nonce && workspace_has_other_mark(request->workspace, nonce))
+			break;
 		if (!result->in_use || clock_monotonic_ms() >= until_ms)
 			return -1;
 	}
@@ -276,11 +278,9 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return status;
 	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
 	 */
-	if (lock_directory(request, result, cancel, err) < 0) {
-		resume_refuse_gang(request, result, err->text);
-		return -1;
-	}
-	if (request->gang.members == 1 && resume_claim(request, result, NULL, cancel, err) < 0)
+	if (request->gang.members == 1 &&
+	    (resume_lock_directory(request, result, NULL, cancel, err) < 0 ||
+	     resume_claim(request, result, NULL, cancel, err) < 0))
 		return -1;
 	log_store(request->store, result->storage);
 	resume_note_all_damaged(result);
@@ -289,7 +289,8 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if ((request->gang.members > 1 ? resume_gang
 				       : place_newest_good)(request, result, cancel, err) < 0)
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
-	place_record_existing(request, result);
+	if (!result->kept_by_other)
+		place_record_existing(request, result);
 	read_start(result, cancel);
 	return 0;
 }
@@ -301,5 +302,6 @@ void resume_result_release(struct resume_result *result)
 	free(result->passed_over);
 	json_decref(result->signatures);
 	json_decref(result->hosts);
+	free(result->sharers);
 	*result = (struct resume_result){0};
 }

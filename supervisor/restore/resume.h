@@ -74,6 +74,11 @@ struct resume_result {
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;
 	json_t *hosts; /* of all members of the gang, in their order; owned */
+	/* Of the members that have this checkpoint directory one restores and saves it. If it is
+	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */
+	bool kept_by_other;
+	uint32_t keeper;
+	bool *sharers;
 	/* damaged snapshots that were skipped while claiming and restoring; owned */
 	struct damaged_snapshot *passed_over;
 	size_t passed_over_count;

@@ -7,6 +7,7 @@
 #include "place_checkpoint.h"
 #include "workspace/workspace.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* So often a gang begins anew because of damage. */
@@ -36,21 +37,65 @@ static int claim_for_gang(const struct resume_request *request, struct resume_re
 	return give_up_gang(start, &own, err);
 }
 
-/* The lock holds on this machine, and on some file systems beyond it. */
-static int check_own_directory(const struct resume_request *request, struct gang_start *start,
-			       struct err *err)
-{
-	uint32_t other;
+/* --- one directory for several --- */
 
-	if (workspace_find_member(request->workspace, start->claim.nonces, start->self.own.nonce,
-				  &other, err) < 0)
+static void log_shared(const struct resume_request *request, const struct resume_result *result,
+		       uint32_t sharers)
+{
+	const char *directory = request->workspace->directory;
+
+	if (result->kept_by_other)
+		log_note("%s is the checkpoint directory of member %u too, which restores and "
+			 "saves it for both",
+			 directory, result->keeper);
+	else if (sharers > 0)
+		log_note("%s is the checkpoint directory of %u other member%s too: this one "
+			 "restores and saves it for all",
+			 directory, sharers, sharers == 1 ? "" : "s");
+}
+
+/* The marks were put before anybody joined, so that all that have the directory see the same. The
+ * lowest of them keeps it, and has the lock. */
+static int find_keeper(const struct resume_request *request, struct resume_result *result,
+		       struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	uint32_t members = request->gang.members, own = request->gang.member, count = 0;
+	auto_free bool *here = memory_new(members * sizeof(*here));
+
+	free(steal(&result->sharers));
+	if (workspace_find_members(request->workspace, start->claim.nonces, start->self.own.nonce,
+				   here, err) < 0)
 		return -1;
-	if (other == UINT32_MAX)
+	result->keeper = own;
+	for (uint32_t i = members; i > 0; i--)
+		if (here[i - 1] && i - 1 < result->keeper)
+			result->keeper = i - 1;
+	here[own] = false;
+	for (uint32_t i = 0; i < members; i++)
+		count += here[i];
+	result->kept_by_other = request->workspace->kept_by_other = result->keeper != own;
+	log_shared(request, result, count);
+	if (result->kept_by_other) {
+		workspace_unlock(request->workspace);
 		return 0;
-	return err_set(err, ERR_INVALID,
-		       "not started: %s is the checkpoint directory of member %u of this gang too: "
-		       "give each member a directory of its own (--checkpoint-dir)",
-		       request->workspace->directory, other);
+	}
+	if (count > 0)
+		result->sharers = steal(&here);
+	return resume_lock_directory(request, result, NULL, cancel, err);
+}
+
+/* What the keeper restores is there once all have restored. */
+static int place_or_leave(const struct resume_request *request, struct resume_result *result,
+			  struct cancel *cancel, struct err *err)
+{
+	if (!result->kept_by_other)
+		return place_checkpoint(request, result, cancel, err);
+	if (!snapshot_id_is_none(result->attempt.start)) {
+		result->kind = RESUME_KEPT;
+		result->from = result->attempt.start;
+		result->any_checkpoint = true;
+	}
+	return 0;
 }
 
 /* What one finds damaged is written down in the store: all begin anew, and the next claim goes
@@ -62,7 +107,7 @@ static int place_for_all(const struct resume_request *request, struct resume_res
 	struct err damage = {0};
 
 	resume_note_all_damaged(result);
-	if (check_own_directory(request, start, &damage) < 0)
+	if (find_keeper(request, result, start, cancel, &damage) < 0)
 		return give_up_gang(start, &damage, err);
 	/* What one member can make of a damaged snapshot, another may not. */
 	if (result->attempt.start_is_damaged) {
@@ -72,7 +117,7 @@ static int place_for_all(const struct resume_request *request, struct resume_res
 	result->kind = RESUME_FRESH;
 	result->from = (struct snapshot_id){0};
 	result->step = -1;
-	if (place_checkpoint(request, result, cancel, &damage) == 0)
+	if (place_or_leave(request, result, cancel, &damage) == 0)
 		return gang_start_restored(start, cancel, err);
 	if ((damage.kind != ERR_CORRUPT && damage.kind != ERR_NOT_FOUND) ||
 	    request->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
@@ -133,13 +178,17 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
+	int status;
 
 	random_hex(start.self.own.nonce);
-	if (workspace_mark_member(request->workspace, start.self.own.nonce, err) < 0) {
+	if (resume_lock_directory(request, result, start.self.own.nonce, cancel, err) < 0 ||
+	    workspace_mark_member(request->workspace, start.self.own.nonce, err) < 0) {
 		gang_start_refuse(&start, err->text);
 		return -1;
 	}
-	if (start_gang(request, result, &start, cancel, err) == 0)
+	status = start_gang(request, result, &start, cancel, err);
+	workspace_unmark_member(request->workspace, start.self.own.nonce);
+	if (status == 0)
 		return 0;
 	end_refused_attempt(request, result, &start, cancel);
 	/* A start that has failed is to hold up nobody. */

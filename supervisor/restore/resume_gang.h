@@ -20,6 +20,10 @@ void resume_refuse_gang(const struct resume_request *request, struct resume_resu
 /* `after`: only as the attempt behind this one (a gang), else ERR_UNFIT; NULL: whatever is free. */
 int resume_claim(const struct resume_request *request, struct resume_result *result,
 		 const uint32_t *after, struct cancel *cancel, struct err *err);
+/* `nonce`: not NULL: another member of a gang may have it that is about to start here too, which
+ * has its mark there: then it succeeds without a lock. */
+int resume_lock_directory(const struct resume_request *request, struct resume_result *result,
+			  const char *nonce, struct cancel *cancel, struct err *err);
 /* Those that the claim has passed over. */
 void resume_note_all_damaged(struct resume_result *result);
 

@@ -323,31 +323,6 @@ def test_damage_that_one_member_finds_lets_all_go_behind_it(place):
     second.kill_all()
 
 
-def test_members_that_share_a_directory_end(place):
-    """On one machine the lock refuses it. Where a file system of several machines is shared, the mark of the other one is there."""
-    gang = Gang(place, 2)
-    first = gang.start(0)
-    wait_for_join(place, first, 0)
-    nonce = joins(place, 0)[0].name.split(".")[0].split("-")[6]
-    folder = gang.directories[1].parent / f"{gang.directories[1].name}.reprieve"
-    folder.mkdir(mode=0o700)
-    (folder / f"member-{nonce}").write_text("\n")
-    second = gang.start(1)
-    assert second.wait() == harness.EXIT_CONFIGURATION
-    assert f"{gang.directories[1]} is the checkpoint directory of member 0 of this gang too" in second.err
-    gang.kill_all()
-
-
-def test_one_directory_on_one_machine_is_refused(place):
-    gang = Gang(place, 2, directories=[place.path / "one"] * 2)
-    first = gang.start(0)
-    wait_for_join(place, first, 0)
-    second = gang.start(1)
-    assert second.wait() == harness.EXIT_OURS
-    assert "choose another directory with --checkpoint-dir" in second.err
-    gang.kill_all()
-
-
 def test_two_starts_at_once_are_told_apart_as_wholes(place):
     """Whatever the order in which their members come, all of one end, and name a host of the other."""
     one = Gang(place, 2, directories=[place.path / f"one{i}" for i in range(2)])
