@@ -262,7 +262,7 @@ enum gang_parts_choice {
  * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
 
-/* A file of a snapshot, in the parts of all members. */
+/* A file of a snapshot, in the parts of all members that have a checkpoint in it. */
 struct gang_file {
 	/* As in the directory of whoever restores all of them. */
 	char *path;

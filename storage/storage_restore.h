@@ -53,8 +53,9 @@ struct snapshot_info {
 	/* "tag" in its "about"; "" without. */
 	char tag[65];
 
-	/* Of a gang: how many members, and how many of them have no files in it. 0: one machine. */
-	uint32_t members, empty_members;
+	/* Of a gang: how many members, and how many of them have no checkpoint in it. 0: one
+	 * machine. */
+	uint32_t members, members_without;
 	/* Regular files, and their sizes added up. */
 	uint32_t files;
 	uint64_t bytes;

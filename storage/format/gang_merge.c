@@ -280,7 +280,8 @@ static void add_name(const struct merging *merging, const struct merge_item *ite
 	const struct entry *file = resolve_link(merging->manifest, item->entry);
 	struct gang_name *last = *count > 0 ? &names[*count - 1] : NULL;
 
-	if (!file || file->type != ENTRY_FILE)
+	if (!file || file->type != ENTRY_FILE ||
+	    merging->manifest->parts[item->member].without_checkpoint)
 		return;
 	if (!last || !text_equal(last->path, item->path)) {
 		names[(*count)++] = (struct gang_name){item->path, file, item->member, 1, false};

@@ -36,8 +36,8 @@ struct gang_name {
 	bool differs;
 };
 
-/* The files of a manifest as gang_merge() takes it, which stays as it is; sorted by path. The
- * caller frees the array. */
+/* The files of a manifest as gang_merge() takes it, which stays as it is; sorted by path. What a
+ * member has that saves no checkpoint is left out. The caller frees the array. */
 int gang_merge_names(struct manifest *manifest, struct gang_name **names, size_t *count,
 		     struct err *err);
 

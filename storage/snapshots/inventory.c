@@ -39,7 +39,7 @@ static void fill_snapshot_info(const struct manifest *manifest, struct snapshot_
 	info->bytes_stored = manifest->bytes_stored;
 	info->members = (uint32_t)manifest->part_count;
 	for (size_t i = 0; i < manifest->part_count; i++)
-		info->empty_members += manifest->parts[i].files == 0;
+		info->members_without += manifest->parts[i].without_checkpoint;
 }
 
 static void find_named_packs(struct storage *storage, const struct manifest *manifest,

@@ -230,7 +230,7 @@ static json_t *encode_entry(const struct catalogue_entry *entry)
 	if (info->members > 0)
 		json_object_set_new(body, "members",
 				    json_pack("[I, I]", (json_int_t)info->members,
-					      (json_int_t)info->empty_members));
+					      (json_int_t)info->members_without));
 	return body;
 }
 
@@ -299,7 +299,7 @@ static bool decode_entry(json_t *body, struct snapshot_catalogue *catalogue)
 	info->bytes_stored = (uint64_t)json_number_or(body, "bytes_stored", 0);
 	info->members =
 		(uint32_t)json_integer_value(json_array_get(json_object_get(body, "members"), 0));
-	info->empty_members =
+	info->members_without =
 		(uint32_t)json_integer_value(json_array_get(json_object_get(body, "members"), 1));
 	(void)snapshot_id_parse(json_text_or(body, "parent", ""), &info->parent);
 	entry->object.size = (uint64_t)json_number_or(body, "size", 0);

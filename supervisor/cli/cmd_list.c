@@ -33,7 +33,7 @@ const struct verb verb_list = {
 		"died of it twice), damaged (something of it is missing or cut short; `reprieve "
 		"verify` reads every byte). * marks what the next start resumes from. MEMBERS, "
 		"where there is a gang: how many machines have taken it together; \"3 of 4\": one "
-		"of them has no files in it. `reprieve show` says what each has.",
+		"of them has no checkpoint in it. `reprieve show` says what each has.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -79,7 +79,8 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 		info->tag[0] ? json_string(info->tag) : json_null(), "pinned", info->pinned,
 		"started_from", info->started_from, "damage",
 		info->damage[0] ? json_string(info->damage) : json_null(), "members",
-		(json_int_t)info->members, "empty_members", (json_int_t)info->empty_members);
+		(json_int_t)info->members, "members_without_checkpoint",
+		(json_int_t)info->members_without);
 }
 
 /* As wide as what is in them, so that a row fits a terminal. */
@@ -107,10 +108,11 @@ static const char *format_step(const struct snapshot_info *info, char text[24])
 static const char *format_members(const struct snapshot_info *info, char text[24])
 {
 	text_set(text, 24, "-");
-	if (info->members > 0 && info->empty_members == 0)
+	if (info->members > 0 && info->members_without == 0)
 		snprintf(text, 24, "%u", info->members);
 	else if (info->members > 0)
-		snprintf(text, 24, "%u of %u", info->members - info->empty_members, info->members);
+		snprintf(text, 24, "%u of %u", info->members - info->members_without,
+			 info->members);
 	return text;
 }
 

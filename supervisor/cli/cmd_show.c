@@ -42,7 +42,27 @@ static void print_entry(json_t *entry)
 			    target ? target : "");
 }
 
-/* Of a gang: what each member has given. One that has no files saves nothing there. */
+/* Of a gang: what each member has given. One without a checkpoint may have files beside one. */
+static void print_part(json_t *part, size_t member, json_t *step)
+{
+	long long files = (long long)json_number_or(part, "files", 0);
+	bool without = files == 0 || json_is_false(json_object_get(part, "checkpoint"));
+	char size[24], at[40] = "";
+
+	if (json_is_integer(step) && !without)
+		snprintf(at, sizeof(at), ", step %lld", (long long)json_integer_value(step));
+	if (files == 0)
+		terminal_line_print("  member %zu on %s: no checkpoint", member,
+				    json_text_or(part, "host", "?"));
+	else
+		terminal_line_print("  member %zu on %s%s: %s%s in %lld file%s", member,
+				    json_text_or(part, "host", "?"), at,
+				    without ? "no checkpoint, " : "",
+				    text_bytes((uint64_t)json_number_or(part, "bytes", 0), size,
+					       sizeof(size)),
+				    files, files == 1 ? "" : "s");
+}
+
 static void print_parts(json_t *parts, json_t *step)
 {
 	json_t *part;
@@ -51,24 +71,7 @@ static void print_parts(json_t *parts, json_t *step)
 	if (json_array_size(parts) == 0)
 		return;
 	printf("members   %zu\n", json_array_size(parts));
-	json_array_foreach(parts, i, part)
-	{
-		long long files = (long long)json_number_or(part, "files", 0);
-		char size[24], at[40] = "";
-
-		if (json_is_integer(step))
-			snprintf(at, sizeof(at), ", step %lld",
-				 (long long)json_integer_value(step));
-		if (files == 0)
-			terminal_line_print("  member %zu on %s: no checkpoint", i,
-					    json_text_or(part, "host", "?"));
-		else
-			terminal_line_print("  member %zu on %s%s: %s in %lld file%s", i,
-					    json_text_or(part, "host", "?"), at,
-					    text_bytes((uint64_t)json_number_or(part, "bytes", 0),
-						       size, sizeof(size)),
-					    files, files == 1 ? "" : "s");
-	}
+	json_array_foreach(parts, i, part) print_part(part, i, step);
 }
 
 int cmd_show(int argc, char **argv)

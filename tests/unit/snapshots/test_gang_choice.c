@@ -246,8 +246,8 @@ static void verbs_see_all_of_it(void **state)
 	assert_int_equal(list.items[0].step, 10);
 	assert_int_equal(list.items[1].files, 2);
 	assert_int_equal(list.items[0].members, 2);
-	assert_int_equal(list.items[0].empty_members, 1);
-	assert_int_equal(list.items[1].empty_members, 0);
+	assert_int_equal(list.items[0].members_without, 1);
+	assert_int_equal(list.items[1].members_without, 0);
 	export_whole(&gang);
 	restore(&gang.store, gang.newest, &restored);
 	found = names_in(&gang.store);
