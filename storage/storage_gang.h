@@ -54,7 +54,11 @@ struct gang_join {
 	 * and how many of its number had come below that before it. Both stay, wherever it joins
 	 * later. */
 	uint32_t first_after, turn;
+	/* It cannot be a member, and says so to the others instead; why is in its record. */
+	bool refused;
 	struct gang_launch launch;
+	/* Of what a name in a store may hold; "": unknown. */
+	char host[65];
 };
 
 /* What lies in the store below an attempt. */
@@ -72,14 +76,15 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
  * record, and all others find that. `name` "": none is put. Three requests. */
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err);
-int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
-		      struct cancel *cancel, struct err *err);
+/* `reason`: of one that is refused, else "". Sets its host. */
+int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,
+		      const char *reason, struct cancel *cancel, struct err *err);
 /* Takes it back. */
 void storage_gang_leave(struct storage *storage, uint32_t after, const struct gang_join *join,
 			struct cancel *cancel);
-/* The host in the record of a join; "" if it cannot be read. */
-void storage_gang_host(struct storage *storage, uint32_t after, const struct gang_join *join,
-		       char host[65], struct cancel *cancel);
+/* Why the process of a join that was listed is refused; "" if that cannot be read. */
+void storage_gang_reason(struct storage *storage, uint32_t after, const struct gang_join *join,
+			 char reason[160], struct cancel *cancel);
 
 /* What a member 0 adds to the `about` of its claim; the caller decrefs. `joins`: one for each
  * member, in their order. */
@@ -96,6 +101,9 @@ struct gang_claim {
 	struct gang_join own;
 	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
 	json_t *nonces;
+	/* The same of their hosts. */
+	json_t *hosts;
+	/* Of member 0, which has claimed it. */
 	char host[65];
 };
 void gang_claim_release(struct gang_claim *claim);
@@ -103,6 +111,10 @@ AUTO(struct gang_claim, gang_claim_release);
 /* Zeroed at first; called again it reads only what is new: one listing, if nothing is. */
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err);
+/* Whether an attempt is claimed, confirmed or not: one request. May be called while another thread
+ * uses the storage. */
+int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
+			    struct cancel *cancel, struct err *err);
 /* Makes the attempt this process's own: what it starts from is as member 0 has claimed it. */
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
 		       struct cancel *cancel, struct err *err);
@@ -126,7 +138,8 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 enum gang_event_kind {
 	/* All have restored: the job starts. Event 1, or never. */
 	GANG_EVENT_GO,
-	/* A machine has come anew as `member`: the attempt is over. */
+	/* A machine has come anew as `member`: the attempt is over. With a `code`: that one cannot
+	 * be a member, and all end with that exit code. */
 	GANG_EVENT_REJOIN,
 	/* The next snapshot is that of `step`, or of the first step that is not below (at_least).
 	 * -1: of a checkpoint without a step. Its snapshot has the number of this event. */
@@ -157,8 +170,8 @@ struct gang_event {
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
-	/* ENDED: the exit code of the job; and whether there are files here that no committed
-	 * snapshot holds. */
+	/* ENDED: the exit code of the job, and whether there are files here that no committed
+	 * snapshot holds; REJOIN: the code of all, or 0. */
 	int code;
 	bool more;
 	char nonce[33];
@@ -202,10 +215,20 @@ int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t rou
 int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
 			struct cancel *cancel, struct err *err);
 
+/* Who of `members` has given its part in a round, for whoever asks; `given` has one for each. Of a
+ * round that is committed the parts are removed. One listing. May be called while another thread
+ * uses the storage. */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err);
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
+
+/* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
+ * names none. The caller decrefs. */
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err);
 
 /* --- saving and restoring as a member --- */
 
@@ -238,6 +261,30 @@ enum gang_parts_choice {
 /* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from
  * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
+
+/* A file of a snapshot, in the parts of all members. */
+struct gang_file {
+	/* As in the directory of whoever restores all of them. */
+	char *path;
+	/* The lowest member that has it, and how many do; of a snapshot of one machine 0 and 1. */
+	uint32_t member, having;
+	/* Not all of them have the same content. */
+	bool differs;
+	/* As in struct snapshot_file. */
+	bool running;
+};
+struct gang_files {
+	/* Of the snapshot; 0: it is of one machine. */
+	uint32_t members;
+	/* Sorted by path. */
+	struct gang_file *items;
+	size_t count;
+};
+/* Reads the lists of all parts, whoever this process is and whatever it has chosen. */
+int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
+			    struct gang_files *files, struct cancel *cancel, struct err *err);
+void gang_files_release(struct gang_files *files);
+AUTO(struct gang_files, gang_files_release);
 
 /* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),
  * and parts that no snapshot came of. Best effort, on several threads. */

@@ -58,7 +58,9 @@ static int strip_text(const char *directory, char **text, struct err *err)
 
 int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *err)
 {
-	auto_free char *directory = member_directory(member);
+	bool kept = member < manifest->part_count && manifest->parts[member].kept;
+	auto_free char *directory =
+		member_directory(kept ? manifest->parts[member].keeper : member);
 
 	/* An empty part has not even that. */
 	if (manifest->entry_count == 0 && manifest->files == 0)
@@ -143,6 +145,8 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.left_out = part->left_out,
 		.directory_mode = part->directory_mode,
 		.without_checkpoint = part->piece_count == 0 || part->without_checkpoint,
+		.kept = part->kept,
+		.keeper = part->keeper,
 		.bytes = part->bytes,
 		.about = json_incref(part->about),
 	};
@@ -188,12 +192,16 @@ static int refuse_members(const struct manifest *manifest, uint32_t members, str
 			       "it was taken by one machine, and this is a gang of %u: start it "
 			       "with --gang off, or under another --job",
 			       members);
+	if (members == 1)
+		return err_set(err, ERR_UNFIT,
+			       "it is of a gang of %zu members, and this is one machine: start the "
+			       "job on %zu machines with --gang %zu, or under another --job",
+			       manifest->part_count, manifest->part_count, manifest->part_count);
 	return err_set(err, ERR_UNFIT,
-		       "it is of a gang of %zu members, and %s: start the job on %zu machines "
-		       "with --gang %zu, or under another --job",
-		       manifest->part_count,
-		       members > 1 ? "this one has another number of them" : "this is one machine",
-		       manifest->part_count, manifest->part_count);
+		       "it is of a gang of %zu members, and this one has another number of them "
+		       "(%u): start the job on %zu machines with --gang %zu, or under another "
+		       "--job",
+		       manifest->part_count, members, manifest->part_count, manifest->part_count);
 }
 
 int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member, struct err *err)
@@ -205,6 +213,8 @@ int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t memb
 		return 0;
 	if (manifest->part_count != members || member >= members)
 		return refuse_members(manifest, members, err);
+	if (manifest->parts[member].kept)
+		member = manifest->parts[member].keeper;
 	for (uint32_t i = 0; i < member; i++)
 		first += manifest->parts[i].pieces;
 	part = &manifest->parts[member];

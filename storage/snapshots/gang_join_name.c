@@ -3,18 +3,57 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
+
+static const char refused[] = "-refused";
+
+/* What a name in a store may hold, wherever it is. */
+static bool is_plain(char c)
+{
+	return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
+}
+
+void gang_join_set_host(struct gang_join *join, const char *host)
+{
+	text_set(join->host, sizeof(join->host), host);
+	for (char *c = join->host; *c; c++)
+		if (!is_plain(*c))
+			*c = '_';
+}
 
 char *gang_join_format(const struct gang_join *join)
 {
-	auto_free char *own =
-		text_format("join-%05u-%05u-%06u-%05u-%lld-%s", join->member, join->members,
-			    join->first_after, join->turn, (long long)join->age_ms, join->nonce);
+	auto_free char *launch =
+		join->launch.id[0] ? text_format("-%s-%06u-%lld", join->launch.id,
+						 join->launch.after, (long long)join->launch.put_ms)
+				   : text_copy("");
 
-	if (!join->launch.id[0])
-		return text_format("%s.json", own);
-	return text_format("%s-%s-%06u-%lld.json", own, join->launch.id, join->launch.after,
-			   (long long)join->launch.put_ms);
+	return text_format("join-%05u-%05u-%06u-%05u-%lld-%s%s%s%s%s.json", join->member,
+			   join->members, join->first_after, join->turn, (long long)join->age_ms,
+			   join->nonce, launch, join->refused ? refused : "",
+			   join->host[0] ? "." : "", join->host);
+}
+
+/* ".HOST.json", or ".json". */
+static bool parse_host(const char *text, struct gang_join *join)
+{
+	static const char end[] = ".json";
+	size_t length = strlen(text), size;
+
+	if (!text_ends(text, end))
+		return false;
+	size = length - strlen(end);
+	if (size == 0)
+		return true;
+	if (text[0] != '.' || size == 1 || size > sizeof(join->host))
+		return false;
+	for (size_t i = 1; i < size; i++)
+		if (!is_plain(text[i]))
+			return false;
+	memcpy(join->host, text + 1, size - 1);
+	return true;
 }
 
 bool gang_join_parse(const char *name, struct gang_join *join)
@@ -23,8 +62,7 @@ bool gang_join_parse(const char *name, struct gang_join *join)
 	int end = 0, whole = 0;
 
 	*join = (struct gang_join){0};
-	if (sscanf(name,
-		   "join-%5u-%5u-%10u-%10u-%18lld-%32[0-9a-f]%n-%16[0-9a-f]-%10u-%18lld.json%n",
+	if (sscanf(name, "join-%5u-%5u-%10u-%10u-%18lld-%32[0-9a-f]%n-%16[0-9a-f]-%10u-%18lld%n",
 		   &join->member, &join->members, &join->first_after, &join->turn, &age_ms,
 		   join->nonce, &end, join->launch.id, &join->launch.after, &launch_ms, &whole) < 6)
 		return false;
@@ -32,6 +70,11 @@ bool gang_join_parse(const char *name, struct gang_join *join)
 	join->launch.put_ms = launch_ms;
 	if (whole == 0)
 		join->launch = (struct gang_launch){0};
-	return (whole > 0 ? name[whole] == '\0' : text_equal(name + end, ".json")) &&
-	       join->member < join->members && join->members <= STORAGE_GANG_MOST && age_ms >= 0;
+	else
+		end = whole;
+	join->refused = text_starts(name + end, refused);
+	if (join->refused)
+		end += (int)strlen(refused);
+	return parse_host(name + end, join) && join->member < join->members &&
+	       join->members <= STORAGE_GANG_MOST && age_ms >= 0;
 }

@@ -74,6 +74,8 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->left_out = tree->left_out;
 	manifest->without_checkpoint = request->gang_beside;
 	manifest->final = request->gang_final;
+	manifest->kept = request->gang_is_kept;
+	manifest->keeper = request->gang_keeper;
 }
 
 /* Moves the entries out of the tree, and adds up files and bytes. */
@@ -373,7 +375,8 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = gang_commit_settle(storage, request->id, cancel, &own);
 	if (failed == 0)
-		failed = save_snapshot(&saving, result, &own);
+		failed = request->gang_empty ? save_nothing(&saving, result, &own)
+					     : save_snapshot(&saving, result, &own);
 	if (failed && (request->gang_beside || request->gang_final) && result->empty) {
 		*result = (struct save_result){.id = request->id};
 		failed = save_nothing(&saving, result, &own);

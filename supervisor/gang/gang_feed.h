@@ -31,6 +31,11 @@ struct gang_feed_options {
 	uint32_t attempt;
 	/* The snapshot that the attempt has started from; may be none. */
 	struct snapshot_id from;
+	/* Of all members, in their order, as they came. Borrowed until the release. */
+	json_t *hosts;
+	/* Which members write into the directory of this one: it reads it once they have given
+	 * their part in the round. NULL: none. Borrowed. */
+	const bool *sharers;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `wanted_ms`, `begun`, `ended`, `finished`, `leaving`, `saving`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
@@ -56,6 +61,7 @@ enum gang_feed_work {
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
 	FEED_LOOKS_FOR_ANSWERS,
+	FEED_LOOKS_FOR_SHARERS,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
@@ -79,6 +85,10 @@ struct gang_feed {
 	} outbox[GANG_OUTBOX_MOST];
 	size_t outbox_count;
 
+	/* In this round all `sharers` have given; they are to be looked for once more. */
+	uint32_t sharers_given;
+	bool sharers_due;
+
 	/* The worker's, while `busy`. */
 	struct {
 		enum gang_feed_work kind;
@@ -89,7 +99,6 @@ struct gang_feed {
 		bool anew;
 		bool worked, there;
 		uint32_t have, missing;
-		char host[65];
 		struct err err;
 	} work;
 

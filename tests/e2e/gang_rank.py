@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,8 @@ parser.add_argument("--settings", type=int, default=0, help="writes args.json at
 parser.add_argument("--curve", type=int, default=0, help="adds a line to curve.csv at each step")
 parser.add_argument("--fixed", default="", help="saves under this name, too, with each checkpoint of the others")
 parser.add_argument("--final", default="", help="in the end it waits for this file, and saves final_model/weights.bin")
+parser.add_argument("--layout", default="shards", help="shards: a file of each rank; dcp: the files of torch's distributed checkpoints, "
+                    "which any number of ranks reads if it has all of them")
 options = parser.parse_args()
 BEGINS_ANEW = 9
 if options.loop:
@@ -67,18 +70,26 @@ def of_run(step):
 
 
 def path_of(step, rank=options.rank):
-    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % rank)
+    return os.path.join(options.dir, "step_%d" % step, ("__%d_0.distcp" if options.layout == "dcp" else "shard_%d.bin") % rank)
+
+
+def ranks_to_read(step):
+    """Of a distributed checkpoint, those that .metadata names; else oneself, or rank 0, which saves for all."""
+    if options.layout != "dcp":
+        return [options.rank if os.path.exists(path_of(step)) else 0]
+    with open(os.path.join(options.dir, "step_%d" % step, ".metadata")) as file:
+        return range(int(file.read()))
 
 
 def resume():
     steps = steps_here()
     if not steps:
         return 0
-    rank = options.rank if os.path.exists(path_of(steps[-1])) else 0  # which saves for all
-    with open(path_of(steps[-1], rank), "rb") as file:
-        if file.read().split(b"\n", 1)[1] != content(steps[-1], rank):
-            say("TORN", steps[-1])
-            sys.exit(99)
+    for rank in ranks_to_read(steps[-1]):
+        with open(path_of(steps[-1], rank), "rb") as file:
+            if file.read().split(b"\n", 1)[1] != content(steps[-1], rank):
+                say("TORN", steps[-1])
+                sys.exit(99)
     return options.anew_from if run_of_job not in ("", "0") and options.anew_from >= 0 else steps[-1]
 
 
@@ -86,10 +97,14 @@ def save(step):
     os.makedirs(os.path.dirname(path_of(step)), exist_ok=True)
     with open(path_of(step), "wb") as file:
         file.write(of_run(step))
+    if options.layout == "dcp" and options.rank == 0:
+        metadata = os.path.join(os.path.dirname(path_of(step)), ".metadata")
+        with open(metadata + ".tmp", "w") as file:
+            file.write(str(options.ranks))
+        os.rename(metadata + ".tmp", metadata)
     say("saved", step)
     for old in steps_here()[: -options.keep]:
-        os.remove(path_of(old))
-        os.rmdir(os.path.dirname(path_of(old)))
+        shutil.rmtree(os.path.dirname(path_of(old)))
 
 
 def meet(step):

@@ -660,11 +660,7 @@ static void test_what_all_save_is_committed_again_and_again(void **state)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct simulated_gang *gang = gang_of(layouts[i], seed);
 
-<<<<<<< HEAD
-			/* Whoever saves nothing after that does not know of it. */
-=======
 			/* One that saves nothing in the new run has only what is of the old one. */
->>>>>>> w-B
 			gang->restarts = seed % 3 == 0 && layouts[i] != ALL_SAVE_ALL_THE_TIME &&
 					 layouts[i] != ONE_STOPS;
 			play(gang);
