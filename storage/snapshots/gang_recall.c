@@ -7,7 +7,7 @@ static bool holds_checkpoint(const struct storage *storage, const struct manifes
 	uint32_t member = storage->gang.member;
 
 	return manifest->part_count != storage->gang.members ||
-	       !manifest->parts[member].without_checkpoint;
+	       !manifest->parts[member].without_checkpoint || manifest->parts[member].kept;
 }
 
 int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,

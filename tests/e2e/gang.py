@@ -61,6 +61,13 @@ def committed_step(place):
     return newest["step"] if newest else 0
 
 
+def assert_resumed(gang, step):
+    """All from the newest snapshot: that of `step`, or one of which the parts of all were there, so that the start has committed it."""
+    steps = gang.resumed()
+    finished = "committed snapshot" in gang.runs[0].err
+    assert set(steps) == {step} or (finished and len(set(steps)) == 1 and steps[0] > step), f"{steps} instead of {step}\n{gang}"
+
+
 def assert_not_torn(gang):
     for run in gang.runs:
         assert "TORN" not in run.out, f"{run}"

@@ -74,9 +74,9 @@ def path_of(step, rank=options.rank):
 
 
 def ranks_to_read(step):
-    """Of a distributed checkpoint, those that .metadata names; else oneself."""
+    """Of a distributed checkpoint, those that .metadata names; else oneself, or rank 0, which saves for all."""
     if options.layout != "dcp":
-        return [options.rank]
+        return [options.rank if os.path.exists(path_of(step)) else 0]
     with open(os.path.join(options.dir, "step_%d" % step, ".metadata")) as file:
         return range(int(file.read()))
 

@@ -7,7 +7,7 @@ import time
 
 import harness
 import pytest
-from gang import RANK, Gang, assert_not_torn, committed_step
+from gang import RANK, Gang, assert_not_torn, assert_resumed, committed_step
 from harness import PYTHON, wait_for
 
 
@@ -60,12 +60,12 @@ def test_killed_at_any_instant_all_resume_from_the_newest_commit(place, seed):
             # In the middle of the start, or a little later.
             time.sleep(draw.uniform(0, 1.0))
             continue
-        assert gang.resumed() == [step] * members, f"seed {seed}, start {generation}\n{gang}"
+        assert_resumed(gang, step)
         time.sleep(draw.uniform(0, 1.0))
     gang.kill_all()
     step = committed_step(place)
     last = Gang(place, members, 9, steps=step + 10, size=300000).start_all()
-    assert last.resumed() == [step] * members, f"seed {seed}\n{last}"
+    assert_resumed(last, step)
     assert [run.wait() for run in last.runs] == [0] * members, f"{last}"
     assert_not_torn(last)
     assert place.verb("verify").code == 0
@@ -82,7 +82,7 @@ def test_a_member_is_killed_while_it_commits(place, point):
     gang.kill_all()
     step = committed_step(place)
     again = Gang(place, 2, 2, steps=step + 20, every=10).start_all()
-    assert again.resumed() == [step] * 2, f"{again}"
+    assert_resumed(again, step)
     assert [run.wait() for run in again.runs] == [0, 0]
     assert_not_torn(again)
     assert place.verb("verify").code == 0

@@ -660,7 +660,7 @@ static void test_what_all_save_is_committed_again_and_again(void **state)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct simulated_gang *gang = gang_of(layouts[i], seed);
 
-			/* Whoever saves nothing after that does not know of it. */
+			/* One that saves nothing in the new run has only what is of the old one. */
 			gang->restarts = seed % 3 == 0 && layouts[i] != ALL_SAVE_ALL_THE_TIME &&
 					 layouts[i] != ONE_STOPS;
 			play(gang);
@@ -703,7 +703,6 @@ static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct simulated_gang *gang = gang_of((enum layout)layout, seed * 7919);
 
-			/* One that saves nothing in the new run has only what is of the old one. */
 			gang->restarts = seed % 2 == 0 && layout != ONE_STOPS;
 			gang->deaths = seed % 3 == 0;
 			play(gang);
