@@ -257,3 +257,18 @@ def test_all_die_before_they_commit(place):
     assert [run.wait() for run in again.runs] == [0, 0]
     assert_not_torn(again)
     assert place.verb("verify").code == 0
+
+
+def test_jobs_that_cannot_be_asked_end_together(place):
+    """The one that has the notice saves once more and ends. What the other saves from then on is no checkpoint of all: it ends too, and is
+    not called lost."""
+    script = "import os, sys, time\nfor step in range(10, 100000, 10):\n    time.sleep(0.3)\n    path = '%s/step_%d' % (sys.argv[1], step)\n" \
+        "    os.mkdir(path)\n    open(path + '/w.bin', 'wb').write(os.urandom(5000))\n"
+    gang = Gang(place, 2, options=("--grace", "60"))
+    for member in range(2):
+        gang.command = (harness.PYTHON, "-c", script, gang.directories[member])
+        gang.start(member)
+    gang.wait_for_commits(2)
+    gang.runs[0].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {place.newest()["id"]}

@@ -339,6 +339,43 @@ static void test_what_a_commit_answers(void **state)
 	assert_true(view.answered == 3 && view.looked == 4);
 }
 
+/* What the others save from then on is no checkpoint of all. */
+static void test_a_member_that_has_left_by_a_notice(void **state)
+{
+	static const struct {
+		struct gang_event log[4];
+		size_t events;
+		uint32_t committed;
+		bool parted;
+	} of[] = {
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 0)}, 3, 1, false},
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 0), ENDED(0, 0)}, 4, 1, true},
+		/* It is not said of a job that has failed what it had. */
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 1)}, 3, 1, false},
+		{{ROUND(0, 10), REQUEST(0), ENDED(0, 0), ENDED(0, 0)}, 4, 1, false},
+		/* There is no snapshot. */
+		{{NOTICE(0), ENDED(0, 0), ENDED(0, 0)}, 3, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		for (int more = 0; more < 2; more++) {
+			auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+
+			for (size_t j = 0; j < of[i].events; j++) {
+				struct gang_event event = of[i].log[j];
+
+				event.number = (uint32_t)j + 1;
+				event.more = more;
+				if (j == 1 && of[i].committed)
+					gang_view_committed(&view, of[i].committed);
+				assert_true(gang_view_fold(&view, &event));
+			}
+			assert_int_equal(view.parted, of[i].parted && !more);
+		}
+	}
+}
+
 /* Whatever is asked for after it: it is what they wait for. */
 static void test_all_end_by_the_first_notice(void **state)
 {
@@ -610,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_events_come_in_their_order),
 		cmocka_unit_test(test_what_a_commit_answers),
 		cmocka_unit_test(test_all_end_by_the_first_notice),
+		cmocka_unit_test(test_a_member_that_has_left_by_a_notice),
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
