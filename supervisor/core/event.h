@@ -70,8 +70,10 @@ struct stop_event {
 /* An event of the gang's log. */
 struct gang_told {
 	uint32_t event;
-	uint64_t request;    /* TOLD: of this member; 0: it is the first notice */
-	bool notice_is_over; /* ANSWERED: what that asks for, too */
+	uint64_t request; /* TOLD: of this member; 0: it is the first notice */
+	/* ANSWERED: what that asks for, too; or another member has left by it, so that no more
+	 * snapshots of all come */
+	bool notice_is_over;
 };
 
 struct snapshot_event {

@@ -226,6 +226,12 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	if (view->failures == 0 || here->ended || here->stopping || view->notice > 0 ||
 	    here->step < 0)
 		return decision;
+	/* Whoever has left it out has that one, and all come to it, perhaps to no later one: a job
+	 * may save only when it is asked. */
+	if (view->failures == 1 && view->round.left_step >= here->step) {
+		decision.step = view->round.left_step;
+		return decision;
+	}
 	decision.at_least = true;
 	decision.step = step_ahead(view, here);
 	return decision;

@@ -109,6 +109,8 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 		consider_final_round(view, event);
 		return;
 	}
+	view->parted |=
+		*end == GANG_HAS_ENDED && view->notice > 0 && !view->more && view->committed > 0;
 	*end = GANG_HAS_LEFT;
 	if (view->left++ == 0)
 		view->first_left = event->member;

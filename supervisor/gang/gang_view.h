@@ -76,6 +76,9 @@ struct gang_view {
 	uint32_t ended, left;
 	/* A member whose job has ended has files in no snapshot. */
 	bool more;
+	/* A member has left after a notice, and all that any has ended with is in a committed
+	 * snapshot: what the others save from then on is no checkpoint of all. */
+	bool parted;
 	/* The first that has left, if any has. */
 	uint32_t first_left;
 };

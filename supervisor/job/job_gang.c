@@ -29,16 +29,19 @@ static bool all_is_told(const struct job *job)
 static void post_answered(struct job *job)
 {
 	const struct gang_view *view = &job->in_gang.feed.view;
+	/* A round that is open may be committed already. */
+	bool parted = view->parted && !gang_view_is_open(view);
+	bool is_over = view->notice > 0 && (view->answered >= view->notice || parted);
 	char id[SNAPSHOT_ID_TEXT];
 	struct job_event event = {
 		.kind = JOB_EV_GANG_ANSWERED,
-		.gang = {.event = view->answered,
-			 .notice_is_over = view->notice > 0 && view->answered >= view->notice},
+		.gang = {.event = view->answered, .notice_is_over = is_over},
 	};
 
-	if (view->answered <= job->in_gang.answered)
+	if (view->answered <= job->in_gang.answered && is_over == job->in_gang.notice_is_over)
 		return;
 	job->in_gang.answered = view->answered;
+	job->in_gang.notice_is_over = is_over;
 	snapshot_id_format((struct snapshot_id){job->resume.attempt.number, view->committed}, id);
 	job_post_with(job, event, NULL, json_pack("{s:s, s:s}", "event", "durable", "id", id));
 }

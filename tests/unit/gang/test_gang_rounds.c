@@ -82,8 +82,12 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS, .given = 1}, GANG_OPEN, 20, false},
 	{"not before the fate of the last is known", {ROUND(1, 10)}, 1, 0,
 		{AT(20, 10), WANTS, .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
-	{"one that is left out", {ROUND(1, 10), LEFT_OUT(0, 1, 25)}, 2, 0,
-		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 35, true},
+	{"one that is left out, by one that all come to", {ROUND(1, 10), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 25, false},
+	{"one that is left out, by one that is there", {ROUND(1, 10), LEFT_OUT(0, 1, 20)}, 2, 0,
+		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 20, false},
+	{"one that is left out, by one that is behind", {ROUND(1, 10), LEFT_OUT(0, 1, 15)}, 2, 0,
+		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 30, true},
 	{"twice as far the second time",
 		{ROUND(1, 10), LEFT_OUT(0, 1, 25), ROUND(1, 35), LEFT_OUT(0, 3, 25)}, 4, 0,
 		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 45, true},
@@ -337,6 +341,43 @@ static void test_what_a_commit_answers(void **state)
 	/* What was found out later of an earlier one takes nothing back. */
 	gang_view_answers(&view, 2, 1);
 	assert_true(view.answered == 3 && view.looked == 4);
+}
+
+/* What the others save from then on is no checkpoint of all. */
+static void test_a_member_that_has_left_by_a_notice(void **state)
+{
+	static const struct {
+		struct gang_event log[4];
+		size_t events;
+		uint32_t committed;
+		bool parted;
+	} of[] = {
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 0)}, 3, 1, false},
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 0), ENDED(0, 0)}, 4, 1, true},
+		/* It is not said of a job that has failed what it had. */
+		{{ROUND(0, 10), NOTICE(0), ENDED(0, 1)}, 3, 1, false},
+		{{ROUND(0, 10), REQUEST(0), ENDED(0, 0), ENDED(0, 0)}, 4, 1, false},
+		/* There is no snapshot. */
+		{{NOTICE(0), ENDED(0, 0), ENDED(0, 0)}, 3, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		for (int more = 0; more < 2; more++) {
+			auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+
+			for (size_t j = 0; j < of[i].events; j++) {
+				struct gang_event event = of[i].log[j];
+
+				event.number = (uint32_t)j + 1;
+				event.more = more;
+				if (j == 1 && of[i].committed)
+					gang_view_committed(&view, of[i].committed);
+				assert_true(gang_view_fold(&view, &event));
+			}
+			assert_int_equal(view.parted, of[i].parted && !more);
+		}
+	}
 }
 
 /* Whatever is asked for after it: it is what they wait for. */
@@ -610,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_events_come_in_their_order),
 		cmocka_unit_test(test_what_a_commit_answers),
 		cmocka_unit_test(test_all_end_by_the_first_notice),
+		cmocka_unit_test(test_a_member_that_has_left_by_a_notice),
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
