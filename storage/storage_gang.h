@@ -135,6 +135,8 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
+	/* The job goes on at `member`, though it has ended elsewhere: so those wait for it. */
+	GANG_EVENT_GOES_ON,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`: all members end by it. */
@@ -182,6 +184,12 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err);
 
+/* How many snapshots in a row, from this one back to its parents, have no checkpoint of this
+ * member; `most` at most. One request for each. What cannot be read, or is of another number of
+ * members, counts as one that has. As above, while another thread uses the storage. */
+int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
+			unsigned *without, struct cancel *cancel, struct err *err);
+
 /* The newest event of the log that a committed round answers; 0: none. One step is one moment of
  * training: what the checkpoint of one member answers, those of all do. One GET of the manifest.
  * May be called while another thread uses the storage. */
@@ -201,13 +209,12 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 
 /* --- saving and restoring as a member --- */
 
-/* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
- * nothing: an empty part; no file is opened), `gang_beside` (it has files, but no checkpoint),
- * `gang_final` (the round that the last GANG_EVENT_ENDED has opened), `gang_saw` (the newest event
- * of the log that the checkpoint answers), and `gang_over` (asked while it waits for the others:
- * true: the round is over, and storage_save() ends with ERR_RETRY, save_result.changed and
- * gang_over). The id is that of the round. storage_save() returns once the snapshot of all is
- * committed.
+/* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
+ * and perhaps no file: then its part is empty), `gang_final` (the round that the last
+ * GANG_EVENT_ENDED has opened), `gang_saw` (the newest event of the log that the checkpoint
+ * answers), and `gang_over` (asked while it waits for the others: true: the round is over, and
+ * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
+ * round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

@@ -78,11 +78,9 @@ struct save_request {
 	 * of checkpoints that the job has removed since. NULL: none. */
 	bool (*carried_along)(void *arg, const char *path);
 	/* Of a member of a gang (storage_gang.h), whose snapshot has the number of the round as its
-	 * sequence. It has nothing to save in this round: its part is empty, and no file is opened.
-	 */
-	bool gang_empty;
-	/* It saves no checkpoints: what is there lies beside those of others, and its part says so.
-	 * Directories without a file are left out; if there is none at all, the part is empty. */
+	 * sequence. It saves no checkpoints: what is there lies beside those of others, and its
+	 * part says so. Directories without a file are left out; if there is none at all, the part
+	 * is empty. */
 	bool gang_beside;
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */

@@ -18,6 +18,7 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
 	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
+	[GANG_EVENT_GOES_ON] = {.name = "goes-on"},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
 	[GANG_EVENT_ENDED] = {.name = "ended", .end = true},

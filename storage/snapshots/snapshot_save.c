@@ -205,6 +205,8 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 	if (request->frozen && !request->frozen(request->arg))
 		return err_set(err, ERR_RETRY, "%s changed while it was being opened", tree->root);
 	file_tree_freeze(tree, &choice);
+	if (request->gang_beside)
+		file_tree_drop_bare_directories(tree);
 	for (size_t i = 0; i < tree->count; i++)
 		saving->bytes_total += tree->items[i].entry.size;
 	return note_empty(tree, result, err);
@@ -371,9 +373,8 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	saving.bytes_before = pack_uploader_bytes_sent(saving.packing.uploader);
 	failed = gang_commit_settle(storage, request->id, cancel, &own);
 	if (failed == 0)
-		failed = request->gang_empty ? save_nothing(&saving, result, &own)
-					     : save_snapshot(&saving, result, &own);
-	if (failed && request->gang_beside && result->empty) {
+		failed = save_snapshot(&saving, result, &own);
+	if (failed && (request->gang_beside || request->gang_final) && result->empty) {
 		*result = (struct save_result){.id = request->id};
 		failed = save_nothing(&saving, result, &own);
 	}

@@ -87,6 +87,28 @@ static bool target_is_dropped(const struct file_tree *tree, const struct entry *
 	return file && (file->dropped || file->lost);
 }
 
+static bool is_bare(const struct file_tree *tree, size_t directory)
+{
+	const char *path = tree->items[directory].entry.path;
+	size_t length = strlen(path);
+
+	for (size_t i = directory + 1; i < tree->count; i++) {
+		const struct file_tree_item *item = &tree->items[i];
+
+		if (!item->dropped && item->entry.type != ENTRY_DIRECTORY &&
+		    text_starts(item->entry.path, path) && item->entry.path[length] == '/')
+			return false;
+	}
+	return true;
+}
+
+void file_tree_drop_bare_directories(struct file_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->items[i].entry.type == ENTRY_DIRECTORY && is_bare(tree, i))
+			tree->items[i].dropped = true;
+}
+
 void file_tree_remove_dropped(struct file_tree *tree)
 {
 	size_t kept = 0;

@@ -78,6 +78,8 @@ struct detector {
 	uint64_t saves;
 	/* last write to an ordinary file */
 	int64_t last_ms;
+	/* a file was written that is none beside checkpoints (companion_file.h) */
+	bool wrote_checkpoint;
 	int64_t request_ms;
 	enum job_end job_end;
 	/* generation at which the job ended */
@@ -192,6 +194,10 @@ const char *detector_why(const struct detector *detector, const char *path);
 /* Files that are known by behaviour to be running files. */
 void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
 bool detector_is_running(const struct detector *detector, const char *path);
+/* Has the job begun to write a checkpoint? What lies beside one (companion_file.h) is none. */
+bool detector_has_begun_checkpoint(const struct detector *detector);
+/* Is all that was written of it since it was complete last of that kind? */
+bool detector_is_of_companions(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none

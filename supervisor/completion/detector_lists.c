@@ -188,6 +188,25 @@ char **detector_list(const struct detector *detector, detector_each_fn *each)
 	return list.paths;
 }
 
+bool detector_is_of_companions(const struct checkpoint *checkpoint)
+{
+	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
+		    !companion_file_is(file->path))
+			return false;
+	return true;
+}
+
+bool detector_has_begun_checkpoint(const struct detector *detector)
+{
+	/* A temporary name says nothing yet of what the file will be. */
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (!detector_is_of_companions(checkpoint))
+			return true;
+	return detector->wrote_checkpoint;
+}
+
 bool detector_has_ordinary_files(const struct detector *detector)
 {
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;

@@ -161,6 +161,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
 	if (is_temporary(detector, path))
 		file->marks |= FILE_TEMPORARY;
+	else
+		detector->wrote_checkpoint |= !companion_file_is(path);
 	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
 	note_change(detector, checkpoint, now_ms);
 	if (pid > 0)

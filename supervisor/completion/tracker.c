@@ -132,6 +132,12 @@ bool tracker_has_own_word(const struct tracker *tracker)
 	return detector_has_own_word(&tracker->detector, tracker->latest_key);
 }
 
+bool tracker_has_begun_checkpoint(struct tracker *tracker)
+{
+	tracker_drain(tracker);
+	return detector_has_begun_checkpoint(&tracker->detector);
+}
+
 int64_t tracker_last_write_ms(const struct tracker *tracker)
 {
 	return tracker->detector.last_ms;

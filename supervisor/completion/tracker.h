@@ -81,6 +81,8 @@ struct latest_checkpoint {
 	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
 	 * and nothing followed it for the quiet time: its state may be older than the request */
 	bool fresh, late;
+	/* what became complete last are files beside checkpoints (companion_file.h) */
+	bool of_companions;
 };
 
 /* Works with whatever evidence there is: tracker_missing_evidence() names what is missing. */
@@ -131,6 +133,9 @@ const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *
 bool tracker_is_saving(struct tracker *tracker);
 /* Has the job itself called its newest complete checkpoint so, after its last write to it? */
 bool tracker_has_own_word(const struct tracker *tracker);
+/* Reads all queued events. Has the job begun to write a checkpoint, and not only files that lie
+ * beside one? */
+bool tracker_has_begun_checkpoint(struct tracker *tracker);
 /* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
 int64_t tracker_last_write_ms(const struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */

@@ -55,6 +55,7 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	}
 	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
 	latest->late = false;
+	latest->of_companions = detector_is_of_companions(checkpoint);
 	tracker->answered_ms = 0;
 	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
 		tracker->answered_ms = now_ms + tracker->options.quiet_ms;

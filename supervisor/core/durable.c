@@ -96,13 +96,16 @@ static bool is_transient(enum err_kind kind)
 	return kind == ERR_RETRY || kind == ERR_FAILED;
 }
 
-/* A failing store is given up at this time. Every byte that it accepts postpones it. */
+/* A failing store is given up at this time. Every byte that it accepts postpones it; so does all
+ * that the other members of a gang bring to an end. */
 static int64_t flush_deadline_ms(const struct step *step)
 {
 	int64_t since_ms = step->model->flush.began_ms;
 
 	if (step->view->accepted_ms > since_ms)
 		since_ms = step->view->accepted_ms;
+	if (step->view->gang_heard_ms > since_ms)
+		since_ms = step->view->gang_heard_ms;
 	return since_ms + step->rules->flush_ms;
 }
 
@@ -253,6 +256,7 @@ void on_flush_due(const struct step *step)
 		arm(step, TIMER_FLUSH, now_ms + FLUSH_RETRY_MS);
 	} else {
 		model->flush.given_up = true;
+		model->gang.lost |= step->view->awaits_gang;
 		live(step, EV_BUDGET_SPENT);
 	}
 }
@@ -268,14 +272,15 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	 * torn. */
 	bool in_vain = facts.noticed && model->asking.sent_ms > 0 && !model->asking.answered &&
 		       (asked_its_way || (torn && view->any_rank));
+	/* Of a gang, what was asked for counts: a later one of this member alone is of no use. */
+	bool answered = model->gang.answered && facts.noticed;
 	/* Running files are all that this job has written, or the last that it wrote. */
 	bool tail = model->attempt == ATTEMPT_CLAIMED && job_has_running_tail(model, view) &&
-		    (!model->any_complete || !facts.noticed);
+		    (!model->any_complete || !facts.noticed) && !answered;
 	/* Its metrics are saved; but of its checkpoints, none was complete. */
-	bool none = !model->any_complete && facts.noticed &&
+	bool none = !model->any_complete && facts.noticed && !answered &&
 		    (torn || (facts.managed && model->newest.curves_only));
-	/* Of a gang, what was asked for counts: a later one of this member alone is of no use. */
-	bool pending = job_has_pending(model) && !(model->gang.answered && facts.noticed);
+	bool pending = job_has_pending(model) && !answered;
 	bool stale;
 
 	facts.torn = torn;
@@ -290,7 +295,7 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	 * that it went on after is work that it took for saved. A job that has finished is started
 	 * again for it. */
 	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
-	if (pending || tail || none || stale)
+	if (pending || tail || none || stale || model->gang.lost)
 		facts.all_durable = false;
 	else if (in_vain || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
 		facts.all_durable = !facts.managed;

@@ -32,7 +32,7 @@ enum job_event_kind {
 	JOB_EV_GANG_TOLD,  /* what was asked for here, or the first notice, is in the log: `gang` */
 	JOB_EV_GANG_ANSWERED, /* what all were asked for is durable, perhaps by another one's
 			       * checkpoint: `gang` */
-	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more */
+	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more: `lost` */
 	JOB_EV_TIMER,         /* `timer` */
 	JOB_EVENTS,
 };
@@ -102,6 +102,7 @@ struct job_event {
 		};
 		/* what is written belongs to a run that the command has started */
 		bool foreign;
+		bool lost; /* the last files of all members will not be durable */
 		bool by_flag;
 		uint64_t generation;
 		enum job_timer timer;

@@ -101,13 +101,23 @@ bool leave_gang_at_once(const struct step *step)
 	if (model->state != JOB_UPLOADING || !model->gang.leaving || model->gang.left ||
 	    model->snapshots.in_flight)
 		return false;
-	on_gang_left(step);
+	on_gang_left(step, step->view->awaits_final);
 	return true;
 }
 
-void on_gang_left(const struct step *step)
+/* What still waits for a round waits in vain. */
+void on_gang_left(const struct step *step, bool lost)
 {
-	step->model->gang.left = true;
-	if (step->model->state == JOB_UPLOADING)
+	struct job_model *model = step->model;
+
+	model->gang.left = true;
+	model->gang.lost = lost;
+	if (model->state != JOB_UPLOADING)
+		return;
+	if (model->snapshots.in_flight && step->view->awaits_gang) {
+		act(step, JOB_DO_CANCEL_SNAPSHOTS);
+		live(step, EV_UPLOADED);
+	} else {
 		flush(step);
+	}
 }

@@ -81,6 +81,10 @@ struct job_view {
 	bool uploading;
 	/* ... and waits for other members of the gang, or for its turn among them */
 	bool awaits_gang;
+	/* the jobs of all have ended, and their last files are not durable yet; when the others
+	 * were last known to go on (0: never) */
+	bool awaits_final;
+	int64_t gang_heard_ms;
 	uint64_t bytes_done, bytes_total;
 	int64_t upload_began_ms;
 	int64_t accepted_ms;     /* when the store last took new bytes; 0: never */
@@ -189,6 +193,8 @@ struct job_model {
 	/* after the end of a gang's job: the others may need a part of this member */
 	struct {
 		bool leaving, left;
+		/* the last files of all are not durable, because of another member */
+		bool lost;
 		/* what the notice asks for is durable, of all members */
 		bool answered;
 	} gang;

@@ -100,7 +100,10 @@ void begin_snapshot_now(const struct step *step)
 {
 	const struct job_model *model = step->model;
 
-	if (can_save(model) && model->any_complete && !model->snapshots.in_flight &&
+	/* After the job's end also the one of the start. */
+	bool any = model->any_complete || model->state == JOB_UPLOADING;
+
+	if (can_save(model) && any && !model->snapshots.in_flight &&
 	    model->due_ms[TIMER_RETRY] == CLOCK_NEVER)
 		begin_snapshot(step);
 }

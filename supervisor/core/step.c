@@ -328,7 +328,7 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 		on_gang_answered(&step, &event->gang);
 		break;
 	case JOB_EV_GANG_LEFT:
-		on_gang_left(&step);
+		on_gang_left(&step, event->lost);
 		break;
 	case JOB_EV_TIMER:
 		on_timer(&step, event->timer);

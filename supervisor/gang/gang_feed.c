@@ -45,6 +45,9 @@ static int do_work(struct gang_feed *feed, struct err *err)
 	struct gang_event *event = &feed->work.event;
 
 	switch (feed->work.kind) {
+	case FEED_RECALLS:
+		return storage_gang_recall(storage, feed->options.from, GANG_EMPTIES_TO_LEARN,
+					   &feed->work.without, &feed->cancel, err);
 	case FEED_READS:
 		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
 					 &feed->cancel, err);
@@ -109,16 +112,27 @@ static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
-	if (feed->left_out_said_ms > 0 && now_ms < feed->left_out_said_ms + SAY_EVERY_MS)
+	if (!feed->view.round.final && feed->left_out_said_ms > 0 &&
+	    now_ms < feed->left_out_said_ms + SAY_EVERY_MS)
 		return;
 	feed->left_out_said_ms = now_ms;
 	log_note("there will be no snapshot %u-%u: member %u on %s has no part of it: %s",
 		 feed->options.attempt, event->round, event->member, event->host, event->reason);
 }
 
+static void note_sign(struct gang_feed *feed, const struct gang_event *event)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (event->member != feed->here.member)
+		feed->heard_ms = now_ms;
+	else if (event->kind == GANG_EVENT_GOES_ON)
+		feed->here.goes_on_ms = now_ms;
+}
+
 static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 {
-	enum gang_round_state before = feed->view.round.state;
+	struct gang_round before = feed->view.round;
 	uint64_t request;
 
 	if (!gang_view_fold(&feed->view, event)) {
@@ -126,12 +140,14 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 		return;
 	}
 	request = take_from_outbox(feed, event);
-	if (before == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
+	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
 		feed->here.over_ms = clock_monotonic_ms();
 		say_left_out(feed, event);
 	}
-	if (event->kind == GANG_EVENT_ROUND)
+	if (feed->view.round.number != before.number)
 		feed->said_ms = clock_monotonic_ms();
+	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON)
+		note_sign(feed, event);
 	note_settled(feed);
 	feed->pause_ms = PAUSE_FIRST_MS;
 	feed->options.happened(feed->options.arg, event, request);
@@ -157,6 +173,19 @@ static void note_failure(struct gang_feed *feed)
 		log_warn("the log of the gang cannot be used: %s", err->text);
 	else
 		log_debug("the log of the gang: %s", err->text);
+}
+
+/* Two in a row say that it saves none; one that it has is not replaced by one that has none. */
+static void note_recalled(struct gang_feed *feed)
+{
+	struct gang_here *here = &feed->here;
+
+	feed->recalled = true;
+	here->holds_start = !snapshot_id_is_none(feed->options.from) && feed->work.without == 0;
+	if (here->generation > 0)
+		return;
+	here->empties += feed->work.without;
+	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
 static void arm_feed(struct gang_feed *feed)
@@ -187,7 +216,9 @@ static void on_worked(void *arg)
 		return;
 	}
 	feed->failures = 0;
-	if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
+	if (feed->work.kind == FEED_RECALLS)
+		note_recalled(feed);
+	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
 		say_who_is_missing(feed);
 	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
 		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
@@ -222,6 +253,7 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 		[GANG_OPEN] = GANG_EVENT_ROUND,
 		[GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
 		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,
+		[GANG_SAY_GOES_ON] = GANG_EVENT_GOES_ON,
 	};
 	enum gang_event_kind kind = kinds[decision->action];
 	struct gang_event event = {
@@ -253,7 +285,10 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 	feed->here.telling = is_telling(feed);
 	feed->options.look(feed->options.arg, &feed->here);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
-	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_EMPTY)
+	/* What the final round takes of a member depends on it. */
+	if (!feed->recalled && feed->view.round.final)
+		decision = (struct gang_round_decision){.action = GANG_WAIT, .again_ms = INT64_MAX};
+	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_BESIDE)
 		feed->options.give(feed->options.arg, &decision);
 	return decision;
 }
@@ -295,12 +330,14 @@ static void go_on(struct gang_feed *feed)
 
 	if (feed->busy)
 		return;
-	if (feed->unread) {
+	if (!feed->recalled) {
+		start_work(feed, FEED_RECALLS);
+	} else if (feed->unread) {
 		feed->work.event = (struct gang_event){.number = feed->view.read + 1};
 		start_work(feed, FEED_READS);
 		/* Before this member says that it has ended. */
 	} else if (decision.action != GANG_WAIT && decision.action != GANG_TAKE &&
-		   decision.action != GANG_GIVE_EMPTY) {
+		   decision.action != GANG_GIVE_BESIDE) {
 		event = event_of(&decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
@@ -341,6 +378,9 @@ void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_
 {
 	if (!gang_feed_is_running(feed))
 		return;
+	if (feed->here.learned)
+		log_note("this member saves checkpoints after all: from now on each snapshot waits "
+			 "for its part");
 	feed->here.now_ms = clock_monotonic_ms();
 	gang_here_note_complete(&feed->here, &feed->view, generation, step);
 	gang_feed_wake(feed);
@@ -365,14 +405,14 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
 }
 
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool empty)
+			       int64_t step, bool beside)
 {
 	struct gang_here *here = &feed->here;
 
 	here->given = round;
 	here->given_generation = generation;
 	here->given_step = step;
-	here->empty = empty;
+	here->beside = beside;
 }
 
 /* Once is no proof: it may have been slower than the one that had gone on. */
@@ -380,7 +420,9 @@ static void note_given(struct gang_here *here, uint32_t round)
 {
 	if (here->given != round)
 		return;
-	here->empties = here->empty ? here->empties + 1 : 0;
+	if (!here->beside)
+		here->durable = here->given_generation;
+	here->empties = here->beside ? here->empties + 1 : 0;
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
@@ -393,6 +435,7 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
 		note_settled(feed);
+		feed->heard_ms = clock_monotonic_ms();
 	} else if (here->given == round) {
 		here->given = 0;
 	}

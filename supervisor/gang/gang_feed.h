@@ -29,10 +29,12 @@ struct gang_feed_options {
 	struct storage *storage;
 	struct gang_identity identity;
 	uint32_t attempt;
+	/* The snapshot that the attempt has started from; may be none. */
+	struct snapshot_id from;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
-	 * `wanted_ms`, `begun`, `ended`, `finished`, `saw`. */
+	 * `wanted_ms`, `begun`, `ended`, `finished`, `leaving`, `saving`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
-	/* The part is to be given now (TAKE or GIVE_EMPTY), if that can be done. */
+	/* The part is to be given now (TAKE or GIVE_BESIDE), if that can be done. */
 	void (*give)(void *arg, const struct gang_round_decision *decision);
 	/* An event has its place in the log. `request`: of this member's, what it was told with. */
 	void (*happened)(void *arg, const struct gang_event *event, uint64_t request);
@@ -49,6 +51,7 @@ enum gang_part_end {
 };
 
 enum gang_feed_work {
+	FEED_RECALLS,
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
@@ -63,8 +66,9 @@ struct gang_feed {
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
-	/* There may be events that were not read; the worker is at work. */
-	bool unread, busy;
+	/* There may be events that were not read; the worker is at work; it is known what the
+	 * snapshots before have of this member. */
+	bool unread, busy, recalled;
 	int64_t pause_ms;
 	unsigned failures;
 	char reason[160];
@@ -80,6 +84,7 @@ struct gang_feed {
 		enum gang_feed_work kind;
 		struct gang_event event;
 		uint32_t round, answers;
+		unsigned without;
 		/* `anew` when it was begun */
 		bool anew;
 		bool worked, there;
@@ -90,6 +95,9 @@ struct gang_feed {
 
 	/* Rounds up to this one get no more parts than they have. */
 	_Atomic uint32_t settled;
+	/* When the others were last known to go on: by a commit, or because one has ended, or
+	 * says that its job goes on. */
+	int64_t heard_ms;
 	/* When somebody was last said to be missing. */
 	int64_t said_ms;
 	int64_t left_out_said_ms;
@@ -112,9 +120,9 @@ void gang_feed_note_anew(struct gang_feed *feed);
  * happened(). */
 void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint64_t request);
 
-/* The part of the round is being made: of this checkpoint, or `empty`. */
+/* The part of the round is being made: of this checkpoint, or `beside`, without one. */
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool empty);
+			       int64_t step, bool beside);
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
 			       const char *why);
 /* From any thread: the round gets no more parts than it has. */

@@ -30,6 +30,10 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 			     uint64_t generation, int64_t step)
 {
 	here->begun = true;
+	here->learned = false;
+	here->empties = 0;
+	if (here->generation == 0)
+		here->wanted_ms = here->now_ms;
 	here->generation = generation;
 	/* Something was added to it, or it was saved once more. */
 	if (step == here->step)
@@ -87,7 +91,7 @@ static struct gang_round_decision leave_out(const struct gang_view *view,
  * was complete by itself. */
 static bool has_passed(const struct gang_here *here)
 {
-	if (here->empty)
+	if (here->beside)
 		return false;
 	return here->given_step >= 0 ? here->step > here->given_step
 				     : here->generation > here->given_generation + 1;
@@ -111,9 +115,11 @@ static struct gang_round_decision without_checkpoint(const struct gang_view *vie
 {
 	/* Of a step that nobody may have come to yet, nothing is learned. */
 	bool learned = here->learned && !view->round.at_least;
+	/* It goes on with what it started from, which the final round takes. */
+	bool finished = here->finished && !here->holds_start;
 
-	if (!here->begun && (learned || view->round.passed || here->finished))
-		return act_in(view, GANG_GIVE_EMPTY);
+	if (!here->begun && (learned || view->round.passed || finished))
+		return act_in(view, GANG_GIVE_BESIDE);
 	if (here->ended)
 		return leave_out(view, here,
 				 here->begun ? "its job has ended without a complete checkpoint"
@@ -170,6 +176,10 @@ static struct gang_round_decision in_round(const struct gang_view *view,
 		return after_giving(view, here);
 	if (here->unable == view->round.number)
 		return leave_out(view, here, here->unable_reason);
+	/* Each gives its directory as it is; but what it took over from others stays theirs. */
+	if (view->round.final)
+		return act_in(view, here->generation > 0 || here->holds_start ? GANG_TAKE
+									      : GANG_GIVE_BESIDE);
 	return here->generation == 0 ? without_checkpoint(view, here) : with_checkpoint(view, here);
 }
 
@@ -221,13 +231,26 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	return decision;
 }
 
+/* A member that has left gives no part: nothing is committed any more. */
+static bool may_open(const struct gang_view *view, const struct gang_here *here)
+{
+	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
+
+	if (!gang_here_can_give(here) || view->left > 0 || view->round.final)
+		return false;
+	if (!here->wants)
+		return gang_rounds_answers_anew(view, here);
+	/* The rest is left to the final round: what has no step, or none that the others have. */
+	return !here->finished || (here->generation != here->durable && here->step >= 0 && !tried);
+}
+
 bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here)
 {
 	const struct gang_round *round = &view->round;
 
 	return has_answered_notice(view, here) && view->answered < view->notice &&
 	       round->state == GANG_ROUND_COMMITTED && view->looked == round->number &&
-	       here->given == round->number && !here->empty &&
+	       here->given == round->number && !here->beside &&
 	       here->given_generation == here->generation && here->step >= 0;
 }
 
@@ -237,8 +260,8 @@ static bool may_give(const struct gang_here *here)
 	return !here->telling && !here->anew && (!here->holds || here->ended);
 }
 
-struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
-					      const struct gang_here *here)
+static struct gang_round_decision decide_on_round(const struct gang_view *view,
+						  const struct gang_here *here)
 {
 	if (view->over)
 		return wait_until(INT64_MAX);
@@ -249,20 +272,46 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 			       ? wait_until(INT64_MAX)
 			       : decision;
 	}
-	/* A member that has left gives no part: nothing is committed any more. */
-	if ((!here->wants && !gang_rounds_answers_anew(view, here)) || !may_give(here) ||
-	    !gang_here_can_give(here) || view->left > 0)
+	if (!may_give(here) || !may_open(view, here))
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
 	return open_round(view, here);
 }
 
-bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
-			   uint32_t asked)
+/* One says it for all. */
+static bool speaks_for_all(const struct gang_view *view, const struct gang_here *here)
 {
+	uint32_t first = 0;
+
+	while (first < view->members && view->ends[first] != GANG_GOES_ON)
+		first++;
+	return view->ended > 0 && view->left == 0 && !here->ended && first == here->member;
+}
+
+struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
+					      const struct gang_here *here)
+{
+	struct gang_round_decision decision = decide_on_round(view, here);
+	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
+
+	if (decision.action != GANG_WAIT || view->over || !speaks_for_all(view, here))
+		return decision;
+	if (here->goes_on_ms == 0 || here->now_ms >= due_ms)
+		return act_in(view, GANG_SAY_GOES_ON);
+	if (due_ms < decision.again_ms)
+		decision.again_ms = due_ms;
+	return decision;
+}
+
+/* --- the end --- */
+
+/* No other one needs a part of it any more. */
+static bool is_free(const struct gang_view *view, const struct gang_here *here, uint32_t asked)
+{
+	/* In the final round, whoever has finished can. */
 	bool can_give =
-		gang_here_can_give(here) || (!here->begun && (here->learned || here->finished));
+		here->finished || gang_here_can_give(here) || (!here->begun && here->learned);
 	bool open = gang_view_is_open(view) && here->given != view->round.number;
 
 	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
@@ -275,4 +324,51 @@ bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here 
 	if (asked > 0)
 		return gang_here_can_give(here) || view->answered >= asked;
 	return !here->finished;
+}
+
+static struct gang_end_decision end_with(enum gang_end_action action, bool more)
+{
+	return (struct gang_end_decision){.action = action, .more = more};
+}
+
+/* Whoever waits for its part in the round that is open is told first. */
+static struct gang_end_decision before_saying(const struct gang_view *view,
+					      const struct gang_here *here)
+{
+	bool needed = gang_view_is_open(view) && here->given != view->round.number;
+	bool waits = here->wants && !may_open(view, here);
+
+	if (needed || here->saving)
+		return end_with(GANG_STAY, false);
+	if (here->leaving)
+		return end_with(GANG_SAY_ENDED, here->wants);
+	return end_with(here->finished && waits ? GANG_SAY_ENDED : GANG_STAY, true);
+}
+
+/* Nothing comes of what this member waits for. */
+static bool is_lost(const struct gang_view *view, const struct gang_here *here)
+{
+	if (view->round.final)
+		return view->round.state == GANG_ROUND_OVER;
+	return here->finished && here->wants && !gang_view_is_open(view) &&
+	       (view->left > 0 || view->ended == view->members);
+}
+
+struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,
+					 uint32_t asked)
+{
+	enum gang_member_end said = view->ends[here->member];
+	struct gang_end_decision leave = end_with(GANG_LEAVE, false);
+	bool final_is_open = view->round.final && gang_view_is_open(view);
+
+	if (!here->ended)
+		return end_with(GANG_STAY, false);
+	if (said == GANG_GOES_ON && !view->over)
+		return before_saying(view, here);
+	leave.lost = is_lost(view, here);
+	if (here->saving || (final_is_open && !view->over) || (!here->leaving && !leave.lost))
+		return end_with(GANG_STAY, false);
+	if (view->over || view->ended == view->members || said == GANG_HAS_LEFT || leave.lost)
+		return leave;
+	return end_with(is_free(view, here, asked) ? GANG_SAY_ENDED : GANG_STAY, here->wants);
 }

@@ -12,6 +12,8 @@
 /* After a round was left out, the next one is so far ahead that all have read of it by then; twice
  * as far each time. */
 #define GANG_READ_MS 2500
+/* So often those that have ended are told that the job goes on elsewhere. */
+#define GANG_GOES_ON_MS 10000
 /* So many snapshots in a row without a part of a member say that it has none. */
 #define GANG_EMPTIES_TO_LEARN 2
 
@@ -53,18 +55,27 @@ struct gang_here {
 	/* Its job has ended, then; by itself, with 0. */
 	bool ended, finished;
 	int64_t ended_ms;
+	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
+	 * being made, or waits for those of the others. */
+	bool leaving, saving;
+	/* The newest checkpoint that is in a snapshot of all. */
+	uint64_t durable;
+	/* What the attempt started from has a checkpoint of this member. */
+	bool holds_start;
 
 	/* The newest round in which it gives or has given its part, with which checkpoint, and
-	 * (`empty`) whether there was none. */
+	 * (`beside`) whether there was none. */
 	uint32_t given;
 	uint64_t given_generation;
 	int64_t given_step;
-	bool empty;
+	bool beside;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
 	/* The newest event that the newest checkpoint answers; 0: none. */
 	uint32_t saw;
+	/* When this member last said that its job goes on; 0: never. */
+	int64_t goes_on_ms;
 	/* When the newest round was read to be over. */
 	int64_t over_ms;
 };
@@ -76,9 +87,12 @@ enum gang_round_action {
 	GANG_OPEN,
 	/* To give the newest checkpoint in the open round. */
 	GANG_TAKE,
-	GANG_GIVE_EMPTY,
+	/* To give what lies beside checkpoints, or an empty part. */
+	GANG_GIVE_BESIDE,
 	/* To append that the open round is left out: `step`, `reason`. */
 	GANG_LEAVE_OUT,
+	/* To append that the job goes on here, for those where it has ended. */
+	GANG_SAY_GOES_ON,
 	/* To append that it has gone on to `step`. */
 	GANG_SAY_PASSED,
 };
@@ -117,9 +131,24 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
  * one that was under way when the notice came. Another round of the same step says it. */
 bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
-/* Whether a member whose job has ended, and that has nothing left to save, may go: no other one
- * needs a part of it any more. `asked`: the notice that it ends by; 0: none. */
-bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
-			   uint32_t asked);
+enum gang_end_action {
+	/* It trains, or waits: for its own files, or because others need a part of it. */
+	GANG_STAY,
+	/* To append that its job has ended: `more`. Once more: it leaves. */
+	GANG_SAY_ENDED,
+	GANG_LEAVE,
+};
+
+struct gang_end_decision {
+	enum gang_end_action action;
+	/* There are files here that no snapshot of all holds. */
+	bool more;
+	/* LEAVE: the final round is not durable, or will not be opened. */
+	bool lost;
+};
+
+/* What a member does about its end. `asked`: the notice that it ends by; 0: none. */
+struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,
+					 uint32_t asked);
 
 #endif

@@ -37,17 +37,23 @@ void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event)
 		view->answered = event;
 }
 
-static void fold_round(struct gang_view *view, const struct gang_event *event)
+/* Whoever opens it knows what became of the one before. */
+static void open_round(struct gang_view *view, const struct gang_round *round)
 {
 	if (gang_view_is_open(view))
 		gang_view_committed(view, view->round.number);
-	view->round = (struct gang_round){
-		.number = event->number,
-		.state = GANG_ROUND_OPEN,
-		.opener = event->member,
-		.step = event->step,
-		.at_least = event->at_least,
-	};
+	view->round = *round;
+	view->round.state = GANG_ROUND_OPEN;
+}
+
+static void fold_round(struct gang_view *view, const struct gang_event *event)
+{
+	open_round(view, &(struct gang_round){
+				 .number = event->number,
+				 .opener = event->member,
+				 .step = event->step,
+				 .at_least = event->at_least,
+			 });
 }
 
 static void fold_left_out(struct gang_view *view, const struct gang_event *event)
@@ -73,6 +79,21 @@ static void fold_asked(struct gang_view *view, const struct gang_event *event)
 		view->notice = event->number;
 }
 
+/* Only if all have ended by themselves: by a notice, all end with the checkpoint that answers it.
+ */
+static void consider_final_round(struct gang_view *view, const struct gang_event *event)
+{
+	if (view->ended < view->members || view->left > 0 || view->notice > 0 || view->over ||
+	    !view->more)
+		return;
+	open_round(view, &(struct gang_round){
+				 .number = event->number,
+				 .opener = event->member,
+				 .step = -1,
+				 .final = true,
+			 });
+}
+
 /* Said twice, or of a job that has failed: the member has left. */
 static void fold_ended(struct gang_view *view, const struct gang_event *event)
 {
@@ -84,6 +105,8 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 		view->ended++;
 	if (*end == GANG_GOES_ON && event->code == 0) {
 		*end = GANG_HAS_ENDED;
+		view->more |= event->more;
+		consider_final_round(view, event);
 		return;
 	}
 	*end = GANG_HAS_LEFT;
@@ -114,6 +137,8 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 		break;
 	case GANG_EVENT_ROUND:
 		fold_round(view, event);
+		break;
+	case GANG_EVENT_GOES_ON:
 		break;
 	case GANG_EVENT_PASSED:
 		view->round.passed |= event->round == view->round.number;

@@ -30,6 +30,8 @@ struct gang_round {
 	/* The step of its checkpoint, or (at_least) the least that it may have; -1: it has none. */
 	int64_t step;
 	bool at_least;
+	/* The jobs of all have ended, and each member gives what is there: the last round. */
+	bool final;
 	/* A member that has given its part has completed a later checkpoint since. */
 	bool passed;
 	/* OVER: by whom, at which step, and why. */
@@ -72,6 +74,8 @@ struct gang_view {
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
+	/* A member whose job has ended has files in no snapshot. */
+	bool more;
 	/* The first that has left, if any has. */
 	uint32_t first_left;
 };

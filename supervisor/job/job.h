@@ -165,7 +165,7 @@ struct job {
 		struct gang_feed feed; /* zeroed: there is no gang */
 		struct gang_runs runs;
 		uint32_t answered; /* the newest event that the core knows to be answered */
-		bool has_told;         /* of a notice here */
+		bool has_told;     /* of a notice here */
 		bool leaving, left;
 	} in_gang;
 	struct child child;

@@ -112,7 +112,8 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 		text_set(text, DURABLE_TEXT, "nothing");
 	else if (!job->model.facts.launched)
 		text_set(text, DURABLE_TEXT, id);
-	else if (job->model.newest.curves_only && job->resume.kind == RESUME_FRESH)
+	else if (job->model.newest.curves_only && job->gang.members == 1 &&
+		 job->resume.kind == RESUME_FRESH)
 		snprintf(text, DURABLE_TEXT,
 			 "%s (only files that are written all the time, as curves; no checkpoint "
 			 "was complete)",
@@ -194,7 +195,12 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 	const char *end = job->model.facts.noticed ? "preempted" : "ended";
 	const char *directory = job->workspace.directory;
 
-	if (!job->model.facts.noticed && job->model.facts.all_durable)
+	if (job->model.gang.lost)
+		log_error("the job has finished here, but what the members have left in the end is "
+			  "NOT durable, because the parts of all did not come together; durable: "
+			  "%s. Start all members again (exit %d)",
+			  durable, outcome->exit_code);
+	else if (!job->model.facts.noticed && job->model.facts.all_durable)
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, outcome->exit_code);
@@ -248,7 +254,10 @@ static void complete_outcome_facts(struct job *job)
 	if (torn.first)
 		unsaved = torn.went_on ? UNSAVED_SAVES : UNSAVED_CUT;
 	*facts = job_outcome_facts(&job->model, &job->rules, &view, unsaved);
-	facts->strict_failed = job->options->strict && (job->ours_failed || !facts->all_durable);
+	/* Whoever starts the job again starts all members, and has what this time was lost. */
+	facts->strict_failed =
+		(job->options->strict && (job->ours_failed || !facts->all_durable)) ||
+		job->model.gang.lost;
 }
 
 static struct outcome decide_outcome(const struct job *job)

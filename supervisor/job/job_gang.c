@@ -61,40 +61,36 @@ static int end_code(const struct job *job)
 	return has_noticed(job) ? 0 : wait_status_exit_code(job->model.facts.wait_status);
 }
 
-static void tell_ended(struct job *job)
+static void tell_ended(struct job *job, bool more)
 {
-	struct gang_event event = {.kind = GANG_EVENT_ENDED, .code = end_code(job)};
+	struct gang_event event = {
+		.kind = GANG_EVENT_ENDED,
+		.code = end_code(job),
+		.more = more,
+	};
 
 	gang_feed_tell(&job->in_gang.feed, &event, 0);
 }
 
-/* It says so once more if it goes before all others. */
-static void consider_leaving(struct job *job)
+static void leave(struct job *job, bool lost)
 {
-	const struct gang_view *view = &job->in_gang.feed.view;
-	uint32_t asked = job->model.stop.stands ? view->asked : 0;
-	const struct gang_here *here = &job->in_gang.feed.here;
-	bool needed = gang_view_is_open(view) && here->given != view->round.number;
-	bool gone = view->over || view->ended == view->members ||
-		    view->ends[job->gang.member] == GANG_HAS_LEFT;
-
-	if (!job->in_gang.leaving || job->in_gang.left || !all_is_told(job) ||
-	    snapshot_queue_is_busy(job->snapshots) ||
-	    /* Whoever waits for its part in the round is told first. */
-	    (view->ends[job->gang.member] == GANG_GOES_ON && needed && !view->over))
-		return;
-	if (view->ends[job->gang.member] == GANG_GOES_ON && !gone) {
-		tell_ended(job);
-		return;
-	}
-	if (!gang_rounds_may_leave(view, here, asked))
-		return;
-	if (!gone) {
-		tell_ended(job);
-		return;
-	}
 	job->in_gang.left = true;
-	job_post(job, (struct job_event){.kind = JOB_EV_GANG_LEFT});
+	job_post(job, (struct job_event){.kind = JOB_EV_GANG_LEFT, .lost = lost});
+}
+
+static void consider_end(struct job *job)
+{
+	uint32_t asked = job->model.stop.stands ? job->in_gang.feed.view.asked : 0;
+	struct gang_end_decision decision;
+
+	/* What the log says is decided upon once all that is said here is in it. */
+	if (job->in_gang.left || !all_is_told(job))
+		return;
+	decision = gang_rounds_end(&job->in_gang.feed.view, &job->in_gang.feed.here, asked);
+	if (decision.action == GANG_SAY_ENDED)
+		tell_ended(job, decision.more);
+	else if (decision.action == GANG_LEAVE)
+		leave(job, decision.lost);
 }
 
 void job_leave_gang(struct job *job)
@@ -155,44 +151,74 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->finished =
 		ended && !has_noticed(job) && wait_status_exit_code(model->facts.wait_status) == 0;
 	if (job->tracker && !ended)
-		here->begun |=
-			tracker_is_saving(job->tracker) || tracker_last_write_ms(job->tracker) > 0;
+		here->begun |= tracker_has_begun_checkpoint(job->tracker);
+	here->leaving = job->in_gang.leaving;
+	here->saving = snapshot_queue_is_running(job->snapshots);
 	here->saw = request_table_saw(&model->requests);
 	note_dead_writers(job);
 	here->holds = gang_runs_holds(&job->in_gang.runs);
 	post_answered(job);
-	consider_leaving(job);
+	consider_end(job);
 }
 
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest)
 {
+	if (!gang_feed_is_running(&job->in_gang.feed))
+		return;
+	/* What lies beside checkpoints is none. */
+	if (latest->of_companions && job->in_gang.feed.here.generation == 0) {
+		gang_feed_wake(&job->in_gang.feed);
+		return;
+	}
 	gang_runs_note_complete(&job->in_gang.runs, latest->step);
 	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step);
 }
 
 /* --- what is decided --- */
 
+/* The newest checkpoint, or what the job has started from. */
+static void take_part(struct job *job, const struct snapshot_round *round)
+{
+	struct gang_feed *feed = &job->in_gang.feed;
+
+	if (feed->here.generation > 0 && job->model.newest.generation != round->generation) {
+		/* The step with it is still to be taken. */
+		gang_feed_wake(feed);
+	} else if (snapshot_queue_wants_round(job->snapshots)) {
+		gang_feed_note_part_begun(feed, round->number, round->generation, feed->here.step,
+					  false);
+		snapshot_queue_take_round(job->snapshots, round);
+	} else if (round->final && tracker_holds_less(job->tracker)) {
+		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE,
+					  "its newest checkpoint is not whole");
+	} else {
+		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ROUND});
+	}
+}
+
 static void give_part(void *arg, const struct gang_round_decision *decision)
 {
 	struct job *job = arg;
 	struct gang_feed *feed = &job->in_gang.feed;
-	uint64_t generation = feed->here.generation;
+	bool known = feed->here.generation > 0 && decision->action == GANG_TAKE;
+	struct snapshot_round round = {
+		.number = decision->round,
+		.generation = known ? feed->here.generation : job->model.newest.generation,
+		.beside = decision->action == GANG_GIVE_BESIDE,
+		.final = feed->view.round.final,
+	};
 
 	if (job->model.snapshots.superseded || snapshot_queue_is_running(job->snapshots))
 		return;
-	if (decision->action == GANG_GIVE_EMPTY) {
-		gang_feed_note_part_begun(feed, decision->round, 0, -1, true);
-		snapshot_queue_give_empty(job->snapshots, decision->round);
-	} else if (job->model.newest.generation != generation) {
-		/* The step with it is still to be taken. */
-		gang_feed_wake(feed);
-	} else if (snapshot_queue_wants_round(job->snapshots)) {
-		gang_feed_note_part_begun(feed, decision->round, generation, feed->here.step,
-					  false);
-		snapshot_queue_take_round(job->snapshots, decision->round, generation);
-	} else {
-		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ROUND});
+	if (!round.beside) {
+		take_part(job, &round);
+		return;
 	}
+	gang_feed_note_part_begun(feed, round.number, 0, -1, true);
+	if (snapshot_queue_wants_round(job->snapshots))
+		snapshot_queue_take_round(job->snapshots, &round);
+	else
+		snapshot_queue_give_beside(job->snapshots, &round);
 }
 
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome)
@@ -261,6 +287,7 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 	case GANG_EVENT_GO:
 	case GANG_EVENT_ROUND:
 	case GANG_EVENT_PASSED:
+	case GANG_EVENT_GOES_ON:
 	case GANG_EVENT_LEFT_OUT:
 		break;
 	}
@@ -324,6 +351,7 @@ void job_start_gang_feed(struct job *job)
 		.storage = job->resume.storage,
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
+		.from = job->resume.from,
 		.look = look_at_job,
 		.give = give_part,
 		.happened = on_gang_event,

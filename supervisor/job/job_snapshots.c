@@ -68,7 +68,7 @@ static void on_snapshot_finished(void *arg, const struct snapshot_outcome *outco
 {
 	int64_t took_ms = clock_monotonic_ms() - outcome->checkpoint.completed_ms;
 
-	if (!outcome->empty_part)
+	if (!outcome->unasked)
 		job_post_snapshot(arg, outcome, outcome_reply(outcome, took_ms));
 	job_note_part_ended(arg, outcome);
 }

@@ -112,9 +112,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);
-	/* A member of a gang that has no checkpoint has nothing to save by itself. */
-	if (job->gang.members == 1 || job->model.any_complete)
-		view->running_generation = tracker_running_generation(tracker);
+	view->running_generation = tracker_running_generation(tracker);
 	view->running_work = tracker_has_running_work(tracker);
 	view->polled = page && progress_page_count_polling(page) > 0;
 	view->reported_step = page ? progress_page_last_step(page) : -1;
@@ -139,6 +137,9 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.upload_began_ms = snapshot_queue_began_ms(job->snapshots);
 		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
 		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
+		view.gang_heard_ms = job->in_gang.feed.heard_ms;
+		view.awaits_final = job->in_gang.feed.view.round.final &&
+				    gang_view_is_open(&job->in_gang.feed.view);
 	}
 	if (about_stop && job->rules.ask == REQUEST_AUTO && job->ask.loop)
 		view.has_target = checkpoint_request_has_target(&job->ask, job->child.pid);

@@ -17,7 +17,8 @@ bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 	       snapshot_plan_lists(run->plan.dropped, path) ||
 	       snapshot_plan_lists(run->pointers, path) || text_equal(path, ".reprieve") ||
 	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||
-	       profile_is_temporary_path(options->profile, path);
+	       profile_is_temporary_path(options->profile, path) ||
+	       (run->report.round.beside && !snapshot_lies_beside(run, path));
 }
 
 /* Remembers the first path that each pattern of the user's takes, for the report. */
@@ -102,7 +103,8 @@ bool snapshot_carries(void *arg, const char *path)
 		snapshot_plan_lists(run->pointers, path)) &&
 	       checkpoint_name_parse(path).number < 0 &&
 	       file_patterns_kind(options->patterns, path) != FILE_KIND_EXCLUDED &&
-	       !profile_is_temporary_path(options->profile, path);
+	       !profile_is_temporary_path(options->profile, path) &&
+	       (!run->report.round.beside || companion_file_is(path));
 }
 
 bool snapshot_carries_along(void *arg, const char *path)

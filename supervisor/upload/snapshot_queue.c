@@ -141,7 +141,9 @@ static bool confirm_still_complete(void *arg)
 	pthread_mutex_unlock(&run->mutex);
 	if (complete) {
 		snapshot_drop_pointers(run);
-		write_completion_record(run);
+		/* It would say nothing of the checkpoints of others that are there. */
+		if (!run->report.round.beside)
+			write_completion_record(run);
 		database_copies_make(queue->databases, &queue->cancel);
 	}
 	return complete;
@@ -170,7 +172,7 @@ static void take_snapshot_worker(void *arg)
 		.parent = queue->newest,
 		.directory = options->workspace->directory,
 		.reason = save_reason_name(run->report.checkpoint.reason),
-		.step = run->report.checkpoint.step,
+		.step = run->report.round.beside ? -1 : run->report.checkpoint.step,
 		.about = run->about,
 		.progress = on_save_progress,
 		.exclude = snapshot_excludes,
@@ -180,7 +182,8 @@ static void take_snapshot_worker(void *arg)
 		.carried = snapshot_carries,
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
-		.gang_empty = run->report.empty_part,
+		.gang_beside = run->report.round.beside,
+		.gang_final = run->report.round.final,
 		.gang_saw = run->saw,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
@@ -202,16 +205,16 @@ static void take_snapshot_worker(void *arg)
 static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 {
 	struct checkpoint checkpoint = run->report.checkpoint;
-	uint32_t number = run->report.id.sequence;
+	struct snapshot_round round = run->report.round;
+	bool unasked = run->report.unasked;
 
-	if (!run->report.result.store_lacks || run->again || run->report.empty_part ||
-	    cancel_raised(&queue->cancel))
+	if (!run->report.result.store_lacks || run->again || cancel_raised(&queue->cancel))
 		return false;
 	log_warn("%s", run->report.err.text);
 	run_free(run);
-	snapshot_queue_start(queue, &checkpoint,
-			     queue->options.of_gang ? number : ++queue->sequence);
+	snapshot_queue_start(queue, &checkpoint, queue->options.of_gang ? &round : NULL);
 	queue->running->again = true;
+	queue->running->report.unasked = unasked;
 	return true;
 }
 
@@ -226,8 +229,7 @@ static void on_snapshot_done(void *arg)
 	report.id = report.result.id;
 	report.matched = steal(&run->matched.paths);
 	queue->running = NULL;
-	if (!report.empty_part)
-		queue->tries = report.result.changed ? queue->tries + 1 : 0;
+	queue->tries = report.result.changed ? queue->tries + 1 : 0;
 	run_free(run);
 	if (report.durable) {
 		queue->newest = report.id;
@@ -249,34 +251,34 @@ static json_t *describe_run(const struct snapshot_queue *queue)
 	return about;
 }
 
-struct snapshot_run *snapshot_run_new(struct snapshot_queue *queue, uint32_t sequence)
+static struct snapshot_run *run_new(struct snapshot_queue *queue,
+				    const struct snapshot_round *round)
 {
 	struct snapshot_run *run = memory_new(sizeof(*run));
+	uint32_t number = round ? round->number : ++queue->sequence;
 
 	run->owner = queue;
 	run->began_ms = clock_monotonic_ms();
-	run->report.id = (struct snapshot_id){queue->options.attempt, sequence};
+	run->report.id = (struct snapshot_id){queue->options.attempt, number};
+	if (round)
+		run->report.round = *round;
 	pthread_mutex_init(&run->mutex, NULL);
 	condition_init(&run->answered);
 	return run;
 }
 
-void snapshot_run_start(struct snapshot_queue *queue, struct snapshot_run *run)
-{
-	queue->running = run;
-	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
-}
-
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
-			  uint32_t sequence)
+			  const struct snapshot_round *round)
 {
-	struct snapshot_run *run = snapshot_run_new(queue, sequence);
+	struct snapshot_run *run = run_new(queue, round);
 
 	run->report.checkpoint = *checkpoint;
 	run->expected = checkpoint->generation;
 	queue->options.plan(queue->options.arg, &run->plan, &run->report.checkpoint);
 	run->report.running_generation = run->plan.running_generation;
 	run->report.lacks_newest = run->plan.lacks_newest;
+	/* Each of its files stands for itself. */
+	run->plan.holds_less &= !run->report.round.beside;
 	run->about = describe_run(queue);
 	checkpoint = &run->report.checkpoint;
 	run->moved = run->expected != checkpoint->generation;
@@ -287,7 +289,8 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 		queue->tries = 0;
 	}
 	queue->generation = checkpoint->generation;
-	snapshot_run_start(queue, run);
+	queue->running = run;
+	workers_run(queue->options.workers, take_snapshot_worker, on_snapshot_done, run);
 }
 
 static void start_waiting_snapshot(struct snapshot_queue *queue)
@@ -299,7 +302,7 @@ static void start_waiting_snapshot(struct snapshot_queue *queue)
 		return;
 	}
 	queue->waiting = false;
-	snapshot_queue_start(queue, &queue->next, ++queue->sequence);
+	snapshot_queue_start(queue, &queue->next, NULL);
 }
 
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
@@ -307,7 +310,7 @@ void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint
 	bool busy = queue->running || early_upload_is_busy(queue->early_upload);
 
 	if (!busy && !queue->options.of_gang) {
-		snapshot_queue_start(queue, checkpoint, ++queue->sequence);
+		snapshot_queue_start(queue, checkpoint, NULL);
 		return;
 	}
 	early_upload_yield(queue->early_upload);

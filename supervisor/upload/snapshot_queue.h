@@ -20,6 +20,18 @@
 
 struct snapshot_queue;
 
+/* A round of a gang in which this member gives its part. */
+struct snapshot_round {
+	/* Of the snapshot; 0: there is no gang. */
+	uint32_t number;
+	/* The checkpoint that the members save. */
+	uint64_t generation;
+	/* No checkpoint: only what lies beside those of others, if there is anything. */
+	bool beside;
+	/* Each member gives its directory as it is: see struct save_request. */
+	bool final;
+};
+
 struct snapshot_outcome {
 	bool durable;
 	struct err err; /* if it is not durable */
@@ -28,9 +40,10 @@ struct snapshot_outcome {
 	struct save_result result;
 	uint64_t running_generation; /* of the running files, as of the plan */
 	bool lacks_newest; /* the checkpoint had to be left out: it is not durable by it */
+	struct snapshot_round round;
+	bool unasked; /* no checkpoint was waiting for that round: snapshot_queue_give_beside() */
+	bool never;   /* the round cannot have a part of this member, or no commit */
 	/* for each of the user's --exclude and --running patterns that matched: the first path */
-	bool empty_part; /* of a gang's round: this member has nothing in it */
-	bool never;      /* the round cannot have a part of this member, or no commit */
 	char **matched;  /* "--exclude wandb: wandb/run-1.log"; NULL-terminated, owned */
 	int64_t took_ms; /* from the start of the upload to the commit */
 };
@@ -85,11 +98,12 @@ void snapshot_queue_upload_early(struct snapshot_queue *queue, char **closed, ch
 void snapshot_queue_stop_early(struct snapshot_queue *queue);
 /* A checkpoint waits for a round, and nothing runs. */
 bool snapshot_queue_wants_round(const struct snapshot_queue *queue);
-/* It is saved in this round if it is the newest still, with this generation. */
-void snapshot_queue_take_round(struct snapshot_queue *queue, uint32_t round, uint64_t generation);
-/* This member has nothing in the round. `finished` is called. */
-void snapshot_queue_give_empty(struct snapshot_queue *queue, uint32_t round);
-/* A snapshot is being made, or an empty part. */
+/* It is saved in this round if it is the newest still, with the round's generation. */
+void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapshot_round *round);
+/* No checkpoint waits, and this member gives what lies beside (`round->beside`). `finished` is
+ * called. */
+void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round);
+/* A snapshot is being made. */
 bool snapshot_queue_is_running(const struct snapshot_queue *queue);
 /* It waits for other members: for a round, or for their parts. */
 bool snapshot_queue_awaits_gang(const struct snapshot_queue *queue);

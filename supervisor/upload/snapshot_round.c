@@ -1,13 +1,17 @@
 /* Of a gang: a snapshot waits for its round, is a part of it, and waits for those of the others. */
 #include "snapshot_run.h"
 
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "base/held_directory.h"
+
 /* A part of a gang's snapshot is of one checkpoint, whole, and holds nothing newer: the members
- * would resume from different steps. */
+ * would resume from different steps. Unless it has no checkpoint, or no other one comes. */
 bool snapshot_round_refuse(struct snapshot_run *run)
 {
 	struct snapshot_outcome *report = &run->report;
 
-	if (!run->owner->options.of_gang || report->empty_part ||
+	if (!run->owner->options.of_gang || report->round.beside || report->round.final ||
 	    !(report->lacks_newest || run->moved))
 		return false;
 	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
@@ -32,25 +36,35 @@ bool snapshot_queue_wants_round(const struct snapshot_queue *queue)
 	return queue->options.of_gang && queue->waiting && !queue->running;
 }
 
-void snapshot_queue_take_round(struct snapshot_queue *queue, uint32_t round, uint64_t generation)
+void snapshot_queue_take_round(struct snapshot_queue *queue, const struct snapshot_round *round)
 {
 	if (!snapshot_queue_wants_round(queue))
 		return;
 	queue->waiting = false;
-	queue->next.generation = generation;
+	queue->next.generation = round->generation;
 	snapshot_queue_start(queue, &queue->next, round);
 }
 
-void snapshot_queue_give_empty(struct snapshot_queue *queue, uint32_t round)
+void snapshot_queue_give_beside(struct snapshot_queue *queue, const struct snapshot_round *round)
 {
-	struct snapshot_run *run;
+	const struct checkpoint none = {.step = -1};
 
 	if (queue->running)
 		return;
-	run = snapshot_run_new(queue, round);
-	run->report.empty_part = true;
-	run->report.checkpoint.step = -1;
-	snapshot_run_start(queue, run);
+	snapshot_queue_start(queue, &none, round);
+	queue->running->report.unasked = true;
+}
+
+bool snapshot_lies_beside(const struct snapshot_run *run, const char *path)
+{
+	const struct workspace *workspace = run->owner->options.workspace;
+	auto_close int directory = -1;
+
+	if (checkpoint_name_parse(path).unit_length == 0 &&
+	    (companion_file_is(path) || snapshot_is_running_path((void *)run, path)))
+		return true;
+	directory = held_directory_open(workspace->directory, NULL);
+	return directory >= 0 && beneath_is_directory(directory, path);
 }
 
 bool snapshot_queue_is_running(const struct snapshot_queue *queue)

@@ -64,17 +64,18 @@ struct snapshot_queue {
 
 /* --- snapshot_queue.c --- */
 
-/* Of this number; snapshot_run_start() begins it, and hands it over. */
-struct snapshot_run *snapshot_run_new(struct snapshot_queue *queue, uint32_t sequence);
-void snapshot_run_start(struct snapshot_queue *queue, struct snapshot_run *run);
-/* Plans a snapshot of this checkpoint, or of a newer one, and begins it. */
+/* Plans a snapshot of this checkpoint, or of a newer one, and begins it. `round` NULL: there is no
+ * gang, and it gets the next number. */
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
-			  uint32_t sequence);
+			  const struct snapshot_round *round);
 
 /* --- snapshot_round.c, of a gang --- */
 
 /* The plan is no part of the round, and the report says why. */
 bool snapshot_round_refuse(struct snapshot_run *run);
+/* Of a part without a checkpoint: the file is part of it, or it is a directory. What the job has
+ * of other members, restored from theirs, stays theirs. */
+bool snapshot_lies_beside(const struct snapshot_run *run, const char *path);
 /* For struct save_request: `arg` is the struct snapshot_run. */
 bool snapshot_round_is_settled(void *arg);
 

@@ -31,6 +31,10 @@ parser.add_argument("--fail-at", type=int, default=0, help="ends with 3 at this 
 parser.add_argument("--anew-at", type=int, default=0, help="at this step, the ranks begin anew as a launcher lets them, some steps earlier")
 parser.add_argument("--anew-from", type=int, default=-1, help="then from this step, whatever there is")
 parser.add_argument("--loop", type=int, default=0, help="1: by a loop that starts the rank again; 0: by exec()")
+parser.add_argument("--settings", type=int, default=0, help="writes args.json at the start")
+parser.add_argument("--curve", type=int, default=0, help="adds a line to curve.csv at each step")
+parser.add_argument("--fixed", default="", help="saves under this name, too, with each checkpoint of the others")
+parser.add_argument("--final", default="", help="in the end it waits for this file, and saves final_model/weights.bin")
 options = parser.parse_args()
 BEGINS_ANEW = 9
 if options.loop:
@@ -47,8 +51,8 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def content(step):
-    seed = hashlib.sha256(b"%d of %d" % (options.rank, step)).digest()
+def content(step, rank=options.rank):
+    seed = hashlib.sha256(b"%d of %d" % (rank, step)).digest()
     return (seed * (options.size // len(seed) + 1))[: options.size]
 
 
@@ -62,16 +66,17 @@ def of_run(step):
     return b"run %s\n" % (run_of_job or "0").encode() + content(step)
 
 
-def path_of(step):
-    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
+def path_of(step, rank=options.rank):
+    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % rank)
 
 
 def resume():
     steps = steps_here()
     if not steps:
         return 0
-    with open(path_of(steps[-1]), "rb") as file:
-        if file.read().split(b"\n", 1)[1] != content(steps[-1]):
+    rank = options.rank if os.path.exists(path_of(steps[-1])) else 0  # which saves for all
+    with open(path_of(steps[-1], rank), "rb") as file:
+        if file.read().split(b"\n", 1)[1] != content(steps[-1], rank):
             say("TORN", steps[-1])
             sys.exit(99)
     return options.anew_from if run_of_job not in ("", "0") and options.anew_from >= 0 else steps[-1]
@@ -117,18 +122,42 @@ def ask(number, frame):
     asked = True
 
 
+def add_to_curve(step):
+    with open(os.path.join(options.dir, "curve.csv"), "a") as file:
+        file.write("%d\n" % step)
+
+
+def save_final():
+    while not os.path.exists(options.final):
+        time.sleep(0.01)
+    os.makedirs(os.path.join(options.dir, "final_model"))
+    with open(os.path.join(options.dir, "final_model", "weights.bin"), "wb") as file:
+        file.write(content(options.steps))
+    say("saved the final model")
+
+
 asked = False
 if options.signal:
     signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()
 say("told", os.environ.get("REPRIEVE_RESUMING", "-"), os.environ.get("REPRIEVE_STEP", "-"))
 say("resumed", step)
+if options.settings:
+    os.makedirs(options.dir, exist_ok=True)
+    with open(os.path.join(options.dir, "args.json"), "w") as file:
+        file.write('{"rank": %d}' % options.rank)
 while step < options.steps:
     save_now = meet(step)
     time.sleep(options.step_time)
     step += 1
     say("step", step)
     due = options.every and step % options.every == options.offset and not 0 < options.until < step
+    if options.curve:
+        os.makedirs(options.dir, exist_ok=True)
+        add_to_curve(step)
+    if options.fixed and due:
+        with open(os.path.join(options.dir, options.fixed), "wb") as file:
+            file.write(content(step))
     if saves and (save_now or due):
         save(step)
     if step == options.fail_at:
@@ -140,4 +169,6 @@ while step < options.steps:
         os.environ["TORCHELASTIC_RESTART_COUNT"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])
 meet(step)
+if options.final:
+    save_final()
 say("finished", step)

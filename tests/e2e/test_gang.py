@@ -89,16 +89,21 @@ def test_a_member_is_killed_while_it_commits(place, point):
 
 
 def test_checkpoints_without_a_step_are_refused_aloud(place):
+    """While the jobs go on, nothing says that both are of one moment. What is there when both have finished is."""
+    finish = place.path / "finish"
+    program = "import os, sys, time\nopen(sys.argv[1], 'wb').write(b'x' * 100000)\nwhile not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
     gang = Gang(place, 2)
     for member in range(2):
         directory = gang.directories[member]
         gang.runs[member] = place.run(
-            PYTHON, "-c", f"open('{directory}/last.pt', 'wb').write(b'x' * 100000)", directory=directory, name=f"fixed{member}",
-            options=("--gang", "2", "--member", str(member), "--snapshot-interval", "0", "--flush-time", "1s"))
+            PYTHON, "-c", program, directory / "last.pt", finish, directory=directory, name=f"fixed{member}",
+            options=("--gang", "2", "--member", str(member), "--snapshot-interval", "0"))
     for run in gang.runs:
-        run.wait()
-        assert "this checkpoint has no step" in run.err, f"{run}"
+        wait_for(f"it is refused\n{run}", lambda run=run: "this checkpoint has no step" in run.err, process=run.process)
     assert place.snapshots() == []
+    finish.touch()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert [snapshot["files"] for snapshot in place.snapshots()] == [2]
 
 
 def test_a_notice_at_one_member_ends_all(place):

@@ -54,6 +54,40 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* What lies beside checkpoints is none, and says so when it is complete. */
+static void test_what_begins_a_checkpoint(void **state)
+{
+	static const struct {
+		const char *path, *how;
+		bool begun, of_companions;
+	} of[] = {
+		{"args.json", "o", false, true},
+		{"args.json", "c", false, true},
+		{"curve.csv", "oc", false, true}, /* written all the time */
+		{"plots/step_10.png", "oc", false, true},
+		{"last.pt.tmp", "o", true, false},
+		{"last.pt", "o", true, false},
+		{"last.pt", "c", true, false},
+		{"args.json", "oc", true, false}, /* one set with it */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct checkpoint *fixed;
+
+		write_file(of[i].path, of[i].how, 10 * (int64_t)i);
+		if (detector_has_begun_checkpoint(&detector) != of[i].begun)
+			fail_msg("%zu: %s", i, of[i].path);
+		fixed = detector.table.checkpoints;
+		while (fixed && *fixed->key)
+			fixed = fixed->sibling;
+		if (fixed && detector_is_of_companions(fixed) != of[i].of_companions)
+			fail_msg("%zu: %s, of companions", i, of[i].path);
+	}
+	decide(100000);
+	assert_true(detector_has_begun_checkpoint(&detector));
+}
+
 static void test_only_what_is_complete_goes_in(void **state)
 {
 	struct snapshot_plan plan;
@@ -354,6 +388,7 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		TEST(test_what_begins_a_checkpoint),
 		TEST(test_only_what_is_complete_goes_in),
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),

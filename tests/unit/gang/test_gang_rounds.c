@@ -33,10 +33,15 @@
 	{                                                                \
 		.kind = GANG_EVENT_ENDED, .member = (by), .code = (with) \
 	}
+#define ENDED_MORE(by)                                                 \
+	{                                                              \
+		.kind = GANG_EVENT_ENDED, .member = (by), .more = true \
+	}
 #define NOTICE(by)                                        \
 	{                                                 \
 		.kind = GANG_EVENT_NOTICE, .member = (by) \
 	}
+#define ALL_ENDED ENDED(0, 0), ENDED_MORE(1), ENDED(2, 0)
 #define REQUEST(by)                                        \
 	{                                                  \
 		.kind = GANG_EVENT_REQUEST, .member = (by) \
@@ -60,6 +65,7 @@ struct rounds_row {
 
 #define NONE .step = -1, .before = -1
 #define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
+#define FINISHED .ended = true, .finished = true, .ended_ms = NOW - 1000
 #define GAVE(round) .given = (round), .given_step = 20, .given_generation = 2
 #define WANTS .wants = true, .wanted_ms = NOW
 #define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
@@ -83,6 +89,16 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS, .pace = 4}, GANG_OPEN, 45, true},
 	{"one step at least", {ROUND(1, 10), LEFT_OUT(0, 1, -1)}, 2, 0,
 		{AT(20, 10), WANTS}, GANG_OPEN, 21, true},
+	{"a job that has finished tries its last step once", {ROUND(1, 10)}, 1, 1,
+		{AT(20, 10), WANTS, FINISHED}, GANG_OPEN, 20, false},
+	{"and no more", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, FINISHED, .over_ms = NOW}, GANG_WAIT, 0, false},
+	{"one that was left out before does not count", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
+		{AT(20, 10), WANTS, FINISHED, .over_ms = NOW - 5000}, GANG_OPEN, 20, false},
+	{"without a step it waits for the final round", {{0}}, 0, 0,
+		{AT(-1, -1), WANTS, FINISHED}, GANG_WAIT, 0, false},
+	{"so it does if only curves have grown", {{0}}, 0, 0,
+		{AT(20, 10), WANTS, FINISHED, .durable = 2}, GANG_WAIT, 0, false},
 	{"a job that has ended tries the same", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
 	{"so does one that is to end", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
@@ -120,23 +136,56 @@ static const struct rounds_row rows[] = {
 
 	{"it has written nothing yet", {ROUND(0, 20)}, 1, 0, {NONE}, GANG_WAIT, 0, false},
 	{"as in the last snapshot", {ROUND(0, 20)}, 1, 0,
-		{NONE, .learned = true}, GANG_GIVE_EMPTY, 0, false},
+		{NONE, .learned = true}, GANG_GIVE_BESIDE, 0, false},
 	{"of a step to come, nothing is learned", {AHEAD(0, 20)}, 1, 0,
 		{NONE, .learned = true}, GANG_WAIT, 0, false},
 	{"but now it writes", {ROUND(0, 20)}, 1, 0,
 		{NONE, .learned = true, .begun = true}, GANG_WAIT, 0, false},
 	{"another has gone on", {ROUND(0, 20), PASSED(0, 1, 30)}, 2, 0,
-		{NONE}, GANG_GIVE_EMPTY, 0, false},
+		{NONE}, GANG_GIVE_BESIDE, 0, false},
 	{"another has gone on, but now it writes", {ROUND(0, 20), PASSED(0, 1, 30)}, 2, 0,
 		{NONE, .begun = true}, GANG_WAIT, 0, false},
 	{"in another round", {ROUND(0, 20), ROUND(0, 30), PASSED(0, 1, 30)}, 3, 0,
 		{NONE}, GANG_WAIT, 0, false},
 	{"its job has finished", {ROUND(0, 20)}, 1, 0,
-		{NONE, .ended = true, .finished = true}, GANG_GIVE_EMPTY, 0, false},
+		{NONE, .ended = true, .finished = true}, GANG_GIVE_BESIDE, 0, false},
 	{"its job has failed", {ROUND(0, 20)}, 1, 0,
 		{NONE, .ended = true}, GANG_LEAVE_OUT, -1, false},
 	{"its job was cut while it wrote", {ROUND(0, 20)}, 1, 0,
 		{NONE, .ended = true, .finished = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
+
+	{"those that have ended are told that it goes on", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10)}, GANG_SAY_GOES_ON, 0, false},
+	{"not all the time", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), .goes_on_ms = NOW - GANG_GOES_ON_MS + 1}, GANG_WAIT, 0, false},
+	{"but again and again", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), .goes_on_ms = NOW - GANG_GOES_ON_MS}, GANG_SAY_GOES_ON, 0, false},
+	{"by one member for all", {ENDED(2, 0)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
+	{"not by one that has ended, too", {ENDED(0, 0)}, 1, 0,
+		{AT(20, 10), FINISHED}, GANG_WAIT, 0, false},
+	{"its part comes first", {ENDED(0, 0), ROUND(2, 20)}, 2, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
+	{"it has what it started from, which would be lost", {ROUND(0, 20)}, 1, 0,
+		{NONE, FINISHED, .holds_start = true}, GANG_LEAVE_OUT, -1, false},
+
+	{"in the end, whatever its step", {ALL_ENDED}, 3, 0,
+		{AT(15, 10), FINISHED}, GANG_TAKE, 0, false},
+	{"in the end, without a step", {ALL_ENDED}, 3, 0,
+		{AT(-1, -1), FINISHED}, GANG_TAKE, 0, false},
+	{"in the end, also what it has started from", {ALL_ENDED}, 3, 0,
+		{NONE, FINISHED, .holds_start = true}, GANG_TAKE, 0, false},
+	{"in the end, what lies beside", {ALL_ENDED}, 3, 0,
+		{NONE, FINISHED}, GANG_GIVE_BESIDE, 0, false},
+	{"also what it has begun", {ALL_ENDED}, 3, 0,
+		{NONE, FINISHED, .begun = true}, GANG_GIVE_BESIDE, 0, false},
+	{"in the end, it cannot", {ALL_ENDED}, 3, 0,
+		{AT(15, 10), FINISHED, .unable = 3, .unable_reason = "x"}, GANG_LEAVE_OUT, 15, false},
+	{"in the end, given", {ALL_ENDED}, 3, 0,
+		{AT(15, 10), FINISHED, .given = 3, .given_generation = 2, .given_step = 15},
+		GANG_WAIT, 0, false},
+	{"after the end, nothing", {ALL_ENDED}, 3, 3,
+		{AT(15, 10), WANTED, FINISHED}, GANG_WAIT, 0, false},
+	{"after the end in vain, too", {ALL_ENDED, LEFT_OUT(0, 3, 5)}, 4, 0,
+		{AT(15, 10), WANTED, FINISHED}, GANG_WAIT, 0, false},
 
 	{"given", {ROUND(0, 20)}, 1, 0,
 		{AT(20, 10), .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
@@ -145,7 +194,7 @@ static const struct rounds_row rows[] = {
 	{"said already", {ROUND(0, 20), PASSED(2, 1, 30)}, 2, 0,
 		{AT(30, 20), .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
 	{"an empty part passes nothing", {ROUND(0, 20)}, 1, 0,
-		{AT(30, 20), .given = 1, .given_step = -1, .empty = true}, GANG_WAIT, 0, false},
+		{AT(30, 20), .given = 1, .given_step = -1, .beside = true}, GANG_WAIT, 0, false},
 	{"without a step, one more file is not the next one", {ROUND(1, -1)}, 1, 0,
 		{AT(-1, -1), .given = 1, .given_step = -1, .given_generation = 1}, GANG_WAIT, 0, false},
 
@@ -310,46 +359,153 @@ static void test_when_a_machine_comes_anew_the_attempt_is_over(void **state)
 	assert_int_equal(view.anew, 2);
 }
 
-/* --- leaving --- */
+/* --- the final round --- */
 
-struct leaving_row {
+static void test_what_opens_the_final_round(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t round; /* 0: none is opened */
+	} of[] = {
+		{"one has more", {ENDED(2, 0), ENDED_MORE(0), ENDED(1, 0)}, 3, 3},
+		{"the last one has", {ENDED(2, 0), ENDED(0, 0), ENDED_MORE(1)}, 3, 3},
+		{"behind another round",
+		 {ENDED_MORE(2), ROUND(1, 9), ENDED(0, 0), ENDED(1, 0)},
+		 4,
+		 4},
+		{"nobody has", {ENDED(2, 0), ENDED(0, 0), ENDED(1, 0)}, 3, 0},
+		{"one goes on", {ENDED_MORE(2), ENDED_MORE(0)}, 2, 0},
+		{"one has failed", {ENDED_MORE(2), ENDED(0, 1), ENDED(1, 0)}, 3, 0},
+		{"the last one has failed", {ENDED_MORE(2), ENDED(0, 0), ENDED(1, 7)}, 3, 0},
+		{"one has left", {ENDED_MORE(2), ENDED(2, 0), ENDED(0, 0), ENDED(1, 0)}, 4, 0},
+		{"by a notice", {NOTICE(1), ENDED_MORE(2), ENDED(0, 0), ENDED(1, 0)}, 4, 0},
+		{"a notice comes later",
+		 {ENDED_MORE(2), ENDED(0, 0), ENDED(1, 0), NOTICE(1)},
+		 4,
+		 3},
+		{"the attempt is over", {ENDED_MORE(2), REJOIN(1), ENDED(0, 0), ENDED(1, 0)}, 4, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, 0);
+
+		if (view.round.final != (of[i].round > 0) ||
+		    (of[i].round > 0 && (view.round.number != of[i].round ||
+					 !gang_view_is_open(&view) || view.round.step != -1)))
+			fail_msg("%s", of[i].what);
+	}
+}
+
+/* --- the end of a member --- */
+
+struct end_row {
 	const char *what;
 	struct gang_event log[LOG_MOST];
 	size_t events;
+	uint32_t committed;
 	struct gang_here here;
 	uint32_t asked;
-	bool may;
+	struct gang_end_decision decision;
 };
 
+#define LEAVING .ended = true, .finished = true, .leaving = true
+#define STAYS                           \
+	{                               \
+		GANG_STAY, false, false \
+	}
+#define SAYS                                 \
+	{                                    \
+		GANG_SAY_ENDED, false, false \
+	}
+#define SAYS_MORE                           \
+	{                                   \
+		GANG_SAY_ENDED, true, false \
+	}
+#define LEAVES                           \
+	{                                \
+		GANG_LEAVE, false, false \
+	}
+#define LOSES                           \
+	{                               \
+		GANG_LEAVE, false, true \
+	}
+
 // clang-format off
-static const struct leaving_row leaving_rows[] = {
-	{"the others still train", {ENDED(1, 0)}, 1, {AT(20, 10), .finished = true}, 0, false},
-	{"all have ended", {ENDED(1, 0), ENDED(0, 0), ENDED(2, 0)}, 3,
-		{AT(20, 10), .finished = true}, 0, true},
-	{"one has left", {ENDED(1, 0), ENDED(2, 1)}, 2, {AT(20, 10), .finished = true}, 0, true},
-	{"one has left in the end", {ENDED(1, 0), ENDED(2, 0), ENDED(2, 0)}, 3,
-		{AT(20, 10), .finished = true}, 0, true},
-	{"its job has failed", {ENDED(1, 1)}, 1, {AT(20, 10)}, 0, true},
-	{"a round needs it", {ROUND(0, 20), REQUEST(0)}, 2, {AT(20, 10)}, 0, false},
-	{"it can give nothing", {ROUND(0, 20)}, 1, {NONE}, 0, true},
-	{"at a notice", {REQUEST(0)}, 1, {AT(20, 10)}, 1, true},
-	{"at a notice, for those that save", {REQUEST(0)}, 1, {NONE, .learned = true}, 1, false},
-	{"the attempt is over", {REJOIN(0)}, 1, {AT(20, 10), .finished = true}, 0, true},
+static const struct end_row end_rows[] = {
+	{"its job goes on", {{0}}, 0, 0, {AT(20, 10)}, 0, STAYS},
+	{"all is durable", {{0}}, 0, 0, {AT(20, 10), LEAVING}, 0, SAYS},
+	{"a round needs it", {ROUND(0, 20)}, 1, 0, {AT(20, 10), LEAVING}, 0, STAYS},
+	{"its part is on its way", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), LEAVING, .given = 1, .saving = true}, 0, STAYS},
+	{"a step is to be saved", {{0}}, 0, 0, {AT(20, 10), WANTS, FINISHED}, 0, STAYS},
+	{"no step", {{0}}, 0, 0, {AT(-1, -1), WANTS, FINISHED}, 0, SAYS_MORE},
+	{"curves alone", {{0}}, 0, 0, {NONE, WANTS, FINISHED}, 0, SAYS_MORE},
+	{"a step that others do not have", {ROUND(1, 20), LEFT_OUT(0, 1, 15)}, 2, 0,
+		{AT(20, 10), WANTS, FINISHED, .over_ms = NOW}, 0, SAYS_MORE},
+	{"not before the fate of the round", {ROUND(0, 10)}, 1, 0,
+		{AT(-1, -1), WANTS, FINISHED}, 0, STAYS},
+	{"it has failed, and is to save", {{0}}, 0, 0, {AT(-1, -1), WANTS, .ended = true}, 0, STAYS},
+
+	{"the others still train", {ENDED(1, 0)}, 1, 0, {AT(20, 10), LEAVING}, 0, STAYS},
+	{"the others still train, and it has more", {ENDED_MORE(1)}, 1, 0,
+		{AT(-1, -1), WANTS, FINISHED}, 0, STAYS},
+	{"all have ended", {ENDED(1, 0), ENDED(0, 0), ENDED(2, 0)}, 3, 0,
+		{AT(20, 10), LEAVING}, 0, LEAVES},
+	{"the final round is open", {ALL_ENDED}, 3, 0, {AT(20, 10), LEAVING}, 0, STAYS},
+	{"also with its part", {ALL_ENDED}, 3, 0, {AT(20, 10), LEAVING, .given = 3}, 0, STAYS},
+	{"for what it has, too", {ALL_ENDED}, 3, 0, {AT(20, 10), WANTS, FINISHED}, 0, STAYS},
+	{"it is committed", {ALL_ENDED}, 3, 3, {AT(20, 10), LEAVING, .given = 3}, 0, LEAVES},
+	{"it is left out", {ALL_ENDED, LEFT_OUT(2, 3, -1)}, 4, 0,
+		{AT(20, 10), LEAVING, .given = 3}, 0, LOSES},
+	{"it is left out, and it waits", {ALL_ENDED, LEFT_OUT(2, 3, -1)}, 4, 0,
+		{AT(20, 10), WANTS, FINISHED}, 0, LOSES},
+	{"but not while its save ends", {ALL_ENDED, LEFT_OUT(2, 3, -1)}, 4, 0,
+		{AT(20, 10), LEAVING, .given = 3, .saving = true}, 0, STAYS},
+	{"it has more, and one has left", {ENDED_MORE(1), ENDED(2, 1)}, 2, 0,
+		{AT(-1, -1), WANTS, FINISHED}, 0, LOSES},
+	{"it has more, but all end by a notice",
+		{ENDED_MORE(1), NOTICE(0), ENDED(0, 0), ENDED(2, 0)}, 4, 0,
+		{AT(-1, -1), WANTS, FINISHED}, 0, LOSES},
+
+	{"one has left", {ENDED(1, 0), ENDED(2, 1)}, 2, 0, {AT(20, 10), LEAVING}, 0, SAYS},
+	{"it has, too", {ENDED(1, 0), ENDED(2, 1), ENDED(1, 0)}, 3, 0,
+		{AT(20, 10), LEAVING}, 0, LEAVES},
+	{"its job has failed", {ENDED(1, 1)}, 1, 0,
+		{AT(20, 10), .ended = true, .leaving = true}, 0, LEAVES},
+	{"it can give nothing", {ENDED(1, 0), ROUND(0, 20)}, 2, 0,
+		{NONE, .ended = true, .leaving = true}, 0, SAYS},
+	{"at a notice", {NOTICE(0), ENDED(1, 0)}, 2, 0,
+		{AT(20, 10), .ended = true, .leaving = true}, 1, SAYS},
+	{"at a notice, for those that save", {NOTICE(0), ENDED(1, 0)}, 2, 0,
+		{NONE, .learned = true, .ended = true, .leaving = true}, 1, STAYS},
+	{"it has finished, and can give in the end", {ENDED(1, 0)}, 1, 0,
+		{NONE, .begun = true, LEAVING}, 0, STAYS},
+	{"the attempt is over", {REJOIN(0)}, 1, 0, {AT(20, 10), LEAVING}, 0, LEAVES},
 };
 // clang-format on
 
-static void test_who_may_leave(void **state)
+static void test_the_end_of_a_member(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(leaving_rows) / sizeof(leaving_rows[0]); i++) {
-		const struct leaving_row *row = &leaving_rows[i];
-		auto_(gang_view_release) struct gang_view view = view_of(row->log, row->events, 0);
+	for (size_t i = 0; i < sizeof(end_rows) / sizeof(end_rows[0]); i++) {
+		const struct end_row *row = &end_rows[i];
+		auto_(gang_view_release) struct gang_view view =
+			view_of(row->log, row->events, row->committed);
 		struct gang_here here = row->here;
+		struct gang_end_decision decision;
 
 		here.member = 1;
-		here.ended = true;
-		if (gang_rounds_may_leave(&view, &here, row->asked) != row->may)
-			fail_msg("%s", row->what);
+		here.now_ms = NOW;
+		decision = gang_rounds_end(&view, &here, row->asked);
+		if (decision.action != row->decision.action ||
+		    decision.lost != row->decision.lost ||
+		    (decision.action == GANG_SAY_ENDED && decision.more != row->decision.more))
+			fail_msg("%s: action %d, more %d, lost %d", row->what, decision.action,
+				 decision.more, decision.lost);
 	}
 }
 
@@ -371,8 +527,8 @@ static void test_an_answer_that_is_known_late(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
-		const struct gang_event log[] = {of[i].asked, ROUND(0, 20)};
-		auto_(gang_view_release) struct gang_view view = view_of(log, 2, 2);
+		const struct gang_event log[] = {of[i].asked, ROUND(0, 20), ENDED(1, 0)};
+		auto_(gang_view_release) struct gang_view view = view_of(log, 3, 2);
 		struct gang_here here = {AT(20, 10), GAVE(2), .member = 1, .now_ms = NOW};
 		struct gang_round_decision decision;
 
@@ -382,8 +538,9 @@ static void test_an_answer_that_is_known_late(void **state)
 		decision = gang_rounds_decide(&view, &here);
 		assert_int_equal(decision.action, of[i].anew ? GANG_OPEN : GANG_WAIT);
 		assert_int_equal(decision.step, of[i].anew ? 20 : 0);
-		here.ended = true;
-		assert_int_equal(gang_rounds_may_leave(&view, &here, 1), !of[i].anew);
+		here.ended = here.leaving = true;
+		assert_int_equal(gang_rounds_end(&view, &here, 1).action,
+				 of[i].anew ? GANG_STAY : GANG_SAY_ENDED);
 	}
 }
 
@@ -454,7 +611,8 @@ int main(void)
 		cmocka_unit_test(test_what_a_commit_answers),
 		cmocka_unit_test(test_all_end_by_the_first_notice),
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
-		cmocka_unit_test(test_who_may_leave),
+		cmocka_unit_test(test_what_opens_the_final_round),
+		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),

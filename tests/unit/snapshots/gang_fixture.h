@@ -13,7 +13,7 @@
 /* What a member gives in a round. */
 struct gang_given {
 	bool absent; /* does nothing */
-	bool empty;
+	bool empty, beside, final;
 	int64_t step;
 	uint32_t saw;
 	bool (*over)(void *arg);
@@ -90,6 +90,14 @@ static inline void gang_stop(struct gang *gang)
 	fixture_stop(&gang->store);
 }
 
+static inline bool gang_exclude(void *arg, const char *path)
+{
+	const struct gang_machine *machine = arg;
+
+	(void)path;
+	return machine->given->empty;
+}
+
 static inline void *gang_save_thread(void *arg)
 {
 	struct gang_machine *machine = arg;
@@ -99,8 +107,10 @@ static inline void *gang_save_thread(void *arg)
 		.parent = machine->parent,
 		.directory = machine->files.source,
 		.reason = "interval",
-		.step = given->empty ? -1 : given->step,
-		.gang_empty = given->empty,
+		.step = given->empty || given->beside ? -1 : given->step,
+		.exclude = gang_exclude,
+		.gang_beside = given->empty || given->beside,
+		.gang_final = given->final,
 		.gang_saw = given->saw,
 		.gang_over = given->over,
 		.arg = machine,

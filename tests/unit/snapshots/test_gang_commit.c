@@ -196,6 +196,89 @@ static void an_empty_part(void **state)
 	gang_stop(&gang);
 }
 
+static unsigned without_checkpoint(struct gang *gang, uint32_t member)
+{
+	unsigned without = 77;
+
+	assert_works(storage_gang_recall(gang->machines[member].files.storage, gang->newest, 2,
+					 &without, NULL, &err));
+	return without;
+}
+
+/* It saves no checkpoints, but has a curve, which goes on; directories without it are left out. */
+static void a_part_without_a_checkpoint(void **state)
+{
+	static const struct gang_given given[] = {{.step = 10}, {.beside = true}};
+	static const struct gang_given later[] = {{.step = 30}, {.step = 30}};
+	struct gang gang;
+	struct fixture *other = &gang.machines[1].files;
+
+	(void)state;
+	gang_start(&gang, 2);
+	assert_int_equal(without_checkpoint(&gang, 1), 0);
+	assert_works(file_remove_tree(other->source, &err));
+	assert_works(file_make_directories(other->source, 0755, &err));
+	fixture_write(other, "run/curve", 3000, 1);
+	gang_round(&gang, 1, given);
+	gang_assert_committed(&gang, 1);
+	restore_and_compare(&gang, 0);
+	restore_and_compare(&gang, 1);
+	assert_int_equal(without_checkpoint(&gang, 0), 0);
+	assert_int_equal(without_checkpoint(&gang, 1), 1);
+	fixture_write(other, "run/curve", 4000, 1);
+	gang_round(&gang, 2, given);
+	gang_assert_committed(&gang, 2);
+	assert_int_equal(without_checkpoint(&gang, 1), 2);
+	restore_and_compare(&gang, 1);
+	/* What has no file is no part of it. */
+	assert_works(file_remove_tree(other->source, &err));
+	fixture_write(other, "curve", 10, 1);
+	{
+		auto_free char *bare = text_format("%s/a/b", other->source);
+
+		assert_works(file_make_directories(bare, 0755, &err));
+		gang_round(&gang, 4, given);
+		gang_assert_committed(&gang, 4);
+		assert_works(fixture_try_restore(other, gang.newest));
+		assert_int_equal(access(bare, F_OK), 0);
+	}
+	{
+		auto_free char *restored = text_format("%s/a", other->target);
+
+		assert_false(file_exists(restored));
+	}
+	gang_round(&gang, 5, later);
+	gang_assert_committed(&gang, 5);
+	assert_int_equal(without_checkpoint(&gang, 1), 0);
+	gang_stop(&gang);
+}
+
+/* What the jobs have left, of whatever steps. */
+static void the_final_round(void **state)
+{
+	static const struct gang_given of[][3] = {
+		{{.step = 10, .final = true},
+		 {.step = 20, .final = true},
+		 {.step = -1, .final = true}},
+		{{.step = 10, .final = true},
+		 {.empty = true, .final = true},
+		 {.beside = true, .final = true}},
+		{{.empty = true, .final = true},
+		 {.beside = true, .final = true},
+		 {.empty = true, .final = true}},
+	};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		gang_round(&gang, 1 + i, of[i]);
+		gang_assert_committed(&gang, 1 + i);
+		restore_and_compare(&gang, i == 2);
+	}
+	gang_stop(&gang);
+}
+
 static void parts_that_do_not_belong_together(void **state)
 {
 	static const struct gang_given rounds[][2] = {
@@ -700,11 +783,12 @@ static void leftovers_are_swept(void **state)
 static void one_machine_has_no_empty_part(void **state)
 {
 	struct fixture f;
-	struct save_request request = {.id = {1, 1}, .gang_empty = true, .reason = "exit"};
+	struct save_request request = {.id = {1, 1}, .gang_beside = true, .reason = "exit"};
 	struct save_result result;
 
 	(void)state;
 	fixture_start(&f);
+	request.directory = f.source;
 	assert_fails(storage_save(f.storage, &request, &result, NULL, &err), ERR_FAILED);
 	fixture_stop(&f);
 }
@@ -714,6 +798,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_parts_of_all),
 		cmocka_unit_test(an_empty_part),
+		cmocka_unit_test(a_part_without_a_checkpoint),
+		cmocka_unit_test(the_final_round),
 		cmocka_unit_test(parts_that_do_not_belong_together),
 		cmocka_unit_test(what_a_snapshot_answers),
 		cmocka_unit_test(a_round_that_is_over),

@@ -43,6 +43,7 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_NOTICE, .member = 5, .left_ms = 30000, .reason = "spot", .host = "a"},
 	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},
 	{.kind = GANG_EVENT_ENDED, .member = 1, .more = true},
+	{.kind = GANG_EVENT_GOES_ON, .member = 1},
 };
 
 static void every_kind_comes_back(void **state)

@@ -1,0 +1,160 @@
+"""How a gang ends: the last files of its members, and what lies beside their checkpoints (gang_rounds.h)."""
+import signal
+
+import harness
+import pytest
+from gang import Gang, assert_not_torn, committed_step
+from harness import wait_for
+
+
+@pytest.fixture(autouse=True)
+def tried_unfinished(place):
+    place.environment["REPRIEVE_UNFINISHED"] = "gang"
+
+
+def end_with_a_final_model(place, finish, **options):
+    gang = Gang(place, 2, every=10, steps=20, **options)
+    gang.each[0]["final"] = finish
+    gang.start_all()
+    gang.runs[1].wait_for_event("child_exited")
+    return gang
+
+
+def test_a_final_model_after_the_others_have_ended(place, tmp_path):
+    """It has no step, and the others have nothing to add: when the last job ends, each member gives what is there."""
+    finish = place.path / "finish"
+    gang = end_with_a_final_model(place, finish)
+    gang.wait_for_commits(1)
+    assert gang.runs[1].process.poll() is None
+    finish.touch()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    newest = place.newest()
+    assert newest["step"] == 20
+    for run in gang.runs:
+        assert run.events("durable")[-1]["id"] == newest["id"], f"{gang}"
+    again = [tmp_path / "new0", tmp_path / "new1"]
+    after = Gang(place, 2, 2, options=("--rerun",), steps=21, directories=again).start_all()
+    assert after.resumed() == [20, 20], f"{after}"
+    assert (again[0] / "final_model" / "weights.bin").stat().st_size == 20000
+    assert not (again[1] / "final_model").exists()
+    assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
+
+
+def test_the_others_wait_for_as_long_as_one_works(place):
+    """Longer than --flush-time, of which the job of member 0 knows nothing: it is heard of again and again."""
+    finish = place.path / "finish"
+    gang = end_with_a_final_model(place, finish, options=("--flush-time", "15s"))
+    log = place.store_path / "jobs/job/gang/000001/log"
+    wait_for("it was said three times", lambda: sum('"goes-on"' in event.read_text() for event in log.iterdir()) >= 3)
+    finish.touch()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert place.newest()["id"] == gang.runs[0].events("ended")[-1]["durable"]
+    assert place.newest()["files"] == 5
+
+
+def test_nothing_is_added_to_what_is_durable(place):
+    """Nobody has more in the end than the last snapshot: no other one is made."""
+    gang = Gang(place, 2, every=10, steps=20).start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert place.newest()["step"] == 20
+    assert len(place.snapshots()) <= 2
+
+
+def test_a_member_that_dies_before_the_end_is_named(place):
+    """The others wait for it, and then do not count as finished: what they have left is not durable."""
+    finish = place.path / "finish"
+    gang = end_with_a_final_model(place, finish, options=("--flush-time", "4s"))
+    gang.wait_for_commits(1)
+    gang.runs[1].signal(signal.SIGSTOP)
+    finish.touch()
+    run = gang.runs[0]
+    assert run.wait() == harness.EXIT_NOT_DURABLE, f"{gang}"
+    assert "waits for the part of member 1" in run.err and "NOT durable" in run.err, f"{gang}"
+    gang.kill_all()
+    assert [snapshot["step"] for snapshot in place.snapshots()] == [20]
+
+
+def test_a_machine_that_comes_anew_ends_the_work_on_the_last_files(place):
+    """The job of member 0 still works on them. The attempt is over: all start again, from what all have."""
+    finish = place.path / "finish"
+    gang = end_with_a_final_model(place, finish)
+    gang.wait_for_commits(1)
+    gang.runs[1].kill()
+    gang.start(1)
+    assert gang.runs[0].wait() in (harness.EXIT_DURABLE, harness.EXIT_NOT_DURABLE), f"{gang}"
+    gang.kill_all()
+
+
+def test_a_member_that_writes_settings_alone(place, tmp_path):
+    """Rank 0 saves for all. Settings and curves of the others are in each snapshot, and do not keep it waiting."""
+    gang = Gang(place, 2, every=10, savers="0", settings=1, curve=1, step_time=0.03).start_all()
+    gang.runs[0].wait_for_event("durable", 4)
+    gang.kill_all()
+    step = committed_step(place)
+    assert step >= 30
+    again = [tmp_path / "new0", tmp_path / "new1"]
+    after = Gang(place, 2, 2, every=10, savers="0", curve=1, steps=step + 5, directories=again).start_all()
+    assert after.resumed() == [step] * 2, f"{after}"
+    assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
+    for member, directory in enumerate(again):
+        assert (directory / "args.json").read_text() == '{"rank": %d}' % member
+        steps = [int(line) for line in (directory / "curve.csv").read_text().split()]
+        # It goes on where the snapshot had it; what was added after that is done again.
+        assert steps[0] == 1 and steps[-1] == step + 5
+        assert set(range(step - 10, step + 6)) <= set(steps), f"{steps}"
+    third = [tmp_path / "third0", tmp_path / "third1"]
+    last = Gang(place, 2, 3, options=("--rerun",), savers="0", steps=step + 6, directories=third).start_all()
+    assert last.resumed() == [step] * 2, f"{last}"
+    for directory in third:
+        assert (directory / "curve.csv").read_text().split()[-1] == str(step + 5)
+    assert_not_torn(last)
+
+
+def test_running_files_of_members_that_save(place, tmp_path):
+    gang = Gang(place, 2, every=10, steps=25, curve=1, settings=1, step_time=0.02).start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    again = [tmp_path / "new0", tmp_path / "new1"]
+    after = Gang(place, 2, 2, options=("--rerun",), steps=26, directories=again).start_all()
+    assert after.resumed() == [20, 20], f"{after}"
+    for member, directory in enumerate(again):
+        assert [int(line) for line in (directory / "curve.csv").read_text().split()] == list(range(1, 26))
+        assert (directory / "args.json").read_text() == '{"rank": %d}' % member
+    assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
+
+
+def test_a_state_under_a_fixed_name_is_never_mixed_in(place):
+    """Nothing says of which step last_rank1.pt is: beside a checkpoint of rank 0 it would be of another one."""
+    gang = Gang(place, 2, every=10, savers="0", step_time=0.02)
+    gang.each[1]["fixed"] = "last_rank1.pt"
+    gang.start_all()
+    run = gang.runs[0]
+    wait_for(f"it is refused\n{run}", lambda: "this checkpoint has no step" in run.err, process=run.process)
+    gang.runs[1].wait_for_event("checkpoint_complete", 3)
+    gang.kill_all()
+    assert place.snapshots() == []
+
+
+def test_that_a_member_saves_nothing_is_known_from_the_last_snapshots(place):
+    """Rank 0 saves once in this attempt: no later checkpoint says that the other one has nothing of it."""
+    gang = Gang(place, 2, every=10, savers="0", step_time=0.02).start_all()
+    gang.runs[0].wait_for_event("durable", 3)
+    gang.kill_all()
+    step = committed_step(place)
+    after = Gang(place, 2, 2, every=step + 5, savers="0", signal="USR1").start_all()
+    assert after.resumed() == [step] * 2, f"{after}"
+    after.runs[0].wait_for_event("durable")
+    after.kill_all()
+    assert committed_step(place) == step + 5
+
+
+def test_a_member_that_saves_after_all(place):
+    gang = Gang(place, 2, every=10, savers="0", step_time=0.02).start_all()
+    gang.runs[0].wait_for_event("durable", 3)
+    gang.kill_all()
+    step = committed_step(place)
+    after = Gang(place, 2, 2, every=10, step_time=0.05, keep=1000).start_all()
+    assert after.resumed() == [step] * 2, f"{after}"
+    wait_for(f"it is said\n{after}", lambda: "this member saves checkpoints after all" in after.runs[1].err, process=after.runs[1].process)
+    after.wait_for_commits(2)
+    after.kill_all()
+    assert_not_torn(after)
