@@ -17,6 +17,8 @@ WAYS = {
     "steps": NUMBERED,
     "steps_when_asked": {**NUMBERED, "every": 0},
     "steps_unasked": {**NUMBERED, "asked": None},
+    "saves_nothing": {**NUMBERED, "every": 0, "asked": None},
+    "saves_nothing_and_says_nothing": {**NUMBERED, "every": 0, "asked": None, "say": None},
     "saves_at_other_steps": {**NUMBERED, "asked": None, "behind": 7},
     "an_older_step": {**NUMBERED, "load": "oldest"},
     "begins_anew": {**NUMBERED, "load": "nothing"},

@@ -93,6 +93,16 @@ def test_a_member_that_cheats_is_told(drill, way):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("way, code, said", [
+    ("saves_nothing", 0, "PASS"),
+    ("saves_nothing_and_says_nothing", 2, "but nothing shows that it went on from there. Let it print its step")])
+def test_rank_0_saves_for_all(drill, way, code, said):
+    """The others load what it has saved. That one has done so and says nothing proves nothing."""
+    result = drill(way, "0=steps_unasked", run=())
+    assert result.code == code and said in last_line(result), result
+
+
+@pytest.mark.long
 def test_two_rounds_and_a_report_for_people(drill):
     """Each round takes another machine away."""
     drill.environment["PACED"] = "2"
