@@ -287,6 +287,7 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool stale;
 
 	facts.torn = torn;
+	facts.of_gang = rules->of_gang;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
 	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
 	/* Also after the notice was withdrawn: the job has heard the request, and not that. */

@@ -16,7 +16,9 @@ NOTICED = 1  # the member whose machine is taken away
 
 
 class GangCase(Case):
-    """`members` nodes with one rank each. `more`: options of `run`. What rank 0 prints is the curve."""
+    """`members` nodes with one rank each. The page of the frameworks has no row for it. `more`: options of `run`. What rank 0 prints is the curve."""
+
+    on_page = False
 
     def __init__(self, name, title, script, members, options=(), **more):
         super().__init__(name, title, "torch", script, ["torch"], "torchrun", "SIGTERM", **more)
@@ -96,4 +98,5 @@ class GangCase(Case):
         check(lost <= self.most_lost, f"{lost} steps are lost", *first, *second)
         asked = next((process.all_events("asked")[0] for process in first if process.all_events("asked")), None)
         check(asked, "none was asked", *first)
-        return [asked["signal"] or asked["how"], f"all of {self.members} members", "75", f"{lost} of {last}", "yes, bit for bit"]
+        equal = "yes, bit for bit" if not self.near else f"yes, within {self.near:g}"
+        return [asked["signal"] or asked["how"], f"all of {self.members} members", "75", f"{lost} of {last}", equal]
