@@ -248,7 +248,6 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 		.files = &state.files,
 		.text = pointer_text,
 		.fresh = check->fresh ? is_fresh : NULL,
-		.of_gang = check->of_gang,
 		.arg = &state,
 	};
 	struct err why;

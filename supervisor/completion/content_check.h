@@ -39,8 +39,6 @@ struct check {
 	int held;
 	/* NULL: no framework was recognised */
 	const struct profile *profile;
-	/* The directory is one of several of a gang. */
-	bool of_gang;
 	/* running and excluded files are not looked into; NULL: the default names */
 	const struct file_patterns *patterns;
 	/* check only these files, which were written in one save; NULL: check all */

@@ -70,7 +70,6 @@ static void run_checker(void *arg)
 	struct check check = {
 		.directory = checker->options.directory,
 		.profile = checker->options.profile,
-		.of_gang = checker->options.of_gang,
 		.patterns = checker->options.patterns,
 		.fresh = &checker->fresh,
 		.valid = &checker->valid,

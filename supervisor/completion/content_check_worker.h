@@ -19,7 +19,6 @@ struct checker_options {
 	/* borrowed; `profile` and `patterns` may be NULL */
 	const char *directory;
 	const struct profile *profile;
-	bool of_gang;
 	const struct file_patterns *patterns;
 	/* Called on the loop when a check has finished: poll again. */
 	void (*ready)(void *arg);

@@ -239,7 +239,6 @@ static void start_checker(struct tracker *tracker)
 		.loop = options->loop,
 		.directory = options->workspace->directory,
 		.profile = options->profile,
-		.of_gang = options->of_gang,
 		.patterns = options->patterns,
 		.ready = tracker_poll_soon,
 		.arg = tracker,

@@ -31,8 +31,6 @@ struct tracker_options {
 	int64_t quiet_ms;
 	/* borrowed; NULL: no framework was recognised */
 	const struct profile *profile;
-	/* the directory is one of several of a gang */
-	bool of_gang;
 	/* borrowed; NULL: only the names of running files that are known */
 	const struct file_patterns *patterns;
 	/* what earlier attempts learned of this job's checkpoints (tracker_signatures()); borrowed

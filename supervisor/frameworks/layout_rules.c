@@ -145,9 +145,6 @@ static void apply_needs(struct check *check, const char *path)
 	if (strchr(path + strlen(checkpoint), '/') ||
 	    fnmatch(rule->member, name_of(path), FNM_PERIOD) != 0)
 		return;
-	if (check->view->of_gang && rule->leader &&
-	    !directory_holds(check, checkpoint, rule->leader, false))
-		return;
 	fresh = check->view->fresh && check->view->fresh(check->view->arg, path);
 	if (directory_holds(check, checkpoint, rule->marker, fresh))
 		return;

@@ -15,8 +15,6 @@ struct layout_view {
 	/* Was the file written in the save that is being checked? NULL: not known, every file
 	 * counts. */
 	bool (*fresh)(void *arg, const char *path);
-	/* The directory is one of several of a gang: a file of the set may lie in another. */
-	bool of_gang;
 	void *arg;
 };
 

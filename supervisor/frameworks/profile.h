@@ -55,9 +55,6 @@ struct profile_rule {
 	const char *checkpoint; /* the checkpoint's directory; NULL: any */
 	const char *member;     /* a file in it */
 	const char *marker;     /* a file in it, or beside it for POINTER */
-	/* NEEDS, of a job on several machines: the marker lies where this file is, and the
-	 * directories of the others need none */
-	const char *leader;
 };
 
 /* The members are in the order in which they are read. */

@@ -39,7 +39,7 @@ const struct profile profile_rows[] = {
 		.rules = {
 			{PROFILE_RULE_POINTER, true, "iter_*", NULL,
 				"latest_checkpointed_iteration.txt"},
-			{PROFILE_RULE_NEEDS, true, NULL, "*.distcp", ".metadata", "__0_*.distcp"},
+			{PROFILE_RULE_NEEDS, true, NULL, "*.distcp", ".metadata"},
 		},
 		.temporary = {".metadata.tmp"},
 		.resume_note = "--load with the directory of --save",
@@ -191,7 +191,7 @@ const struct profile profile_rows[] = {
 		.ask_note = "the script must handle the signal on every rank: a save is collective",
 		.completion_note = ".metadata is renamed into place last",
 		.rules = {
-			{PROFILE_RULE_NEEDS, true, NULL, "*.distcp", ".metadata", "__0_*.distcp"},
+			{PROFILE_RULE_NEEDS, true, NULL, "*.distcp", ".metadata"},
 		},
 		.temporary = {".metadata.tmp"},
 		.resume_note = "dcp.load() from the directory",

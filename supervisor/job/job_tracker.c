@@ -72,7 +72,6 @@ void job_start_tracker(struct job *job)
 		.quiet_ms = job->options->quiet_ms,
 		.polls = job->options->polls,
 		.profile = job->profile.profile,
-		.of_gang = job->gang.members > 1,
 		.looks = job->options->checks_contents,
 		.saving = on_save_started,
 		.closed = job_on_files_closed,

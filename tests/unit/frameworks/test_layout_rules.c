@@ -198,39 +198,6 @@ static void test_rules(void **state)
 	}
 }
 
-/* Each member of a gang has its own shards, and only the one of rank 0 what seals them. */
-static void test_gang(void **state)
-{
-	static const struct row of_gang[] = {
-		{"dcp", {"step-5/__1_0.distcp"}, {NULL}},
-		{NULL, {"step-5/__10_0.distcp", "step-5/__11_0.distcp"}, {NULL}},
-		{"dcp",
-		 {"step-5/__0_0.distcp", "step-5/__1_0.distcp"},
-		 {"step-5: step-5/__0_0.distcp has no .metadata with it"}},
-		{"dcp", {"step-5/.metadata", "step-5/__0_0.distcp"}, {NULL}},
-		{"keras",
-		 {"latest.weights.h5"},
-		 {"latest.weights.h5: latest.weights.h5 has no training_metadata.json with it"}},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(of_gang) / sizeof(of_gang[0]); i++) {
-		const char *profile = of_gang[i].profile;
-		struct directory directory = {0};
-		struct layout_view view = {.files = &directory.files,
-					   .text = text_of,
-					   .of_gang = true,
-					   .arg = &directory};
-
-		fill(&directory, &of_gang[i]);
-		layout_rules_find_incomplete(profile ? profile_find(profile) : NULL, &view, told,
-					     &directory);
-		assert_string_equal(directory.told[0],
-				    of_gang[i].told[0] ? of_gang[i].told[0] : "");
-		snapshot_files_release(&directory.files);
-	}
-}
-
 static void test_units(void **state)
 {
 	static const struct {
@@ -296,7 +263,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_gang),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_later),
 	};
