@@ -17,8 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* All of them run on this machine. */
+#define GANG_MOST 64
+
 struct drill_options {
 	struct scenario_options scenario;
+	unsigned gang; /* 0: one machine */
 	bool keep;
 	bool json;
 	/* Owned. */
@@ -86,6 +90,10 @@ static int set_compare(void *all, const char *path, struct err *err)
 
 // clang-format off
 static const struct option_row preemption_rows[] = {
+	{"gang", 0, "N", NULL,
+		"the job runs on N machines, as under `run --gang N`: all start, one is taken away, "
+		"and all must go on from one snapshot",
+		OPTION_NUMBER(struct drill_options, gang), .least = 2, .most = GANG_MOST},
 	{"cloud", 0, "CLOUD", NULL,
 		"whose metadata server to pretend: aws (default), gcp, azure, alibaba or tencent",
 		.set = set_cloud, .at = offsetof(struct drill_options, scenario.cloud),
@@ -224,12 +232,27 @@ static int check_checkpoints(char *const *command, const char *written, const ch
 	return 0;
 }
 
+static bool is_among(char **argv, const char *const *names, size_t count)
+{
+	for (; *argv && !text_equal(*argv, "--"); argv++)
+		for (size_t i = 0; i < count; i++)
+			if (text_starts(*argv, names[i]) && strchr("=", (*argv)[strlen(names[i])]))
+				return true;
+	return false;
+}
+
 /* Of the environment they are left out (sandbox.c). */
 static int check_options(char **argv, struct err *err)
 {
 	static const char *const real[] = {"--notify",   "--metrics", "--metrics-file",
 					   "--deadline", "--restore", "--exit-policy"};
+	static const char *const of_gang[] = {"--gang", "--member"};
 
+	if (is_among(argv, of_gang, sizeof(of_gang) / sizeof(of_gang[0])))
+		return err_set(err, ERR_INVALID,
+			       "run: --gang and --member have no place in a drill, which starts "
+			       "all "
+			       "members itself: reprieve drill --gang N -- ...");
 	for (; *argv && !text_equal(*argv, "--"); argv++)
 		for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
 			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
@@ -303,6 +326,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
+	scenario->members = options->gang;
+	scenario->parts = run.parts;
 	scenario->command = run.command;
 	scenario->run_options = argv + 1;
 	scenario->run_option_count = (size_t)(run.command - argv) - 1;
@@ -352,9 +377,10 @@ static void print_plan(const struct scenario_options *options, const struct cons
 
 	if (console->silent)
 		return;
-	printf("Drill: %u preemption%s as on %s, announced %g s ahead.\n\n", options->rounds,
+	printf("Drill: %u preemption%s as on %s, announced %g s ahead%s.\n\n", options->rounds,
 	       options->rounds == 1 ? "" : "s", names[options->cloud],
-	       (double)options->notice_ms / 1000);
+	       (double)options->notice_ms / 1000,
+	       options->members > 0 ? ", at one machine of several" : "");
 	if (passes_over_store && !options->store)
 		printf("Snapshots go to a store of the drill's own, and not to REPRIEVE_STORE "
 		       "(drill "
@@ -362,14 +388,25 @@ static void print_plan(const struct scenario_options *options, const struct cons
 	fflush(stdout);
 }
 
-static int report_failure(const struct err *err, const struct scenario *scenario)
+/* `signal`: stopped the drill; 0: none. */
+static int report_failure(const struct err *err, int signal)
 {
-	if (scenario && err->kind == ERR_CANCELLED && scenario->signal) {
+	if (err->kind == ERR_CANCELLED && signal) {
 		log_warn("the drill was stopped, and its machines with it");
-		return 128 + scenario->signal;
+		return 128 + signal;
 	}
 	log_error("drill: %s", err->text);
 	return err->kind == ERR_INVALID || err->kind == ERR_EXISTS ? EXIT_USAGE : EXIT_OWN_FAILURE;
+}
+
+static bool is_kept(const struct drill_options *options, bool played, enum drill_result result)
+{
+	return options->scenario.directory || options->keep || (played && result != DRILL_PASS);
+}
+
+static int exit_code_of(enum drill_result result)
+{
+	return result == DRILL_PASS ? 0 : result == DRILL_FAIL ? 1 : 2;
 }
 
 static int run_scenario(const struct drill_options *options, bool colour)
@@ -379,8 +416,7 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	bool played = scenario_play(&options->scenario, &scenario, &err) == 0;
 	enum drill_result result =
 		played ? verdict_drill(&scenario.facts, NULL, 0) : DRILL_UNPROVEN;
-	bool kept =
-		options->scenario.directory || options->keep || (played && result != DRILL_PASS);
+	bool kept = is_kept(options, played, result);
 
 	if (played && options->json)
 		report_json(&scenario, kept);
@@ -389,8 +425,28 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
-		return report_failure(&err, &scenario);
-	return result == DRILL_PASS ? 0 : result == DRILL_FAIL ? 1 : 2;
+		return report_failure(&err, scenario.signal);
+	return exit_code_of(result);
+}
+
+static int run_gang_scenario(const struct drill_options *options, bool colour)
+{
+	auto_(gang_scenario_release) struct gang_scenario scenario;
+	struct err err = {0};
+	bool played = gang_scenario_play(&options->scenario, &scenario, &err) == 0;
+	enum drill_result result =
+		played ? gang_scenario_judge(&scenario, NULL, 0) : DRILL_UNPROVEN;
+	bool kept = is_kept(options, played, result);
+
+	if (played && options->json)
+		gang_report_json(&scenario, kept);
+	else if (played)
+		gang_report_print(&scenario, colour, kept);
+	if (!kept && scenario.sandbox.scratch)
+		file_remove_tree(scenario.sandbox.scratch, NULL);
+	if (!played)
+		return report_failure(&err, scenario.signal);
+	return exit_code_of(result);
 }
 
 int cmd_drill(int argc, char **argv)
@@ -416,11 +472,12 @@ int cmd_drill(int argc, char **argv)
 	signals_block(&inherited);
 	result = read_command_line(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
-		return result == OPTION_HELPED ? 0 : report_failure(&err, NULL);
+		return result == OPTION_HELPED ? 0 : report_failure(&err, 0);
 	if (child_prepare(&err) < 0)
-		return report_failure(&err, NULL);
+		return report_failure(&err, 0);
 	console.silent = options.json;
 	console.began_ms = clock_monotonic_ms();
 	print_plan(&options.scenario, &console, passes_over_store);
-	return run_scenario(&options, console.colour);
+	return options.gang > 0 ? run_gang_scenario(&options, console.colour)
+				: run_scenario(&options, console.colour);
 }

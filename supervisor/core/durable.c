@@ -281,9 +281,13 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool none = !model->any_complete && facts.noticed && !answered &&
 		    (torn || (facts.managed && model->newest.curves_only));
 	bool pending = job_has_pending(model) && !answered;
+	/* Others of the gang save for it, and whether their newest is durable they say themselves.
+	 */
+	bool saved_for = view->gang_has_saved && !model->any_complete && !torn;
 	bool stale;
 
 	facts.torn = torn;
+	facts.of_gang = rules->of_gang;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
 	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
 	/* Also after the notice was withdrawn: the job has heard the request, and not that. */
@@ -297,9 +301,9 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
 	if (pending || tail || none || stale || model->gang.lost)
 		facts.all_durable = false;
-	else if (in_vain || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
+	else if ((in_vain && !saved_for) || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
 		facts.all_durable = !facts.managed;
 	else
-		facts.all_durable = model->snapshots.any_durable || !facts.noticed;
+		facts.all_durable = model->snapshots.any_durable || saved_for || !facts.noticed;
 	return facts;
 }

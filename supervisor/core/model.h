@@ -85,6 +85,8 @@ struct job_view {
 	 * were last known to go on (0: never) */
 	bool awaits_final;
 	int64_t gang_heard_ms;
+	/* a snapshot of the gang is in the store, of this attempt */
+	bool gang_has_saved;
 	uint64_t bytes_done, bytes_total;
 	int64_t upload_began_ms;
 	int64_t accepted_ms;     /* when the store last took new bytes; 0: never */

@@ -32,9 +32,9 @@ __attribute__((format(printf, 4, 0))) static void print_line(
 		return;
 	text = text_format_list(format, args);
 	text_to_printable(text);
-	line = text_format("%6.1f s  machine %u  %s",
+	line = text_format("%6.1f s  %s  %s",
 			   (double)(clock_monotonic_ms() - console->began_ms) / 1000,
-			   instance->number, text);
+			   instance->label, text);
 	fputs(console->colour ? colour : "", stdout);
 	terminal_line_put(line);
 	fputs(console->colour && *colour ? "\033[0m" : "", stdout);

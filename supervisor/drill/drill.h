@@ -12,6 +12,8 @@
  *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
  *				has the table
  *	console.h		prints the drill as it happens
+ *	gang_scenario.h		the same of a gang: all members start, one machine is taken away
+ *	gang_report.h		its verdict, for people or as JSON
  *
  * Of this folder only:
  *
@@ -24,10 +26,15 @@
  *	resumption.h		PURE: is it proven that it went on from the checkpoint?
  *	evidence.h		collects these facts of one machine and the next
  *	comparison.h		compares two result files byte for byte
+ *	gang_machines.h		the machines of a gang in one start
+ *	gang_verdict.h		PURE: have all members gone on from one snapshot?
+ *	report_parts.h		what both reports share
  */
 #ifndef DRILL_H
 #define DRILL_H
 
+#include "gang_report.h"
+#include "gang_scenario.h"
 #include "linked_directory.h"
 #include "report.h"
 #include "scenario.h"

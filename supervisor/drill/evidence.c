@@ -36,6 +36,25 @@ static void read_files(struct storage *storage, struct snapshot_id id, struct re
 	}
 }
 
+/* Of a gang's, what the member gets of the parts of all. */
+static void read_member_files(struct evidence *evidence, struct storage *storage,
+			      struct snapshot_id id)
+{
+	auto_(snapshot_files_release) struct snapshot_files own = {0}, all = {0};
+	struct err err = {0};
+
+	storage_set_gang(storage, evidence->members, evidence->member);
+	storage_gang_choose_parts(storage, GANG_PARTS_OWN);
+	evidence->has_part =
+		storage_list_files(storage, id, &own, NULL, &err) == 0 && own.count > 0;
+	storage_gang_choose_parts(storage, evidence->parts);
+	if (storage_list_files(storage, id, &all, NULL, &err) < 0)
+		return;
+	for (size_t i = 0; i < all.count; i++)
+		restored_files_add(&evidence->files, all.items[i].path, all.items[i].size,
+				   all.items[i].mtime_ns);
+}
+
 static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
 		       struct round_facts *facts)
 {
@@ -63,7 +82,11 @@ static void read_store(struct evidence *evidence, const struct sandbox *sandbox,
 		    snapshot_id_compare(info->id, facts->events.commit.id) == 0)
 			facts->commit_good = true;
 	}
-	if (!snapshot_id_is_none(facts->store_newest))
+	if (snapshot_id_is_none(facts->store_newest))
+		return;
+	if (evidence->members > 0)
+		read_member_files(evidence, storage, facts->store_newest);
+	else
 		read_files(storage, facts->store_newest, &evidence->files);
 }
 

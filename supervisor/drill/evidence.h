@@ -15,6 +15,10 @@ struct evidence {
 	struct job_log counts;
 	struct printed_lines lines;
 	struct restored_files files; /* what the next machine gets */
+	/* Of a member of a gang; they stay. */
+	uint32_t members, member;
+	enum gang_parts_choice parts;
+	bool has_part; /* it has saved files of its own in the newest snapshot */
 };
 
 /*

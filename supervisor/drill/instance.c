@@ -2,11 +2,14 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/exit_code.h"
 #include "base/file.h"
 #include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -17,18 +20,36 @@
 
 extern char **environ;
 
-void instance_init(struct instance *instance, const char *scratch, unsigned number)
+/* Takes over `name`, the path of its logs without their ends, and `directory`. */
+static void init_named(struct instance *instance, char *name, char *directory)
 {
 	*instance = (struct instance){
-		.number = number,
-		.directory = text_format("%s/machine-%u", scratch, number),
-		.log = text_format("%s/machine-%u.log", scratch, number),
-		.event_log = text_format("%s/machine-%u.events", scratch, number),
-		.files = text_format("%s/machine-%u.files", scratch, number),
+		.directory = directory,
+		.log = text_format("%s.log", name),
+		.event_log = text_format("%s.events", name),
+		.files = text_format("%s.files", name),
 		.line = {.limit = 1 << 20},
 		.log_line = {.limit = 1 << 20},
 	};
+	free(name);
 	event_log_reader_init(&instance->events);
+}
+
+void instance_init(struct instance *instance, const char *scratch, unsigned number)
+{
+	init_named(instance, text_format("%s/machine-%u", scratch, number),
+		   text_format("%s/machine-%u", scratch, number));
+	instance->number = number;
+	snprintf(instance->label, sizeof(instance->label), "machine %u", number);
+}
+
+void instance_init_member(struct instance *instance, const char *scratch, unsigned start,
+			  unsigned member, char *directory)
+{
+	init_named(instance, text_format("%s/start-%u-member-%u", scratch, start, member),
+		   directory);
+	instance->number = member;
+	snprintf(instance->label, sizeof(instance->label), "member %u", member);
 }
 
 void instance_release(struct instance *instance)
@@ -122,8 +143,19 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 	return 0;
 }
 
+static void note_end(struct instance *instances, size_t count, pid_t pid, int status)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!instances[i].running || pid != instances[i].pid)
+			continue;
+		instances[i].running = false;
+		instances[i].exit_code =
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+}
+
 /* Reaps all dead children. False: there are no children, dead or alive. */
-static bool reap_children(struct instance *instance)
+static bool reap_children(struct instance *instances, size_t count)
 {
 	for (;;) {
 		int status;
@@ -133,27 +165,44 @@ static bool reap_children(struct instance *instance)
 			continue;
 		if (pid <= 0)
 			return pid == 0;
-		if (!instance->running || pid != instance->pid)
-			continue;
-		instance->running = false;
-		instance->exit_code =
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		note_end(instances, count, pid, status);
 	}
 }
 
-void instance_poll(struct instance *instance)
+void instance_poll(struct instance *instances, size_t count)
 {
-	reap_children(instance);
+	reap_children(instances, count);
 }
 
-void instance_kill(struct instance *instance)
+void instance_kill(struct instance *instances, size_t count)
 {
 	const struct timespec moment = {.tv_nsec = 2000000};
 
-	while (reap_children(instance)) {
+	while (reap_children(instances, count)) {
 		kill_tree();
 		nanosleep(&moment, NULL);
 	}
+}
+
+/* The run is a subreaper: while it is stopped, and does not end, nothing leaves its tree. */
+void instance_kill_alone(struct instance *instance)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	if (kill(instance->pid, SIGSTOP) < 0)
+		return;
+	while (kill_tree_below(instance->pid) > 0)
+		nanosleep(&moment, NULL);
+	kill(instance->pid, SIGKILL);
+}
+
+int instance_plain_exit_code(const struct instance *instance)
+{
+	if (text_equal(instance->events.outcome, "preempted"))
+		return EXIT_PREEMPTED;
+	if (text_equal(instance->events.outcome, "not_durable"))
+		return EXIT_NOT_DURABLE;
+	return instance->exit_code;
 }
 
 static void read_event_log(struct instance *instance)

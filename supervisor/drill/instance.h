@@ -1,7 +1,7 @@
 /*
  * One simulated machine: its own directory, `reprieve run` in it, a log and an event log. It dies
  * like a real one: everything at once. This process must be a subreaper (child_prepare()) and must
- * have no other children.
+ * have no other children than those that live at the same time, the members of a gang.
  */
 #ifndef INSTANCE_H
 #define INSTANCE_H
@@ -19,6 +19,7 @@
 
 struct instance {
 	unsigned number;
+	char label[24];  /* for people: "machine 1" */
 	char *directory; /* <scratch>/machine-<number> */
 	char *log;       /* <scratch>/machine-<number>.log: output of the run and of the job */
 	char *event_log; /* <scratch>/machine-<number>.events */
@@ -40,6 +41,9 @@ struct instance {
 
 /* Sets the names; creates no file. */
 void instance_init(struct instance *instance, const char *scratch, unsigned number);
+/* The same of a member of a gang in one start; it takes over `directory`, its disk. */
+void instance_init_member(struct instance *instance, const char *scratch, unsigned start,
+			  unsigned member, char *directory);
 /* Call instance_kill() before. The files stay. */
 void instance_release(struct instance *instance);
 AUTO(struct instance, instance_release);
@@ -49,8 +53,8 @@ AUTO(struct instance, instance_release);
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
 		   const struct signals_inherited *inherited, struct err *err);
 
-/* Notes whether the run has ended. Does not block. */
-void instance_poll(struct instance *instance);
+/* Notes which runs have ended, of all that live. Does not block. */
+void instance_poll(struct instance *instances, size_t count);
 
 /* Reads the next event of the log; false: there is none yet. Does not block. */
 bool instance_next_event(struct instance *instance, enum run_event *event);
@@ -59,9 +63,14 @@ bool instance_next_event(struct instance *instance, enum run_event *event);
  * then. */
 void instance_read_log(struct instance *instance, bool show);
 
-/* Sends SIGKILL to all processes of the machine until none is left, and blocks until then.
- * `exit_code` stays if the run has ended by itself. */
-void instance_kill(struct instance *instance);
+/* Sends SIGKILL to all processes of the machines, all that live, until none is left, and blocks
+ * until then. `exit_code` stays if the run has ended by itself. */
+void instance_kill(struct instance *instances, size_t count);
+/* The same of one among several, whose run has not ended. */
+void instance_kill_alone(struct instance *instance);
+
+/* The exit code before --exit-policy maps it for a scheduler. */
+int instance_plain_exit_code(const struct instance *instance);
 
 /* What the job opened; marks those of the restored files (may be NULL), and adds the names of what
  * it wrote to its counts. Call it once, at the end. */

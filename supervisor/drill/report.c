@@ -1,4 +1,5 @@
 #include "drill/report.h"
+#include "report_parts.h"
 
 #include "base/json.h"
 #include "base/terminal_line.h"
@@ -7,15 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define RED "\033[1;31m"
-#define GREEN "\033[1;32m"
-#define YELLOW "\033[33m"
-#define PLAIN "\033[0m"
-
-#define CELL 48
-
-/* Always in seconds, so that the rows can be compared. "-": it did not happen. */
-static const char *time_cell(int64_t milliseconds, char cell[CELL])
+const char *report_time_cell(int64_t milliseconds, char cell[CELL])
 {
 	if (milliseconds == VERDICT_UNKNOWN)
 		snprintf(cell, CELL, "-");
@@ -28,16 +21,16 @@ static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL
 {
 	char length[CELL], whole[2 * CELL];
 
-	time_cell(verdict->lost_ms, length);
+	report_time_cell(verdict->lost_ms, length);
 	if (verdict->lost_steps == VERDICT_UNKNOWN)
-		return time_cell(verdict->lost_ms, cell);
+		return report_time_cell(verdict->lost_ms, cell);
 	snprintf(whole, sizeof(whole), "%s, %" PRId64 " step%s", length, verdict->lost_steps,
 		 verdict->lost_steps == 1 ? "" : "s");
 	text_set(cell, CELL, whole);
 	return cell;
 }
 
-static const char *resumed_cell(const struct round_facts *facts, char cell[CELL])
+const char *report_resumed_cell(const struct round_facts *facts, char cell[CELL])
 {
 	char id[SNAPSHOT_ID_TEXT];
 
@@ -52,7 +45,7 @@ static const char *resumed_cell(const struct round_facts *facts, char cell[CELL]
 	return cell;
 }
 
-static const char *result_name(enum drill_result result)
+const char *report_result_name(enum drill_result result)
 {
 	static const char *const names[] = {
 		[DRILL_PASS] = "PASS",
@@ -63,7 +56,7 @@ static const char *result_name(enum drill_result result)
 	return names[result];
 }
 
-static const char *result_colour(enum drill_result result, bool colour)
+const char *report_result_colour(enum drill_result result, bool colour)
 {
 	static const char *const colours[] = {
 		[DRILL_PASS] = GREEN,
@@ -80,10 +73,12 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
 
 	printf("%5u  %7s  %7s  %7s  %8s  %-15s  %-9s %s%s%s\n", index + 1,
-	       time_cell(verdict->noticed_ms, noticed), time_cell(verdict->saved_ms, saved),
-	       time_cell(verdict->durable_ms, durable), time_cell(verdict->margin_ms, margin),
-	       lost_cell(verdict, lost), resumed_cell(&scenario->rounds[index], resumed),
-	       result_colour(verdict->result, colour), result_name(verdict->result),
+	       report_time_cell(verdict->noticed_ms, noticed),
+	       report_time_cell(verdict->saved_ms, saved),
+	       report_time_cell(verdict->durable_ms, durable),
+	       report_time_cell(verdict->margin_ms, margin), lost_cell(verdict, lost),
+	       report_resumed_cell(&scenario->rounds[index], resumed),
+	       report_result_colour(verdict->result, colour), report_result_name(verdict->result),
 	       colour ? PLAIN : "");
 	/* The last line says it of the only round. */
 	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
@@ -188,12 +183,12 @@ static void print_sums(const struct scenario *scenario)
 	print_comparison(scenario);
 }
 
-static void print_last_lines(const struct scenario *scenario)
+void report_print_last_lines(const char *lines, const char *whose, unsigned number)
 {
-	if (!scenario->last_lines)
+	if (!lines)
 		return;
-	printf("The end of machine %u's log:\n", scenario->failed_machine);
-	for (const char *line = scenario->last_lines; *line;) {
+	printf("The end of %s %u's log:\n", whose, number);
+	for (const char *line = lines; *line;) {
 		const char *end = line;
 
 		while (*end && *end != '\n')
@@ -222,7 +217,7 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 
 	printf("\n");
 	print_table(scenario, colour);
-	print_last_lines(scenario);
+	report_print_last_lines(scenario->last_lines, "machine", scenario->failed_machine);
 	print_sums(scenario);
 	if (scenario->options->store)
 		terminal_line_print("  snapshots   stay in %s, as job %s", scenario->sandbox.store,
@@ -230,14 +225,14 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	if (kept)
 		terminal_line_print("  logs        %s/machine-*.log", scenario->sandbox.scratch);
 	puts("");
-	fputs(result_colour(result, colour), stdout);
-	terminal_line_print("%s%s%s", result_name(result), result == DRILL_PASS ? "" : ": ",
+	fputs(report_result_colour(result, colour), stdout);
+	terminal_line_print("%s%s%s", report_result_name(result), result == DRILL_PASS ? "" : ": ",
 			    reason);
 	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
 }
 
-static json_t *seconds_json(int64_t milliseconds)
+json_t *report_seconds_json(int64_t milliseconds)
 {
 	return milliseconds == VERDICT_UNKNOWN ? json_null()
 					       : json_real((double)milliseconds / 1000);
@@ -255,30 +250,30 @@ static json_t *id_json(struct snapshot_id id)
 	return snapshot_id_is_none(id) ? json_null() : json_string(snapshot_id_format(id, text));
 }
 
-static json_t *text_json(const char *text)
+json_t *report_text_json(const char *text)
 {
 	return text && *text ? json_string(text) : json_null();
 }
 
-static json_t *round_json(const struct scenario *scenario, unsigned index)
+json_t *report_round_json(const struct round_facts *facts, const struct round_verdict *verdict,
+			  const char *name, unsigned number)
 {
-	const struct round_verdict *verdict = &scenario->verdicts[index];
-	const struct round_facts *facts = &scenario->rounds[index];
 	const struct run_events *events = &facts->events;
-	json_t *round =
-		json_pack("{s:i, s:b, s:s, s:o, s:o, s:o}", "round", (int)index + 1, "passed",
-			  verdict->result == DRILL_PASS, "result", result_name(verdict->result),
-			  "reason", text_json(verdict->reason), "seen", text_json(verdict->proof),
-			  "remark", text_json(verdict->remark));
+	json_t *round = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o}", name, (int)number, "passed",
+				  verdict->result == DRILL_PASS, "result",
+				  report_result_name(verdict->result), "reason",
+				  report_text_json(verdict->reason), "seen",
+				  report_text_json(verdict->proof), "remark",
+				  report_text_json(verdict->remark));
 
 	json_object_update_new(round,
 			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "noticed_seconds",
-					 seconds_json(verdict->noticed_ms), "asked_seconds",
-					 seconds_json(verdict->asked_ms), "saved_seconds",
-					 seconds_json(verdict->saved_ms), "durable_seconds",
-					 seconds_json(verdict->durable_ms), "margin_seconds",
-					 seconds_json(verdict->margin_ms), "lost_seconds",
-					 seconds_json(verdict->lost_ms), "lost_steps",
+					 report_seconds_json(verdict->noticed_ms), "asked_seconds",
+					 report_seconds_json(verdict->asked_ms), "saved_seconds",
+					 report_seconds_json(verdict->saved_ms), "durable_seconds",
+					 report_seconds_json(verdict->durable_ms), "margin_seconds",
+					 report_seconds_json(verdict->margin_ms), "lost_seconds",
+					 report_seconds_json(verdict->lost_ms), "lost_steps",
 					 number_json(verdict->lost_steps)));
 	json_object_update_new(round,
 			       json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
@@ -291,7 +286,7 @@ static json_t *round_json(const struct scenario *scenario, unsigned index)
 					 facts->killed ? json_null()
 						       : json_integer(facts->exit_code),
 					 "resumed_from", id_json(facts->next_restored), "outcome",
-					 text_json(events->outcome)));
+					 report_text_json(events->outcome)));
 	return round;
 }
 
@@ -323,18 +318,20 @@ void report_json(const struct scenario *scenario, bool kept)
 	json_t *whole;
 
 	for (unsigned i = 0; i < facts->rounds_done; i++)
-		json_array_append_new(rounds, round_json(scenario, i));
+		json_array_append_new(rounds,
+				      report_round_json(&scenario->rounds[i],
+							&scenario->verdicts[i], "round", i + 1));
 	whole = json_pack("{s:b, s:s, s:o, s:s, s:I, s:o, s:s, s:s}", "passed",
-			  result == DRILL_PASS, "result", result_name(result), "reason",
-			  text_json(reason), "cloud", mock_cloud_name(options->cloud),
+			  result == DRILL_PASS, "result", report_result_name(result), "reason",
+			  report_text_json(reason), "cloud", mock_cloud_name(options->cloud),
 			  "rounds_wanted", (json_int_t)facts->rounds_wanted, "notice_seconds",
-			  seconds_json(options->notice_ms), "store", scenario->sandbox.store, "job",
-			  scenario->sandbox.job);
+			  report_seconds_json(options->notice_ms), "store", scenario->sandbox.store,
+			  "job", scenario->sandbox.job);
 	json_object_update_new(whole,
 			       json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rounds_passed",
 					 (json_int_t)facts->rounds_passed, "rounds", rounds,
-					 "lost_seconds", seconds_json(totals.lost_ms), "lost_steps",
-					 number_json(totals.lost_steps), "last_exit",
+					 "lost_seconds", report_seconds_json(totals.lost_ms),
+					 "lost_steps", number_json(totals.lost_steps), "last_exit",
 					 facts->last_ran ? json_integer(facts->last_exit)
 							 : json_null(),
 					 "comparison", comparison_json(scenario), "directory",

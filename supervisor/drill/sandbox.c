@@ -7,7 +7,10 @@
 #include "shim/shim.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 static int make_scratch(struct sandbox *sandbox, const char *directory, struct err *err)
@@ -57,6 +60,47 @@ void sandbox_release(struct sandbox *sandbox)
 	*sandbox = (struct sandbox){0};
 }
 
+/* How often the event log and the clock are read. */
+#define POLL_MS 10
+
+int sandbox_wait_turn(const struct scenario_options *options, int *signal, struct err *err)
+{
+	const struct timespec turn = {.tv_nsec = POLL_MS * 1000000};
+	sigset_t signals;
+	int received;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGQUIT);
+	received = sigtimedwait(&signals, NULL, &turn);
+	if (received <= 0 || received == SIGCHLD)
+		return 0;
+	/* sigtimedwait() also returns signals that are ignored, such as SIGHUP under nohup. */
+	if (sigismember(&options->inherited->ignored, received) == 1)
+		return 0;
+	*signal = received;
+	return err_set(err, ERR_CANCELLED, "ended by a signal");
+}
+
+int sandbox_start_mock(const struct scenario_options *options, struct mock **mock, char **variable,
+		       struct err *err)
+{
+	const struct mock_options mock_options = {
+		.cloud = options->cloud,
+		.notice_ms = options->notice_ms,
+	};
+	const char *name, *value;
+
+	if (mock_start(&mock_options, mock, err) < 0)
+		return err_wrap(err, "metadata server");
+	mock_environment(*mock, &name, &value);
+	*variable = text_format("%s=%s", name, value);
+	return 0;
+}
+
 /* Our options come after the user's, so that they win. The strings are borrowed; the caller frees
  * the array. */
 static char **run_arguments(const struct scenario_options *options, const char *const *ours,
@@ -81,18 +125,71 @@ static char **run_arguments(const struct scenario_options *options, const char *
 	return arguments;
 }
 
+/* What replaces the environment's; owned, ends with NULL. */
+struct variables {
+	char *pairs[24];
+	size_t count;
+};
+
+static void add_variable(struct variables *variables, char *pair)
+{
+	variables->pairs[variables->count++] = pair;
+}
+
+static void variables_release(struct variables *variables)
+{
+	for (size_t i = 0; i < variables->count; i++)
+		free(variables->pairs[i]);
+}
+AUTO(struct variables, variables_release);
+
+static void add_variables(struct variables *variables, const struct instance *instance,
+			  const struct sandbox_start *start)
+{
+	static const char *const fixed[] =
+		{/* Laptops often disable the metadata service, so that tools do not wait for one.
+		  * Here there is one. */
+		 "AWS_EC2_METADATA_DISABLED=false",
+		 /* A line tells the time of a step only if it comes at once. */
+		 "PYTHONUNBUFFERED=1",
+		 /* Settings of the real run that would reach other people, change how this one
+		  * ends, or make it wait for others. */
+		 "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=", "REPRIEVE_METRICS_FILE=",
+		 "REPRIEVE_DEADLINE=", "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=",
+		 "REPRIEVE_GANG=", "REPRIEVE_MEMBER="};
+
+	add_variable(variables, text_format("PWD=%s", instance->directory));
+	add_variable(variables, text_format(SHIM_ENV_ACCESS_LOG "=%s", instance->files));
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		add_variable(variables, text_copy(fixed[i]));
+	if (start->variable)
+		add_variable(variables, text_copy(start->variable));
+}
+
+/* As Kubeflow's operator starts torchrun on several machines. */
+static void add_gang_variables(struct variables *variables, const struct scenario_options *options,
+			       const struct instance *instance, const struct sandbox_start *start)
+{
+	add_variable(variables, text_format("REPRIEVE_LAUNCH=%s/%u", start->job, start->start));
+	add_variable(variables, text_format("PET_NNODES=%" PRIu32, options->members));
+	add_variable(variables, text_format("PET_NODE_RANK=%u", instance->number));
+	add_variable(variables, text_copy("PET_MASTER_ADDR=127.0.0.1"));
+	add_variable(variables, text_format("PET_MASTER_PORT=%u", start->port));
+}
+
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
-		  struct instance *instance, const char *job, const char *notice,
-		  const char *variable, struct err *err)
+		  struct instance *instance, const struct sandbox_start *start, struct err *err)
 {
 	const char *left_out[] = {options->checkpoint_dir, options->compare};
+	auto_free char *members = text_format("%" PRIu32, options->members);
+	auto_free char *member = text_format("%u", instance->number);
 	/* A drill inside a batch job or a pod must not requeue that, nor write its termination
 	 * message. */
-	const char *ours[] = {
+	const char *ours[18] = {
 		"--store",
 		sandbox->store,
 		"--job",
-		job,
+		start->job,
 		"--events",
 		instance->event_log,
 		"--checkpoint-dir",
@@ -101,27 +198,29 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 		"off",
 		"--termination-log",
 		"",
-		"--notice",
-		notice,
 	};
-	size_t count = sizeof(ours) / sizeof(ours[0]) - (notice ? 0 : 2);
-	auto_free char **arguments = run_arguments(options, ours, count);
-	auto_free char *where = text_format("PWD=%s", instance->directory);
-	auto_free char *files = text_format(SHIM_ENV_ACCESS_LOG "=%s", instance->files);
-	/* Laptops often disable the metadata service, so that tools do not wait for one. Here there
-	 * is one. */
-	const char *variables[] = {where, files, "AWS_EC2_METADATA_DISABLED=false",
-				   /* A line tells the time of a step only if it comes at once. */
-				   "PYTHONUNBUFFERED=1",
-				   /* Settings of the real run that would reach other people, or
-				    * change how this one ends. */
-				   "REPRIEVE_NOTIFY=", "REPRIEVE_METRICS=",
-				   "REPRIEVE_METRICS_FILE=", "REPRIEVE_DEADLINE=",
-				   "REPRIEVE_EXIT_POLICY=", "REPRIEVE_RESTORE=", variable, NULL};
+	size_t count = 12;
+	auto_(variables_release) struct variables variables = {0};
+	auto_free char **arguments = NULL;
 
-	if (linked_directory_make(sandbox->from, instance->directory, sandbox->scratch, left_out,
-				  options->compare ? 2 : 1, err) < 0 ||
-	    instance_start(instance, arguments, variables, options->inherited, err) < 0)
-		return err_wrap(err, "machine %u", instance->number);
+	add_variables(&variables, instance, start);
+	if (start->notice) {
+		ours[count++] = "--notice";
+		ours[count++] = start->notice;
+	}
+	if (options->members > 0) {
+		ours[count++] = "--gang";
+		ours[count++] = members;
+		ours[count++] = "--member";
+		ours[count++] = member;
+		add_gang_variables(&variables, options, instance, start);
+	}
+	arguments = run_arguments(options, ours, count);
+	if ((!start->has_directory &&
+	     linked_directory_make(sandbox->from, instance->directory, sandbox->scratch, left_out,
+				   options->compare ? 2 : 1, err) < 0) ||
+	    instance_start(instance, arguments, (const char *const *)variables.pairs,
+			   options->inherited, err) < 0)
+		return err_wrap(err, "%s", instance->label);
 	return 0;
 }

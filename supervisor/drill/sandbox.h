@@ -7,6 +7,7 @@
 #include "console.h"
 #include "instance.h"
 #include "process/process.h"
+#include "storage/storage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,10 +26,12 @@ struct scenario_options {
 	/* For `reprieve run`. */
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
-	char **command;             /* ends with NULL */
-	const char *checkpoint_dir; /* as from linked_directory_relative() */
-	const char *store;          /* URL; NULL: one in the scratch directory */
-	bool notice_chosen;         /* the user wrote --notice */
+	char **command;               /* ends with NULL */
+	const char *checkpoint_dir;   /* as from linked_directory_relative() */
+	const char *store;            /* URL; NULL: one in the scratch directory */
+	bool notice_chosen;           /* the user wrote --notice */
+	uint32_t members;             /* of a gang; 0: it is one machine */
+	enum gang_parts_choice parts; /* of `run` */
 
 	const struct signals_inherited *inherited; /* for the machines */
 	struct console *console;
@@ -46,12 +49,26 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 /* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
 
-/*
- * Starts `reprieve run` on a new machine. `notice`: its --notice; NULL: that of the user's options.
- * `variable`: "NAME=value" with the address of its metadata server; NULL: it has none.
- */
+/* Starts the metadata server of a machine. The caller frees `variable`: "NAME=value" with its
+ * address. */
+int sandbox_start_mock(const struct scenario_options *options, struct mock **mock, char **variable,
+		       struct err *err);
+
+struct sandbox_start {
+	const char *job;
+	const char *notice;   /* --notice; NULL: that of the user's options */
+	const char *variable; /* of sandbox_start_mock(); NULL: it has no metadata server */
+	/* Of a gang: the member's number is that of the instance. */
+	unsigned start;
+	unsigned port;      /* free, for the job's own rendezvous */
+	bool has_directory; /* the machine has run before, and has its disk */
+};
+/* Starts `reprieve run` on a machine. */
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
-		  struct instance *instance, const char *job, const char *notice,
-		  const char *variable, struct err *err);
+		  struct instance *instance, const struct sandbox_start *start, struct err *err);
+
+/* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
+ * changes. ERR_CANCELLED: a signal asks the drill to end, and is in *signal. */
+int sandbox_wait_turn(const struct scenario_options *options, int *signal, struct err *err);
 
 #endif

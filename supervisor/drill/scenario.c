@@ -4,38 +4,10 @@
 #include "base/clock.h"
 #include "cloud/mock/mock.h"
 #include "drill/comparison.h"
-#include "scheduler/scheduler.h"
 
 #include <stdlib.h>
-#include <time.h>
-
-/* How often the event log and the clock are read. */
-#define POLL_MS 10
 
 /* --- time --- */
-
-/* Sleeps for one turn, or until a child changes. ERR_CANCELLED: a signal asks the drill to end. */
-static int wait_turn(struct scenario *scenario, struct err *err)
-{
-	const struct timespec turn = {.tv_nsec = POLL_MS * 1000000};
-	sigset_t signals;
-	int received;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGCHLD);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGQUIT);
-	received = sigtimedwait(&signals, NULL, &turn);
-	if (received <= 0 || received == SIGCHLD)
-		return 0;
-	/* sigtimedwait() also returns signals that are ignored, such as SIGHUP under nohup. */
-	if (sigismember(&scenario->options->inherited->ignored, received) == 1)
-		return 0;
-	scenario->signal = received;
-	return err_set(err, ERR_CANCELLED, "ended by a signal");
-}
 
 static void print_new_events(struct scenario *scenario, struct instance *instance)
 {
@@ -49,9 +21,9 @@ static void print_new_events(struct scenario *scenario, struct instance *instanc
 /* One turn: waits, reaps, prints. True: the run is still there. */
 static bool turn(struct scenario *scenario, struct instance *instance, struct err *err)
 {
-	bool waited = wait_turn(scenario, err) == 0;
+	bool waited = sandbox_wait_turn(scenario->options, &scenario->signal, err) == 0;
 
-	instance_poll(instance);
+	instance_poll(instance, 1);
 	print_new_events(scenario, instance);
 	return waited && instance->running;
 }
@@ -66,7 +38,7 @@ static int64_t notice_due_ms(const struct scenario *scenario, const struct insta
 /* Kills everything on the machine and reads the rest of its event log. */
 static int end_instance(struct scenario *scenario, struct instance *instance, struct err *err)
 {
-	instance_kill(instance);
+	instance_kill(instance, 1);
 	print_new_events(scenario, instance);
 	if (scenario->signal)
 		return err_set(err, ERR_CANCELLED, "ended by a signal");
@@ -89,8 +61,9 @@ static int play_left_alone(struct scenario *scenario, struct instance *instance,
 {
 	const struct console *console = scenario->options->console;
 
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, job, notice, variable,
-			  err) < 0)
+	const struct sandbox_start start = {.job = job, .notice = notice, .variable = variable};
+
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
 		return -1;
 	while (turn(scenario, instance, err))
 		continue;
@@ -177,32 +150,6 @@ static int watch_preempted(struct scenario *scenario, struct instance *instance,
 	return 0;
 }
 
-static int start_mock(struct scenario *scenario, struct mock **mock, char **variable,
-		      struct err *err)
-{
-	const struct mock_options options = {
-		.cloud = scenario->options->cloud,
-		.notice_ms = scenario->options->notice_ms,
-	};
-	const char *name, *value;
-
-	if (mock_start(&options, mock, err) < 0)
-		return err_wrap(err, "metadata server");
-	mock_environment(*mock, &name, &value);
-	*variable = text_format("%s=%s", name, value);
-	return 0;
-}
-
-/* The exit code before --exit-policy maps it for a scheduler. */
-static int plain_exit_code(const struct instance *instance)
-{
-	if (text_equal(instance->events.outcome, "preempted"))
-		return EXIT_PREEMPTED;
-	if (text_equal(instance->events.outcome, "not_durable"))
-		return EXIT_NOT_DURABLE;
-	return instance->exit_code;
-}
-
 static int play_preempted(struct scenario *scenario, struct instance *instance,
 			  struct round_facts *facts, struct err *err)
 {
@@ -213,12 +160,15 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 	struct err watch_err = {0};
 	int watched;
 
-	if (start_mock(scenario, &mock, &variable, err) < 0)
+	if (sandbox_start_mock(scenario->options, &mock, &variable, err) < 0)
 		return -1;
 	console_print(scenario->options->console, instance,
 		      "starts with no checkpoint on its disk");
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, scenario->sandbox.job,
-			  notice, variable, err) < 0)
+	const struct sandbox_start start = {.job = scenario->sandbox.job,
+					    .notice = notice,
+					    .variable = variable};
+
+	if (sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
 		return -1;
 	facts->fired_ms = -1;
 	watched = watch_preempted(scenario, instance, mock, facts, &watch_err);
@@ -230,7 +180,7 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 	}
 	facts->gone_ms = clock_monotonic_ms();
 	facts->events = instance->events;
-	facts->exit_code = plain_exit_code(instance);
+	facts->exit_code = instance_plain_exit_code(instance);
 	print_end(scenario, instance, facts);
 	return 0;
 }
@@ -271,7 +221,7 @@ static int play_last(struct scenario *scenario, struct err *err)
 
 	instance_init(&instance, scenario->sandbox.scratch, scenario->options->rounds + 1);
 	scenario->last_machine = instance.number;
-	if (start_mock(scenario, &mock, &variable, err) < 0)
+	if (sandbox_start_mock(scenario->options, &mock, &variable, err) < 0)
 		return -1;
 	console_print(scenario->options->console, &instance,
 		      "starts with no checkpoint on its disk; this one is left alone");

@@ -110,7 +110,7 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 	snapshot_id_format(newest, id);
 	if (snapshot_id_is_none(newest))
 		text_set(text, DURABLE_TEXT, "nothing");
-	else if (!job->model.facts.launched)
+	else if (!job->model.facts.launched || (!restored && job->model.durable.written_ms == 0))
 		text_set(text, DURABLE_TEXT, id);
 	else if (job->model.newest.curves_only && job->gang.members == 1 &&
 		 job->resume.kind == RESUME_FRESH)

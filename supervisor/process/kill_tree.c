@@ -22,20 +22,20 @@ static bool was_killed(const struct killed *killed, size_t count, const struct p
 	return false;
 }
 
-/* Reads our descendants once, kills them, and appends them to `*killed`. Returns how many are
+/* Reads the descendants once, kills them, and appends them to `*killed`. Returns how many are
  * alive. */
-static size_t kill_round(struct killed **killed, size_t *count)
+static size_t kill_round(pid_t root, struct killed **killed, size_t *count)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
 	size_t before = *count, alive = 0;
 
-	if (process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL) < 0)
+	if (process_tree_read(root, PROCESS_TREE_BRIEF, &tree, NULL) < 0)
 		return 0;
 	*killed = memory_grow(*killed, before + tree.count + 1, sizeof(**killed));
 	for (size_t i = 0; i < tree.count; i++) {
 		const struct process *process = &tree.processes[i];
 
-		if (process_is_dead(process))
+		if (process->pid == root || process_is_dead(process))
 			continue;
 		alive++;
 		/* If the process was reaped and its PID reused since, the start time differs. */
@@ -48,7 +48,7 @@ static size_t kill_round(struct killed **killed, size_t *count)
 	return alive;
 }
 
-size_t kill_tree(void)
+size_t kill_tree_below(pid_t root)
 {
 	auto_free struct killed *killed = NULL;
 	size_t count = 0, alive = 0;
@@ -58,8 +58,13 @@ size_t kill_tree(void)
 	for (int round = 0, quiet = 0; round < 64 && quiet < 2; round++) {
 		size_t before = count;
 
-		alive = kill_round(&killed, &count);
+		alive = kill_round(root, &killed, &count);
 		quiet = count == before ? quiet + 1 : 0;
 	}
 	return alive;
+}
+
+size_t kill_tree(void)
+{
+	return kill_tree_below(getpid());
 }

@@ -2,6 +2,7 @@
 #define KILL_TREE_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /*
  * Sends SIGKILL to all our descendants, and to those that they fork meanwhile. Does not wait.
@@ -9,5 +10,8 @@
  * it returns 0; a process in uninterruptible sleep may survive for long.
  */
 size_t kill_tree(void);
+/* The same of the descendants of another process, without it. Its orphans stay below it only if it
+ * is a subreaper. */
+size_t kill_tree_below(pid_t root);
 
 #endif

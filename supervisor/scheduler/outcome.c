@@ -100,7 +100,9 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){OUTCOME_FAILED, code};
-	if (facts->noticed && (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status)) &&
+	if (facts->noticed &&
+	    (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status) ||
+	     (facts->of_gang && facts->resumes)) &&
 	    !(code == 0 && continues_after_save(facts)))
 		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
 					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};

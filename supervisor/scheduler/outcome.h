@@ -32,6 +32,9 @@ struct outcome_facts {
 	bool went_on;        /* it answered more than one request: it does not leave when asked */
 	bool stopped;        /* we sent SIGTERM after the save, or SIGKILL */
 	bool resumes;        /* its profile says that this exit code means "run me again" */
+	/* The ranks of several machines agree to save and end when one of them is asked: those of
+	 * this one may do so before it has heard of the notice. */
+	bool of_gang;
 	/* its profile says that it continues after a save, so that exit 0 means finished */
 	bool goes_on;
 };

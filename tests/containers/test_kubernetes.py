@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 from containers import Container, SECCOMP, root_file_system, skip_without_crun
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_USAGE, LIMIT, REPRIEVE, ROOT, SAVER
+from gang import RANK
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER
 
 yaml = pytest.importorskip("yaml", reason="python3-yaml: examples/install_packages.sh test")
 
@@ -29,7 +30,8 @@ def pod_of(document):
     return spec["template"]["spec"], spec
 
 
-WORKLOADS = ["job.yaml", "kueue.yaml", "jobset.yaml", "volcano.yaml", "unchanged-image.yaml"]
+GANGS = ["gang-job.yaml", "gang-jobset.yaml"]
+WORKLOADS = ["job.yaml", "kueue.yaml", "jobset.yaml", "volcano.yaml", "unchanged-image.yaml", *GANGS]
 ALL = [*WORKLOADS, "service-accounts.yaml"]
 
 
@@ -85,14 +87,15 @@ def rules_of(spec):
     return rules
 
 
-@pytest.mark.parametrize("name", ["job.yaml", "kueue.yaml", "unchanged-image.yaml"])
+@pytest.mark.parametrize("name", ["job.yaml", "kueue.yaml", "unchanged-image.yaml", "gang-job.yaml"])
 def test_the_exit_codes_of_a_job(name):
     assert rules_of(pod_of(documents(name)[0])[1]) == {
         **{code: "FailJob" for code in HOPELESS}, **{code: "Ignore" for code in PREEMPTED}, "DisruptionTarget": "Ignore"}
 
 
-def test_a_gang_restarts_for_free_when_preempted_and_for_nothing_else():
-    jobset = documents("jobset.yaml")[0]
+@pytest.mark.parametrize("name", ["jobset.yaml", "gang-jobset.yaml"])
+def test_a_jobset_restarts_for_free_when_preempted_and_for_nothing_else(name):
+    jobset = documents(name)[0]
     assert rules_of(pod_of(jobset)[1]) == {**{code: "FailJob" for code in PREEMPTED}, "DisruptionTarget": "FailJob"}
     policy = jobset["spec"]["failurePolicy"]
     assert [(rule["action"], rule["onJobFailureReasons"]) for rule in policy["rules"]] == [("RestartJobSetAndIgnoreMaxRestarts", ["PodFailurePolicy"])]
@@ -117,6 +120,46 @@ def test_the_exit_codes_of_volcano():
     assert action(0, "PodEvicted") == "RestartJob" and action(0, "TaskCompleted") == "CompleteJob"
     assert job["maxRetry"] > 0
     assert job["minAvailable"] == sum(task["replicas"] for task in job["tasks"])
+
+
+# --- the pods of a gang ---
+
+def environment_of(name, index, members):
+    """What a pod's container gets, of a gang that has so many: its own variables, and those that the Job sets."""
+    pod, job = pod_of(documents(name)[0])
+    rows = {row["name"]: row.get("value", str(index)) for row in pod["containers"][0]["env"]}
+    numbers = [variable for variable in ("REPRIEVE_GANG", "PET_NNODES") if rows.get(variable, "").isdigit()]
+    assert job["completionMode"] == "Indexed" and job["completions"] == job["parallelism"]
+    assert [rows[variable] for variable in numbers] == [str(job["completions"])], "as many members as pods"
+    return {**rows, "JOB_COMPLETION_INDEX": str(index), **{variable: str(members) for variable in numbers}}
+
+
+@pytest.mark.parametrize("name", GANGS)
+def test_the_pods_of_a_gang_end_together_and_go_on_from_one_snapshot(name, place):
+    """Two of them, each started as its container is, with its environment: one is deleted, all end and are started anew on empty disks."""
+    action = rules_of(pod_of(documents(name)[0])[1])[EXIT_DURABLE]
+    assert action == ("Ignore" if name == "gang-job.yaml" else "FailJob")
+
+    def start(generation, *more):
+        runs = []
+        for index in range(2):
+            environment = {**environment_of(name, index, 2), "REPRIEVE_STORE": place.store}
+            work = place.path / f"pod{generation}.{index}"
+            environment["REPRIEVE_CHECKPOINT_DIR"] = str(work)
+            runs.append(place.run(PYTHON, RANK, "--dir", work, "--meet", place.path / "meet", "--rank", index, "--ranks", 2, "--every", 0,
+                                  "--signal", "USR1", *more, directory=work, name=f"pod{generation}-{index}", **environment))
+        return runs
+
+    first = start(1)
+    for run in first:
+        run.wait_for_output("step 20")
+    first[1].signal(signal.SIGTERM)
+    assert [run.wait() for run in first] == [EXIT_DURABLE] * 2, "\n".join(map(str, first))
+    step = place.newest()["step"]
+    second = start(2, "--steps", step + 3)
+    assert [run.wait() for run in second] == [0, 0], "\n".join(map(str, second))
+    for run in second:
+        assert f"resumed {step}\n" in run.out, run
 
 
 # --- the life of a pod -------------------------------------------------------------------------------------------------------

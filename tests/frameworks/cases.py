@@ -1,4 +1,5 @@
 """Which frameworks, and what is known of each."""
+from gang_proof import GangCase
 from proof import HERE, Case
 
 PYTHON = "python"
@@ -55,4 +56,11 @@ CASES = [
     Case("wandb", "W&B offline", "small", job("wandb"), ["wandb"], None),
     Case("mlflow", "MLflow's file store", "small", job("mlflow"), ["mlflow-skinny"], None),
     Case("catboost", "CatBoost", "small", job("catboost"), ["catboost"], None, near=1e-6),
+    # On several machines. Rank 0 saves for all.
+    GangCase("gang-ddp", "DDP, a gang of 2", job("ddp"), 2),
+    # With four, gloo adds up the gradients in another order from run to run.
+    GangCase("gang-ddp-4", "DDP, a gang of 4", job("ddp"), 4, near=1e-4),
+    # Each saves its own shards, and rank 0 the metadata: each needs the files of all.
+    GangCase("gang-fsdp", "FSDP and DCP, a gang of 2", job("fsdp_dcp"), 2, ("--parts", "all")),
+    GangCase("gang-fsdp-4", "FSDP and DCP, a gang of 4", job("fsdp_dcp"), 4, ("--parts", "all"), near=1e-4),
 ]

@@ -139,6 +139,8 @@ class Case:
     nothing. `asked`: SIGTERM, SIGUSR1, SIGUSR2, flag, or None where it cannot be asked. `most_lost`: steps that a checkpoint on request
     may be behind; None: the job trains on after it, until it is ended. `near`: how close the losses are; 0: equal, bit for bit."""
 
+    on_page = True
+
     def __init__(self, name, title, family, command, packages, profile, asked=None, most_lost=0, near=0.0, every=10, quick=False,
                  environment=None, inside=False, note=""):
         self.name, self.title, self.family, self.command, self.packages = name, title, family, command, packages

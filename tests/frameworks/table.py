@@ -52,7 +52,7 @@ def page_with(text, results):
     head, rows = table.splitlines()[:2], table.splitlines()[2:]
     by_title = {re.match(r"\| (.*?) \|", row).group(1): row for row in rows}
     by_title |= {row[0]: page_row(row) for word, row, _ in results if word == "ok"}
-    rows = [by_title[case.title] for case in CASES if case.title in by_title]
+    rows = [by_title[case.title] for case in CASES if case.title in by_title and case.on_page]
     return before + BEGIN + "\n".join([*head, *rows]) + "\n" + END + after
 
 

@@ -390,3 +390,42 @@ def test_the_examples(slurm, work, name, options, starts):
             assert restarts(slurm, element) == 1, work.log
     assert len(re.findall(r"^resumes [1-9]\d*$", work.log, re.M)) == starts, work.log
     assert len(re.findall("requeueing Slurm's job", work.log)) == (2 if name == "array" else 1)
+
+
+# --- a gang: one checkpoint of all nodes ---
+
+RANK = ROOT / "tests" / "e2e" / "gang_rank.py"
+
+
+@pytest.mark.parametrize("end", ["preempted", "one node"])
+def test_the_example_of_a_gang_is_requeued_and_goes_on_from_one_snapshot(slurm, work, end):
+    """Two nodes, a supervisor on each. Slurm preempts the job, or only one of them gets the signal; all save at one step, all are requeued
+    together, and all go on from that step. The checkpoints of the first start are gone then."""
+    environment = {"REPRIEVE_STORE": f"file://{work.path}/store", "REPRIEVE_NOTICE": "none", "REPRIEVE_CHECKPOINT_SIGNAL": "USR1",
+                   "REPRIEVE_UNFINISHED": "gang", "PATH": f"{os.path.dirname(REPRIEVE)}:{slurm.environment['PATH']}"}
+    command = work.path / "train.sh"
+    command.write_text(f'''#!/bin/bash
+exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}/meet --rank "$REPRIEVE_MEMBER" --ranks "$REPRIEVE_GANG" \\
+	--every 0 --signal USR1 --step-time 0.02 --steps "$([ "$REPRIEVE_RESUMING" = 1 ] && echo $((REPRIEVE_STEP + 3)) || echo 1000000)"
+''')
+    command.chmod(0o755)
+    partition, busy = ("low", ["--cpus-per-task=9"]) if end == "preempted" else ("still", [])
+    job = slurm.call("sbatch", "--parsable", f"--output={work.log_path}", f"--chdir={work.path}", f"--partition={partition}", "--nodes=2",
+                     *busy, ROOT / "examples" / "slurm" / "gang.sh", command, **environment).strip()
+    work.jobs.append(job)
+    work.wait_log(r"^step 20$", 2)
+    if end == "preempted":
+        preempt(slurm)
+    else:
+        supervisors = [pid for pid in processes_of(work.path) if Path(f"/proc/{pid}/exe").resolve() == Path(REPRIEVE).resolve()]
+        assert len(supervisors) == 2
+        os.kill(supervisors[0], signal.SIGTERM)
+    slurm.wait(f"job {job} to be requeued", lambda: restarts(slurm, job) == 1)
+    for checkpoints in ("checkpoints-0", "checkpoints-1"):
+        (work.path / checkpoints).rename(work.path / f"gone-{checkpoints}")
+    slurm.wait_state(job, "COMPLETED")
+    durable = re.findall(r"preempted; durable: \S+ \(step (\d+)", work.log)
+    assert len(durable) == 2 and durable[0] == durable[1] and int(durable[0]) > 0, work.log
+    assert re.findall(r"^resumed (\d+)$", work.log, re.M) == ["0", "0", *durable], work.log
+    assert "TORN" not in work.log and len(re.findall(r"^finished \d+$", work.log, re.M)) == 2, work.log
+    assert restarts(slurm, job) == 1 and len(re.findall("requeueing Slurm's job", work.log)) == 1, work.log

@@ -56,6 +56,41 @@ static void test_answers(void **state)
 	}
 }
 
+/* Where rank 0 saves for all, a job elsewhere is asked and saves nothing, and that is as it should
+ * be. */
+static void test_a_member_that_others_save_for(void **state)
+{
+	static const struct {
+		struct job_model model;
+		bool gang_has_saved;
+		enum unsaved_work unsaved;
+		bool all_durable;
+	} rows[] = {
+		{{ENDED, .facts.noticed = true}, true, UNSAVED_NOTHING, true},
+		{{ENDED, .facts.noticed = true}, false, UNSAVED_NOTHING, false},
+		{{ENDED, .facts.noticed = true, .asking = {.sent_ms = 1000, .by_flag = true}},
+		 true,
+		 UNSAVED_NOTHING,
+		 true},
+		{{ENDED, .facts.noticed = true, .asking = {.sent_ms = 1000, .by_flag = true}},
+		 false,
+		 UNSAVED_NOTHING,
+		 false},
+		/* It has files of its own, which are no checkpoint. */
+		{{ENDED, .facts.noticed = true}, true, UNSAVED_SAVES, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct job_view view = {.gang_has_saved = rows[i].gang_has_saved};
+		struct outcome_facts facts =
+			facts_of(rows[i].model, (struct job_rules){0}, view, rows[i].unsaved);
+
+		if (facts.all_durable != rows[i].all_durable)
+			fail_msg("row %zu", i);
+	}
+}
+
 static void test_asked_in_its_own_way(void **state)
 {
 	static const struct {
@@ -172,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_a_member_that_others_save_for),
 		cmocka_unit_test(test_asked_in_its_own_way),
 		cmocka_unit_test(test_all_durable),
 	};

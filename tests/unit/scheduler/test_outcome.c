@@ -90,6 +90,16 @@ static void test_table(void **state)
 		{{ASKED, .wait_status = EXITED(139)}, "failed", 139},
 		/* no crash: its profile knows the code, or it went as one goes that is told to */
 		{{ASKED, .wait_status = EXITED(1), .resumes = true}, "not_durable", 74},
+		/* The ranks of a gang agreed to end, before this machine heard of the notice. */
+		{{.launched = true, .managed = true, .noticed = true, .all_durable = true,
+			 .wait_status = EXITED(1), .resumes = true, .of_gang = true},
+			"preempted", 75},
+		{{.launched = true, .managed = true, .noticed = true, .all_durable = true,
+			 .wait_status = EXITED(1), .of_gang = true},
+			"failed", 1},
+		{{.launched = true, .managed = true, .noticed = true, .all_durable = true,
+			 .wait_status = EXITED(1), .resumes = true},
+			"failed", 1},
 		{{ASKED, .wait_status = EXITED(143)}, "not_durable", 74},
 		{{ASKED, .wait_status = EXITED(42)}, "not_durable", 74},
 		{{ASKED, .wait_status = EXITED(75)}, "not_durable", 74},
