@@ -70,7 +70,7 @@ struct job_config {
 	const char *member; /* which of them this is; NULL: found out */
 	int64_t join_ms;    /* for the members of a gang to come, and to restore */
 	enum gang_parts_choice parts; /* of which members one restores the files */
-	bool goes_on_without; /* a gang, after a member was preempted: refused */
+	bool goes_on_without;         /* a gang, after a member was preempted: refused */
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;
