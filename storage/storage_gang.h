@@ -37,6 +37,8 @@ struct gang_launch {
 	int64_t put_ms;
 };
 
+#define GANG_ADDRESS_TEXT 37
+
 /* A process that wants to be a member in the attempt after the one that it is listed below. */
 struct gang_join {
 	uint32_t member, members;
@@ -51,6 +53,9 @@ struct gang_join {
 	 * later. */
 	uint32_t first_after, turn;
 	struct gang_launch launch;
+	/* Where it hears of events by datagrams, in digits of [0-9a-f]: what they mean is the
+	 * members' own affair; "": it does not. */
+	char address[GANG_ADDRESS_TEXT];
 };
 
 /* What lies in the store below an attempt. */
@@ -90,8 +95,9 @@ struct gang_claim {
 	uint32_t members;
 	/* Who is member `member` in it; nonce "": nobody. */
 	struct gang_join own;
-	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
-	json_t *nonces;
+	/* Of all members, in their order; NULL: it is not of a gang. Owned. `addresses` may be
+	 * anything: it is read by hint alone. */
+	json_t *nonces, *addresses;
 	char host[65];
 };
 void gang_claim_release(struct gang_claim *claim);

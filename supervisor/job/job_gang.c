@@ -229,10 +229,9 @@ static void add_gang_notice(struct job *job, enum notice_kind kind, const struct
 	job_add_notice(job, &notice);
 }
 
-/* What was put since the log was read last may have been there for so long. */
-static int64_t time_left(const struct gang_event *event)
+static int64_t time_left(const struct job *job, const struct gang_event *event)
 {
-	return event->left_ms - GANG_READ_EVERY_MS;
+	return event->left_ms - gang_feed_age_ms(&job->in_gang.feed);
 }
 
 /* The others would hang in their next collective until its time-out. Whoever has ended because it
@@ -254,7 +253,7 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS});
 		break;
 	case GANG_EVENT_NOTICE:
-		add_gang_notice(job, NOTICE_STOP, event, event->reason, time_left(event));
+		add_gang_notice(job, NOTICE_STOP, event, event->reason, time_left(job, event));
 		break;
 	case GANG_EVENT_WITHDRAWN:
 		add_gang_notice(job, NOTICE_CANCELLED, event, "its notice is withdrawn", 0);
@@ -335,6 +334,7 @@ void job_start_gang_feed(struct job *job)
 		.storage = job->resume.storage,
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
+		.poke = job->resume.poke,
 		.look = look_at_job,
 		.give = give_part,
 		.happened = on_gang_event,

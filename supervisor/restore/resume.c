@@ -309,6 +309,7 @@ static int start_gang(const struct resume_request *request, struct resume_result
 		if (place_for_all(request, result, start, &damages, cancel, err) < 0)
 			return -1;
 	}
+	gang_poke_meet(result->poke, &start->claim, request->gang.member);
 	if (request->gang.member == 0)
 		gang_start_sweep(start);
 	return 0;
@@ -322,8 +323,12 @@ static int run_gang(const struct resume_request *request, struct resume_result *
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
+	char local[46];
 	int status;
 
+	if (!request->without_pokes)
+		result->poke = gang_poke_new(storage_local_address(result->storage, local));
+	start.poke = result->poke;
 	random_hex(start.self.own.nonce);
 	status = workspace_mark_member(request->workspace, start.self.own.nonce, err);
 	if (status == 0)
@@ -407,5 +412,6 @@ void resume_result_release(struct resume_result *result)
 	attempt_release(&result->attempt);
 	free(result->passed_over);
 	json_decref(result->signatures);
+	gang_poke_free(result->poke);
 	*result = (struct resume_result){0};
 }

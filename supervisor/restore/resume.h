@@ -39,6 +39,7 @@ struct resume_request {
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
 	int64_t join_ms;           /* for the others to come, and to restore */
 	enum gang_parts_choice parts;
+	bool without_pokes; /* the others are told of nothing at once (gang_poke.h) */
 };
 
 enum resume_kind {
@@ -67,6 +68,8 @@ struct resume_result {
 	bool newer_than_store; /* the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
 	int64_t milliseconds; /* time of the restore */
+	/* to the other members of this attempt; NULL: none, or not possible; owned */
+	struct gang_poke *poke;
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;
