@@ -24,6 +24,10 @@
  * With `members` 1 it is one machine, for which a gang's snapshot is ERR_UNFIT. Does not block.
  */
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member);
+/* For who is no member: from now on storage_restore(), storage_export() and storage_list_files()
+ * take of a snapshot that member's part alone, however many there are. ERR_INVALID: there is no
+ * such member in it; ERR_FAILED: it has no files in it. Does not block. */
+void storage_gang_look_at(struct storage *storage, uint32_t member);
 
 /* --- the start of a gang --- */
 
@@ -144,9 +148,10 @@ enum gang_event_kind {
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
 	GANG_EVENT_NOTICE,
-	GANG_EVENT_WITHDRAWN,
 	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
-	 * with another code than 0: it has left, and gives no more parts. */
+	 * with another code than 0: it has left, and gives no more parts. If all have ended by
+	 * themselves with 0, and one of them has `more` files, the last of these events opens the
+	 * final round. */
 	GANG_EVENT_ENDED,
 };
 
@@ -160,8 +165,10 @@ struct gang_event {
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
-	/* ENDED: the exit code of the job. */
+	/* ENDED: the exit code of the job; and whether there are files here that no committed
+	 * snapshot holds. */
 	int code;
+	bool more;
 	char nonce[33];
 	char host[65];
 	char reason[160];
@@ -193,10 +200,12 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 /* --- saving and restoring as a member --- */
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
- * nothing: an empty part; no file is opened), `gang_run` (which run of the job has written the
- * checkpoint, "" if that is not known), and `gang_over` (asked while it waits for the others: true:
- * the round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_over).
- * The id is that of the round. storage_save() returns once the snapshot of all is committed.
+ * nothing: an empty part; no file is opened), `gang_beside` (it has files, but no checkpoint),
+ * `gang_final` (the round that the last GANG_EVENT_ENDED has opened), `gang_run` (which run of the
+ * job has written the checkpoint, "" if that is not known), and `gang_over` (asked while it waits
+ * for the others: true: the round is over, and storage_save() ends with ERR_RETRY,
+ * save_result.changed and gang_over). The id is that of the round. storage_save() returns once the
+ * snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

@@ -53,6 +53,8 @@ struct snapshot_info {
 	/* "tag" in its "about"; "" without. */
 	char tag[65];
 
+	/* Of a gang: how many members, and how many of them have no files in it. 0: one machine. */
+	uint32_t members, empty_members;
 	/* Regular files, and their sizes added up. */
 	uint32_t files;
 	uint64_t bytes;

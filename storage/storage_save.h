@@ -81,6 +81,12 @@ struct save_request {
 	 * sequence. It has nothing to save in this round: its part is empty, and no file is opened.
 	 */
 	bool gang_empty;
+	/* It saves no checkpoints: what is there lies beside those of others, and its part says so.
+	 * Directories without a file are left out; if there is none at all, the part is empty. */
+	bool gang_beside;
+	/* All jobs have ended, and this is what they have left: the steps of the parts are not
+	 * compared. */
+	bool gang_final;
 	/* Which run of the job has written the checkpoint, where a launcher restarts it within an
 	 * attempt; "" or NULL: that is not known. Parts of different runs are no snapshot. */
 	const char *gang_run;

@@ -142,6 +142,7 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.files = part->files,
 		.left_out = part->left_out,
 		.directory_mode = part->directory_mode,
+		.without_checkpoint = part->piece_count == 0 || part->without_checkpoint,
 		.bytes = part->bytes,
 		.about = json_incref(part->about),
 	};

@@ -106,17 +106,16 @@ static json_t *encode_parts(const struct manifest *manifest)
 	for (size_t i = 0; i < manifest->part_count; i++) {
 		const struct manifest_part *part = &manifest->parts[i];
 
-		json_array_append_new(parts,
-				      json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}",
-						"member", (json_int_t)part->member, "nonce",
-						part->nonce, "host", part->host, "pieces",
-						(json_int_t)part->pieces, "files",
-						(json_int_t)part->files, "left_out",
-						(json_int_t)part->left_out, "bytes",
-						(json_int_t)part->bytes, "directory_mode",
-						(json_int_t)part->directory_mode, "about",
-						part->about ? json_incref(part->about)
-							    : json_object()));
+		json_array_append_new(
+			parts,
+			json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "member",
+				  (json_int_t)part->member, "nonce", part->nonce, "host",
+				  part->host, "pieces", (json_int_t)part->pieces, "files",
+				  (json_int_t)part->files, "left_out", (json_int_t)part->left_out,
+				  "bytes", (json_int_t)part->bytes, "directory_mode",
+				  (json_int_t)part->directory_mode, "checkpoint",
+				  !part->without_checkpoint, "about",
+				  part->about ? json_incref(part->about) : json_object()));
 	}
 	return parts;
 }
@@ -401,6 +400,7 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	part->directory_mode = (uint32_t)mode;
 	text_set(part->nonce, sizeof(part->nonce), nonce);
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
+	part->without_checkpoint = pieces == 0 || !json_true_or(item, "checkpoint", true);
 	part->about = json_incref(json_object_get(item, "about"));
 	return 0;
 }

@@ -60,7 +60,8 @@ struct manifest_part {
 	uint32_t files, left_out, directory_mode;
 	uint64_t bytes;
 	char nonce[33], host[65];
-	json_t *about; /* owned; may be NULL */
+	bool without_checkpoint; /* its files are beside one: the member saves none */
+	json_t *about;           /* owned; may be NULL */
 };
 
 struct manifest {
@@ -82,6 +83,8 @@ struct manifest {
 	/* of a gang: one per member; none: of one machine */
 	struct manifest_part *parts;
 	size_t part_count;
+	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
+	bool without_checkpoint, final;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

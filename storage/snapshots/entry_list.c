@@ -248,6 +248,22 @@ static int load_range(struct list_worker *worker, size_t first, size_t count, st
 	return 0;
 }
 
+/* A member's pieces are in packs of its own. */
+static int name_member(const struct manifest *manifest, size_t piece, struct err *err)
+{
+	size_t through = 0, member = manifest->part_count;
+
+	for (size_t i = 0; i < manifest->part_count; i++) {
+		if (piece >= through && piece - through < manifest->parts[i].pieces)
+			member = i;
+		through += manifest->parts[i].pieces;
+	}
+	/* With one part alone it is known whose it is. */
+	if (member == manifest->part_count || through != manifest->piece_count)
+		return -1;
+	return err_wrap(err, "the part of member %zu", member);
+}
+
 static void load_worker(void *arg, size_t index)
 {
 	struct list_loading *loading = arg;
@@ -260,7 +276,8 @@ static void load_worker(void *arg, size_t index)
 	result = chunk_fetch_init(&worker.fetch, &loading->storage->transfer, loading->manifest,
 				  &err);
 	while (result == 0 && (count = next_range(loading, &first)) > 0)
-		result = load_range(&worker, first, count, &err);
+		if (load_range(&worker, first, count, &err) < 0)
+			result = name_member(loading->manifest, loading->order[first], &err);
 	if (result < 0 && worker.fetch.damaged)
 		damage_mark_note(loading->storage, worker.fetch.damaged,
 				 "a piece of a list of files did not match its digest, twice",

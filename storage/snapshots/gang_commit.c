@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_assembly.h"
+#include "gang_choice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ bool storage_is_member(const struct storage *storage)
 
 int gang_commit_cut(struct storage *storage, struct manifest *manifest, struct err *err)
 {
+	if (storage->gang.looks_at_one)
+		return gang_choice_cut_one(storage, manifest, err);
 	return storage->gang.members == 0
 		       ? 0
 		       : gang_manifest_cut(manifest, storage->gang.members, storage->gang.member,

@@ -9,7 +9,7 @@
 /* What an event of a kind has beside its member, host and reason. */
 struct event_form {
 	const char *name;
-	bool round, step, asked, left, code;
+	bool round, step, asked, left, end;
 };
 
 static const struct event_form event_forms[] = {
@@ -21,8 +21,7 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_ANSWERS] = {.name = "answers", .round = true, .asked = true},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
-	[GANG_EVENT_WITHDRAWN] = {.name = "withdrawn"},
-	[GANG_EVENT_ENDED] = {.name = "ended", .code = true},
+	[GANG_EVENT_ENDED] = {.name = "ended", .end = true},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
@@ -57,8 +56,10 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 		json_object_set_new(body, "at_least", json_boolean(event->at_least));
 	if (form->left)
 		json_object_set_new(body, "left_ms", json_integer(event->left_ms));
-	if (form->code)
+	if (form->end) {
 		json_object_set_new(body, "code", json_integer(event->code));
+		json_object_set_new(body, "more", json_boolean(event->more));
+	}
 	return body;
 }
 
@@ -156,7 +157,8 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
 	if (form->left)
 		event->left_ms = json_number_or(body, "left_ms", 0);
-	code = form->code ? json_number_or(body, "code", 0) : 0;
+	event->more = form->end && json_true_or(body, "more", false);
+	code = form->end ? json_number_or(body, "code", 0) : 0;
 	if (code < INT_MIN || code > INT_MAX)
 		return err_set(err, ERR_CORRUPT, "an exit code of %lld", (long long)code);
 	event->code = (int)code;
@@ -169,6 +171,6 @@ bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
 	       a->round == b->round && a->asked == b->asked && a->step == b->step &&
 	       a->at_least == b->at_least && a->left_ms == b->left_ms && a->code == b->code &&
-	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
-	       text_equal(a->reason, b->reason);
+	       a->more == b->more && text_equal(a->nonce, b->nonce) &&
+	       text_equal(a->host, b->host) && text_equal(a->reason, b->reason);
 }

@@ -29,6 +29,11 @@ bool gang_part_is_empty(const struct gang_part *part)
 	return part->manifest.piece_count == 0;
 }
 
+bool gang_part_has_checkpoint(const struct gang_part *part)
+{
+	return !gang_part_is_empty(part) && !part->manifest.without_checkpoint;
+}
+
 json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
 			 struct err *err)
 {
@@ -44,6 +49,10 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
 	json_object_set_new(body, "run", json_string(run ? run : ""));
+	json_object_set_new(body, "checkpoint",
+			    json_boolean(manifest->piece_count > 0 &&
+					 !manifest->without_checkpoint));
+	json_object_set_new(body, "final", json_boolean(manifest->final));
 	return body;
 }
 
@@ -57,6 +66,9 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
 	text_set(part->run, sizeof(part->run), json_text_or(body, "run", ""));
+	part->manifest.without_checkpoint =
+		gang_part_is_empty(part) || !json_true_or(body, "checkpoint", true);
+	part->manifest.final = json_true_or(body, "final", false);
 	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
 	    part->manifest.part_count == 0)
 		return 0;
@@ -69,7 +81,8 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 	const struct manifest *first = &a->manifest, *second = &b->manifest;
 
 	if (first->step != second->step || !text_equal(a->run, b->run) ||
-	    first->directory_mode != second->directory_mode ||
+	    first->without_checkpoint != second->without_checkpoint ||
+	    first->final != second->final || first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -79,12 +92,26 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 	return true;
 }
 
+/* In a final round there may be parts of several steps, and none with a checkpoint. */
+static bool leads(const struct gang_part *part, const struct gang_part *than)
+{
+	if (gang_part_is_empty(part) || (!part->manifest.final && !gang_part_has_checkpoint(part)))
+		return false;
+	if (!than || !part->manifest.final)
+		return !than;
+	if (gang_part_has_checkpoint(part) != gang_part_has_checkpoint(than))
+		return gang_part_has_checkpoint(part);
+	return part->manifest.step > than->manifest.step;
+}
+
 const struct gang_part *gang_parts_leader(const struct gang_part *parts, size_t count)
 {
+	const struct gang_part *leader = NULL;
+
 	for (size_t i = 0; i < count; i++)
-		if (!gang_part_is_empty(&parts[i]))
-			return &parts[i];
-	return NULL;
+		if (leads(&parts[i], leader))
+			leader = &parts[i];
+	return leader;
 }
 
 static int refuse_steps(const struct gang_part *parts, size_t first, size_t second, struct err *err)
@@ -101,11 +128,17 @@ int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *er
 	const struct gang_part *leader = gang_parts_leader(parts, count);
 	size_t first;
 
+	for (size_t i = 1; i < count; i++)
+		if (parts[i].manifest.final != parts[0].manifest.final)
+			return err_set(err, ERR_UNFIT,
+				       "for members 0 and %zu it is not the same round", i);
 	if (!leader)
-		return err_set(err, ERR_UNFIT, "the parts of all members are empty");
+		return err_set(err, ERR_UNFIT,
+			       "the parts of all members are empty, or have no checkpoint");
 	first = (size_t)(leader - parts);
-	for (size_t i = first + 1; i < count; i++) {
-		if (gang_part_is_empty(&parts[i]))
+	/* What the jobs have left when all had ended is of one moment. */
+	for (size_t i = first + 1; i < count && !leader->manifest.final; i++) {
+		if (!gang_part_has_checkpoint(&parts[i]))
 			continue;
 		/* Without a step nothing says that they are of one. */
 		if (leader->manifest.step < 0 && parts[i].manifest.step < 0)

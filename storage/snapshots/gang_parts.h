@@ -1,6 +1,10 @@
 /*
  * PURE. Of a gang's checkpoint each member puts a part: a manifest of its own files, or an empty
  * one. When are the parts of all members one snapshot?
+ *
+ * A part may have files and no checkpoint (manifest.without_checkpoint): what lies beside one, at a
+ * member that saves none. And once the jobs of all have ended, there may be a round that takes the
+ * directories as they are (manifest.final): their steps are not compared.
  */
 #ifndef GANG_PARTS_H
 #define GANG_PARTS_H
@@ -25,6 +29,7 @@ void gang_part_release(struct gang_part *part);
 AUTO(struct gang_part, gang_part_release);
 
 bool gang_part_is_empty(const struct gang_part *part);
+bool gang_part_has_checkpoint(const struct gang_part *part);
 
 /* The body of the record of a part; the caller decrefs it. */
 json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
@@ -39,7 +44,8 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 /* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never
  * will be a snapshot; the sentence says why. */
 int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err);
-/* The first that is not empty, from which the whole takes its step; NULL: there is none. */
+/* The first that has a checkpoint, from which the whole takes its step; in a final round that of
+ * the highest step, or without one. NULL: there is none. */
 const struct gang_part *gang_parts_leader(const struct gang_part *parts, size_t count);
 
 #endif

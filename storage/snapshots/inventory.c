@@ -37,6 +37,9 @@ static void fill_snapshot_info(const struct manifest *manifest, struct snapshot_
 	info->files = manifest->files;
 	info->bytes = manifest->bytes;
 	info->bytes_stored = manifest->bytes_stored;
+	info->members = (uint32_t)manifest->part_count;
+	for (size_t i = 0; i < manifest->part_count; i++)
+		info->empty_members += manifest->parts[i].files == 0;
 }
 
 static void find_named_packs(struct storage *storage, const struct manifest *manifest,

@@ -169,7 +169,7 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 		return -1;
 	if (gang_commit_cut(storage, manifest, err) == 0 &&
 	    entry_list_load(storage, manifest, cancel, err) == 0 &&
-	    (!storage_is_member(storage) ||
+	    ((!storage_is_member(storage) && !storage->gang.looks_at_one) ||
 	     gang_manifest_strip(manifest, storage->gang.member, err) == 0))
 		return 0;
 	manifest_release(manifest);

@@ -212,12 +212,12 @@ static json_t *encode_entry(const struct catalogue_entry *entry)
 {
 	const struct snapshot_info *info = &entry->info;
 	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
-	json_t *runs = json_array();
+	json_t *runs = json_array(), *body;
 
 	for (size_t i = 0; i < entry->run_count; i++)
 		json_array_append_new(runs, json_pack("[I, I]", (json_int_t)entry->runs[i].first,
 						      (json_int_t)entry->runs[i].count));
-	return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:s?, s:I, s:I, s:I, s:o}", "id",
+	body = json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:s?, s:I, s:I, s:I, s:o}", "id",
 			 snapshot_id_format(info->id, id), "size", (json_int_t)entry->object.size,
 			 "put_ms", (json_int_t)entry->object.put_ms, "created", info->created,
 			 "host", info->host, "reason", info->reason, "tag", info->tag, "step",
@@ -227,6 +227,11 @@ static json_t *encode_entry(const struct catalogue_entry *entry)
 				 : snapshot_id_format(info->parent, parent),
 			 "files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes,
 			 "bytes_stored", (json_int_t)info->bytes_stored, "packs", runs);
+	if (info->members > 0)
+		json_object_set_new(body, "members",
+				    json_pack("[I, I]", (json_int_t)info->members,
+					      (json_int_t)info->empty_members));
+	return body;
 }
 
 json_t *snapshot_catalogue_encode(const struct snapshot_catalogue *catalogue)
@@ -292,6 +297,10 @@ static bool decode_entry(json_t *body, struct snapshot_catalogue *catalogue)
 	info->files = (uint32_t)json_number_or(body, "files", 0);
 	info->bytes = (uint64_t)json_number_or(body, "bytes", 0);
 	info->bytes_stored = (uint64_t)json_number_or(body, "bytes_stored", 0);
+	info->members =
+		(uint32_t)json_integer_value(json_array_get(json_object_get(body, "members"), 0));
+	info->empty_members =
+		(uint32_t)json_integer_value(json_array_get(json_object_get(body, "members"), 1));
 	(void)snapshot_id_parse(json_text_or(body, "parent", ""), &info->parent);
 	entry->object.size = (uint64_t)json_number_or(body, "size", 0);
 	entry->object.put_ms = json_number_or(body, "put_ms", 0);

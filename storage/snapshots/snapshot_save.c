@@ -72,6 +72,8 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->about = json_incref(request->about);
 	manifest->directory_mode = tree->root_mode;
 	manifest->left_out = tree->left_out;
+	manifest->without_checkpoint = request->gang_beside;
+	manifest->final = request->gang_final;
 }
 
 /* Moves the entries out of the tree, and adds up files and bytes. */
@@ -371,6 +373,10 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	if (failed == 0)
 		failed = request->gang_empty ? save_nothing(&saving, result, &own)
 					     : save_snapshot(&saving, result, &own);
+	if (failed && request->gang_beside && result->empty) {
+		*result = (struct save_result){.id = request->id};
+		failed = save_nothing(&saving, result, &own);
+	}
 	result->store_lacks = failed && own.kind == ERR_RETRY &&
 			      (saving.commit.packs_missing || storage->emptied);
 	result->gang_over = failed && (saving.commit.outcome == GANG_ROUND_OVER ||

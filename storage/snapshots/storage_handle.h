@@ -47,6 +47,8 @@ struct storage {
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */
 	struct {
 		uint32_t members, member;
+		/* storage_gang_look_at(): `member` alone, with 0 members. */
+		bool looks_at_one;
 		/* The round that it has last put a part in, while it is not known for certain what
 		 * became of it; none: it is. */
 		struct snapshot_id unsettled;

@@ -95,6 +95,14 @@ static const char *attempt_outcome(const struct attempt_summary *past, bool newe
 	return newest ? "running or vanished" : "lost without a word";
 }
 
+static uint32_t machine_count(const struct attempt_summary *past)
+{
+	json_t *gang = json_object_get(past->about, "gang");
+	int64_t members = json_number_or(gang, "members", 1);
+
+	return members >= 1 && members <= STORAGE_GANG_MOST ? (uint32_t)members : 1;
+}
+
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			bool newest, const struct bytes *ledger)
 {
@@ -103,6 +111,7 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 	*attempt_costs = (struct attempt_costs){
 		.number = past->number,
 		.snapshots = past->snapshots,
+		.machines = machine_count(past),
 		.notice_seconds = -1,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.lost_ms = -1,
@@ -129,12 +138,18 @@ struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, si
 	int64_t kept_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		int64_t ran_ms = known_or_zero(items[i].ran_ms);
+		int64_t lost_ms = known_or_zero(items[i].lost_ms);
+		int64_t restore_ms = known_or_zero(items[i].restore_ms);
+
 		sum.ran_at_least |= items[i].at_least;
 		sum.lost_at_least |= items[i].at_least && items[i].interrupted;
-		sum.ran_ms += known_or_zero(items[i].ran_ms);
-		sum.lost_ms += known_or_zero(items[i].lost_ms);
-		sum.restore_ms += known_or_zero(items[i].restore_ms);
-		kept_ms += known_or_zero(items[i].ran_ms) - known_or_zero(items[i].lost_ms);
+		sum.ran_ms += ran_ms;
+		sum.lost_ms += lost_ms;
+		sum.restore_ms += restore_ms;
+		sum.machines_ms += (ran_ms + restore_ms) * items[i].machines;
+		sum.machines_kept_ms += (ran_ms - lost_ms) * items[i].machines;
+		kept_ms += ran_ms - lost_ms;
 		if (!items[i].interrupted)
 			continue;
 		sum.interruptions++;
@@ -154,6 +169,8 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 	sum->ran_ms += more->ran_ms;
 	sum->lost_ms += more->lost_ms;
 	sum->restore_ms += more->restore_ms;
+	sum->machines_ms += more->machines_ms;
+	sum->machines_kept_ms += more->machines_kept_ms;
 	sum->saved_ms += more->saved_ms;
 }
 
@@ -163,8 +180,8 @@ struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *s
 	const double hour_ms = 3600000;
 	struct attempt_costs_price cost;
 
-	cost.spot = (double)(sum->ran_ms + sum->restore_ms) / hour_ms * spot_per_hour;
-	cost.on_demand = (double)(sum->ran_ms - sum->lost_ms) / hour_ms * on_demand_per_hour;
+	cost.spot = (double)sum->machines_ms / hour_ms * spot_per_hour;
+	cost.on_demand = (double)sum->machines_kept_ms / hour_ms * on_demand_per_hour;
 	cost.saved = cost.on_demand - cost.spot;
 	return cost;
 }

@@ -14,8 +14,9 @@
 struct attempt_costs {
 	uint32_t number;
 	uint32_t snapshots;
-	char started[32]; /* RFC 3339; "" unknown */
-	char host[65];
+	char started[32];  /* RFC 3339; "" unknown */
+	char host[65];     /* of a gang, of its first member */
+	uint32_t machines; /* 1, or the members of a gang: all of them are one attempt */
 	/* outcome.h; where there is no end record, "lost without a word" or
 	 * "running or vanished" */
 	char outcome[32];
@@ -38,6 +39,8 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
 	int64_t ran_ms, lost_ms, restore_ms;
+	/* running and restoring, and running without what was lost, of each machine that did so */
+	int64_t machines_ms, machines_kept_ms;
 	/* of some attempts nobody knows how long */
 	bool ran_at_least, lost_at_least;
 	/* work that would have been done again if every interruption had meant a

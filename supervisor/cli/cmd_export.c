@@ -14,6 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct export_options {
+	struct store_command store_command;
+	int member; /* -1: all */
+};
+
 // clang-format off
 const struct verb verb_export = {
 	.name = "export",
@@ -24,7 +29,9 @@ const struct verb verb_export = {
 	.arguments_least = 2,
 	.arguments_most = 2,
 	.groups = (const struct option_group[]){
-		STORE_COMMAND_STORE, STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
+		STORE_COMMAND_STORE,
+		OPTION_GROUP("What", one_member_rows, offsetof(struct export_options, member)),
+		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
 	.notes = "FILE must not be there yet.",
 	.exits = store_command_exits,
 };
@@ -74,24 +81,27 @@ static void print_exported(struct snapshot_id id, const char *name, int fd)
 
 int cmd_export(int argc, char **argv)
 {
-	auto_(store_command_end) struct store_command store_command = {0};
+	auto_(store_command_end) struct export_options options = {.member = -1};
+	struct store_command *store_command = &options.store_command;
 	auto_close int fd = -1;
 	struct snapshot_id id;
 	struct err err;
-	int code = store_command_begin(&verb_export, argc, argv, &store_command);
+	int code = store_command_begin(&verb_export, argc, argv, &options);
 
 	if (code < 0)
-		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
+		code = store_command_find_snapshot(store_command, store_command->words[0], &id);
 	if (code >= 0)
 		return code;
-	fd = open_target(store_command.words[1]);
+	if (options.member >= 0)
+		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
+	fd = open_target(store_command->words[1]);
 	if (fd < 0)
 		return EXIT_CONFIGURATION;
-	if (export_snapshot(&store_command, id, fd, &err) < 0) {
-		if (!text_equal(store_command.words[1], "-"))
-			unlink(store_command.words[1]);
-		return store_command_fail_snapshot(&store_command, id, &err);
+	if (export_snapshot(store_command, id, fd, &err) < 0) {
+		if (!text_equal(store_command->words[1], "-"))
+			unlink(store_command->words[1]);
+		return store_command_fail_snapshot(store_command, id, &err);
 	}
-	print_exported(id, store_command.words[1], fd);
+	print_exported(id, store_command->words[1], fd);
 	return 0;
 }

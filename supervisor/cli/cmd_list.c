@@ -31,7 +31,9 @@ const struct verb verb_list = {
 		"The states: good (may be resumed from), late (committed after another machine "
 		"had taken over), superseded (an older one was restored by hand), suspect (the job "
 		"died of it twice), damaged (something of it is missing or cut short; `reprieve "
-		"verify` reads every byte). * marks what the next start resumes from.",
+		"verify` reads every byte). * marks what the next start resumes from. MEMBERS, "
+		"where there is a gang: how many machines have taken it together; \"3 of 4\": one "
+		"of them has no files in it. `reprieve show` says what each has.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -63,7 +65,8 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
 
 	return json_pack(
-		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o}",
+		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o, "
+		"s:I, s:I}",
 		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
 		"newest", info->newest, "created", info->created, "host", info->host, "reason",
 		info->reason, "step", info->step >= 0 ? json_integer(info->step) : json_null(),
@@ -75,12 +78,14 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 		(json_int_t)info->bytes_stored, "bytes_alone", (json_int_t)info->bytes_alone, "tag",
 		info->tag[0] ? json_string(info->tag) : json_null(), "pinned", info->pinned,
 		"started_from", info->started_from, "damage",
-		info->damage[0] ? json_string(info->damage) : json_null());
+		info->damage[0] ? json_string(info->damage) : json_null(), "members",
+		(json_int_t)info->members, "empty_members", (json_int_t)info->empty_members);
 }
 
 /* As wide as what is in them, so that a row fits a terminal. */
 struct list_widths {
 	int state, step, files, size, stored;
+	int members; /* 0: none is of a gang */
 };
 
 static void widen(int *width, const char *text)
@@ -98,9 +103,20 @@ static const char *format_step(const struct snapshot_info *info, char text[24])
 	return text;
 }
 
+/* "4"; "3 of 4"; "-": one machine. */
+static const char *format_members(const struct snapshot_info *info, char text[24])
+{
+	text_set(text, 24, "-");
+	if (info->members > 0 && info->empty_members == 0)
+		snprintf(text, 24, "%u", info->members);
+	else if (info->members > 0)
+		snprintf(text, 24, "%u of %u", info->members - info->empty_members, info->members);
+	return text;
+}
+
 static struct list_widths measure_rows(const struct snapshot_list *list)
 {
-	struct list_widths widths = {5, 4, 5, 4, 6}; /* of the headings */
+	struct list_widths widths = {5, 4, 5, 4, 6, 0}; /* of the headings */
 	char text[24];
 
 	for (size_t i = 0; i < list->count; i++) {
@@ -112,6 +128,10 @@ static struct list_widths measure_rows(const struct snapshot_list *list)
 		widen(&widths.stored, text_bytes(info->bytes_stored, text, sizeof(text)));
 		snprintf(text, sizeof(text), "%u", info->files);
 		widen(&widths.files, text);
+		if (info->members > 0)
+			widen(&widths.members, "MEMBERS");
+		if (info->members > 0)
+			widen(&widths.members, format_members(info, text));
 	}
 	return widths;
 }
@@ -119,18 +139,21 @@ static struct list_widths measure_rows(const struct snapshot_list *list)
 static void print_table(const struct snapshot_list *list)
 {
 	struct list_widths widths = measure_rows(list);
+	int gang = widths.members ? widths.members + 2 : 0;
 
-	printf("  %-13s  %-*s  %*s  %*s  %*s  %*s  %-19s  %s\n", "ID", widths.state, "STATE",
-	       widths.step, "STEP", widths.files, "FILES", widths.size, "SIZE", widths.stored,
-	       "STORED", "CREATED (UTC)", "HOST");
+	printf("  %-13s  %-*s  %*s%*s  %*s  %*s  %*s  %-19s  %s\n", "ID", widths.state, "STATE",
+	       widths.step, "STEP", gang, widths.members ? "MEMBERS" : "", widths.files, "FILES",
+	       widths.size, "SIZE", widths.stored, "STORED", "CREATED (UTC)", "HOST");
 	for (size_t i = 0; i < list->count; i++) {
 		const struct snapshot_info *info = &list->items[i];
-		char id[SNAPSHOT_ID_TEXT], step[24], size[24], stored[24];
+		char id[SNAPSHOT_ID_TEXT], step[24], members[24], size[24], stored[24];
 
-		terminal_line_print("%c %-13s  %-*s  %*s  %*u  %*s  %*s  %.19s  %s%s%s%s",
+		terminal_line_print("%c %-13s  %-*s  %*s%*s  %*u  %*s  %*s  %.19s  %s%s%s%s",
 				    info->newest ? '*' : ' ', snapshot_id_format(info->id, id),
 				    widths.state, snapshot_state_name(info), widths.step,
-				    format_step(info, step), widths.files, info->files, widths.size,
+				    format_step(info, step), gang,
+				    gang ? format_members(info, members) : "", widths.files,
+				    info->files, widths.size,
 				    text_bytes(info->bytes, size, sizeof(size)), widths.stored,
 				    text_bytes(info->bytes_stored, stored, sizeof(stored)),
 				    info->created, info->host, info->pinned ? "  pinned" : "",

@@ -53,7 +53,8 @@ static const struct option_row own_rows[] = {
 	{"all", 0, NULL, NULL, "every job of the store", OPTION_FLAG(struct report_options, all)},
 	{"by", 0, "LABEL", NULL, "sums for each value of that label (run --label)",
 		OPTION_TEXT(struct report_options, by), .least = 1},
-	{"spot-price", 0, "USD", NULL, "per hour, of the machine that was used",
+	{"spot-price", 0, "USD", NULL,
+		"per hour, of the machine that was used; of a gang, of each",
 		.set = set_dollars, .at = offsetof(struct report_options, spot)},
 	{"on-demand-price", 0, "USD", NULL, "per hour, of the same machine without preemptions",
 		.set = set_dollars, .at = offsetof(struct report_options, on_demand)},
@@ -75,7 +76,8 @@ const struct verb verb_report = {
 		"work that would have been done again if every interruption had meant a start "
 		"from nothing. Nobody can tell a machine that has just vanished from one that "
 		"still runs: the newest attempt of a job is no preemption until a later one "
-		"follows.",
+		"follows. An attempt of a gang is one, whose times are those of its member 0, and "
+		"whose cost is that of all its machines.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -159,15 +161,19 @@ static const char *format_duration(int64_t ms, char text[32])
 
 static void print_account(const struct attempt_costs *attempt_costs)
 {
-	char ran[32], lost[32], notice[64] = "-";
+	char ran[32], lost[32], notice[64] = "-", host[96];
 
+	text_set(host, sizeof(host), attempt_costs->host);
+	if (attempt_costs->machines > 1)
+		snprintf(host, sizeof(host), "%s+%u", attempt_costs->host,
+			 attempt_costs->machines - 1);
 	if (attempt_costs->source[0] && attempt_costs->notice_seconds >= 0)
 		snprintf(notice, sizeof(notice), "%s, %.0f s", attempt_costs->source,
 			 attempt_costs->notice_seconds);
 	else if (attempt_costs->source[0])
 		text_set(notice, sizeof(notice), attempt_costs->source);
 	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s",
-			    attempt_costs->number, attempt_costs->started, attempt_costs->host,
+			    attempt_costs->number, attempt_costs->started, host,
 			    attempt_costs->at_least ? ">" : " ",
 			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
 			    notice, attempt_costs->snapshots,
@@ -219,9 +225,9 @@ static json_t *milliseconds_json(int64_t ms)
 
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b}", "attempt",
-			 (int)attempt_costs->number, "started", attempt_costs->started, "host",
-			 attempt_costs->host, "outcome", attempt_costs->outcome, "source",
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i}",
+			 "attempt", (int)attempt_costs->number, "started", attempt_costs->started,
+			 "host", attempt_costs->host, "outcome", attempt_costs->outcome, "source",
 			 attempt_costs->source, "notice_seconds",
 			 attempt_costs->notice_seconds < 0
 				 ? json_null()
@@ -230,7 +236,8 @@ static json_t *account_json(const struct attempt_costs *attempt_costs)
 			 milliseconds_json(attempt_costs->lost_ms), "restore_seconds",
 			 milliseconds_json(attempt_costs->restore_ms), "snapshots",
 			 (int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
-			 "at_least", attempt_costs->at_least);
+			 "at_least", attempt_costs->at_least, "machines",
+			 (int)attempt_costs->machines);
 }
 
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)

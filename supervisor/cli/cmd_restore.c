@@ -23,6 +23,7 @@ struct restore_options {
 	struct store_command store_command;
 	struct path_filter path_filter;
 	struct progress_bar progress;
+	int member; /* -1: all */
 };
 
 static int add_include(void *path_filter, const char *value, struct err *err)
@@ -53,7 +54,8 @@ const struct verb verb_restore = {
 	.summary = "put a snapshot into a directory",
 	.examples = "reprieve restore latest ./checkpoints\n"
 		"reprieve restore 3-12 /tmp/look --store file:///mnt/share/runs --job train\n"
-		"reprieve restore latest /tmp/look --include '*.safetensors' --exclude optim",
+		"reprieve restore latest /tmp/look --include '*.safetensors' --exclude optim\n"
+		"reprieve restore latest /tmp/look --member 2",
 	.arguments = "ID|latest DIR",
 	.arguments_least = 2,
 	.arguments_most = 2,
@@ -61,6 +63,7 @@ const struct verb verb_restore = {
 		STORE_COMMAND_STORE,
 		OPTION_GROUP("Files", selection_rows,
 		offsetof(struct restore_options, path_filter)),
+		OPTION_GROUP(NULL, one_member_rows, offsetof(struct restore_options, member)),
 		STORE_COMMAND_TRANSFER,
 		STORE_COMMAND_OTHER,
 	},
@@ -186,7 +189,7 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 
 int cmd_restore(int argc, char **argv)
 {
-	auto_(store_command_end) struct restore_options options = {0};
+	auto_(store_command_end) struct restore_options options = {.member = -1};
 	auto_free char *directory = NULL;
 	struct store_command *store_command = &options.store_command;
 	struct snapshot_id id;
@@ -200,6 +203,8 @@ int cmd_restore(int argc, char **argv)
 		code = directory ? check_target(store_command, directory)
 				 : store_command_fail(store_command, &err);
 	}
+	if (code < 0 && options.member >= 0)
+		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
 	if (directory && code < 0)
 		code = restore_into(&options, id, directory);
 	path_filter_release(&options.path_filter);

@@ -19,7 +19,9 @@ const struct verb verb_show = {
 	.groups = (const struct option_group[]){STORE_COMMAND_STORE, STORE_COMMAND_OTHER},
 	.notes = "A running file is one that is written as long as the job lives, such as\n"
 		 "metrics.csv: what it had when the snapshot was taken is in it. --json prints\n"
-		 "the whole manifest, with every chunk (storage/FORMAT.md).",
+		 "the whole manifest, with every chunk (storage/FORMAT.md).\n"
+		 "Of a gang it says what each member has given, and the files of member I are\n"
+		 "below member-0000I/.",
 	.exits = store_command_exits,
 };
 // clang-format on
@@ -38,6 +40,35 @@ static void print_entry(json_t *entry)
 			    (unsigned)json_number_or(entry, "mode", 0) & 07777, size,
 			    path ? path : "(a name that is not UTF-8)", target ? " -> " : "",
 			    target ? target : "");
+}
+
+/* Of a gang: what each member has given. One that has no files saves nothing there. */
+static void print_parts(json_t *parts, json_t *step)
+{
+	json_t *part;
+	size_t i;
+
+	if (json_array_size(parts) == 0)
+		return;
+	printf("members   %zu\n", json_array_size(parts));
+	json_array_foreach(parts, i, part)
+	{
+		long long files = (long long)json_number_or(part, "files", 0);
+		char size[24], at[40] = "";
+
+		if (json_is_integer(step))
+			snprintf(at, sizeof(at), ", step %lld",
+				 (long long)json_integer_value(step));
+		if (files == 0)
+			terminal_line_print("  member %zu on %s: no checkpoint", i,
+					    json_text_or(part, "host", "?"));
+		else
+			terminal_line_print("  member %zu on %s%s: %s in %lld file%s", i,
+					    json_text_or(part, "host", "?"), at,
+					    text_bytes((uint64_t)json_number_or(part, "bytes", 0),
+						       size, sizeof(size)),
+					    files, files == 1 ? "" : "s");
+	}
 }
 
 int cmd_show(int argc, char **argv)
@@ -76,6 +107,7 @@ int cmd_show(int argc, char **argv)
 	       text_bytes((uint64_t)json_number_or(body, "bytes", 0), text, sizeof(text)),
 	       (long long)json_number_or(body, "files", 0),
 	       json_number_or(body, "files", 0) == 1 ? "" : "s");
+	print_parts(json_object_get(body, "parts"), json_object_get(body, "step"));
 	json_array_foreach(json_object_get(body, "entries"), i, entry) print_entry(entry);
 	return 0;
 }

@@ -25,6 +25,14 @@ const struct option_row store_command_rows[] = {
 	{0},
 };
 
+const struct option_row one_member_rows[] = {
+	{"member", 0, "I", NULL,
+		"of a snapshot of a gang only what this member has saved, without the directory "
+		"member-0000I/ (default: all members, each in a directory of its own)",
+		.kind = OPTION_KIND_NUMBER, .size = sizeof(int), .most = STORAGE_GANG_MOST - 1},
+	{0},
+};
+
 const struct help_row store_command_exits[] = {
 	{"0", "done"},
 	{"1", "not done"},

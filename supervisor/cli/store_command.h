@@ -29,6 +29,9 @@ extern const struct option_row store_command_rows[];
 /* Of verbs that do what they are asked for, or do not. */
 extern const struct help_row store_command_exits[];
 
+/* --member, into an int that is -1 without it: one member of a gang. */
+extern const struct option_row one_member_rows[];
+
 /* The groups of such a verb's table; its own come between. */
 #define STORE_COMMAND_STORE OPTION_GROUP("Store", store_command_rows, 0)
 #define STORE_COMMAND_TRANSFER \

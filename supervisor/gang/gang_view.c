@@ -125,8 +125,6 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_NOTICE:
 		view->asked = event->number;
 		break;
-	case GANG_EVENT_WITHDRAWN:
-		break;
 	case GANG_EVENT_ENDED:
 		fold_ended(view, event);
 		break;

@@ -174,7 +174,7 @@ struct job {
 		int64_t told_ms;       /* when this member last asked all */
 		int64_t fresh_sent_ms; /* when the job was asked that has answered last */
 		uint32_t answered;     /* the newest that the core knows to be answered */
-		bool has_told;         /* a notice stands in the log */
+		bool has_told;         /* of a notice here */
 		bool leaving, left;
 		char run_name[64]; /* of the newest checkpoint; "": not known */
 	} in_gang;
@@ -349,9 +349,11 @@ void job_tell_why(struct job *job, const struct outcome *outcome);
 /* Once the snapshot queue is there: what is told at another member is told here, and the members
  * save together. */
 void job_start_gang_feed(struct job *job);
-/* The others are told of this one; and that no notice stands here any more. */
+/* The others are told of this one. */
 void job_tell_gang(struct job *job, const struct notice *stop);
-void job_tell_gang_withdrawn(struct job *job);
+/* The last notice, `stop`, was withdrawn. True: the others have been told of it and end by it, so
+ * that it stands here too. */
+bool job_keep_told_notice(struct job *job, const struct notice *stop);
 /* The others are asked for a checkpoint too. */
 void job_share_request(struct job *job);
 /* Posts GANG_LEFT once no other member needs this one. */

@@ -216,22 +216,26 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 
 /* --- what has happened at other members --- */
 
-static void add_gang_notice(struct job *job, enum notice_kind kind, const struct gang_event *event,
-			    const char *reason, int64_t left_ms)
+static void add_gang_notice(struct job *job, const struct gang_event *event, const char *reason,
+			    int64_t left_ms)
 {
-	struct notice notice = {.kind = kind, .seen_ms = clock_monotonic_ms()};
+	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
 	text_set(notice.source, sizeof(notice.source), gang_source);
 	snprintf(notice.identity, sizeof(notice.identity), "gang-%u", event->member);
 	snprintf(notice.reason, sizeof(notice.reason), "member %u on %.40s: %.80s", event->member,
 		 event->host, reason);
-	notice.deadline_ms = notice.seen_ms + (left_ms > LEFT_LEAST_MS ? left_ms : LEFT_LEAST_MS);
+	notice.deadline_ms = left_ms == CLOCK_NEVER    ? CLOCK_NEVER
+			     : left_ms > LEFT_LEAST_MS ? notice.seen_ms + left_ms
+						       : notice.seen_ms + LEFT_LEAST_MS;
 	job_add_notice(job, &notice);
 }
 
 static int64_t time_left(const struct job *job, const struct gang_event *event)
 {
-	return event->left_ms - gang_feed_age_ms(&job->in_gang.feed);
+	int64_t age_ms = gang_feed_age_ms(&job->in_gang.feed);
+
+	return event->left_ms == CLOCK_NEVER ? CLOCK_NEVER : event->left_ms - age_ms;
 }
 
 /* The others would hang in their next collective until its time-out. Whoever has ended because it
@@ -243,7 +247,7 @@ static void stop_after_failure(struct job *job, const struct gang_event *event)
 	if (event->code == 0)
 		return;
 	snprintf(reason, sizeof(reason), "its job has failed (exit code %d)", event->code);
-	add_gang_notice(job, NOTICE_STOP, event, reason, 0);
+	add_gang_notice(job, event, reason, 0);
 }
 
 static void take_over_event(struct job *job, const struct gang_event *event)
@@ -253,14 +257,11 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS});
 		break;
 	case GANG_EVENT_NOTICE:
-		add_gang_notice(job, NOTICE_STOP, event, event->reason, time_left(job, event));
-		break;
-	case GANG_EVENT_WITHDRAWN:
-		add_gang_notice(job, NOTICE_CANCELLED, event, "its notice is withdrawn", 0);
+		add_gang_notice(job, event, event->reason, time_left(job, event));
 		break;
 	case GANG_EVENT_REJOIN:
-		add_gang_notice(job, NOTICE_STOP, event,
-				"this machine has come anew, so the attempt is over", 0);
+		add_gang_notice(job, event, "this machine has come anew, so the attempt is over",
+				0);
 		break;
 	case GANG_EVENT_ENDED:
 		stop_after_failure(job, event);
@@ -318,13 +319,18 @@ void job_tell_gang(struct job *job, const struct notice *stop)
 	tell_asked(job, &event);
 }
 
-void job_tell_gang_withdrawn(struct job *job)
+bool job_keep_told_notice(struct job *job, const struct notice *stop)
 {
-	struct gang_event event = {.kind = GANG_EVENT_WITHDRAWN};
+	struct notice told = *stop;
 
-	if (job->in_gang.has_told)
-		gang_feed_tell(&job->in_gang.feed, &event);
-	job->in_gang.has_told = false;
+	if (!job->in_gang.has_told)
+		return false;
+	text_set(told.source, sizeof(told.source), gang_source);
+	snprintf(told.identity, sizeof(told.identity), "gang-%u", job->gang.member);
+	notices_add(&job->notices, &told);
+	log_note("the other members of the gang have been told of the notice, and end: so does "
+		 "this one");
+	return true;
 }
 
 void job_start_gang_feed(struct job *job)

@@ -66,6 +66,9 @@ void job_tell_why(struct job *job, const struct outcome *outcome)
 
 void job_add_notice(struct job *job, const struct notice *notice)
 {
+	const struct notice *stop = notices_stop(&job->notices);
+	struct notice before = stop ? *stop : (struct notice){0};
+
 	switch (notices_add(&job->notices, notice)) {
 	case NOTICE_NOTHING_NEW:
 		return;
@@ -83,7 +86,8 @@ void job_add_notice(struct job *job, const struct notice *notice)
 		return;
 	case NOTICE_ALL_CANCELLED:
 		announce_notice(job, notice);
-		job_tell_gang_withdrawn(job);
+		if (job_keep_told_notice(job, &before))
+			return;
 		termination_message_withdraw(&job->message);
 		job_post(job, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
 		return;

@@ -25,6 +25,7 @@
  *	member_mark.h		do two members of a gang have the same directory?
  *	network_fs.h		recognises network file systems
  *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
+ *	companion_file.h	PURE: what lies beside checkpoints and is none
  *	file_patterns.h		PURE: what a file is by its name and the user's patterns
  *	python_module.h		PURE: the files that "python -m" runs
  *	save_place.h		PURE: does the job save where it is watched?
@@ -46,6 +47,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "checkpoint_name.h"
+#include "companion_file.h"
 #include "completion_record.h"
 #include "directory_check.h"
 #include "directory_lock.h"

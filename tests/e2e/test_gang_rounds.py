@@ -1,4 +1,5 @@
 """The rounds of a gang: what its members save together while the job runs, and who waits for whom (gang_rounds.h)."""
+import json
 import signal
 
 import harness
@@ -158,3 +159,24 @@ def test_jobs_that_save_often_and_keep_one(place):
     again = Gang(place, 3, 2, steps=step + 5, every=5).start_all()
     assert again.resumed() == [step] * 3, f"{again}"
     assert_not_torn(again)
+
+
+def test_a_notice_that_is_withdrawn_ends_all_the_same(place, tmp_path):
+    """The others have been told, and end by it: whoever stayed would hang in its next collective."""
+    told = tmp_path / "notice"
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1"))
+    gang.start(0)
+    gang.options += ("--notice", f"file:{told}")
+    gang.start(1)
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[0].signal(signal.SIGSTOP)
+    told.write_text(json.dumps({"reason": "maybe", "in_seconds": 600}))
+    wait_for("the others are told", lambda: any('"kind":"notice"' in path.read_text() for path in place.store_path.glob(
+        "jobs/job/gang/000001/log/*.json")), process=gang.runs[1].process)
+    told.unlink()
+    wait_for("it is withdrawn", lambda: any(e["kind"] == "cancelled" for e in gang.runs[1].events("notice")), process=gang.runs[1].process)
+    gang.runs[0].signal(signal.SIGCONT)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    assert "have been told of the notice, and end" in gang.runs[1].err
+    assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {place.newest()["id"]}

@@ -162,10 +162,18 @@ static void test_what_is_not_known_is_marked_in_the_sum(void **state)
 static void test_sums_and_cost(void **state)
 {
 	static const struct attempt_costs items[] = {
-		{.ran_ms = 10 * HOUR, .lost_ms = 1 * HOUR, .interrupted = true, .source = "aws"},
-		{.ran_ms = 5 * HOUR, .lost_ms = 5 * HOUR, .interrupted = true, .restore_ms = HOUR},
-		{.ran_ms = -1, .lost_ms = -1, .restore_ms = -1},
-		{.ran_ms = 3 * HOUR},
+		{.ran_ms = 10 * HOUR,
+		 .lost_ms = 1 * HOUR,
+		 .interrupted = true,
+		 .source = "aws",
+		 .machines = 1},
+		{.ran_ms = 5 * HOUR,
+		 .lost_ms = 5 * HOUR,
+		 .interrupted = true,
+		 .restore_ms = HOUR,
+		 .machines = 1},
+		{.ran_ms = -1, .lost_ms = -1, .restore_ms = -1, .machines = 1},
+		{.ran_ms = 3 * HOUR, .machines = 1},
 	};
 	struct attempt_costs_sum sum = attempt_costs_sum(items, 4), twice = sum;
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
@@ -185,6 +193,44 @@ static void test_sums_and_cost(void **state)
 	assert_int_equal(twice.announced, 2);
 }
 
+/* A gang's attempt is one, which lasts as long as one machine, and costs as much as all. */
+static void test_a_gang(void **state)
+{
+	static const struct {
+		const char *about;
+		uint32_t machines;
+	} rows[] = {
+		{"{}", 1},
+		{"{\"gang\":{\"members\":4}}", 4},
+		{"{\"gang\":{\"members\":0}}", 1},
+		{"{\"gang\":{\"members\":1000000}}", 1},
+		{"{\"gang\":7}", 1},
+	};
+	static const struct attempt_costs items[] = {
+		{.ran_ms = 10 * HOUR, .lost_ms = 1 * HOUR, .interrupted = true, .machines = 4},
+		{.ran_ms = 5 * HOUR, .restore_ms = HOUR, .machines = 2},
+	};
+	struct attempt_costs_sum sum = attempt_costs_sum(items, 2), all = {0};
+	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
+	struct bytes nothing = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_json json_t *about = json_loads(rows[i].about, 0, NULL);
+		struct attempt_summary past = {.number = 1, .about = about};
+		struct attempt_costs attempt_costs;
+
+		attempt_costs_read(&attempt_costs, &past, true, &nothing);
+		assert_int_equal(attempt_costs.machines, rows[i].machines);
+	}
+	assert_int_equal(sum.attempts, 2);
+	assert_int_equal(sum.ran_ms, 15 * HOUR);
+	assert_true(cost.spot == 40 + 12 && cost.on_demand == 3 * (36 + 10));
+	attempt_costs_add(&all, &sum);
+	attempt_costs_add(&all, &sum);
+	assert_true(attempt_costs_price(&all, 1, 3).saved == 2 * cost.saved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -194,6 +240,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_saved_without_a_snapshot),
 		cmocka_unit_test(test_what_is_not_known_is_marked_in_the_sum),
 		cmocka_unit_test(test_sums_and_cost),
+		cmocka_unit_test(test_a_gang),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,6 @@
 
 #include <cmocka.h>
 
-AUTO(struct path_set, path_set_release);
-
 #define NEWEST "which is part of its newest checkpoint"
 #define NONE "which is part of no checkpoint that could be left out"
 

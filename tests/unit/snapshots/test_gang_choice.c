@@ -195,6 +195,9 @@ static void verbs_see_all_of_it(void **state)
 	assert_int_equal(list.items[0].bytes, 100000);
 	assert_int_equal(list.items[0].step, 10);
 	assert_int_equal(list.items[1].files, 2);
+	assert_int_equal(list.items[0].members, 2);
+	assert_int_equal(list.items[0].empty_members, 1);
+	assert_int_equal(list.items[1].empty_members, 0);
 	export_whole(&gang);
 	restore(&gang.store, gang.newest, &restored);
 	found = names_in(&gang.store);
@@ -209,6 +212,64 @@ static void verbs_see_all_of_it(void **state)
 	gang_stop(&gang);
 }
 
+static void export_member_1(struct gang *gang)
+{
+	auto_free char *path = text_format("%s/one.tar.lz4", gang->store.root);
+	auto_free char *command =
+		text_format("lz4 -dc '%s' | tar -t | tr '\\n' ' ' | grep -qx 'shard-1 weights '",
+			    path);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_works(storage_export(gang->store.storage, gang->newest, fd, NULL, &err));
+	assert_int_equal(system(command), 0);
+}
+
+/* By who is no member: of any number of them. */
+static void one_member_of_it(void **state)
+{
+	static const struct {
+		uint32_t member;
+		enum err_kind kind;
+		const char *says;
+	} rows[] = {
+		{0, ERR_FAILED, "member 0 has no files"},
+		{2, ERR_INVALID, "a gang of 2 members"},
+	};
+	auto_(snapshot_files_release) struct snapshot_files listed = {0};
+	struct restore_result result;
+	auto_free char *found = NULL;
+	struct snapshot_id alone;
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fixture_write(&gang.store, "model", 10, 1);
+	alone = fixture_take(&gang.store);
+	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
+	gang_round(&gang, 4, second);
+	gang_assert_committed(&gang, 4);
+	storage_gang_look_at(gang.store.storage, 1);
+	restore(&gang.store, gang.newest, &result);
+	found = names_in(&gang.store);
+	assert_string_equal(found, "shard-1 weights");
+	assert_int_equal(result.files, 2);
+	assert_int_equal(result.step, 10);
+	assert_works(storage_list_files(gang.store.storage, gang.newest, &listed, NULL, &err));
+	assert_int_equal(listed.count, 2);
+	export_member_1(&gang);
+	/* All of it is checked all the same. */
+	assert_int_equal(fixture_damages(&gang.store), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		storage_gang_look_at(gang.store.storage, rows[i].member);
+		assert_fails(fixture_try_restore(&gang.store, gang.newest), rows[i].kind);
+		assert_non_null(strstr(err.text, rows[i].says));
+	}
+	assert_fails(fixture_try_restore(&gang.store, alone), ERR_INVALID);
+	assert_non_null(strstr(err.text, "by one machine"));
+	gang_stop(&gang);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +278,7 @@ int main(void)
 		cmocka_unit_test(another_number_of_members),
 		cmocka_unit_test(a_snapshot_of_one_machine),
 		cmocka_unit_test(verbs_see_all_of_it),
+		cmocka_unit_test(one_member_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

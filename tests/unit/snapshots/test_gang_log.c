@@ -42,8 +42,8 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_ANSWERS, .member = 2, .round = 4, .asked = 3},
 	{.kind = GANG_EVENT_REQUEST, .member = 1, .reason = "reprieve checkpoint"},
 	{.kind = GANG_EVENT_NOTICE, .member = 5, .left_ms = 30000, .reason = "spot", .host = "a"},
-	{.kind = GANG_EVENT_WITHDRAWN, .member = 5},
 	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},
+	{.kind = GANG_EVENT_ENDED, .member = 1, .more = true},
 };
 
 static void every_kind_comes_back(void **state)
@@ -285,7 +285,7 @@ static void a_lost_answer_is_resolved(void **state)
 	other = event_of(2, GANG_EVENT_REQUEST, 4);
 	assert_false(append(f.storage, &other));
 	other = event;
-	other.kind = GANG_EVENT_WITHDRAWN;
+	other.kind = GANG_EVENT_NOTICE;
 	assert_false(append(f.storage, &other));
 	/* Who has the number is not known: an error, not an answer. */
 	event = event_of(2, GANG_EVENT_REQUEST, 5);

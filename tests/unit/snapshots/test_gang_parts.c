@@ -16,7 +16,8 @@
 
 struct parts_row {
 	const char *what;
-	/* A text for each member: "e" is an empty part, "100" a step, "-" none, "100/1" a run. */
+	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
+	 * "-" none, "100/1" a run; with "F" in front it is of a final round. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
 	int leader;
@@ -39,6 +40,16 @@ static const struct parts_row rows[] = {
 	{"of two runs", {"5/2", "5/3"}, "members 0 and 1 are of different runs", 0},
 	{"one run is not known", {"5/2", "5"}, "members 0 and 1 are of different runs", 0},
 	{"an empty part is of no run", {"5/2", "e/3", "5/2"}, NULL, 0},
+	{"one has no checkpoint", {"b", "100", "100"}, NULL, 1},
+	{"it is of no step and no run", {"5/2", "b/3", "-", "e"}, "member 2 at step -1", 0},
+	{"beside one without a step", {"b", "-", "b"}, NULL, 1},
+	{"none has a checkpoint", {"b", "e"}, "have no checkpoint", -1},
+	{"in the end, of several steps", {"F7", "F-", "F9", "F9"}, NULL, 2},
+	{"in the end, of several runs", {"F7/1", "F7/2"}, NULL, 0},
+	{"in the end, without a step", {"Fb", "F-", "F-"}, NULL, 1},
+	{"in the end, without a checkpoint", {"Fe", "Fb", "Fb"}, NULL, 1},
+	{"in the end, nothing", {"Fe", "Fe"}, "all members are empty", -1},
+	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
 };
 
 static struct gang_part make_part(const char *text)
@@ -46,6 +57,9 @@ static struct gang_part make_part(const char *text)
 	struct gang_part part = {.manifest.step = -1};
 	const char *run = strchr(text, '/');
 
+	part.manifest.final = *text == 'F';
+	text += part.manifest.final;
+	part.manifest.without_checkpoint = *text == 'e' || *text == 'b';
 	if (*text != 'e') {
 		part.manifest.pieces = memory_new(sizeof(*part.manifest.pieces));
 		part.manifest.piece_count = 1;
@@ -167,6 +181,12 @@ static void records(void **state)
 				 0);
 		strcpy(same.manifest.nonce, "other");
 		assert_true(gang_part_same_content(&part, &same));
+		same.manifest.final = true;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.final = false;
+		same.manifest.without_checkpoint ^= true;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.without_checkpoint ^= true;
 		same.manifest.step++;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.step--;

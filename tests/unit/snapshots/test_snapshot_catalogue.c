@@ -33,6 +33,8 @@ static void test_it_says_what_was_added(void **state)
 		.files = 3,
 		.bytes = 1000,
 		.bytes_stored = 60,
+		.members = 4,
+		.empty_members = 1,
 	};
 	struct manifest_object object = {.size = 500, .put_ms = 12345}, other = object;
 	auto_(snapshot_catalogue_release) struct snapshot_catalogue first = {0}, second = {0};
@@ -44,6 +46,7 @@ static void test_it_says_what_was_added(void **state)
 	(void)state;
 	snapshot_catalogue_add(&first, &info, &object, packs, 6);
 	info.id.sequence = 1;
+	info.members = info.empty_members = 0;
 	snapshot_catalogue_add(&first, &info, &object, packs + 1, 2);
 	info.id.sequence = 3;
 	/* Without a date it may be replaced unseen. */
@@ -63,6 +66,11 @@ static void test_it_says_what_was_added(void **state)
 	assert_int_equal(entry->info.files, 3);
 	assert_int_equal(entry->info.bytes, 1000);
 	assert_int_equal(entry->info.bytes_stored, 60);
+	assert_int_equal(entry->info.members, 4);
+	assert_int_equal(entry->info.empty_members, 1);
+	/* Of one machine nothing is said of members. */
+	assert_null(
+		json_object_get(json_array_get(json_object_get(body, "snapshots"), 0), "members"));
 	assert_int_equal(entry->info.parent.sequence, 1);
 	named = snapshot_catalogue_packs(&second, entry, &count);
 	assert_int_equal(count, 6);

@@ -1,0 +1,76 @@
+#include "companion_file.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "checkpoint_name.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const picture_endings[] = {
+	".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".mp4",
+};
+static const char *const text_endings[] = {
+	".json", ".jsonl", ".yaml", ".yml",  ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",
+	".rst",  ".csv",   ".tsv",  ".html", ".xml",  ".log", ".out", ".err",  ".py",  ".sh",
+};
+static const char *const temporary_endings[] = {".tmp", ".temp", ".part", ".partial"};
+
+/* Some frameworks save models and states as text: XGBoost, LightGBM, Transformers. */
+static const char *const state_words[] =
+	{"model",  "models",      "state",     "states", "checkpoint", "checkpoints", "ckpt",
+	 "weight", "weights",     "optimizer", "optim",  "scheduler",  "rng",         "trainer",
+	 "last",   "latest",      "best",      "epoch",  "step",       "iter",        "iteration",
+	 "resume", "progress",    "snapshot",  "save",   "saved",      "booster",     "tree",
+	 "trees",  "tensorstore", "parameters"};
+static const char *const setting_words[] =
+	{"config",   "configs", "configuration",   "args",    "arguments",
+	 "settings", "hparams", "hyperparameters", "options", "readme"};
+
+#define ENDS_WITH_ANY(path, length, endings) \
+	ends_with_any(path, length, endings, sizeof(endings) / sizeof((endings)[0]))
+#define HAS_WORD(path, words) has_word(path, words, sizeof(words) / sizeof((words)[0]))
+
+/* The length without the ending; 0: it has none of them, or is nothing else. */
+static size_t ends_with_any(const char *path, size_t length, const char *const *endings,
+			    size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (length > ending && strncasecmp(path + length - ending, endings[i], ending) == 0)
+			return length - ending;
+	}
+	return 0;
+}
+
+/* A word is what lies between characters that are no letters: "trainer_state.json" has three. */
+static bool has_word(const char *path, const char *const *words, size_t count)
+{
+	for (const char *at = path; *at;) {
+		size_t length = 0;
+
+		while (isalpha((unsigned char)at[length]))
+			length++;
+		for (size_t i = 0; i < count && length > 0; i++)
+			if (strlen(words[i]) == length && strncasecmp(at, words[i], length) == 0)
+				return true;
+		at += length > 0 ? length : 1;
+	}
+	return false;
+}
+
+bool companion_file_is(const char *path)
+{
+	size_t length = strlen(path);
+	size_t finished = ENDS_WITH_ANY(path, length, temporary_endings);
+	auto_free char *name = text_copy_n(path, finished > 0 ? finished : length);
+
+	length = strlen(name);
+	if (ENDS_WITH_ANY(name, length, picture_endings) > 0)
+		return true;
+	return ENDS_WITH_ANY(name, length, text_endings) > 0 &&
+	       checkpoint_name_parse(path).number < 0 &&
+	       (HAS_WORD(name, setting_words) || !HAS_WORD(name, state_words));
+}

@@ -1,0 +1,107 @@
+"""What the verbs say of a gang: of its snapshots, of the part of each member, and of one that runs."""
+import os
+import re
+import subprocess
+
+import harness
+import pytest
+from gang import Gang
+from harness import one_line
+
+
+@pytest.fixture(autouse=True)
+def tried_unfinished(place):
+    place.environment["REPRIEVE_UNFINISHED"] = "gang"
+
+
+def finish(place, members, **rank):
+    gang = Gang(place, members, **rank).start_all()
+    assert [run.wait() for run in gang.runs] == [0] * members, f"{gang}"
+    return gang
+
+
+def shards(directory):
+    return sorted(path.name for path in directory.rglob("*.bin"))
+
+
+def test_a_snapshot_of_a_gang_is_seen_as_a_whole_and_by_member(place):
+    finish(place, 3, every=10, steps=10)
+    newest = place.newest()
+    host = os.uname().nodename
+    assert (newest["members"], newest["empty_members"], newest["files"]) == (3, 0, 3)
+    assert newest["bytes"] == 3 * 20000
+    table = place.verb("list").out
+    assert re.search(r"STEP +MEMBERS +FILES", table) and re.search(r"good +10 +3 +3 ", table), table
+    shown = place.verb("show", "latest").out
+    assert "members   3" in shown, shown
+    for member in range(3):
+        assert re.search(rf"member {member} on {re.escape(host)}, step 10: .* in 1 file\n", shown), shown
+        assert f"member-0000{member}/step_10/shard_{member}.bin" in shown
+
+    whole, one = place.path / "whole", place.path / "one"
+    assert place.verb("restore", "latest", whole).code == 0
+    assert shards(whole) == ["shard_0.bin", "shard_1.bin", "shard_2.bin"]
+    assert (whole / "member-00002/step_10/shard_2.bin").exists()
+    assert place.verb("restore", "latest", one, "--member", "2").code == 0
+    assert shards(one) == ["shard_2.bin"] and (one / "step_10/shard_2.bin").exists()
+    archive = place.path / "one.tar.lz4"
+    assert place.verb("export", "latest", archive, "--member", "1").code == 0
+    names = subprocess.run(f"lz4 -dc '{archive}' | tar -t", shell=True, capture_output=True, text=True, check=True).stdout
+    assert "step_10/shard_1.bin\n" in names and "member-" not in names and "shard_0" not in names
+
+    refused = place.verb("restore", "latest", place.path / "none", "--member", "3")
+    assert refused.code == harness.EXIT_CONFIGURATION and "a gang of 3 members" in one_line(refused)
+    assert not (place.path / "none").exists()
+    refused = place.verb("export", "latest", place.path / "none", "--member", "3")
+    assert refused.code == harness.EXIT_CONFIGURATION and not (place.path / "none").exists()
+
+
+def test_a_member_without_a_checkpoint_is_told_apart(place):
+    finish(place, 2, every=10, steps=20, savers="0", step_time=0.03)
+    newest = place.newest()
+    assert (newest["members"], newest["empty_members"]) == (2, 1)
+    assert "1 of 2" in place.verb("list").out
+    assert re.search(r"member 1 on \S+: no checkpoint\n", place.verb("show", "latest").out)
+    refused = place.verb("restore", "latest", place.path / "none", "--member", "1")
+    assert refused.code == 1 and "member 1 has no files" in one_line(refused)
+
+
+def test_damage_in_one_part_names_the_member(place):
+    finish(place, 2, every=10, steps=10)
+    packs = sorted((place.store_path / "jobs/job/packs").rglob("*.pack"))
+    damaged = set()
+    for pack in packs:
+        whole = pack.read_bytes()
+        for at in (100, len(whole) // 2):
+            pack.chmod(0o600)
+            pack.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
+            found = place.verb("verify", "latest")
+            assert found.code == 1, found
+            members = set(re.findall(r"member-0000(\d)/|the part of member (\d)", found.out))
+            assert len(members) == 1, found
+            damaged |= {first or second for first, second in members}
+        pack.write_bytes(whole)
+    assert damaged == {"0", "1"}
+    assert place.verb("verify", "latest").code == 0
+
+
+def test_to_forget_takes_the_parts_of_all(place):
+    finish(place, 2, every=10, steps=30)
+    count = len(place.snapshots())
+    assert count >= 1
+    newest = place.newest()["id"]
+    assert place.verb("forget", "--keep-last", "1").code == 0
+    assert [snapshot["id"] for snapshot in place.snapshots()] == [newest]
+    assert place.verb("verify").code == 0
+    assert place.verb("restore", "latest", place.path / "whole").code == 0
+    for member in range(2):
+        assert (place.path / f"whole/member-0000{member}/step_30/shard_{member}.bin").exists()
+
+
+def test_a_report_counts_one_attempt_and_all_machines(place):
+    finish(place, 3, every=10, steps=10)
+    report = place.verb("report", "--json", "--spot-price", "3600").json
+    job = report["jobs"][0]
+    assert job["attempts"] == 1 and job["list"][0]["machines"] == 3
+    assert job["spot_cost"] == pytest.approx(3 * (job["ran_seconds"] + job["restore_seconds"]))
+    assert "+2 " in place.verb("report").out

@@ -1,0 +1,78 @@
+/* What lies beside checkpoints, by its name alone. */
+#include "workspace/companion_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const struct {
+	const char *path;
+	bool is;
+} rows[] = {
+	{"args.json", true},
+	{"config.yaml", true},
+	{"run/config.yml", true},
+	{"pyproject.toml", true},
+	{"README.md", true},
+	{"command.txt", true},
+	{"rank1.log", true},
+	{"eval/scores.tsv", true},
+	{"all_results.json", true},
+	{"ARGS.JSON", true},
+	{"args.json.tmp", true},
+	{"attention.png", true},
+	{"samples/step_500.png", true},
+	{"samples/0500.jpg", true},
+	{"step-500/loss.svg", true},
+	/* a word says what a text is */
+	{"model_config.json", true},
+	{"trainer_config.yaml", true},
+	{"training_args.json", true},
+	{"model.json", false},
+	{"final_model/model.txt", false},
+	{"trainer_state.json", false},
+	{"state.yaml", false},
+	{"checkpoint.json", false},
+	{"last.txt", false},
+	{"Last_Rank1.json", false},
+	{"epoch.txt", false},
+	{"rng.json", false},
+	{"optimizer/params.json", false},
+	{"statements.txt", true},
+	/* what is saved again and again */
+	{"step-500/args.json", false},
+	{"checkpoint-500/config.json", false},
+	{"metrics_500.json", false},
+	/* other kinds */
+	{"last_rank1.pt", false},
+	{"last.pt.tmp", false},
+	{"model.safetensors", false},
+	{"rng.npy", false},
+	{"data.pkl", false},
+	{"metrics.bin", false},
+	{"latest", false},
+	{"notes", false},
+	{"png", false},
+	{".json", false},
+	{".tmp", false},
+	{"args.json.bak", false},
+	{"", false},
+};
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (companion_file_is(rows[i].path) != rows[i].is)
+			fail_msg("%s", rows[i].path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
