@@ -28,6 +28,7 @@ parser.add_argument("--offset", type=int, default=0, help="save at the steps tha
 parser.add_argument("--until", type=int, default=0, help="save no more after this step")
 parser.add_argument("--fail-at", type=int, default=0, help="ends with 3 at this step")
 parser.add_argument("--anew-at", type=int, default=0, help="at this step, all ranks begin anew as a launcher lets them, some steps earlier")
+parser.add_argument("--mark", default="", help="is kept beside each shard: who has saved it")
 options = parser.parse_args()
 saves = options.savers == "all" or str(options.rank) in options.savers.split(",")
 run_of_job = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
@@ -47,6 +48,10 @@ def steps_here():
     return sorted(int(match.group(1)) for match in map(re.compile(r"step_(\d+)$").match, names) if match)
 
 
+def mark_of(step):
+    return os.path.join(options.dir, "step_%d" % step, "mark_%d.txt" % options.rank)
+
+
 def path_of(step):
     return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
 
@@ -59,16 +64,24 @@ def resume():
         if file.read() != content(steps[-1]):
             say("TORN", steps[-1])
             sys.exit(99)
+    if options.mark:
+        with open(mark_of(steps[-1])) as file:
+            say("marked", file.read())
     return steps[-1]
 
 
 def save(step):
     os.makedirs(os.path.dirname(path_of(step)), exist_ok=True)
+    if options.mark:
+        with open(mark_of(step), "w") as file:
+            file.write(options.mark)
     with open(path_of(step), "wb") as file:
         file.write(content(step))
     say("saved", step)
     for old in steps_here()[: -options.keep]:
         os.remove(path_of(old))
+        if options.mark:
+            os.remove(mark_of(old))
         os.rmdir(os.path.dirname(path_of(old)))
 
 
