@@ -226,6 +226,21 @@ static bool is_untold(struct detector *detector, const struct shim_message *mess
 	       detector->questions.look && !is_there(detector, message->path);
 }
 
+/* Its writer has written it elsewhere, and moves it to its place as the last thing that it does.
+ * Nothing was reported of it before, because it was not in the directory. */
+static void arrive_from_outside(void *argument, struct tracked_file *file)
+{
+	struct rename *rename = argument;
+
+	if (!(file->marks & FILE_FRESH) || (file->marks & (FILE_HELD | FILE_REPORTED)))
+		return;
+	file->pid = rename->message->pid;
+	checkpoint_add_writer(file->checkpoint, file->pid);
+	unmark(file, FILE_UNCLOSED);
+	file->marks |= FILE_REPORTED | FILE_WITNESSED;
+	detector_file_finished(rename->detector, file, rename->now_ms);
+}
+
 static void shim_renamed(struct detector *detector, const struct shim_message *message,
 			 int64_t now_ms)
 {
@@ -233,6 +248,14 @@ static void shim_renamed(struct detector *detector, const struct shim_message *m
 	struct tracked_file *file;
 
 	note_speaking_process(detector, message);
+	/* "" is a name outside of the directory. */
+	if (!*message->path2)
+		return;
+	if (!*message->path) {
+		checkpoint_table_each_below(&detector->table, message->path2, arrive_from_outside,
+					    &rename);
+		return;
+	}
 	checkpoint_table_each_below(&detector->table, message->path, join_renamed, &rename);
 	if (is_untold(detector, message))
 		detector_rename_untold(detector, message->path, message->path2, now_ms);

@@ -10,7 +10,7 @@ The plan (JSON) is a list of writers; make_plan() draws it. Each writer is a pro
 
 The first writer does so in DIRECTORY itself, the others in run-W/, because files of one directory and one number are one checkpoint,
 whoever writes them; and as all fixed names are, one writer at most has those. They write in place or by a temporary name and a rename,
-and some keep only the newest. Some kill themselves in the middle of a file, between two, or while nothing is written.
+from beside the file or from outside of the directory, and some keep only the newest. Some kill themselves in the middle of a file, between two, or while nothing is written.
 
 Every file says which save of which writer it is, how many files that has, and how long it is; so a copy of the directory tells by itself
 whether it holds a part of a checkpoint. The ledger has what each writer has done, and when.
@@ -38,7 +38,8 @@ def make_plan(seed):
             layout = "files"
         saves = draw.randint(3, 12)
         writer = {
-            "name": f"w{number}", "layout": layout, "files": draw.choice([1, 1, 2, 3]), "renames": draw.random() < 0.4,
+            "name": f"w{number}", "layout": layout, "files": draw.choice([1, 1, 2, 3]),
+            "renames": draw.choice(["", "", "", "beside", "beside", "outside"]),
             "saves": saves, "size": draw.choice([100, 5000, 200000]), "begins": draw.uniform(0, 0.5),
             "piece": draw.choice([0, 0, 0.01, 0.05]),  # seconds for each piece of a file
             "pause": draw.choice([0.02, 0.1, 0.4, 0.4, 1.5]),  # seconds between two saves
@@ -76,8 +77,10 @@ def paths(directory, writer, save):
 
 
 def write_file(path, data, writer, opened, dies):
-    target = path.with_name(path.name + ".tmp") if writer["renames"] else path
-    target.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = path.with_name(path.name + ".tmp") if writer["renames"] == "beside" else path
+    if writer["renames"] == "outside":
+        target = Path(os.environ["REPRIEVE_CHECKPOINT_DIR"] + f".{writer['name']}-{os.getpid()}")
     with open(target, "wb", buffering=0) as file:
         opened()
         for piece in range(PIECES):

@@ -81,6 +81,7 @@ IDIOMS = [
     Idiom("rotation.py"),
     Idiom("hf_trainer.py"),
     Idiom("dcp_async.py"),
+    Idiom("renamed_from_outside.py"),
     Idiom("saves_at_sigterm.py", saves=2, running=("metrics.csv", first_field)),
     Idiom("keras_backup.py", running=("training.csv", first_field), own=True),
     Idiom("latest_pointer.py", own=True),

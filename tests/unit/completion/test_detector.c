@@ -146,6 +146,18 @@ static const struct row rows[] = {
 	{"a directory with an open file renamed",
 		"kD t; O 1 3 t/x; kf t 7; kt s 7; +2000; = busy; end 1 killed; torn s/x; good t/x"},
 	{"renamed from outside", "kt a 9; +999; = busy; +1; = complete"},
+	{"the shim tells it too", "kt a 9; R 1 - a; closed a; +999; = busy; +1; = complete; in a"},
+	{"and its writer is killed before it has been quiet",
+		"kt a 9; R 1 - a; +300; end 1 killed; torn a"},
+	{"with a signature",
+		"valid step-1.pt; kt step-1.pt 9; R 1 - step-1.pt; +1000; = complete; valid step-2.pt; "
+		"kt step-2.pt 10; R 1 - step-2.pt; = complete; end 1 killed; good step-2.pt"},
+	{"a directory from outside, told by the shim",
+		"kt s 9 directory; kD s; kl s/a; kl s/b; R 1 - s; closed s/a; closed s/b"},
+	{"one that is written to since", "kt a 9; km a; R 1 - a; +2000; = busy"},
+	{"renamed to the outside",
+		"O 1 3 s-1; C 1 3 s-1; kc s-1; kw s-1; O 1 3 s-2; C 1 3 s-2; kc s-2; kw s-2; kf s-1 "
+		"9; R 1 s-1 -; +1000; = complete; in s-2"},
 	{"renamed to outside is no write", "kf a 9; +1000; = nothing"},
 	{"nameless file, linked",
 		"O 1 3 #5; km #5; L 1 3 a; open a; kc a; +2000; = busy; C 1 3 a; kw #5; +1000; = "
@@ -1021,6 +1033,12 @@ static const char *decide_all(struct teller *teller)
 	return detector_is_busy(&teller->detector) ? "busy" : "nothing";
 }
 
+/* "-" is a name outside of the directory. */
+static const char *outside_or(const char *word)
+{
+	return text_equal(word, "-") ? "" : word;
+}
+
 static void tell_shim(struct teller *teller, enum shim_event event, unsigned flags)
 {
 	static char none[1];
@@ -1036,8 +1054,8 @@ static void tell_shim(struct teller *teller, enum shim_event event, unsigned fla
 	if (!teller->word[3])
 		teller->word[3] = none;
 	if (event == SHIM_RENAMED || event == SHIM_UNLINKED) {
-		message.path = teller->word[2];
-		message.path2 = teller->word[3];
+		message.path = outside_or(teller->word[2]);
+		message.path2 = outside_or(teller->word[3]);
 	} else if (event != SHIM_EXITING && event != SHIM_HELLO) {
 		message.descriptor = atoi(teller->word[2]);
 		*(event == SHIM_LINKED ? &message.path2 : &message.path) = teller->word[3];
