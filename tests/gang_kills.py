@@ -218,7 +218,7 @@ class Story:
     def spoil(self, gang, in_start):
         """Once all go on, or (`in_start`) on the way there."""
         time.sleep(self.draw.uniform(0, 0.9 if in_start else 0.6))
-        # A signal before the supervisor is ready for it ends nothing that this is about.
+        # Who ends before it has come is not known to the others: the launcher ends them.
         if not in_start and self.draw.random() < 0.15:
             self.notice(gang)
             if self.draw.random() < 0.5:
@@ -238,23 +238,23 @@ class Story:
     def play(self, kills):
         gang = self.start()
         gang.wait_for_commits(1)
+        on_the_way = False
         for _ in range(kills):
-            self.spoil(gang, self.draw.random() < 0.35 and self.generation > 1)
+            self.spoil(gang, on_the_way)
             self.end_all(gang)
             self.check_end(gang)
             step = self.committed()
             at = {"member": self.draw.randrange(self.members), "point": self.draw.choice(POINTS)} if self.draw.random() < 0.2 else {}
             gang = self.start(**at)
+            on_the_way = bool(at) or self.draw.random() < 0.4
             if at:
                 self.count("fault point")
                 until = time.monotonic() + 3
                 while time.monotonic() < until and gang.runs[at["member"]].process.poll() is None:
                     time.sleep(0.02)
-                continue
-            if self.draw.random() < 0.35:
-                continue  # it is killed on the way
-            self.check_resumed(gang, step)
-            self.thaw()
+            if not on_the_way:
+                self.check_resumed(gang, step)
+                self.thaw()
         self.end_all(gang)
         self.check_end(gang)
         step = self.committed()
