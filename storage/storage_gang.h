@@ -141,12 +141,9 @@ enum gang_event_kind {
 	GANG_EVENT_PASSED,
 	/* `member`, which is at `step`, gives no part in `round`: it is over. */
 	GANG_EVENT_LEFT_OUT,
-	/* The checkpoint that `member` gives in `round` was begun after the request or notice that
-	 * is event `asked`: its commit is what those wait for. */
-	GANG_EVENT_ANSWERS,
 	/* A checkpoint is asked for of all. */
 	GANG_EVENT_REQUEST,
-	/* The machine of `member` is to be taken away in `left_ms`; it was not after all. */
+	/* The machine of `member` is to be taken away in `left_ms`: all members end by it. */
 	GANG_EVENT_NOTICE,
 	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
 	 * with another code than 0: it has left, and gives no more parts. If all have ended by
@@ -161,7 +158,6 @@ struct gang_event {
 	enum gang_event_kind kind;
 	uint32_t member;
 	uint32_t round;
-	uint32_t asked;
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
@@ -192,6 +188,18 @@ int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err);
 
+/* The newest event of the log that a committed round answers; 0: none. One step is one moment of
+ * training: what the checkpoint of one member answers, those of all do. One GET of the manifest.
+ * May be called while another thread uses the storage. */
+int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
+			 struct cancel *cancel, struct err *err);
+
+/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all are there in its
+ * newest round, without a commit, and nobody has left it out, commits it. *round: its number; 0:
+ * there was none to finish. Two listings and a few requests, if there is none. */
+int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
+			struct cancel *cancel, struct err *err);
+
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
@@ -201,11 +209,11 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_empty` (this member has
  * nothing: an empty part; no file is opened), `gang_beside` (it has files, but no checkpoint),
- * `gang_final` (the round that the last GANG_EVENT_ENDED has opened), `gang_run` (which run of the
- * job has written the checkpoint, "" if that is not known), and `gang_over` (asked while it waits
- * for the others: true: the round is over, and storage_save() ends with ERR_RETRY,
- * save_result.changed and gang_over). The id is that of the round. storage_save() returns once the
- * snapshot of all is committed.
+ * `gang_final` (the round that the last GANG_EVENT_ENDED has opened), `gang_saw` (the newest event
+ * of the log that the checkpoint answers), and `gang_over` (asked while it waits for the others:
+ * true: the round is over, and storage_save() ends with ERR_RETRY, save_result.changed and
+ * gang_over). The id is that of the round. storage_save() returns once the snapshot of all is
+ * committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

@@ -87,9 +87,8 @@ struct save_request {
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */
 	bool gang_final;
-	/* Which run of the job has written the checkpoint, where a launcher restarts it within an
-	 * attempt; "" or NULL: that is not known. Parts of different runs are no snapshot. */
-	const char *gang_run;
+	/* The newest event of the log that the checkpoint answers; 0: none. */
+	uint32_t gang_saw;
 	/* True: the round is over, and will have no more parts than it has. Asked several times a
 	 * second while the part waits for those of the others, on the thread of the caller.
 	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if
@@ -112,7 +111,7 @@ struct save_result {
 	 * it will never be committed with them, unless the attempt is over. */
 	bool gang_over;
 	/* With `gang_over`: the parts of all members are there, and never will be a snapshot: they
-	 * are of different steps or runs, or what one of them names is gone. Everybody who looks
+	 * are of different steps, or what one of them names is gone. Everybody who looks
 	 * finds that; the round is to be left out. */
 	bool gang_unfit;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known

@@ -108,13 +108,13 @@ static json_t *encode_parts(const struct manifest *manifest)
 
 		json_array_append_new(
 			parts,
-			json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "member",
-				  (json_int_t)part->member, "nonce", part->nonce, "host",
+			json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
+				  "member", (json_int_t)part->member, "nonce", part->nonce, "host",
 				  part->host, "pieces", (json_int_t)part->pieces, "files",
 				  (json_int_t)part->files, "left_out", (json_int_t)part->left_out,
 				  "bytes", (json_int_t)part->bytes, "directory_mode",
 				  (json_int_t)part->directory_mode, "checkpoint",
-				  !part->without_checkpoint, "about",
+				  !part->without_checkpoint, "saw", (json_int_t)part->saw, "about",
 				  part->about ? json_incref(part->about) : json_object()));
 	}
 	return parts;
@@ -382,7 +382,7 @@ static int decode_pieces(json_t *body, struct manifest *manifest, struct err *er
 
 static int decode_part(json_t *item, struct manifest_part *part, struct err *err)
 {
-	uint64_t member, pieces, files, left_out, mode;
+	uint64_t member, pieces, files, left_out, mode, saw;
 	const char *nonce;
 
 	if (json_get_u64(item, "member", UINT32_MAX, &member, err) < 0 ||
@@ -391,8 +391,10 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	    json_get_u64(item, "files", UINT32_MAX, &files, err) < 0 ||
 	    json_get_u64(item, "left_out", UINT32_MAX, &left_out, err) < 0 ||
 	    json_get_u64(item, "bytes", SIZE_MOST, &part->bytes, err) < 0 ||
-	    json_get_u64(item, "directory_mode", 07777, &mode, err) < 0)
+	    json_get_u64(item, "directory_mode", 07777, &mode, err) < 0 ||
+	    json_get_u64(item, "saw", UINT32_MAX, &saw, err) < 0)
 		return -1;
+	part->saw = (uint32_t)saw;
 	part->member = (uint32_t)member;
 	part->pieces = (uint32_t)pieces;
 	part->files = (uint32_t)files;

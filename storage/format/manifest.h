@@ -59,6 +59,8 @@ struct manifest_part {
 	uint32_t pieces;
 	uint32_t files, left_out, directory_mode;
 	uint64_t bytes;
+	/* the newest event of the gang's log that its checkpoint answers; 0: none */
+	uint32_t saw;
 	char nonce[33], host[65];
 	bool without_checkpoint; /* its files are beside one: the member saves none */
 	json_t *about;           /* owned; may be NULL */

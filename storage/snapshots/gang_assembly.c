@@ -112,7 +112,11 @@ static int join_parts(const struct gang_reading *reading, struct manifest *gang,
 	manifests = memory_new(members * sizeof(*manifests));
 	for (uint32_t i = 0; i < members; i++)
 		manifests[i] = reading->parts[i].manifest;
-	return gang_manifest_join(manifests, members, gang, err);
+	if (gang_manifest_join(manifests, members, gang, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < members; i++)
+		gang->parts[i].saw = reading->parts[i].saw;
+	return 0;
 }
 
 /* The packs of the others too: each has looked up its own before it put its part, which may be some

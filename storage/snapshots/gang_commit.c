@@ -21,6 +21,8 @@
  * the parts too. */
 #define LIST_FIRST_MS 15000
 #define LIST_MOST_MS 120000
+/* While a deadline stands: each at another moment, up to twice as late. */
+#define LIST_URGENT_MS 1000
 
 void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member)
 {
@@ -104,7 +106,7 @@ static int put_part(struct gang_round *round, struct err *err)
 		gang_part_key(round->storage, round->request->id, round->storage->gang.member);
 	auto_json json_t *body =
 		gang_part_encode(&round->own->manifest, round->storage->gang.member,
-				 round->own->run, err);
+				 round->own->saw, err);
 
 	if (!body)
 		return -1;
@@ -182,22 +184,6 @@ static void remove_own_mark(struct storage *storage, struct cancel *cancel)
 	storage->gang.marked = (struct snapshot_id){0};
 }
 
-/* The same, and commits if all parts are there. */
-static int look_at_parts(struct gang_round *round, bool first, struct err *err)
-{
-	uint32_t there, missing;
-	struct err own = {0};
-
-	if (storage_gang_missing(round->storage, round->request->id.attempt,
-				 round->request->id.sequence, &there, &missing, round->cancel,
-				 err) < 0)
-		return -1;
-	if (there == round->storage->gang.members && (!first || is_to_commit(round)))
-		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
-	/* Whoever waits for a gang that is over would wait for ever. */
-	return first ? 0 : gang_assembly_check_attempt(round, err);
-}
-
 static bool is_round_over(const struct gang_round *round)
 {
 	return round->request->gang_over && round->request->gang_over(round->request->arg);
@@ -206,7 +192,9 @@ static bool is_round_over(const struct gang_round *round)
 /* When a member that waits looks next. */
 struct gang_schedule {
 	unsigned looks, lists;
-	int64_t look_ms, list_ms;
+	int64_t look_ms, list_ms, listed_ms;
+	/* The parts of all were there when they were listed last. */
+	bool full;
 };
 
 static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
@@ -221,6 +209,43 @@ static int64_t next_pause(unsigned tries, int64_t first_ms, int64_t most_ms)
 	return first_ms + backoff_ms(&pause);
 }
 
+static bool is_urgent(const struct gang_round *round)
+{
+	return atomic_load(&round->storage->transfer.urgent);
+}
+
+static bool is_list_due(const struct gang_round *round, const struct gang_schedule *schedule,
+			int64_t now_ms)
+{
+	const struct storage *storage = round->storage;
+	int64_t pause_ms = LIST_URGENT_MS +
+			   LIST_URGENT_MS * (int64_t)storage->gang.member / storage->gang.members;
+
+	return now_ms >= schedule->list_ms || (is_urgent(round) && schedule->lists > 0 &&
+					       now_ms >= schedule->listed_ms + pause_ms);
+}
+
+/* Commits if all parts are there. If that is urgent, whoever has put the last one is given until
+ * the next look: else all would do its work at once. */
+static int look_at_parts(struct gang_round *round, struct gang_schedule *schedule, bool over,
+			 struct err *err)
+{
+	uint32_t there, missing;
+	bool first = schedule->lists == 0, waits;
+	struct err own = {0};
+
+	if (storage_gang_missing(round->storage, round->request->id.attempt,
+				 round->request->id.sequence, &there, &missing, round->cancel,
+				 err) < 0)
+		return -1;
+	waits = is_urgent(round) && !first && !schedule->full && !over;
+	schedule->full = there == round->storage->gang.members;
+	if (schedule->full && !waits && (!first || is_to_commit(round)))
+		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
+	/* Whoever waits for a gang that is over would wait for ever. */
+	return first ? 0 : gang_assembly_check_attempt(round, err);
+}
+
 /* The parts come first, and at once: whoever has put the last one sees all. */
 static int look_when_due(struct gang_round *round, struct gang_schedule *schedule, bool over,
 			 struct err *err)
@@ -233,12 +258,14 @@ static int look_when_due(struct gang_round *round, struct gang_schedule *schedul
 		schedule->look_ms =
 			now + next_pause(++schedule->looks, LOOK_FIRST_MS, LOOK_MOST_MS);
 	}
-	if (state == 0 && (over || now >= schedule->list_ms)) {
-		state = look_at_parts(round, schedule->lists == 0, err);
+	if (state == 0 && (over || is_list_due(round, schedule, now))) {
+		state = look_at_parts(round, schedule, over, err);
 		/* A commit that has failed for the moment is due again. */
-		if (state == 0)
+		if (state == 0) {
+			schedule->listed_ms = now;
 			schedule->list_ms =
 				now + next_pause(++schedule->lists, LIST_FIRST_MS, LIST_MOST_MS);
+		}
 	}
 	return state;
 }
@@ -283,7 +310,7 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
 		struct err *err)
 {
-	struct gang_part own = {.manifest = *part};
+	struct gang_part own = {.manifest = *part, .saw = request->gang_saw};
 	struct gang_round round = {
 		.storage = storage,
 		.request = request,
@@ -292,7 +319,6 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 	};
 
 	*outcome = GANG_COMMITTED;
-	text_set(own.run, sizeof(own.run), request->gang_run ? request->gang_run : "");
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
 		return -1;

@@ -9,7 +9,7 @@
 /* What an event of a kind has beside its member, host and reason. */
 struct event_form {
 	const char *name;
-	bool round, step, asked, left, end;
+	bool round, step, left, end;
 };
 
 static const struct event_form event_forms[] = {
@@ -18,7 +18,6 @@ static const struct event_form event_forms[] = {
 	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
 	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
-	[GANG_EVENT_ANSWERS] = {.name = "answers", .round = true, .asked = true},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
 	[GANG_EVENT_ENDED] = {.name = "ended", .end = true},
@@ -50,8 +49,6 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 	if (form->step)
 		json_object_set_new(body, "step",
 				    event->step < 0 ? json_null() : json_integer(event->step));
-	if (form->asked)
-		json_object_set_new(body, "asked", json_integer(event->asked));
 	if (event->kind == GANG_EVENT_ROUND)
 		json_object_set_new(body, "at_least", json_boolean(event->at_least));
 	if (form->left)
@@ -105,16 +102,6 @@ static int decode_round(json_t *body, struct gang_event *event, struct err *err)
 	return 0;
 }
 
-static int decode_asked(json_t *body, struct gang_event *event, struct err *err)
-{
-	uint64_t asked;
-
-	if (json_get_u64(body, "asked", event->number - 1, &asked, err) < 0)
-		return -1;
-	event->asked = (uint32_t)asked;
-	return 0;
-}
-
 static int decode_step(json_t *body, struct gang_event *event, struct err *err)
 {
 	uint64_t step;
@@ -151,7 +138,6 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	event->member = (uint32_t)member;
 	form = &event_forms[event->kind];
 	if ((form->round && decode_round(body, event, err) < 0) ||
-	    (form->asked && decode_asked(body, event, err) < 0) ||
 	    (form->step && decode_step(body, event, err) < 0))
 		return -1;
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
@@ -169,8 +155,8 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 {
 	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
-	       a->round == b->round && a->asked == b->asked && a->step == b->step &&
-	       a->at_least == b->at_least && a->left_ms == b->left_ms && a->code == b->code &&
-	       a->more == b->more && text_equal(a->nonce, b->nonce) &&
-	       text_equal(a->host, b->host) && text_equal(a->reason, b->reason);
+	       a->round == b->round && a->step == b->step && a->at_least == b->at_least &&
+	       a->left_ms == b->left_ms && a->code == b->code && a->more == b->more &&
+	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
+	       text_equal(a->reason, b->reason);
 }

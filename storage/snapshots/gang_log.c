@@ -111,6 +111,21 @@ int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_
 	return -1;
 }
 
+int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
+			 struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+
+	*event = 0;
+	if (job_record_get_manifest_head(storage, (struct snapshot_id){attempt, round}, &manifest,
+					 cancel, err) < 0)
+		return -1;
+	for (size_t i = 0; i < manifest.part_count; i++)
+		if (manifest.parts[i].saw > *event)
+			*event = manifest.parts[i].saw;
+	return 0;
+}
+
 /* --- who has given a part --- */
 
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,

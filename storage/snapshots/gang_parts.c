@@ -34,7 +34,7 @@ bool gang_part_has_checkpoint(const struct gang_part *part)
 	return !gang_part_is_empty(part) && !part->manifest.without_checkpoint;
 }
 
-json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
+json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint32_t saw,
 			 struct err *err)
 {
 	json_t *body;
@@ -48,7 +48,7 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const
 	if (!body)
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
-	json_object_set_new(body, "run", json_string(run ? run : ""));
+	json_object_set_new(body, "saw", json_integer(saw));
 	json_object_set_new(body, "checkpoint",
 			    json_boolean(manifest->piece_count > 0 &&
 					 !manifest->without_checkpoint));
@@ -59,13 +59,14 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of;
+	uint64_t of, saw;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
+	    json_get_u64(body, "saw", UINT32_MAX, &saw, err) < 0 ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
-	text_set(part->run, sizeof(part->run), json_text_or(body, "run", ""));
+	part->saw = (uint32_t)saw;
 	part->manifest.without_checkpoint =
 		gang_part_is_empty(part) || !json_true_or(body, "checkpoint", true);
 	part->manifest.final = json_true_or(body, "final", false);
@@ -80,7 +81,7 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 {
 	const struct manifest *first = &a->manifest, *second = &b->manifest;
 
-	if (first->step != second->step || !text_equal(a->run, b->run) ||
+	if (first->step != second->step ||
 	    first->without_checkpoint != second->without_checkpoint ||
 	    first->final != second->final || first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
@@ -148,11 +149,6 @@ int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *er
 				       first, i);
 		if (parts[i].manifest.step != leader->manifest.step)
 			return refuse_steps(parts, first, i, err);
-		if (!text_equal(parts[i].run, leader->run))
-			return err_set(err, ERR_UNFIT,
-				       "the parts of members %zu and %zu are of different runs "
-				       "of the job (\"%s\" and \"%s\")",
-				       first, i, leader->run, parts[i].run);
 	}
 	return 0;
 }

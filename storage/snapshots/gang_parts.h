@@ -22,8 +22,8 @@ bool gang_part_parse_member(const char *name, uint32_t *member);
 struct gang_part {
 	/* Its list of files is in pieces, which are not loaded; without a piece it is empty. */
 	struct manifest manifest;
-	/* Which run of the job has written the checkpoint; "": that is not known. */
-	char run[65];
+	/* The newest event of the log that its checkpoint answers; 0: none. */
+	uint32_t saw;
 };
 void gang_part_release(struct gang_part *part);
 AUTO(struct gang_part, gang_part_release);
@@ -32,13 +32,13 @@ bool gang_part_is_empty(const struct gang_part *part);
 bool gang_part_has_checkpoint(const struct gang_part *part);
 
 /* The body of the record of a part; the caller decrefs it. */
-json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, const char *run,
+json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint32_t saw,
 			 struct err *err);
 /* `id` is that of the round's snapshot. ERR_CORRUPT: it makes no sense, or is another's. */
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err);
 
-/* Whether both have the same files, of the same step and run, whoever has saved them when. */
+/* Whether both have the same files, of the same step, whoever has saved them when. */
 bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b);
 
 /* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never

@@ -150,6 +150,17 @@ static void begin_round(struct detector *detector, const struct tracked_file *ag
 		fixed->begun_ms = again->begun_ms;
 }
 
+bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
+			   const struct tracked_file *second)
+{
+	const struct family *family;
+	char leader[DETECTOR_LEADER];
+
+	detector_leader_name(first, leader);
+	family = checkpoint_table_find_family(&detector->table, leader);
+	return family && signature_has(&family->signature, second->name);
+}
+
 static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
 			     int64_t now_ms)
 {

@@ -40,6 +40,30 @@ static void act_on_whole(const struct checkpoint *checkpoint, const char *end, p
 			act(argument, file->path);
 }
 
+#define NOT_WHOLE (FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW)
+
+/* Of a save that was never known to be complete, and another file of it is being written. */
+static bool is_overtaken(const struct detector *detector, const struct tracked_file *file)
+{
+	if ((file->marks & (NOT_WHOLE | FILE_RUNNING)) || !(file->marks & FILE_WRITTEN))
+		return false;
+	for (const struct tracked_file *other = file->checkpoint->files; other;
+	     other = other->sibling)
+		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_RUNNING) &&
+		    (detector_are_together(detector, other, file) ||
+		     detector_are_together(detector, file, other)))
+			return true;
+	return false;
+}
+
+static void act_on_excluded_names(const struct detector *detector, const struct checkpoint *fixed,
+				  path_set_fn *act, void *argument)
+{
+	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+		if ((file->marks & NOT_WHOLE) || is_overtaken(detector, file))
+			act(argument, file->path);
+}
+
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
@@ -47,9 +71,7 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
 
 		if (!*checkpoint->key)
-			act_on_marked(checkpoint,
-				      FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW, act,
-				      argument);
+			act_on_excluded_names(detector, checkpoint, act, argument);
 		else if (!complete)
 			act_on_whole(checkpoint, "", act, argument);
 	}
@@ -116,9 +138,7 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 		if (is_closed(detector, checkpoint))
 			act_on_closed(checkpoint, act, argument);
 		else if (!*checkpoint->key)
-			act_on_marked(checkpoint,
-				      FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW, act,
-				      argument);
+			act_on_excluded_names(detector, checkpoint, act, argument);
 		else if (touched)
 			act_on_whole(checkpoint, "/", act, argument);
 	}

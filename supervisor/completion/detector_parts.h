@@ -57,6 +57,12 @@ void detector_end_slow(struct detector *detector, const char *path, int pid, int
  * saves. */
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
 
+/* --- detector_fixed.c --- */
+
+/* Fixed names: was `second` written in the saves that `first` began? */
+bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
+			   const struct tracked_file *second);
+
 /* --- detector_judge.c --- */
 
 /* Its only file was closed by its writer, and nothing is known of its kind. If that one has died

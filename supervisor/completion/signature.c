@@ -80,6 +80,14 @@ static bool is_expected(const struct signature *signature, const struct known_na
 	       (name->seen >= 2 || signature->learned == 1);
 }
 
+bool signature_has(const struct signature *signature, uint64_t hash)
+{
+	struct known_name key = {.hash = hash};
+
+	return signature->count > 0 &&
+	       bsearch(&key, signature->names, signature->count, sizeof(key), compare_names);
+}
+
 static void count_expected(struct signature *signature)
 {
 	signature->expected = 0;

@@ -61,6 +61,9 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
 				       size_t count);
 
+/* Has one of those that it was learned from, of late, had the name? */
+bool signature_has(const struct signature *signature, uint64_t hash);
+
 /* How many names are expected that the files do not have. Sorts as signature_compare() does. */
 size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count);
 

@@ -57,6 +57,9 @@ struct tracker_options {
 	/* The job saves what looks like a checkpoint at this absolute path, outside the directory.
 	 * Said a few times by each process, and only with the shim. May be NULL. */
 	void (*saved_elsewhere)(void *arg, const char *path);
+	/* The process writes to a file that is not a running one; or (`anew`) another program runs
+	 * in it. Said by the shim alone. May be NULL. */
+	void (*writer)(void *arg, pid_t pid, bool anew);
 	/* A checkpoint is complete. tracker_latest_checkpoint() describes it until the next
 	 * call. */
 	void (*on_complete)(void *arg);

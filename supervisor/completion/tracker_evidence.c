@@ -57,6 +57,17 @@ static void note_marker_by_shim(struct tracker *tracker, const struct shim_messa
 				     sentinel ? message->path : final_path(message));
 }
 
+static void tell_of_writer(struct tracker *tracker, const struct shim_message *message)
+{
+	bool anew = message->event == SHIM_HELLO;
+
+	if (!tracker->options.writer || message->lost ||
+	    (message->flags & SHIM_FLAG_FOREIGN_PIDNS) || (!anew && message->event != SHIM_OPENED))
+		return;
+	if (anew || (*message->path && !detector_is_running(&tracker->detector, message->path)))
+		tracker->options.writer(tracker->options.arg, message->pid, anew);
+}
+
 void tracker_handle_shim(void *arg, const struct shim_message *message)
 {
 	struct tracker *tracker = arg;
@@ -90,6 +101,7 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 		directory_monitor_drain(tracker->directory);
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
 	tracker_poll_soon(tracker);
+	tell_of_writer(tracker, message);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING)
 		return;
 	note_marker_by_shim(tracker, message);

@@ -119,8 +119,6 @@ static void make_request(const struct step *step, enum save_reason cause, void *
 {
 	bool asked = step->model->requests.asking == ASKING_SENT;
 
-	if (cause != SAVED_AT_NOTICE)
-		share_request(step);
 	step_requests(step, (struct request_event){
 				    .kind = REQUEST_EV_MADE,
 				    .cause = cause,
@@ -128,6 +126,9 @@ static void make_request(const struct step *step, enum save_reason cause, void *
 				    .until_asked = until_asked,
 				    .saving = asked ? step->view->saving : is_still_saving(step),
 			    });
+	/* The others have been asked for the one that serves it. */
+	if (cause != SAVED_AT_NOTICE && step->model->requests.made > 0)
+		share_request(step);
 }
 
 void request_checkpoint(const struct step *step, enum save_reason cause)

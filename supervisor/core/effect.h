@@ -22,7 +22,7 @@ enum job_effect_kind {
 	JOB_DO_CONFIRM_FLAG,  /* the flag was answered */
 	JOB_DO_REPLY,         /* to `client`: `reply` */
 	JOB_DO_REFUSE,        /* `client`: `refusal` */
-	JOB_DO_SHARE_REQUEST, /* with the other members of the gang */
+	JOB_DO_SHARE_REQUEST, /* with the other members of the gang: `request` */
 	/* ending the job */
 	JOB_DO_FORWARD_SIGTERM, /* which may be a request to the job */
 	JOB_DO_TERMINATE,       /* SIGTERM */
@@ -91,6 +91,7 @@ struct job_effect {
 	bool last; /* of the client's replies */
 	enum client_refusal refusal;
 	enum job_sentence sentence;
+	uint64_t request;
 };
 
 /* Zero-initialise; may be used again after `count` is set to 0. */

@@ -27,9 +27,11 @@ enum job_event_kind {
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
 	JOB_EV_RETENTION_DONE,
-	JOB_EV_GANG_ROUND,    /* the members save the newest checkpoint now */
-	JOB_EV_GANG_ASKS,     /* a checkpoint is asked for at another member */
-	JOB_EV_GANG_ANSWERED, /* what all were asked for is durable, by another one's checkpoint */
+	JOB_EV_GANG_ROUND, /* the members save the newest checkpoint now */
+	JOB_EV_GANG_ASKS,  /* a checkpoint is asked for at another member: `gang` */
+	JOB_EV_GANG_TOLD,  /* what was asked for here, or the first notice, is in the log: `gang` */
+	JOB_EV_GANG_ANSWERED, /* what all were asked for is durable, perhaps by another one's
+			       * checkpoint: `gang` */
 	JOB_EV_GANG_LEFT,     /* no other member needs a part of this one any more */
 	JOB_EV_TIMER,         /* `timer` */
 	JOB_EVENTS,
@@ -63,6 +65,13 @@ struct stop_event {
 	int64_t deadline_ms; /* CLOCK_NEVER: none is known */
 	bool by_sigterm;     /* the effective one is */
 	bool alone;          /* there is no other notice */
+};
+
+/* An event of the gang's log. */
+struct gang_told {
+	uint32_t event;
+	uint64_t request;    /* TOLD: of this member; 0: it is the first notice */
+	bool notice_is_over; /* ANSWERED: what that asks for, too */
 };
 
 struct snapshot_event {
@@ -99,6 +108,7 @@ struct job_event {
 		struct claim_event claim;
 		struct stop_event stop;
 		struct snapshot_event snapshot;
+		struct gang_told gang;
 	};
 };
 

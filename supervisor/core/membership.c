@@ -8,7 +8,8 @@
 void share_request(const struct step *step)
 {
 	if (step->rules->of_gang)
-		act(step, JOB_DO_SHARE_REQUEST);
+		act_on(step, (struct job_effect){.kind = JOB_DO_SHARE_REQUEST,
+						 .request = step->model->requests.made});
 }
 
 void on_gang_round(const struct step *step)
@@ -17,7 +18,7 @@ void on_gang_round(const struct step *step)
 }
 
 /* It asks for no third checkpoint: whoever asked has told all. */
-void on_gang_asks(const struct step *step)
+void on_gang_asks(const struct step *step, const struct gang_told *asked)
 {
 	const struct job_model *model = step->model;
 	bool ends = step->rules->ends_when_asked && !asks_by_flag(step->rules, step->view);
@@ -29,29 +30,39 @@ void on_gang_asks(const struct step *step)
 		      (struct request_event){
 			      .kind = REQUEST_EV_MADE,
 			      .cause = SAVED_ON_REQUEST,
+			      .event = asked->event,
 			      .saving = model->requests.asking == ASKING_SENT && step->view->saving,
 		      });
 }
 
-/* Another member began its checkpoint after all that was asked, and this one has given its part of
- * the same. This job may have nothing to save, or have saved before it was asked. */
-void on_gang_answered(const struct step *step)
+void on_gang_told(const struct step *step, const struct gang_told *told)
+{
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_TOLD,
+						   .id = told->request,
+						   .event = told->event});
+}
+
+/* The checkpoint of a member answers what was asked, and this one has given its part of the same
+ * step. This job may have nothing to save, or have saved before it was asked. */
+void on_gang_answered(const struct step *step, const struct gang_told *answered)
 {
 	struct job_model *model = step->model;
 	int64_t now_ms = step->view->now_ms;
+	bool open = request_table_is_open(&model->requests);
 
-	if (request_table_is_open(&model->requests) && model->asking.sent_ms > 0) {
+	step_requests(step, (struct request_event){.kind = REQUEST_EV_ELSEWHERE,
+						   .event = answered->event});
+	if (open && !request_table_is_open(&model->requests) && model->asking.sent_ms > 0) {
 		model->asking.answered = true;
 		if (model->asking.first_answer_ms == 0)
 			model->asking.first_answer_ms = now_ms;
 	}
-	step_requests(step, (struct request_event){.kind = REQUEST_EV_ELSEWHERE});
 	model->snapshots.any_durable = true;
 	if (!model->any_complete)
 		model->durable.written_ms = now_ms;
 	/* What it makes from now on, without those that end, is no checkpoint of all. */
-	model->gang.answered = model->stop.stands;
-	if (model->stop.stands && model->state == JOB_CHECKPOINTING)
+	model->gang.answered = answered->notice_is_over && model->stop.stands;
+	if (model->gang.answered && model->state == JOB_CHECKPOINTING)
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else if (model->state == JOB_UPLOADING)
 		flush(step);

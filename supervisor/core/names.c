@@ -27,6 +27,7 @@ const char *job_event_name(enum job_event_kind kind)
 		[JOB_EV_RETENTION_DONE] = "retention_done",
 		[JOB_EV_GANG_ROUND] = "gang_round",
 		[JOB_EV_GANG_ASKS] = "gang_asks",
+		[JOB_EV_GANG_TOLD] = "gang_told",
 		[JOB_EV_GANG_ANSWERED] = "gang_answered",
 		[JOB_EV_GANG_LEFT] = "gang_left",
 		[JOB_EV_TIMER] = "timer",

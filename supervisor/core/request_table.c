@@ -107,8 +107,9 @@ static void reply_all(struct request_table *table, enum request_phase phase,
 static uint64_t add_request(struct request_table *table, const struct request_event *event,
 			    enum request_phase phase)
 {
-	struct request request = {++table->last_id, event->cause, phase, 0};
+	struct request request = {++table->last_id, event->cause, phase, 0, event->event};
 
+	table->made = request.id;
 	table->items = memory_grow(table->items, table->count + 1, sizeof(table->items[0]));
 	table->items[table->count++] = request;
 	if (!event->client)
@@ -176,6 +177,7 @@ static void on_made(struct request_table *table, const struct request_event *eve
 {
 	uint64_t id;
 
+	table->made = 0;
 	if (table->asking == ASKING_NONE && event->saving) {
 		table->asking = ASKING_SENT;
 		act(effects, REQUEST_DO_USE_SAVE);
@@ -187,11 +189,11 @@ static void on_made(struct request_table *table, const struct request_event *eve
 	}
 	if (table->asking == ASKING_SENT && needs_own_save(event)) {
 		/* One without a client needs no second one: it would ask for the same. */
-		if (!event->client && has_phase(table, REQUEST_PENDING))
+		if (!event->client && !event->event && has_phase(table, REQUEST_PENDING))
 			return;
 		id = add_request(table, event, REQUEST_PENDING);
 		act(effects, REQUEST_DO_BEGIN_LATER);
-	} else if (!event->client && has_phase(table, REQUEST_ASKED) &&
+	} else if (!event->client && !event->event && has_phase(table, REQUEST_ASKED) &&
 		   event->cause != SAVED_AT_NOTICE) {
 		return;
 	} else {
@@ -210,6 +212,73 @@ static void put_clients_off(struct request_table *table)
 			table->items[i].phase = REQUEST_PENDING;
 }
 
+/* --- of a gang --- */
+
+static bool is_of_event(const struct request_table *table, const struct request *request,
+			uint32_t event)
+{
+	if (request->cause == SAVED_AT_NOTICE)
+		return table->notice > 0 && event >= table->notice;
+	return request->event > 0 && request->event <= event;
+}
+
+/* An event is answered once all before it are. */
+static void note_answers(struct request_table *table)
+{
+	uint32_t open = UINT32_MAX;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct request *request = &table->items[i];
+
+		if (request->phase != REQUEST_SAVED && request->event > 0 && request->event < open)
+			open = request->event;
+		table->notice_saved |=
+			request->phase == REQUEST_SAVED && request->cause == SAVED_AT_NOTICE;
+	}
+	for (size_t i = 0; i < table->count; i++) {
+		const struct request *request = &table->items[i];
+
+		if (request->phase == REQUEST_SAVED && request->event < open &&
+		    request->event > table->saw)
+			table->saw = request->event;
+	}
+}
+
+uint32_t request_table_saw(const struct request_table *table)
+{
+	return table->notice > 0 && table->notice_saved ? table->notice : table->saw;
+}
+
+static void on_told(struct request_table *table, const struct request_event *event)
+{
+	if (event->id == 0 && table->notice == 0)
+		table->notice = event->event;
+	for (size_t i = 0; i < table->count; i++)
+		if (event->id > 0 && table->items[i].id == event->id)
+			table->items[i].event = event->event;
+	note_answers(table);
+}
+
+static void on_elsewhere(struct request_table *table, uint32_t event,
+			 struct request_effects *effects)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		struct request request = table->items[i];
+
+		if (is_of_event(table, &request, event))
+			reply(table, request.id, REQUEST_DO_REPLY_DURABLE, effects);
+		else
+			table->items[kept++] = request;
+	}
+	table->count = kept;
+	if (table->asking != ASKING_NONE && !has_phase(table, REQUEST_ASKED))
+		end_asking(table, effects);
+}
+
+/* --- what the job does --- */
+
 static void on_complete(struct request_table *table, uint64_t generation, bool late,
 			struct request_effects *effects)
 {
@@ -219,6 +288,7 @@ static void on_complete(struct request_table *table, uint64_t generation, bool l
 		put_clients_off(table);
 	reply_all(table, REQUEST_ASKED, REQUEST_DO_REPLY_SAVED, effects);
 	move_requests(table, REQUEST_ASKED, REQUEST_SAVED, generation);
+	note_answers(table);
 	end_asking(table, effects);
 }
 
@@ -226,6 +296,7 @@ static void on_withdrawn(struct request_table *table, struct request_effects *ef
 {
 	size_t kept = 0;
 
+	table->notice_saved = false;
 	for (size_t i = 0; i < table->count; i++)
 		if (table->items[i].cause != SAVED_AT_NOTICE)
 			table->items[kept++] = table->items[i];
@@ -265,11 +336,11 @@ static void on_stopped(struct request_table *table, struct request_effects *effe
 		table->asking = ASKING_NONE;
 }
 
-static void end_all(struct request_table *table, enum request_effect_kind kind,
-		    struct request_effects *effects)
+static void on_ended(struct request_table *table, struct request_effects *effects)
 {
 	for (int phase = REQUEST_PENDING; phase <= REQUEST_SAVED; phase++)
-		end_requests(table, (enum request_phase)phase, UINT64_MAX, kind, effects);
+		end_requests(table, (enum request_phase)phase, UINT64_MAX, REQUEST_DO_REPLY_FAILED,
+			     effects);
 	if (table->asking != ASKING_NONE)
 		end_asking(table, effects);
 }
@@ -280,6 +351,9 @@ void request_table_step(struct request_table *table, const struct request_event 
 	switch (event->kind) {
 	case REQUEST_EV_MADE:
 		on_made(table, event, effects);
+		break;
+	case REQUEST_EV_TOLD:
+		on_told(table, event);
 		break;
 	case REQUEST_EV_SENDING:
 		table->asking = ASKING_SENT;
@@ -302,7 +376,7 @@ void request_table_step(struct request_table *table, const struct request_event 
 			     effects);
 		break;
 	case REQUEST_EV_ELSEWHERE:
-		end_all(table, REQUEST_DO_REPLY_DURABLE, effects);
+		on_elsewhere(table, event->event, effects);
 		break;
 	case REQUEST_EV_LOST:
 		end_requests(table, REQUEST_SAVED, event->generation, REQUEST_DO_REPLY_FAILED,
@@ -322,7 +396,7 @@ void request_table_step(struct request_table *table, const struct request_event 
 		on_save_over(table, event->saving, effects);
 		break;
 	case REQUEST_EV_ENDED:
-		end_all(table, REQUEST_DO_REPLY_FAILED, effects);
+		on_ended(table, effects);
 		break;
 	case REQUEST_EV_GONE:
 		on_gone(table, event->client);

@@ -11,6 +11,11 @@
  *
  * Requests that coincide share one save, each with an answer of its own. Only one asking is under
  * way at a time: a second signal would interrupt the job's handler.
+ *
+ * Of a gang, each request is an event in its log, and so is the first notice: what answers the
+ * request here answers the event (request_table_saw()). Times say nothing of it, because an event
+ * is read later than it happened. As on one machine, a checkpoint that was under way will do at a
+ * notice, and for nothing else.
  */
 #ifndef REQUEST_TABLE_H
 #define REQUEST_TABLE_H
@@ -33,6 +38,7 @@ struct request {
 	enum save_reason cause;
 	enum request_phase phase;
 	uint64_t generation; /* SAVED: the checkpoint that answers it */
+	uint32_t event;      /* of a gang's log: what it is there; 0: not known yet, or a notice */
 };
 
 struct request_waiter {
@@ -54,17 +60,24 @@ struct request_table {
 	struct request_waiter *waiters;
 	size_t waiter_count;
 	uint64_t last_id;
+	uint64_t made; /* by the newest MADE; 0: one that was there serves it */
+	/* of a gang: the first notice in its log (0: none), whether a checkpoint has answered a
+	 * notice, and the newest request that one has answered */
+	uint32_t notice;
+	bool notice_saved;
+	uint32_t saw;
 };
 
 enum request_event_kind {
-	REQUEST_EV_MADE,      /* `cause`, `client`, `until_asked`, `saving` */
-	REQUEST_EV_SENDING,   /* the job is asked now */
-	REQUEST_EV_SENT,      /* ... and was */
+	REQUEST_EV_MADE,    /* `cause`, `client`, `until_asked`, `saving`, `event` */
+	REQUEST_EV_TOLD,    /* the request `id` is `event` in the gang's log; 0: its first notice */
+	REQUEST_EV_SENDING, /* the job is asked now */
+	REQUEST_EV_SENT,    /* ... and was */
 	REQUEST_EV_FORWARDED, /* a SIGTERM was forwarded, which may be a request to the job */
 	REQUEST_EV_COMPLETE,  /* the answer to SENDING: `generation`; `late`: it began before */
 	REQUEST_EV_DURABLE,   /* `generation`, and all before it */
-	REQUEST_EV_ELSEWHERE, /* all that was asked for is durable, by another member's checkpoint
-			       */
+	REQUEST_EV_ELSEWHERE, /* what is `event` in the gang's log, and all before it, is durable,
+			       * by another member's checkpoint */
 	REQUEST_EV_LOST,      /* the same will not become durable as far as is known */
 	REQUEST_EV_NOT_ASKED, /* the job cannot be asked */
 	REQUEST_EV_WITHDRAWN, /* the notice stands no more */
@@ -83,6 +96,8 @@ struct request_event {
 	bool saving; /* the job is saving for an earlier asking */
 	bool late;
 	uint64_t generation;
+	uint64_t id;
+	uint32_t event; /* MADE: 0: not by another member */
 };
 
 enum request_effect_kind {
@@ -123,5 +138,8 @@ bool request_table_is_open(const struct request_table *table);
 enum save_reason request_table_cause(const struct request_table *table);
 /* Somebody waits for `generation`, or for more. */
 bool request_table_awaits(const struct request_table *table);
+/* Of a gang: the newest event of its log such that the newest complete checkpoint answers it, and
+ * all before it; 0: none. The first notice counts for all that follows it. */
+uint32_t request_table_saw(const struct request_table *table);
 
 #endif

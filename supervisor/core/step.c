@@ -319,10 +319,13 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 		on_gang_round(&step);
 		break;
 	case JOB_EV_GANG_ASKS:
-		on_gang_asks(&step);
+		on_gang_asks(&step, &event->gang);
+		break;
+	case JOB_EV_GANG_TOLD:
+		on_gang_told(&step, &event->gang);
 		break;
 	case JOB_EV_GANG_ANSWERED:
-		on_gang_answered(&step);
+		on_gang_answered(&step, &event->gang);
 		break;
 	case JOB_EV_GANG_LEFT:
 		on_gang_left(&step);

@@ -91,8 +91,9 @@ bool gives_up_waiting(const struct step *step);
 /* The time is over. True: it was only for the others that this one was still there. */
 bool leave_gang_at_once(const struct step *step);
 void on_gang_round(const struct step *step);
-void on_gang_asks(const struct step *step);
-void on_gang_answered(const struct step *step);
+void on_gang_asks(const struct step *step, const struct gang_told *asked);
+void on_gang_told(const struct step *step, const struct gang_told *told);
+void on_gang_answered(const struct step *step, const struct gang_told *answered);
 void on_gang_left(const struct step *step);
 
 /* --- measuring.c --- */

@@ -9,6 +9,7 @@
  *	start_log.h		what the start reads in and appends to the log of an attempt
  *	gang_view.h		PURE: what the log of the attempt says, folded
  *	gang_rounds.h		PURE: what this member does next about a round
+ *	gang_runs.h		PURE: whether the job has begun anew within the attempt
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_feed.h		reads the log and appends to it, and says what is to be done
  *	gang_poke.h		a datagram that says that there is something to read
@@ -23,6 +24,7 @@
 #include "gang_identity.h"
 #include "gang_poke.h"
 #include "gang_rounds.h"
+#include "gang_runs.h"
 #include "gang_start.h"
 #include "gang_view.h"
 

@@ -58,6 +58,9 @@ static int do_work(struct gang_feed *feed, struct err *err)
 			return -1;
 		find_host(feed);
 		return 0;
+	case FEED_LOOKS_FOR_ANSWERS:
+		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
+					    &feed->cancel, err);
 	}
 	return 0;
 }
@@ -91,11 +94,15 @@ bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
 	return round <= atomic_load(&feed->settled);
 }
 
-static void take_from_outbox(struct gang_feed *feed, const struct gang_event *event)
+/* Returns what it was told with. */
+static uint64_t take_from_outbox(struct gang_feed *feed, const struct gang_event *event)
 {
-	if (feed->outbox_count == 0 || !text_equal(feed->outbox[0].nonce, event->nonce))
-		return;
+	uint64_t request = feed->outbox[0].request;
+
+	if (feed->outbox_count == 0 || !text_equal(feed->outbox[0].event.nonce, event->nonce))
+		return 0;
 	memmove(feed->outbox, feed->outbox + 1, --feed->outbox_count * sizeof(feed->outbox[0]));
+	return request;
 }
 
 /* A job that saves often may have many. */
@@ -113,7 +120,7 @@ static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 /* What the others are not to wait for until they read the log anyway. */
 static bool is_urgent(enum gang_event_kind kind)
 {
-	return kind != GANG_EVENT_PASSED && kind != GANG_EVENT_ANSWERS;
+	return kind != GANG_EVENT_PASSED;
 }
 
 /* This member has put the event just now. */
@@ -138,13 +145,13 @@ int64_t gang_feed_age_ms(const struct gang_feed *feed)
 static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 {
 	enum gang_round_state before = feed->view.round.state;
+	uint64_t request;
 
 	if (!gang_view_fold(&feed->view, event)) {
 		log_debug("event %u of the gang makes no sense", event->number);
 		return;
 	}
-	if (event->member == feed->here.member)
-		take_from_outbox(feed, event);
+	request = take_from_outbox(feed, event);
 	if (before == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
 		feed->here.over_ms = clock_monotonic_ms();
 		say_left_out(feed, event);
@@ -155,7 +162,7 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 		gang_poke_all(feed->options.poke);
 	note_settled(feed);
 	feed->pause_ms = PAUSE_FIRST_MS;
-	feed->options.happened(feed->options.arg, event);
+	feed->options.happened(feed->options.arg, event, request);
 }
 
 static void say_who_is_missing(const struct gang_feed *feed)
@@ -185,6 +192,14 @@ static void arm_feed(struct gang_feed *feed)
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
 }
 
+/* An event that another has won; or there is none yet. */
+static void note_nothing_there(struct gang_feed *feed)
+{
+	feed->unread = feed->work.kind == FEED_APPENDS || feed->poked;
+	if (feed->work.kind == FEED_READS && feed->work.anew)
+		gang_here_note_read(&feed->here, &feed->view);
+}
+
 static void on_worked(void *arg)
 {
 	struct gang_feed *feed = arg;
@@ -203,11 +218,12 @@ static void on_worked(void *arg)
 	note_read_all(feed);
 	if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
 		say_who_is_missing(feed);
+	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
+		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	else
-		/* An event that another has won; or there is none yet. */
-		feed->unread = feed->work.kind == FEED_APPENDS || feed->poked;
+		note_nothing_there(feed);
 	go_on(feed);
 }
 
@@ -219,6 +235,7 @@ static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 	feed->poked = false;
 	feed->work.kind = kind;
 	feed->work.begun_ms = clock_monotonic_ms();
+	feed->work.anew = feed->here.anew;
 	workers_run(feed->workers, feed_worker, on_worked, feed);
 }
 
@@ -236,15 +253,12 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 		[GANG_OPEN] = GANG_EVENT_ROUND,
 		[GANG_LEAVE_OUT] = GANG_EVENT_LEFT_OUT,
 		[GANG_SAY_PASSED] = GANG_EVENT_PASSED,
-		[GANG_SAY_ANSWERS] = GANG_EVENT_ANSWERS,
 	};
 	enum gang_event_kind kind = kinds[decision->action];
-	bool has_step = kind != GANG_EVENT_ANSWERS;
 	struct gang_event event = {
 		.kind = kind,
 		.round = kind == GANG_EVENT_ROUND ? 0 : decision->round,
-		.asked = decision->asked,
-		.step = has_step ? decision->step : 0,
+		.step = decision->step,
 		.at_least = decision->at_least,
 	};
 
@@ -253,11 +267,21 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 	return event;
 }
 
+static bool is_telling(const struct gang_feed *feed)
+{
+	for (size_t i = 0; i < feed->outbox_count; i++)
+		if (feed->outbox[i].event.kind == GANG_EVENT_REQUEST ||
+		    feed->outbox[i].event.kind == GANG_EVENT_NOTICE)
+			return true;
+	return false;
+}
+
 static struct gang_round_decision decide(struct gang_feed *feed)
 {
 	struct gang_round_decision decision;
 
 	feed->here.now_ms = clock_monotonic_ms();
+	feed->here.telling = is_telling(feed);
 	feed->options.look(feed->options.arg, &feed->here);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
 	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_EMPTY)
@@ -268,7 +292,7 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 static bool is_awaiting(const struct gang_feed *feed)
 {
 	return gang_view_is_open(&feed->view) || feed->here.wants || feed->here.urgent ||
-	       feed->here.ended || feed->outbox_count > 0;
+	       feed->here.ended || feed->outbox_count > 0 || gang_view_wants_answers(&feed->view);
 }
 
 static bool must_say(const struct gang_feed *feed)
@@ -311,7 +335,10 @@ static void go_on(struct gang_feed *feed)
 		event = event_of(&decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
-		append_event(feed, &feed->outbox[0]);
+		append_event(feed, &feed->outbox[0].event);
+	} else if (gang_view_wants_answers(&feed->view)) {
+		feed->work.round = feed->view.committed;
+		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
@@ -360,14 +387,20 @@ void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_
 	gang_feed_wake(feed);
 }
 
-void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event)
+void gang_feed_note_anew(struct gang_feed *feed)
 {
-	struct gang_event *own = &feed->outbox[feed->outbox_count];
+	gang_here_note_anew(&feed->here, &feed->view);
+	gang_feed_wake(feed);
+}
+
+void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint64_t request)
+{
+	struct gang_told_event *own = &feed->outbox[feed->outbox_count];
 
 	if (!gang_feed_is_running(feed) || feed->outbox_count == GANG_OUTBOX_MOST)
 		return;
-	*own = *event;
-	random_hex(own->nonce);
+	*own = (struct gang_told_event){*event, request};
+	random_hex(own->event.nonce);
 	feed->outbox_count++;
 	gang_feed_wake(feed);
 }
@@ -380,7 +413,6 @@ void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t 
 	here->given = round;
 	here->given_generation = generation;
 	here->given_step = step;
-	here->given_answers = here->answers;
 	here->empty = empty;
 }
 

@@ -4,6 +4,8 @@
  * the rest of the supervisor has to do is told by callbacks. Lives on the loop; nothing here blocks
  * but the release.
  *
+ * What is asked for here is appended before anything is given that may answer it.
+ *
  * While nothing is awaited, the log is read every 5 seconds; else more often, up to 2 seconds; and
  * at once when another member says that it has appended something (gang_poke.h).
  */
@@ -32,12 +34,12 @@ struct gang_feed_options {
 	/* Borrowed until the release; NULL: the others are not told at once. */
 	struct gang_poke *poke;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
-	 * `wanted_ms`, `begun`, `ended`, `finished`, `answers`. */
+	 * `wanted_ms`, `begun`, `ended`, `finished`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
 	/* The part is to be given now (TAKE or GIVE_EMPTY), if that can be done. */
 	void (*give)(void *arg, const struct gang_round_decision *decision);
-	/* An event has its place in the log. */
-	void (*happened)(void *arg, const struct gang_event *event);
+	/* An event has its place in the log. `request`: of this member's, what it was told with. */
+	void (*happened)(void *arg, const struct gang_event *event, uint64_t request);
 	void *arg;
 };
 
@@ -54,6 +56,7 @@ enum gang_feed_work {
 	FEED_READS,
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
+	FEED_LOOKS_FOR_ANSWERS,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
@@ -73,7 +76,10 @@ struct gang_feed {
 	unsigned failures;
 	char reason[160];
 
-	struct gang_event outbox[GANG_OUTBOX_MOST];
+	struct gang_told_event {
+		struct gang_event event;
+		uint64_t request;
+	} outbox[GANG_OUTBOX_MOST];
 	size_t outbox_count;
 
 	/* The worker's, while `busy`. */
@@ -81,7 +87,9 @@ struct gang_feed {
 		enum gang_feed_work kind;
 		int64_t begun_ms;
 		struct gang_event event;
-		uint32_t round;
+		uint32_t round, answers;
+		/* `anew` when it was begun */
+		bool anew;
 		bool worked, there;
 		uint32_t have, missing;
 		char host[65];
@@ -106,8 +114,11 @@ static inline bool gang_feed_is_running(const struct gang_feed *feed)
 /* Something has changed here. */
 void gang_feed_wake(struct gang_feed *feed);
 void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step);
-/* Is appended as soon as that can be; `number` and `member` are filled in. */
-void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event);
+/* The job has begun anew. */
+void gang_feed_note_anew(struct gang_feed *feed);
+/* Is appended as soon as that can be; `number` and `member` are filled in. `request`: for
+ * happened(). */
+void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint64_t request);
 
 /* The part of the round is being made: of this checkpoint, or `empty`. */
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,

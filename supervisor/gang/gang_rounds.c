@@ -35,11 +35,28 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	if (step == here->step)
 		return;
 	note_pace(here, step);
-	if (step < here->step)
+	if (step < here->step) {
 		here->fallen = view->round.number;
+		here->anew = true;
+	}
 	here->before = here->step;
 	here->step = step;
 	here->completed_ms = here->now_ms;
+}
+
+void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
+{
+	here->fallen = view->round.number;
+	here->stale = here->generation;
+	here->step = here->before = -1;
+	here->anew = true;
+}
+
+void gang_here_note_read(struct gang_here *here, const struct gang_view *view)
+{
+	if (here->anew)
+		here->fallen = view->round.number;
+	here->anew = false;
 }
 
 static struct gang_round_decision wait_until(int64_t again_ms)
@@ -113,6 +130,12 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 			       : here->step == round->step;
 }
 
+/* Its last checkpoint is complete. */
+static bool has_answered_notice(const struct gang_view *view, const struct gang_here *here)
+{
+	return view->notice > 0 && here->saw >= view->notice;
+}
+
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -120,6 +143,11 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 
 	if (here->fallen >= round->number)
 		return leave_out(view, here, "its job has begun anew from an earlier step");
+	if (!gang_here_can_give(here))
+		return here->ended ? leave_out(view, here,
+					       "its job has begun anew, and has ended without a "
+					       "complete checkpoint")
+				   : wait_until(INT64_MAX);
 	if (is_meant(round, here))
 		return act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
@@ -130,7 +158,7 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (here->stopping && round->at_least)
+	if (here->stopping && (round->at_least || has_answered_notice(view, here)))
 		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
 }
@@ -185,37 +213,45 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
 	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || here->ended || here->stopping || here->step < 0)
+	if (view->failures == 0 || here->ended || here->stopping || view->notice > 0 ||
+	    here->step < 0)
 		return decision;
 	decision.at_least = true;
 	decision.step = step_ahead(view, here);
 	return decision;
 }
 
-/* Of the checkpoint that was given. The number of what was asked may be known later than that. */
-static uint32_t answers_of(const struct gang_here *here)
+bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here)
 {
-	return here->given_generation == here->generation ? here->answers : here->given_answers;
+	const struct gang_round *round = &view->round;
+
+	return has_answered_notice(view, here) && view->answered < view->notice &&
+	       round->state == GANG_ROUND_COMMITTED && view->looked == round->number &&
+	       here->given == round->number && !here->empty &&
+	       here->given_generation == here->generation && here->step >= 0;
+}
+
+/* Once the job has ended, nothing more comes of it. */
+static bool may_give(const struct gang_here *here)
+{
+	return !here->telling && !here->anew && (!here->holds || here->ended);
 }
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here)
 {
-	const struct gang_round *round = &view->round;
-	struct gang_round_decision decision;
-
 	if (view->over)
 		return wait_until(INT64_MAX);
-	if (here->given == round->number && round->number > 0 && !here->empty &&
-	    round->state != GANG_ROUND_OVER && answers_of(here) > round->answers) {
-		decision = act_in(view, GANG_SAY_ANSWERS);
-		decision.asked = answers_of(here);
-		return decision;
+	if (gang_view_is_open(view)) {
+		struct gang_round_decision decision = in_round(view, here);
+
+		return decision.action == GANG_TAKE && !may_give(here)
+			       ? wait_until(INT64_MAX)
+			       : decision;
 	}
-	if (gang_view_is_open(view))
-		return in_round(view, here);
 	/* A member that has left gives no part: nothing is committed any more. */
-	if (!here->wants || here->generation == 0 || view->left > 0)
+	if ((!here->wants && !gang_rounds_answers_anew(view, here)) || !may_give(here) ||
+	    !gang_here_can_give(here) || view->left > 0)
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
@@ -225,7 +261,8 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here *here,
 			   uint32_t asked)
 {
-	bool can_give = here->generation > 0 || (!here->begun && (here->learned || here->finished));
+	bool can_give =
+		gang_here_can_give(here) || (!here->begun && (here->learned || here->finished));
 	bool open = gang_view_is_open(view) && here->given != view->round.number;
 
 	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
@@ -233,7 +270,9 @@ bool gang_rounds_may_leave(const struct gang_view *view, const struct gang_here 
 	if (open)
 		return false;
 	/* All end by it, with the checkpoint that answers it. */
+	if (asked > 0 && gang_rounds_answers_anew(view, here))
+		return false;
 	if (asked > 0)
-		return here->generation > 0 || view->answered >= asked;
+		return gang_here_can_give(here) || view->answered >= asked;
 	return !here->finished;
 }

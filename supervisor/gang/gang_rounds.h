@@ -28,13 +28,22 @@ struct gang_here {
 	double pace;
 	int64_t first_step, first_ms;
 	int64_t completed_ms;
-	/* Rounds up to this one were open when its steps began anew from an earlier one. */
+	/* The job has begun anew within the attempt (gang_runs.h), or its steps have fallen back:
+	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
+	 * more. `anew`: the log is not read yet up to that moment. */
 	uint32_t fallen;
+	uint64_t stale;
+	bool anew;
+	/* The newest checkpoint's writer is dead: what that means is to be seen. */
+	bool holds;
 
 	/* A checkpoint is to be saved, since `wanted_ms`; or at once. */
 	bool wants, urgent;
 	/* It is to end by a notice. */
 	bool stopping;
+	/* What it asks for is still to be appended: a part that is given before would not say that
+	 * it answers it. */
+	bool telling;
 	int64_t wanted_ms;
 	/* It has written something of a checkpoint in this attempt. */
 	bool begun;
@@ -50,14 +59,12 @@ struct gang_here {
 	uint32_t given;
 	uint64_t given_generation;
 	int64_t given_step;
-	/* What that checkpoint was begun after: see `answers`. */
-	uint32_t given_answers;
 	bool empty;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
-	/* The newest request or notice that the newest checkpoint was begun after; 0: none. */
-	uint32_t answers;
+	/* The newest event that the newest checkpoint answers; 0: none. */
+	uint32_t saw;
 	/* When the newest round was read to be over. */
 	int64_t over_ms;
 };
@@ -74,8 +81,6 @@ enum gang_round_action {
 	GANG_LEAVE_OUT,
 	/* To append that it has gone on to `step`. */
 	GANG_SAY_PASSED,
-	/* To append that its checkpoint in the newest round answers `asked`. */
-	GANG_SAY_ANSWERS,
 };
 
 struct gang_round_decision {
@@ -83,7 +88,6 @@ struct gang_round_decision {
 	uint32_t round;
 	int64_t step;
 	bool at_least;
-	uint32_t asked;
 	/* Static, or of `here`. */
 	const char *reason;
 	/* WAIT: then it is to be asked again; INT64_MAX: when something changes. */
@@ -96,8 +100,22 @@ struct gang_here gang_here_new(uint32_t member);
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step);
 
+/* The job has begun anew, and writes its next checkpoint. */
+void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);
+/* The log has been read to its end since. */
+void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
+/* There is a checkpoint that may be given, if its round comes. */
+static inline bool gang_here_can_give(const struct gang_here *here)
+{
+	return here->generation > here->stale;
+}
+
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
+
+/* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
+ * one that was under way when the notice came. Another round of the same step says it. */
+bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
 /* Whether a member whose job has ended, and that has nothing left to save, may go: no other one
  * needs a part of it any more. `asked`: the notice that it ends by; 0: none. */

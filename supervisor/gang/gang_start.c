@@ -205,6 +205,22 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 	return 0;
 }
 
+/* What the attempt before has left without a commit. */
+static int finish_snapshot(struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	uint32_t attempt = start->claim.attempt, round = 0;
+
+	if (start->claim.members != start->self.own.members)
+		return 0;
+	if (storage_gang_finish(start->storage, attempt, &round, cancel, err) < 0)
+		return -1;
+	if (round > 0)
+		log_note("committed snapshot %u-%u: the parts of all members were there, and the "
+			 "last of them had ended before that",
+			 attempt, round);
+	return 0;
+}
+
 static void choose_members(struct gang_start *start)
 {
 	free(start->chosen);
@@ -356,6 +372,8 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 	case START_STEP_START:
 		return make_sure(start, done, cancel, err);
 	case START_STEP_CLAIM:
+		if (finish_snapshot(start, cancel, err) < 0)
+			return -1;
 		choose_members(start);
 		*done = true;
 		return 0;

@@ -27,8 +27,14 @@ void gang_view_committed(struct gang_view *view, uint32_t round)
 		return;
 	view->round.state = GANG_ROUND_COMMITTED;
 	view->failures = 0;
-	if (view->round.answers > view->answered)
-		view->answered = view->round.answers;
+}
+
+void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event)
+{
+	if (round > view->looked)
+		view->looked = round;
+	if (event > view->answered)
+		view->answered = event;
 }
 
 static void fold_round(struct gang_view *view, const struct gang_event *event)
@@ -57,17 +63,14 @@ static void fold_left_out(struct gang_view *view, const struct gang_event *event
 	view->failures++;
 }
 
-/* It may come after the commit. */
-static void fold_answers(struct gang_view *view, const struct gang_event *event)
+/* All end by the first notice: nothing is asked for after it. */
+static void fold_asked(struct gang_view *view, const struct gang_event *event)
 {
-	struct gang_round *round = &view->round;
-
-	if (event->round != round->number)
+	if (view->notice > 0)
 		return;
-	if (event->asked > round->answers)
-		round->answers = event->asked;
-	if (round->state == GANG_ROUND_COMMITTED && round->answers > view->answered)
-		view->answered = round->answers;
+	view->asked = event->number;
+	if (event->kind == GANG_EVENT_NOTICE)
+		view->notice = event->number;
 }
 
 /* Said twice, or of a job that has failed: the member has left. */
@@ -118,12 +121,9 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_LEFT_OUT:
 		fold_left_out(view, event);
 		break;
-	case GANG_EVENT_ANSWERS:
-		fold_answers(view, event);
-		break;
 	case GANG_EVENT_REQUEST:
 	case GANG_EVENT_NOTICE:
-		view->asked = event->number;
+		fold_asked(view, event);
 		break;
 	case GANG_EVENT_ENDED:
 		fold_ended(view, event);

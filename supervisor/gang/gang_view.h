@@ -32,8 +32,6 @@ struct gang_round {
 	bool at_least;
 	/* A member that has given its part has completed a later checkpoint since. */
 	bool passed;
-	/* The newest request or notice that a member's checkpoint in it was begun after; 0: none */
-	uint32_t answers;
 	/* OVER: by whom, at which step, and why. */
 	uint32_t left_by;
 	int64_t left_step;
@@ -64,8 +62,13 @@ struct gang_view {
 	/* Rounds in a row that were left out. */
 	unsigned failures;
 
-	/* The newest request or notice, and the newest that a committed round answers. */
+	/* The first notice: all end by it. 0: there is none. */
+	uint32_t notice;
+	/* What is asked for: the newest request, or the first notice; and the newest event that a
+	 * committed round answers. */
 	uint32_t asked, answered;
+	/* The newest round of which that is known. */
+	uint32_t looked;
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
@@ -81,6 +84,13 @@ AUTO(struct gang_view, gang_view_release);
 bool gang_view_fold(struct gang_view *view, const struct gang_event *event);
 /* The snapshot of the round is in the store. */
 void gang_view_committed(struct gang_view *view, uint32_t round);
+/* ... and answers what was asked up to this event (storage_gang_answers()). */
+void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event);
+/* It is to be looked up whether the newest snapshot answers what is asked for. */
+static inline bool gang_view_wants_answers(const struct gang_view *view)
+{
+	return view->asked > view->answered && view->committed > view->looked;
+}
 
 static inline bool gang_view_is_open(const struct gang_view *view)
 {

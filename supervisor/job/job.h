@@ -85,8 +85,6 @@
 #include "upload/upload.h"
 #include "workspace/workspace.h"
 
-/* Requests and notices of a gang that are remembered. */
-#define GANG_ASKED_MOST 16
 #define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
 
 /*
@@ -165,18 +163,10 @@ struct job {
 	struct next_attempt next_attempt;
 	struct {
 		struct gang_feed feed; /* zeroed: there is no gang */
-		/* requests and notices in its log, the newest first, and since when they are known
-		 */
-		struct gang_asked {
-			uint32_t event;
-			int64_t known_ms;
-		} asked[GANG_ASKED_MOST];
-		int64_t told_ms;       /* when this member last asked all */
-		int64_t fresh_sent_ms; /* when the job was asked that has answered last */
-		uint32_t answered;     /* the newest that the core knows to be answered */
+		struct gang_runs runs;
+		uint32_t answered; /* the newest event that the core knows to be answered */
 		bool has_told;         /* of a notice here */
 		bool leaving, left;
-		char run_name[64]; /* of the newest checkpoint; "": not known */
 	} in_gang;
 	struct child child;
 	struct checkpoint_request ask;
@@ -355,11 +345,13 @@ void job_tell_gang(struct job *job, const struct notice *stop);
  * that it stands here too. */
 bool job_keep_told_notice(struct job *job, const struct notice *stop);
 /* The others are asked for a checkpoint too. */
-void job_share_request(struct job *job);
+void job_share_request(struct job *job, uint64_t request);
 /* Posts GANG_LEFT once no other member needs this one. */
 void job_leave_gang(struct job *job);
 /* A checkpoint is complete. */
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest);
+/* A process writes to a checkpoint; or (`anew`) runs another program now. */
+void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew);
 /* A part of a round was given, or was not. */
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 

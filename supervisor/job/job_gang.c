@@ -17,29 +17,8 @@
 static const char gang_source[] = "gang";
 /* A notice of less is one all the same. */
 #define LEFT_LEAST_MS 1000
-/* So large is the environment of a process in which its run is looked for. */
-#define ENVIRONMENT_MOST 131072
 
 /* --- what was asked, and what answers it --- */
-
-static void remember_asked(struct job *job, uint32_t event, int64_t known_ms)
-{
-	struct gang_asked *asked = job->in_gang.asked;
-
-	memmove(asked + 1, asked, (GANG_ASKED_MOST - 1) * sizeof(asked[0]));
-	asked[0] = (struct gang_asked){event, known_ms};
-}
-
-/* The newest that the job was asked after, whose answer the newest checkpoint is. */
-static uint32_t newest_answered(const struct job *job)
-{
-	const struct gang_asked *asked = job->in_gang.asked;
-
-	for (size_t i = 0; i < GANG_ASKED_MOST && asked[i].event > 0; i++)
-		if (asked[i].known_ms <= job->in_gang.fresh_sent_ms)
-			return asked[i].event;
-	return 0;
-}
 
 /* Nobody waits for more than what is in the log. */
 static bool all_is_told(const struct job *job)
@@ -51,14 +30,23 @@ static void post_answered(struct job *job)
 {
 	const struct gang_view *view = &job->in_gang.feed.view;
 	char id[SNAPSHOT_ID_TEXT];
+	struct job_event event = {
+		.kind = JOB_EV_GANG_ANSWERED,
+		.gang = {.event = view->answered,
+			 .notice_is_over = view->notice > 0 && view->answered >= view->notice},
+	};
 
-	if (view->asked == 0 || view->answered < view->asked ||
-	    view->asked <= job->in_gang.answered || !all_is_told(job))
+	if (view->answered <= job->in_gang.answered)
 		return;
-	job->in_gang.answered = view->asked;
+	job->in_gang.answered = view->answered;
 	snapshot_id_format((struct snapshot_id){job->resume.attempt.number, view->committed}, id);
-	job_post_with(job, (struct job_event){.kind = JOB_EV_GANG_ANSWERED}, NULL,
-		      json_pack("{s:s, s:s}", "event", "durable", "id", id));
+	job_post_with(job, event, NULL, json_pack("{s:s, s:s}", "event", "durable", "id", id));
+}
+
+static void post_told(struct job *job, uint32_t event, uint64_t request)
+{
+	job_post(job, (struct job_event){.kind = JOB_EV_GANG_TOLD,
+					 .gang = {.event = event, .request = request}});
 }
 
 /* --- the end --- */
@@ -77,7 +65,7 @@ static void tell_ended(struct job *job)
 {
 	struct gang_event event = {.kind = GANG_EVENT_ENDED, .code = end_code(job)};
 
-	gang_feed_tell(&job->in_gang.feed, &event);
+	gang_feed_tell(&job->in_gang.feed, &event, 0);
 }
 
 /* It says so once more if it goes before all others. */
@@ -121,13 +109,41 @@ void job_leave_gang(struct job *job)
 
 /* --- what is known here --- */
 
+static void note_dead_writers(struct job *job)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	for (size_t i = 0; i < runs->count; i++)
+		if (!runs->writers[i].dead && !proc_is_alive(runs->writers[i].pid))
+			gang_runs_note_dead(runs, runs->writers[i].pid);
+}
+
+void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
+{
+	struct gang_runs *runs = &job->in_gang.runs;
+
+	if (anew) {
+		gang_runs_note_dead(runs, pid);
+		return;
+	}
+	if (!gang_runs_knows(runs, pid))
+		note_dead_writers(job);
+	if (!gang_runs_note_write(runs, pid))
+		return;
+	log_note("the job has begun anew within this attempt: what it has saved before is no part "
+		 "of a snapshot any more");
+	gang_feed_note_anew(&job->in_gang.feed);
+}
+
 static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
 	const struct job_model *model = &job->model;
 	bool wanted = here->wants;
-	bool ended = model->state == JOB_UPLOADING || model->state == JOB_OVER;
+	bool ended;
 
+	job_take_steps(job);
+	ended = model->state == JOB_UPLOADING || model->state == JOB_OVER;
 	here->wants = snapshot_queue_wants_round(job->snapshots) && !model->snapshots.superseded;
 	if (here->wants && !wanted)
 		here->wanted_ms = here->now_ms;
@@ -141,39 +157,16 @@ static void look_at_job(void *arg, struct gang_here *here)
 	if (job->tracker && !ended)
 		here->begun |=
 			tracker_is_saving(job->tracker) || tracker_last_write_ms(job->tracker) > 0;
-	here->answers = newest_answered(job);
+	here->saw = request_table_saw(&model->requests);
+	note_dead_writers(job);
+	here->holds = gang_runs_holds(&job->in_gang.runs);
+	post_answered(job);
 	consider_leaving(job);
-}
-
-/* Of the processes that wrote last, the newest that can be asked. */
-static void find_run_name(struct job *job)
-{
-	static const char name[] = "TORCHELASTIC_RESTART_COUNT=";
-	const struct recent_writers *writers = tracker_writers(job->tracker);
-	auto_free char *text = memory_new(ENVIRONMENT_MOST);
-
-	for (size_t i = writers->count; i > 0; i--) {
-		ssize_t size =
-			proc_read(writers->items[i - 1].pid, "environ", text, ENVIRONMENT_MOST);
-
-		for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1)
-			if (text_starts(text + at, name)) {
-				text_set(job->in_gang.run_name, sizeof(job->in_gang.run_name),
-					 text + at + strlen(name));
-				return;
-			}
-	}
 }
 
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest)
 {
-	if (!gang_feed_is_running(&job->in_gang.feed))
-		return;
-	find_run_name(job);
-	/* At a notice, one that was under way will do. */
-	if (latest->fresh &&
-	    (!latest->late || request_table_cause(&job->model.requests) == SAVED_AT_NOTICE))
-		job->in_gang.fresh_sent_ms = job->model.asking.sent_ms;
+	gang_runs_note_complete(&job->in_gang.runs, latest->step);
 	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step);
 }
 
@@ -211,7 +204,6 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 	if (!gang_feed_is_running(&job->in_gang.feed))
 		return;
 	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end, outcome->err.text);
-	post_answered(job);
 }
 
 /* --- what has happened at other members --- */
@@ -254,7 +246,8 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 {
 	switch (event->kind) {
 	case GANG_EVENT_REQUEST:
-		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS});
+		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS,
+						 .gang = {.event = event->number}});
 		break;
 	case GANG_EVENT_NOTICE:
 		add_gang_notice(job, event, event->reason, time_left(job, event));
@@ -270,39 +263,31 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 	case GANG_EVENT_ROUND:
 	case GANG_EVENT_PASSED:
 	case GANG_EVENT_LEFT_OUT:
-	case GANG_EVENT_ANSWERS:
 		break;
 	}
 }
 
-static void on_gang_event(void *arg, const struct gang_event *event)
+static void on_gang_event(void *arg, const struct gang_event *event, uint64_t request)
 {
 	struct job *job = arg;
 	bool own = event->member == job->gang.member;
-	bool asks = event->kind == GANG_EVENT_REQUEST || event->kind == GANG_EVENT_NOTICE;
 
-	if (asks)
-		remember_asked(job, event->number,
-			       own ? job->in_gang.told_ms : clock_monotonic_ms());
+	if (own && event->kind == GANG_EVENT_REQUEST)
+		post_told(job, event->number, request);
+	else if (job->in_gang.feed.view.notice == event->number)
+		post_told(job, event->number, 0);
 	if (!own || event->kind == GANG_EVENT_REJOIN)
 		take_over_event(job, event);
-	post_answered(job);
 }
 
 /* --- what has happened here --- */
 
-static void tell_asked(struct job *job, const struct gang_event *event)
-{
-	job->in_gang.told_ms = clock_monotonic_ms();
-	gang_feed_tell(&job->in_gang.feed, event);
-}
-
-void job_share_request(struct job *job)
+void job_share_request(struct job *job, uint64_t request)
 {
 	struct gang_event event = {.kind = GANG_EVENT_REQUEST};
 
 	text_set(event.reason, sizeof(event.reason), "a checkpoint was asked for");
-	tell_asked(job, &event);
+	gang_feed_tell(&job->in_gang.feed, &event, request);
 }
 
 void job_tell_gang(struct job *job, const struct notice *stop)
@@ -316,7 +301,7 @@ void job_tell_gang(struct job *job, const struct notice *stop)
 		return;
 	text_set(event.reason, sizeof(event.reason), stop->reason);
 	job->in_gang.has_told = true;
-	tell_asked(job, &event);
+	gang_feed_tell(&job->in_gang.feed, &event, 0);
 }
 
 bool job_keep_told_notice(struct job *job, const struct notice *stop)

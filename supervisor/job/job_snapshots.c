@@ -82,11 +82,11 @@ static void want_round(void *arg)
 	gang_feed_wake(&job->in_gang.feed);
 }
 
-static const char *find_run_name(void *arg)
+static uint32_t find_answered_event(void *arg)
 {
 	const struct job *job = arg;
 
-	return job->in_gang.run_name;
+	return request_table_saw(&job->model.requests);
 }
 
 static bool is_round_settled(void *arg, uint32_t round)
@@ -138,7 +138,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.profile = job->profile.profile,
 		.patterns = &job->options->patterns,
 		.wants_round = want_round,
-		.run_name = find_run_name,
+		.saw = find_answered_event,
 		.round_is_settled = is_round_settled,
 		.plan = plan_snapshot,
 		.confirm = confirm_snapshot,

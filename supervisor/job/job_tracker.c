@@ -58,6 +58,11 @@ static void on_judged(void *arg)
 	job_post_child_exit(arg);
 }
 
+static void on_writer(void *arg, pid_t pid, bool anew)
+{
+	job_note_writer_in_gang(arg, pid, anew);
+}
+
 void job_start_tracker(struct job *job)
 {
 	struct tracker_options options = {
@@ -72,6 +77,7 @@ void job_start_tracker(struct job *job)
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
 		.saved_elsewhere = job_on_saved_elsewhere,
+		.writer = job->gang.members > 1 ? on_writer : NULL,
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,
 		.ended = on_judged,

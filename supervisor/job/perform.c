@@ -103,8 +103,8 @@ static void refuse(struct job *job, const struct job_effect *effect,
 static void share_request(struct job *job, const struct job_effect *effect,
 			  const struct posted_event *posted)
 {
-	(void)effect, (void)posted;
-	job_share_request(job);
+	(void)posted;
+	job_share_request(job, effect->request);
 }
 
 static void leave_gang(struct job *job, const struct job_effect *effect,

@@ -181,7 +181,7 @@ static void take_snapshot_worker(void *arg)
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
 		.gang_empty = run->report.empty_part,
-		.gang_run = run->run_name,
+		.gang_saw = run->saw,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,
 	};
@@ -281,8 +281,7 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	checkpoint = &run->report.checkpoint;
 	run->moved = run->expected != checkpoint->generation;
 	if (queue->options.of_gang)
-		text_set(run->run_name, sizeof(run->run_name),
-			 queue->options.run_name(queue->options.arg));
+		run->saw = queue->options.saw(queue->options.arg);
 	if (queue->generation != checkpoint->generation) {
 		atomic_store(&queue->furthest, 0);
 		queue->tries = 0;

@@ -60,8 +60,8 @@ struct snapshot_queue_options {
 	json_t *(*signatures)(void *arg);
 	/* Of a gang. On the loop: a checkpoint waits for its round. */
 	void (*wants_round)(void *arg);
-	/* ... which run of the job has written the newest checkpoint; borrowed. */
-	const char *(*run_name)(void *arg);
+	/* ... the newest event of the gang's log that the newest checkpoint answers; 0: none. */
+	uint32_t (*saw)(void *arg);
 	/* ... from any thread: the round gets no more parts than it has. */
 	bool (*round_is_settled)(void *arg, uint32_t round);
 	/* On the loop, after each snapshot, durable or not. */

@@ -30,10 +30,10 @@ struct snapshot_run {
 	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
 	bool confirmed;
 	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
-	 * which run of the job has written it. */
+	 * the newest event of the gang's log that it answers. */
 	uint64_t expected;
 	bool moved;
-	char run_name[64];
+	uint32_t saw;
 	_Atomic bool awaits_others;
 	bool again; /* because the store had lost what the first try relied on */
 	_Atomic uint64_t bytes_done, bytes_total;

@@ -397,10 +397,11 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 	workers_run(gang.savers, save_part, part_saved, member);
 }
 
-static void on_event(void *arg, const struct gang_event *event)
+static void on_event(void *arg, const struct gang_event *event, uint64_t request)
 {
 	struct member *member = arg;
 
+	(void)request;
 	if (event->kind != GANG_EVENT_NOTICE)
 		return;
 	member->known_ms = clock_monotonic_ms();
@@ -550,7 +551,7 @@ static void tell_all(void)
 	char more[96];
 
 	begin_phase();
-	gang_feed_tell(&gang.members[gang.count - 1].feed, &event);
+	gang_feed_tell(&gang.members[gang.count - 1].feed, &event, 0);
 	run_loop();
 	for (uint32_t i = 0; i < gang.count; i++)
 		if (gang.members[i].known_ms > known_ms)

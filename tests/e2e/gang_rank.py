@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -27,9 +28,18 @@ parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
 parser.add_argument("--offset", type=int, default=0, help="save at the steps that are this much behind those of --every")
 parser.add_argument("--until", type=int, default=0, help="save no more after this step")
 parser.add_argument("--fail-at", type=int, default=0, help="ends with 3 at this step")
-parser.add_argument("--anew-at", type=int, default=0, help="at this step, all ranks begin anew as a launcher lets them, some steps earlier")
+parser.add_argument("--anew-at", type=int, default=0, help="at this step, the ranks begin anew as a launcher lets them, some steps earlier")
+parser.add_argument("--anew-from", type=int, default=-1, help="then from this step, whatever there is")
+parser.add_argument("--loop", type=int, default=0, help="1: by a loop that starts the rank again; 0: by exec()")
 parser.add_argument("--mark", default="", help="is kept beside each shard: who has saved it")
 options = parser.parse_args()
+BEGINS_ANEW = 9
+if options.loop:
+    sys.argv += ["--loop", "0"]
+    count = 0
+    while (code := subprocess.call([sys.executable, *sys.argv], env={**os.environ, "TORCHELASTIC_RESTART_COUNT": str(count)})) == BEGINS_ANEW:
+        count += 1
+    sys.exit(code)
 saves = options.savers == "all" or str(options.rank) in options.savers.split(",")
 run_of_job = os.environ.get("TORCHELASTIC_RESTART_COUNT", "")
 
@@ -52,6 +62,11 @@ def mark_of(step):
     return os.path.join(options.dir, "step_%d" % step, "mark_%d.txt" % options.rank)
 
 
+def of_run(step):
+    """The run that has saved it comes first, so that a mixture can be told."""
+    return b"run %s\n" % (run_of_job or "0").encode() + content(step)
+
+
 def path_of(step):
     return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
 
@@ -61,13 +76,13 @@ def resume():
     if not steps:
         return 0
     with open(path_of(steps[-1]), "rb") as file:
-        if file.read() != content(steps[-1]):
+        if file.read().split(b"\n", 1)[1] != content(steps[-1]):
             say("TORN", steps[-1])
             sys.exit(99)
     if options.mark:
         with open(mark_of(steps[-1])) as file:
             say("marked", file.read())
-    return steps[-1]
+    return options.anew_from if run_of_job not in ("", "0") and options.anew_from >= 0 else steps[-1]
 
 
 def save(step):
@@ -76,7 +91,7 @@ def save(step):
         with open(mark_of(step), "w") as file:
             file.write(options.mark)
     with open(path_of(step), "wb") as file:
-        file.write(content(step))
+        file.write(of_run(step))
     say("saved", step)
     for old in steps_here()[: -options.keep]:
         os.remove(path_of(old))
@@ -98,6 +113,9 @@ def meet(step):
     for rank in range(options.ranks):
         path = os.path.join(room, "%d.%d" % (step, rank))
         while not os.path.exists(path):
+            if os.path.exists(os.path.join(room, "gone")):  # a collective fails some time after a rank has
+                time.sleep(0.5)
+                sys.exit(BEGINS_ANEW)
             time.sleep(0.002)
         with open(path) as file:
             words.append(file.read())
@@ -128,6 +146,9 @@ while step < options.steps:
         save(step)
     if step == options.fail_at:
         sys.exit(3)
+    if step == options.anew_at and run_of_job == "0":
+        with open(os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0") + ".0", "gone"), "w"):
+            sys.exit(BEGINS_ANEW)
     if step == options.anew_at and not run_of_job:
         os.environ["TORCHELASTIC_RESTART_COUNT"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.argv])

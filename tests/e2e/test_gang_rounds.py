@@ -1,5 +1,6 @@
 """The rounds of a gang: what its members save together while the job runs, and who waits for whom (gang_rounds.h)."""
 import json
+import re
 import signal
 
 import harness
@@ -78,6 +79,39 @@ def test_ranks_that_begin_anew_are_not_mixed(place):
     assert committed_step(place) == 60
     again = Gang(place, 2, 2, options=("--rerun",), steps=62).start_all()
     assert again.resumed() == [60, 60], f"{again}"
+
+
+def runs_in(place, snapshot):
+    """Which run of the job has saved what each member has in it."""
+    whole = place.path / f"restored-{snapshot}"
+    assert place.verb("restore", snapshot, whole).code == 0
+    return {path.read_bytes().split(b"\n", 1)[0] for path in whole.glob("member-*/step_*/*") if snapshot_step(place, snapshot) in path.parent.name}
+
+
+def snapshot_step(place, snapshot):
+    return "step_%d" % next(item["step"] for item in place.snapshots() if item["id"] == snapshot)
+
+
+@pytest.mark.parametrize("first", [(1,), (0, 1)], ids=["one", "both"])
+def test_ranks_that_a_loop_starts_anew_are_not_mixed(place, first):
+    """They resume at 20 and save 30 once more, while the round of 30 is open: member 0 has given in it what the ranks before have saved,
+    unless it was slow."""
+    gang = Gang(place, 2, every=10, steps=50, step_time=0.25, loop=1, anew_from=20, keep=100)
+    for member in first:
+        gang.each[member]["anew_at"] = 39
+    gang.start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].wait_for_output("step 22")
+    gang.runs[1].signal(signal.SIGSTOP)
+    gang.runs[0].wait_for_output("resumed 20")
+    run = gang.runs[1]
+    wait_for("30 is saved once more", lambda: run.out.count("saved 30") == 2, process=run.process)
+    run.signal(signal.SIGCONT)
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert "the job has begun anew within this attempt" in gang.runs[0].err and "the job has begun anew" in run.err, f"{gang}"
+    assert committed_step(place) == 50
+    for snapshot in place.snapshots():
+        assert len(runs_in(place, snapshot["id"])) == 1, f"{snapshot}\n{gang}"
 
 
 def test_a_job_that_fails_ends_the_others(place):
@@ -180,3 +214,48 @@ def test_a_notice_that_is_withdrawn_ends_all_the_same(place, tmp_path):
     assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
     assert "have been told of the notice, and end" in gang.runs[1].err
     assert {run.events("ended")[-1]["durable"] for run in gang.runs} == {place.newest()["id"]}
+
+
+def parts(place):
+    return sorted(path.name for path in place.store_path.glob("jobs/job/parts/000001/*/*.json"))
+
+
+def test_the_last_putter_dies_at_a_notice(place):
+    """Member 1 puts the last part, and is killed before it commits: member 0 commits in the time that the notice leaves."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "14"))
+    gang.start(0)
+    gang.start(1, REPRIEVE_FAULT="before_manifest_put")
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[1].signal(signal.SIGSTOP)
+    gang.runs[0].signal(signal.SIGTERM)
+    wait_for("the part of member 0", lambda: parts(place) == ["00000.json"], process=gang.runs[0].process)
+    gang.runs[1].signal(signal.SIGCONT)
+    assert gang.runs[1].wait() == -signal.SIGKILL, f"{gang}"
+    assert gang.runs[0].wait() == harness.EXIT_DURABLE, f"{gang}"
+    newest = place.newest()
+    gang.kill_all()
+    assert gang.runs[0].events("ended")[-1]["durable"] == newest["id"]
+    again = Gang(place, 2, 2, steps=newest["step"] + 3, every=0).start_all()
+    assert again.resumed() == [newest["step"]] * 2, f"{again}"
+
+
+def test_all_die_before_they_commit(place):
+    """With the parts of all in the store: the next start commits them, and goes on from there."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "20"))
+    for member in range(2):
+        gang.start(member, REPRIEVE_FAULT="before_manifest_put")
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[1].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [-signal.SIGKILL] * 2, f"{gang}"
+    gang.kill_all()
+    assert place.snapshots() == [] and parts(place) == ["00000.json", "00001.json"]
+    part = next(place.store_path.glob("jobs/job/parts/000001/*/00000.json")).read_text()
+    step = int(re.search(r'"step":(\d+)', part).group(1))
+    again = Gang(place, 2, 2, every=0, steps=step + 3).start_all()
+    assert again.resumed() == [step] * 2, f"{again}"
+    assert "the parts of all members were there" in again.runs[0].err
+    assert [run.wait() for run in again.runs] == [0, 0]
+    assert_not_torn(again)
+    assert place.verb("verify").code == 0

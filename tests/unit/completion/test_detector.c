@@ -145,6 +145,16 @@ static const struct row rows[] = {
 		"kD t; O 1 3 t/x; C 1 3 t/x; R 1 t s; kf t 7; kt s 7; +1000; = complete; good s/x"},
 	{"a directory with an open file renamed",
 		"kD t; O 1 3 t/x; kf t 7; kt s 7; +2000; = busy; end 1 killed; torn s/x; good t/x"},
+	{"fixed names of a second save, overtaken by a third that is never whole",
+		"O 1 3 a; C 1 3 a; +10; O 1 3 b; C 1 3 b; +300; O 1 3 a; C 1 3 a; +10; O 1 3 b; "
+		"C 1 3 b; +300; O 1 3 a; C 1 3 a; out b; end 1 killed; out a; out b"},
+	{"all of a third save, and its writer dies before they are known to be whole",
+		"O 1 3 a; C 1 3 a; +10; O 1 3 b; C 1 3 b; +10; O 1 3 c; C 1 3 c; +300; O 1 3 a; "
+		"C 1 3 a; +10; O 1 3 b; C 1 3 b; +10; O 1 3 c; C 1 3 c; end 1 killed; out a; out b; "
+		"out c"},
+	{"what is written once, before them, is at rest",
+		"O 1 3 args; C 1 3 args; +200; O 1 3 a; C 1 3 a; +300; O 1 3 a; C 1 3 a; +300; O 1 3 "
+		"a; C 1 3 a; end 1 killed; out a; in args"},
 	{"renamed from outside", "kt a 9; +999; = busy; +1; = complete"},
 	{"the shim tells it too", "kt a 9; R 1 - a; closed a; +999; = busy; +1; = complete; in a"},
 	{"and its writer is killed before it has been quiet",

@@ -123,13 +123,32 @@ static const struct row one_who_asks_during_the_save[] = {
 
 static const struct row another_member_saves[] = {
 	{CLIENT('A'), "ask"},
+	{{.kind = REQUEST_EV_TOLD, .id = 1, .event = 4}, ""},
 	{{.kind = REQUEST_EV_SENDING}, ""},
 	{{.kind = REQUEST_EV_COMPLETE, .generation = 1}, "saved:A stop"},
 	{CLIENT('B'), "ask"},
+	{{.kind = REQUEST_EV_TOLD, .id = 2, .event = 6}, ""},
 	{{.kind = REQUEST_EV_SENDING}, ""},
 	{CLIENT('C', .saving = true), "later asked:C"},
-	{{.kind = REQUEST_EV_ELSEWHERE}, "durable:C! durable:B! durable:A! stop"},
-	{{.kind = REQUEST_EV_ENDED}, ""},
+	{CLIENT('D'), "asked:D"},
+	{{.kind = REQUEST_EV_TOLD, .id = 4, .event = 9}, ""},
+	{{.kind = REQUEST_EV_ELSEWHERE, .event = 5}, "durable:A!"},
+	{{.kind = REQUEST_EV_ELSEWHERE, .event = 9}, "durable:B! durable:D! stop later"},
+	/* It was told to nobody yet. */
+	{{.kind = REQUEST_EV_ENDED}, "failed:C!"},
+	{{0}, NULL},
+};
+
+static const struct row a_notice_is_answered_elsewhere[] = {
+	{CLIENT('A'), "ask"},
+	{{.kind = REQUEST_EV_TOLD, .id = 1, .event = 2}, ""},
+	{MADE(SAVED_AT_NOTICE), ""},
+	{{.kind = REQUEST_EV_TOLD, .event = 3}, ""},
+	/* The first one counts. */
+	{{.kind = REQUEST_EV_TOLD, .event = 4}, ""},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{{.kind = REQUEST_EV_ELSEWHERE, .event = 2}, "durable:A!"},
+	{{.kind = REQUEST_EV_ELSEWHERE, .event = 3}, "stop"},
 	{{0}, NULL},
 };
 
@@ -212,6 +231,7 @@ static const struct row *wrong_example(void)
 		one_who_asks_during_the_save,
 		a_save_that_comes_to_nothing,
 		another_member_saves,
+		a_notice_is_answered_elsewhere,
 		who_does_not_wait,
 		a_checkpoint_that_began_before,
 		a_withdrawn_notice,
@@ -240,6 +260,129 @@ static void test_examples(void **state)
 	(void)state;
 	if (wrong)
 		fail_msg("event %d does not give: %s", (int)wrong->event.kind, wrong->effects);
+}
+
+/* --- what is seen of a gang's log --- */
+
+struct saw_row {
+	struct request_event event;
+	uint32_t saw;
+};
+
+#define ASKED_BY_OTHERS(number, ...)                                                               \
+	{                                                                                          \
+		.kind = REQUEST_EV_MADE, .cause = SAVED_ON_REQUEST, .event = (number), __VA_ARGS__ \
+	}
+#define TOLD(request, number)                                               \
+	{                                                                   \
+		.kind = REQUEST_EV_TOLD, .id = (request), .event = (number) \
+	}
+#define SENDING                            \
+	{                                  \
+		.kind = REQUEST_EV_SENDING \
+	}
+#define COMPLETE(number, ...)                                                    \
+	{                                                                        \
+		.kind = REQUEST_EV_COMPLETE, .generation = (number), __VA_ARGS__ \
+	}
+
+// clang-format off
+static const struct saw_row what_others_ask[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {ASKED_BY_OTHERS(5), 0}, {COMPLETE(1), 5},
+	{{.kind = REQUEST_EV_DURABLE, .generation = 1}, 5},
+	{ASKED_BY_OTHERS(7), 5}, {{.kind = REQUEST_EV_NOT_ASKED}, 5}, {{0}, 0},
+};
+
+/* A save that was under way is no answer. */
+static const struct saw_row during_a_save[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {ASKED_BY_OTHERS(5, .saving = true), 0},
+	{ASKED_BY_OTHERS(6, .saving = true), 0}, {COMPLETE(1), 3},
+	{{.kind = REQUEST_EV_SAVE_OVER}, 3}, {SENDING, 3}, {COMPLETE(2), 6}, {{0}, 0},
+};
+
+static const struct saw_row under_way_before[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {COMPLETE(1, .late = true), 0},
+	{{.kind = REQUEST_EV_SAVE_OVER}, 0}, {SENDING, 0}, {COMPLETE(2), 3}, {{0}, 0},
+};
+
+/* What is asked for here has its place in the log only later; and what was asked for before it is
+ * not answered by it. */
+static const struct saw_row told_late[] = {
+	{CLIENT('A'), 0}, {SENDING, 0}, {COMPLETE(1), 0}, {TOLD(1, 4), 4}, {TOLD(9, 8), 4}, {{0}, 0},
+};
+static const struct saw_row not_in_its_order[] = {
+	{CLIENT('A'), 0}, {SENDING, 0}, {ASKED_BY_OTHERS(4, .saving = true), 0}, {COMPLETE(1), 0},
+	{TOLD(1, 5), 0}, {{.kind = REQUEST_EV_SAVE_OVER}, 0}, {SENDING, 0}, {COMPLETE(2), 5}, {{0}, 0},
+};
+
+/* A notice is content with what was under way, whenever its number is known. */
+static const struct saw_row at_a_notice[] = {
+	{TOLD(0, 2), 0}, {MADE(SAVED_AT_NOTICE, .saving = true), 0}, {COMPLETE(1, .late = true), 2},
+	{TOLD(0, 6), 2}, {{0}, 0},
+};
+static const struct saw_row at_a_notice_here[] = {
+	{MADE(SAVED_AT_NOTICE), 0}, {SENDING, 0}, {COMPLETE(1), 0},
+	{{.kind = REQUEST_EV_DURABLE, .generation = 1}, 0}, {TOLD(0, 2), 2}, {{0}, 0},
+};
+static const struct saw_row at_a_notice_during_a_request[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {TOLD(0, 4), 0}, {MADE(SAVED_AT_NOTICE), 0},
+	{COMPLETE(1, .late = true), 4}, {{0}, 0},
+};
+static const struct saw_row a_forwarded_sigterm[] = {
+	{TOLD(0, 4), 0}, {{.kind = REQUEST_EV_FORWARDED}, 0}, {COMPLETE(1), 4}, {{0}, 0},
+};
+// clang-format on
+
+static void test_what_is_seen_of_the_log(void **state)
+{
+	static const struct saw_row *const all[] = {
+		what_others_ask,  during_a_save,       under_way_before,
+		told_late,        not_in_its_order,    at_a_notice,
+		at_a_notice_here, a_forwarded_sigterm, at_a_notice_during_a_request,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct request_table table = {0};
+
+		for (size_t j = 0; j == 0 || all[i][j].event.kind != REQUEST_EV_MADE ||
+				   all[i][j].event.cause != SAVED_BY_ITSELF;
+		     j++) {
+			struct request_effects effects = {0};
+
+			request_table_step(&table, &all[i][j].event, &effects);
+			request_effects_release(&effects);
+			if (request_table_saw(&table) != all[i][j].saw)
+				fail_msg("story %zu, event %zu: %u", i, j,
+					 request_table_saw(&table));
+		}
+		request_table_release(&table);
+	}
+}
+
+static void test_who_made_which(void **state)
+{
+	struct request_table table = {0};
+	static const struct {
+		struct request_event event;
+		uint64_t made;
+	} of[] = {
+		{CLIENT('A'), 1},
+		/* The one that is open serves it. */
+		{MADE(SAVED_AT_INTERVAL), 0},
+		{CLIENT('B'), 2},
+		{ASKED_BY_OTHERS(8), 3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct request_effects effects = {0};
+
+		request_table_step(&table, &of[i].event, &effects);
+		request_effects_release(&effects);
+		assert_int_equal(table.made, of[i].made);
+	}
+	request_table_release(&table);
 }
 
 static void test_the_most_urgent_cause_names_the_save(void **state)
@@ -542,6 +685,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_what_is_seen_of_the_log),
+		cmocka_unit_test(test_who_made_which),
 		cmocka_unit_test(test_the_most_urgent_cause_names_the_save),
 		cmocka_unit_test(test_random_histories),
 		cmocka_unit_test(test_mutants_are_noticed),

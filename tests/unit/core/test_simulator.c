@@ -213,7 +213,7 @@ static void check_step(struct world *world, const struct job_model *before,
 		world_expect(world, count_of(world, JOB_DO_SHARE_REQUEST) > 0,
 			     "the other members are not asked");
 	world_expect(world, after->gang.leaving == world->leaves, "it leaves the gang, or not");
-	if (event->kind == JOB_EV_GANG_ANSWERED)
+	if (event->kind == JOB_EV_GANG_ANSWERED && event->gang.notice_is_over)
 		world_expect(world, after->state != JOB_CHECKPOINTING || !after->stop.stands,
 			     "it saves on, and the others end");
 	check_sentences(world, before, event);

@@ -507,11 +507,15 @@ static void test_all_members_are_asked(void **state)
 	check_done(&story, JOB_DO_ASK, true);
 	check_done(&story, JOB_DO_SHARE_REQUEST, true);
 	post_kind(&story, JOB_EV_SENDING);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang = {.event = 3, .request = 1}});
 	/* The other one has asked all: nobody asks once more. */
-	post_kind(&story, JOB_EV_GANG_ASKS);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang.event = 4});
 	check_done(&story, JOB_DO_SHARE_REQUEST, false);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang.event = 2});
+	check_done(&story, JOB_DO_REPLY, false);
 	/* This one has nothing to save. */
-	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang.event = 4});
 	check_done(&story, JOB_DO_REPLY, true);
 	check_done(&story, JOB_DO_STOP_ASKING, true);
 	assert_false(request_table_awaits(&story.model.requests));
@@ -547,7 +551,14 @@ static void test_a_notice_that_the_gang_has_answered(void **state)
 					.stop = {.deadline_ms = 1120000, .alone = true}});
 	check_done(&story, JOB_DO_SHARE_REQUEST, false);
 	post_kind(&story, JOB_EV_SENDING);
-	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang.event = 7});
+	/* A request before it. */
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang.event = 6});
+	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+	assert_true(request_table_awaits(&story.model.requests));
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
+					.gang = {.event = 7, .notice_is_over = true}});
+	assert_false(request_table_awaits(&story.model.requests));
 	assert_int_equal(story.model.state, JOB_STOPPING);
 	check_done(&story, JOB_DO_TERMINATE, true);
 	stop(&story);
@@ -607,7 +618,8 @@ static void test_an_answered_notice_waits_for_nothing_more(void **state)
 	exit_with_pending(&story, true);
 	story.rules.of_gang = true;
 	story.view.awaits_gang = true;
-	post_kind(&story, JOB_EV_GANG_ANSWERED);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
+					.gang = {.event = 7, .notice_is_over = true}});
 	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
 	check_done(&story, JOB_DO_END, true);
 	assert_true(facts_of(&story).all_durable);

@@ -474,6 +474,9 @@ void world_perform(struct world *world, const struct job_effect *effect,
 		cut_snapshot(world, effect->at_ms);
 		break;
 	case JOB_DO_SHARE_REQUEST:
+		world_post(world, (int64_t)world_random(world, 3000),
+			   (struct job_event){.kind = JOB_EV_GANG_TOLD,
+					      .gang.request = effect->request});
 		break;
 	case JOB_DO_LEAVE_GANG:
 		world->leaves = true;
@@ -536,6 +539,23 @@ static void leave_as_client(struct world *world, struct job_event *event)
 	*event = (struct job_event){.kind = JOB_EV_CLIENT_GONE, .client = client};
 }
 
+/* Its number in the log; what is answered is all of that. */
+static void take_gang_event(struct world *world, struct job_event *event)
+{
+	if (event->kind == JOB_EV_STOP_ANNOUNCED && world->rules.of_gang && world->notice == 0)
+		world_post(world, (int64_t)world_random(world, 3000),
+			   (struct job_event){.kind = JOB_EV_GANG_TOLD});
+	if (event->kind == JOB_EV_GANG_ASKS || event->kind == JOB_EV_GANG_TOLD)
+		event->gang.event = ++world->log;
+	if (event->kind == JOB_EV_GANG_TOLD && event->gang.request == 0 && world->notice == 0)
+		world->notice = event->gang.event;
+	if (event->kind != JOB_EV_GANG_ANSWERED)
+		return;
+	world->answered_ms = world->now_ms;
+	event->gang.event = world->log;
+	event->gang.notice_is_over = world->notice > 0;
+}
+
 static void withdraw(struct world *world, struct job_event *event)
 {
 	if (!world->stop)
@@ -558,8 +578,7 @@ bool world_happen(struct world *world, struct happens *happens)
 		/* All notices are merged when one is posted: the earliest end counts. */
 		if (event->kind == JOB_EV_STOP_ANNOUNCED)
 			event->stop.deadline_ms = world->deadline_ms;
-		if (event->kind == JOB_EV_GANG_ANSWERED)
-			world->answered_ms = world->now_ms;
+		take_gang_event(world, event);
 		if (event->kind == JOB_EV_RESTORE_FAILED)
 			world->claims = false;
 		if (event->kind == JOB_EV_RESTORED && world->cancelled_restore)

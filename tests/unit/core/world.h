@@ -125,6 +125,8 @@ struct world {
 
 	/* the gang: another member's checkpoint answers what was asked by then */
 	int64_t answered_ms;
+	uint32_t log;    /* events in the log of the gang */
+	uint32_t notice; /* the first notice in it */
 	bool leaves, others_are_slow;
 	bool held, released, ended, early, kept, cancelled_restore;
 	size_t passed, sigterms;

@@ -33,6 +33,10 @@
 	{                                                                \
 		.kind = GANG_EVENT_ENDED, .member = (by), .code = (with) \
 	}
+#define NOTICE(by)                                        \
+	{                                                 \
+		.kind = GANG_EVENT_NOTICE, .member = (by) \
+	}
 #define REQUEST(by)                                        \
 	{                                                  \
 		.kind = GANG_EVENT_REQUEST, .member = (by) \
@@ -56,6 +60,7 @@ struct rounds_row {
 
 #define NONE .step = -1, .before = -1
 #define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
+#define GAVE(round) .given = (round), .given_step = 20, .given_generation = 2
 #define WANTS .wants = true, .wanted_ms = NOW
 #define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
 
@@ -143,9 +148,39 @@ static const struct rounds_row rows[] = {
 		{AT(30, 20), .given = 1, .given_step = -1, .empty = true}, GANG_WAIT, 0, false},
 	{"without a step, one more file is not the next one", {ROUND(1, -1)}, 1, 0,
 		{AT(-1, -1), .given = 1, .given_step = -1, .given_generation = 1}, GANG_WAIT, 0, false},
-	{"it answers what was asked", {REQUEST(0), ROUND(0, 20)}, 2, 0,
-		{AT(20, 10), .given = 2, .given_generation = 2, .answers = 1},
-		GANG_SAY_ANSWERS, 0, false},
+
+	{"begun anew: what was complete is given no more", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2}, GANG_WAIT, 0, false},
+	{"begun anew, not even in the end", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .ended = true}, GANG_LEAVE_OUT, -1, false},
+	{"begun anew, and no round is opened for it", {{0}}, 0, 0,
+		{AT(-1, -1), .stale = 2, WANTED}, GANG_WAIT, 0, false},
+	{"begun anew, and saved", {ROUND(0, 20)}, 1, 0, {AT(20, -1), .stale = 1}, GANG_TAKE, 0, false},
+	{"begun anew, and the log is not read yet", {ROUND(0, 20)}, 1, 0,
+		{AT(20, -1), .stale = 1, .anew = true}, GANG_WAIT, 0, false},
+	{"begun anew, in a round that was open", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .fallen = 1, .anew = true}, GANG_LEAVE_OUT, -1, false},
+	{"begun anew, and its part was given before", {ROUND(0, 20)}, 1, 0,
+		{AT(-1, -1), .stale = 2, .fallen = 1, .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
+	{"its writer is dead", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .holds = true}, GANG_WAIT, 0, false},
+	{"its writer is dead, and none is opened", {{0}}, 0, 0,
+		{AT(20, 10), WANTED, .holds = true}, GANG_WAIT, 0, false},
+	{"its writer is dead, and so is the job", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .holds = true, .ended = true}, GANG_TAKE, 0, false},
+	{"what is asked for is told first", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .telling = true}, GANG_WAIT, 0, false},
+	{"before a round is opened, too", {{0}}, 0, 0,
+		{AT(20, 10), WANTED, .telling = true}, GANG_WAIT, 0, false},
+	{"but a round is left out", {ROUND(0, 15)}, 1, 0,
+		{AT(20, 10), .telling = true}, GANG_LEAVE_OUT, 20, false},
+	{"at a notice, no step ahead", {ROUND(1, 20), LEFT_OUT(0, 1, 25), NOTICE(2)}, 3, 0,
+		{AT(20, 10), WANTS}, GANG_OPEN, 20, false},
+	{"at a notice, its save is under way", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true}, GANG_WAIT, 0, false},
+	{"at a notice, it has saved and comes to no later step", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2}, GANG_LEAVE_OUT, 20, false},
+	{"at a notice, it has saved just that", {ROUND(0, 20), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2}, GANG_TAKE, 0, false},
 };
 // clang-format on
 
@@ -229,23 +264,40 @@ static void test_events_come_in_their_order(void **state)
 	assert_int_equal(view.read, 1);
 }
 
-/* The answer may be said before the commit or after it. */
 static void test_what_a_commit_answers(void **state)
 {
-	static const struct gang_event log[] = {REQUEST(0), ROUND(2, 20)};
-	struct gang_event answers =
-		{.number = 3, .kind = GANG_EVENT_ANSWERS, .member = 2, .round = 2, .asked = 1};
+	static const struct gang_event log[] = {REQUEST(0), ROUND(2, 20), REQUEST(1), ROUND(1, 30)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 2, 0);
+	struct gang_event more[] = {log[2], log[3]};
 
 	(void)state;
-	for (int late = 0; late < 2; late++) {
-		auto_(gang_view_release) struct gang_view view = view_of(log, 2, late ? 2 : 0);
+	assert_int_equal(view.asked, 1);
+	assert_false(gang_view_wants_answers(&view));
+	gang_view_committed(&view, 2);
+	assert_true(gang_view_wants_answers(&view));
+	gang_view_answers(&view, 2, 0);
+	assert_false(gang_view_wants_answers(&view));
+	more[0].number = 3;
+	more[1].number = 4;
+	assert_true(gang_view_fold(&view, &more[0]) && gang_view_fold(&view, &more[1]));
+	assert_int_equal(view.asked, 3);
+	gang_view_committed(&view, 4);
+	assert_true(gang_view_wants_answers(&view));
+	gang_view_answers(&view, 4, 3);
+	assert_true(view.answered == 3 && !gang_view_wants_answers(&view));
+	/* What was found out later of an earlier one takes nothing back. */
+	gang_view_answers(&view, 2, 1);
+	assert_true(view.answered == 3 && view.looked == 4);
+}
 
-		assert_int_equal(view.asked, 1);
-		assert_true(gang_view_fold(&view, &answers));
-		assert_int_equal(view.answered, late ? 1 : 0);
-		gang_view_committed(&view, 2);
-		assert_int_equal(view.answered, 1);
-	}
+/* Whatever is asked for after it: it is what they wait for. */
+static void test_all_end_by_the_first_notice(void **state)
+{
+	static const struct gang_event log[] = {REQUEST(0), NOTICE(2), NOTICE(0), REQUEST(1)};
+	auto_(gang_view_release) struct gang_view view = view_of(log, 4, 0);
+
+	(void)state;
+	assert_true(view.notice == 2 && view.asked == 2);
 }
 
 static void test_when_a_machine_comes_anew_the_attempt_is_over(void **state)
@@ -301,6 +353,64 @@ static void test_who_may_leave(void **state)
 	}
 }
 
+/* A checkpoint that was under way at the notice answers it, once nothing has followed it: the part
+ * in round 2 is given by then. `looked`: what its manifest says is known. */
+static void test_an_answer_that_is_known_late(void **state)
+{
+	static const struct {
+		struct gang_event asked;
+		uint32_t saw, looked, answered;
+		bool anew;
+	} of[] = {
+		{NOTICE(0), 1, 2, 0, true},
+		{NOTICE(0), 1, 0, 0, false},  /* perhaps another one's part says it */
+		{NOTICE(0), 1, 2, 1, false},  /* it does */
+		{NOTICE(0), 0, 2, 0, false},  /* it is no answer */
+		{REQUEST(0), 1, 2, 0, false}, /* the next checkpoint will do */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const struct gang_event log[] = {of[i].asked, ROUND(0, 20)};
+		auto_(gang_view_release) struct gang_view view = view_of(log, 2, 2);
+		struct gang_here here = {AT(20, 10), GAVE(2), .member = 1, .now_ms = NOW};
+		struct gang_round_decision decision;
+
+		here.stopping = here.urgent = true;
+		here.saw = of[i].saw;
+		gang_view_answers(&view, of[i].looked, of[i].answered);
+		decision = gang_rounds_decide(&view, &here);
+		assert_int_equal(decision.action, of[i].anew ? GANG_OPEN : GANG_WAIT);
+		assert_int_equal(decision.step, of[i].anew ? 20 : 0);
+		here.ended = true;
+		assert_int_equal(gang_rounds_may_leave(&view, &here, 1), !of[i].anew);
+	}
+}
+
+/* The log may have more than is read of it: rounds that were opened before count, too. */
+static void test_what_a_new_run_changes(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	view.round.number = 7;
+	gang_here_note_complete(&here, &view, 1, 10);
+	gang_here_note_complete(&here, &view, 2, 20);
+	assert_true(gang_here_can_give(&here));
+	gang_here_note_anew(&here, &view);
+	assert_true(here.fallen == 7 && here.anew && !gang_here_can_give(&here));
+	view.round.number = 9;
+	gang_here_note_read(&here, &view);
+	assert_true(here.fallen == 9 && !here.anew);
+	/* From an earlier step: that is known already. */
+	view.round.number = 11;
+	gang_here_note_complete(&here, &view, 3, 15);
+	assert_true(here.fallen == 9 && here.step == 15 && gang_here_can_give(&here));
+	gang_here_note_read(&here, &view);
+	assert_int_equal(here.fallen, 9);
+}
+
 static void test_what_a_complete_checkpoint_changes(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
@@ -342,8 +452,11 @@ int main(void)
 		cmocka_unit_test(test_one_that_was_left_out_is_not),
 		cmocka_unit_test(test_events_come_in_their_order),
 		cmocka_unit_test(test_what_a_commit_answers),
+		cmocka_unit_test(test_all_end_by_the_first_notice),
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_who_may_leave),
+		cmocka_unit_test(test_an_answer_that_is_known_late),
+		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
 	};

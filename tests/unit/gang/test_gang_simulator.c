@@ -5,6 +5,7 @@
  * them is as plain as it can be.
  */
 #include "gang/gang_rounds.h"
+#include "gang/gang_runs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,10 @@
 #define TICK_MS 10
 #define TRAINED_MS 90000
 #define FLUSH_MS 60000
+/* So long after a notice all save, and after a checkpoint it is known that nothing follows it. */
+#define ASKED_MS 60
+#define QUIET_MS 300
+#define GRACE_MS 30000
 
 enum layout {
 	ALL_SAVE,
@@ -36,12 +41,13 @@ struct part {
 	int64_t step, begun_ms;
 	unsigned run;
 	uint64_t generation;
+	uint32_t saw;
 };
 
 struct simulated_member {
 	struct gang_view view;
 	struct gang_here here;
-	bool dead, asked_once, may_leave, said_ended;
+	bool dead, may_leave;
 	/* when it looks next, and how long it has found nothing */
 	int64_t look_ms, pause_ms;
 	/* the event that is on its way, as number read + 1 */
@@ -55,10 +61,18 @@ struct simulated_member {
 	int64_t poll_ms;
 	/* the next checkpoint: of this step, begun and complete at these times */
 	int64_t next_step, begin_ms, complete_ms;
-	unsigned run, complete_run;
-	int64_t begun_ms;
+	/* The first of a new run is begun so much later. */
+	int64_t delay_ms;
+	unsigned run, complete_run, saves;
+	struct gang_runs runs;
+	int64_t begun_ms, complete_begun_ms, completed_ms;
 	uint64_t durable;
 	bool ended;
+	/* since when it knows of the notice */
+	int64_t noticed_ms;
+	/* the commit whose answers it is looking up, and when it has them */
+	uint32_t looking;
+	int64_t looked_ms;
 };
 
 struct simulated_gang {
@@ -68,6 +82,11 @@ struct simulated_gang {
 	int64_t now_ms, every_ms;
 	bool restarts, deaths;
 	int64_t stops_ms;
+	/* A machine gets a notice: all save once more and end; or (`late`) end with the checkpoint
+	 * that is under way at some of them. 0: none */
+	int64_t notice_ms;
+	uint32_t noticed;
+	bool late;
 	struct gang_event log[EVENTS_MOST];
 	int64_t put_ms[EVENTS_MOST];
 	uint32_t events;
@@ -106,7 +125,13 @@ static void begin_save(struct simulated_gang *gang, struct simulated_member *m, 
 		return;
 	}
 	m->here.begun = true;
-	m->begun_ms = m->begin_ms;
+	/* Its process has the number of the run. */
+	if (gang_runs_note_write(&m->runs, (int)m->run + 1)) {
+		gang_here_note_anew(&m->here, &m->view);
+		m->look_ms = gang->now_ms;
+	}
+	m->begun_ms = m->begin_ms + m->delay_ms;
+	m->delay_ms = 0;
 	m->complete_ms = gang->now_ms + (int64_t)draw(gang, (uint64_t)gang->every_ms * 4 / 5);
 }
 
@@ -121,29 +146,83 @@ static uint32_t newest_asked_before(const struct simulated_gang *gang,
 
 static void end_save(struct simulated_gang *gang, struct simulated_member *m)
 {
+	uint32_t asked = newest_asked_before(gang, m);
+
 	m->complete_ms = 0;
 	m->complete_run = m->run;
+	m->complete_begun_ms = m->begun_ms;
+	m->completed_ms = gang->now_ms;
+	m->here.now_ms = gang->now_ms;
+	m->saves++;
+	gang_runs_note_complete(&m->runs, m->next_step);
 	gang_here_note_complete(&m->here, &m->view, m->here.generation + 1, m->next_step);
-	m->here.answers = newest_asked_before(gang, m);
+	if (asked > m->here.saw)
+		m->here.saw = asked;
 	m->next_step++;
 	m->begin_ms += gang->every_ms;
 	m->look_ms = gang->now_ms;
+}
+
+/* One that was under way when the notice came will do, once nothing has followed it. */
+static void note_answer(const struct simulated_gang *gang, struct simulated_member *m)
+{
+	bool fresh = m->complete_begun_ms > m->noticed_ms;
+	bool late = m->completed_ms > m->noticed_ms && m->complete_ms == 0 &&
+		    gang->now_ms > m->completed_ms + QUIET_MS;
+
+	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) &&
+	    m->view.notice > m->here.saw)
+		m->here.saw = m->view.notice;
+}
+
+static void send_event(struct simulated_gang *gang, struct simulated_member *m,
+		       struct gang_event event);
+
+/* It comes to one machine, which tells the others; the job is asked through any rank of it, and all
+ * ranks save at one step. */
+static void take_notice(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
+{
+	bool ends;
+
+	if (gang->notice_ms == 0 || gang->now_ms < gang->notice_ms)
+		return;
+	if (index == gang->noticed && m->noticed_ms == 0)
+		m->noticed_ms = gang->now_ms;
+	m->here.telling = index == gang->noticed && m->view.notice == 0;
+	if (m->here.telling && m->sent_ms == 0)
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_NOTICE});
+	if (!saves(gang, index, m->next_step)) {
+		/* Its job is ended once the others have saved, or in the end. */
+		ends = (m->view.notice > 0 && m->view.answered >= m->view.notice) ||
+		       gang->now_ms > gang->notice_ms + GRACE_MS;
+	} else {
+		ends = m->complete_ms == 0 &&
+		       (gang->late || m->complete_begun_ms > gang->notice_ms);
+	}
+	if (ends) {
+		m->ended = m->here.ended = m->here.finished = true;
+		m->look_ms = gang->now_ms;
+	} else if (m->complete_ms == 0 && m->begin_ms > gang->notice_ms + ASKED_MS) {
+		m->begin_ms = gang->notice_ms + ASKED_MS;
+	}
 }
 
 static void train(struct simulated_gang *gang, uint32_t index)
 {
 	struct simulated_member *m = &gang->members[index];
 
+	take_notice(gang, m, index);
 	if (m->ended)
 		return;
-	if (m->complete_ms > 0 && gang->now_ms >= m->complete_ms)
-		end_save(gang, m);
-	if (m->complete_ms > 0)
+	if (m->complete_ms > 0) {
+		if (gang->now_ms >= m->complete_ms)
+			end_save(gang, m);
 		return;
+	}
 	if (m->begin_ms > TRAINED_MS) {
 		m->ended = m->here.ended = m->here.finished = true;
 		m->look_ms = gang->now_ms;
-	} else if (gang->now_ms >= m->begin_ms) {
+	} else if (gang->now_ms >= m->begin_ms + m->delay_ms) {
 		begin_save(gang, m, index);
 	}
 }
@@ -154,13 +233,21 @@ static void restart_ranks(struct simulated_gang *gang)
 	int64_t step = gang->members[0].next_step;
 	int64_t back = (int64_t)draw(gang, 6);
 
+	/* A process that has written one says nothing. */
+	for (uint32_t i = 0; i < gang->count; i++)
+		if ((gang->layout != RANK_0_SAVES || i == 0) && gang->members[i].saves < 3)
+			return;
 	for (uint32_t i = 0; i < gang->count; i++) {
 		struct simulated_member *m = &gang->members[i];
 
+		gang_runs_note_dead(&m->runs, (int)m->run + 1);
 		m->run++;
+		m->saves = 0;
 		m->complete_ms = 0;
 		m->next_step = step > back ? step - back : 1;
+		/* Not all begin to write at once. */
 		m->begin_ms = gang->now_ms + gang->every_ms;
+		m->delay_ms = (int64_t)draw(gang, (uint64_t)gang->every_ms / 8);
 	}
 }
 
@@ -175,11 +262,26 @@ static bool parts_are_one(const struct simulated_gang *gang, uint32_t round)
 
 		if (part->empty)
 			continue;
-		if (first && (part->step != first->step || part->run != first->run))
+		if (first && part->step != first->step)
 			return false;
 		first = part;
 	}
 	return first != NULL;
+}
+
+/* Nothing in a part says so. */
+static void check_run(const struct simulated_gang *gang, uint32_t round)
+{
+	const struct part *first = NULL;
+
+	for (uint32_t i = 0; i < gang->count; i++) {
+		const struct part *part = &gang->parts[round][i];
+
+		if (part->empty)
+			continue;
+		assert_true(!first || part->run == first->run);
+		first = part;
+	}
 }
 
 static bool all_parts_are_there(const struct simulated_gang *gang, uint32_t round)
@@ -215,6 +317,7 @@ static void try_commit(struct simulated_gang *gang, struct simulated_member *m)
 		return;
 	}
 	check_empty_parts(gang, m->taking);
+	check_run(gang, m->taking);
 	gang->committed[m->taking] = true;
 	gang->commits++;
 	gang->last_commit_ms = gang->now_ms;
@@ -225,13 +328,32 @@ static void check_answers(const struct simulated_gang *gang, const struct simula
 	uint32_t asked = m->view.answered;
 	bool after = false;
 
-	if (asked == 0)
+	if (asked == 0 || asked == m->view.notice)
 		return;
 	for (uint32_t i = 0; i < gang->count; i++)
 		for (uint32_t k = 1; k <= m->view.committed; k++)
 			after |= gang->committed[k] && !gang->parts[k][i].empty &&
 				 gang->parts[k][i].begun_ms > gang->put_ms[asked];
 	assert_true(after);
+}
+
+/* What the manifest of its newest commit says, a moment later. */
+static void look_for_answers(struct simulated_gang *gang, struct simulated_member *m)
+{
+	uint32_t event = 0;
+
+	if (m->looking == 0 && gang_view_wants_answers(&m->view)) {
+		m->looking = m->view.committed;
+		m->looked_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
+	}
+	if (m->looking == 0 || gang->now_ms < m->looked_ms)
+		return;
+	assert_true(gang->committed[m->looking]);
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (gang->parts[m->looking][i].saw > event)
+			event = gang->parts[m->looking][i].saw;
+	gang_view_answers(&m->view, m->looking, event);
+	m->looking = 0;
 }
 
 static void end_waiting(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
@@ -295,6 +417,7 @@ static void start_part(struct simulated_gang *gang, struct simulated_member *m, 
 		.run = m->complete_run,
 		.begun_ms = m->begun_ms,
 		.generation = m->here.generation,
+		.saw = empty ? 0 : m->here.saw,
 	};
 	m->given = false;
 	m->taken_ms = gang->now_ms + 20;
@@ -353,26 +476,24 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 	case GANG_SAY_PASSED:
 		event.kind = GANG_EVENT_PASSED;
 		break;
-	case GANG_SAY_ANSWERS:
-		event.kind = GANG_EVENT_ANSWERS;
-		event.asked = decision->asked;
-		break;
 	}
 	send_event(gang, m, event);
 }
 
 static void leave(struct simulated_gang *gang, struct simulated_member *m)
 {
-	if (!m->ended || m->here.wants || m->taking > 0 || m->sent_ms > 0)
+	enum gang_member_end end = m->view.ends[m->here.member];
+
+	if (!m->ended || m->here.wants || m->taking > 0 || m->sent_ms > 0 || m->here.telling)
 		return;
-	if (!m->said_ended) {
-		m->said_ended = true;
+	if (end == GANG_GOES_ON)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_ENDED});
-	} else if (m->view.ends[m->here.member] == GANG_GOES_ON) {
-		m->said_ended = false;
-	} else {
-		m->may_leave = gang_rounds_may_leave(&m->view, &m->here, 0);
-	}
+	else if (!gang_rounds_may_leave(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0))
+		return;
+	else if (end == GANG_HAS_LEFT || m->view.ended == m->view.members || m->view.over)
+		m->may_leave = true;
+	else
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_ENDED});
 }
 
 static void look(struct simulated_gang *gang, struct simulated_member *m)
@@ -385,21 +506,28 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 	m->here.now_ms = gang->now_ms;
 	m->here.wants = m->here.generation != m->durable && m->taking == 0;
 	m->here.wanted_ms = m->here.completed_ms;
+	m->here.stopping = m->here.urgent = m->noticed_ms > 0;
 	if (gang->now_ms >= m->look_ms) {
 		bool was_over = m->view.round.state == GANG_ROUND_OVER;
 
 		while (m->view.read < gang->events)
 			assert_true(gang_view_fold(&m->view, &gang->log[m->view.read + 1]));
+		if (m->view.notice > 0 && m->noticed_ms == 0)
+			m->noticed_ms = gang->now_ms;
 		if (!was_over && m->view.round.state == GANG_ROUND_OVER)
 			m->here.over_ms = gang->now_ms;
+		gang_here_note_read(&m->here, &m->view);
 		m->pause_ms = m->view.read > before ? 50 : m->pause_ms * 2;
 		if (m->pause_ms > 2000)
 			m->pause_ms = m->here.wants || m->taking > 0 || m->ended ? 2000 : 5000;
 		m->look_ms = gang->now_ms + m->pause_ms;
 		check_answers(gang, m);
 	}
+	look_for_answers(gang, m);
 	if (m->taking > 0 && m->taking != m->view.round.number)
 		return;
+	note_answer(gang, m);
+	m->here.holds = gang_runs_holds(&m->runs);
 	decision = gang_rounds_decide(&m->view, &m->here);
 	act_on_decision(gang, m, &decision);
 	leave(gang, m);
@@ -415,7 +543,8 @@ static void disturb(struct simulated_gang *gang)
 		restart_ranks(gang);
 	if (gang->deaths && draw(gang, 6000) == 0)
 		m->dead = true;
-	if (draw(gang, 1500) == 0 && m->sent_ms == 0 && !m->dead && !m->ended)
+	if (gang->notice_ms == 0 && draw(gang, 1500) == 0 && m->sent_ms == 0 && !m->dead &&
+	    !m->ended)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_REQUEST});
 }
 
@@ -510,6 +639,27 @@ static void test_what_all_save_is_committed_again_and_again(void **state)
 	}
 }
 
+/* What all were told to end by: the checkpoint that they save at it is durable, for all, and each
+ * knows it. */
+static void test_what_is_saved_at_a_notice_is_committed(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, RANK_0_SAVES, ALL_SAVE_ALL_THE_TIME};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+
+			gang->noticed = (uint32_t)draw(gang, gang->count);
+			gang->notice_ms = 20000 + (int64_t)draw(gang, 40000);
+			gang->late = seed % 2 == 0;
+			play(gang);
+			assert_all_durable(gang, seed);
+			gang_free(gang);
+		}
+	}
+}
+
 /* What is asserted along the way holds whatever happens. */
 static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 {
@@ -518,7 +668,8 @@ static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct simulated_gang *gang = gang_of((enum layout)layout, seed * 7919);
 
-			gang->restarts = seed % 2 == 0;
+			/* One that saves nothing in the new run has only what is of the old one. */
+			gang->restarts = seed % 2 == 0 && layout != ONE_STOPS;
 			gang->deaths = seed % 3 == 0;
 			play(gang);
 			gang_free(gang);
@@ -530,6 +681,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
+		cmocka_unit_test(test_what_is_saved_at_a_notice_is_committed),
 		cmocka_unit_test(test_nothing_is_mixed_and_nobody_is_told_too_much),
 	};
 

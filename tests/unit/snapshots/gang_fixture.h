@@ -15,7 +15,7 @@ struct gang_given {
 	bool absent; /* does nothing */
 	bool empty;
 	int64_t step;
-	const char *run;
+	uint32_t saw;
 	bool (*over)(void *arg);
 	/* NULL: never */
 	struct cancel *cancel;
@@ -101,7 +101,7 @@ static inline void *gang_save_thread(void *arg)
 		.reason = "interval",
 		.step = given->empty ? -1 : given->step,
 		.gang_empty = given->empty,
-		.gang_run = given->run,
+		.gang_saw = given->saw,
 		.gang_over = given->over,
 		.arg = machine,
 	};

@@ -200,12 +200,10 @@ static void parts_that_do_not_belong_together(void **state)
 {
 	static const struct gang_given rounds[][2] = {
 		{{.step = 10}, {.step = 20}},
-		{{.step = 10, .run = "0"}, {.step = 10, .run = "1"}},
 		{{.step = -1}, {.step = -1}},
 		{{.empty = true}, {.empty = true}},
 	};
-	static const struct gang_given good[] = {{.step = 30, .run = "1"},
-						 {.step = 30, .run = "1"}};
+	static const struct gang_given good[] = {{.step = 30}, {.step = 30}};
 	uint32_t count = sizeof(rounds) / sizeof(rounds[0]);
 	struct gang gang;
 
@@ -221,6 +219,32 @@ static void parts_that_do_not_belong_together(void **state)
 	}
 	gang_round(&gang, count + 1, good);
 	gang_assert_committed(&gang, count + 1);
+	gang_stop(&gang);
+}
+
+/* The checkpoint of one member answers for all; an event after it was not seen. */
+static void what_a_snapshot_answers(void **state)
+{
+	static const struct gang_given rounds[][3] = {
+		{{.step = 10}, {.step = 10}, {.step = 10}},
+		{{.step = 20, .saw = 3}, {.step = 20, .saw = 9}, {.step = 20}},
+		{{.step = 30, .saw = 12}, {.step = 30, .saw = 9}, {.empty = true}},
+	};
+	static const uint32_t answered[] = {0, 9, 12};
+	struct gang gang;
+	uint32_t event;
+
+	(void)state;
+	gang_start(&gang, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		gang_round(&gang, i + 1, rounds[i]);
+		gang_assert_committed(&gang, i + 1);
+		assert_works(
+			storage_gang_answers(gang.store.storage, 1, i + 1, &event, NULL, &err));
+		assert_int_equal(event, answered[i]);
+	}
+	assert_fails(storage_gang_answers(gang.store.storage, 1, 8, &event, NULL, &err),
+		     ERR_NOT_FOUND);
 	gang_stop(&gang);
 }
 
@@ -328,6 +352,146 @@ static void one_commits_for_all(void **state)
 	gang_round(&gang, 3, all);
 	gang_assert_committed(&gang, 3);
 	assert_false(gang_has(&gang, "gang/000001/commits-000003"));
+	gang_stop(&gang);
+}
+
+static struct gang *watched;
+static atomic_uint asked;
+
+/* A second each time, once the part of the other one is there. */
+static bool move_a_second(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&asked, 1);
+	if (gang_has(watched, "parts/000001/000002/00001.json"))
+		atomic_fetch_add(&clock_ahead_ms, 1000);
+	return false;
+}
+
+/* While a deadline stands, the others do not leave it alone for long. */
+static void the_last_one_dies_at_a_notice(void **state)
+{
+	static const struct gang_given given = {.step = 10, .over = move_a_second};
+	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
+	struct gang gang;
+
+	(void)state;
+	watched = &gang;
+	atomic_store(&clock_ahead_ms, 0);
+	atomic_store(&asked, 0);
+	gang_start(&gang, 2);
+	storage_set_urgent(gang.machines[0].files.storage);
+	gang.machines[0].given = &given;
+	gang.machines[0].id = (struct snapshot_id){1, 2};
+	assert_int_equal(pthread_create(&gang.machines[0].thread, NULL, gang_save_thread,
+					&gang.machines[0]),
+			 0);
+	/* It waits. */
+	while (atomic_load(&asked) < 2)
+		usleep(1000);
+	fail_store(&gang, 1, &failing);
+	gang_round(&gang, 2, (struct gang_given[]){{.absent = true}, {.step = 10}});
+	heal_store(&gang, 1, &failing);
+	pthread_join(gang.machines[0].thread, NULL);
+	assert_int_equal(gang.machines[0].failed, 0);
+	/* Two looks at the parts, of 15 s without a deadline. */
+	assert_true(atomic_load(&clock_ahead_ms) < 10000);
+	gang.newest = (struct snapshot_id){1, 2};
+	restore_and_compare(&gang, 0);
+	gang_stop(&gang);
+}
+
+/* Its part is there, and it is gone. */
+static void give_and_die(struct gang *gang, uint32_t member, uint32_t round, int64_t step)
+{
+	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
+	struct gang_given given[2] = {{.absent = true}, {.absent = true}};
+
+	given[member] = (struct gang_given){.step = step};
+	fail_store(gang, member, &failing);
+	gang_round(gang, round, given);
+	heal_store(gang, member, &failing);
+	assert_int_equal(gang->machines[member].err.kind, ERR_FAILED);
+}
+
+static void append_to_log(struct gang *gang, uint32_t number, enum gang_event_kind kind,
+			  uint32_t round)
+{
+	struct gang_event event = {.number = number, .kind = kind, .round = round};
+	bool taken;
+
+	assert_works(storage_gang_append(gang->store.storage, 1, &event, &taken, NULL, &err));
+	assert_true(taken);
+}
+
+/* The newest round that the next start finishes. */
+static uint32_t finish(struct gang *gang)
+{
+	uint32_t round = 77;
+
+	assert_works(storage_gang_finish(gang->machines[0].files.storage, 1, &round, NULL, &err));
+	return round;
+}
+
+static void all_die(void **state)
+{
+	struct failing_store failing = {.puts = "/snapshots/", .kind = ERR_DENIED, .most = 1};
+	struct gang gang;
+	uint32_t round;
+
+	(void)state;
+	gang_start(&gang, 2);
+	assert_int_equal(finish(&gang), 0);
+	give_and_die(&gang, 0, 3, 10);
+	assert_int_equal(finish(&gang), 0);
+	give_and_die(&gang, 1, 3, 10);
+	/* Not even this answer comes: it is looked up the next time. */
+	fail_store(&gang, 0, &failing);
+	(void)storage_gang_finish(gang.machines[0].files.storage, 1, &round, NULL, &err);
+	heal_store(&gang, 0, &failing);
+	assert_int_equal(finish(&gang), 0);
+	gang.newest = (struct snapshot_id){1, 3};
+	restore_and_compare(&gang, 0);
+	restore_and_compare(&gang, 1);
+	/* What else the log says is no fate. */
+	give_and_die(&gang, 1, 5, 20);
+	give_and_die(&gang, 0, 5, 20);
+	append_to_log(&gang, 6, GANG_EVENT_REQUEST, 0);
+	append_to_log(&gang, 7, GANG_EVENT_LEFT_OUT, 3);
+	assert_int_equal(finish(&gang), 5);
+	gang.newest = (struct snapshot_id){1, 5};
+	restore_and_compare(&gang, 1);
+	gang_restart(&gang);
+	assert_int_equal(gang.store.attempt.start.sequence, 5);
+	gang_stop(&gang);
+}
+
+static void what_has_a_fate_is_left_alone(void **state)
+{
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	give_and_die(&gang, 0, 3, 10);
+	give_and_die(&gang, 1, 3, 10);
+	append_to_log(&gang, 4, GANG_EVENT_REQUEST, 0);
+	append_to_log(&gang, 5, GANG_EVENT_LEFT_OUT, 3);
+	assert_int_equal(finish(&gang), 0);
+	/* One that was opened behind it knew its fate. */
+	give_and_die(&gang, 0, 6, 20);
+	give_and_die(&gang, 1, 6, 20);
+	append_to_log(&gang, 7, GANG_EVENT_ROUND, 0);
+	assert_int_equal(finish(&gang), 0);
+	/* Never a snapshot. */
+	give_and_die(&gang, 0, 8, 30);
+	give_and_die(&gang, 1, 8, 31);
+	assert_int_equal(finish(&gang), 0);
+	/* Another attempt goes on from what was before it. */
+	give_and_die(&gang, 0, 9, 40);
+	give_and_die(&gang, 1, 9, 40);
+	fixture_claim(&gang.store);
+	assert_int_equal(finish(&gang), 0);
+	assert_false(gang_has(&gang, "snapshots/000001-000009.json"));
 	gang_stop(&gang);
 }
 
@@ -598,10 +762,14 @@ int main(void)
 		cmocka_unit_test(the_parts_of_all),
 		cmocka_unit_test(an_empty_part),
 		cmocka_unit_test(parts_that_do_not_belong_together),
+		cmocka_unit_test(what_a_snapshot_answers),
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(the_last_one_dies),
 		cmocka_unit_test(one_commits_for_all),
+		cmocka_unit_test(the_last_one_dies_at_a_notice),
+		cmocka_unit_test(all_die),
+		cmocka_unit_test(what_has_a_fate_is_left_alone),
 		cmocka_unit_test(another_attempt_has_taken_over),
 		cmocka_unit_test(lost_answers),
 		cmocka_unit_test(it_was_committed_after_all),

@@ -39,7 +39,6 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_ROUND, .step = -1},
 	{.kind = GANG_EVENT_PASSED, .member = 2, .round = 4, .step = 510},
 	{.kind = GANG_EVENT_LEFT_OUT, .round = 8, .step = INT64_MAX, .reason = "it is gone"},
-	{.kind = GANG_EVENT_ANSWERS, .member = 2, .round = 4, .asked = 3},
 	{.kind = GANG_EVENT_REQUEST, .member = 1, .reason = "reprieve checkpoint"},
 	{.kind = GANG_EVENT_NOTICE, .member = 5, .left_ms = 30000, .reason = "spot", .host = "a"},
 	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},

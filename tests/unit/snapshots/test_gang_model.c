@@ -1,9 +1,9 @@
 /*
  * What must be true of a gang's snapshots whatever happens (audit_model): two members save in
  * rounds, with retention at member 0, while things fail; one of them may leave a round out, give a
- * part of another checkpoint, or come late from an attempt that is over. Then one rule at a time is
- * switched off, and the model must notice. It cannot notice that a put which failed is read back:
- * what waits tries again, and then knows its own part by the nonce.
+ * part of another checkpoint, come late from an attempt that is over, or be followed by a new
+ *start. Then one rule at a time is switched off, and the model must notice. It cannot notice that a
+ *put which failed is read back: what waits tries again, and then knows its own part by the nonce.
  *
  *	REPRIEVE_HISTORIES=N	a part of so many; fewer than 10000: only by chance, with all rules
  *	REPRIEVE_MODEL_DEPTH=N	all histories in which N things happen, instead of one
@@ -44,13 +44,14 @@ struct model_scene {
 	bool leaves_out, other_step;
 	/* A third machine is member 1 of attempt 1, which is over: its part is the last one. */
 	bool late;
+	/* A third machine starts the next attempt, once both are gone. */
+	bool next;
 };
 
 static const struct model_scene model_scenes[] = {
-	{"rounds", 2, false, false, false},
-	{"left out", 2, true, false, false},
-	{"other step", 2, false, true, false},
-	{"late", 3, false, false, true},
+	{"rounds", 2, false, false, false, false},    {"left out", 2, true, false, false, false},
+	{"other step", 2, false, true, false, false}, {"late", 3, false, false, true, false},
+	{"next start", 3, false, false, false, true},
 };
 static const struct model_scene *scene;
 
@@ -65,6 +66,8 @@ struct told {
 };
 static struct told told[MEMBERS][ROUNDS];
 static bool late_told;
+/* What the next attempt starts from; none: it has not come to that. */
+static struct snapshot_id next_start;
 
 /* --- checkpoints: a file for each member, step and generation --- */
 
@@ -239,10 +242,35 @@ static void run_late_member(void)
 		late_told = true;
 }
 
+/* As member 0 of the next start: what the two have left is finished, and gone on from. */
+static void run_next_start(const struct model_machine *machine)
+{
+	auto_(storage_close) struct storage *storage = NULL;
+	auto_(attempt_release) struct attempt claimed = {0};
+	struct claim claim = {.policy = RESTORE_LATEST};
+	struct err err = {0};
+	uint32_t round;
+	bool finished = model.off == MODEL_RULE_FINISH;
+
+	while (!model.machines[0].done || !model.machines[1].done)
+		if (cancel_sleep(NULL, 1, &err) < 0)
+			return;
+	storage = open_member(0, 2);
+	for (int i = 0; storage && i < TRIES && !finished && !machine->dead; i++)
+		finished = storage_gang_finish(storage, 2, &round, NULL, &err) == 0;
+	for (int i = 0; storage && i < TRIES && finished && !machine->dead; i++)
+		if (storage_claim(storage, &claim, &claimed, NULL, &err) == 0) {
+			next_start = claimed.start;
+			return;
+		}
+}
+
 static void run_script(struct model_machine *machine)
 {
 	if (machine->index < MEMBERS)
 		run_member(machine);
+	else if (scene->next)
+		run_next_start(machine);
 	else
 		run_late_member();
 }
@@ -280,7 +308,7 @@ static void save_as_gang(struct storage *storage, struct snapshot_id id, unsigne
 
 static void prepare_store(void)
 {
-	static const struct model_scene prepared = {"", 2, true, false, false};
+	static const struct model_scene prepared = {"", 2, true, false, false, false};
 	struct storage_options options =
 		{.url = "memory:", .job = "job", .create = true, .threads = 1};
 	const struct model_scene *wanted = scene;
@@ -314,6 +342,7 @@ static void begin_history(void)
 	memory_objects_copy(&model.objects, &store_before);
 	memset(told, 0, sizeof(told));
 	late_told = false;
+	next_start = (struct snapshot_id){0};
 }
 
 /* --- what must be true --- */
@@ -389,6 +418,28 @@ static void audit_round(struct storage *storage, unsigned round)
 		audit_content(storage, round, &id);
 }
 
+/* What anybody was told, and what all have given their part of, is not lost. */
+static void audit_next_start(void)
+{
+	if (snapshot_id_is_none(next_start))
+		return;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct snapshot_id id = {2, round_numbers[round]};
+		bool all = true;
+
+		for (unsigned member = 0; member < MEMBERS; member++) {
+			auto_free char *key = text_format("jobs/job/parts/000002/%06u/%05u.json",
+							  id.sequence, member);
+
+			all &= memory_objects_find(&model.objects, key) != NULL;
+			if (told[member][round].told && snapshot_id_compare(next_start, id) < 0)
+				model_wrong("the next attempt does not start from round %u", round);
+		}
+		if (all && snapshot_id_compare(next_start, id) < 0)
+			model_wrong("round %u has all parts, and is lost", round);
+	}
+}
+
 static void audit_verify(struct storage *storage)
 {
 	struct verify_request request = {0};
@@ -421,6 +472,7 @@ static void audit_model(void)
 			model_wrong("what is late counts");
 	for (unsigned round = 0; round < ROUNDS; round++)
 		audit_round(storage, round);
+	audit_next_start();
 	audit_verify(storage);
 	/* The next garbage collection, of all that is old. */
 	model.objects.now_ms += 2 * MEMORY_DAY_MS;
@@ -477,6 +529,7 @@ static void each_rule_is_missed(void **state)
 		{MODEL_RULE_ONE_PART, 0, "a member puts one part in a round"},
 		{MODEL_RULE_NEWEST_ATTEMPT, 3, "a member looks for a newer attempt"},
 		{MODEL_RULE_NEWER_PACKS, 1, "packs of later rounds are kept"},
+		{MODEL_RULE_FINISH, 4, "the next start finishes the last round"},
 	};
 
 	(void)state;

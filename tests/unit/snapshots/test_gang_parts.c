@@ -17,7 +17,7 @@
 struct parts_row {
 	const char *what;
 	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
-	 * "-" none, "100/1" a run; with "F" in front it is of a final round. */
+	 * "-" none; with "F" in front it is of a final round. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
 	int leader;
@@ -36,16 +36,10 @@ static const struct parts_row rows[] = {
 	{"the last one is of another", {"7", "7", "7", "8"}, "member 3 at step 8", 0},
 	{"two without a step", {"-", "-"}, "members 0 and 1 have no step", 0},
 	{"one without a step", {"100", "-"}, "member 1 at step -1", 0},
-	{"of one run", {"5/2", "5/2"}, NULL, 0},
-	{"of two runs", {"5/2", "5/3"}, "members 0 and 1 are of different runs", 0},
-	{"one run is not known", {"5/2", "5"}, "members 0 and 1 are of different runs", 0},
-	{"an empty part is of no run", {"5/2", "e/3", "5/2"}, NULL, 0},
 	{"one has no checkpoint", {"b", "100", "100"}, NULL, 1},
-	{"it is of no step and no run", {"5/2", "b/3", "-", "e"}, "member 2 at step -1", 0},
 	{"beside one without a step", {"b", "-", "b"}, NULL, 1},
 	{"none has a checkpoint", {"b", "e"}, "have no checkpoint", -1},
 	{"in the end, of several steps", {"F7", "F-", "F9", "F9"}, NULL, 2},
-	{"in the end, of several runs", {"F7/1", "F7/2"}, NULL, 0},
 	{"in the end, without a step", {"Fb", "F-", "F-"}, NULL, 1},
 	{"in the end, without a checkpoint", {"Fe", "Fb", "Fb"}, NULL, 1},
 	{"in the end, nothing", {"Fe", "Fe"}, "all members are empty", -1},
@@ -55,7 +49,6 @@ static const struct parts_row rows[] = {
 static struct gang_part make_part(const char *text)
 {
 	struct gang_part part = {.manifest.step = -1};
-	const char *run = strchr(text, '/');
 
 	part.manifest.final = *text == 'F';
 	text += part.manifest.final;
@@ -66,7 +59,6 @@ static struct gang_part make_part(const char *text)
 	}
 	if (*text >= '0' && *text <= '9')
 		part.manifest.step = atoi(text);
-	text_set(part.run, sizeof(part.run), run ? run + 1 : "");
 	return part;
 }
 
@@ -149,15 +141,14 @@ static void records(void **state)
 {
 	static const struct {
 		size_t pieces;
-		const char *run;
-		uint32_t member, read_as;
+		uint32_t saw, member, read_as;
 		struct snapshot_id id;
 		bool fits;
 	} of[] = {
-		{2, "3", 1, 1, {2, 7}, true},
-		{0, NULL, 1, 1, {2, 7}, true},
-		{2, "3", 1, 0, {2, 7}, false},
-		{2, "3", 1, 1, {2, 8}, false},
+		{2, 3, 1, 1, {2, 7}, true},
+		{0, 0, 1, 1, {2, 7}, true},
+		{2, 3, 1, 0, {2, 7}, false},
+		{2, 3, 1, 1, {2, 8}, false},
 	};
 
 	(void)state;
@@ -165,7 +156,7 @@ static void records(void **state)
 		auto_(manifest_release) struct manifest manifest = make_manifest(of[i].pieces);
 		auto_(gang_part_release) struct gang_part part = {0}, same = {0};
 		struct err err = {0};
-		auto_json json_t *body = gang_part_encode(&manifest, of[i].member, of[i].run, &err);
+		auto_json json_t *body = gang_part_encode(&manifest, of[i].member, of[i].saw, &err);
 
 		assert_non_null(body);
 		if (gang_part_decode(body, "job", of[i].id, of[i].read_as, &part, &err) < 0) {
@@ -175,7 +166,7 @@ static void records(void **state)
 		}
 		assert_true(of[i].fits);
 		assert_int_equal(gang_part_is_empty(&part), of[i].pieces == 0);
-		assert_string_equal(part.run, of[i].run ? of[i].run : "");
+		assert_int_equal(part.saw, of[i].saw);
 		assert_int_equal(gang_part_decode(body, "job", of[i].id, of[i].read_as, &same,
 						  &err),
 				 0);
@@ -190,11 +181,8 @@ static void records(void **state)
 		same.manifest.step++;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.step--;
-		strcpy(same.run, "other");
-		assert_false(gang_part_same_content(&part, &same));
 		if (of[i].pieces == 0)
 			continue;
-		strcpy(same.run, part.run);
 		same.manifest.pieces[1].chunk.digest[3] ^= 1;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.pieces[1].chunk.digest[3] ^= 1;
@@ -215,11 +203,12 @@ static void entries_in_the_record_itself(void **state)
 	manifest.entries = memory_new(sizeof(*manifest.entries));
 	manifest.entries[manifest.entry_count++] =
 		(struct entry){.path = text_copy("a"), .type = ENTRY_DIRECTORY, .mode = 0755};
-	assert_null(gang_part_encode(&manifest, 3, "", &err));
+	assert_null(gang_part_encode(&manifest, 3, 0, &err));
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, "member 3"));
 	body = manifest_encode(&manifest, &err);
 	json_object_set_new(body, "member", json_integer(3));
+	json_object_set_new(body, "saw", json_integer(0));
 	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), -1);
 	json_decref(body);
 }
