@@ -56,7 +56,11 @@ struct gang_join {
 	 * and how many of its number had come below that before it. Both stay, wherever it joins
 	 * later. */
 	uint32_t first_after, turn;
+	/* It cannot be a member, and says so to the others instead; why is in its record. */
+	bool refused;
 	struct gang_launch launch;
+	/* Of what a name in a store may hold; "": unknown. */
+	char host[65];
 	/* Where it hears of events by datagrams, in digits of [0-9a-f]: what they mean is the
 	 * members' own affair; "": it does not. */
 	char address[GANG_ADDRESS_TEXT];
@@ -77,14 +81,15 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
  * record, and all others find that. `name` "": none is put. Three requests. */
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err);
-int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
-		      struct cancel *cancel, struct err *err);
+/* `reason`: of one that is refused, else "". Sets its host. */
+int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,
+		      const char *reason, struct cancel *cancel, struct err *err);
 /* Takes it back. */
 void storage_gang_leave(struct storage *storage, uint32_t after, const struct gang_join *join,
 			struct cancel *cancel);
-/* The host in the record of a join; "" if it cannot be read. */
-void storage_gang_host(struct storage *storage, uint32_t after, const struct gang_join *join,
-		       char host[65], struct cancel *cancel);
+/* Why the process of a join that was listed is refused; "" if that cannot be read. */
+void storage_gang_reason(struct storage *storage, uint32_t after, const struct gang_join *join,
+			 char reason[160], struct cancel *cancel);
 
 /* What a member 0 adds to the `about` of its claim; the caller decrefs. `joins`: one for each
  * member, in their order. */
@@ -99,9 +104,11 @@ struct gang_claim {
 	uint32_t members;
 	/* Who is member `member` in it; nonce "": nobody. */
 	struct gang_join own;
-	/* Of all members, in their order; NULL: it is not of a gang. Owned. `addresses` may be
-	 * anything: it is read by hint alone. */
-	json_t *nonces, *addresses;
+	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
+	json_t *nonces;
+	/* The same of their hosts, and of their addresses: that may be anything. */
+	json_t *hosts, *addresses;
+	/* Of member 0, which has claimed it. */
 	char host[65];
 };
 void gang_claim_release(struct gang_claim *claim);
@@ -109,6 +116,10 @@ AUTO(struct gang_claim, gang_claim_release);
 /* Zeroed at first; called again it reads only what is new: one listing, if nothing is. */
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,
 			      struct cancel *cancel, struct err *err);
+/* Whether an attempt is claimed, confirmed or not: one request. May be called while another thread
+ * uses the storage. */
+int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
+			    struct cancel *cancel, struct err *err);
 /* Makes the attempt this process's own: what it starts from is as member 0 has claimed it. */
 int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt *attempt,
 		       struct cancel *cancel, struct err *err);
@@ -132,7 +143,8 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 enum gang_event_kind {
 	/* All have restored: the job starts. Event 1, or never. */
 	GANG_EVENT_GO,
-	/* A machine has come anew as `member`: the attempt is over. */
+	/* A machine has come anew as `member`: the attempt is over. With a `code`: that one cannot
+	 * be a member, and all end with that exit code. */
 	GANG_EVENT_REJOIN,
 	/* The next snapshot is that of `step`, or of the first step that is not below (at_least).
 	 * -1: of a checkpoint without a step. Its snapshot has the number of this event. */
@@ -161,8 +173,8 @@ struct gang_event {
 	int64_t step;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
-	/* ENDED: the exit code of the job; and whether there are files here that no committed
-	 * snapshot holds. */
+	/* ENDED: the exit code of the job, and whether there are files here that no committed
+	 * snapshot holds; REJOIN: the code of all, or 0. */
 	int code;
 	bool more;
 	char nonce[33];
@@ -204,6 +216,15 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
+
+/* Of each member, whether it has given a part in the round: one listing. This one and the next may
+ * be called while another thread uses the storage. */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, bool *given,
+		       struct cancel *cancel, struct err *err);
+/* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
+ * names none. The caller decrefs. */
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err);
 
 /* --- saving and restoring as a member --- */
 

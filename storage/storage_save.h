@@ -84,6 +84,12 @@ struct save_request {
 	/* It saves no checkpoints: what is there lies beside those of others, and its part says so.
 	 * Directories without a file are left out; if there is none at all, the part is empty. */
 	bool gang_beside;
+	/* With `gang_empty`: its files are in the part of `gang_keeper`, since both have one
+	 * directory. `gang_kept`: the paths of those of this checkpoint, an array; borrowed; may be
+	 * NULL. */
+	bool gang_is_kept;
+	uint32_t gang_keeper;
+	json_t *gang_kept;
 	/* All jobs have ended, and this is what they have left: the steps of the parts are not
 	 * compared. */
 	bool gang_final;

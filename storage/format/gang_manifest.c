@@ -58,7 +58,9 @@ static int strip_text(const char *directory, char **text, struct err *err)
 
 int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *err)
 {
-	auto_free char *directory = member_directory(member);
+	bool kept = member < manifest->part_count && manifest->parts[member].kept;
+	auto_free char *directory =
+		member_directory(kept ? manifest->parts[member].keeper : member);
 
 	/* An empty part has not even that. */
 	if (manifest->entry_count == 0 && manifest->files == 0)
@@ -143,6 +145,8 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.left_out = part->left_out,
 		.directory_mode = part->directory_mode,
 		.without_checkpoint = part->piece_count == 0 || part->without_checkpoint,
+		.kept = part->kept,
+		.keeper = part->keeper,
 		.bytes = part->bytes,
 		.about = json_incref(part->about),
 	};
@@ -205,6 +209,8 @@ int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t memb
 		return 0;
 	if (manifest->part_count != members || member >= members)
 		return refuse_members(manifest, members, err);
+	if (manifest->parts[member].kept)
+		member = manifest->parts[member].keeper;
 	for (uint32_t i = 0; i < member; i++)
 		first += manifest->parts[i].pieces;
 	part = &manifest->parts[member];

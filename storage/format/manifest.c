@@ -101,21 +101,22 @@ static json_t *encode_pieces(const struct manifest *manifest)
 
 static json_t *encode_parts(const struct manifest *manifest)
 {
-	json_t *parts = json_array();
+	json_t *parts = json_array(), *item;
 
 	for (size_t i = 0; i < manifest->part_count; i++) {
 		const struct manifest_part *part = &manifest->parts[i];
 
-		json_array_append_new(
-			parts,
-			json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
-				  "member", (json_int_t)part->member, "nonce", part->nonce, "host",
-				  part->host, "pieces", (json_int_t)part->pieces, "files",
-				  (json_int_t)part->files, "left_out", (json_int_t)part->left_out,
-				  "bytes", (json_int_t)part->bytes, "directory_mode",
-				  (json_int_t)part->directory_mode, "checkpoint",
-				  !part->without_checkpoint, "saw", (json_int_t)part->saw, "about",
-				  part->about ? json_incref(part->about) : json_object()));
+		item = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:o}",
+				 "member", (json_int_t)part->member, "nonce", part->nonce, "host",
+				 part->host, "pieces", (json_int_t)part->pieces, "files",
+				 (json_int_t)part->files, "left_out", (json_int_t)part->left_out,
+				 "bytes", (json_int_t)part->bytes, "directory_mode",
+				 (json_int_t)part->directory_mode, "checkpoint",
+				 !part->without_checkpoint, "saw", (json_int_t)part->saw, "about",
+				 part->about ? json_incref(part->about) : json_object());
+		if (part->kept)
+			json_object_set_new(item, "keeper", json_integer(part->keeper));
+		json_array_append_new(parts, item);
 	}
 	return parts;
 }
@@ -404,6 +405,24 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
 	part->without_checkpoint = pieces == 0 || !json_true_or(item, "checkpoint", true);
 	part->about = json_incref(json_object_get(item, "about"));
+	part->kept = json_object_get(item, "keeper") != NULL;
+	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &member, err) < 0)
+		return -1;
+	part->keeper = part->kept ? (uint32_t)member : 0;
+	return 0;
+}
+
+/* Only what is in no other part is in that of its keeper. */
+static int check_keepers(const struct manifest *manifest, struct err *err)
+{
+	for (size_t i = 0; i < manifest->part_count; i++) {
+		const struct manifest_part *part = &manifest->parts[i];
+
+		if (part->kept && (part->pieces > 0 || part->keeper >= manifest->part_count ||
+				   manifest->parts[part->keeper].kept))
+			return err_set(err, ERR_CORRUPT, "the keeper of part %zu makes no sense",
+				       i);
+	}
 	return 0;
 }
 
@@ -441,7 +460,7 @@ static int decode_parts(json_t *body, struct manifest *manifest, struct err *err
 	if (manifest->part_count < 2 || pieces != manifest->piece_count ||
 	    files != manifest->files || bytes != manifest->bytes)
 		return err_set(err, ERR_CORRUPT, "the parts do not add up to the whole");
-	return 0;
+	return check_keepers(manifest, err);
 }
 
 int manifest_decode(json_t *body, const char *job, struct snapshot_id id, struct manifest *manifest,

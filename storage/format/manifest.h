@@ -63,7 +63,9 @@ struct manifest_part {
 	uint32_t saw;
 	char nonce[33], host[65];
 	bool without_checkpoint; /* its files are beside one: the member saves none */
-	json_t *about;           /* owned; may be NULL */
+	bool kept;               /* they are in the part of `keeper`: both have one directory */
+	uint32_t keeper;
+	json_t *about; /* owned; may be NULL */
 };
 
 struct manifest {
@@ -86,7 +88,8 @@ struct manifest {
 	struct manifest_part *parts;
 	size_t part_count;
 	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
-	bool without_checkpoint, final;
+	bool without_checkpoint, final, kept;
+	uint32_t keeper;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

@@ -29,6 +29,8 @@ int gang_choice_cut_one(const struct storage *storage, struct manifest *manifest
 			       "it is of a gang of %zu members, which are numbered from 0: there "
 			       "is no member %u",
 			       manifest->part_count, member);
+	if (manifest->parts[member].kept)
+		member = manifest->parts[member].keeper;
 	if (manifest->parts[member].files == 0)
 		return err_set(err, ERR_FAILED, "member %u has no files in it", member);
 	return gang_manifest_cut(manifest, (uint32_t)manifest->part_count, member, err);
@@ -38,7 +40,8 @@ int gang_choice_cut_one(const struct storage *storage, struct manifest *manifest
  * weights for all. */
 static bool has_little(const struct manifest *manifest, uint32_t member)
 {
-	const struct manifest_part *own = &manifest->parts[member];
+	const struct manifest_part *part = &manifest->parts[member];
+	const struct manifest_part *own = part->kept ? &manifest->parts[part->keeper] : part;
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < manifest->part_count; i++)

@@ -110,6 +110,8 @@ static int put_part(struct gang_round *round, struct err *err)
 
 	if (!body)
 		return -1;
+	if (round->request->gang_kept)
+		json_object_set(body, "kept", round->request->gang_kept);
 	fault_point("before_part_put");
 	for (unsigned tries = 1;; tries++) {
 		struct err own = {0};

@@ -9,18 +9,18 @@
 /* What an event of a kind has beside its member, host and reason. */
 struct event_form {
 	const char *name;
-	bool round, step, left, end;
+	bool round, step, left, code, more;
 };
 
 static const struct event_form event_forms[] = {
 	[GANG_EVENT_GO] = {.name = "go"},
-	[GANG_EVENT_REJOIN] = {.name = "rejoin"},
+	[GANG_EVENT_REJOIN] = {.name = "rejoin", .code = true},
 	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
 	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
-	[GANG_EVENT_ENDED] = {.name = "ended", .end = true},
+	[GANG_EVENT_ENDED] = {.name = "ended", .code = true, .more = true},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
@@ -53,10 +53,10 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 		json_object_set_new(body, "at_least", json_boolean(event->at_least));
 	if (form->left)
 		json_object_set_new(body, "left_ms", json_integer(event->left_ms));
-	if (form->end) {
+	if (form->code)
 		json_object_set_new(body, "code", json_integer(event->code));
+	if (form->more)
 		json_object_set_new(body, "more", json_boolean(event->more));
-	}
 	return body;
 }
 
@@ -143,8 +143,8 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
 	if (form->left)
 		event->left_ms = json_number_or(body, "left_ms", 0);
-	event->more = form->end && json_true_or(body, "more", false);
-	code = form->end ? json_number_or(body, "code", 0) : 0;
+	event->more = form->more && json_true_or(body, "more", false);
+	code = form->code ? json_number_or(body, "code", 0) : 0;
 	if (code < INT_MIN || code > INT_MAX)
 		return err_set(err, ERR_CORRUPT, "an exit code of %lld", (long long)code);
 	event->code = (int)code;

@@ -122,18 +122,22 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	return read_launch_time(storage, key, launch, cancel, err);
 }
 
-int storage_gang_join(struct storage *storage, uint32_t after, const struct gang_join *join,
-		      struct cancel *cancel, struct err *err)
+int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,
+		      const char *reason, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = join_key(storage, after, join);
+	auto_free char *key = NULL;
 	char created[32];
 	auto_json json_t *body =
-		json_pack("{s:I, s:I, s:s, s:s, s:s, s:s}", "member", (json_int_t)join->member,
+		json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:s}", "member", (json_int_t)join->member,
 			  "members", (json_int_t)join->members, "nonce", join->nonce, "launch",
 			  join->launch.id, "created",
 			  clock_format(clock_wall_ms(), created, sizeof(created)), "host",
-			  storage->host);
+			  storage->host, "reason", reason);
 
+	if (!body)
+		return err_set(err, ERR_INVALID, "the reason is not UTF-8");
+	gang_join_set_host(join, storage->host);
+	key = join_key(storage, after, join);
 	return job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, err);
 }
 
@@ -145,26 +149,15 @@ void storage_gang_leave(struct storage *storage, uint32_t after, const struct ga
 	storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
 }
 
-/* Of whatever age it was when it joined there. */
-void storage_gang_host(struct storage *storage, uint32_t after, const struct gang_join *join,
-		       char host[65], struct cancel *cancel)
+void storage_gang_reason(struct storage *storage, uint32_t after, const struct gang_join *join,
+			 char reason[160], struct cancel *cancel)
 {
-	struct store *store = storage->transfer.store;
-	auto_free char *above = gang_prefix(storage, after);
-	auto_free char *prefix = text_format("%sjoin-%05u-", above, join->member);
-	auto_(store_listing_release) struct store_listing found = {0};
+	auto_free char *key = join_key(storage, after, join);
 	auto_json json_t *body = NULL;
-	struct gang_join other;
 
-	host[0] = '\0';
-	if (store->ops->list(store, prefix, STORE_ALL, &found, cancel, NULL) < 0)
-		return;
-	for (size_t i = 0; i < found.count && !body; i++)
-		if (gang_join_parse(found.items[i].key + strlen(above), &other) &&
-		    text_equal(other.nonce, join->nonce) &&
-		    job_record_get(store, found.items[i].key, RECORD_JOIN, &body, cancel, NULL) ==
-			    0)
-			text_set(host, 65, json_text_or(body, "host", ""));
+	reason[0] = '\0';
+	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &body, cancel, NULL) == 0)
+		text_set(reason, 160, json_text_or(body, "reason", ""));
 }
 
 static int put_mark(struct storage *storage, uint32_t attempt, const char *name,
@@ -216,18 +209,21 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
 {
 	const struct gang_launch *launch = &joins[0].launch;
-	json_t *nonces = json_array(), *births = json_array(), *addresses = json_array();
+	json_t *nonces = json_array(), *births = json_array(), *hosts = json_array();
+	json_t *addresses = json_array();
 
 	for (uint32_t i = 0; i < members; i++) {
 		json_array_append_new(nonces, json_string(joins[i].nonce));
+		json_array_append_new(hosts, json_string(joins[i].host));
 		json_array_append_new(births, json_pack("[I, I, I]", (json_int_t)joins[i].birth_ms,
 							(json_int_t)joins[i].first_after,
 							(json_int_t)joins[i].turn));
 		json_array_append_new(addresses, json_string(joins[i].address));
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
-			 "joins", nonces, "births", births, "addresses", addresses, "launch",
-			 launch->id, (json_int_t)launch->after, (json_int_t)launch->put_ms);
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
+			 "joins", nonces, "births", births, "hosts", hosts, "addresses", addresses,
+			 "launch", launch->id, (json_int_t)launch->after,
+			 (json_int_t)launch->put_ms);
 }
 
 static int read_claim_body(struct storage *storage, uint32_t number, json_t **body,
@@ -242,6 +238,7 @@ void gang_claim_release(struct gang_claim *claim)
 {
 	json_decref(claim->nonces);
 	json_decref(claim->addresses);
+	json_decref(claim->hosts);
 	*claim = (struct gang_claim){0};
 }
 
@@ -268,6 +265,7 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 	claim->members = (uint32_t)members;
 	claim->nonces = json_incref(nonces);
 	claim->addresses = json_incref(json_object_get(gang, "addresses"));
+	claim->hosts = json_incref(json_object_get(gang, "hosts"));
 	claim->own.member = member;
 	claim->own.members = claim->members;
 	text_set(claim->own.nonce, sizeof(claim->own.nonce), nonce ? nonce : "");

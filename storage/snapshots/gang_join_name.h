@@ -1,15 +1,19 @@
 /*
  * PURE. The name of a join's record: all that decides is in it, so that one listing of a thousand
- * members is enough, and nobody reads a record but for the host in it:
+ * members is enough, and nobody reads a record but for why it is refused:
  *
- *	join-<member>-<N>-<first after>-<turn>-<age>-<nonce>.json
- *	join-<member>-<N>-<first after>-<turn>-<age>-<nonce>-<launch>-<its after>-<its time>.json
+ *	join-<member>-<N>-<first after>-<turn>-<age>-<nonce>.<host>.json
+ *
+ * Behind the nonce stand "-<launch>-<its after>-<its time>", if the launcher has a name for the
+ * start, and "-refused" of one that cannot be a member.
  */
 #ifndef GANG_JOIN_NAME_H
 #define GANG_JOIN_NAME_H
 
 #include "storage/storage.h"
 
+/* A character that a name in a store may not hold becomes "_". */
+void gang_join_set_host(struct gang_join *join, const char *host);
 /* The caller frees it. */
 char *gang_join_format(const struct gang_join *join);
 /* False: it is no such name. put_ms and birth_ms stay 0. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "gang_assembly.h"
 #include "gang_event.h"
 #include "gang_parts.h"
 #include "job_records.h"
@@ -94,17 +95,16 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 	return err_wrap(err, "event %u of the gang", event->number);
 }
 
-int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
-			      bool *committed, struct cancel *cancel, struct err *err)
+/* One byte is enough. */
+static int is_there(struct storage *storage, const char *key, bool *there, struct cancel *cancel,
+		    struct err *err)
 {
-	auto_free char *key =
-		job_record_key_snapshot(storage, (struct snapshot_id){attempt, round});
 	auto_(bytes_release) struct bytes first = {.limit = 1};
 	struct err own = {0};
 
-	*committed = storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first,
-						       cancel, &own) == 0;
-	if (*committed || own.kind == ERR_NOT_FOUND)
+	*there = storage->transfer.store->ops->get(storage->transfer.store, key, 0, 1, &first,
+						   cancel, &own) == 0;
+	if (*there || own.kind == ERR_NOT_FOUND)
 		return 0;
 	if (err)
 		*err = own;
@@ -126,31 +126,68 @@ int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t rou
 	return 0;
 }
 
-/* --- who has given a part --- */
+int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
+			      bool *committed, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key =
+		job_record_key_snapshot(storage, (struct snapshot_id){attempt, round});
 
-int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
-			 uint32_t *missing, struct cancel *cancel, struct err *err)
+	return is_there(storage, key, committed, cancel, err);
+}
+
+int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *claimed,
+			    struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_attempt(storage, attempt);
+
+	return is_there(storage, key, claimed, cancel, err);
+}
+
+/* --- who has given a part --- */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, bool *given,
+		       struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix =
 		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
 	auto_(store_listing_release) struct store_listing found = {0};
-	uint32_t members = storage->gang.members;
-	auto_free bool *has = memory_new((members + 1) * sizeof(*has));
+	uint32_t member;
 
-	*there = *missing = 0;
+	memset(given, 0, storage->gang.members * sizeof(*given));
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
 					       cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.count; i++) {
-		uint32_t member;
-
+	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
-		    member < members && !has[member]) {
-			has[member] = true;
-			(*there)++;
-		}
-	}
-	while (*missing < members && has[*missing])
+		    member < storage->gang.members)
+			given[member] = true;
+	return 0;
+}
+
+int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
+			   json_t **paths, struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = gang_part_key(storage, id, member);
+	auto_json json_t *body = NULL;
+
+	*paths = NULL;
+	if (job_record_get(storage->transfer.store, key, RECORD_PART, &body, cancel, err) < 0)
+		return err_wrap(err, "the part of member %u", member);
+	*paths = json_incref(json_object_get(body, "kept"));
+	return 0;
+}
+
+int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
+			 uint32_t *missing, struct cancel *cancel, struct err *err)
+{
+	uint32_t members = storage->gang.members;
+	auto_free bool *given = memory_new((members + 1) * sizeof(*given));
+
+	*there = *missing = 0;
+	if (storage_gang_given(storage, attempt, round, given, cancel, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < members; i++)
+		*there += given[i];
+	while (*missing < members && given[*missing])
 		(*missing)++;
 	return 0;
 }

@@ -53,23 +53,29 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 			    json_boolean(manifest->piece_count > 0 &&
 					 !manifest->without_checkpoint));
 	json_object_set_new(body, "final", json_boolean(manifest->final));
+	if (manifest->kept)
+		json_object_set_new(body, "keeper", json_integer(manifest->keeper));
 	return body;
 }
 
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of, saw;
+	uint64_t of, saw, keeper = 0;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
 	    json_get_u64(body, "saw", UINT32_MAX, &saw, err) < 0 ||
+	    (json_object_get(body, "keeper") &&
+	     json_get_u64(body, "keeper", UINT32_MAX, &keeper, err) < 0) ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
 	part->saw = (uint32_t)saw;
 	part->manifest.without_checkpoint =
 		gang_part_is_empty(part) || !json_true_or(body, "checkpoint", true);
 	part->manifest.final = json_true_or(body, "final", false);
+	part->manifest.kept = json_object_get(body, "keeper") != NULL;
+	part->manifest.keeper = (uint32_t)keeper;
 	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
 	    part->manifest.part_count == 0)
 		return 0;
@@ -83,7 +89,8 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 
 	if (first->step != second->step ||
 	    first->without_checkpoint != second->without_checkpoint ||
-	    first->final != second->final || first->directory_mode != second->directory_mode ||
+	    first->final != second->final || first->kept != second->kept ||
+	    first->keeper != second->keeper || first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -124,6 +131,24 @@ static int refuse_steps(const struct gang_part *parts, size_t first, size_t seco
 		       (long long)parts[second].manifest.step);
 }
 
+/* Whose files are in the part of another: that one has read them when they were complete. */
+static int refuse_kept(const struct gang_part *parts, size_t count, size_t at, struct err *err)
+{
+	const struct manifest *own = &parts[at].manifest;
+	const struct gang_part *keeper = own->keeper < count ? &parts[own->keeper] : NULL;
+
+	if (!keeper || keeper->manifest.kept || !gang_part_is_empty(&parts[at]))
+		return err_set(err, ERR_UNFIT, "the part of member %zu makes no sense", at);
+	if (own->step < 0 || own->final)
+		return 0;
+	if (!gang_part_has_checkpoint(keeper))
+		return err_set(err, ERR_UNFIT,
+			       "member %zu has written files of step %lld into the directory that "
+			       "member %u saves, and that one knows of no checkpoint",
+			       at, (long long)own->step, own->keeper);
+	return own->step == keeper->manifest.step ? 0 : refuse_steps(parts, at, own->keeper, err);
+}
+
 int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err)
 {
 	const struct gang_part *leader = gang_parts_leader(parts, count);
@@ -133,6 +158,9 @@ int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *er
 		if (parts[i].manifest.final != parts[0].manifest.final)
 			return err_set(err, ERR_UNFIT,
 				       "for members 0 and %zu it is not the same round", i);
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].manifest.kept && refuse_kept(parts, count, i, err) < 0)
+			return -1;
 	if (!leader)
 		return err_set(err, ERR_UNFIT,
 			       "the parts of all members are empty, or have no checkpoint");

@@ -74,6 +74,8 @@ static void fill_manifest_header(const struct saving *saving, const struct file_
 	manifest->left_out = tree->left_out;
 	manifest->without_checkpoint = request->gang_beside;
 	manifest->final = request->gang_final;
+	manifest->kept = request->gang_is_kept;
+	manifest->keeper = request->gang_keeper;
 }
 
 /* Moves the entries out of the tree, and adds up files and bytes. */

@@ -6,7 +6,9 @@
  *	gang_identity.h		PURE: how many members there are, and which one this is
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
  *	start_rules.h		PURE: what a member does next before the job starts
+ *	start_end.h		why a member does not start
  *	start_log.h		what the start reads in and appends to the log of an attempt
+ *	start_look.h		what it looks at in the store while it waits
  *	gang_view.h		PURE: what the log of the attempt says, folded
  *	gang_rounds.h		PURE: what this member does next about a round
  *	gang_runs.h		PURE: whether the job has begun anew within the attempt

@@ -23,20 +23,20 @@ static void go_on(struct gang_feed *feed);
 
 /* --- on the worker --- */
 
-/* The claim names the join of each member, which has its host. */
-static void find_host(struct gang_feed *feed)
+/* Whether all that write into the directory of this member have given their part. */
+static int look_for_sharers(struct gang_feed *feed, struct err *err)
 {
 	const struct gang_feed_options *options = &feed->options;
-	auto_(gang_claim_release) struct gang_claim claim = {0};
-	struct err err;
+	uint32_t members = options->identity.members;
+	auto_free bool *given = memory_new(members * sizeof(*given));
 
-	if (feed->work.missing >= feed->view.members ||
-	    storage_gang_newest_claim(options->storage, feed->work.missing, &claim, &feed->cancel,
-				      &err) < 0 ||
-	    claim.attempt != options->attempt || !claim.own.nonce[0])
-		return;
-	storage_gang_host(options->storage, options->attempt - 1, &claim.own, feed->work.host,
-			  &feed->cancel);
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round, given,
+			       &feed->cancel, err) < 0)
+		return -1;
+	feed->work.there = true;
+	for (uint32_t i = 0; i < members; i++)
+		feed->work.there &= given[i] || !options->sharers[i];
+	return 0;
 }
 
 static int do_work(struct gang_feed *feed, struct err *err)
@@ -53,14 +53,13 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return storage_gang_append(storage, attempt, event, &feed->work.there,
 					   &feed->cancel, err);
 	case FEED_LOOKS_WHO_IS_MISSING:
-		if (storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
-					 &feed->work.missing, &feed->cancel, err) < 0)
-			return -1;
-		find_host(feed);
-		return 0;
+		return storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
+					    &feed->work.missing, &feed->cancel, err);
 	case FEED_LOOKS_FOR_ANSWERS:
 		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
 					    &feed->cancel, err);
+	case FEED_LOOKS_FOR_SHARERS:
+		return look_for_sharers(feed, err);
 	}
 	return 0;
 }
@@ -71,7 +70,6 @@ static void feed_worker(void *arg)
 
 	cancel_set_deadline(&feed->cancel, clock_monotonic_ms() + REQUEST_MS);
 	feed->work.there = false;
-	feed->work.host[0] = '\0';
 	feed->work.worked = do_work(feed, &feed->work.err) == 0;
 }
 
@@ -167,13 +165,15 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 
 static void say_who_is_missing(const struct gang_feed *feed)
 {
-	const char *host = feed->work.host;
+	const char *host =
+		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
 
 	if (feed->work.missing >= feed->view.members)
 		return;
 	log_note("the snapshot %u-%u waits for the part of member %u%s%s: %u of %u are there",
-		 feed->options.attempt, feed->work.round, feed->work.missing, host[0] ? " on " : "",
-		 host, feed->work.have, feed->view.members);
+		 feed->options.attempt, feed->work.round, feed->work.missing,
+		 host && *host ? " on " : "", host ? host : "", feed->work.have,
+		 feed->view.members);
 }
 
 static void note_failure(struct gang_feed *feed)
@@ -220,6 +220,8 @@ static void on_worked(void *arg)
 		say_who_is_missing(feed);
 	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
 		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
+	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
+		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
 		fold_event(feed, &feed->work.event);
 	else
@@ -276,6 +278,17 @@ static bool is_telling(const struct gang_feed *feed)
 	return false;
 }
 
+static bool gives(const struct gang_round_decision *decision)
+{
+	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_EMPTY;
+}
+
+/* What they write is whole, and all there, once they have given. */
+static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round_decision *decision)
+{
+	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
+}
+
 static struct gang_round_decision decide(struct gang_feed *feed)
 {
 	struct gang_round_decision decision;
@@ -284,7 +297,7 @@ static struct gang_round_decision decide(struct gang_feed *feed)
 	feed->here.telling = is_telling(feed);
 	feed->options.look(feed->options.arg, &feed->here);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
-	if (decision.action == GANG_TAKE || decision.action == GANG_GIVE_EMPTY)
+	if (gives(&decision) && !awaits_sharers(feed, &decision))
 		feed->options.give(feed->options.arg, &decision);
 	return decision;
 }
@@ -339,6 +352,10 @@ static void go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
+	} else if (feed->sharers_due && awaits_sharers(feed, &decision)) {
+		feed->sharers_due = false;
+		feed->work.round = decision.round;
+		start_work(feed, FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
@@ -352,7 +369,7 @@ static void on_feed_due(struct timer *timer)
 {
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
-	feed->unread = true;
+	feed->unread = feed->sharers_due = true;
 	go_on(feed);
 }
 

@@ -33,6 +33,11 @@ struct gang_feed_options {
 	uint32_t attempt;
 	/* Borrowed until the release; NULL: the others are not told at once. */
 	struct gang_poke *poke;
+	/* Of all members, in their order, as they came. Borrowed until the release. */
+	json_t *hosts;
+	/* Which members write into the directory of this one: it reads it once they have given
+	 * their part in the round. NULL: none. Borrowed. */
+	const bool *sharers;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `wanted_ms`, `begun`, `ended`, `finished`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
@@ -57,6 +62,7 @@ enum gang_feed_work {
 	FEED_APPENDS,
 	FEED_LOOKS_WHO_IS_MISSING,
 	FEED_LOOKS_FOR_ANSWERS,
+	FEED_LOOKS_FOR_SHARERS,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
@@ -82,6 +88,10 @@ struct gang_feed {
 	} outbox[GANG_OUTBOX_MOST];
 	size_t outbox_count;
 
+	/* In this round all `sharers` have given; they are to be looked for once more. */
+	uint32_t sharers_given;
+	bool sharers_due;
+
 	/* The worker's, while `busy`. */
 	struct {
 		enum gang_feed_work kind;
@@ -92,7 +102,6 @@ struct gang_feed {
 		bool anew;
 		bool worked, there;
 		uint32_t have, missing;
-		char host[65];
 		struct err err;
 	} work;
 

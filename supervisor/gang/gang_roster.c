@@ -45,25 +45,43 @@ static bool is_of_own_start(const struct gang_join *join, const struct gang_join
 	return join->members == own->members && text_equal(join->launch.id, own->launch.id);
 }
 
-static bool contradicts(const struct gang_join *join, const struct gang_join *own)
+/* Of a start by another name nothing is to be taken into account; of the same name all is. */
+static bool is_recent(const struct gang_join *join, const struct gang_join *own)
 {
-	bool is_same = own->launch.id[0] && text_equal(join->launch.id, own->launch.id);
+	return (own->launch.id[0] && text_equal(join->launch.id, own->launch.id)) ||
+	       join->put_ms >= own->put_ms - GANG_CONTRADICTION_MS;
+}
 
-	return join->members != own->members &&
-	       (is_same || join->put_ms >= own->put_ms - GANG_CONTRADICTION_MS);
+/* Its machine has been started once more since. */
+static bool is_outdated(const struct gang_join *joins, size_t count, const struct gang_join *join)
+{
+	for (size_t i = 0; i < count; i++)
+		if (joins[i].member == join->member && &joins[i] != join &&
+		    gang_join_is_later(&joins[i], join))
+			return true;
+	return false;
 }
 
 /* What one other says of this one; WAITING: nothing. */
-static enum gang_roster_state judge_other(const struct gang_join *join, const struct gang_join *own)
+static enum gang_roster_state judge_other(const struct gang_join *joins, size_t count,
+					  const struct gang_join *join, const struct gang_join *own)
 {
 	if (gang_launch_differs(join, own))
 		return gang_join_is_later(join, own) ? ROSTER_OUTRUN : ROSTER_WAITING;
-	if (contradicts(join, own))
-		return ROSTER_CONTRADICTED;
-	return join->members == own->members && join->member == own->member &&
-			       gang_join_is_later(join, own)
-		       ? ROSTER_REPLACED
-		       : ROSTER_WAITING;
+	if (join->members == own->members && join->member == own->member &&
+	    gang_join_is_later(join, own))
+		return ROSTER_REPLACED;
+	if ((join->members == own->members && !join->refused) || !is_recent(join, own) ||
+	    is_outdated(joins, count, join))
+		return ROSTER_WAITING;
+	return join->members == own->members ? ROSTER_REFUSED : ROSTER_CONTRADICTED;
+}
+
+/* Whoever has put right what was wrong starts all again, soon after. */
+static bool may_be_outdated(const struct gang_join *join, const struct gang_join *own)
+{
+	return join->put_ms < own->birth_ms &&
+	       !(own->launch.id[0] && text_equal(join->launch.id, own->launch.id));
 }
 
 /* Neither was left by a start that has failed long before. */
@@ -82,7 +100,7 @@ static void enter_members(const struct gang_join *joins, size_t count, const str
 	for (size_t i = 0; i < count; i++) {
 		const struct gang_join *join = &joins[i], **at;
 
-		if (!is_of_own_start(join, own))
+		if (!is_of_own_start(join, own) || join->refused)
 			continue;
 		at = &found[join->member];
 		if (whole && *at && is_doubled(*at, join)) {
@@ -96,20 +114,35 @@ static void enter_members(const struct gang_join *joins, size_t count, const str
 	}
 }
 
+/* The first of the others that says something of this one. */
+static void judge_others(const struct gang_join *joins, size_t count, const struct gang_join *own,
+			 bool settled, struct gang_roster *roster, bool *doubtful)
+{
+	for (size_t i = 0; i < count && roster->state == ROSTER_WAITING; i++) {
+		enum gang_roster_state state = judge_other(joins, count, &joins[i], own);
+
+		if (state == ROSTER_WAITING)
+			continue;
+		roster->by = joins[i];
+		if (state >= ROSTER_CONTRADICTED && !settled && may_be_outdated(&joins[i], own))
+			*doubtful = true;
+		else
+			roster->state = state;
+	}
+}
+
 struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count,
-				     const struct gang_join *own, bool whole)
+				     const struct gang_join *own, struct gang_roster_view view)
 {
 	const struct gang_join *listed = find_listed(joins, count, own);
 	struct gang_roster roster = {.state = ROSTER_WAITING, .missing = own->member};
 	auto_free const struct gang_join **found = memory_new(own->members * sizeof(*found));
+	bool doubtful = false;
 
 	if (!listed)
 		return roster;
-	enter_members(joins, count, listed, whole && listed->launch.id[0], found, &roster);
-	for (size_t i = 0; i < count && roster.state == ROSTER_WAITING; i++) {
-		roster.state = judge_other(&joins[i], listed);
-		roster.by = joins[i];
-	}
+	enter_members(joins, count, listed, view.whole && listed->launch.id[0], found, &roster);
+	judge_others(joins, count, listed, view.settled, &roster, &doubtful);
 	if (roster.state != ROSTER_WAITING)
 		return roster;
 	for (uint32_t i = own->members; i > 0; i--) {
@@ -117,7 +150,9 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 		if (!found[i - 1])
 			roster.missing = i - 1;
 	}
-	if (roster.there == own->members)
+	if (doubtful)
+		roster.missing = roster.by.member;
+	else if (roster.there == own->members)
 		roster.state = ROSTER_COMPLETE;
 	return roster;
 }
@@ -129,7 +164,7 @@ void gang_roster_choose(const struct gang_join *joins, size_t count, const struc
 	for (size_t i = 0; i < count; i++) {
 		const struct gang_join *join = &joins[i];
 
-		if (!is_of_own_start(join, own))
+		if (!is_of_own_start(join, own) || join->refused)
 			continue;
 		if (!chosen[join->member].nonce[0] ||
 		    gang_join_is_later(join, &chosen[join->member]))

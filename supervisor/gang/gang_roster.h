@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Another number of members is a contradiction if it came in this time before this one, or later;
- * what is older was left by a start that failed. */
+/* Another number of members, or one that cannot be a member, is an error of all if it came in this
+ * time before this one, or later; what is older was left by a start that failed. So was what its
+ * machine has said otherwise since. */
 #define GANG_CONTRADICTION_MS 60000
 
 enum gang_roster_state {
@@ -28,6 +29,17 @@ enum gang_roster_state {
 	/* Two of one start say that they are one member, where the launcher starts nobody again
 	 * alone. */
 	ROSTER_DOUBLED,
+	/* One says that it cannot be a member. */
+	ROSTER_REFUSED,
+};
+
+/* What is known beside the joins. */
+struct gang_roster_view {
+	/* The launcher starts all of a start again, or nobody. */
+	bool whole;
+	/* Whoever was there before this process began has had the time to be started again, if it
+	 * is to be: what contradicts this start counts. */
+	bool settled;
 };
 
 struct gang_roster {
@@ -35,7 +47,7 @@ struct gang_roster {
 	uint32_t there;
 	/* WAITING: the first member that has not come. */
 	uint32_t missing;
-	/* REPLACED, OUTRUN, CONTRADICTED: by this one; DOUBLED: these two. */
+	/* REPLACED, OUTRUN, CONTRADICTED, REFUSED: by this one; DOUBLED: these two. */
 	struct gang_join by, with;
 };
 
@@ -49,12 +61,12 @@ bool gang_launch_differs(const struct gang_join *a, const struct gang_join *b);
  * when it came; of two that came at once the nonces decide, for all alike. */
 bool gang_join_is_later(const struct gang_join *a, const struct gang_join *b);
 
-/* `own` is among the joins, unless it is not listed yet. `whole`: the launcher starts all of a
- * start again, or nobody. */
+/* `own` is among the joins, unless it is not listed yet. */
 struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count,
-				     const struct gang_join *own, bool whole);
+				     const struct gang_join *own, struct gang_roster_view view);
 
-/* Of the joins of one's own start, the newest of each member; all must be there. */
+/* Of the joins of one's own start, the newest of each member; all must be there. (None of
+ * those is refused.) */
 void gang_roster_choose(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			struct gang_join *chosen);
 

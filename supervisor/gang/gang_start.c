@@ -6,7 +6,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "start_end.h"
 #include "start_log.h"
+#include "start_look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +18,10 @@
 #define LOOK_MOST_MS 2000
 #define SAY_EVERY_MS 60000
 #define LEAVE_MS 3000
+/* EX_CONFIG */
+#define EXIT_OF_ALL 78
 #define SWEEP_MS 10000
-/* For those that their launcher starts together: until then nobody else is told to end. */
-#define PATIENCE_MS 3000
-/* While all restore, only event 1 is looked at; of so many looks, one is at all. */
-#define FULL_LOOK_EVERY 5
+#define REFUSE_MS 15000
 
 void gang_start_release(struct gang_start *start)
 {
@@ -40,23 +41,17 @@ static void begin_wait(struct gang_start *start)
 	/* What comes within a moment is not worth a line. */
 	start->say_ms = now_ms + SAY_EVERY_MS / 10;
 	start->looks = start->there = 0;
+	start_look_put_off(start);
 }
 
-/* Where the member was at the start before this one: "member 2 (last on gpu-7)". */
-static const char *describe_member(struct gang_start *start, uint32_t member, char text[100],
-				   struct cancel *cancel)
+/* "member 2 (last on gpu-7)", if that was in the newest attempt. */
+static const char *describe_member(const struct gang_start *start, uint32_t member, char text[100])
 {
-	auto_(gang_records_release) struct gang_records before = {0};
-	char host[65] = "";
+	const char *host = json_string_value(json_array_get(start->claim.hosts, member));
+	bool known = host && *host && start->claim.members == start->identity.members;
 
-	if (start->self.after > 0 &&
-	    storage_gang_look(start->storage, start->self.after - 1, &before, cancel, NULL) == 0)
-		for (size_t i = 0; i < before.join_count && !host[0]; i++)
-			if (before.joins[i].member == member)
-				storage_gang_host(start->storage, start->self.after - 1,
-						  &before.joins[i], host, cancel);
-	snprintf(text, 100, "member %u%s%s%s", member, host[0] ? " (last on " : "", host,
-		 host[0] ? ")" : "");
+	snprintf(text, 100, "member %u%s%.64s%s", member, known ? " (last on " : "",
+		 known ? host : "", known ? ")" : "");
 	return text;
 }
 
@@ -84,71 +79,13 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 			       "has not",
 			       start->there, start->identity.members, what,
 			       text_duration(start->join_ms, time, sizeof(time)),
-			       describe_member(start, start->missing, member, cancel));
+			       describe_member(start, start->missing, member));
 	if (now_ms >= start->say_ms) {
 		log_note("%u of the %u members of this gang %s; waiting for %s", there,
-			 start->identity.members, what,
-			 describe_member(start, missing, member, cancel));
+			 start->identity.members, what, describe_member(start, missing, member));
 		start->say_ms = now_ms + SAY_EVERY_MS;
 	}
 	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
-}
-
-/* --- looking --- */
-
-struct looked {
-	struct gang_seen seen;
-	/* How many have restored, and the first that has not. */
-	uint32_t ready, unready;
-};
-
-static bool is_named(const struct gang_start *start)
-{
-	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
-}
-
-static int look_at_claim(struct gang_start *start, struct cancel *cancel, struct err *err)
-{
-	struct gang_self *self = &start->self;
-
-	return storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
-					 err) < 0 ||
-			       storage_gang_look(start->storage, start->claim.attempt,
-						 &start->records, cancel, err) < 0
-		       ? -1
-		       : 0;
-}
-
-/* The newest attempt first, then what lies below it. */
-static int look_at_all(struct gang_start *start, struct looked *looked, struct cancel *cancel,
-		       struct err *err)
-{
-	struct gang_self *self = &start->self;
-	struct gang_seen *seen = &looked->seen;
-	bool restored = is_named(start) && self->restored == start->claim.attempt;
-
-	*looked = (struct looked){.unready = self->own.members};
-	if ((!restored || self->own.member == 0 || start->looks % FULL_LOOK_EVERY == 0) &&
-	    look_at_claim(start, cancel, err) < 0)
-		return -1;
-	*seen = (struct gang_seen){
-		.claim = &start->claim,
-		.joins = start->records.joins,
-		.join_count = start->records.join_count,
-		.patient = self->joined && clock_monotonic_ms() >= start->joined_ms + PATIENCE_MS,
-	};
-	if (start->claim.members > 1 &&
-	    start_log_first(start->storage, start->claim.attempt, &seen->first, cancel, err) < 0)
-		return -1;
-	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
-		seen->first = GANG_FIRST_REJOIN;
-	if (self->own.member == 0 && restored && self->restored == start->claim.attempt &&
-	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
-				 &looked->unready, cancel, err) < 0)
-		return -1;
-	seen->all_ready = looked->ready == self->own.members;
-	gang_start_note_birth(seen, &self->own);
-	return 0;
 }
 
 /* --- doing --- */
@@ -167,6 +104,7 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	if (storage_gang_newest_claim(start->storage, self->own.member, &start->claim, cancel,
 				      err) < 0)
 		return -1;
+	start->claim_is_new = true;
 	return storage_gang_know_launch(start->storage, start->identity.launch,
 					start->claim.attempt, &self->own.launch, cancel, err);
 }
@@ -180,23 +118,27 @@ static int join_below(struct gang_start *start, const struct gang_seen *seen, st
 		gang_start_birth(seen, &self->own);
 	else if (self->after < start->claim.attempt && self->restored == start->claim.attempt)
 		log_note("a member of this gang has started anew: all gather once more");
-	if (self->joined && !is_named(start))
+	if (self->joined && !start_look_is_named(start) && !self->own.refused)
 		storage_gang_leave(start->storage, self->after, &self->own, cancel);
 	self->own.age_ms = clock_boot_ms() - start->identity.began_ms;
-	if (storage_gang_join(start->storage, start->claim.attempt, &self->own, cancel, err) < 0)
+	if (storage_gang_join(start->storage, start->claim.attempt, &self->own, start->refusal,
+			      cancel, err) < 0)
 		return -1;
 	self->joined = true;
 	self->after = start->claim.attempt;
 	start->joined_ms = clock_monotonic_ms();
 	begin_wait(start);
+	start->full_ms = 0;
 	return 0;
 }
 
 static int append_rejoin(struct gang_start *start, const char *reason, struct cancel *cancel,
 			 struct err *err)
 {
-	if (start_log_rejoin(start->storage, start->claim.attempt, &start->self.own, reason, cancel,
-			     err) < 0)
+	int code = start->self.own.refused ? EXIT_OF_ALL : 0;
+
+	if (start_log_rejoin(start->storage, start->claim.attempt, &start->self.own, reason, code,
+			     cancel, err) < 0)
 		return -1;
 	start->self.rejoined = start->claim.attempt;
 	/* The process that was this member before is told too. */
@@ -229,22 +171,22 @@ static void choose_members(struct gang_start *start)
 			   start->chosen);
 }
 
-/* Between the look and this it may have stood still: the log is read to its end, and the claims
- * once more. *start_it: the job is to start. */
+/* Between the look and this it may have stood still: the log is read to its end, and the next claim
+ * is asked for. *start_it: the job is to start. */
 static int make_sure(struct gang_start *start, bool *start_it, struct cancel *cancel,
 		     struct err *err)
 {
 	uint32_t attempt = start->claim.attempt;
-	bool over;
+	bool over, claimed;
 
 	*start_it = false;
 	if (start_log_is_over(start->storage, attempt, &over, cancel, err) < 0 ||
-	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, cancel,
-				      err) < 0)
+	    storage_gang_is_claimed(start->storage, attempt + 1, &claimed, cancel, err) < 0)
 		return -1;
 	if (over)
 		start->over = attempt;
-	*start_it = !over && start->claim.attempt == attempt;
+	*start_it = !over && !claimed;
+	start->full_ms = 0;
 	return 0;
 }
 
@@ -269,76 +211,10 @@ void gang_start_sweep(struct gang_start *start)
 	storage_gang_sweep(start->storage, start->claim.attempt, &soon);
 }
 
-/* --- the end of it --- */
-
-static int refuse_by_roster(struct gang_start *start, const struct gang_roster *roster,
-			    struct cancel *cancel, struct err *err)
-{
-	const char *by, *with;
-	char host[65], other[65] = "";
-	struct gang_self *self = &start->self;
-
-	storage_gang_host(start->storage, self->after, &roster->by, host, cancel);
-	if (roster->state == ROSTER_DOUBLED)
-		storage_gang_host(start->storage, self->after, &roster->with, other, cancel);
-	by = host[0] ? host : "another machine";
-	with = other[0] ? other : "another machine";
-	/* It stays, for the others to see. */
-	if (roster->state == ROSTER_CONTRADICTED || roster->state == ROSTER_DOUBLED)
-		self->joined = false;
-	if (roster->state == ROSTER_CONTRADICTED)
-		return err_set(err, ERR_INVALID,
-			       "not started: here the gang has %u members, and on %s, which came "
-			       "within a minute of it, %u: give all the same --gang, or each job "
-			       "its own --job",
-			       self->own.members, by, roster->by.members);
-	if (roster->state == ROSTER_DOUBLED)
-		return err_set(err, ERR_INVALID,
-			       "not started: %s and %s both say that they are member %u of this "
-			       "gang: give each its own --member",
-			       by, with, roster->by.member);
-	if (roster->state == ROSTER_OUTRUN)
-		return err_set(err, ERR_INVALID,
-			       "not started: the whole gang has been started once more, on %s "
-			       "among others: that start counts, and this one is over",
-			       by);
-	return err_set(err, ERR_INVALID,
-		       "not started: %s, which came later, is member %u of this gang too; this "
-		       "machine is stale, or both were given the same --member",
-		       by, self->own.member);
-}
-
-static int refuse(struct gang_start *start, const struct start_decision *decision,
-		  struct cancel *cancel, struct err *err)
-{
-	const struct gang_claim *claim = &start->claim;
-
-	switch (decision->end) {
-	case START_END_ROSTER:
-		return refuse_by_roster(start, &decision->roster, cancel, err);
-	case START_END_STALE:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, has another machine as "
-			       "member %u: this one is stale",
-			       claim->attempt, claim->host, start->self.own.member);
-	case START_END_OUTRUN:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, is of a later start of "
-			       "the whole gang: that start counts, and this one is over",
-			       claim->attempt, claim->host);
-	case START_END_OTHER_GANG:
-	default:
-		return err_set(err, ERR_INVALID,
-			       "not started: attempt %u, claimed on %s, is not of a gang of %u: "
-			       "give all the same --gang, or each job its own --job",
-			       claim->attempt, claim->host, start->self.own.members);
-	}
-}
-
 /* --- step by step --- */
 
 static int wait_a_moment(struct gang_start *start, const struct start_decision *decision,
-			 const struct looked *looked, struct cancel *cancel, struct err *err)
+			 const struct start_looked *looked, struct cancel *cancel, struct err *err)
 {
 	uint32_t ready = looked->ready, unready = looked->unready;
 
@@ -359,14 +235,17 @@ static int wait_a_moment(struct gang_start *start, const struct start_decision *
 
 /* *done: the caller has to do something. */
 static int take_step(struct gang_start *start, const struct start_decision *decision,
-		     const struct looked *looked, bool *done, struct cancel *cancel,
+		     const struct start_looked *looked, bool *done, struct cancel *cancel,
 		     struct err *err)
 {
 	switch (decision->step) {
 	case START_STEP_JOIN:
 		return join_below(start, &looked->seen, cancel, err);
 	case START_STEP_REJOIN:
-		return append_rejoin(start, "it has been started anew", cancel, err);
+		return append_rejoin(start,
+				     start->self.own.refused ? start->refusal
+							     : "it has been started anew",
+				     cancel, err);
 	case START_STEP_GO:
 		return start_log_go(start->storage, start->claim.attempt, cancel, err);
 	case START_STEP_START:
@@ -381,7 +260,7 @@ static int take_step(struct gang_start *start, const struct start_decision *deci
 		*done = true;
 		return 0;
 	case START_STEP_END:
-		return refuse(start, decision, cancel, err);
+		return start_end_explain(start, decision, cancel, err);
 	case START_STEP_WAIT_FOR_MEMBERS:
 	case START_STEP_WAIT_FOR_CLAIM:
 	case START_STEP_WAIT_FOR_READY:
@@ -394,15 +273,19 @@ int gang_start_next(struct gang_start *start, enum start_step *step, struct canc
 		    struct err *err)
 {
 	struct start_decision decision;
-	struct looked looked;
+	struct start_looked looked;
 	bool done = false;
 
 	if (start->self.own.members == 0 && begin_start(start, cancel, err) < 0)
 		return -1;
 	while (!done) {
-		if (look_at_all(start, &looked, cancel, err) < 0)
+		if (start_look(start, &looked, cancel, err) < 0)
 			return -1;
 		decision = gang_start_decide(&start->self, &looked.seen);
+		if (!looked.whole && start_look_must_be_whole(&decision)) {
+			start->full_ms = 0;
+			continue;
+		}
 		if (take_step(start, &decision, &looked, &done, cancel, err) < 0)
 			return -1;
 	}
@@ -421,4 +304,30 @@ int gang_start_restart(struct gang_start *start, const char *reason, struct canc
 		       struct err *err)
 {
 	return append_rejoin(start, reason, cancel, err);
+}
+
+static const char *skip_prefix(const char *text, const char *prefix)
+{
+	return text_starts(text, prefix) ? text + strlen(prefix) : text;
+}
+
+void gang_start_refuse(struct gang_start *start, const char *reason)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	enum start_step step;
+	struct err err;
+
+	if (cancel_init(&soon, NULL) < 0)
+		return;
+	/* As a member it has joined in vain. */
+	if (!start_look_is_named(start))
+		gang_start_leave(start);
+	cancel_set_deadline(&soon, clock_monotonic_ms() + REFUSE_MS);
+	start->self.own.refused = true;
+	text_set(start->refusal, sizeof(start->refusal), skip_prefix(reason, "not started: "));
+	if (gang_start_next(start, &step, &soon, &err) < 0)
+		log_debug("the other members are told: %s", err.text);
+	/* What it has said stays, for them to see. */
+	start->is_refused = start->self.rejoined == start->claim.attempt;
+	start->self.joined = false;
 }

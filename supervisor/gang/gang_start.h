@@ -36,9 +36,20 @@ struct gang_start {
 	struct gang_join *chosen;
 
 	struct gang_records records;
+	/* Event 1 of the newest attempt, as it was looked at last. */
+	struct gang_event first;
+	enum gang_first_event first_kind;
+	/* Why this machine cannot be a member. */
+	char refusal[160];
+	/* The newest attempt is over because one of its members cannot be one. */
+	bool is_refused;
 	/* In this one a rejoin lies behind event 1. */
 	uint32_t over;
 	int64_t joined_ms, until_ms, say_ms;
+	/* When the next look is at all that there is, and how long the one behind it is put off. */
+	int64_t full_ms, full_every_ms;
+	/* The claim was read just now, but not what lies below it. */
+	bool claim_is_new;
 	/* The most that were there in this wait, and who was missing then. */
 	uint32_t there, missing;
 	unsigned looks;
@@ -59,6 +70,10 @@ int gang_start_restored(struct gang_start *start, struct cancel *cancel, struct 
  * behind that. */
 int gang_start_restart(struct gang_start *start, const char *reason, struct cancel *cancel,
 		       struct err *err);
+
+/* This machine cannot be a member, for good: all others are to end. Best effort, for some seconds;
+ * nothing goes on after that. */
+void gang_start_refuse(struct gang_start *start, const char *reason);
 
 /* This start has failed: nobody is to wait for this machine. */
 void gang_start_leave(struct gang_start *start);

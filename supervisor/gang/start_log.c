@@ -23,16 +23,18 @@ static int read_event(struct storage *storage, uint32_t attempt, uint32_t number
 }
 
 int start_log_first(struct storage *storage, uint32_t attempt, enum gang_first_event *first,
-		    struct cancel *cancel, struct err *err)
+		    struct gang_event *event, struct cancel *cancel, struct err *err)
 {
-	struct gang_event event;
 	bool there;
 
-	if (read_event(storage, attempt, 1, &event, &there, cancel, err) < 0)
+	if (read_event(storage, attempt, 1, event, &there, cancel, err) < 0)
 		return -1;
-	*first = !there                            ? GANG_FIRST_NONE
-		 : event.kind == GANG_EVENT_REJOIN ? GANG_FIRST_REJOIN
-						   : GANG_FIRST_GO;
+	if (!there)
+		*first = GANG_FIRST_NONE;
+	else if (event->kind != GANG_EVENT_REJOIN)
+		*first = GANG_FIRST_GO;
+	else
+		*first = event->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
 	return 0;
 }
 
@@ -86,13 +88,22 @@ static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
 }
 
 int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gang_join *own,
-		     const char *reason, struct cancel *cancel, struct err *err)
+		     const char *reason, int code, struct cancel *cancel, struct err *err)
 {
-	struct gang_event last = {0}, event = {.kind = GANG_EVENT_REJOIN, .member = own->member};
+	struct gang_event last = {0};
+	struct gang_event event = {
+		.kind = GANG_EVENT_REJOIN,
+		.member = own->member,
+		.code = code,
+	};
 	bool taken = false;
 
 	text_set(event.nonce, sizeof(event.nonce), own->nonce);
 	text_set(event.reason, sizeof(event.reason), reason);
+	if (code != 0) {
+		event.number = 1;
+		return storage_gang_append(storage, attempt, &event, &taken, cancel, err);
+	}
 	if (find_last(storage, attempt, &event.number, &last, cancel, err) < 0)
 		return -1;
 	if (event.number > 0 && last.kind == GANG_EVENT_REJOIN)

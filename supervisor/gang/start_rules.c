@@ -40,6 +40,29 @@ static bool is_stale(const struct gang_join *own, const struct gang_claim *claim
 	return claim->members == own->members && gang_join_is_later(&claim->own, own);
 }
 
+static bool has_rejoin(const struct gang_seen *seen)
+{
+	return seen->first == GANG_FIRST_REJOIN || seen->first == GANG_FIRST_REFUSED;
+}
+
+/* It cannot be a member. Of an attempt that has started it is none, or that is its own. */
+static struct start_decision decide_refused(const struct gang_self *self,
+					    const struct gang_seen *seen, bool named)
+{
+	const struct gang_claim *claim = seen->claim;
+	bool concerns = named || self->after == claim->attempt;
+
+	if (!named &&
+	    (is_outrun(&self->own, claim) || (self->joined && is_stale(&self->own, claim))))
+		return end_by(START_END_OWN);
+	if (!self->joined || !concerns)
+		return only(START_STEP_JOIN);
+	if (claim->members != self->own.members || seen->first != GANG_FIRST_NONE ||
+	    self->rejoined == claim->attempt)
+		return end_by(START_END_OWN);
+	return only(START_STEP_REJOIN);
+}
+
 /* It has not joined below the newest attempt. */
 static struct start_decision decide_join(const struct gang_self *self, const struct gang_seen *seen)
 {
@@ -60,12 +83,12 @@ static struct start_decision decide_joined(const struct gang_self *self,
 					   const struct gang_seen *seen, bool named)
 {
 	const struct gang_claim *claim = seen->claim;
-	bool is_over = claim->members <= 1 || seen->first == GANG_FIRST_REJOIN ||
-		       self->rejoined == claim->attempt;
+	bool is_over = claim->members <= 1 || has_rejoin(seen) || self->rejoined == claim->attempt;
+	struct gang_roster_view view = {self->whole, seen->settled};
 	struct start_decision decision = {
 		.step = START_STEP_WAIT_FOR_MEMBERS,
 		.end = START_END_ROSTER,
-		.roster = gang_roster_judge(seen->joins, seen->join_count, &self->own, self->whole),
+		.roster = gang_roster_judge(seen->joins, seen->join_count, &self->own, view),
 	};
 
 	if (!named && is_stale(&self->own, claim))
@@ -88,6 +111,10 @@ struct start_decision gang_start_decide(const struct gang_self *self, const stru
 	const struct gang_claim *claim = seen->claim;
 	bool named = self->joined && text_equal(claim->own.nonce, self->own.nonce);
 
+	if (self->own.refused)
+		return decide_refused(self, seen, named);
+	if (named && seen->first == GANG_FIRST_REFUSED)
+		return end_by(START_END_REFUSED);
 	if (named && seen->first != GANG_FIRST_REJOIN)
 		return decide_named(self, seen);
 	/* Somebody has emptied the store, and the numbers begin anew. */

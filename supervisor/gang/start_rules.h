@@ -4,11 +4,13 @@
  * tests/unit/gang/test_start_model.c goes through the orders in which that can happen.
  *
  *	- Everybody joins below the newest attempt that has left any record, confirmed or not,
- *unless that names it.
+ *	  unless that names it.
  *	- Before an attempt is claimed behind one of a gang, that is over: its log has a rejoin. As
  *	  event 1, where GANG_EVENT_GO competes with it, so that it never starts anywhere.
  *	- Member 0 claims the attempt behind the one that all have joined below, or none.
  *	- A member starts when event 1 of the attempt that names it is GANG_EVENT_GO.
+ *	- One that cannot be a member (own.refused) says so to those that wait for it, and ends: by
+ *	  a join, and as event 1 of an attempt that has not started. Then all others end.
  */
 #ifndef START_RULES_H
 #define START_RULES_H
@@ -45,6 +47,10 @@ enum start_end {
 	START_END_OUTRUN,
 	/* It was claimed while this one waited, and is not of a gang of so many members. */
 	START_END_OTHER_GANG,
+	/* Another member has said in the log that it cannot be one. */
+	START_END_REFUSED,
+	/* This one has, to whom it concerns. */
+	START_END_OWN,
 };
 
 struct start_decision {
@@ -58,6 +64,8 @@ enum gang_first_event {
 	GANG_FIRST_NONE,
 	GANG_FIRST_GO,
 	GANG_FIRST_REJOIN,
+	/* Of one that cannot be a member: GANG_EVENT_REJOIN with a code. */
+	GANG_FIRST_REFUSED,
 };
 
 struct gang_seen {
@@ -72,6 +80,7 @@ struct gang_seen {
 	bool all_ready;
 	/* All that are started again together have had the time to come. */
 	bool patient;
+	bool settled; /* gang_roster_judge() */
 };
 
 struct gang_self {

@@ -190,6 +190,8 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
+	/* The checkpoint directory is refused, with this exit code; 0: it is not. */
+	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
 	struct {
@@ -280,8 +282,9 @@ void job_begin_shutdown(struct job *job);
 int job_finish(struct job *job);
 
 /* job_directory.c */
-/* 0, or the exit code with which the job is not started in this directory; the reason is logged. */
-int job_check_directory(struct job *job);
+/* 0, or the exit code with which the job is not started in this directory; the reason is logged,
+ * and put into `reason`. */
+int job_check_directory(struct job *job, char reason[160]);
 
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */

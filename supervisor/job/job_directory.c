@@ -1,6 +1,7 @@
 /* Before an attempt is claimed: may the job start in this checkpoint directory, and with the parts
  * that could be set up? */
 #include "base/log.h"
+#include "base/text.h"
 #include "job.h"
 #include "workspace/workspace.h"
 
@@ -22,7 +23,7 @@ static int check_directory(struct job *job, struct err *err)
 	return job->options->directory_chosen ? workspace_prepare(&job->workspace, err) : 0;
 }
 
-static int refuse_directory(struct job *job)
+static int refuse_directory(struct job *job, char reason[160])
 {
 	struct err err;
 
@@ -34,22 +35,24 @@ static int refuse_directory(struct job *job)
 		return 0;
 	}
 	log_error("%s: choose another with --checkpoint-dir", err.text);
+	text_set(reason, 160, err.text);
 	return err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
 }
 
 /* Under --strict, a part that could not be set up keeps the job from starting. The failure itself
  * has been logged. */
-static int refuse_strictly(const struct job *job)
+static int refuse_strictly(const struct job *job, char reason[160])
 {
 	if (!job->options->strict || !job->ours_failed)
 		return 0;
 	log_error("not started: --strict turns the failure above into an error");
+	text_set(reason, 160, "--strict turns a failure there into an error");
 	return EXIT_CONFIGURATION;
 }
 
-int job_check_directory(struct job *job)
+int job_check_directory(struct job *job, char reason[160])
 {
-	int refused = refuse_directory(job);
+	int refused = refuse_directory(job, reason);
 
-	return refused ? refused : refuse_strictly(job);
+	return refused ? refused : refuse_strictly(job, reason);
 }

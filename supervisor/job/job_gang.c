@@ -326,6 +326,8 @@ void job_start_gang_feed(struct job *job)
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
 		.poke = job->resume.poke,
+		.hosts = job->resume.hosts,
+		.sharers = job->resume.sharers,
 		.look = look_at_job,
 		.give = give_part,
 		.happened = on_gang_event,

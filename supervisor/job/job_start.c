@@ -217,6 +217,11 @@ static void on_resume_done(void *arg)
 
 	if (job->loop.stopped)
 		return;
+	/* The other members are told. */
+	if (job->refused) {
+		refuse_start(job, job->refused);
+		return;
+	}
 	if (job->resume_failed && (code = refuse_start_without_resume(job)) != 0) {
 		refuse_start(job, code);
 		return;
@@ -321,8 +326,7 @@ static enum expectation expect_checkpoints(const struct job *job)
 void job_begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
-
-	int refused;
+	char reason[160] = "";
 
 	job->expected = expect_checkpoints(job);
 	job->rules = job_rules_from(job);
@@ -332,9 +336,9 @@ void job_begin_resume(struct job *job)
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
 		      "supervisor_pid", (int)getpid());
-	refused = job_check_directory(job);
-	if (refused) {
-		refuse_start(job, refused);
+	job->refused = job_check_directory(job, reason);
+	if (job->refused && (job->gang.members == 1 || !job->store)) {
+		refuse_start(job, job->refused);
 		return;
 	}
 	if (!job->store) {
@@ -370,6 +374,7 @@ void job_begin_resume(struct job *job)
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};
+	text_set(job->resume_request.refused, sizeof(job->resume_request.refused), reason);
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }
 

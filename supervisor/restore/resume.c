@@ -8,14 +8,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "place_checkpoint.h"
+#include "resume_gang.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PREDECESSOR_EXIT_MS 30000
-/* So often a gang begins anew because of damage. */
-#define DAMAGES_MOST 3
 
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why)
 {
@@ -118,9 +117,8 @@ static struct snapshot_id local_checkpoint(const struct resume_request *request)
 	return own ? record.id : (struct snapshot_id){0};
 }
 
-/* `after`: only as the attempt behind this one (a gang), else ERR_UNFIT; NULL: whatever is free. */
-static int claim_attempt(const struct resume_request *request, struct resume_result *result,
-			 const uint32_t *after, struct cancel *cancel, struct err *err)
+int resume_claim(const struct resume_request *request, struct resume_result *result,
+		 const uint32_t *after, struct cancel *cancel, struct err *err)
 {
 	const struct restart_decision *decision = &result->attempt_outcomes.decision;
 	struct claim claim = {
@@ -158,7 +156,7 @@ static int claim_attempt(const struct resume_request *request, struct resume_res
 	return 0;
 }
 
-static void note_damaged(struct resume_result *result)
+void resume_note_all_damaged(struct resume_result *result)
 {
 	for (size_t i = 0; i < result->attempt.damaged_count; i++)
 		resume_note_damaged(result, result->attempt.damaged[i].id,
@@ -175,13 +173,13 @@ static int claim_behind_damage(const struct resume_request *request, struct resu
 	struct err why;
 
 	attempt_release(&result->attempt);
-	if (claim_attempt(request, result, NULL, cancel, err) < 0)
+	if (resume_claim(request, result, NULL, cancel, err) < 0)
 		return -1;
 	/* In a store that was emptied meanwhile the numbers begin at 1 again. */
 	if (result->attempt.number > replaced &&
 	    storage_end_attempt(result->storage, replaced, "replaced", about, cancel, &why) < 0)
 		log_debug("attempt %u has no end record: %s", replaced, why.text);
-	note_damaged(result);
+	resume_note_all_damaged(result);
 	return 0;
 }
 
@@ -222,136 +220,22 @@ static int place_newest_good(const struct resume_request *request, struct resume
 	return 0;
 }
 
-/* --- a gang --- */
-
-/* One claim for all, by member 0, which names them. If somebody else has claimed meanwhile, nothing
- * is claimed, and they gather anew. */
-static int claim_for_gang(const struct resume_request *request, struct resume_result *result,
-			  struct gang_start *start, struct cancel *cancel, struct err *err)
-{
-	struct err own = {0};
-
-	json_object_set_new(request->about, "gang",
-			    storage_gang_describe(start->chosen, request->gang.members));
-	attempt_release(&result->attempt);
-	if (claim_attempt(request, result, &start->claim.attempt, cancel, &own) == 0 ||
-	    own.kind == ERR_UNFIT)
-		return 0;
-	return err_set(err, own.kind, "%s", own.text);
-}
-
-/* The lock holds on this machine, and on some file systems beyond it. */
-static int check_own_directory(const struct resume_request *request, struct gang_start *start,
-			       struct err *err)
-{
-	uint32_t other;
-
-	if (workspace_find_member(request->workspace, start->claim.nonces, start->self.own.nonce,
-				  &other, err) < 0)
-		return -1;
-	if (other == UINT32_MAX)
-		return 0;
-	return err_set(err, ERR_INVALID,
-		       "not started: %s is the checkpoint directory of member %u of this gang too: "
-		       "give each member a directory of its own (--checkpoint-dir)",
-		       request->workspace->directory, other);
-}
-
-/* What one finds damaged is written down in the store: all begin anew, and the next claim goes
- * behind it. */
-static int place_for_all(const struct resume_request *request, struct resume_result *result,
-			 struct gang_start *start, unsigned *damages, struct cancel *cancel,
-			 struct err *err)
-{
-	struct err damage = {0};
-
-	note_damaged(result);
-	if (check_own_directory(request, start, err) < 0)
-		return -1;
-	/* What one member can make of a damaged snapshot, another may not. */
-	if (result->attempt.start_is_damaged) {
-		result->all_damaged = true;
-		return err_set(err, ERR_CORRUPT, "%s", result->attempt.damaged[0].text);
-	}
-	result->kind = RESUME_FRESH;
-	result->from = (struct snapshot_id){0};
-	result->step = -1;
-	if (place_checkpoint(request, result, cancel, &damage) == 0)
-		return gang_start_restored(start, cancel, err);
-	if ((damage.kind != ERR_CORRUPT && damage.kind != ERR_NOT_FOUND) ||
-	    request->policy == RESTORE_SPECIFIC || ++*damages > DAMAGES_MOST)
-		return err_set(err, damage.kind, "%s", damage.text);
-	log_warn("%s: all members of the gang begin anew, from an older one", damage.text);
-	return gang_start_restart(start, damage.text, cancel, err);
-}
-
-/* All restore before the job starts anywhere. */
-static int start_gang(const struct resume_request *request, struct resume_result *result,
-		      struct gang_start *start, struct cancel *cancel, struct err *err)
-{
-	enum start_step step = START_STEP_JOIN;
-	unsigned damages = 0;
-
-	for (;;) {
-		if (gang_start_next(start, &step, cancel, err) < 0)
-			return -1;
-		if (step == START_STEP_START)
-			break;
-		if (step == START_STEP_CLAIM) {
-			if (claim_for_gang(request, result, start, cancel, err) < 0)
-				return -1;
-			continue;
-		}
-		if (result->attempt.number != start->claim.attempt &&
-		    storage_gang_adopt(result->storage, start->claim.attempt, &result->attempt,
-				       cancel, err) < 0)
-			return -1;
-		if (place_for_all(request, result, start, &damages, cancel, err) < 0)
-			return -1;
-	}
-	gang_poke_meet(result->poke, &start->claim, request->gang.member);
-	if (request->gang.member == 0)
-		gang_start_sweep(start);
-	return 0;
-}
-
-static int run_gang(const struct resume_request *request, struct resume_result *result,
-		    struct cancel *cancel, struct err *err)
-{
-	auto_(gang_start_release) struct gang_start start = {
-		.storage = result->storage,
-		.identity = request->gang,
-		.join_ms = request->join_ms,
-	};
-	char local[46];
-	int status;
-
-	if (!request->without_pokes)
-		result->poke = gang_poke_new(storage_local_address(result->storage, local));
-	start.poke = result->poke;
-	random_hex(start.self.own.nonce);
-	status = workspace_mark_member(request->workspace, start.self.own.nonce, err);
-	if (status == 0)
-		status = start_gang(request, result, &start, cancel, err);
-	/* A start that has failed is to hold up nobody. */
-	if (status < 0)
-		gang_start_leave(&start);
-	return status;
-}
-
 /* --- one machine --- */
 
 /* A previous attempt on this machine writes its end record before it exits, and holds the lock
  * until then: it gets some time. */
-static int lock_directory(const struct resume_request *request, struct resume_result *result,
-			  struct cancel *cancel, struct err *err)
+int resume_lock_directory(const struct resume_request *request, struct resume_result *result,
+			  const char *nonce, struct cancel *cancel, struct err *err)
 {
-	int64_t until_ms =
-		clock_monotonic_ms() + (result->predecessor.attempt > 0 ? PREDECESSOR_EXIT_MS : 0);
+	/* For others it is an error of all, which nobody starts again. */
+	bool patient = result->predecessor.attempt > 0 || request->gang.members > 1;
+	int64_t until_ms = clock_monotonic_ms() + (patient ? PREDECESSOR_EXIT_MS : 0);
 
 	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
 		result->in_use = err->kind == ERR_EXISTS;
 		result->directory_refused = err->kind == ERR_DENIED;
+		if (result->in_use && nonce && workspace_has_other_mark(request->workspace, nonce))
+			break;
 		if (!result->in_use || clock_monotonic_ms() >= until_ms)
 			return -1;
 	}
@@ -381,6 +265,10 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return -1;
 	storage_set_gang(result->storage, request->gang.members, request->gang.member);
 	storage_gang_choose_parts(result->storage, request->parts);
+	if (request->refused[0]) {
+		resume_refuse_gang(request, result, request->refused);
+		return err_set(err, ERR_INVALID, "not started: %s", request->refused);
+	}
 	/* Wait under any --restore policy: the claim would end the previous attempt's save, and a
 	 * later start may need that checkpoint. */
 	if (!request->claim_only &&
@@ -390,18 +278,19 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return status;
 	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
 	 */
-	if (lock_directory(request, result, cancel, err) < 0)
-		return -1;
-	if (request->gang.members == 1 && claim_attempt(request, result, NULL, cancel, err) < 0)
+	if (request->gang.members == 1 &&
+	    (resume_lock_directory(request, result, NULL, cancel, err) < 0 ||
+	     resume_claim(request, result, NULL, cancel, err) < 0))
 		return -1;
 	log_store(request->store, result->storage);
-	note_damaged(result);
+	resume_note_all_damaged(result);
 	if (request->claim_only)
 		return 0;
-	if ((request->gang.members > 1 ? run_gang
+	if ((request->gang.members > 1 ? resume_gang
 				       : place_newest_good)(request, result, cancel, err) < 0)
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
-	place_record_existing(request, result);
+	if (!result->kept_by_other)
+		place_record_existing(request, result);
 	read_start(result, cancel);
 	return 0;
 }
@@ -412,6 +301,8 @@ void resume_result_release(struct resume_result *result)
 	attempt_release(&result->attempt);
 	free(result->passed_over);
 	json_decref(result->signatures);
+	json_decref(result->hosts);
+	free(result->sharers);
 	gang_poke_free(result->poke);
 	*result = (struct resume_result){0};
 }

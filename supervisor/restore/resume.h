@@ -39,6 +39,9 @@ struct resume_request {
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
 	int64_t join_ms;           /* for the others to come, and to restore */
 	enum gang_parts_choice parts;
+	/* The checkpoint directory is refused, for this reason: the other members are told, and
+	 * nothing is claimed. "": it is not. */
+	char refused[160];
 	bool without_pokes; /* the others are told of nothing at once (gang_poke.h) */
 };
 
@@ -73,6 +76,12 @@ struct resume_result {
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;
+	json_t *hosts; /* of all members of the gang, in their order; owned */
+	/* Of the members that have this checkpoint directory one restores and saves it. If it is
+	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */
+	bool kept_by_other;
+	uint32_t keeper;
+	bool *sharers;
 	/* damaged snapshots that were skipped while claiming and restoring; owned */
 	struct damaged_snapshot *passed_over;
 	size_t passed_over_count;

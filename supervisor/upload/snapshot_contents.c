@@ -9,11 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a checkpoint behind the one of this snapshot. Another machine that has the directory too may
+ * be writing it, which nobody sees here. */
+static bool is_of_later(const struct snapshot_run *run, const char *path)
+{
+	int64_t newest = -1;
+
+	if (run->owner->options.sharers && run->plan.key)
+		newest = checkpoint_name_parse(run->plan.key).number;
+	return newest >= 0 && checkpoint_name_parse(path).number > newest;
+}
+
 bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 {
 	const struct snapshot_queue_options *options = &run->owner->options;
 
-	return snapshot_plan_lists(run->plan.excluded, path) ||
+	return is_of_later(run, path) || snapshot_plan_lists(run->plan.excluded, path) ||
 	       snapshot_plan_lists(run->plan.dropped, path) ||
 	       snapshot_plan_lists(run->pointers, path) || text_equal(path, ".reprieve") ||
 	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||

@@ -60,6 +60,7 @@ static void run_free(struct snapshot_run *run)
 {
 	snapshot_plan_release(&run->plan);
 	json_decref(run->about);
+	json_decref(run->kept);
 	path_list_free(run->matched.paths);
 	path_list_free(run->walked.paths);
 	path_list_free(run->pointers);
@@ -129,7 +130,7 @@ static bool confirm_still_complete(void *arg)
 	bool complete;
 
 	run->confirmed = true;
-	if (!snapshot_note_deleted(run) ||
+	if (!snapshot_note_deleted(run) || !snapshot_round_has_kept(run) ||
 	    file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
 	snapshot_read_pointers(run);
@@ -187,8 +188,13 @@ static void take_snapshot_worker(void *arg)
 	};
 	int64_t began = clock_monotonic_ms();
 
-	if (snapshot_round_refuse(run))
+	if (snapshot_round_refuse(run) || !snapshot_round_find_kept(run))
 		return;
+	if (options->kept_by_other) {
+		request.gang_empty = request.gang_is_kept = true;
+		request.gang_keeper = options->keeper;
+		request.gang_kept = run->kept;
+	}
 	database_copies_find(queue->databases, snapshot_has_no_live_database, run, &queue->cancel);
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
@@ -304,7 +310,8 @@ static void start_waiting_snapshot(struct snapshot_queue *queue)
 
 void snapshot_queue_submit(struct snapshot_queue *queue, const struct checkpoint *checkpoint)
 {
-	bool busy = queue->running || early_upload_is_busy(queue->early_upload);
+	bool busy = queue->options.kept_by_other || queue->running ||
+		    early_upload_is_busy(queue->early_upload);
 
 	if (!busy && !queue->options.of_gang) {
 		snapshot_queue_start(queue, checkpoint, ++queue->sequence);

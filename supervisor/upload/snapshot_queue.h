@@ -45,6 +45,12 @@ struct snapshot_queue_options {
 	const char *job;
 	/* Of one machine of several: each snapshot waits for its round, whose number it gets. */
 	bool of_gang;
+	/* Another member has the same directory, and saves it: this one gives no files. If it is
+	 * this one: `sharers` are the others, of all members in their order; borrowed; NULL:
+	 * there are none. */
+	bool kept_by_other;
+	uint32_t keeper, members;
+	const bool *sharers;
 	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
 	const struct profile *profile;        /* its temporary files are left out; may be NULL */
 	const struct file_patterns *patterns; /* NULL: only the known names; borrowed */

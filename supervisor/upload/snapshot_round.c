@@ -1,6 +1,13 @@
 /* Of a gang: a snapshot waits for its round, is a part of it, and waits for those of the others. */
 #include "snapshot_run.h"
 
+#include "base/json.h"
+#include "base/log.h"
+#include "workspace/workspace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 /* A part of a gang's snapshot is of one checkpoint, whole, and holds nothing newer: the members
  * would resume from different steps. */
 bool snapshot_round_refuse(struct snapshot_run *run)
@@ -15,6 +22,67 @@ bool snapshot_round_refuse(struct snapshot_run *run)
 	report->result.id = report->id;
 	report->result.changed = run->moved;
 	report->never = report->lacks_newest && !run->moved;
+	return true;
+}
+
+/* --- one directory for several members --- */
+
+/* Of the checkpoint that the plan is about: what was seen to be closed here. */
+static json_t *list_own_files(const struct snapshot_run *run)
+{
+	int64_t newest = run->plan.key ? checkpoint_name_parse(run->plan.key).number : -1;
+	json_t *paths = json_array();
+
+	for (char **path = run->plan.complete; path && *path && newest >= 0; path++)
+		if (checkpoint_name_parse(*path).number == newest)
+			json_array_append_new(paths, json_string(*path));
+	return paths;
+}
+
+bool snapshot_round_find_kept(struct snapshot_run *run)
+{
+	const struct snapshot_queue_options *options = &run->owner->options;
+	struct snapshot_outcome *report = &run->report;
+
+	if (options->kept_by_other && !report->empty_part)
+		run->kept = list_own_files(run);
+	if (!options->sharers)
+		return true;
+	run->kept = json_array();
+	for (uint32_t i = 0; i < options->members; i++) {
+		auto_json json_t *paths = NULL;
+
+		if (!options->sharers[i])
+			continue;
+		if (storage_gang_read_kept(options->storage, report->id, i, &paths,
+					   &run->owner->cancel, &report->err) < 0)
+			return false;
+		json_array_extend(run->kept, paths);
+	}
+	return true;
+}
+
+static int compare_path(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool snapshot_round_has_kept(const struct snapshot_run *run)
+{
+	const struct path_list *walked = &run->walked;
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(run->kept, i, item)
+	{
+		const char *path = json_string_value(item);
+
+		if (path && (walked->count == 0 || !bsearch(&path, walked->paths, walked->count,
+							    sizeof(char *), compare_path))) {
+			log_debug("%s, which another member has written, is not seen yet", path);
+			return false;
+		}
+	}
 	return true;
 }
 

@@ -34,6 +34,7 @@ struct snapshot_run {
 	uint64_t expected;
 	bool moved;
 	uint32_t saw;
+	json_t *kept; /* the paths of others, or those of this member that another one keeps */
 	_Atomic bool awaits_others;
 	bool again; /* because the store had lost what the first try relied on */
 	_Atomic uint64_t bytes_done, bytes_total;
@@ -73,6 +74,11 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 
 /* --- snapshot_round.c, of a gang --- */
 
+/* What this member, or those whose files it saves as well, have written of the checkpoint. Blocks;
+ * false: the report says why it is not known. */
+bool snapshot_round_find_kept(struct snapshot_run *run);
+/* What others have written of it is in what was walked. */
+bool snapshot_round_has_kept(const struct snapshot_run *run);
 /* The plan is no part of the round, and the report says why. */
 bool snapshot_round_refuse(struct snapshot_run *run);
 /* For struct save_request: `arg` is the struct snapshot_run. */

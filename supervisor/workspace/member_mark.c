@@ -7,9 +7,13 @@
 #include "workspace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define MARK "member-"
+/* Nobody waits so long for the others. */
+#define STALE_SECONDS 86400
 
 int workspace_mark_member(struct workspace *workspace, const char *nonce, struct err *err)
 {
@@ -17,6 +21,45 @@ int workspace_mark_member(struct workspace *workspace, const char *nonce, struct
 	int folder = workspace_folder(workspace, err);
 
 	return folder < 0 ? -1 : beneath_replace(folder, name, "\n", 1, false, err);
+}
+
+void workspace_unmark_member(struct workspace *workspace, const char *nonce)
+{
+	auto_free char *name = text_format(MARK "%s", nonce);
+	int folder = workspace_folder(workspace, NULL);
+
+	if (folder >= 0)
+		(void)beneath_remove(folder, name, 0);
+}
+
+static const char *nonce_of(const struct walk *walk)
+{
+	return text_starts(walk->name, MARK) ? walk->name + strlen(MARK) : NULL;
+}
+
+bool workspace_has_other_mark(struct workspace *workspace, const char *own)
+{
+	int folder = workspace_folder(workspace, NULL);
+	auto_(walk_close) struct walk walk;
+	bool found = false;
+
+	if (folder < 0 || walk_open_at(&walk, folder, "", 0) < 0)
+		return false;
+	while (!found && walk_next(&walk)) {
+		const char *nonce = nonce_of(&walk);
+
+		found = nonce && !text_equal(nonce, own);
+	}
+	return found;
+}
+
+/* By the clock of the file system, which has put the own one just now. */
+static bool is_stale(const struct walk *walk, const struct stat *own)
+{
+	struct stat other;
+
+	return fstatat(walk->directory, walk->name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       own->st_mtime - other.st_mtime > STALE_SECONDS;
 }
 
 static uint32_t member_of_nonce(json_t *nonces, const char *nonce)
@@ -30,28 +73,28 @@ static uint32_t member_of_nonce(json_t *nonces, const char *nonce)
 	return UINT32_MAX;
 }
 
-int workspace_find_member(struct workspace *workspace, json_t *nonces, const char *own,
-			  uint32_t *member, struct err *err)
+int workspace_find_members(struct workspace *workspace, json_t *nonces, const char *own, bool *here,
+			   struct err *err)
 {
+	auto_free char *name = text_format(MARK "%s", own);
 	int folder = workspace_folder(workspace, err);
 	auto_(walk_close) struct walk walk;
+	struct stat mark;
 
-	*member = UINT32_MAX;
-	if (folder < 0)
+	memset(here, 0, json_array_size(nonces) * sizeof(*here));
+	if (folder < 0 || workspace_mark_member(workspace, own, err) < 0)
 		return -1;
-	if (walk_open_at(&walk, folder, "", 0) < 0)
+	if (fstatat(folder, name, &mark, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    walk_open_at(&walk, folder, "", 0) < 0)
 		return err_os(err, errno, "our folder beside %s", workspace->directory);
 	while (walk_next(&walk)) {
-		const char *nonce = walk.name + strlen(MARK);
-		uint32_t found;
+		const char *nonce = nonce_of(&walk);
+		uint32_t found = nonce ? member_of_nonce(nonces, nonce) : UINT32_MAX;
 
-		if (!text_starts(walk.name, MARK) || text_equal(nonce, own))
-			continue;
-		found = member_of_nonce(nonces, nonce);
-		if (found == UINT32_MAX)
+		if (found != UINT32_MAX)
+			here[found] = true;
+		else if (nonce && is_stale(&walk, &mark))
 			(void)beneath_remove(folder, walk.name, 0);
-		else
-			*member = found;
 	}
 	return walk_check(&walk, err);
 }

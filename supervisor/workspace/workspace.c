@@ -218,6 +218,13 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	return 0;
 }
 
+void workspace_unlock(struct workspace *workspace)
+{
+	if (workspace->lock_fd > 0)
+		close(workspace->lock_fd);
+	workspace->lock_fd = 0;
+}
+
 /* Is there nothing in our folder but what every run puts there at its start? */
 static bool holds_only_start_files(int folder)
 {
@@ -268,6 +275,8 @@ int workspace_write_record(struct workspace *workspace, struct completion_record
 {
 	auto_free char *text = NULL;
 
+	if (workspace->kept_by_other)
+		return 0;
 	if (workspace_make_beside(workspace, err) < 0)
 		return -1;
 	workspace_read_boot(record->boot);
@@ -368,6 +377,8 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 	bool any = paths && *paths;
 	struct err why;
 
+	if (workspace->kept_by_other)
+		return 0;
 	if (find_for_any_thread(workspace, any, &folder, &why) < 0)
 		return !any && (why.kind == ERR_NOT_FOUND || why.os == ENOTDIR)
 			       ? 0

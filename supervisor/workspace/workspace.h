@@ -74,6 +74,8 @@ struct workspace {
 	bool warned_of_folder;
 	/* The job in it has its name after its directory and command: set by whoever runs it. */
 	bool unnamed;
+	/* Another member of the gang keeps it: no records are written here. */
+	bool kept_by_other;
 };
 
 /* Sets the paths; creates nothing. */
@@ -105,6 +107,9 @@ int workspace_list_files(const struct workspace *workspace, struct snapshot_file
  */
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err);
+
+/* Lets another run have it. */
+void workspace_unlock(struct workspace *workspace);
 
 /* At the end of a run whose checkpoint directory was never made: removes our folder beside it, if
  * there is nothing in it but what a start puts there. Does nothing without the lock. */

@@ -17,6 +17,7 @@ class Gang:
         self.given = given  # else --gang auto: the launcher says it in the environment
         self.each = [{} for _ in range(members)]  # more options of one rank
         self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
+        self.wrappers = [()] * members  # what the supervisor of one is started by
         self.runs = [None] * members
 
     def start(self, member, **environment):
@@ -26,7 +27,8 @@ class Gang:
         command = self.command or (PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank)
         self.runs[member] = self.place.run(
             *command, directory=directory, name=f"start{self.generation}-member{member}",
-            options=(*identity, "--snapshot-interval", "0", *self.options), REPRIEVE_UNFINISHED="gang", **environment)
+            options=(*identity, "--snapshot-interval", "0", *self.options), wrapper=self.wrappers[member],
+            REPRIEVE_UNFINISHED="gang", **environment)
         return self.runs[member]
 
     def start_all(self):

@@ -3,6 +3,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import time
 
 import harness
@@ -139,13 +140,24 @@ def test_who_is_missing_is_named(place):
     assert not list(place.store_path.glob("jobs/job/gang/*/join-*"))
 
 
+def test_a_waiting_member_asks_for_one_thing(place, faults):
+    """For the next claim. It lists only now and then, else a thousand would list a thousand all the time."""
+    gang = Gang(place, 2, options=("--store", "s3://snaps/runs"))
+    run = gang.start(1, **faults.environment)
+    claim = "runs/jobs/job/attempts/000001.json"
+    wait_for("it has asked ten times", lambda: sum(key == claim for _, key, *_ in faults.log) >= 10, process=run.process)
+    listings = [query for method, key, query, _ in faults.log if method == "GET" and not key and "/gang/" in query.get("prefix", "")]
+    assert len(listings) <= 6, listings
+    gang.kill_all()
+
+
 def test_members_that_count_differently_end(place):
     two = Gang(place, 2).start(0)
     wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-*")), process=two.process)
     three = Gang(place, 3, 2).start(1)
     assert two.wait() == harness.EXIT_CONFIGURATION and three.wait() == harness.EXIT_CONFIGURATION
-    assert "here the gang has 2 members, and on" in two.err
-    assert "here the gang has 3 members, and on" in three.err
+    assert f"here the gang has 2 members, and at member 1 on {HOST}" in two.err
+    assert f"here the gang has 3 members, and at member 0 on {HOST}" in three.err
 
 
 def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
@@ -157,6 +169,70 @@ def test_a_snapshot_of_another_number_of_members_is_refused(place, tmp_path):
     third = Gang(place, 3, 2, options=("--rerun", "--join-time", "5s")).start_all()
     assert harness.EXIT_CONFIGURATION in [run.wait() for run in third.runs]
     assert "it is of a gang of 2 members, and this one has another number of them" in "".join(run.err for run in third.runs)
+
+
+def assert_all_are_told(runs, member, reason):
+    """All others end with one line that names the member, its host and why."""
+    for run in runs:
+        assert run.wait() == harness.EXIT_CONFIGURATION, f"{run}"
+        said = [line for line in run.err.splitlines() if "not started" in line]
+        assert len(said) == 1 and f"member {member} on {HOST} cannot take part: " in said[0] and reason in said[0], f"{run}"
+        assert not run.event("launched")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_refused_directory_is_an_error_of_all(place, first):
+    """Whether the others wait already, or come soon after."""
+    gang = Gang(place, 3, directories=[place.path / "machine0", place.path, place.path / "machine2"])
+    others = [0, 2]
+    if not first:
+        for member in others:
+            wait_for_join(place, gang.start(member), member)
+    refused = gang.start(1)
+    assert refused.wait() == harness.EXIT_CONFIGURATION
+    assert "not checkpoints alone" in refused.err, f"{refused}"
+    if first:
+        for member in others:
+            gang.start(member)
+    assert_all_are_told([gang.runs[member] for member in others], 1, "holds the store")
+    # What was wrong is put right: nothing of it counts any more.
+    again = Gang(place, 3, 2, steps=10, every=10).start_all()
+    assert [run.wait() for run in again.runs] == [0, 0, 0], f"{again}"
+
+
+def test_no_space_for_one_is_an_error_of_all(place):
+    """It has joined, and finds out when it restores."""
+    wrapper = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+               f'mount -t tmpfs -o size=400k none {place.path / "small"} && exec "$@"', "sh")
+    (place.path / "small").mkdir()
+    if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    first = Gang(place, 3, every=10, size=1000000).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    second = Gang(place, 3, 2, directories=[place.path / "small" / "one" if member == 1 else place.path / f"new{member}" for member in range(3)])
+    second.wrappers[1] = wrapper
+    second.start_all()
+    assert second.runs[1].wait() == harness.EXIT_OURS
+    assert "No space left" in second.runs[1].err, f"{second}"
+    assert_all_are_told([second.runs[0], second.runs[2]], 1, "No space left")
+    step = committed_step(place)
+    third = Gang(place, 3, 3, every=0, size=1000000).start_all()
+    assert third.resumed() == [step] * 3, f"{third}"
+    third.kill_all()
+
+
+def test_of_two_with_one_number_by_hand_the_later_one_counts(place):
+    """Both may be one machine after the other; the one that is missing is said."""
+    gang = Gang(place, 3, options=("--join-time", "5s"), directories=[place.path / f"machine{i}" for i in range(3)])
+    other = Gang(place, 3, 2, options=("--join-time", "5s"), directories=[place.path / f"other{i}" for i in range(3)])
+    gang.start(0)
+    wait_for_join(place, gang.start(1), 1)
+    other.start(1)
+    assert gang.runs[1].wait() == harness.EXIT_CONFIGURATION
+    assert "both were given the same --member" in gang.runs[1].err
+    for run in (gang.runs[0], other.runs[1]):
+        assert run.wait() == harness.EXIT_OURS and "member 2 has not" in run.err, f"{run}"
 
 
 def test_what_a_gang_needs(place):
@@ -242,31 +318,6 @@ def test_damage_that_one_member_finds_lets_all_go_behind_it(place):
     second.kill_all()
 
 
-def test_members_that_share_a_directory_end(place):
-    """On one machine the lock refuses it. Where a file system of several machines is shared, the mark of the other one is there."""
-    gang = Gang(place, 2)
-    first = gang.start(0)
-    wait_for_join(place, first, 0)
-    nonce = joins(place, 0)[0].name.removesuffix(".json").split("-")[6]
-    folder = gang.directories[1].parent / f"{gang.directories[1].name}.reprieve"
-    folder.mkdir(mode=0o700)
-    (folder / f"member-{nonce}").write_text("\n")
-    second = gang.start(1)
-    assert second.wait() == harness.EXIT_CONFIGURATION
-    assert f"{gang.directories[1]} is the checkpoint directory of member 0 of this gang too" in second.err
-    gang.kill_all()
-
-
-def test_one_directory_on_one_machine_is_refused(place):
-    gang = Gang(place, 2, directories=[place.path / "one"] * 2)
-    first = gang.start(0)
-    wait_for_join(place, first, 0)
-    second = gang.start(1)
-    assert second.wait() == harness.EXIT_OURS
-    assert "choose another directory with --checkpoint-dir" in second.err
-    gang.kill_all()
-
-
 def test_two_starts_at_once_are_told_apart_as_wholes(place):
     """Whatever the order in which their members come, all of one end, and name a host of the other."""
     one = Gang(place, 2, directories=[place.path / f"one{i}" for i in range(2)])
@@ -335,6 +386,68 @@ def test_a_machine_that_comes_anew_says_that_the_attempt_is_over(place):
     assert gang.resumed() == [step] * 2, f"{gang}"
     assert log_of(place, 2)[0].count('"go"') == 1
     gang.kill_all()
+
+
+def test_a_supervisor_that_is_started_again_ends_the_attempt_at_all(place):
+    """All others end with 75, and are started again; then all go on from the step that was committed."""
+    gang = Gang(place, 3, every=10, until=20).start_all()
+    for run in gang.runs:
+        wait_for("the last checkpoint is durable", lambda: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+    gang.runs[1].kill()
+    gang.generation = 2
+    again = gang.start(1)
+    for member in (0, 2):
+        assert gang.runs[member].wait() == harness.EXIT_DURABLE, f"{gang}"
+        assert f"member 1 on {HOST}: this machine has come anew" in gang.runs[member].err, f"{gang}"
+    assert not again.event("launched")
+    gang.generation = 3
+    for member in (2, 0):
+        gang.start(member)
+    assert gang.resumed() == [20] * 3, f"{gang}"
+    assert [sum('"rejoin"' in event for event in log_of(place, attempt)) for attempt in (1, 2)] == [1, 0]
+    assert_not_torn(gang)
+    gang.kill_all()
+
+
+def test_a_first_member_that_stood_still_before_go_starts_nothing(place, tmp_path):
+    """It has claimed, and would say go. Another start of all has begun by the time that it goes on."""
+    first = Gang(place, 2, every=10).start_all()
+    first.wait_for_commits(1)
+    first.kill_all()
+    step = committed_step(place)
+    stale = Gang(place, 2, 2, every=10)
+    claim = place.store_path / "jobs/job/attempts/000002.json"
+    held = stale.start(0)
+    wait_for_join(place, held, 0, after=1)
+    stale.start(1)
+    wait_for("the attempt is claimed", claim.exists, process=held.process)
+    held.signal(signal.SIGSTOP)
+    stale.runs[1].kill()
+    second = Gang(place, 2, 3, every=10, directories=[tmp_path / f"new{i}" for i in range(2)]).start_all()
+    assert second.resumed() == [step] * 2, f"{second}"
+    second.wait_for_commits(1)
+    went = [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
+    held.signal(signal.SIGCONT)
+    assert held.wait() != 0, f"{held}"
+    assert went == [path.name for path in place.store_path.glob("jobs/job/gang/*/log/000001.json") if '"go"' in path.read_text()]
+    commits = len(second.runs[0].events("durable"))
+    second.wait_for_commits(commits + 1)
+    second.kill_all()
+    assert_not_torn(second)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (3, 0, 1, 2), (2, 3, 0, 1)])
+def test_of_two_starts_at_once_without_a_name_one_of_each_member_counts(place, order):
+    """The launcher does not say which processes belong together: the later one of each member starts, and the others end."""
+    gangs = [Gang(place, 2, 1 + i, steps=20, every=10, directories=[place.path / f"start{i}-{j}" for j in range(2)]) for i in range(2)]
+    for which in order:
+        gangs[which // 2].start(which % 2)
+    for member in range(2):
+        codes = sorted(gang.runs[member].wait() for gang in gangs)
+        assert codes == [0, harness.EXIT_CONFIGURATION], f"member {member}: {codes}\n{gangs[0]}\n{gangs[1]}"
+    assert committed_step(place) == 20
+    lost = [run for gang in gangs for run in gang.runs if run.wait() != 0]
+    assert all("launched" not in [event["event"] for event in run.events()] for run in lost)
 
 
 @pytest.mark.parametrize("seed", range(KILLS))

@@ -139,6 +139,47 @@ static void test_an_empty_part(void **state)
 	}
 }
 
+/* Two have one directory: the part of one is that of both. */
+static void test_a_part_that_another_keeps(void **state)
+{
+	struct manifest parts[] = {make_part(5, PACK_B, 2), make_part(0, PACK_A, 0),
+				   make_part(6, PACK_A, 1)};
+	auto_(manifest_release) struct manifest gang = {.id = {2, 3}}, read = {0};
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+
+	(void)state;
+	parts[1].kept = true;
+	parts[1].keeper = 2;
+	gang.job = text_copy("job");
+	assert_int_equal(gang_manifest_join(parts, 3, &gang, &err), 0);
+	body = manifest_encode(&gang, &err);
+	assert_int_equal(manifest_decode(body, "job", gang.id, &read, &err), 0);
+	assert_true(read.parts[1].kept && !read.parts[0].kept);
+	assert_int_equal(gang_manifest_cut(&read, 3, 1, &err), 0);
+	assert_int_equal(read.piece_count, 1);
+	assert_int_equal(read.files, 6);
+	read.entries = memory_new(2 * sizeof(*read.entries));
+	read.entries[read.entry_count++] =
+		(struct entry){.path = text_copy("member-00002"),
+			       .type = ENTRY_DIRECTORY,
+			       .mode = 0750};
+	read.entries[read.entry_count++] =
+		(struct entry){.path = text_copy("member-00002/a"), .type = ENTRY_FILE};
+	assert_int_equal(gang_manifest_strip(&read, 1, &err), 0);
+	assert_string_equal(read.entries[0].path, "a");
+	for (int keeper = 1; keeper < 4; keeper += 2) {
+		struct manifest none;
+
+		json_object_set_new(json_array_get(json_object_get(body, "parts"), 1), "keeper",
+				    json_integer(keeper));
+		assert_int_equal(manifest_decode(body, "job", gang.id, &none, &err), -1);
+		assert_int_equal(err.kind, ERR_CORRUPT);
+	}
+	for (size_t i = 0; i < 3; i++)
+		manifest_release(&parts[i]);
+}
+
 /* Through the text, as another machine reads it. */
 static void test_round_trip_and_cut(void **state)
 {
@@ -212,6 +253,7 @@ static void test_what_is_refused(void **state)
 		{"a member without any", "pieces", 1, 0},
 		{"other sums", "files", 0, 4},
 		{"other sizes", "bytes", 1, 61},
+		{"a part of its own that another keeps", "keeper", 1, 0},
 	};
 
 	(void)state;
@@ -277,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_join_needs_pieces),
 		cmocka_unit_test(test_an_empty_part),
+		cmocka_unit_test(test_a_part_that_another_keeps),
 		cmocka_unit_test(test_round_trip_and_cut),
 		cmocka_unit_test(test_cut_refuses_another_number),
 		cmocka_unit_test(test_cut_of_one_machine),

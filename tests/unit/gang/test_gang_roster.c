@@ -19,6 +19,7 @@ struct roster_row {
 	enum gang_roster_state state;
 	uint32_t there, missing;
 	const char *by;
+	bool unsettled;
 };
 
 #define AT 1000000
@@ -29,6 +30,11 @@ struct roster_row {
 	{                                                                           \
 		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
 		.birth_ms = (ms)                                                    \
+	}
+#define REFUSED(number, of, name, ms)                                               \
+	{                                                                           \
+		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
+		.birth_ms = (ms), .refused = true                                   \
 	}
 /* Of those that the clock does not tell apart. */
 #define TURN(number, of, name, ms, after, which)                                    \
@@ -50,67 +56,101 @@ struct roster_row {
 // clang-format off
 static const struct roster_row rows[] = {
 	{"own is not listed yet", {JOIN(0, 2, "a", AT)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_WAITING, 0, 1, NULL},
-	{"alone", {JOIN(1, 3, "b", AT)}, JOIN(1, 3, "b", 0), false, ROSTER_WAITING, 1, 0, NULL},
+		ROSTER_WAITING, 0, 1, NULL, false},
+	{"alone", {JOIN(1, 3, "b", AT)}, JOIN(1, 3, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
 	{"one is missing",
 		{JOIN(0, 3, "a", AT), JOIN(1, 3, "b", AT)}, JOIN(1, 3, "b", 0), false,
-		ROSTER_WAITING, 2, 2, NULL},
+		ROSTER_WAITING, 2, 2, NULL, false},
 	{"all are there",
 		{JOIN(1, 2, "b", AT), JOIN(0, 2, "a", AT + 5)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_COMPLETE, 2, 0, NULL},
+		ROSTER_COMPLETE, 2, 0, NULL, false},
 	{"a later one",
 		{JOIN(1, 2, "b", AT), JOIN(1, 2, "a", AT + 3000), JOIN(0, 2, "d", AT)},
-		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "a"},
+		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "a", false},
 	{"an earlier one, though it was put later",
 		{{.member = 1, .members = 2, .nonce = "c", .put_ms = AT + 9000, .birth_ms = AT - 3000},
 		 JOIN(1, 2, "b", AT), JOIN(0, 2, "a", AT)},
-		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL},
+		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
 	{"at one time, who has found the other is later",
 		{TURN(1, 2, "c", AT + 900, 5, 1), TURN(1, 2, "b", AT, 5, 2)},
-		JOIN(1, 2, "c", 0), false, ROSTER_REPLACED, 0, 1, "b"},
+		JOIN(1, 2, "c", 0), false, ROSTER_REPLACED, 0, 1, "b", false},
 	{"at one time, who has found a newer attempt is later",
 		{TURN(1, 2, "c", AT + 900, 5, 3), TURN(1, 2, "b", AT, 6, 1)},
-		JOIN(1, 2, "c", 0), false, ROSTER_REPLACED, 0, 1, "b"},
+		JOIN(1, 2, "c", 0), false, ROSTER_REPLACED, 0, 1, "b", false},
 	{"at once, the nonce decides",
 		{TURN(1, 2, "b", AT, 5, 1), TURN(1, 2, "c", AT, 5, 1)},
-		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "c"},
+		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "c", false},
 	{"the other sees the same",
 		{TURN(1, 2, "b", AT, 5, 1), TURN(1, 2, "c", AT, 5, 1)},
-		JOIN(1, 2, "c", 0), false, ROSTER_WAITING, 1, 0, NULL},
+		JOIN(1, 2, "c", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
 	{"another number", {JOIN(1, 2, "b", AT), JOIN(0, 3, "a", AT + 1)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_CONTRADICTED, 0, 1, "a"},
+		ROSTER_CONTRADICTED, 0, 1, "a", false},
 	{"just before", {JOIN(1, 2, "b", AT), JOIN(0, 3, "a", AT - 1000)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_CONTRADICTED, 0, 1, "a"},
+		ROSTER_CONTRADICTED, 0, 1, "a", false},
 	{"left by a start that failed",
 		{JOIN(1, 2, "b", AT), JOIN(0, 3, "a", OLD), JOIN(0, 2, "d", AT)},
-		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL},
+		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
 	{"of one start, another number is one at any time",
 		{LAUNCHED(1, 2, "b", AT, "5", AT), LAUNCHED(0, 3, "a", OLD, "5", AT)},
-		JOIN(1, 2, "b", 0), false, ROSTER_CONTRADICTED, 0, 1, "a"},
+		JOIN(1, 2, "b", 0), false, ROSTER_CONTRADICTED, 0, 1, "a", false},
 
 	{"a later start, by another member",
 		{LAUNCHED(1, 2, "b", AT + 5000, "5", AT), LAUNCHED(0, 2, "a", AT + 1, "4", AT + 1)},
-		JOIN(1, 2, "b", 0), false, ROSTER_OUTRUN, 0, 1, "a"},
+		JOIN(1, 2, "b", 0), false, ROSTER_OUTRUN, 0, 1, "a", false},
 	{"an earlier start does not count",
 		{LAUNCHED(1, 2, "b", AT, "5", AT), LAUNCHED(0, 2, "a", AT + 5000, "6", AT - 1)},
-		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
 	{"nor its number of members",
 		{LAUNCHED(1, 2, "b", AT, "5", AT), LAUNCHED(0, 3, "a", AT + 5000, "6", AT - 1)},
-		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
 	{"a start by hand is not mixed with another",
 		{JOIN(1, 2, "b", AT), LAUNCHED(0, 2, "a", AT, "6", AT)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_WAITING, 1, 0, NULL},
+		ROSTER_WAITING, 1, 0, NULL, false},
 	{"but is later member by member",
 		{LAUNCHED(1, 2, "b", AT, "6", AT), JOIN(1, 2, "a", AT + 5000)},
-		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "a"},
+		JOIN(1, 2, "b", 0), false, ROSTER_REPLACED, 0, 1, "a", false},
 	{"two are one, where nobody is started again alone",
 		{LAUNCHED(0, 2, "a", AT, "5", AT), LAUNCHED(0, 2, "b", AT + 1, "5", AT),
 		 LAUNCHED(1, 2, "c", AT, "5", AT)},
-		JOIN(1, 2, "c", 0), true, ROSTER_DOUBLED, 0, 1, "b"},
+		JOIN(1, 2, "c", 0), true, ROSTER_DOUBLED, 0, 1, "b", false},
 	{"where somebody is, the later one counts",
 		{LAUNCHED(0, 2, "a", AT, "5", AT), LAUNCHED(0, 2, "b", AT + 1, "5", AT),
 		 LAUNCHED(1, 2, "c", AT, "5", AT)},
-		JOIN(1, 2, "c", 0), false, ROSTER_COMPLETE, 2, 0, NULL},
+		JOIN(1, 2, "c", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
+	{"one cannot be a member",
+		{JOIN(0, 3, "a", AT), REFUSED(2, 3, "c", AT + 1), JOIN(1, 3, "b", AT)},
+		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"nor with the others that have come",
+		{JOIN(0, 2, "a", AT), REFUSED(0, 2, "c", AT + 3000), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"it has been started again since",
+		{REFUSED(0, 2, "c", AT - 5000), JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
+	{"perhaps it will be", {REFUSED(0, 2, "c", AT - 5000), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, true},
+	{"it has not been", {REFUSED(0, 2, "c", AT - 5000), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_REFUSED, 0, 0, "c", false},
+	{"that was long ago", {REFUSED(0, 2, "c", OLD), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
+	{"of one start it counts at once",
+		{{.member = 0, .members = 2, .nonce = "a", .put_ms = OLD, .birth_ms = OLD,
+		  .refused = true, .launch = {.id = "5", .after = 1, .put_ms = AT}},
+		 LAUNCHED(1, 2, "b", AT, "5", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_REFUSED, 0, 0, "a", true},
+	{"of another start it does not count",
+		{{.member = 0, .members = 2, .nonce = "a", .put_ms = AT, .birth_ms = AT,
+		  .refused = true, .launch = {.id = "4", .after = 1, .put_ms = AT - 1}},
+		 LAUNCHED(1, 2, "b", AT, "5", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
+	{"all are there, but one was there before that says another number",
+		{JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT), JOIN(2, 3, "c", AT - 5000)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 2, 2, NULL, true},
+	{"it says so still",
+		{JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT), JOIN(2, 3, "c", AT - 5000)},
+		JOIN(1, 2, "b", 0), false, ROSTER_CONTRADICTED, 0, 0, "c", false},
+	{"the machine that said another number says this one by now",
+		{JOIN(0, 3, "c", AT - 5000), JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
 };
 // clang-format on
 
@@ -128,8 +168,9 @@ static void test_judge(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct roster_row *row = &rows[i];
+		struct gang_roster_view view = {row->whole, !row->unsettled};
 		struct gang_roster roster =
-			gang_roster_judge(row->joins, count_joins(row), &row->own, row->whole);
+			gang_roster_judge(row->joins, count_joins(row), &row->own, view);
 
 		if (roster.state != row->state)
 			fail_msg("%s: state %d", row->what, roster.state);
@@ -142,7 +183,8 @@ static void test_judge(void **state)
 	}
 }
 
-/* Of each member the newest, and none of another number of members or another start. */
+/* Of each member the newest, and none of another number of members or another start, nor one that
+ * is refused. */
 static void test_choose(void **state)
 {
 	static const struct gang_join joins[] = {
@@ -152,11 +194,12 @@ static void test_choose(void **state)
 		JOIN(0, 3, "d", AT + 9000),
 		LAUNCHED(0, 2, "f", AT + 9000, "5", AT),
 		JOIN(0, 2, "e", AT - 3000),
+		REFUSED(1, 2, "9", AT + 6000),
 	};
 	struct gang_join chosen[2];
 
 	(void)state;
-	gang_roster_choose(joins, 6, &joins[0], chosen);
+	gang_roster_choose(joins, 7, &joins[0], chosen);
 	assert_string_equal(chosen[0].nonce, "a");
 	assert_string_equal(chosen[1].nonce, "b");
 }

@@ -26,65 +26,90 @@ struct rules_row {
 	bool all_ready, patient, others;
 	enum start_step step;
 	enum start_end end;
+	bool refused;
 };
 
 #define NONE GANG_FIRST_NONE
 #define GO GANG_FIRST_GO
 #define REJOIN GANG_FIRST_REJOIN
+#define REFUSED GANG_FIRST_REFUSED
 
 // clang-format off
 static const struct rules_row rows[] = {
 	{"it comes first of all", 0, false, 0, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
-		START_STEP_JOIN, 0},
+		START_STEP_JOIN, 0, false},
 	{"it comes behind an attempt of one machine", 0, false, 0, 0, 0, 5, 1, true, "", 0, NONE,
-		false, false, false, START_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0, false},
 	{"it comes behind one of other processes", 1, false, 0, 0, 0, 5, 2, true, "x", AT - 9000, GO,
-		false, false, false, START_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0, false},
 	{"nothing is over that was no gang's", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false,
-		true, false, START_STEP_WAIT_FOR_MEMBERS, 0},
+		true, false, START_STEP_WAIT_FOR_MEMBERS, 0, false},
 	{"all have come: member 0 claims", 0, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		true, START_STEP_CLAIM, 0},
+		true, START_STEP_CLAIM, 0, false},
 	{"all have come: the other waits", 1, true, 5, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		true, START_STEP_WAIT_FOR_CLAIM, 0},
+		true, START_STEP_WAIT_FOR_CLAIM, 0, false},
 	{"what has not started is over at once", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, NONE,
-		false, false, false, START_STEP_REJOIN, 0},
+		false, false, false, START_STEP_REJOIN, 0, false},
 	{"also if it is not confirmed", 1, true, 5, 0, 0, 5, 2, false, "x", AT - 9000, NONE, false,
-		false, false, START_STEP_REJOIN, 0},
+		false, false, START_STEP_REJOIN, 0, false},
 	{"what runs may end by itself", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false,
-		false, false, START_STEP_WAIT_FOR_MEMBERS, 0},
+		false, false, START_STEP_WAIT_FOR_MEMBERS, 0, false},
 	{"but not for ever", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false, true, false,
-		START_STEP_REJOIN, 0},
+		START_STEP_REJOIN, 0, false},
 	{"once is enough", 1, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, true, false,
-		START_STEP_WAIT_FOR_MEMBERS, 0},
+		START_STEP_WAIT_FOR_MEMBERS, 0, false},
 	{"member 0 says so before it claims", 0, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO,
-		false, false, true, START_STEP_REJOIN, 0},
+		false, false, true, START_STEP_REJOIN, 0, false},
 	{"and then claims", 0, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, GO, false, false, true,
-		START_STEP_CLAIM, 0},
+		START_STEP_CLAIM, 0, false},
 	{"named, not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, NONE, false, false, false,
-		START_STEP_WAIT_FOR_CLAIM, 0},
+		START_STEP_WAIT_FOR_CLAIM, 0, false},
 	{"named", 1, true, 4, 0, 0, 5, 2, true, "own", AT, NONE, false, false, false,
-		START_STEP_RESTORE, 0},
+		START_STEP_RESTORE, 0, false},
 	{"restored", 1, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
-		START_STEP_WAIT_FOR_READY, 0},
+		START_STEP_WAIT_FOR_READY, 0, false},
 	{"all have restored", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, true, false, false,
-		START_STEP_GO, 0},
+		START_STEP_GO, 0, false},
 	{"one has not", 0, true, 4, 5, 0, 5, 2, true, "own", AT, NONE, false, false, false,
-		START_STEP_WAIT_FOR_READY, 0},
-	{"go", 1, true, 4, 5, 0, 5, 2, true, "own", AT, GO, false, false, false, START_STEP_START, 0},
+		START_STEP_WAIT_FOR_READY, 0, false},
+	{"go", 1, true, 4, 5, 0, 5, 2, true, "own", AT, GO, false, false, false,
+		START_STEP_START, 0, false},
 	{"somebody has come anew", 1, true, 4, 5, 0, 5, 2, true, "own", AT, REJOIN, false, false,
-		false, START_STEP_JOIN, 0},
+		false, START_STEP_JOIN, 0, false},
 	{"also while the claim is not confirmed", 1, true, 4, 0, 0, 5, 2, false, "own", AT, REJOIN,
-		false, false, false, START_STEP_JOIN, 0},
+		false, false, false, START_STEP_JOIN, 0, false},
 	{"it was replaced while it waited", 1, true, 4, 0, 0, 5, 2, true, "x", AT + 9000, NONE, false,
-		false, false, START_STEP_END, START_END_STALE},
+		false, false, START_STEP_END, START_END_STALE, false},
 	{"it has replaced another, which was claimed", 1, true, 4, 0, 0, 5, 2, true, "x", AT - 9000,
-		NONE, false, false, false, START_STEP_JOIN, 0},
+		NONE, false, false, false, START_STEP_JOIN, 0, false},
 	{"it stood still before it came at all", 1, true, 5, 0, 0, 5, 2, true, "x", AT + 9000, GO,
-		false, true, true, START_STEP_END, START_END_STALE},
+		false, true, true, START_STEP_END, START_END_STALE, false},
 	{"one machine has begun meanwhile", 1, true, 4, 0, 0, 5, 1, true, "", 0, NONE, false, false,
-		false, START_STEP_END, START_END_OTHER_GANG},
+		false, START_STEP_END, START_END_OTHER_GANG, false},
 	{"the store was emptied", 1, true, 4, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
-		START_STEP_JOIN, 0},
+		START_STEP_JOIN, 0, false},
+	{"another one of it cannot be a member", 1, true, 4, 5, 0, 5, 2, true, "own", AT, REFUSED,
+		false, false, false, START_STEP_END, START_END_REFUSED, false},
+	{"that was before this one came", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, REFUSED,
+		false, false, true, START_STEP_WAIT_FOR_CLAIM, 0, false},
+	{"it cannot be a member, and says so", 1, false, 0, 0, 0, 5, 2, true, "x", AT - 9000, GO,
+		false, false, false, START_STEP_JOIN, 0, true},
+	{"what runs is not concerned", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, GO, false,
+		true, false, START_STEP_END, START_END_OWN, true},
+	{"what has not started is over", 1, true, 5, 0, 0, 5, 2, true, "x", AT - 9000, NONE, false,
+		false, false, START_STEP_REJOIN, 0, true},
+	{"it has said so", 1, true, 5, 0, 5, 5, 2, true, "x", AT - 9000, NONE, false, false, false,
+		START_STEP_END, START_END_OWN, true},
+	{"it was claimed meanwhile, with another process of it", 1, true, 4, 0, 0, 5, 2, true, "x",
+		AT - 9000, NONE, false, false, false, START_STEP_JOIN, 0, true},
+	{"its successor can be one", 1, true, 5, 0, 0, 5, 2, true, "x", AT + 9000, NONE, false,
+		false, false, START_STEP_END, START_END_OWN, true},
+	{"it cannot restore", 1, true, 4, 0, 0, 5, 2, true, "own", AT, NONE, false, false, false,
+		START_STEP_REJOIN, 0, true},
+	{"it has said that it cannot", 1, true, 4, 0, 0, 5, 2, true, "own", AT, REFUSED, false, false,
+		false, START_STEP_END, START_END_OWN, true},
+	{"nothing is claimed yet", 1, true, 0, 0, 0, 0, 0, false, "", 0, NONE, false, false, false,
+		START_STEP_END, START_END_OWN, true},
 };
 // clang-format on
 
@@ -117,9 +142,11 @@ static void test_decide(void **state)
 			.first = row->first,
 			.all_ready = row->all_ready,
 			.patient = row->patient,
+			.settled = true,
 		};
 		struct start_decision decision;
 
+		self.own.refused = row->refused;
 		strcpy(claim.own.nonce, row->named);
 		decision = gang_start_decide(&self, &seen);
 		if (decision.step != row->step)

@@ -28,6 +28,8 @@ static void assert_same(const struct gang_join *join)
 	assert_string_equal(parsed.launch.id, join->launch.id);
 	assert_int_equal(parsed.launch.after, join->launch.after);
 	assert_true(parsed.launch.put_ms == join->launch.put_ms);
+	assert_int_equal(parsed.refused, join->refused);
+	assert_string_equal(parsed.host, join->host);
 	assert_string_equal(parsed.address, join->address);
 }
 
@@ -54,6 +56,21 @@ static void what_is_written_is_read(void **state)
 	assert_same(&join);
 	strcpy(join.address, "20010db80000000000000000000000010050");
 	assert_same(&join);
+	join.launch = (struct gang_launch){.id = "fedcba9876543210",
+					   .after = 12,
+					   .put_ms = 1700000000123};
+	join.address[0] = '\0';
+	join.refused = true;
+	assert_same(&join);
+	gang_join_set_host(&join, "gpu-7.rack 5/a");
+	assert_string_equal(join.host, "gpu-7.rack_5_a");
+	assert_same(&join);
+	join.launch = (struct gang_launch){0};
+	assert_same(&join);
+	join.refused = false;
+	assert_same(&join);
+	strcpy(join.address, "7f00000104d2");
+	assert_same(&join);
 }
 
 static void other_names_are_none(void **state)
@@ -68,6 +85,9 @@ static void other_names_are_none(void **state)
 		"join-00001-00002-000000-00001--5-" NONCE ".json",
 		"join-00001-00002-000000-00001-5-" NONCE "-fedcba9876543210-000001-7",
 		"join-00001-99999-000000-00001-5-" NONCE ".json",
+		"join-00001-00002-000000-00001-5-" NONCE "..json",
+		"join-00001-00002-000000-00001-5-" NONCE ".a/b.json",
+		"join-00001-00002-000000-00001-5-" NONCE "-refuse.json",
 		"join-00001-00002-000000-00001-5-" NONCE "-at.json",
 		"join-00001-00002-000000-00001-5-" NONCE "-at7f000001X.json",
 	};

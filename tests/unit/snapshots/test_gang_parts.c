@@ -17,7 +17,8 @@
 struct parts_row {
 	const char *what;
 	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
-	 * "-" none; with "F" in front it is of a final round. */
+	 * "-" none; "k0:100" has files of that step in the part of member 0; with "F" in front it
+	 * is of a final round. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
 	int leader;
@@ -43,6 +44,16 @@ static const struct parts_row rows[] = {
 	{"in the end, without a step", {"Fb", "F-", "F-"}, NULL, 1},
 	{"in the end, without a checkpoint", {"Fe", "Fb", "Fb"}, NULL, 1},
 	{"in the end, nothing", {"Fe", "Fe"}, "all members are empty", -1},
+	{"one keeps the files of another", {"100", "k0:100", "100"}, NULL, 0},
+	{"who has written none", {"100", "k0:", "k0:"}, NULL, 0},
+	{"it keeps them of another step",
+	 {"110", "k0:100"},
+	 "member 1 is at step 100, and member 0 at step 110",
+	 0},
+	{"it knows of none", {"e", "k0:100", "100"}, "member 0 saves, and that one knows of no", 2},
+	{"it is no member", {"100", "k2:100"}, "makes no sense", 0},
+	{"it is kept itself", {"100", "k0:100", "k1:100"}, "makes no sense", 0},
+	{"kept, in the end", {"F7", "Fk0:3", "F9"}, NULL, 2},
 	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
 };
 
@@ -52,8 +63,13 @@ static struct gang_part make_part(const char *text)
 
 	part.manifest.final = *text == 'F';
 	text += part.manifest.final;
-	part.manifest.without_checkpoint = *text == 'e' || *text == 'b';
-	if (*text != 'e') {
+	part.manifest.kept = *text == 'k';
+	if (part.manifest.kept) {
+		part.manifest.keeper = (uint32_t)atoi(text + 1);
+		text += 3;
+	}
+	part.manifest.without_checkpoint = *text == 'e' || *text == 'b' || part.manifest.kept;
+	if (*text != 'e' && !part.manifest.kept) {
 		part.manifest.pieces = memory_new(sizeof(*part.manifest.pieces));
 		part.manifest.piece_count = 1;
 	}
@@ -175,6 +191,9 @@ static void records(void **state)
 		same.manifest.final = true;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.final = false;
+		same.manifest.kept = true;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.kept = false;
 		same.manifest.without_checkpoint ^= true;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.without_checkpoint ^= true;
@@ -189,6 +208,26 @@ static void records(void **state)
 		same.manifest.piece_count--;
 		assert_false(gang_part_same_content(&part, &same));
 	}
+}
+
+static void kept_by_another(void **state)
+{
+	auto_(manifest_release) struct manifest manifest = make_manifest(0);
+	auto_(gang_part_release) struct gang_part part = {0};
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+
+	(void)state;
+	manifest.kept = true;
+	manifest.keeper = 2;
+	body = gang_part_encode(&manifest, 3, 0, &err);
+	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), 0);
+	assert_true(part.manifest.kept);
+	assert_int_equal(part.manifest.keeper, 2);
+	assert_int_equal(part.manifest.step, 5);
+	gang_part_release(&part);
+	json_object_set_new(body, "keeper", json_string("2"));
+	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), -1);
 }
 
 /* Whoever looks at all of the snapshot would not find them. */
@@ -217,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_that_agree),
+		cmocka_unit_test(kept_by_another),
 		cmocka_unit_test(names),
 		cmocka_unit_test(records),
 		cmocka_unit_test(entries_in_the_record_itself),

@@ -1,0 +1,102 @@
+"""Members of a gang that have one checkpoint directory: on one machine, as here, or on a file system that several machines see."""
+import json
+import re
+
+import harness
+import pytest
+from gang import Gang, assert_not_torn, committed_step
+from harness import wait_for
+
+KEEP = {"keep": 100000}  # no rank removes a directory that another still writes into
+
+
+@pytest.fixture(autouse=True)
+def tried_unfinished(place):
+    place.environment["REPRIEVE_UNFINISHED"] = "gang"
+
+
+def parts_of(place):
+    """Of the newest snapshot."""
+    newest = sorted(place.store_path.glob("jobs/job/snapshots/*.json"))[-1]
+    return json.loads(newest.read_text().splitlines()[1])["parts"]
+
+
+def shards(directory):
+    return {path.name for path in directory.rglob("*.bin")}
+
+
+def test_two_of_three_have_one_directory(place, tmp_path):
+    """They give one part, with the files of both; whoever takes it gets all of them."""
+    one, two = place.path / "one", place.path / "two"
+    first = Gang(place, 3, directories=[one, one, two], every=10, **KEEP).start_all()
+    first.wait_for_commits(2)
+    first.kill_all()
+    step = committed_step(place)
+    assert [part.get("keeper") for part in parts_of(place)] == [None, 0, None]
+    assert parts_of(place)[1]["files"] == 0
+    for member, said in ((0, "this one restores and saves it for all"), (1, "is the checkpoint directory of member 0 too")):
+        assert said in first.runs[member].err, f"{first}"
+    # All anew: what one of them restores is there for both before any job starts.
+    there = [tmp_path / "shared", tmp_path / "shared", tmp_path / "own"]
+    second = Gang(place, 3, 2, directories=there, every=10, **KEEP).start_all()
+    assert second.resumed() == [step] * 3, f"{second}"
+    second.wait_for_commits(1)
+    second.kill_all()
+    assert_not_torn(second)
+    assert shards(there[0]) == {"shard_0.bin", "shard_1.bin"} and shards(there[2]) == {"shard_2.bin"}
+    # Local disks now: each has all that its part held.
+    step = committed_step(place)
+    apart = [tmp_path / f"apart{i}" for i in range(3)]
+    third = Gang(place, 3, 3, directories=apart, every=10, steps=step + 20, **KEEP).start_all()
+    assert third.resumed() == [step] * 3, f"{third}"
+    assert [run.wait() for run in third.runs] == [0, 0, 0], f"{third}"
+    assert_not_torn(third)
+    assert [part.get("keeper") for part in parts_of(place)] == [None] * 3
+    assert place.verb("verify").code == 0
+
+
+def test_where_one_saves_for_all_into_one_directory(place):
+    """The commonest layout of a cluster: rank 0 alone writes."""
+    gang = Gang(place, 3, directories=[place.path / "one"] * 3, every=10, steps=100, savers="0", **KEEP).start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0, 0], f"{gang}"
+    assert committed_step(place) == 100
+    assert [part.get("keeper") for part in parts_of(place)] == [None, 0, 0]
+    assert_not_torn(gang)
+
+
+def test_a_snapshot_has_what_each_of_them_has_written(place):
+    """Also if one is much slower than the one that saves for both: no step is there in part."""
+    gang = Gang(place, 2, directories=[place.path / "one"] * 2, every=10, size=20000, **KEEP)
+    gang.each[1]["size"] = 8000000
+    gang.start_all()
+    gang.wait_for_commits(3)
+    gang.kill_all()
+    target = place.path / "restored"
+    assert place.verb("restore", place.newest()["id"], str(target)).code == 0
+    for directory in target.rglob("step_*"):
+        assert {path.name: path.stat().st_size for path in directory.iterdir()} == {"shard_0.bin": 20000, "shard_1.bin": 8000000}
+
+
+def test_the_one_that_keeps_it_is_started_again_alone(place):
+    """Before the job has started: all gather anew, and the directory is locked by the new one."""
+    gang = Gang(place, 2, directories=[place.path / "one"] * 2, every=10, steps=20, **KEEP)
+    held = gang.start(1)
+    wait_for("it has joined", lambda: list(place.store_path.glob("jobs/job/gang/000000/join-00001-*")), process=held.process)
+    gang.start(0).kill()
+    gang.generation = 2
+    gang.start(0)
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert committed_step(place) == 20
+
+
+def test_a_directory_in_use_by_another_job_is_refused(place):
+    """A run that is no member of the gang has it: that is an error of all."""
+    other = place.run("sleep", "600", directory=place.path / "one", options=("--job", "other"))
+    other.wait_for_event("launched")
+    gang = Gang(place, 2, directories=[place.path / "one", place.path / "two"])
+    for member in (1, 0):
+        gang.start(member)
+    assert gang.runs[0].wait() == harness.EXIT_OURS and "choose another directory with --checkpoint-dir" in gang.runs[0].err
+    assert gang.runs[1].wait() == harness.EXIT_CONFIGURATION, f"{gang}"
+    assert re.search(r"member 0 on \S+ cannot take part: checkpoint directory .*/one", gang.runs[1].err), f"{gang}"
+    other.kill()
