@@ -212,15 +212,16 @@ int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t rou
 int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
 			struct cancel *cancel, struct err *err);
 
+/* Who of `members` has given its part in a round, for whoever asks; `given` has one for each. Of a
+ * round that is committed the parts are removed. One listing. May be called while another thread
+ * uses the storage. */
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err);
 /* Who has given no part in a round: how many have, and the first who has not (members: all have).
  * One listing. May be called while another thread uses the storage. */
 int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
 			 uint32_t *missing, struct cancel *cancel, struct err *err);
 
-/* Of each member, whether it has given a part in the round: one listing. This one and the next may
- * be called while another thread uses the storage. */
-int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, bool *given,
-		       struct cancel *cancel, struct err *err);
 /* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
  * names none. The caller decrefs. */
 int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
@@ -258,6 +259,30 @@ enum gang_parts_choice {
 /* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from
  * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
+
+/* A file of a snapshot, in the parts of all members. */
+struct gang_file {
+	/* As in the directory of whoever restores all of them. */
+	char *path;
+	/* The lowest member that has it, and how many do; of a snapshot of one machine 0 and 1. */
+	uint32_t member, having;
+	/* Not all of them have the same content. */
+	bool differs;
+	/* As in struct snapshot_file. */
+	bool running;
+};
+struct gang_files {
+	/* Of the snapshot; 0: it is of one machine. */
+	uint32_t members;
+	/* Sorted by path. */
+	struct gang_file *items;
+	size_t count;
+};
+/* Reads the lists of all parts, whoever this process is and whatever it has chosen. */
+int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
+			    struct gang_files *files, struct cancel *cancel, struct err *err);
+void gang_files_release(struct gang_files *files);
+AUTO(struct gang_files, gang_files_release);
 
 /* Removes what attempts before `attempt` have left: joins, logs (not that of the one before it),
  * and parts that no snapshot came of. Best effort, on several threads. */

@@ -103,8 +103,9 @@ struct snapshot_files {
 	struct snapshot_file *items;
 	size_t count;
 };
-/* What storage_save() was given as `about`; the caller owns it. NULL with an error, or with
- * err->kind 0 if there is nothing. *step: the snapshot's; -1: unknown. */
+/* What storage_save() was given as `about`, by this machine, or this member of a gang; the caller
+ * owns it. NULL with an error, or with err->kind 0 if there is nothing: also where the files of
+ * others are restored and it has none in it. *step: the snapshot's; -1: unknown. */
 json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64_t *step,
 			   struct cancel *cancel, struct err *err);
 /* What a snapshot's files look like, to tell whether a local directory is the same. */

@@ -192,12 +192,16 @@ static int refuse_members(const struct manifest *manifest, uint32_t members, str
 			       "it was taken by one machine, and this is a gang of %u: start it "
 			       "with --gang off, or under another --job",
 			       members);
+	if (members == 1)
+		return err_set(err, ERR_UNFIT,
+			       "it is of a gang of %zu members, and this is one machine: start the "
+			       "job on %zu machines with --gang %zu, or under another --job",
+			       manifest->part_count, manifest->part_count, manifest->part_count);
 	return err_set(err, ERR_UNFIT,
-		       "it is of a gang of %zu members, and %s: start the job on %zu machines "
-		       "with --gang %zu, or under another --job",
-		       manifest->part_count,
-		       members > 1 ? "this one has another number of them" : "this is one machine",
-		       manifest->part_count, manifest->part_count);
+		       "it is of a gang of %zu members, and this one has another number of them "
+		       "(%u): start the job on %zu machines with --gang %zu, or under another "
+		       "--job",
+		       manifest->part_count, members, manifest->part_count, manifest->part_count);
 }
 
 int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member, struct err *err)

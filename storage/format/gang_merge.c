@@ -273,3 +273,36 @@ int gang_merge(struct manifest *manifest, uint32_t own, struct gang_clashes *cla
 	take_header(manifest, own);
 	return manifest_check_entries(manifest, err);
 }
+
+static void add_name(const struct merging *merging, const struct merge_item *item,
+		     struct gang_name *names, size_t *count)
+{
+	const struct entry *file = resolve_link(merging->manifest, item->entry);
+	struct gang_name *last = *count > 0 ? &names[*count - 1] : NULL;
+
+	if (!file || file->type != ENTRY_FILE)
+		return;
+	if (!last || !text_equal(last->path, item->path)) {
+		names[(*count)++] = (struct gang_name){item->path, file, item->member, 1, false};
+		return;
+	}
+	last->members++;
+	last->differs |= !has_same_content(merging->manifest, last->file, file);
+}
+
+int gang_merge_names(struct manifest *manifest, struct gang_name **names, size_t *count,
+		     struct err *err)
+{
+	auto_free struct merge_item *items =
+		memory_new((manifest->entry_count + 1) * sizeof(*items));
+	struct merging merging = {.manifest = manifest, .items = items};
+
+	*count = 0;
+	*names = NULL;
+	if (find_items(&merging, manifest, UINT32_MAX, err) < 0)
+		return -1;
+	*names = memory_new((merging.count + 1) * sizeof(**names));
+	for (size_t i = 0; i < merging.count; i++)
+		add_name(&merging, &items[i], *names, count);
+	return 0;
+}

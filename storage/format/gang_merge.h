@@ -25,4 +25,20 @@ struct gang_clashes {
 int gang_merge(struct manifest *manifest, uint32_t own, struct gang_clashes *clashes,
 	       struct err *err);
 
+/* A name in the parts of all members, without the directory of the member. */
+struct gang_name {
+	const char *path; /* borrowed of the manifest */
+	/* A file, or a link to one; of the lowest member that has the name. */
+	const struct entry *file;
+	uint32_t member;
+	/* So many have it; not all with the same content. */
+	uint32_t members;
+	bool differs;
+};
+
+/* The files of a manifest as gang_merge() takes it, which stays as it is; sorted by path. The
+ * caller frees the array. */
+int gang_merge_names(struct manifest *manifest, struct gang_name **names, size_t *count,
+		     struct err *err);
+
 #endif

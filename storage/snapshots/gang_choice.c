@@ -60,6 +60,15 @@ bool gang_choice_is_all(const struct storage *storage, const struct manifest *ma
 	       members == manifest->part_count && has_little(manifest, member);
 }
 
+json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest)
+{
+	uint32_t member = storage->gang.member;
+
+	if (storage->gang.members != manifest->part_count || manifest->parts[member].files == 0)
+		return NULL;
+	return manifest->parts[member].about;
+}
+
 /* The list of all parts is read, and made that of one directory. */
 static int load_all_parts(struct storage *storage, struct manifest *manifest,
 			  struct gang_clashes *clashes, struct cancel *cancel, struct err *err)
@@ -94,4 +103,64 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 		return 0;
 	manifest_release(manifest);
 	return err_wrap(err, "%s", key);
+}
+
+/* --- what all have --- */
+
+static void add_file(struct gang_files *files, const char *path, const struct gang_name *name)
+{
+	files->items[files->count++] = (struct gang_file){
+		.path = text_copy(path),
+		.member = name->member,
+		.having = name->members,
+		.differs = name->differs,
+		.running = name->file->running,
+	};
+}
+
+static void add_files_of_one(const struct manifest *manifest, struct gang_files *files)
+{
+	files->items = memory_new((manifest->entry_count + 1) * sizeof(*files->items));
+	for (size_t i = 0; i < manifest->entry_count; i++) {
+		const struct entry *entry = &manifest->entries[i];
+		struct gang_name name = {.file = entry, .members = 1};
+
+		if (entry->type == ENTRY_HARDLINK)
+			name.file = manifest_find(manifest, entry->target);
+		if (name.file && name.file->type == ENTRY_FILE)
+			add_file(files, entry->path, &name);
+	}
+}
+
+int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
+			    struct gang_files *files, struct cancel *cancel, struct err *err)
+{
+	auto_(manifest_release) struct manifest manifest = {0};
+	auto_free char *key = job_record_key_snapshot(storage, id);
+	auto_free struct gang_name *names = NULL;
+	size_t count;
+
+	*files = (struct gang_files){0};
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
+	    entry_list_load(storage, &manifest, cancel, err) < 0)
+		return err_wrap(err, "%s", key);
+	files->members = (uint32_t)manifest.part_count;
+	if (manifest.part_count == 0) {
+		add_files_of_one(&manifest, files);
+		return 0;
+	}
+	if (gang_merge_names(&manifest, &names, &count, err) < 0)
+		return err_wrap(err, "%s", key);
+	files->items = memory_new((count + 1) * sizeof(*files->items));
+	for (size_t i = 0; i < count; i++)
+		add_file(files, names[i].path, &names[i]);
+	return 0;
+}
+
+void gang_files_release(struct gang_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		free(files->items[i].path);
+	free(files->items);
+	*files = (struct gang_files){0};
 }

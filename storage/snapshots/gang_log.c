@@ -144,21 +144,23 @@ int storage_gang_is_claimed(struct storage *storage, uint32_t attempt, bool *cla
 }
 
 /* --- who has given a part --- */
-int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, bool *given,
-		       struct cancel *cancel, struct err *err)
+
+int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
+		       bool *given, struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix =
 		text_format("jobs/%s/parts/%06u/%06u/", storage->transfer.job, attempt, round);
 	auto_(store_listing_release) struct store_listing found = {0};
 	uint32_t member;
 
-	memset(given, 0, storage->gang.members * sizeof(*given));
+	if (members > 0)
+		memset(given, 0, members * sizeof(*given));
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
 					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
 		if (gang_part_parse_member(found.items[i].key + strlen(prefix), &member) &&
-		    member < storage->gang.members)
+		    member < members)
 			given[member] = true;
 	return 0;
 }
@@ -183,7 +185,7 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 	auto_free bool *given = memory_new((members + 1) * sizeof(*given));
 
 	*there = *missing = 0;
-	if (storage_gang_given(storage, attempt, round, given, cancel, err) < 0)
+	if (storage_gang_given(storage, attempt, round, members, given, cancel, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < members; i++)
 		*there += given[i];

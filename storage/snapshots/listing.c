@@ -133,9 +133,13 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 
 	*err = (struct err){0};
 	*step = -1;
-	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
-	    (!gang_choice_is_all(storage, &manifest) &&
-	     gang_commit_cut(storage, &manifest, err) < 0))
+	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0)
+		return NULL;
+	if (gang_choice_is_all(storage, &manifest)) {
+		*step = manifest.step;
+		return json_incref(gang_choice_own_about(storage, &manifest));
+	}
+	if (gang_commit_cut(storage, &manifest, err) < 0)
 		return NULL;
 	*step = manifest.step;
 	return json_incref(manifest.about);

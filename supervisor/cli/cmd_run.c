@@ -53,6 +53,12 @@ static int find_identity(const struct job_config *options, struct job_name *name
 			       (const char *const *)options->command, gang, err) < 0 ||
 	    find_job_name(options, gang->members > 1, name, err) < 0)
 		return -1;
+	if (options->goes_on_without)
+		return err_set(
+			err, ERR_INVALID,
+			"--on-preemption continue: a snapshot needs the parts of all machines, "
+			"so after one has gone nothing would be saved any more: use stop, and "
+			"let the launcher start all of them again");
 	if (gang->members == 1)
 		return 0;
 	if (!text_equal(unfinished ? unfinished : "", "gang"))

@@ -164,6 +164,96 @@ static void add_sources(struct bytes *text, json_t *sources)
 	}
 }
 
+/* --- the other machines --- */
+
+/* So many members are named, those first of whom there is something to say. */
+#define MEMBERS_NAMED 16
+
+static bool has_number(json_t *numbers, int64_t number)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(numbers, i, item)
+	{
+		if (json_integer_value(item) == number)
+			return true;
+	}
+	return false;
+}
+
+static bool add_member(struct bytes *text, json_t *member, json_t *round, bool notable)
+{
+	int64_t number = json_number_or(member, "member", 0);
+	const char *host = json_text_or(member, "host", "");
+	const char *state = json_text_or(member, "state", "?");
+	bool missing = has_number(json_object_get(round, "missing"), number);
+	bool given = has_number(json_object_get(round, "given"), number);
+
+	if ((missing || !text_equal(state, "goes on")) != notable)
+		return false;
+	add_line(text, "  %-9s member %lld%s%s: %s%s", "", (long long)number, host[0] ? " on " : "",
+		 host, state,
+		 missing ? ", its part is missing"
+		 : given ? ", has given its part"
+			 : "");
+	return true;
+}
+
+static void add_members(struct bytes *text, json_t *gang, json_t *round)
+{
+	json_t *list = json_object_get(gang, "list"), *member;
+	int64_t members = json_number_or(gang, "members", 0), named = 0;
+	size_t i;
+
+	for (int notable = 1; notable >= 0; notable--)
+		json_array_foreach(list, i, member)
+		{
+			if (named < MEMBERS_NAMED)
+				named += add_member(text, member, round, notable);
+		}
+	if (named < members)
+		add_line(text, "  %-9s and %lld more (--json)", "", (long long)(members - named));
+}
+
+static void add_round(struct bytes *text, json_t *gang, json_t *round)
+{
+	json_t *step = json_object_get(round, "step"), *why = json_object_get(round, "why");
+	const char *unknown = json_text_or(round, "unknown", "");
+	char at[40] = "", more[400] = "";
+
+	if (json_is_integer(step))
+		snprintf(at, sizeof(at), ", step %lld", (long long)json_integer_value(step));
+	if (json_is_array(json_object_get(round, "given")))
+		snprintf(more, sizeof(more), ", %zu of %lld parts are there",
+			 json_array_size(json_object_get(round, "given")),
+			 (long long)json_number_or(gang, "members", 0));
+	else if (unknown[0])
+		snprintf(more, sizeof(more), ", and whose parts are there is not known: %.300s",
+			 unknown);
+	else if (json_is_object(why))
+		snprintf(more, sizeof(more), " by member %lld: %.300s",
+			 (long long)json_number_or(why, "member", 0),
+			 json_text_or(why, "reason", ""));
+	add_line(text, "  %-9s %s%s: %s%s", "round", json_text_or(round, "id", "?"), at,
+		 json_text_or(round, "state", "?"), more);
+}
+
+static void add_gang(struct bytes *text, json_t *gang)
+{
+	json_t *round = json_object_get(gang, "round");
+
+	if (!json_is_object(gang))
+		return;
+	add_line(text, "  %-9s member %lld of %lld%s", "gang",
+		 (long long)json_number_or(gang, "member", 0),
+		 (long long)json_number_or(gang, "members", 0),
+		 json_is_true(json_object_get(gang, "over")) ? ", whose attempt is over" : "");
+	add_members(text, gang, round);
+	if (json_is_object(round))
+		add_round(text, gang, round);
+}
+
 /* --- each checkpoint --- */
 
 static void add_paths(struct bytes *text, const char *what, json_t *paths)
@@ -236,6 +326,7 @@ void status_text_append(struct bytes *text, json_t *answer)
 	add_forecast(text, answer);
 	add_notice(text, json_object_get(answer, "notice"));
 	add_sources(text, json_object_get(answer, "sources"));
+	add_gang(text, json_object_get(answer, "gang"));
 	if (json_is_array(json_object_get(answer, "checkpoints")))
 		add_checkpoints(text, json_object_get(answer, "checkpoints"));
 }

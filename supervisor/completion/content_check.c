@@ -249,6 +249,7 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 		.text = pointer_text,
 		.fresh = check->fresh ? is_fresh : NULL,
 		.arg = &state,
+		.marker_elsewhere = check->marker_elsewhere,
 	};
 	struct err why;
 	auto_close int opened = check->held > 0 ? -1 : held_directory_open(check->directory, &why);

@@ -41,6 +41,8 @@ struct check {
 	const struct profile *profile;
 	/* running and excluded files are not looked into; NULL: the default names */
 	const struct file_patterns *patterns;
+	/* of a gang: layout_view.marker_elsewhere */
+	bool marker_elsewhere;
 	/* check only these files, which were written in one save; NULL: check all */
 	const struct path_set *fresh;
 	/* gets the files that are whole by a format which records its end; NULL: not wanted */

@@ -71,6 +71,7 @@ static void run_checker(void *arg)
 		.directory = checker->options.directory,
 		.profile = checker->options.profile,
 		.patterns = checker->options.patterns,
+		.marker_elsewhere = checker->options.marker_elsewhere,
 		.fresh = &checker->fresh,
 		.valid = &checker->valid,
 	};

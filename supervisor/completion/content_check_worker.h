@@ -20,6 +20,7 @@ struct checker_options {
 	const char *directory;
 	const struct profile *profile;
 	const struct file_patterns *patterns;
+	bool marker_elsewhere; /* struct check */
 	/* Called on the loop when a check has finished: poll again. */
 	void (*ready)(void *arg);
 	void *arg;

@@ -234,6 +234,7 @@ static void start_checker(struct tracker *tracker)
 		.directory = options->workspace->directory,
 		.profile = options->profile,
 		.patterns = options->patterns,
+		.marker_elsewhere = options->marker_elsewhere,
 		.ready = tracker_poll_soon,
 		.arg = tracker,
 	};

@@ -31,6 +31,8 @@ struct tracker_options {
 	int64_t quiet_ms;
 	/* borrowed; NULL: no framework was recognised */
 	const struct profile *profile;
+	/* of a gang: another member has the files that the one with rank 0 alone writes */
+	bool marker_elsewhere;
 	/* borrowed; NULL: only the names of running files that are known */
 	const struct file_patterns *patterns;
 	/* what earlier attempts learned of this job's checkpoints (tracker_signatures()); borrowed

@@ -307,6 +307,8 @@ void layout_rules_find_incomplete(const struct profile *profile, const struct la
 
 		for (size_t j = 0; j < PROFILE_RULES; j++) {
 			check.rule = &profile_rows[i].rules[j];
+			if (check.rule->at_rank_0 && view->marker_elsewhere)
+				continue;
 			if (check.rule->kind && (check.own || check.rule->anywhere))
 				apply_rule(&check);
 			free(steal(&check.last_checkpoint));

@@ -16,6 +16,8 @@ struct layout_view {
 	 * counts. */
 	bool (*fresh)(void *arg, const char *path);
 	void *arg;
+	/* Another machine has the markers that the one with rank 0 has (profile_rule.at_rank_0). */
+	bool marker_elsewhere;
 };
 
 /* `path`: the checkpoint's directory or the file, relative. `why`: "checkpoint-5 has no

@@ -55,6 +55,9 @@ struct profile_rule {
 	const char *checkpoint; /* the checkpoint's directory; NULL: any */
 	const char *member;     /* a file in it */
 	const char *marker;     /* a file in it, or beside it for POINTER */
+	/* where several machines save one checkpoint into directories of their own, the one with
+	 * rank 0 alone has the marker */
+	bool at_rank_0;
 };
 
 /* The members are in the order in which they are read. */
@@ -105,6 +108,12 @@ struct profile {
 	struct profile_rule rules[PROFILE_RULES];
 	/* names of files and directories that no snapshot contains */
 	const char *temporary[PROFILE_NAMES];
+
+	/* names of files: what is in the directory of one can be read by any number of machines, if
+	 * they have the files of all that have saved it */
+	const char *resharded[PROFILE_NAMES];
+	/* names of files that each rank has for itself, and that it does without */
+	const char *by_rank[PROFILE_NAMES];
 
 	/* a clause for the user: how to make the job resume */
 	const char *resume_note;

@@ -88,6 +88,7 @@ void profile_print_text(const struct profile *profile)
 
 		printf("  %-14s %s\n", "torn", text);
 	}
+	print_list("any number", profile->resharded);
 	print_list("not saved", profile->temporary);
 	printf("  %-14s %s\n", "resuming", profile->resume_note);
 	if (profile->lightning_slurm)
@@ -147,7 +148,7 @@ json_t *profile_print_json(const struct profile *profile)
 	for (const int *code = profile->resume_codes; *code; code++)
 		json_array_append_new(codes, json_integer(*code));
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, s:o, "
-			 "s:s, s:b, s:o}",
+			 "s:s, s:b, s:o, s:o}",
 			 "name", profile->name, "title", profile->title, "found_by", "words",
 			 list_json(profile->words), "imports", list_json(profile->imports), "with",
 			 list_json(profile->with), "texts", list_json(profile->texts), "files",
@@ -155,5 +156,6 @@ json_t *profile_print_json(const struct profile *profile)
 			 "commits", list_json(profile->completion_markers), "note",
 			 profile->completion_note, "torn", rules_json(profile), "temporary",
 			 list_json(profile->temporary), "resuming", profile->resume_note,
-			 "local_tmpdir", profile->local_tmpdir, "exit_codes", codes);
+			 "local_tmpdir", profile->local_tmpdir, "exit_codes", codes, "resharded",
+			 list_json(profile->resharded));
 }

@@ -30,8 +30,8 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 	uint32_t members = options->identity.members;
 	auto_free bool *given = memory_new(members * sizeof(*given));
 
-	if (storage_gang_given(options->storage, options->attempt, feed->work.round, given,
-			       &feed->cancel, err) < 0)
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
+			       feed->view.members, given, &feed->cancel, err) < 0)
 		return -1;
 	feed->work.there = true;
 	for (uint32_t i = 0; i < members; i++)

@@ -81,8 +81,11 @@ static const struct launcher launchers[] = {
 	{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", true},
 	{"PMI_SIZE", "PMI_RANK", true},
 	{"AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX", true},
-	{"SKYPILOT_NUM_NODES", "SKYPILOT_NODE_RANK", true},
 };
+
+/* What torch's ranks have, and what Volcano's plugin and older operators of Kubeflow give to each
+ * pod. It says least: some of these count ranks and not machines. */
+static const struct launcher torch_pair = {"WORLD_SIZE", "RANK", true};
 
 static void add_launcher(struct sources *sources, const struct environment *environment,
 			 const struct launcher *launcher)
@@ -100,6 +103,17 @@ static void add_launcher(struct sources *sources, const struct environment *envi
 
 /* --- those that need a closer look --- */
 
+/* mpirun starts its daemons with srun, and on the first node none: the step is theirs. Where srun
+ * itself starts the ranks, it sets the second pair, and both say the same. */
+static bool is_step_of_daemons(const struct environment *environment)
+{
+	const char *size = value_of(environment, "PMI_SIZE");
+
+	if (value_of(environment, "OMPI_COMM_WORLD_SIZE"))
+		return true;
+	return size && !text_equal(size, value_of(environment, "SLURM_STEP_NUM_TASKS"));
+}
+
 /* srun: with one task a node the node counts, else the task, since each has a supervisor. */
 static void add_slurm_step(struct sources *sources, const struct environment *environment)
 {
@@ -108,7 +122,7 @@ static void add_slurm_step(struct sources *sources, const struct environment *en
 	bool by_node = nodes && (!tasks || text_equal(nodes, tasks));
 	struct source source = {0};
 
-	if (!nodes)
+	if (!nodes || is_step_of_daemons(environment))
 		return;
 	read_members(sources, &source, by_node ? nodes : tasks,
 		     by_node ? "SLURM_STEP_NUM_NODES" : "SLURM_STEP_NUM_TASKS");
@@ -133,25 +147,51 @@ static void add_index(struct sources *sources, const struct environment *environ
 	add_source(sources, &source);
 }
 
-/* SageMaker: SM_HOSTS is a JSON list of names, SM_CURRENT_HOST one of them. */
+/* SkyPilot: the addresses of all nodes, one a line, say how many there are. */
+static void add_skypilot(struct sources *sources, const struct environment *environment)
+{
+	const char *number = value_of(environment, "SKYPILOT_NUM_NODES");
+	const char *addresses = value_of(environment, "SKYPILOT_NODE_IPS");
+	const char *member = value_of(environment, "SKYPILOT_NODE_RANK");
+	struct source source = {0};
+
+	if (!member)
+		return;
+	read_member(&source, member, "SKYPILOT_NODE_RANK");
+	read_members(sources, &source, number, "SKYPILOT_NUM_NODES");
+	if (!source.members_from && addresses)
+		source.members_from = "SKYPILOT_NODE_IPS";
+	for (const char *at = addresses; at && *at && !number; at += strspn(at, "\n")) {
+		source.members++;
+		at += strcspn(at, "\n");
+	}
+	add_source(sources, &source);
+}
+
+/* SageMaker: SM_HOSTS is a JSON list of names, in whatever order, SM_CURRENT_HOST one of them. */
 static void add_sagemaker(struct sources *sources, const struct environment *environment)
 {
 	const char *text = value_of(environment, "SM_HOSTS");
 	const char *current = value_of(environment, "SM_CURRENT_HOST");
 	auto_json json_t *hosts = text ? json_parse(text, strlen(text), NULL) : NULL;
-	struct source source = {0};
+	struct source source = {
+		.members_from = "SM_HOSTS",
+		.member_from = "SM_CURRENT_HOST",
+		.members = (uint32_t)json_array_size(hosts),
+	};
+	bool known = false;
 
 	if (!current || !json_is_array(hosts))
 		return;
 	for (size_t i = 0; i < json_array_size(hosts); i++) {
 		const char *host = json_string_value(json_array_get(hosts, i));
+		int order = host ? strcmp(host, current) : 1;
 
-		if (!host || !text_equal(host, current))
-			continue;
-		source = (struct source){"SM_HOSTS", "SM_CURRENT_HOST",
-					 (uint32_t)json_array_size(hosts), (uint32_t)i};
+		known |= order == 0;
+		source.member += order < 0;
 	}
-	add_source(sources, &source);
+	if (known)
+		add_source(sources, &source);
 }
 
 /* --- the command --- */
@@ -229,8 +269,11 @@ static void list_sources(struct sources *sources, const struct environment *envi
 	/* With a task of its own for the master, its index says nothing. */
 	if (!master)
 		add_index(sources, environment, "VC_TASK_INDEX", volcano_sizes);
+	add_skypilot(sources, environment);
 	add_sagemaker(sources, environment);
 	add_command(sources, argv);
+	if (sources->count == 0 && !sources->elastic)
+		add_launcher(sources, environment, &torch_pair);
 }
 
 /* What is known so far, and by whom. */

@@ -124,6 +124,12 @@ json_t *job_status_json(const struct job *job)
 		add_age(status, "newest_seconds", job->model.newest.completed_ms);
 	}
 	add_upload(job, status);
+	if (gang_feed_is_running(&job->in_gang.feed))
+		json_object_set_new(status, "gang",
+				    gang_status_json(&job->in_gang.feed.view,
+						     &job->in_gang.feed.here,
+						     job->resume.attempt.number,
+						     job->resume.hosts));
 	return status;
 }
 

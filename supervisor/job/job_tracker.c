@@ -72,6 +72,7 @@ void job_start_tracker(struct job *job)
 		.quiet_ms = job->options->quiet_ms,
 		.polls = job->options->polls,
 		.profile = job->profile.profile,
+		.marker_elsewhere = job->gang.member > 0,
 		.looks = job->options->checks_contents,
 		.saving = on_save_started,
 		.closed = job_on_files_closed,

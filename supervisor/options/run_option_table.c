@@ -243,8 +243,13 @@ static const struct option_row job_rows[] = {
 	{"parts", 0, "WHOSE", "REPRIEVE_PARTS",
 		"what a member of a gang restores: own, all (its own files, and what the others "
 		"have beside them), or auto (default): all where another one has more than "
-		"twice as much as it has itself, else own",
+		"twice as much as it has itself, and of checkpoints that are resharded (DCP, "
+		"Orbax), else own",
 		CHOICE(parts, "own all auto")},
+	{"on-preemption", 0, "WHAT", "REPRIEVE_ON_PREEMPTION",
+		"what the other members of a gang do when one is preempted: stop (default): they "
+		"save and end too, and the launcher starts all again; continue is refused",
+		CHOICE(goes_on_without, "stop continue")},
 	{"gang-poke", 0, "USE", "REPRIEVE_GANG_POKE",
 		"whether the members of a gang tell each other by a UDP datagram that there is "
 		"something to read in the store: on (default) or off",

@@ -174,8 +174,8 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	struct err why;
 
 	if (request->looks &&
-	    quarantine_torn(request->workspace, request->profile, request->patterns, &local->moved,
-			    &local->whole, err) < 0)
+	    quarantine_torn(request->workspace, request->profile, request->patterns,
+			    request->gang.member > 0, &local->moved, &local->whole, err) < 0)
 		return -1;
 	if (workspace_list_files(request->workspace, &local->files, err) < 0)
 		return -1;
@@ -232,6 +232,57 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 	return 0;
 }
 
+/* Now this start is of another number of machines than the snapshot, or one of one. */
+static int take_all_parts(const struct resume_request *request, struct resume_result *result,
+			  const struct err *unfit, struct cancel *cancel, struct err *err)
+{
+	struct snapshot_id id = result->attempt.start;
+	auto_(gang_files_release) struct gang_files all = {0};
+	struct resharding resharding;
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (storage_gang_list_files(result->storage, id, &all, cancel, err) < 0)
+		return -1;
+	resharding = resharding_judge(&all);
+	if (!resharding.fits)
+		return err_set(err, ERR_UNFIT,
+			       "%s. To go on with %u all the same, give each the files of all "
+			       "with --parts all; that the job can read them so, nothing says: %s",
+			       unfit->text, request->gang.members, resharding.why);
+	log_note("snapshot %s was taken by %u machine%s, and now there %s %u: %s",
+		 snapshot_id_format(id, text), all.members ? all.members : 1,
+		 all.members > 1 ? "s" : "", request->gang.members > 1 ? "are" : "is",
+		 request->gang.members,
+		 request->gang.members > 1 ? "each gets the files of all"
+					   : "it gets the files of all");
+	storage_gang_choose_parts(result->storage, GANG_PARTS_ALL);
+	return 0;
+}
+
+/* The files of what the attempt starts from, as they are to be restored. */
+static int list_start(const struct resume_request *request, struct resume_result *result,
+		      struct snapshot_files *files, struct cancel *cancel, struct err *err)
+{
+	struct snapshot_id id = result->attempt.start;
+	struct err unfit;
+
+	storage_gang_choose_parts(result->storage, request->parts);
+	if (storage_list_files(result->storage, id, files, cancel, err) == 0) {
+		if (request->gang.members == 1 || request->parts != GANG_PARTS_AUTO ||
+		    !resharding_needs_all(files))
+			return 0;
+		snapshot_files_release(files);
+		storage_gang_choose_parts(result->storage, GANG_PARTS_ALL);
+		return storage_list_files(result->storage, id, files, cancel, err);
+	}
+	if (err->kind != ERR_UNFIT || request->parts != GANG_PARTS_AUTO)
+		return -1;
+	unfit = *err;
+	return take_all_parts(request, result, &unfit, cancel, err) == 0
+		       ? storage_list_files(result->storage, id, files, cancel, err)
+		       : -1;
+}
+
 static int place_in_held_directory(const struct resume_request *request,
 				   struct resume_result *result, struct cancel *cancel,
 				   struct err *err)
@@ -247,8 +298,7 @@ static int place_in_held_directory(const struct resume_request *request,
 	struct reconcile_plan plan;
 	int status = 0;
 
-	if (has_start &&
-	    storage_list_files(result->storage, result->attempt.start, &snapshot, cancel, err) == 0)
+	if (has_start && list_start(request, result, &snapshot, cancel, err) == 0)
 		facts.snapshot = &snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;

@@ -71,8 +71,8 @@ static void drop_what_stays(struct findings *findings, const struct file_pattern
 }
 
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
-		    const struct file_patterns *patterns, struct path_list *moved,
-		    struct path_set *whole, struct err *err)
+		    const struct file_patterns *patterns, bool marker_elsewhere,
+		    struct path_list *moved, struct path_set *whole, struct err *err)
 {
 	auto_(findings_release) struct findings findings = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
@@ -80,6 +80,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		.directory = workspace->directory,
 		.held = directory,
 		.profile = profile,
+		.marker_elsewhere = marker_elsewhere,
 		.valid = whole,
 	};
 	struct path_list moves = {0};

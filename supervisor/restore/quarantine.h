@@ -17,14 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all). What
- * is no part of a checkpoint (file_patterns_kind()) is not moved. Logs which files it moves, and
- * where to. A missing directory is fine. Adds the files that it moves to `moved`, but not those
- * that are moved with their whole directory. `whole` gets the files that are whole by a format
- * which records its end. NULL: not wanted. */
+/* Torn by its format, or by the rules of the profile (NULL: only the rules that hold for all);
+ * `marker_elsewhere`: see layout_view. What is no part of a checkpoint (file_patterns_kind()) is
+ * not moved. Logs which files it moves, and where to. A missing directory is fine. Adds the files
+ * that it moves to `moved`, but not those that are moved with their whole directory. `whole` gets
+ * the files that are whole by a format which records its end. NULL: not wanted. */
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
-		    const struct file_patterns *patterns, struct path_list *moved,
-		    struct path_set *whole, struct err *err);
+		    const struct file_patterns *patterns, bool marker_elsewhere,
+		    struct path_list *moved, struct path_set *whole, struct err *err);
 
 /* Moves these files aside, and the symbolic links beside them that name them. Logs why, and where
  * to. */

@@ -133,8 +133,8 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 		log_moved_aside(workspace, request->gang.members > 1 ? -1 : newer_step, aside);
 	log_clashes(&result->restored);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->looks &&
-	    quarantine_torn(workspace, request->profile, request->patterns, NULL, NULL, err) < 0)
+	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
+					      request->gang.member > 0, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */

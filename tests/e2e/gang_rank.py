@@ -8,6 +8,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,8 @@ parser.add_argument("--anew-at", type=int, default=0, help="at this step, the ra
 parser.add_argument("--anew-from", type=int, default=-1, help="then from this step, whatever there is")
 parser.add_argument("--loop", type=int, default=0, help="1: by a loop that starts the rank again; 0: by exec()")
 parser.add_argument("--mark", default="", help="is kept beside each shard: who has saved it")
+parser.add_argument("--layout", default="shards", help="shards: a file of each rank; dcp: the files of torch's distributed checkpoints, "
+                    "which any number of ranks reads if it has all of them")
 options = parser.parse_args()
 BEGINS_ANEW = 9
 if options.loop:
@@ -48,8 +51,8 @@ def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def content(step):
-    seed = hashlib.sha256(b"%d of %d" % (options.rank, step)).digest()
+def content(step, rank=options.rank):
+    seed = hashlib.sha256(b"%d of %d" % (rank, step)).digest()
     return (seed * (options.size // len(seed) + 1))[: options.size]
 
 
@@ -67,18 +70,27 @@ def of_run(step):
     return b"run %s\n" % (run_of_job or "0").encode() + content(step)
 
 
-def path_of(step):
-    return os.path.join(options.dir, "step_%d" % step, "shard_%d.bin" % options.rank)
+def path_of(step, rank=options.rank):
+    return os.path.join(options.dir, "step_%d" % step, ("__%d_0.distcp" if options.layout == "dcp" else "shard_%d.bin") % rank)
+
+
+def ranks_to_read(step):
+    """Of a distributed checkpoint, those that .metadata names; else oneself."""
+    if options.layout != "dcp":
+        return [options.rank]
+    with open(os.path.join(options.dir, "step_%d" % step, ".metadata")) as file:
+        return range(int(file.read()))
 
 
 def resume():
     steps = steps_here()
     if not steps:
         return 0
-    with open(path_of(steps[-1]), "rb") as file:
-        if file.read().split(b"\n", 1)[1] != content(steps[-1]):
-            say("TORN", steps[-1])
-            sys.exit(99)
+    for rank in ranks_to_read(steps[-1]):
+        with open(path_of(steps[-1], rank), "rb") as file:
+            if file.read().split(b"\n", 1)[1] != content(steps[-1], rank):
+                say("TORN", steps[-1])
+                sys.exit(99)
     if options.mark:
         with open(mark_of(steps[-1])) as file:
             say("marked", file.read())
@@ -92,12 +104,14 @@ def save(step):
             file.write(options.mark)
     with open(path_of(step), "wb") as file:
         file.write(of_run(step))
+    if options.layout == "dcp" and options.rank == 0:
+        metadata = os.path.join(os.path.dirname(path_of(step)), ".metadata")
+        with open(metadata + ".tmp", "w") as file:
+            file.write(str(options.ranks))
+        os.rename(metadata + ".tmp", metadata)
     say("saved", step)
     for old in steps_here()[: -options.keep]:
-        os.remove(path_of(old))
-        if options.mark:
-            os.remove(mark_of(old))
-        os.rmdir(os.path.dirname(path_of(old)))
+        shutil.rmtree(os.path.dirname(path_of(old)))
 
 
 def meet(step):

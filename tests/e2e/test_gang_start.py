@@ -241,6 +241,11 @@ def test_what_a_gang_needs(place):
     assert unnamed.code == harness.EXIT_USAGE and "give --job NAME" in unnamed.err
     embedded = place.query("run", "--job", "j", "--gang", "2", "--member", "0", "--", "true", **environment)
     assert embedded.code == harness.EXIT_USAGE and "give --store" in embedded.err
+    for one_of in (("--gang", "2", "--member", "0"), ()):
+        goes_on = place.query("run", "--store", place.store, "--job", "j", *one_of, "--on-preemption", "continue", "--", "true", **environment)
+        assert goes_on.code == harness.EXIT_USAGE and "a snapshot needs the parts of all machines" in harness.one_line(goes_on)
+    stops = place.query("run", "--on-preemption", "stop", "--", "true", **environment)
+    assert stops.code == 0, stops
     contradicted = place.query("run", "--store", place.store, "--job", "j", "--gang", "auto", "--", "torchrun", "--nnodes=2",
                                "--node-rank=1", "train.py", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="1", **environment)
     assert contradicted.code == harness.EXIT_USAGE
@@ -479,7 +484,7 @@ def test_killed_at_any_instant_of_the_start(place, seed):
 
 
 def test_parts_of_all_are_restored_where_one_saves_for_all(place):
-    """Another number of machines is refused, unless each takes the files of all."""
+    """Shards of each rank are refused by another number of machines, unless each takes the files of all."""
     first = Gang(place, 2, steps=10, every=10).start_all()
     assert [run.wait() for run in first.runs] == [0, 0], f"{first}"
     directories = [place.path / f"third{i}" for i in range(3)]

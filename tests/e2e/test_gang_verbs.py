@@ -1,12 +1,13 @@
-"""What the verbs say of a gang: of its snapshots, of the part of each member, and of one that runs."""
+"""What the verbs say of a gang: of its snapshots, of the part of each member, and of one that runs; and another number of machines."""
 import os
 import re
+import signal
 import subprocess
 
 import harness
 import pytest
 from gang import Gang
-from harness import one_line
+from harness import one_line, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +106,82 @@ def test_a_report_counts_one_attempt_and_all_machines(place):
     assert job["attempts"] == 1 and job["list"][0]["machines"] == 3
     assert job["spot_cost"] == pytest.approx(3 * (job["ran_seconds"] + job["restore_seconds"]))
     assert "+2 " in place.verb("report").out
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_another_number_of_machines_reads_a_distributed_checkpoint(place, number):
+    """Each member has files of its own in step_10/, and .metadata is at the first alone: with the files of all, any number reads it."""
+    first = finish(place, 2, every=10, steps=10, layout="dcp")
+    assert [shards(directory) for directory in first.directories] == [[], []]
+    assert not (first.directories[1] / "step_10/.metadata").exists()
+    directories = [place.path / f"then{i}" for i in range(number)]
+    then = Gang(place, number, 2, directories=directories, options=("--rerun",), every=10, steps=20, layout="dcp").start_all()
+    assert then.resumed() == [10] * number, f"{then}"
+    assert [run.wait() for run in then.runs] == [0] * number, f"{then}"
+    assert "was taken by 2 machines" in then.runs[0].err
+    newest = place.newest()
+    assert (newest["step"], newest["members"]) == (20, number if number > 1 else 0)
+    assert place.verb("verify").code == 0
+
+
+def test_one_machine_becomes_two(place):
+    alone = Gang(place, 1, every=10, steps=10, layout="dcp").start_all()
+    assert alone.runs[0].wait() == 0, f"{alone}"
+    assert place.newest()["members"] == 0
+    two = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=("--rerun",), every=10, steps=20,
+               layout="dcp").start_all()
+    assert two.resumed() == [10, 10], f"{two}"
+    assert [run.wait() for run in two.runs] == [0, 0], f"{two}"
+    assert place.newest()["members"] == 2
+
+
+def test_the_same_number_gets_the_files_of_all_where_one_has_the_marker(place):
+    finish(place, 2, every=10, steps=10, layout="dcp")
+    again = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=("--rerun",), every=200, layout="dcp").start_all()
+    assert again.resumed() == [10, 10], f"{again}"
+    # That what it saves has less in it than what it was given keeps no member from saving.
+    again.wait_for_commits(2)
+    again.kill_all()
+    assert "is not used" not in f"{again}"
+    assert place.newest()["step"] >= 400
+
+
+def test_a_file_of_each_rank_is_not_resharded(place):
+    finish(place, 2, every=10, steps=10)
+    for number, says in ((3, "this one has another number of them (3)"), (1, "this is one machine")):
+        directories = [place.path / f"{number}.{i}" for i in range(number)]
+        then = Gang(place, number, 1 + number, directories=directories, options=("--rerun", "--join-time", "20s"), steps=20).start_all()
+        assert {run.wait() for run in then.runs} == {harness.EXIT_CONFIGURATION}, f"{then}"
+        said = then.runs[0].err
+        assert "it is of a gang of 2 members" in said and says in said and "--parts all" in said, said
+        assert "shard_1.bin is of one of its ranks" in said, said
+
+
+def test_status_tells_of_all_members_and_whose_part_is_missing(place):
+    """Member 1 stands still: the others' supervisors have opened a round that it gives nothing in."""
+    gang = Gang(place, 3, every=20).start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].signal(signal.SIGSTOP)
+
+    def asked():
+        """What member 0 says, as soon as the parts of all others are there."""
+        for job in place.query("status", "--json").json["jobs"]:
+            told = job["gang"]
+            if told["member"] == 0 and told["round"] and told["round"].get("missing") == [1]:
+                return told
+        return None
+
+    try:
+        told = wait_for(f"a round waits for member 1\n{gang}", asked)
+        assert told["members"] == 3 and not told["over"] and told["round"]["gave"]
+        assert told["round"]["given"] == [0, 2] and told["round"]["state"] == "open"
+        host = os.uname().nodename
+        assert [(member["member"], member["host"], member["state"]) for member in told["list"]] == [(i, host, "goes on") for i in range(3)]
+        text = place.query("status").out
+        assert "  gang      member 0 of 3\n" in text and "  gang      member 2 of 3\n" in text, text
+        assert f"member 1 on {host}: goes on, its part is missing\n" in text, text
+        assert f"member 0 on {host}: goes on, has given its part\n" in text, text
+        assert re.search(r"round +" + told["round"]["id"] + r", step \d+: open, 2 of 3 parts are there\n", text), text
+    finally:
+        gang.runs[1].signal(signal.SIGCONT)
+    gang.wait_for_commits(2)

@@ -80,6 +80,44 @@ static const struct {
 		"              open: a\n"
 		"              incomplete: b\n",
 		"train: running, attempt 3; durable: nothing yet"},
+	{"{" HEAD ",\"gang\":{\"members\":3,\"member\":1,\"over\":false,\"list\":["
+		"{\"member\":1,\"host\":\"b\",\"state\":\"goes on\"},"
+		"{\"member\":0,\"host\":\"a\",\"state\":\"has ended\"},"
+		"{\"member\":2,\"host\":\"\",\"state\":\"goes on\"}],\"round\":{\"id\":\"000003-000012\","
+		"\"step\":300,\"state\":\"open\",\"given\":[0,1],\"missing\":[2]}}}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n"
+		"  gang      member 1 of 3\n"
+		"            member 0 on a: has ended, has given its part\n"
+		"            member 2: goes on, its part is missing\n"
+		"            member 1 on b: goes on, has given its part\n"
+		"  round     000003-000012, step 300: open, 2 of 3 parts are there\n",
+		"train: running, attempt 3; durable: nothing yet"},
+	{"{" HEAD ",\"gang\":{\"members\":300,\"member\":0,\"over\":true,\"list\":["
+		"{\"member\":7,\"host\":\"x\",\"state\":\"has left\"}],\"round\":{\"id\":\"000003-000012\","
+		"\"step\":null,\"state\":\"left out\",\"why\":{\"member\":7,\"reason\":\"no disk\"}}}}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n"
+		"  gang      member 0 of 300, whose attempt is over\n"
+		"            member 7 on x: has left\n"
+		"            and 299 more (--json)\n"
+		"  round     000003-000012: left out by member 7: no disk\n",
+		"train: running, attempt 3; durable: nothing yet"},
+	{"{" HEAD ",\"gang\":{\"members\":2,\"member\":0,\"list\":[],\"round\":{\"id\":\"000003-000012\","
+		"\"step\":5,\"state\":\"open\",\"unknown\":\"out of time\"}}}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  store     none\n"
+		"  durable   nothing yet\n"
+		"  notices   SIGTERM alone\n"
+		"  gang      member 0 of 2\n"
+		"            and 2 more (--json)\n"
+		"  round     000003-000012, step 5: open, and whose parts are there is not known: "
+		"out of time\n",
+		"train: running, attempt 3; durable: nothing yet"},
 	/* Nobody's words command the terminal, nor make a line of their own. */
 	{"{\"job\":\"a\\u001b[31m\\nb\",\"state\":\"running\"}",
 		"a?[31m?b: running, attempt 0, pid 0 (supervisor 0)\n"

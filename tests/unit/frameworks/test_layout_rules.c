@@ -198,6 +198,43 @@ static void test_rules(void **state)
 	}
 }
 
+/* Of several machines that save one checkpoint, all but one need not have what rank 0 writes. */
+static void test_the_marker_is_elsewhere(void **state)
+{
+	static const struct {
+		const char *profile, *file;
+		size_t told;
+	} cases[] = {
+		{"dcp", "step-5/__1_0.distcp", 0},
+		{NULL, "step-5/__1_0.distcp", 0},
+		{"hf", "checkpoint-5/rng_state_1.pth", 0},
+		{"megatron", "iter_0000005/m", 0},
+		{"deepspeed", "global_step5/m", 0},
+		/* These each one has. */
+		{"accelerate", "checkpoint_3/optimizer.bin", 1},
+		{"keras", "latest.weights.h5", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct profile *profile =
+			cases[i].profile ? profile_find(cases[i].profile) : NULL;
+		struct snapshot_file file = {.path = (char *)cases[i].file};
+		struct snapshot_files files = {.items = &file, .count = 1};
+		struct directory directory = {0};
+		struct layout_view view = {
+			.files = &files,
+			.text = text_of,
+			.arg = &directory,
+			.marker_elsewhere = true,
+		};
+
+		layout_rules_find_incomplete(profile, &view, told, &directory);
+		if (directory.told_count != cases[i].told)
+			fail_msg("%s: \"%s\"", cases[i].file, directory.told[0]);
+	}
+}
+
 static void test_units(void **state)
 {
 	static const struct {
@@ -263,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_the_marker_is_elsewhere),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_later),
 	};

@@ -115,6 +115,7 @@ static void another_number_of_members(void **state)
 		uint32_t members, member;
 	} rows[] = {{3, 0}, {3, 2}, {1, 0}};
 	struct gang gang;
+	int64_t step;
 
 	(void)state;
 	gang_start(&gang, 2);
@@ -131,6 +132,11 @@ static void another_number_of_members(void **state)
 			if (choice == GANG_PARTS_ALL) {
 				assert_restores(&gang, 0, GANG_PARTS_ALL,
 						"shard-0 shard-1 weights");
+				/* What another one has learned of its files is not true here. */
+				assert_null(storage_read_about(files->storage, gang.newest, &step,
+							       NULL, &err));
+				assert_int_equal(err.kind, ERR_NONE);
+				assert_int_equal(step, 10);
 				continue;
 			}
 			assert_fails(fixture_try_restore(files, gang.newest), ERR_UNFIT);
@@ -138,6 +144,50 @@ static void another_number_of_members(void **state)
 		}
 	}
 	storage_set_gang(gang.machines[0].files.storage, 2, 0);
+	gang_stop(&gang);
+}
+
+/* Who has which name, whoever asks: of another number of them, and of one machine. */
+static void names_of_all(void **state)
+{
+	static const struct gang_file expected[] = {
+		{.path = "shard-1", .member = 1, .having = 1},
+		{.path = "sub/same", .member = 0, .having = 2},
+		{.path = "weights", .member = 0, .having = 2, .differs = true},
+	};
+	auto_(gang_files_release) struct gang_files files = {0};
+	struct snapshot_id alone;
+	struct storage *storage;
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	fixture_write(&gang.machines[0].files, "sub/same", 10, 1);
+	fixture_write(&gang.machines[1].files, "sub/same", 10, 1);
+	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
+	fixture_write(&gang.store, "model", 10, 1);
+	alone = fixture_take(&gang.store);
+	gang_round(&gang, 4, both);
+	gang_assert_committed(&gang, 4);
+	storage = gang.machines[0].files.storage;
+	storage_set_gang(storage, 3, 2);
+	assert_works(storage_gang_list_files(storage, gang.newest, &files, NULL, &err));
+	assert_int_equal(files.members, 2);
+	assert_int_equal(files.count, 3);
+	for (size_t i = 0; i < files.count; i++) {
+		assert_string_equal(files.items[i].path, expected[i].path);
+		assert_int_equal(files.items[i].member, expected[i].member);
+		assert_int_equal(files.items[i].having, expected[i].having);
+		assert_int_equal(files.items[i].differs, expected[i].differs);
+		assert_false(files.items[i].running);
+	}
+	gang_files_release(&files);
+	assert_works(storage_gang_list_files(storage, alone, &files, NULL, &err));
+	assert_int_equal(files.members, 0);
+	assert_int_equal(files.count, 1);
+	assert_string_equal(files.items[0].path, "model");
+	assert_int_equal(files.items[0].having, 1);
+	storage_set_gang(storage, 2, 0);
 	gang_stop(&gang);
 }
 
@@ -276,6 +326,7 @@ int main(void)
 		cmocka_unit_test(by_choice),
 		cmocka_unit_test(names_that_clash),
 		cmocka_unit_test(another_number_of_members),
+		cmocka_unit_test(names_of_all),
 		cmocka_unit_test(a_snapshot_of_one_machine),
 		cmocka_unit_test(verbs_see_all_of_it),
 		cmocka_unit_test(one_member_of_it),

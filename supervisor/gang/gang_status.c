@@ -1,0 +1,63 @@
+#include "gang_status.h"
+
+static const char *const state_names[] = {
+	[GANG_GOES_ON] = "goes on",
+	[GANG_HAS_ENDED] = "has ended",
+	[GANG_HAS_LEFT] = "has left",
+};
+
+static const char *const round_names[] = {
+	[GANG_ROUND_NONE] = "none",
+	[GANG_ROUND_OPEN] = "open",
+	[GANG_ROUND_COMMITTED] = "committed",
+	[GANG_ROUND_OVER] = "left out",
+};
+
+static void list_members(const struct gang_view *view, const json_t *hosts, bool going,
+			 json_t *list)
+{
+	for (uint32_t i = 0; i < view->members; i++) {
+		enum gang_member_end end = view->ends[i];
+		const char *host = json_string_value(json_array_get(hosts, i));
+
+		if ((end == GANG_GOES_ON) == going &&
+		    json_array_size(list) < GANG_STATUS_MEMBERS_MOST)
+			json_array_append_new(list, json_pack("{s:i, s:s, s:s}", "member", (int)i,
+							      "host", host ? host : "", "state",
+							      state_names[end]));
+	}
+}
+
+static json_t *round_json(const struct gang_view *view, const struct gang_here *here,
+			  uint32_t attempt)
+{
+	const struct gang_round *round = &view->round;
+	struct snapshot_id number = {attempt, round->number};
+	char id[SNAPSHOT_ID_TEXT];
+	json_t *json;
+
+	if (round->state == GANG_ROUND_NONE)
+		return json_null();
+	json = json_pack("{s:s, s:o, s:s, s:i, s:b}", "id", snapshot_id_format(number, id), "step",
+			 round->step >= 0 ? json_integer(round->step) : json_null(), "state",
+			 round_names[round->state], "opened_by", (int)round->opener, "gave",
+			 here->given == round->number);
+	if (round->state == GANG_ROUND_OVER)
+		json_object_set_new(json, "why",
+				    json_pack("{s:i, s:s}", "member", (int)round->left_by, "reason",
+					      round->left_reason));
+	return json;
+}
+
+json_t *gang_status_json(const struct gang_view *view, const struct gang_here *here,
+			 uint32_t attempt, const json_t *hosts)
+{
+	json_t *list = json_array();
+
+	list_members(view, hosts, false, list);
+	list_members(view, hosts, true, list);
+	return json_pack("{s:i, s:i, s:b, s:i, s:i, s:o, s:o}", "members", (int)view->members,
+			 "member", (int)here->member, "over", view->over, "ended", (int)view->ended,
+			 "left", (int)view->left, "list", list, "round",
+			 round_json(view, here, attempt));
+}
