@@ -71,8 +71,8 @@ def test_a_member_that_has_no_way_to_the_others(place):
     if subprocess.run([*APART, "true"], capture_output=True).returncode != 0:
         pytest.skip("no network namespaces here")
     gang = Gang(place, 2, **SAVES_WHEN_ASKED)
-    for member in range(2):
-        gang.start(member, wrapper=APART)
+    gang.wrappers = [APART] * 2
+    gang.start_all()
     end_by_notice(gang)
 
 
