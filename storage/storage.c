@@ -175,14 +175,25 @@ void storage_format_versions(int *store, int *manifest)
 	*manifest = RECORD_VERSION_SNAPSHOT;
 }
 
-bool storage_looks_first(struct storage *storage)
+static struct store_health read_health(struct storage *storage)
 {
 	struct store *store = storage->transfer.store;
 	struct store_health health = {0};
 
 	if (store->ops->read_health)
 		store->ops->read_health(store, &health);
-	return health.if_absent_guessed;
+	return health;
+}
+
+const char *storage_local_address(struct storage *storage, char text[46])
+{
+	text_set(text, 46, read_health(storage).local_address);
+	return text;
+}
+
+bool storage_looks_first(struct storage *storage)
+{
+	return read_health(storage).if_absent_guessed;
 }
 
 void storage_close(struct storage *storage)

@@ -110,6 +110,10 @@ AUTO_POINTER(struct storage, storage_close);
  * Returns `text`. Does not block. */
 const char *storage_describe(struct storage *storage, char *text, size_t capacity);
 
+/* The address of this machine in the newest connection to the store ("10.0.0.3"); "": unknown, or
+ * there is none. Returns `text`. Does not block. */
+const char *storage_local_address(struct storage *storage, char text[46]);
+
 /* The store cannot put if-absent, and the user has accepted that: it looks first, and of two
  * machines that put one name at the same time both may believe that it is theirs. */
 bool storage_looks_first(struct storage *storage);

@@ -41,6 +41,8 @@ struct gang_launch {
 	int64_t put_ms;
 };
 
+#define GANG_ADDRESS_TEXT 37
+
 /* A process that wants to be a member in the attempt after the one that it is listed below. */
 struct gang_join {
 	uint32_t member, members;
@@ -59,6 +61,9 @@ struct gang_join {
 	struct gang_launch launch;
 	/* Of what a name in a store may hold; "": unknown. */
 	char host[65];
+	/* Where it hears of events by datagrams, in digits of [0-9a-f]: what they mean is the
+	 * members' own affair; "": it does not. */
+	char address[GANG_ADDRESS_TEXT];
 };
 
 /* What lies in the store below an attempt. */
@@ -101,8 +106,8 @@ struct gang_claim {
 	struct gang_join own;
 	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
 	json_t *nonces;
-	/* The same of their hosts. */
-	json_t *hosts;
+	/* The same of their hosts, and of their addresses: that may be anything. */
+	json_t *hosts, *addresses;
 	/* Of member 0, which has claimed it. */
 	char host[65];
 };

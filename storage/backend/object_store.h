@@ -51,6 +51,8 @@ struct store_health {
 	bool in_the_clear;
 	bool skew_known;
 	int64_t skew_ms; /* the server's clock minus ours, from the Date of the last reply */
+	/* the address from which the store is reached; "": unknown, or there is no connection */
+	char local_address[46];
 };
 
 /* Takes the bytes of a store_read(). */

@@ -106,6 +106,8 @@ struct retrying_client_statistics {
 	bool clock_seen;
 	/* server's clock minus ours, from the last answer's Date: to the second, plus the way */
 	int64_t clock_ms;
+	/* ours, in the last connection; "": unknown */
+	char local_address[46];
 };
 
 /* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it

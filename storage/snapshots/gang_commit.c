@@ -154,6 +154,38 @@ static int settle_commit(struct gang_round *round, const struct err *failure, st
 	return state;
 }
 
+static char *commit_mark_key(const struct storage *storage, struct snapshot_id id)
+{
+	return text_format("jobs/%s/gang/%06u/commits-%06u", storage->transfer.job, id.attempt,
+			   id.sequence);
+}
+
+/* Dozens may see the parts of all at once, and each would read them all: one does. Without an
+ * answer, it does too. */
+static bool is_to_commit(struct gang_round *round)
+{
+	struct storage *storage = round->storage;
+	struct snapshot_id id = round->request->id;
+	auto_free char *key = commit_mark_key(storage, id);
+	struct err own = {0};
+
+	if (snapshot_id_compare(storage->gang.marked, id) == 0)
+		return true;
+	if (storage->transfer.store->ops->put(storage->transfer.store, key, "\n", 1,
+					      STORE_IF_ABSENT, round->cancel, &own) == 0)
+		storage->gang.marked = id;
+	return own.kind != ERR_EXISTS;
+}
+
+static void remove_own_mark(struct storage *storage, struct cancel *cancel)
+{
+	auto_free char *key = commit_mark_key(storage, storage->gang.marked);
+
+	if (!snapshot_id_is_none(storage->gang.marked))
+		storage->transfer.store->ops->remove(storage->transfer.store, key, cancel, NULL);
+	storage->gang.marked = (struct snapshot_id){0};
+}
+
 static bool is_round_over(const struct gang_round *round)
 {
 	return round->request->gang_over && round->request->gang_over(round->request->arg);
@@ -210,7 +242,7 @@ static int look_at_parts(struct gang_round *round, struct gang_schedule *schedul
 		return -1;
 	waits = is_urgent(round) && !first && !schedule->full && !over;
 	schedule->full = there == round->storage->gang.members;
-	if (schedule->full && !waits)
+	if (schedule->full && !waits && (!first || is_to_commit(round)))
 		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
 	return first ? 0 : gang_assembly_check_attempt(round, err);
@@ -305,6 +337,7 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 void gang_commit_settled(struct storage *storage, struct cancel *cancel)
 {
 	remove_own_part(storage, storage->gang.unsettled, cancel);
+	remove_own_mark(storage, cancel);
 	storage->gang.unsettled = (struct snapshot_id){0};
 }
 

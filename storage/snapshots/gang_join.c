@@ -210,6 +210,7 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
 {
 	const struct gang_launch *launch = &joins[0].launch;
 	json_t *nonces = json_array(), *births = json_array(), *hosts = json_array();
+	json_t *addresses = json_array();
 
 	for (uint32_t i = 0; i < members; i++) {
 		json_array_append_new(nonces, json_string(joins[i].nonce));
@@ -217,10 +218,12 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
 		json_array_append_new(births, json_pack("[I, I, I]", (json_int_t)joins[i].birth_ms,
 							(json_int_t)joins[i].first_after,
 							(json_int_t)joins[i].turn));
+		json_array_append_new(addresses, json_string(joins[i].address));
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
-			 "joins", nonces, "births", births, "hosts", hosts, "launch", launch->id,
-			 (json_int_t)launch->after, (json_int_t)launch->put_ms);
+	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
+			 "joins", nonces, "births", births, "hosts", hosts, "addresses", addresses,
+			 "launch", launch->id, (json_int_t)launch->after,
+			 (json_int_t)launch->put_ms);
 }
 
 static int read_claim_body(struct storage *storage, uint32_t number, json_t **body,
@@ -234,6 +237,7 @@ static int read_claim_body(struct storage *storage, uint32_t number, json_t **bo
 void gang_claim_release(struct gang_claim *claim)
 {
 	json_decref(claim->nonces);
+	json_decref(claim->addresses);
 	json_decref(claim->hosts);
 	*claim = (struct gang_claim){0};
 }
@@ -260,6 +264,7 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 		return;
 	claim->members = (uint32_t)members;
 	claim->nonces = json_incref(nonces);
+	claim->addresses = json_incref(json_object_get(gang, "addresses"));
 	claim->hosts = json_incref(json_object_get(gang, "hosts"));
 	claim->own.member = member;
 	claim->own.members = claim->members;

@@ -30,10 +30,10 @@ char *gang_join_format(const struct gang_join *join)
 						 join->launch.after, (long long)join->launch.put_ms)
 				   : text_copy("");
 
-	return text_format("join-%05u-%05u-%06u-%05u-%lld-%s%s%s%s%s.json", join->member,
+	return text_format("join-%05u-%05u-%06u-%05u-%lld-%s%s%s%s%s%s%s.json", join->member,
 			   join->members, join->first_after, join->turn, (long long)join->age_ms,
-			   join->nonce, launch, join->refused ? refused : "",
-			   join->host[0] ? "." : "", join->host);
+			   join->nonce, join->address[0] ? "-at" : "", join->address, launch,
+			   join->refused ? refused : "", join->host[0] ? "." : "", join->host);
 }
 
 /* ".HOST.json", or ".json". */
@@ -56,25 +56,38 @@ static bool parse_host(const char *text, struct gang_join *join)
 	return true;
 }
 
-bool gang_join_parse(const char *name, struct gang_join *join)
+/* The address and what the launcher says: both may be missing. What is behind them. */
+static const char *parse_ends(const char *ends, struct gang_join *join)
 {
-	long long age_ms = 0, launch_ms = 0;
+	struct gang_launch *launch = &join->launch;
+	long long launch_ms = 0;
 	int end = 0, whole = 0;
 
+	if (sscanf(ends, "-at%36[0-9a-f]%n", join->address, &end) == 1)
+		ends += end;
+	sscanf(ends, "-%16[0-9a-f]-%10u-%18lld%n", launch->id, &launch->after, &launch_ms, &whole);
+	if (whole == 0)
+		*launch = (struct gang_launch){0};
+	else
+		launch->put_ms = launch_ms;
+	return ends + whole;
+}
+
+bool gang_join_parse(const char *name, struct gang_join *join)
+{
+	long long age_ms = 0;
+	const char *ends;
+	int end = 0;
+
 	*join = (struct gang_join){0};
-	if (sscanf(name, "join-%5u-%5u-%10u-%10u-%18lld-%32[0-9a-f]%n-%16[0-9a-f]-%10u-%18lld%n",
-		   &join->member, &join->members, &join->first_after, &join->turn, &age_ms,
-		   join->nonce, &end, join->launch.id, &join->launch.after, &launch_ms, &whole) < 6)
+	if (sscanf(name, "join-%5u-%5u-%10u-%10u-%18lld-%32[0-9a-f]%n", &join->member,
+		   &join->members, &join->first_after, &join->turn, &age_ms, join->nonce, &end) < 6)
 		return false;
 	join->age_ms = age_ms;
-	join->launch.put_ms = launch_ms;
-	if (whole == 0)
-		join->launch = (struct gang_launch){0};
-	else
-		end = whole;
-	join->refused = text_starts(name + end, refused);
+	ends = parse_ends(name + end, join);
+	join->refused = text_starts(ends, refused);
 	if (join->refused)
-		end += (int)strlen(refused);
-	return parse_host(name + end, join) && join->member < join->members &&
+		ends += strlen(refused);
+	return parse_host(ends, join) && join->member < join->members &&
 	       join->members <= STORAGE_GANG_MOST && age_ms >= 0;
 }

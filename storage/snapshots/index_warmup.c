@@ -12,6 +12,8 @@
 /* Where orphaned packs are looked for. Those of others are sent again, and collected in time. */
 #define ORPHAN_SAVES_MOST 2
 #define ORPHAN_ATTEMPTS_MOST 4
+/* In larger gangs nobody looks for them: each member would read what all of them have left. */
+#define ORPHAN_MEMBERS_MOST 16
 #define POLL_EVERY_MS 10
 
 /* The listing of the packs that the parent names, on a thread of its own. */
@@ -44,9 +46,11 @@ static int load_parent(struct storage *storage, struct snapshot_id parent, struc
 }
 
 /* Those that killed attempts may have left: of the saves after the parent, and of the newest
- * attempts after it. */
-static size_t add_orphan_prefixes(struct snapshot_id parent, uint32_t attempt, char **prefixes)
+ * attempts after it. What the attempt itself has sent is known, or is of other members. */
+static size_t add_orphan_prefixes(const struct storage *storage, struct snapshot_id parent,
+				  uint32_t attempt, char **prefixes)
 {
+	uint32_t last = storage->gang.members > 1 ? attempt - 1 : attempt;
 	uint32_t first = attempt > ORPHAN_ATTEMPTS_MOST ? attempt - ORPHAN_ATTEMPTS_MOST + 1 : 1;
 	size_t count = 0;
 
@@ -55,7 +59,7 @@ static size_t add_orphan_prefixes(struct snapshot_id parent, uint32_t attempt, c
 	for (uint32_t i = 1; !snapshot_id_is_none(parent) && i <= ORPHAN_SAVES_MOST; i++)
 		prefixes[count++] =
 			text_format("packs/%06u/%06u-", parent.attempt, parent.sequence + i);
-	for (uint32_t i = first; i <= attempt; i++)
+	for (uint32_t i = first; i <= last; i++)
 		prefixes[count++] = text_format("packs/%06u/", i);
 	return count;
 }
@@ -68,7 +72,7 @@ static int load_orphans(struct storage *storage, struct snapshot_id parent, uint
 	auto_(store_listing_release) struct store_listing packs = {0};
 	struct snapshot_id behind = storage->newest_at_claim;
 	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
-	size_t count = add_orphan_prefixes(parent, attempt, prefixes);
+	size_t count = add_orphan_prefixes(storage, parent, attempt, prefixes);
 	int result = job_records_list_prefixes(storage, prefixes, count, &packs, cancel, err);
 
 	while (count > 0)
@@ -166,7 +170,8 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	drop_damaged(storage, &damaged);
 	if (begin_listing(storage, err) < 0)
 		return -1;
-	if (load_orphans(storage, parent, attempt, &damaged, cancel, err) < 0) {
+	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&
+	    load_orphans(storage, parent, attempt, &damaged, cancel, err) < 0) {
 		index_warmup_end(storage);
 		return -1;
 	}

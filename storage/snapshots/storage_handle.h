@@ -52,6 +52,8 @@ struct storage {
 		/* The round that it has last put a part in, while it is not known for certain what
 		 * became of it; none: it is. */
 		struct snapshot_id unsettled;
+		/* The round that it has put the mark of who commits in. */
+		struct snapshot_id marked;
 		/* What is restored of a snapshot. */
 		enum gang_parts_choice parts;
 	} gang;

@@ -15,6 +15,7 @@
  *	gang_status.h		PURE: what a member tells of its gang
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_feed.h		reads the log and appends to it, and says what is to be done
+ *	gang_poke.h		a datagram that says that there is something to read
  *
  * After the start, what the members agree upon is one log, and each snapshot is a round in it:
  * storage_save() gives the part in a round, and waits for those of the others.
@@ -24,6 +25,7 @@
 
 #include "gang_feed.h"
 #include "gang_identity.h"
+#include "gang_poke.h"
 #include "gang_rounds.h"
 #include "gang_runs.h"
 #include "gang_start.h"

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PAUSE_FIRST_MS 50
@@ -128,6 +129,31 @@ static void note_sign(struct gang_feed *feed, const struct gang_event *event)
 		feed->here.goes_on_ms = now_ms;
 }
 
+/* What the others are not to wait for until they read the log anyway. */
+static bool is_urgent(enum gang_event_kind kind)
+{
+	return kind != GANG_EVENT_PASSED;
+}
+
+/* This member has put the event just now. */
+static bool is_put_here(const struct gang_feed *feed)
+{
+	return feed->work.kind == FEED_APPENDS && feed->work.there;
+}
+
+/* No event was left: there was none to read, or the number of the own one was free. */
+static void note_read_all(struct gang_feed *feed)
+{
+	if (feed->work.kind == FEED_APPENDS ? feed->work.there
+					    : feed->work.kind == FEED_READS && !feed->work.there)
+		feed->read_all_ms = feed->work.begun_ms;
+}
+
+int64_t gang_feed_age_ms(const struct gang_feed *feed)
+{
+	return clock_monotonic_ms() - feed->read_all_ms;
+}
+
 static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 {
 	struct gang_round before = feed->view.round;
@@ -146,6 +172,8 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 		feed->said_ms = clock_monotonic_ms();
 	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON)
 		note_sign(feed, event);
+	if (is_put_here(feed) && is_urgent(event->kind))
+		gang_poke_all(feed->options.poke);
 	note_settled(feed);
 	feed->pause_ms = PAUSE_FIRST_MS;
 	feed->options.happened(feed->options.arg, event, request);
@@ -196,7 +224,7 @@ static void arm_feed(struct gang_feed *feed)
 /* An event that another has won; or there is none yet. */
 static void note_nothing_there(struct gang_feed *feed)
 {
-	feed->unread = feed->work.kind == FEED_APPENDS;
+	feed->unread = feed->work.kind == FEED_APPENDS || feed->poked;
 	if (feed->work.kind == FEED_READS && feed->work.anew)
 		gang_here_note_read(&feed->here, &feed->view);
 }
@@ -216,6 +244,7 @@ static void on_worked(void *arg)
 		return;
 	}
 	feed->failures = 0;
+	note_read_all(feed);
 	if (feed->work.kind == FEED_RECALLS)
 		note_recalled(feed);
 	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
@@ -236,7 +265,9 @@ static void on_worked(void *arg)
 static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 {
 	feed->busy = true;
+	feed->poked = false;
 	feed->work.kind = kind;
+	feed->work.begun_ms = clock_monotonic_ms();
 	feed->work.anew = feed->here.anew;
 	workers_run(feed->workers, feed_worker, on_worked, feed);
 }
@@ -325,7 +356,7 @@ static bool must_say(const struct gang_feed *feed)
 
 static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 {
-	int64_t most_ms = is_awaiting(feed) ? PAUSE_MOST_MS : GANG_READ_EVERY_MS;
+	int64_t most_ms = is_awaiting(feed) ? PAUSE_MOST_MS : feed->read_every_ms;
 	int64_t left_ms = again_ms == INT64_MAX ? most_ms : again_ms - feed->here.now_ms;
 
 	if (!is_awaiting(feed))
@@ -375,6 +406,16 @@ static void on_feed_due(struct timer *timer)
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
 	feed->unread = feed->sharers_due = true;
+	go_on(feed);
+}
+
+/* The pauses stay as they are: who forges these makes nobody read more than once for each. */
+static void on_poked(void *arg)
+{
+	struct gang_feed *feed = arg;
+
+	feed->poked = true;
+	feed->unread = true;
 	go_on(feed);
 }
 
@@ -463,20 +504,38 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 	gang_feed_wake(feed);
 }
 
+/* For tests, which show by a long one that something else has led to a reading. */
+static int64_t read_every_ms(void)
+{
+	const char *value = getenv("REPRIEVE_GANG_READ_EVERY");
+	int64_t every_ms;
+
+	return value && text_to_duration_ms(value, &every_ms) && every_ms > 0
+		       ? every_ms
+		       : GANG_READ_EVERY_MS;
+}
+
 int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
 		    struct err *err)
 {
+	struct err own;
+
 	feed->options = *options;
 	feed->view = gang_view_new(options->identity.members);
 	feed->here = gang_here_new(options->identity.member);
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = PAUSE_FIRST_MS;
+	feed->read_every_ms = read_every_ms();
+	/* The start has read all of the log; since then it may have swept. */
+	feed->read_all_ms = clock_monotonic_ms() - GANG_READ_EVERY_MS;
 	if (cancel_init(&feed->cancel, err) < 0)
 		return -1;
 	if (workers_new(options->loop, 1, &feed->workers, err) < 0) {
 		cancel_release(&feed->cancel);
 		return -1;
 	}
+	if (gang_poke_listen(options->poke, options->loop, on_poked, feed, &own) < 0)
+		log_debug("the other members are not heard at once: %s", own.text);
 	gang_feed_wake(feed);
 	return 0;
 }
@@ -486,6 +545,7 @@ void gang_feed_release(struct gang_feed *feed)
 	gang_view_release(&feed->view);
 	if (!feed->workers)
 		return;
+	gang_poke_stop(feed->options.poke);
 	loop_disarm(feed->options.loop, &feed->timer);
 	cancel_raise(&feed->cancel);
 	workers_free(feed->workers);

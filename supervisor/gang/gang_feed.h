@@ -6,7 +6,8 @@
  *
  * What is asked for here is appended before anything is given that may answer it.
  *
- * While nothing is awaited, the log is read every 5 seconds; else more often, up to 2 seconds.
+ * While nothing is awaited, the log is read every 5 seconds; else more often, up to 2 seconds; and
+ * at once when another member says that it has appended something (gang_poke.h).
  */
 #ifndef GANG_FEED_H
 #define GANG_FEED_H
@@ -15,6 +16,7 @@
 #include "base/loop.h"
 #include "base/workers.h"
 #include "gang_identity.h"
+#include "gang_poke.h"
 #include "gang_rounds.h"
 
 #include <stdatomic.h>
@@ -29,6 +31,8 @@ struct gang_feed_options {
 	struct storage *storage;
 	struct gang_identity identity;
 	uint32_t attempt;
+	/* Borrowed until the release; NULL: the others are not told at once. */
+	struct gang_poke *poke;
 	/* Of all members, in their order, as they came. Borrowed until the release. */
 	json_t *hosts;
 	/* Which members write into the directory of this one: it reads it once they have given
@@ -72,10 +76,13 @@ struct gang_feed {
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
-	/* There may be events that were not read; the worker is at work; it is known what the
-	 * snapshots before have of this member. */
-	bool unread, busy, recalled;
-	int64_t pause_ms;
+	/* There may be events that were not read; the worker is at work, and since it began
+	 * another member has said that there is one; it is known what the snapshots before have of
+	 * this member. */
+	bool unread, busy, poked, recalled;
+	int64_t pause_ms, read_every_ms;
+	/* When the worker last began what has shown that no event was left. */
+	int64_t read_all_ms;
 	unsigned failures;
 	char reason[160];
 
@@ -92,6 +99,7 @@ struct gang_feed {
 	/* The worker's, while `busy`. */
 	struct {
 		enum gang_feed_work kind;
+		int64_t begun_ms;
 		struct gang_event event;
 		uint32_t round, answers;
 		unsigned without;
@@ -134,6 +142,10 @@ void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t 
 			       int64_t step, bool beside);
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
 			       const char *why);
+/* So old the event may be that `happened` is told of: it was put after the log was last read to its
+ * end. */
+int64_t gang_feed_age_ms(const struct gang_feed *feed);
+
 /* From any thread: the round gets no more parts than it has. */
 bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);
 

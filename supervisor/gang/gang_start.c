@@ -97,6 +97,7 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	self->own.member = start->identity.member;
 	self->own.members = start->identity.members;
 	self->whole = start->identity.whole;
+	text_set(self->own.address, sizeof(self->own.address), gang_poke_address(start->poke));
 	if (!self->own.nonce[0])
 		random_hex(self->own.nonce);
 	begin_wait(start);
@@ -140,6 +141,9 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 			     cancel, err) < 0)
 		return -1;
 	start->self.rejoined = start->claim.attempt;
+	/* The process that was this member before is told too. */
+	gang_poke_meet(start->poke, &start->claim, start->claim.members);
+	gang_poke_all(start->poke);
 	return 0;
 }
 

@@ -15,14 +15,17 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "gang_identity.h"
+#include "gang_poke.h"
 #include "start_rules.h"
 
-/* Zeroed but for the first three, which the caller fills. */
+/* Zeroed but for the first four, which the caller fills. */
 struct gang_start {
 	struct storage *storage;
 	struct gang_identity identity;
 	/* For the members to come, and for them to restore. */
 	int64_t join_ms;
+	/* Borrowed; NULL: none is sent. */
+	struct gang_poke *poke;
 
 	/* The caller may have filled its nonce. */
 	struct gang_self self;

@@ -69,6 +69,7 @@ struct job_config {
 	const char *gang;   /* "auto", "off" or how many machines; NULL: off (gang_identity.h) */
 	const char *member; /* which of them this is; NULL: found out */
 	int64_t join_ms;    /* for the members of a gang to come, and to restore */
+	bool gang_poke;     /* the others are told at once that there is something to read */
 	enum gang_parts_choice parts; /* of which members one restores the files */
 	bool goes_on_without;         /* a gang, after a member was preempted: refused */
 	enum restore_policy restore;

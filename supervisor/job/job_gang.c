@@ -252,10 +252,11 @@ static void add_gang_notice(struct job *job, const struct gang_event *event, con
 	job_add_notice(job, &notice);
 }
 
-/* What was put since the log was read last may have been there for so long. */
-static int64_t time_left(const struct gang_event *event)
+static int64_t time_left(const struct job *job, const struct gang_event *event)
 {
-	return event->left_ms == CLOCK_NEVER ? CLOCK_NEVER : event->left_ms - GANG_READ_EVERY_MS;
+	int64_t age_ms = gang_feed_age_ms(&job->in_gang.feed);
+
+	return event->left_ms == CLOCK_NEVER ? CLOCK_NEVER : event->left_ms - age_ms;
 }
 
 /* The others would hang in their next collective until its time-out. Whoever has ended because it
@@ -278,7 +279,7 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 						 .gang = {.event = event->number}});
 		break;
 	case GANG_EVENT_NOTICE:
-		add_gang_notice(job, event, event->reason, time_left(event));
+		add_gang_notice(job, event, event->reason, time_left(job, event));
 		break;
 	case GANG_EVENT_REJOIN:
 		add_gang_notice(job, event, "this machine has come anew, so the attempt is over",
@@ -354,6 +355,7 @@ void job_start_gang_feed(struct job *job)
 		.storage = job->resume.storage,
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
+		.poke = job->resume.poke,
 		.hosts = job->resume.hosts,
 		.sharers = job->resume.sharers,
 		.from = job->resume.from,

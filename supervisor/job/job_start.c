@@ -370,6 +370,7 @@ void job_begin_resume(struct job *job)
 		.gang = job->gang,
 		.join_ms = options->join_ms,
 		.parts = options->parts,
+		.without_pokes = !options->gang_poke,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};

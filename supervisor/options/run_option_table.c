@@ -250,6 +250,10 @@ static const struct option_row job_rows[] = {
 		"what the other members of a gang do when one is preempted: stop (default): they "
 		"save and end too, and the launcher starts all again; continue is refused",
 		CHOICE(goes_on_without, "stop continue")},
+	{"gang-poke", 0, "USE", "REPRIEVE_GANG_POKE",
+		"whether the members of a gang tell each other by a UDP datagram that there is "
+		"something to read in the store: on (default) or off",
+		CHOICE(gang_poke, "off on")},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE",
 		"whether scontrol requeues a batch job of Slurm's that is preempted and whose "
 		"work is durable: auto (default) or off",
@@ -496,6 +500,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.flush_ms = 60000,
 		.join_ms = 600000,
 		.parts = GANG_PARTS_AUTO,
+		.gang_poke = true,
 		.restore = RESTORE_LATEST,
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||

@@ -303,5 +303,6 @@ void resume_result_release(struct resume_result *result)
 	json_decref(result->signatures);
 	json_decref(result->hosts);
 	free(result->sharers);
+	gang_poke_free(result->poke);
 	*result = (struct resume_result){0};
 }

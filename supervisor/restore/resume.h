@@ -42,6 +42,7 @@ struct resume_request {
 	/* The checkpoint directory is refused, for this reason: the other members are told, and
 	 * nothing is claimed. "": it is not. */
 	char refused[160];
+	bool without_pokes; /* the others are told of nothing at once (gang_poke.h) */
 };
 
 enum resume_kind {
@@ -70,6 +71,8 @@ struct resume_result {
 	bool newer_than_store; /* the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
 	int64_t milliseconds; /* time of the restore */
+	/* to the other members of this attempt; NULL: none, or not possible; owned */
+	struct gang_poke *poke;
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;

@@ -151,6 +151,7 @@ static int start_gang(const struct resume_request *request, struct resume_result
 			return -1;
 	}
 	result->hosts = json_incref(start->claim.hosts);
+	gang_poke_meet(result->poke, &start->claim, request->gang.member);
 	if (request->gang.member == 0)
 		gang_start_sweep(start);
 	return 0;
@@ -178,9 +179,13 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
+	char local[46];
 	int status;
 
 	random_hex(start.self.own.nonce);
+	if (!request->without_pokes)
+		result->poke = gang_poke_new(storage_local_address(result->storage, local));
+	start.poke = result->poke;
 	if (resume_lock_directory(request, result, start.self.own.nonce, cancel, err) < 0 ||
 	    workspace_mark_member(request->workspace, start.self.own.nonce, err) < 0) {
 		gang_start_refuse(&start, err->text);

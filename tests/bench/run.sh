@@ -249,6 +249,20 @@ delivery() {
 		if [ -n "${BENCH_TORCH-}" ]; then "$python" "$here/delivery.py" "$binary" "$rounds" "$BENCH_TORCH" 2>>log; fi)
 }
 
+# Simulated; 1,024 members take two minutes.
+gangs() {
+	local scale members all=(16 128 1024)
+	scale=$(dirname "$binary")/../tests/bench/gang_scale
+	if [ ! -x "$scale" ]; then
+		echo "skipped: gangs (not in this build: $scale)"
+		return
+	fi
+	if [ "$smoke" = 1 ]; then all=(16); fi
+	echo "gangs: members in one process over a store with 20 ms a request (aim: last part to commit < 2 s at 1,024)"
+	echo "| of    | what           |  seconds  |    PUT |    GET |  LIST | DELETE | a member | |"
+	for members in "${all[@]}"; do "$scale" "$members" "$idle_seconds" 2>>log; done
+}
+
 echo "$("$binary" --version) on $(nproc) processors, $(uname -m)"
 echo
 start_up
@@ -269,6 +283,8 @@ if [ "$smoke" = 1 ]; then "$python" "$here/completion.py" "$binary" --smoke; els
 echo
 if [ "$smoke" = 1 ]; then "$python" "$here/metadata.py" --smoke "$binary"; else "$python" "$here/metadata.py" "$binary"; fi
 if [ "$smoke" = 1 ]; then "$python" "$here/growth.py" "$binary" --smoke; else "$python" "$here/growth.py" "$binary"; fi
+echo
+gangs
 echo
 snapshots
 # All of it is a run of its own, by hand: it installs what it compares with.

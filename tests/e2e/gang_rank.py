@@ -36,6 +36,7 @@ parser.add_argument("--settings", type=int, default=0, help="writes args.json at
 parser.add_argument("--curve", type=int, default=0, help="adds a line to curve.csv at each step")
 parser.add_argument("--fixed", default="", help="saves under this name, too, with each checkpoint of the others")
 parser.add_argument("--final", default="", help="in the end it waits for this file, and saves final_model/weights.bin")
+parser.add_argument("--mark", default="", help="is kept beside each shard: who has saved it")
 parser.add_argument("--layout", default="shards", help="shards: a file of each rank; dcp: the files of torch's distributed checkpoints, "
                     "which any number of ranks reads if it has all of them")
 options = parser.parse_args()
@@ -62,6 +63,10 @@ def content(step, rank=options.rank):
 def steps_here():
     names = os.listdir(options.dir) if os.path.isdir(options.dir) else []
     return sorted(int(match.group(1)) for match in map(re.compile(r"step_(\d+)$").match, names) if match)
+
+
+def mark_of(step):
+    return os.path.join(options.dir, "step_%d" % step, "mark_%d.txt" % options.rank)
 
 
 def of_run(step):
@@ -91,11 +96,17 @@ def resume():
             if file.read().split(b"\n", 1)[1] != content(steps[-1], rank):
                 say("TORN", steps[-1])
                 sys.exit(99)
+    if options.mark:
+        with open(mark_of(steps[-1])) as file:
+            say("marked", file.read())
     return options.anew_from if run_of_job not in ("", "0") and options.anew_from >= 0 else steps[-1]
 
 
 def save(step):
     os.makedirs(os.path.dirname(path_of(step)), exist_ok=True)
+    if options.mark:
+        with open(mark_of(step), "w") as file:
+            file.write(options.mark)
     with open(path_of(step), "wb") as file:
         file.write(of_run(step))
     if options.layout == "dcp" and options.rank == 0:

@@ -1,17 +1,18 @@
 """A gang: several supervisors that take, commit and restore one snapshot over the store alone. Each member is a process here, with a
 checkpoint directory of its own; the ranks meet at each step (gang_rank.py)."""
 import os
-import random
 import signal
-import time
+import sys
 
 import harness
 import pytest
 from gang import RANK, Gang, assert_not_torn, assert_resumed, committed_step
 from harness import PYTHON, wait_for
 
+sys.path.insert(0, str(harness.ROOT / "tests"))
+import gang_kills  # noqa: E402
 
-KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "6"))
+KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "12"))
 
 
 @pytest.fixture(autouse=True)
@@ -40,35 +41,8 @@ def test_all_members_resume_from_one_commit(place):
 
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_at_any_instant_all_resume_from_the_newest_commit(place, seed):
-    draw = random.Random(seed)
-    members = draw.choice([2, 3, 4])
-    # The first start is left alone until there is something to lose; each later one is killed somewhere in joining, restoring,
-    # saving or committing.
-    gang = Gang(place, members, every=10, size=300000).start_all()
-    gang.wait_for_commits(1)
-    for generation in range(2, 6):
-        if draw.random() < 0.5:
-            # One member first; the launcher ends the others a moment later.
-            gang.runs[draw.randrange(members)].kill()
-            time.sleep(draw.uniform(0, 0.5))
-        else:
-            time.sleep(draw.uniform(0, 0.5))
-        gang.kill_all()
-        step = committed_step(place)
-        gang = Gang(place, members, generation, every=10, size=300000).start_all()
-        if draw.random() < 0.5:
-            # In the middle of the start, or a little later.
-            time.sleep(draw.uniform(0, 1.0))
-            continue
-        assert_resumed(gang, step)
-        time.sleep(draw.uniform(0, 1.0))
-    gang.kill_all()
-    step = committed_step(place)
-    last = Gang(place, members, 9, steps=step + 10, size=300000).start_all()
-    assert_resumed(last, step)
-    assert [run.wait() for run in last.runs] == [0] * members, f"{last}"
-    assert_not_torn(last)
-    assert place.verb("verify").code == 0
+    """tests/gang_kills.py does the same for longer."""
+    gang_kills.play(place, seed, members=2 + seed % 3, kills=2)
 
 
 @pytest.mark.parametrize("point", ["before_part_put", "after_part_put", "before_manifest_put", "after_manifest_put"])

@@ -391,6 +391,53 @@ static void the_last_one_dies(void **state)
 	gang_stop(&gang);
 }
 
+#define ASKED_MOST 3
+
+/* How often each has been asked while all parts were there, and no commit. */
+static atomic_uint asked_in_vain[2];
+
+static bool wait_for_marked(void *arg)
+{
+	struct gang_machine *machine = arg;
+	struct storage *storage = machine->files.storage;
+	uint32_t there = 0, missing;
+	bool committed = true;
+
+	assert_works(storage_gang_missing(storage, 1, 2, &there, &missing, NULL, &err));
+	assert_works(storage_gang_is_committed(storage, 1, 2, &committed, NULL, &err));
+	if (there == 2 && !committed)
+		atomic_fetch_add(&asked_in_vain[storage->gang.member], 1);
+	if (atomic_load(&asked_in_vain[0]) >= ASKED_MOST &&
+	    atomic_load(&asked_in_vain[1]) >= ASKED_MOST)
+		move_clock(NULL);
+	return false;
+}
+
+/* Another one has said that it commits, and has died: the others wait for it at first. */
+static void one_commits_for_all(void **state)
+{
+	static const struct gang_given given[] = {{.step = 10, .over = wait_for_marked},
+						  {.step = 10, .over = wait_for_marked}};
+	static const struct gang_given all[] = {{.step = 20}, {.step = 20}};
+	struct gang gang;
+	struct store *store;
+
+	(void)state;
+	gang_start(&gang, 2);
+	store = gang.machines[0].files.storage->transfer.store;
+	assert_works(store->ops->put(store, "jobs/job/gang/000001/commits-000002", "\n", 1,
+				     STORE_IF_ABSENT, NULL, &err));
+	gang_round(&gang, 2, given);
+	gang_assert_committed(&gang, 2);
+	assert_true(atomic_load(&asked_in_vain[0]) >= ASKED_MOST);
+	assert_true(atomic_load(&asked_in_vain[1]) >= ASKED_MOST);
+	/* Of a round that all live through nothing is left. */
+	gang_round(&gang, 3, all);
+	gang_assert_committed(&gang, 3);
+	assert_false(gang_has(&gang, "gang/000001/commits-000003"));
+	gang_stop(&gang);
+}
+
 static struct gang *watched;
 static atomic_uint asked;
 
@@ -805,6 +852,7 @@ int main(void)
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(the_last_one_dies),
+		cmocka_unit_test(one_commits_for_all),
 		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),
 		cmocka_unit_test(what_has_a_fate_is_left_alone),
