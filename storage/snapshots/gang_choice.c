@@ -47,7 +47,7 @@ static bool has_little(const struct manifest *manifest, uint32_t member)
 	for (size_t i = 0; i < manifest->part_count; i++)
 		if (manifest->parts[i].bytes > most)
 			most = manifest->parts[i].bytes;
-	return own->pieces == 0 || own->bytes < most / 2;
+	return own->pieces == 0 || own->without_checkpoint || own->bytes < most / 2;
 }
 
 bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest)
@@ -64,6 +64,8 @@ json_t *gang_choice_own_about(const struct storage *storage, const struct manife
 {
 	uint32_t member = storage->gang.member;
 
+	if (manifest->part_count == 0)
+		return manifest->about;
 	if (storage->gang.members != manifest->part_count || manifest->parts[member].files == 0)
 		return NULL;
 	return manifest->parts[member].about;

@@ -242,7 +242,7 @@ static int look_at_parts(struct gang_round *round, struct gang_schedule *schedul
 		return -1;
 	waits = is_urgent(round) && !first && !schedule->full && !over;
 	schedule->full = there == round->storage->gang.members;
-	if (schedule->full && !waits && (!first || is_to_commit(round)))
+	if (schedule->full && !waits && (!first || over || is_to_commit(round)))
 		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
 	return first ? 0 : gang_assembly_check_attempt(round, err);

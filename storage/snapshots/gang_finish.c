@@ -92,8 +92,9 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 		*round = full;
 		return 0;
 	}
-	/* It never will be a snapshot; or another attempt was claimed meanwhile. */
-	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS
+	/* It never will be a snapshot; or another attempt was claimed meanwhile; or a member of
+	 * this one, which is not over yet, has committed it, and the parts are removed. */
+	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS || own.kind == ERR_NOT_FOUND
 		       ? 0
 		       : err_set(err, own.kind, "%s", own.text);
 }

@@ -7,7 +7,7 @@ static bool holds_checkpoint(const struct storage *storage, const struct manifes
 	uint32_t member = storage->gang.member;
 
 	return manifest->part_count != storage->gang.members ||
-	       !manifest->parts[member].without_checkpoint || manifest->parts[member].kept;
+	       !manifest->parts[member].without_checkpoint;
 }
 
 int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsigned most,
@@ -19,8 +19,10 @@ int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsign
 		struct err own = {0};
 
 		if (job_record_get_manifest_head(storage, from, &manifest, cancel, &own) < 0) {
-			/* Of what was forgotten since, or is damaged, nothing is known. */
-			if (own.kind == ERR_NOT_FOUND || own.kind == ERR_CORRUPT)
+			/* Of what was forgotten since, is damaged, or is of a newer version,
+			 * nothing is known. */
+			if (own.kind == ERR_NOT_FOUND || own.kind == ERR_CORRUPT ||
+			    own.kind == ERR_VERSION)
 				return 0;
 			*err = own;
 			return -1;

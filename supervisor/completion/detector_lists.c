@@ -207,6 +207,17 @@ bool detector_has_begun_checkpoint(const struct detector *detector)
 	return detector->wrote_checkpoint;
 }
 
+bool detector_lacks_step_after(const struct detector *detector, int64_t number)
+{
+	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
+	     checkpoint = checkpoint->sibling)
+		if (*checkpoint->key && checkpoint->number > number &&
+		    (checkpoint->state == CHECKPOINT_TORN ||
+		     checkpoint->state == CHECKPOINT_UNDER_WAY))
+			return true;
+	return false;
+}
+
 bool detector_has_ordinary_files(const struct detector *detector)
 {
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;

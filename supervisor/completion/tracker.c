@@ -185,6 +185,12 @@ bool tracker_holds_less(struct tracker *tracker)
 	return snapshot_plan_would_hold_less(&tracker->detector, tracker->latest_key);
 }
 
+bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
+{
+	tracker_drain(tracker);
+	return detector_lacks_step_after(&tracker->detector, step);
+}
+
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try)
 {
 	tracker_drain(tracker);

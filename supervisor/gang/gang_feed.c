@@ -216,6 +216,14 @@ static void note_recalled(struct gang_feed *feed)
 	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
 }
 
+/* The log is read without it; but then nothing is known that lets a part be without a checkpoint.
+ */
+static void give_up_recalling(struct gang_feed *feed)
+{
+	feed->recalled = true;
+	feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
+}
+
 static void arm_feed(struct gang_feed *feed)
 {
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
@@ -238,6 +246,8 @@ static void on_worked(void *arg)
 		return;
 	if (!feed->work.worked) {
 		note_failure(feed);
+		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID)
+			give_up_recalling(feed);
 		feed->unread = false;
 		feed->pause_ms = PAUSE_MOST_MS;
 		arm_feed(feed);

@@ -93,6 +93,11 @@ static bool has_passed(const struct gang_here *here)
 {
 	if (here->beside)
 		return false;
+	/* At its end nothing later comes; but whoever has written nothing by then, since a
+	 * checkpoint before this one, writes none. */
+	if ((here->stopping || here->ended) && here->given_step >= 0 &&
+	    here->step == here->given_step && here->before >= 0 && here->before < here->step)
+		return true;
 	return here->given_step >= 0 ? here->step > here->given_step
 				     : here->generation > here->given_generation + 1;
 }
@@ -102,7 +107,8 @@ static struct gang_round_decision after_giving(const struct gang_view *view,
 {
 	struct gang_round_decision decision;
 
-	if (!gang_view_is_open(view) || view->round.passed || !has_passed(here))
+	if (!gang_view_is_open(view) || view->round.passed || view->round.final ||
+	    !has_passed(here))
 		return wait_until(INT64_MAX);
 	decision = act_in(view, GANG_SAY_PASSED);
 	decision.step = here->step;
@@ -169,6 +175,25 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 	return wait_until(INT64_MAX);
 }
 
+/* Why it has no part in the final round; NULL: it has. What lies there of a checkpoint that is not
+ * whole is not passed over in silence. */
+static const char *why_nothing_final(const struct gang_here *here)
+{
+	if (here->generation > 0 ? !gang_here_can_give(here) : here->begun)
+		return "its job has ended without a complete checkpoint";
+	return here->torn_later ? "its last checkpoint is not whole" : NULL;
+}
+
+static struct gang_round_decision in_final_round(const struct gang_view *view,
+						 const struct gang_here *here)
+{
+	if (why_nothing_final(here))
+		return leave_out(view, here, why_nothing_final(here));
+	/* Each gives its directory as it is; but what it took over from others stays theirs. */
+	return act_in(view,
+		      here->generation > 0 || here->holds_start ? GANG_TAKE : GANG_GIVE_BESIDE);
+}
+
 static struct gang_round_decision in_round(const struct gang_view *view,
 					   const struct gang_here *here)
 {
@@ -176,10 +201,8 @@ static struct gang_round_decision in_round(const struct gang_view *view,
 		return after_giving(view, here);
 	if (here->unable == view->round.number)
 		return leave_out(view, here, here->unable_reason);
-	/* Each gives its directory as it is; but what it took over from others stays theirs. */
 	if (view->round.final)
-		return act_in(view, here->generation > 0 || here->holds_start ? GANG_TAKE
-									      : GANG_GIVE_BESIDE);
+		return in_final_round(view, here);
 	return here->generation == 0 ? without_checkpoint(view, here) : with_checkpoint(view, here);
 }
 
@@ -316,8 +339,7 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 static bool is_free(const struct gang_view *view, const struct gang_here *here, uint32_t asked)
 {
 	/* In the final round, whoever has finished can. */
-	bool can_give =
-		here->finished || gang_here_can_give(here) || (!here->begun && here->learned);
+	bool can_give = here->finished || gang_here_can_give(here) || !here->begun;
 	bool open = gang_view_is_open(view) && here->given != view->round.number;
 
 	if (view->over || view->left > 0 || view->ended == view->members || !can_give)

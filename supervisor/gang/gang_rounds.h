@@ -47,6 +47,8 @@ struct gang_here {
 	 * it answers it. */
 	bool telling;
 	int64_t wanted_ms;
+	/* Its job has ended, and what it wrote last of a numbered checkpoint is not whole. */
+	bool torn_later;
 	/* It has written something of a checkpoint in this attempt. */
 	bool begun;
 	/* It had nothing to give in the last snapshots; in so many in a row. */

@@ -190,15 +190,37 @@ static int make_sure(struct gang_start *start, bool *start_it, struct cancel *ca
 	return 0;
 }
 
-void gang_start_leave(struct gang_start *start)
+void gang_start_leave(struct gang_start *start, const char *reason)
 {
 	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct err err;
 
 	if (!start->self.joined || cancel_init(&soon, NULL) < 0)
 		return;
 	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
+	/* From now on nobody claims with it; but somebody may have, since it looked last. */
 	storage_gang_leave(start->storage, start->self.after, &start->self.own, &soon);
+	if (reason &&
+	    (storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, &soon,
+				       &err) < 0 ||
+	     (start_look_is_named(start) && append_rejoin(start, reason, &soon, &err) < 0)))
+		log_debug("the others are not told: %s", err.text);
 	start->self.joined = false;
+}
+
+void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member,
+		      const char *reason)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct gang_join own = {.member = member};
+	struct err err;
+
+	random_hex(own.nonce);
+	if (cancel_init(&soon, NULL) < 0)
+		return;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
+	if (start_log_rejoin(storage, attempt, &own, reason, 0, &soon, &err) < 0)
+		log_debug("the others are not told: %s", err.text);
 }
 
 void gang_start_sweep(struct gang_start *start)
@@ -321,7 +343,7 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 		return;
 	/* As a member it has joined in vain. */
 	if (!start_look_is_named(start))
-		gang_start_leave(start);
+		gang_start_leave(start, NULL);
 	cancel_set_deadline(&soon, clock_monotonic_ms() + REFUSE_MS);
 	start->self.own.refused = true;
 	text_set(start->refusal, sizeof(start->refusal), skip_prefix(reason, "not started: "));

@@ -75,8 +75,13 @@ int gang_start_restart(struct gang_start *start, const char *reason, struct canc
  * nothing goes on after that. */
 void gang_start_refuse(struct gang_start *start, const char *reason);
 
-/* This start has failed: nobody is to wait for this machine. */
-void gang_start_leave(struct gang_start *start);
+/* This start has failed: nobody is to wait for this machine. `reason`: also those whose attempt
+ * names it are told, and gather anew; NULL: not. Best effort, for some seconds. */
+void gang_start_leave(struct gang_start *start, const char *reason);
+/* The attempt has begun, and the job of this machine will not be started: the others are not to
+ * wait for it in their first collective. Best effort, for some seconds. */
+void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member,
+		      const char *reason);
 /* After START, for member 0: removes what earlier starts have left. */
 void gang_start_sweep(struct gang_start *start);
 

@@ -83,6 +83,8 @@ static struct start_decision decide_joined(const struct gang_self *self,
 					   const struct gang_seen *seen, bool named)
 {
 	const struct gang_claim *claim = seen->claim;
+	/* One with another number of members ends no attempt before all of its own are there. */
+	bool same_gang = claim->members == self->own.members;
 	bool is_over = claim->members <= 1 || has_rejoin(seen) || self->rejoined == claim->attempt;
 	struct gang_roster_view view = {self->whole, seen->settled};
 	struct start_decision decision = {
@@ -95,13 +97,13 @@ static struct start_decision decide_joined(const struct gang_self *self,
 		return end_by(START_END_STALE);
 	if (decision.roster.state > ROSTER_COMPLETE)
 		decision.step = START_STEP_END;
-	else if (!is_over && seen->first == GANG_FIRST_NONE)
+	else if (!is_over && same_gang && seen->first == GANG_FIRST_NONE)
 		decision.step = START_STEP_REJOIN;
 	else if (decision.roster.state == ROSTER_COMPLETE && self->own.member != 0)
 		decision.step = START_STEP_WAIT_FOR_CLAIM;
 	else if (decision.roster.state == ROSTER_COMPLETE)
 		decision.step = is_over ? START_STEP_CLAIM : START_STEP_REJOIN;
-	else if (!is_over && seen->patient)
+	else if (!is_over && same_gang && seen->patient)
 		decision.step = START_STEP_REJOIN;
 	return decision;
 }

@@ -343,6 +343,9 @@ void job_tell_why(struct job *job, const struct outcome *outcome);
 /* Once the snapshot queue is there: what is told at another member is told here, and the members
  * save together. */
 void job_start_gang_feed(struct job *job);
+/* At the end: the others have begun the attempt, and the job was not started here. Blocks for some
+ * seconds. */
+void job_tell_gang_not_started(struct job *job);
 /* The others are told of this one. */
 void job_tell_gang(struct job *job, const struct notice *stop);
 /* The last notice, `stop`, was withdrawn. True: the others have been told of it and end by it, so

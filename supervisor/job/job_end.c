@@ -110,14 +110,14 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 	snapshot_id_format(newest, id);
 	if (snapshot_id_is_none(newest))
 		text_set(text, DURABLE_TEXT, "nothing");
-	else if (!job->model.facts.launched || (!restored && job->model.durable.written_ms == 0))
-		text_set(text, DURABLE_TEXT, id);
-	else if (job->model.newest.curves_only && job->gang.members == 1 &&
-		 job->resume.kind == RESUME_FRESH)
+	else if (job->model.facts.launched && job->model.newest.curves_only &&
+		 job->gang.members == 1 && job->resume.kind == RESUME_FRESH)
 		snprintf(text, DURABLE_TEXT,
 			 "%s (only files that are written all the time, as curves; no checkpoint "
 			 "was complete)",
 			 id);
+	else if (!job->model.facts.launched || (!restored && job->model.durable.written_ms == 0))
+		text_set(text, DURABLE_TEXT, id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
 			 recovery_point_format_age(&durable, age, sizeof(age)));
@@ -354,6 +354,7 @@ int job_finish(struct job *job)
 	job_tell_watchers(job, &outcome);
 	job_tell_why(job, &outcome);
 	end_workers(job);
+	job_tell_gang_not_started(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)
 		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,
 				     end_webhook_deadline(job));

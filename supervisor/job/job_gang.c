@@ -153,8 +153,10 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->ended = ended;
 	here->finished =
 		ended && !has_noticed(job) && wait_status_exit_code(model->facts.wait_status) == 0;
-	if (job->tracker && !ended)
+	if (job->tracker) {
 		here->begun |= tracker_has_begun_checkpoint(job->tracker);
+		here->torn_later = ended && tracker_lacks_step_after(job->tracker, here->step);
+	}
 	here->leaving = job->in_gang.leaving;
 	here->saving = snapshot_queue_is_running(job->snapshots);
 	here->saw = request_table_saw(&model->requests);
@@ -346,6 +348,14 @@ bool job_keep_told_notice(struct job *job, const struct notice *stop)
 	log_note("the other members of the gang have been told of the notice, and end: so does "
 		 "this one");
 	return true;
+}
+
+void job_tell_gang_not_started(struct job *job)
+{
+	if (job->gang.members > 1 && !job->resume_failed && job->resume.attempt.number > 0 &&
+	    !job->model.facts.launched)
+		gang_start_never(job->resume.storage, job->resume.attempt.number, job->gang.member,
+				 "its job was not started");
 }
 
 void job_start_gang_feed(struct job *job)

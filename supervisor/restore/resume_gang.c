@@ -179,6 +179,7 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 		.identity = request->gang,
 		.join_ms = request->join_ms,
 	};
+	struct err own = {0};
 	char local[46];
 	int status;
 
@@ -186,18 +187,16 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 	if (!request->without_pokes)
 		result->poke = gang_poke_new(storage_local_address(result->storage, local));
 	start.poke = result->poke;
-	if (resume_lock_directory(request, result, start.self.own.nonce, cancel, err) < 0 ||
-	    workspace_mark_member(request->workspace, start.self.own.nonce, err) < 0) {
-		gang_start_refuse(&start, err->text);
-		return -1;
-	}
+	if (resume_lock_directory(request, result, start.self.own.nonce, cancel, &own) < 0 ||
+	    workspace_mark_member(request->workspace, start.self.own.nonce, &own) < 0)
+		return give_up_gang(&start, &own, err);
 	status = start_gang(request, result, &start, cancel, err);
 	workspace_unmark_member(request->workspace, start.self.own.nonce);
 	if (status == 0)
 		return 0;
 	end_refused_attempt(request, result, &start, cancel);
-	/* A start that has failed is to hold up nobody. */
-	gang_start_leave(&start);
+	/* A start that has failed is to hold up nobody. Where all are to end, it has been said. */
+	gang_start_leave(&start, result->all_damaged || start.is_refused ? NULL : err->text);
 	return -1;
 }
 
