@@ -4,7 +4,7 @@ import time
 
 import pytest
 from fault_server import FaultServer
-from gang import Gang, assert_not_torn, committed_step
+from gang import Gang, assert_not_torn, assert_resumed, committed_step
 from harness import Place
 from s3_memory import S3Memory
 
@@ -22,11 +22,11 @@ def play(place, seed):
         gang.kill_all()
         step = committed_step(place)
         gang = Gang(place, members, generation, every=10).start_all()
-        assert gang.resumed() == [step] * members, f"seed {seed}\n{gang}"
+        assert_resumed(gang, step)
     gang.kill_all()
     step = committed_step(place)
     last = Gang(place, members, 9, steps=step + 10).start_all()
-    assert last.resumed() == [step] * members, f"seed {seed}\n{last}"
+    assert_resumed(last, step)
     assert [run.wait() for run in last.runs] == [0] * members, f"{last}"
     assert_not_torn(last)
     assert place.verb("verify").code == 0
