@@ -129,7 +129,7 @@ def test_a_member_that_starts_anew_before_all_have_restored(place):
 
 
 def test_who_is_missing_is_named(place):
-    gang = Gang(place, 3, options=("--join-time", "2s"))
+    gang = Gang(place, 3, options=("--join-time", "6s"))
     gang.start(0)
     gang.start(2)
     for run in (gang.runs[0], gang.runs[2]):
