@@ -136,10 +136,13 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 			 struct err *err)
 {
 	int code = start->self.own.refused ? EXIT_OF_ALL : 0;
+	bool taken;
 
 	if (start_log_rejoin(start->storage, start->claim.attempt, &start->self.own, reason, code,
-			     cancel, err) < 0)
+			     &taken, cancel, err) < 0)
 		return -1;
+	if (code != 0 && !taken)
+		return 0;
 	start->self.rejoined = start->claim.attempt;
 	/* The process that was this member before is told too. */
 	gang_poke_meet(start->poke, &start->claim, start->claim.members);
@@ -213,13 +216,14 @@ void gang_start_never(struct storage *storage, uint32_t attempt, uint32_t member
 {
 	auto_(cancel_release) struct cancel soon = {.fd = -1};
 	struct gang_join own = {.member = member};
+	bool taken;
 	struct err err;
 
 	random_hex(own.nonce);
 	if (cancel_init(&soon, NULL) < 0)
 		return;
 	cancel_set_deadline(&soon, clock_monotonic_ms() + LEAVE_MS);
-	if (start_log_rejoin(storage, attempt, &own, reason, 0, &soon, &err) < 0)
+	if (start_log_rejoin(storage, attempt, &own, reason, 0, &taken, &soon, &err) < 0)
 		log_debug("the others are not told: %s", err.text);
 }
 

@@ -99,13 +99,6 @@ static inline bool gang_view_wants_answers(const struct gang_view *view)
 	return view->asked > view->answered && view->committed > view->looked;
 }
 
-/* There is a snapshot of this attempt, and nobody waits for another one. */
-static inline bool gang_view_has_saved(const struct gang_view *view)
-{
-	return view->committed > 0 &&
-	       (view->notice == 0 || view->answered >= view->notice || view->parted);
-}
-
 static inline bool gang_view_is_open(const struct gang_view *view)
 {
 	return view->round.state == GANG_ROUND_OPEN;

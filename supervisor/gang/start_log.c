@@ -88,7 +88,8 @@ static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
 }
 
 int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gang_join *own,
-		     const char *reason, int code, struct cancel *cancel, struct err *err)
+		     const char *reason, int code, bool *taken, struct cancel *cancel,
+		     struct err *err)
 {
 	struct gang_event last = {0};
 	struct gang_event event = {
@@ -96,13 +97,13 @@ int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gan
 		.member = own->member,
 		.code = code,
 	};
-	bool taken = false;
 
+	*taken = false;
 	text_set(event.nonce, sizeof(event.nonce), own->nonce);
 	text_set(event.reason, sizeof(event.reason), reason);
 	if (code != 0) {
 		event.number = 1;
-		return storage_gang_append(storage, attempt, &event, &taken, cancel, err);
+		return storage_gang_append(storage, attempt, &event, taken, cancel, err);
 	}
 	if (find_last(storage, attempt, &event.number, &last, cancel, err) < 0)
 		return -1;
@@ -110,9 +111,9 @@ int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gan
 		return 0;
 	for (int i = 0; i < APPENDS_MOST; i++) {
 		event.number++;
-		if (storage_gang_append(storage, attempt, &event, &taken, cancel, err) < 0)
+		if (storage_gang_append(storage, attempt, &event, taken, cancel, err) < 0)
 			return -1;
-		if (taken)
+		if (*taken)
 			return 0;
 	}
 	return err_set(err, ERR_RETRY, "the log of attempt %u grows faster than it is read",

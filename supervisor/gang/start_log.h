@@ -12,10 +12,10 @@ int start_log_is_over(struct storage *storage, uint32_t attempt, bool *over, str
 		      struct err *err);
 /* Appends GANG_EVENT_GO as event 1, or does nothing if there is one. */
 int start_log_go(struct storage *storage, uint32_t attempt, struct cancel *cancel, struct err *err);
-/* Appends GANG_EVENT_REJOIN, unless it is the last one; with a `code` as event 1, or not at all. A
- * log of a thousand events costs some
- * twenty requests. */
+/* Appends GANG_EVENT_REJOIN, unless it is the last one; with a `code` as event 1, or not at all
+ * (*taken: it has). A log of a thousand events costs some twenty requests. */
 int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gang_join *own,
-		     const char *reason, int code, struct cancel *cancel, struct err *err);
+		     const char *reason, int code, bool *taken, struct cancel *cancel,
+		     struct err *err);
 
 #endif

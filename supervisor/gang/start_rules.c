@@ -55,7 +55,10 @@ static struct start_decision decide_refused(const struct gang_self *self,
 	if (!named &&
 	    (is_outrun(&self->own, claim) || (self->joined && is_stale(&self->own, claim))))
 		return end_by(START_END_OWN);
-	if (!self->joined || !concerns)
+	/* Somebody has ended the attempt that names it for another reason: who gathers anew is
+	 * told below it. */
+	if (!self->joined || !concerns ||
+	    (named && seen->first == GANG_FIRST_REJOIN && self->after != claim->attempt))
 		return only(START_STEP_JOIN);
 	if (claim->members != self->own.members || seen->first != GANG_FIRST_NONE ||
 	    self->rejoined == claim->attempt)

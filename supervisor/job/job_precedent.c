@@ -19,6 +19,7 @@ struct restart_rules job_restart_rules(const struct job *job)
 		.done_counts = job->name.given && !options->rerun,
 		.may_roll_back = options->restore == RESTORE_LATEST,
 		.afresh = options->restore == RESTORE_NONE,
+		.any_command = job->gang.member > 0,
 	};
 }
 

@@ -138,7 +138,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
 		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
 		view.gang_heard_ms = job->in_gang.feed.heard_ms;
-		view.gang_has_saved = gang_view_has_saved(&job->in_gang.feed.view);
+		view.gang_has_saved = job->in_gang.feed.view.committed > 0;
 		view.awaits_final = job->in_gang.feed.view.round.final &&
 				    gang_view_is_open(&job->in_gang.feed.view);
 	}

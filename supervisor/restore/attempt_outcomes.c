@@ -127,6 +127,8 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 			items[count++] = read_attempt_outcome(&history.items[i], about);
 	for (size_t i = 0; i < history.count; i++)
 		count_interruption(&attempt_outcomes->past, &history.items[i]);
+	for (size_t i = 0; i < count; i++)
+		items[i].same_command |= rules->any_command;
 	attempt_outcomes->decision = restart_rules_decide(items, count, rules);
 	carry_rollback(&attempt_outcomes->decision, about);
 	describe_newest_attempt(&history.items[0], attempt_outcomes);

@@ -34,6 +34,9 @@ struct restart_rules {
 	bool done_counts;         /* a finished job is not run again */
 	bool may_roll_back;       /* the user has not chosen what to start from */
 	bool afresh;              /* the user wants to start from scratch */
+	/* A member of a gang behind the first one, whose command is the one that is recorded: it
+	 * decides as that one does. */
+	bool any_command;
 };
 
 enum restart_action {

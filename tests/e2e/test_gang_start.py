@@ -224,8 +224,8 @@ def test_no_space_for_one_is_an_error_of_all(place):
 
 def test_of_two_with_one_number_by_hand_the_later_one_counts(place):
     """Both may be one machine after the other; the one that is missing is said."""
-    gang = Gang(place, 3, options=("--join-time", "5s"), directories=[place.path / f"machine{i}" for i in range(3)])
-    other = Gang(place, 3, 2, options=("--join-time", "5s"), directories=[place.path / f"other{i}" for i in range(3)])
+    gang = Gang(place, 3, options=("--join-time", "12s"), directories=[place.path / f"machine{i}" for i in range(3)])
+    other = Gang(place, 3, 2, options=("--join-time", "12s"), directories=[place.path / f"other{i}" for i in range(3)])
     gang.start(0)
     wait_for_join(place, gang.start(1), 1)
     other.start(1)
