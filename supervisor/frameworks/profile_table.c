@@ -60,7 +60,7 @@ const struct profile profile_rows[] = {
 			"checkpoint-is-incomplete.txt removed where there was one",
 		.rules = {
 			{PROFILE_RULE_FORBIDS, true, "checkpoint-*", NULL,
-				"checkpoint-is-incomplete.txt"},
+				"checkpoint-is-incomplete.txt", false},
 			{PROFILE_RULE_NEEDS, false, "checkpoint-*", NULL, "trainer_state.json",
 				true},
 		},
@@ -118,7 +118,7 @@ const struct profile profile_rows[] = {
 		.completion_note = "random_states_N.pkl is written last by rank N",
 		.rules = {
 			{PROFILE_RULE_NEEDS, false, "checkpoint_*", "optimizer*.bin",
-				"random_states_*.pkl"},
+				"random_states_*.pkl", false},
 		},
 		.by_rank = {"random_states_*.pkl"},
 		.resume_note = "accelerator.load_state(dir)",
@@ -149,9 +149,9 @@ const struct profile profile_rows[] = {
 		.completion_note = "training_metadata.json is written after latest.weights.h5",
 		.rules = {
 			{PROFILE_RULE_NEEDS, true, NULL, "latest.weights.h5",
-				"training_metadata.json"},
+				"training_metadata.json", false},
 			{PROFILE_RULE_NEEDS, false, NULL,
-				"training_metadata.json", "latest.weights.h5"},
+				"training_metadata.json", "latest.weights.h5", false},
 		},
 		.resume_note = "the same BackupAndRestore(backup_dir=...) in fit()",
 		.resume_codes = {143},
@@ -167,7 +167,7 @@ const struct profile profile_rows[] = {
 		.completion_markers = {"checkpoint"},
 		.completion_note = "the text file `checkpoint` is renamed into place last",
 		.rules = {
-			{PROFILE_RULE_PAIR, true, NULL, ".data-[0-9]*-of-[0-9]*", ".index"},
+			{PROFILE_RULE_PAIR, true, NULL, ".data-[0-9]*-of-[0-9]*", ".index", false},
 		},
 		.temporary = {"*.tempstate*", "*_temp", "checkpoint.tmp*"},
 		.resume_note = "checkpoint.restore(manager.latest_checkpoint)",
