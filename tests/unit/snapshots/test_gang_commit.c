@@ -34,15 +34,19 @@ struct failing_store {
 	/* Calls whose key has this in it: those of a put are done, and answered with an error. */
 	const char *puts, *lists, *gets;
 	enum err_kind kind;
-	int most;
+	/* so many more; parts are read by several threads */
+	_Atomic int most;
 };
 
 static bool fails(struct failing_store *failing, const char *part, const char *key)
 {
-	if (!part || !strstr(key, part) || failing->most == 0)
+	int most = failing->most;
+
+	if (!part || !strstr(key, part))
 		return false;
-	failing->most--;
-	return true;
+	while (most > 0 && !atomic_compare_exchange_weak(&failing->most, &most, most - 1))
+		;
+	return most > 0;
 }
 
 static int failing_put(struct store *store, const char *key, const void *data, size_t size,
