@@ -268,9 +268,8 @@ static int list_start(const struct resume_request *request, struct resume_result
 
 	storage_gang_choose_parts(result->storage, request->parts);
 	if (storage_list_files(result->storage, id, files, cancel, err) == 0) {
-		/* Several members have this directory now, and may have had their own before. */
 		if (request->gang.members == 1 || request->parts != GANG_PARTS_AUTO ||
-		    (!result->sharers && !resharding_needs_all(files)))
+		    !resharding_needs_all(files))
 			return 0;
 		snapshot_files_release(files);
 		storage_gang_choose_parts(result->storage, GANG_PARTS_ALL);
