@@ -196,7 +196,7 @@ void detector_each_running(const struct detector *detector, path_set_fn *act, vo
 bool detector_is_running(const struct detector *detector, const char *path);
 /* Has the job begun to write a checkpoint? What lies beside one (companion_file.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
-/* Is a numbered checkpoint behind that number torn, or still under way? */
+/* Is a numbered checkpoint behind that number torn? */
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);

@@ -212,8 +212,7 @@ bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
 	     checkpoint = checkpoint->sibling)
 		if (*checkpoint->key && checkpoint->number > number &&
-		    (checkpoint->state == CHECKPOINT_TORN ||
-		     checkpoint->state == CHECKPOINT_UNDER_WAY))
+		    checkpoint->state == CHECKPOINT_TORN)
 			return true;
 	return false;
 }

@@ -158,8 +158,7 @@ void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan);
  * nothing whole left beside it, so that no snapshot is made (snapshot_plan.h)? */
 bool tracker_lacks_newest(struct tracker *tracker);
 bool tracker_holds_less(struct tracker *tracker);
-/* Was something written of a numbered checkpoint behind that step (-1: of any), which is not
- * complete? */
+/* Is a numbered checkpoint behind that step (-1: any) torn? */
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step);
 /*
  * Every file that the plan allows is open now. Reads all queued events: may what was opened be
