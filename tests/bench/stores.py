@@ -75,6 +75,19 @@ def start_server(kind, path, work):
     return server
 
 
+def empty(server, work):
+    """Takes all that a server holds out of it: it holds that in memory."""
+    if isinstance(server, Sink):
+        measure(["curl", "-sk", "-X", "DELETE", f"{server.endpoint}/"], dict(os.environ), work)
+        return
+    bucket = server.client
+    for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        if page.get("Contents"):
+            bucket.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": item["Key"]} for item in page["Contents"]]})
+    # It keeps most of what was deleted for an hour.
+    server.admin("gc", "process", "--include-all")
+
+
 class Failed(Exception):
     pass
 
@@ -153,15 +166,7 @@ class Bench:
 
     def clear(self):
         shutil.rmtree(self.work / "restic-cache", ignore_errors=True)
-        if isinstance(self.server, Sink):
-            measure(["curl", "-sk", "-X", "DELETE", f"{self.server.endpoint}/"], self.environment, self.work)
-            return
-        bucket = self.server.client
-        for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
-            if page.get("Contents"):
-                bucket.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": item["Key"]} for item in page["Contents"]]})
-        # It keeps most of what was deleted for an hour, and all of it is in memory.
-        self.server.admin("gc", "process", "--include-all")
+        empty(self.server, self.work)
 
     def one(self, peer, titles, directory, other=None):
         up, down, again = titles

@@ -24,7 +24,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from stores import BUCKET, LIMIT, Sink, measure, size_of, start_server
+from stores import BUCKET, LIMIT, Sink, empty, measure, size_of, start_server
 from server import die_with_parent  # stores has found it
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,8 +150,7 @@ def show(name, server, options):
 
     def job(*arguments):
         done = Job(server, options, *arguments)
-        if isinstance(server, Sink):
-            measure(["curl", "-sk", "-X", "DELETE", f"{server.endpoint}/"], dict(os.environ), options.work)
+        empty(server, options.work)
         return done
 
     command = [options.binary, "save", options.work / "weights", "--store", f"s3://{BUCKET}/first", "--job", f"first-{os.getpid()}"]
