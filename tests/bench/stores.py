@@ -76,7 +76,7 @@ def start_server(kind, path, work):
 
 
 def empty(server, work):
-    """Takes all that a server holds out of it: it holds that in memory."""
+    """Deletes all objects of a server, which keeps them in memory."""
     if isinstance(server, Sink):
         measure(["curl", "-sk", "-X", "DELETE", f"{server.endpoint}/"], dict(os.environ), work)
         return
@@ -84,7 +84,7 @@ def empty(server, work):
     for page in bucket.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
         if page.get("Contents"):
             bucket.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": item["Key"]} for item in page["Contents"]]})
-    # It keeps most of what was deleted for an hour.
+    # radosgw itself would keep most of what was deleted for an hour.
     server.admin("gc", "process", "--include-all")
 
 
