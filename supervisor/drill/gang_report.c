@@ -43,52 +43,27 @@ static void print_round(const struct gang_scenario *scenario, unsigned index, bo
 	printf("\n");
 }
 
-static void print_comparison(const struct gang_scenario *scenario)
+static struct compared compared_files(const struct gang_scenario *scenario)
 {
-	const char *path = scenario->options->compare;
-	char bytes[32];
-
-	switch (scenario->facts.comparison) {
-	case COMPARISON_NOT_ASKED:
-		if (scenario->facts.rounds_passed > 0)
-			terminal_line_print(
-				"  result      not compared: --compare FILE also proves "
-				"the order of the data and the random state");
-		return;
-	case COMPARISON_EQUAL:
-		terminal_line_print("  result      %s equals that of the undisturbed run, byte "
-				    "for byte, at each member that writes it (%s)",
-				    path,
-				    text_bytes(scenario->compared_bytes, bytes, sizeof(bytes)));
-		return;
-	case COMPARISON_DIFFERENT:
-		terminal_line_print("  result      %s of member %" PRIu32
-				    " DIFFERS from that of the undisturbed run",
-				    path, scenario->compared);
-		return;
-	case COMPARISON_MISSING_UNDISTURBED:
-		terminal_line_print("  result      the undisturbed run has not written %s", path);
-		return;
-	case COMPARISON_MISSING:
-		terminal_line_print("  result      member %" PRIu32
-				    " of the preempted run has not written %s",
-				    scenario->compared, path);
-		return;
-	case COMPARISON_NOT_MADE:
-		terminal_line_print("  result      %s was not compared", path);
-		return;
-	}
+	return (struct compared){
+		.result = scenario->facts.comparison,
+		.path = scenario->options->compare,
+		.bytes = scenario->compared_bytes,
+		.members = scenario->options->members,
+		.member = scenario->compared,
+	};
 }
 
 static void print_sums(const struct gang_scenario *scenario, bool kept)
 {
 	const struct drill_facts *facts = &scenario->facts;
+	struct compared compared = compared_files(scenario);
 
 	terminal_line_print("  survived    %u of %u preemptions of one of %" PRIu32 " members",
 			    facts->rounds_passed, facts->rounds_wanted, scenario->options->members);
 	if (facts->last_ran)
 		terminal_line_print("  last start  ended with %d", facts->last_exit);
-	print_comparison(scenario);
+	report_print_comparison(&compared, facts->rounds_passed > 0);
 	if (scenario->options->store)
 		terminal_line_print("  snapshots   stay in %s, as job %s", scenario->sandbox.store,
 				    scenario->sandbox.job);
@@ -128,23 +103,10 @@ static json_t *round_json(const struct gang_preemption *round, unsigned number)
 			 report_text_json(round->reason), "members", each);
 }
 
-static const char *comparison_name(enum comparison comparison)
-{
-	static const char *const names[] = {
-		[COMPARISON_NOT_ASKED] = "",
-		[COMPARISON_EQUAL] = "equal",
-		[COMPARISON_DIFFERENT] = "different",
-		[COMPARISON_MISSING_UNDISTURBED] = "missing_undisturbed",
-		[COMPARISON_MISSING] = "missing",
-		[COMPARISON_NOT_MADE] = "not_made",
-	};
-
-	return names[comparison];
-}
-
 void gang_report_json(const struct gang_scenario *scenario, bool kept)
 {
 	const struct drill_facts *facts = &scenario->facts;
+	struct compared compared = compared_files(scenario);
 	json_t *rounds = json_array(), *exits = json_array(), *whole;
 	char reason[660];
 	enum drill_result result = gang_scenario_judge(scenario, reason, sizeof(reason));
@@ -159,15 +121,13 @@ void gang_report_json(const struct gang_scenario *scenario, bool kept)
 			  "cloud", mock_cloud_name(scenario->options->cloud), "rounds_wanted",
 			  (int)facts->rounds_wanted, "rounds_passed", (int)facts->rounds_passed,
 			  "rounds", rounds, "last_exits", exits);
-	json_object_update_new(whole,
-			       json_pack("{s:s, s:s, s:o, s:o, s:o}", "store",
-					 scenario->sandbox.store, "job", scenario->sandbox.job,
-					 "notice_seconds",
-					 report_seconds_json(scenario->options->notice_ms),
-					 "comparison",
-					 report_text_json(comparison_name(facts->comparison)),
-					 "directory",
-					 report_text_json(kept ? scenario->sandbox.scratch
-							       : NULL)));
+	json_object_update_new(whole, json_pack("{s:s, s:s, s:o, s:o, s:o}", "store",
+						scenario->sandbox.store, "job",
+						scenario->sandbox.job, "notice_seconds",
+						report_seconds_json(scenario->options->notice_ms),
+						"comparison", report_comparison_json(&compared),
+						"directory",
+						report_text_json(kept ? scenario->sandbox.scratch
+								      : NULL)));
 	json_print(whole, true);
 }

@@ -21,6 +21,17 @@ const char *report_resumed_cell(const struct round_facts *facts, char cell[CELL]
 const char *report_result_name(enum drill_result result);
 const char *report_result_colour(enum drill_result result, bool colour);
 
+/* A result file of the preempted run beside that of the undisturbed one. */
+struct compared {
+	enum comparison result;
+	const char *path;
+	uint64_t bytes;
+	uint32_t members; /* of a gang; 0: one machine */
+	uint32_t member;  /* of a gang: whose differs, or is missing */
+};
+/* One line. `passed`: a round has, so that it is said what was not asked for. */
+void report_print_comparison(const struct compared *compared, bool passed);
+
 /* The end of "machine 2's log"; `lines` NULL: nothing. */
 void report_print_last_lines(const char *lines, const char *whose, unsigned number);
 
@@ -28,6 +39,8 @@ void report_print_last_lines(const char *lines, const char *whose, unsigned numb
 json_t *report_round_json(const struct round_facts *facts, const struct round_verdict *verdict,
 			  const char *name, unsigned number);
 json_t *report_seconds_json(int64_t milliseconds);
+json_t *report_number_json(int64_t number);
+json_t *report_comparison_json(const struct compared *compared);
 json_t *report_text_json(const char *text);
 
 #endif

@@ -1,0 +1,188 @@
+#include "report_parts.h"
+
+#include "base/terminal_line.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *report_time_cell(int64_t milliseconds, char cell[CELL])
+{
+	if (milliseconds == VERDICT_UNKNOWN)
+		snprintf(cell, CELL, "-");
+	else
+		snprintf(cell, CELL, "%.2f s", (double)milliseconds / 1000);
+	return cell;
+}
+
+const char *report_resumed_cell(const struct round_facts *facts, char cell[CELL])
+{
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (!facts->next_launched)
+		snprintf(cell, CELL, "-");
+	else if (snapshot_id_is_none(facts->next_restored))
+		snprintf(cell, CELL, "nothing");
+	else if (facts->next_step >= 0)
+		snprintf(cell, CELL, "step %" PRId64, facts->next_step);
+	else
+		snprintf(cell, CELL, "%s", snapshot_id_format(facts->next_restored, id));
+	return cell;
+}
+
+const char *report_result_name(enum drill_result result)
+{
+	static const char *const names[] = {
+		[DRILL_PASS] = "PASS",
+		[DRILL_FAIL] = "FAIL",
+		[DRILL_UNPROVEN] = "UNPROVEN",
+	};
+
+	return names[result];
+}
+
+const char *report_result_colour(enum drill_result result, bool colour)
+{
+	static const char *const colours[] = {
+		[DRILL_PASS] = GREEN,
+		[DRILL_FAIL] = RED,
+		[DRILL_UNPROVEN] = YELLOW,
+	};
+
+	return colour ? colours[result] : "";
+}
+
+void report_print_comparison(const struct compared *compared, bool passed)
+{
+	const char *path = compared->path;
+	char bytes[32], of_member[32] = "", member[40] = "";
+
+	if (compared->members > 0) {
+		snprintf(of_member, sizeof(of_member), " of member %" PRIu32, compared->member);
+		snprintf(member, sizeof(member), "member %" PRIu32 " of ", compared->member);
+	}
+	switch (compared->result) {
+	case COMPARISON_NOT_ASKED:
+		if (passed)
+			terminal_line_print(
+				"  result      not compared: --compare FILE also proves "
+				"the order of the data and the random state");
+		return;
+	case COMPARISON_EQUAL:
+		terminal_line_print(
+			"  result      %s equals that of the undisturbed run, byte for byte%s (%s)",
+			path, compared->members > 0 ? ", at each member that writes it" : "",
+			text_bytes(compared->bytes, bytes, sizeof(bytes)));
+		return;
+	case COMPARISON_DIFFERENT:
+		terminal_line_print("  result      %s%s DIFFERS from that of the undisturbed run",
+				    path, of_member);
+		return;
+	case COMPARISON_MISSING_UNDISTURBED:
+		terminal_line_print("  result      the undisturbed run has not written %s", path);
+		return;
+	case COMPARISON_MISSING:
+		terminal_line_print("  result      %sthe preempted run has not written %s", member,
+				    path);
+		return;
+	case COMPARISON_NOT_MADE:
+		terminal_line_print("  result      %s was not compared", path);
+		return;
+	}
+}
+
+void report_print_last_lines(const char *lines, const char *whose, unsigned number)
+{
+	if (!lines)
+		return;
+	printf("The end of %s %u's log:\n", whose, number);
+	for (const char *line = lines; *line;) {
+		const char *end = line;
+
+		while (*end && *end != '\n')
+			end++;
+		printf("  | %.*s\n", (int)(end - line), line);
+		line = *end ? end + 1 : end;
+	}
+	printf("\n");
+}
+
+json_t *report_seconds_json(int64_t milliseconds)
+{
+	return milliseconds == VERDICT_UNKNOWN ? json_null()
+					       : json_real((double)milliseconds / 1000);
+}
+
+json_t *report_number_json(int64_t number)
+{
+	return number < 0 ? json_null() : json_integer(number);
+}
+
+static json_t *id_json(struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return snapshot_id_is_none(id) ? json_null() : json_string(snapshot_id_format(id, text));
+}
+
+json_t *report_text_json(const char *text)
+{
+	return text && *text ? json_string(text) : json_null();
+}
+
+json_t *report_round_json(const struct round_facts *facts, const struct round_verdict *verdict,
+			  const char *name, unsigned number)
+{
+	const struct run_events *events = &facts->events;
+	json_t *round = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o}", name, (int)number, "passed",
+				  verdict->result == DRILL_PASS, "result",
+				  report_result_name(verdict->result), "reason",
+				  report_text_json(verdict->reason), "seen",
+				  report_text_json(verdict->proof), "remark",
+				  report_text_json(verdict->remark));
+
+	json_object_update_new(round,
+			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "noticed_seconds",
+					 report_seconds_json(verdict->noticed_ms), "asked_seconds",
+					 report_seconds_json(verdict->asked_ms), "saved_seconds",
+					 report_seconds_json(verdict->saved_ms), "durable_seconds",
+					 report_seconds_json(verdict->durable_ms), "margin_seconds",
+					 report_seconds_json(verdict->margin_ms), "lost_seconds",
+					 report_seconds_json(verdict->lost_ms), "lost_steps",
+					 report_number_json(verdict->lost_steps)));
+	json_object_update_new(round,
+			       json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
+					 id_json(events->commit.id), "snapshot_step",
+					 report_number_json(events->commit.step), "snapshot_bytes",
+					 (json_int_t)events->commit.bytes, "last_step",
+					 facts->counted
+						 ? report_number_json((int64_t)facts->count.last)
+						 : json_null(),
+					 "killed_at_deadline", facts->killed, "exit_code",
+					 facts->killed ? json_null()
+						       : json_integer(facts->exit_code),
+					 "resumed_from", id_json(facts->next_restored), "outcome",
+					 report_text_json(events->outcome)));
+	return round;
+}
+
+json_t *report_comparison_json(const struct compared *compared)
+{
+	static const char *const names[] = {
+		[COMPARISON_EQUAL] = "equal",
+		[COMPARISON_DIFFERENT] = "different",
+		[COMPARISON_MISSING_UNDISTURBED] = "missing_undisturbed",
+		[COMPARISON_MISSING] = "missing",
+		[COMPARISON_NOT_MADE] = "not_made",
+	};
+	json_t *json;
+
+	if (compared->result == COMPARISON_NOT_ASKED)
+		return json_null();
+	json = json_pack("{s:s, s:s, s:I}", "path", compared->path, "result",
+			 names[compared->result], "bytes", (json_int_t)compared->bytes);
+	if (compared->members > 0 &&
+	    (compared->result == COMPARISON_DIFFERENT || compared->result == COMPARISON_MISSING))
+		json_object_set_new(json, "member", json_integer(compared->member));
+	return json;
+}
