@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "job_records.h"
+#include "pack_listing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,8 @@ static int check_soundness(struct storage *storage, struct snapshot_id id, struc
 	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) == 0 &&
-	    job_records_list_named_packs(storage, &manifest, &packs, &damaged, cancel, err) == 0 &&
-	    job_records_check_packs(storage, &manifest, &packs, &damaged, err) == 0)
+	    pack_listing_get_named(storage, &manifest, &packs, &damaged, cancel, err) == 0 &&
+	    pack_listing_check(storage, &manifest, &packs, &damaged, err) == 0)
 		return 0;
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ? 1 : -1;
 }

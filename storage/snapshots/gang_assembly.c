@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "pack_listing.h"
 #include "snapshot_commit.h"
 
 #include <stdatomic.h>
@@ -126,10 +127,9 @@ static int check_all_packs(struct gang_round *round, const struct manifest *gang
 	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 	struct err own = {0};
 
-	if (job_records_list_named_packs(round->storage, gang, &packs, &damaged, round->cancel,
-					 err) < 0)
+	if (pack_listing_get_named(round->storage, gang, &packs, &damaged, round->cancel, err) < 0)
 		return -1;
-	if (job_records_check_packs(round->storage, gang, &packs, &damaged, &own) == 0)
+	if (pack_listing_check(round->storage, gang, &packs, &damaged, &own) == 0)
 		return 0;
 	return err_set(err, ERR_UNFIT, "a part is no use: %s", own.text);
 }

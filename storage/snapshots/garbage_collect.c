@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/workers.h"
 #include "damage_marks.h"
+#include "pack_listing.h"
 #include "retention.h"
 #include "store_clock.h"
 
@@ -119,8 +120,8 @@ static int mark_named_packs(struct collection *collection, struct err *err)
 	auto_free struct snapshot_id *ids = NULL;
 	size_t count;
 
-	if (job_records_list_packs(collection->storage, &collection->packs, collection->cancel,
-				   err) < 0)
+	if (pack_listing_get_all(collection->storage, &collection->packs, collection->cancel, err) <
+	    0)
 		return -1;
 	collection->named = memory_new((collection->packs.count + 1) * sizeof(*collection->named));
 	if (job_records_list_ids(collection->storage, "snapshots", &ids, &count, collection->cancel,

@@ -4,6 +4,7 @@
 #include "base/workers.h"
 #include "damage_marks.h"
 #include "orphan_packs.h"
+#include "pack_listing.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct index_listing {
 	struct storage *storage;
 	pthread_t thread;
 	bool threaded; /* else it was done here and now: no thread could be had */
-	char *prefixes[JOB_LISTINGS_MOST];
+	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count;
 	struct cancel cancel;
 	struct store_listing packs;
@@ -73,7 +74,7 @@ static int load_orphans(struct storage *storage, struct snapshot_id parent, uint
 	struct snapshot_id behind = storage->newest_at_claim;
 	char *prefixes[ORPHAN_SAVES_MOST + ORPHAN_ATTEMPTS_MOST];
 	size_t count = add_orphan_prefixes(storage, parent, attempt, prefixes);
-	int result = job_records_list_prefixes(storage, prefixes, count, &packs, cancel, err);
+	int result = pack_listing_get_prefixes(storage, prefixes, count, &packs, cancel, err);
 
 	while (count > 0)
 		free(prefixes[--count]);
@@ -103,7 +104,7 @@ static void *list_named_packs(void *arg)
 	struct index_listing *listing = arg;
 
 	listing->result =
-		job_records_list_prefixes(listing->storage, listing->prefixes, listing->count,
+		pack_listing_get_prefixes(listing->storage, listing->prefixes, listing->count,
 					  &listing->packs, &listing->cancel, &listing->err);
 	atomic_store(&listing->done, true);
 	return NULL;
@@ -138,7 +139,7 @@ static int begin_listing(struct storage *storage, struct err *err)
 	}
 	for (size_t i = 0; i < index->pack_count; i++)
 		known[i] = (struct manifest_pack){index->packs[i].key, index->packs[i].bytes};
-	listing->count = job_records_named_prefixes(storage, &named, listing->prefixes);
+	listing->count = pack_listing_named_prefixes(storage, &named, listing->prefixes);
 	chunk_index_begin_listing(&storage->transfer.index);
 	storage->listing = listing;
 	listing->threaded = parallel_start(&listing->thread, list_named_packs, listing) == 0;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/workers.h"
 #include "catalogue_cache.h"
+#include "pack_listing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,8 +121,7 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 		named.pack_count = manifest.pack_count;
 	}
 	find_named_packs(scan->storage, &named, &listing->packs, names);
-	result = job_records_check_packs(scan->storage, &named, &listing->packs, &listing->damaged,
-					 err);
+	result = pack_listing_check(scan->storage, &named, &listing->packs, &listing->damaged, err);
 	if (names->cached)
 		free(named.packs);
 	return result;

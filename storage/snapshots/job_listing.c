@@ -1,6 +1,7 @@
 /* Lists what a job consists of, and reads who started from what: the summary of the old attempts
  * and the claims of the newer ones. */
 #include "job_records.h"
+#include "pack_listing.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -281,7 +282,7 @@ int job_records_list(struct storage *storage, struct job_listing *listing, struc
 	 * pack that is not listed is missing. */
 	if (job_records_list_lineage(storage, listing, cancel, err) < 0)
 		return -1;
-	if (job_records_list_packs(storage, &listing->packs, cancel, err) == 0 &&
+	if (pack_listing_get_all(storage, &listing->packs, cancel, err) == 0 &&
 	    damage_marks_list(storage, &listing->damaged, cancel, err) == 0)
 		return 0;
 	job_listing_release(listing);

@@ -131,30 +131,8 @@ int job_records_list_singles(struct storage *storage, struct job_listing *listin
 /* The newest attempt that left a record; 0: none did. One listing. */
 int job_records_newest_attempt(struct storage *storage, uint32_t *newest, struct cancel *cancel,
 			       struct err *err);
-/* The packs of the job, as the store lists them: sorted by key, so that the newest come last. */
-int job_records_list_packs(struct storage *storage, struct store_listing *packs,
-			   struct cancel *cancel, struct err *err);
 void job_listing_release(struct job_listing *listing);
 AUTO(struct job_listing, job_listing_release);
-
-/* Checks that every pack of the manifest is listed with the size that the manifest gives, and was
- * not found damaged. ERR_CORRUPT names the first one that is not so. */
-int job_records_check_packs(struct storage *storage, const struct manifest *manifest,
-			    const struct store_listing *packs, const struct store_listing *damaged,
-			    struct err *err);
-/* So many listings at most are made instead of one of all packs. */
-#define JOB_LISTINGS_MOST 4
-/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
-int job_records_list_prefixes(struct storage *storage, char *const *prefixes, size_t count,
-			      struct store_listing *packs, struct cancel *cancel, struct err *err);
-/* Prefixes that cover all packs which the manifest names: of saves (of one member's, in a gang), of
- * attempts, or of all. Returns how many; the caller frees each. */
-size_t job_records_named_prefixes(const struct storage *storage, const struct manifest *manifest,
-				  char *prefixes[JOB_LISTINGS_MOST]);
-/* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
-int job_records_list_named_packs(struct storage *storage, const struct manifest *manifest,
-				 struct store_listing *packs, struct store_listing *damaged,
-				 struct cancel *cancel, struct err *err);
 
 /* Returns freed memory to the system: the manifest of a large checkpoint is large as JSON, and the
  * process then idles for hours. */

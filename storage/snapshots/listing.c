@@ -9,6 +9,7 @@
 #include "gang_commit.h"
 #include "inventory.h"
 #include "listing.h"
+#include "pack_listing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel
 	auto_(store_listing_release) struct store_listing packs = {0};
 
 	*bytes = 0;
-	if (job_records_list_packs(storage, &packs, cancel, err) < 0)
+	if (pack_listing_get_all(storage, &packs, cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < packs.count; i++)
 		*bytes += packs.items[i].size;

@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "pack_listing.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 		struct manifest_pack *named = &manifest->packs[i];
 		struct manifest one = {.packs = named, .pack_count = 1};
 
-		if (job_records_check_packs(commit->storage, &one, packs, damaged, NULL) == 0)
+		if (pack_listing_check(commit->storage, &one, packs, damaged, NULL) == 0)
 			continue;
 		for (size_t j = 0; j < index->pack_count; j++)
 			if (text_equal(index->packs[j].key, named->key))
@@ -51,10 +52,10 @@ static int check_named_packs(struct snapshot_commit *commit, const struct manife
 	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
 	struct err own = {0};
 
-	if (job_records_list_named_packs(commit->storage, manifest, &packs, &damaged,
-					 commit->cancel, err) < 0)
+	if (pack_listing_get_named(commit->storage, manifest, &packs, &damaged, commit->cancel,
+				   err) < 0)
 		return -1;
-	if (job_records_check_packs(commit->storage, manifest, &packs, &damaged, &own) == 0)
+	if (pack_listing_check(commit->storage, manifest, &packs, &damaged, &own) == 0)
 		return 0;
 	drop_missing_packs(commit, manifest, &packs, &damaged);
 	commit->packs_missing = true;

@@ -16,6 +16,7 @@
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	entry_list.h		sends and loads the list of a snapshot's files
  *	listing.h		the files of a manifest
+ *	pack_listing.h		lists packs, and holds a manifest against that
  *	pack_numbers.h		the table of packs of a manifest
  *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
  *	attempt_compaction.h	puts summaries of old attempts and removes their records

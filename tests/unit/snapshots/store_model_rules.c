@@ -15,6 +15,7 @@
 #include "storage/snapshots/garbage_collect.h"
 #include "storage/snapshots/job_records.h"
 #include "storage/snapshots/orphan_packs.h"
+#include "storage/snapshots/pack_listing.h"
 #include "storage/snapshots/pin_place.h"
 #include "storage/snapshots/retention.h"
 #include "storage/transfer/priority_pool.h"
@@ -233,13 +234,13 @@ WRAPS(int, job_records_newest_attempt,
 	return __real_job_records_newest_attempt(storage, newest, cancel, err);
 }
 
-WRAPS(int, job_records_list_named_packs,
+WRAPS(int, pack_listing_get_named,
       (struct storage * storage, const struct manifest *manifest, struct store_listing *packs,
        struct store_listing *damaged, struct cancel *cancel, struct err *err))
 {
 	if (!is_off(RULE_PACKS_BEFORE_COMMIT))
-		return __real_job_records_list_named_packs(storage, manifest, packs, damaged,
-							   cancel, err);
+		return __real_pack_listing_get_named(storage, manifest, packs, damaged, cancel,
+						     err);
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		auto_free char *key = text_format("jobs/job/%s", manifest->packs[i].key);
 
@@ -373,13 +374,13 @@ WRAPS(int, garbage_collect_packs,
 }
 
 /* The manifests are listed as they were before the packs. */
-WRAPS(int, job_records_list_packs,
+WRAPS(int, pack_listing_get_all,
       (struct storage * storage, struct store_listing *packs, struct cancel *cancel,
        struct err *err))
 {
 	if (is_off(RULE_PACKS_FIRST) && now()->collecting)
 		memory_objects_copy(&now()->view, &world_now->objects);
-	return __real_job_records_list_packs(storage, packs, cancel, err);
+	return __real_pack_listing_get_all(storage, packs, cancel, err);
 }
 
 WRAPS(int, job_records_list_ids,

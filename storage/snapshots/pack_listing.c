@@ -1,0 +1,194 @@
+#include "pack_listing.h"
+
+#include "base/workers.h"
+#include "damage_marks.h"
+#include "gang_commit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
+			 struct cancel *cancel, struct err *err)
+{
+	auto_free char *prefix = text_format("jobs/%s/packs/", storage->transfer.job);
+
+	return storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, packs,
+						  cancel, err);
+}
+
+struct prefixes_list {
+	struct storage *storage;
+	char *const *prefixes;
+	struct store_listing *found; /* one per prefix */
+	struct err *errs;
+	size_t count;
+	atomic_size_t next;
+	struct cancel *cancel;
+};
+
+static void list_prefix_worker(void *arg, size_t index)
+{
+	struct prefixes_list *list = arg;
+	struct store *store = list->storage->transfer.store;
+	size_t i;
+
+	(void)index;
+	while ((i = atomic_fetch_add(&list->next, 1)) < list->count) {
+		auto_free char *prefix =
+			transfer_pack_key(&list->storage->transfer, list->prefixes[i]);
+
+		(void)store->ops->list(store, prefix, STORE_ALL, &list->found[i], list->cancel,
+				       &list->errs[i]);
+	}
+}
+
+/* Moves the objects into `packs`, which stays sorted and has each once. */
+static void merge_listings(struct store_listing *found, size_t count, struct store_listing *packs)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < found[i].count; j++)
+			store_listing_add_dated(packs, found[i].items[j].key,
+						found[i].items[j].size,
+						found[i].items[j].modified_ms);
+	store_listing_sort(packs);
+	for (size_t i = 0; i < packs->count; i++) {
+		if (kept > 0 && text_equal(packs->items[i].key, packs->items[kept - 1].key))
+			free(packs->items[i].key);
+		else
+			packs->items[kept++] = packs->items[i];
+	}
+	packs->count = kept;
+}
+
+int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err)
+{
+	auto_free struct store_listing *found = memory_new((count + 1) * sizeof(*found));
+	auto_free struct err *errs = memory_new((count + 1) * sizeof(*errs));
+	struct prefixes_list list = {
+		.storage = storage,
+		.prefixes = prefixes,
+		.found = found,
+		.errs = errs,
+		.count = count,
+		.cancel = cancel,
+	};
+	int result = 0;
+
+	if (count > 0)
+		parallel_run(count, list_prefix_worker, &list);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		if (errs[i].kind != 0)
+			result = err_set(err, errs[i].kind, "%s", errs[i].text);
+	if (result == 0)
+		merge_listings(found, count, packs);
+	for (size_t i = 0; i < count; i++)
+		store_listing_release(&found[i]);
+	return result;
+}
+
+/* "packs/000001/000002-...": the length of "packs/000001/". */
+static size_t attempt_prefix_length(const char *pack)
+{
+	size_t first = strcspn(pack, "/");
+
+	return pack[first] ? first + 1 + strcspn(pack + first + 1, "/") + 1 : first;
+}
+
+/* The same: the length of "packs/000001/000002-". */
+static size_t save_prefix_length(const char *pack)
+{
+	size_t attempt = attempt_prefix_length(pack);
+	size_t length = strnlen(pack, attempt);
+
+	length += strcspn(pack + length, "-");
+	return pack[length] ? length + 1 : length;
+}
+
+/* The same: all but the number of the pack, "packs/000001/000002-<nonce>-". */
+static size_t nonce_prefix_length(const char *pack)
+{
+	const char *last = strrchr(pack, '-');
+
+	return last ? (size_t)(last + 1 - pack) : strlen(pack);
+}
+
+/* The different prefixes of what the manifest names; PACK_LISTINGS_MOST + 1: there are more. */
+static size_t find_prefixes(const struct manifest *manifest, size_t (*length_of)(const char *pack),
+			    char *prefixes[PACK_LISTINGS_MOST])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		const char *key = manifest->packs[i].key;
+		size_t length = length_of(key), known = 0;
+
+		while (known < count && (strncmp(prefixes[known], key, length) != 0 ||
+					 prefixes[known][length] != '\0'))
+			known++;
+		if (known < count)
+			continue;
+		if (count == PACK_LISTINGS_MOST) {
+			while (count > 0)
+				free(prefixes[--count]);
+			return PACK_LISTINGS_MOST + 1;
+		}
+		prefixes[count++] = text_copy_n(key, length);
+	}
+	return count;
+}
+
+size_t pack_listing_named_prefixes(const struct storage *storage, const struct manifest *manifest,
+				   char *prefixes[PACK_LISTINGS_MOST])
+{
+	size_t count = PACK_LISTINGS_MOST + 1;
+
+	/* The packs of all members have the number of the round. */
+	if (storage_is_member(storage))
+		count = find_prefixes(manifest, nonce_prefix_length, prefixes);
+	if (count > PACK_LISTINGS_MOST)
+		count = find_prefixes(manifest, save_prefix_length, prefixes);
+	if (count > PACK_LISTINGS_MOST)
+		count = find_prefixes(manifest, attempt_prefix_length, prefixes);
+	if (count <= PACK_LISTINGS_MOST)
+		return count;
+	prefixes[0] = text_copy("packs/");
+	return 1;
+}
+
+int pack_listing_get_named(struct storage *storage, const struct manifest *manifest,
+			   struct store_listing *packs, struct store_listing *damaged,
+			   struct cancel *cancel, struct err *err)
+{
+	char *prefixes[PACK_LISTINGS_MOST];
+	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
+	int result = damage_marks_list(storage, damaged, cancel, err);
+
+	if (result == 0)
+		result = pack_listing_get_prefixes(storage, prefixes, count, packs, cancel, err);
+	while (count > 0)
+		free(prefixes[--count]);
+	return result;
+}
+
+int pack_listing_check(struct storage *storage, const struct manifest *manifest,
+		       const struct store_listing *packs, const struct store_listing *damaged,
+		       struct err *err)
+{
+	for (size_t i = 0; i < manifest->pack_count; i++) {
+		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
+		const struct store_object *object = store_listing_find(packs, key);
+
+		if (!object)
+			return err_set(err, ERR_CORRUPT, "pack %s is missing", key);
+		if (object->size != manifest->packs[i].bytes)
+			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
+				       key, (unsigned long long)object->size,
+				       (unsigned long long)manifest->packs[i].bytes);
+		if (damage_marks_has(storage, damaged, manifest->packs[i].key))
+			return err_set(err, ERR_CORRUPT, "pack %s was found damaged", key);
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * Lists the packs of a job: all, or those that a manifest names; and holds a manifest against what
+ * is listed. For storage/snapshots/ only. The functions that take a `cancel` block on the store;
+ * the caller releases what they fill.
+ */
+#ifndef PACK_LISTING_H
+#define PACK_LISTING_H
+
+#include "storage/backend/backend.h"
+#include "storage/format/format.h"
+#include "storage_handle.h"
+
+/* The packs of the job, as the store lists them: sorted by key, so that the newest come last. */
+int pack_listing_get_all(struct storage *storage, struct store_listing *packs,
+			 struct cancel *cancel, struct err *err);
+/* So many listings at most are made instead of one of all packs. */
+#define PACK_LISTINGS_MOST 4
+/* The packs below these prefixes, which are relative to the job ("packs/000001/"), all at once. */
+int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, size_t count,
+			      struct store_listing *packs, struct cancel *cancel, struct err *err);
+/* Prefixes that cover all packs which the manifest names: of saves (of one member's, in a gang), of
+ * attempts, or of all. Returns how many; the caller frees each. */
+size_t pack_listing_named_prefixes(const struct storage *storage, const struct manifest *manifest,
+				   char *prefixes[PACK_LISTINGS_MOST]);
+/* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
+int pack_listing_get_named(struct storage *storage, const struct manifest *manifest,
+			   struct store_listing *packs, struct store_listing *damaged,
+			   struct cancel *cancel, struct err *err);
+
+/* PURE. Checks that every pack of the manifest is listed with the size that the manifest gives, and
+ * was not found damaged. ERR_CORRUPT names the first one that is not so. */
+int pack_listing_check(struct storage *storage, const struct manifest *manifest,
+		       const struct store_listing *packs, const struct store_listing *damaged,
+		       struct err *err);
+
+#endif
