@@ -9,6 +9,7 @@
 #include "scheme_table.h"
 #include "storage/backend/backend.h"
 #include "storage/format/format.h"
+#include "storage/records/records.h"
 #include "storage/snapshots/snapshots.h"
 #include "storage/transfer/transfer.h"
 

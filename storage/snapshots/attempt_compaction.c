@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "lineage_summary.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef ATTEMPT_COMPACTION_H
 #define ATTEMPT_COMPACTION_H
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /* Attempts that keep records of their own: once there are SINGLES_MOST, all but SINGLES_LEAST of
  * them are summed up. */

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "job_records.h"
 #include "note_archive.h"
+#include "storage/records/records.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

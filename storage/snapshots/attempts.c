@@ -7,8 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "job_records.h"
-#include "pack_listing.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +18,6 @@
 #define RECHECKS_MOST 4
 /* what a start gives to compaction */
 #define COMPACTION_MOST_MS 5000
-
-void attempt_release(struct attempt *attempt)
-{
-	free(attempt->damaged);
-	*attempt = (struct attempt){0};
-}
 
 /* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. Lists only the
  * packs that the manifest names, after it was read. */

@@ -1,7 +1,7 @@
 #include "carry_over.h"
 
 #include "base/text.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "job_records.h"
-#include "store_clock.h"
+#include "storage/records/records.h"
 
 #include <string.h>
 

@@ -6,11 +6,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
-#include "catalogue_cache.h"
 #include "garbage_collect.h"
 #include "note_archive.h"
 #include "pin_place.h"
 #include "retention.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 

@@ -5,10 +5,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/workers.h"
-#include "damage_marks.h"
-#include "pack_listing.h"
 #include "retention.h"
-#include "store_clock.h"
+#include "storage/records/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "damage_marks.h"
 #include "orphan_packs.h"
-#include "pack_listing.h"
+#include "storage/records/records.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef INDEX_WARMUP_H
 #define INDEX_WARMUP_H
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /*
  * Fills the index with the chunks that a save of `attempt` may rely on. The first call of a process

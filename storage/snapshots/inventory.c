@@ -3,8 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "catalogue_cache.h"
-#include "pack_listing.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

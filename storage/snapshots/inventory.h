@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /* The packs that one manifest names, as positions in a listing of packs. A manifest never changes,
  * so the answer stays valid. */

@@ -4,12 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "entry_list.h"
-#include "gang_choice.h"
-#include "gang_commit.h"
 #include "inventory.h"
 #include "listing.h"
-#include "pack_listing.h"
+#include "storage/gangs/gangs.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,7 +138,7 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 		*step = manifest.step;
 		return json_incref(gang_choice_own_about(storage, &manifest));
 	}
-	if (gang_commit_cut(storage, &manifest, err) < 0)
+	if (member_view_cut(storage, &manifest, err) < 0)
 		return NULL;
 	*step = manifest.step;
 	return json_incref(manifest.about);

@@ -5,7 +5,7 @@
 #ifndef NOTE_ARCHIVE_H
 #define NOTE_ARCHIVE_H
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /* The notes of so many of the newest attempts stay as they are. */
 #define NOTES_LEAST 64

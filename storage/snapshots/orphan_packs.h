@@ -6,7 +6,7 @@
 #ifndef ORPHAN_PACKS_H
 #define ORPHAN_PACKS_H
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /*
  * PURE. Selects from a listing the packs that were written for a snapshot after `behind` and are

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "job_records.h"
 #include "pin_place.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 

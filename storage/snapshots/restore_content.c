@@ -4,8 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/workers.h"
-#include "damage_marks.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,26 +3,14 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "pack_listing.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 
-int snapshot_commit_check_attempt(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-				  struct err *err)
-{
-	uint32_t newest;
-
-	if (storage_superseded(storage, attempt, &newest, cancel, err) < 0)
-		return -1;
-	if (newest > attempt)
-		return err_set(err, ERR_EXISTS, "attempt %u has taken over", newest);
-	return 0;
-}
-
 static int check_not_superseded(const struct snapshot_commit *commit, struct err *err)
 {
-	return snapshot_commit_check_attempt(commit->storage, commit->request->id.attempt,
-					     commit->cancel, err);
+	return own_claim_check_newer(commit->storage, commit->request->id.attempt, commit->cancel,
+				     err);
 }
 
 /* The next try sends what was in them. */

@@ -4,7 +4,7 @@
 #ifndef SNAPSHOT_COMMIT_H
 #define SNAPSHOT_COMMIT_H
 
-#include "gang_commit.h"
+#include "storage/gangs/gangs.h"
 
 struct snapshot_commit {
 	struct storage *storage;
@@ -19,9 +19,5 @@ struct snapshot_commit {
 /* Every pack must have been sent. `bytes`: of the manifest. */
 int snapshot_commit(struct snapshot_commit *commit, const struct manifest *manifest,
 		    uint64_t *bytes, struct err *err);
-
-/* ERR_EXISTS: another attempt has taken over. */
-int snapshot_commit_check_attempt(struct storage *storage, uint32_t attempt, struct cancel *cancel,
-				  struct err *err);
 
 #endif

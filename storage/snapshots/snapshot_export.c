@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 #include "storage/transfer/transfer.h"
 
 #include <archive.h>

@@ -5,9 +5,9 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "gang_choice.h"
 #include "listing.h"
 #include "restore_content.h"
+#include "storage/gangs/gangs.h"
 #include "storage/transfer/transfer.h"
 
 #include <fcntl.h>

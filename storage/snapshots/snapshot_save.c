@@ -7,10 +7,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "carry_over.h"
-#include "entry_list.h"
 #include "index_warmup.h"
 #include "pack_numbers.h"
 #include "snapshot_commit.h"
+#include "storage/records/records.h"
 #include "storage/transfer/transfer.h"
 
 #include <stdlib.h>
@@ -341,8 +341,8 @@ static void remove_unnamed_packs(struct saving *saving)
 
 	/* A part may name them: another member may be about to commit it. */
 	if (storage_is_member(saving->storage) || !are_commits_known(saving) ||
-	    snapshot_commit_check_attempt(saving->storage, saving->request->id.attempt,
-					  saving->packing.cancel, NULL) < 0)
+	    own_claim_check_newer(saving->storage, saving->request->id.attempt,
+				  saving->packing.cancel, NULL) < 0)
 		return;
 	for (size_t i = 0; i < index->pack_count; i++) {
 		const struct chunk_index_pack *pack = &index->packs[i];

@@ -7,11 +7,9 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "damage_marks.h"
-#include "entry_list.h"
-#include "job_records.h"
 #include "lost_files.h"
 #include "storage/format/format.h"
+#include "storage/records/records.h"
 #include "whole_pack.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "base/workers.h"
 #include "gang/gang.h"
 #include "memory_store.h"
-#include "storage/snapshots/storage_handle.h"
+#include "storage/records/storage_handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>

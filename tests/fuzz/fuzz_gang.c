@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "gang/gang_poke.h"
-#include "storage/snapshots/gang_join_name.h"
+#include "storage/gangs/gang_join_name.h"
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 

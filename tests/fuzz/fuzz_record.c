@@ -4,9 +4,9 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "storage/snapshots/gang_event.h"
-#include "storage/snapshots/gang_parts.h"
-#include "storage/snapshots/job_records.h"
+#include "storage/gangs/gang_event.h"
+#include "storage/gangs/gang_parts.h"
+#include "storage/records/job_records.h"
 
 static void read_raw(const uint8_t *data, size_t size)
 {

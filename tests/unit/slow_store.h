@@ -7,7 +7,7 @@
 
 #include "storage_fixture.h"
 
-#include "storage/snapshots/job_records.h"
+#include "storage/records/job_records.h"
 #include "storage/transfer/transfer_plan.h"
 
 #include <pthread.h>

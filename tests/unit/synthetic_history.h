@@ -6,7 +6,7 @@
 #include "storage_fixture.h"
 
 #include "base/json.h"
-#include "storage/snapshots/job_records.h"
+#include "storage/records/job_records.h"
 
 static inline void synthetic_write(struct fixture *fixture, const char *key, const void *data,
 				   size_t size)

@@ -5,8 +5,8 @@
 #include "synthetic_history.h"
 
 #include "base/workers.h"
+#include "storage/records/lineage_summary.h"
 #include "storage/snapshots/attempt_compaction.h"
-#include "storage/snapshots/lineage_summary.h"
 
 #include <signal.h>
 #include <sys/wait.h>

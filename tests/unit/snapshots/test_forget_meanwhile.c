@@ -2,7 +2,7 @@
  * clears away besides. */
 #include "slow_store.h"
 
-#include "storage/snapshots/damage_marks.h"
+#include "storage/records/damage_marks.h"
 #include "storage/snapshots/garbage_collect.h"
 #include "storage/snapshots/pin_place.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/walk.h"
 #include "storage/format/chunk.h"
-#include "storage/snapshots/storage_handle.h"
+#include "storage/records/storage_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

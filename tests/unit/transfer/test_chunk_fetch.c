@@ -2,7 +2,7 @@
  * once or for ever. */
 #include "storage_fixture.h"
 
-#include "storage/snapshots/job_records.h"
+#include "storage/records/job_records.h"
 #include "storage/transfer/chunk_fetch.h"
 
 /* In front of the fixture's: the first `flips` gets of what has `part` in its key

@@ -2,8 +2,8 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "gang_commit.h"
 #include "job_records.h"
+#include "member_view.h"
 
 /* What the listing of the attempts shows. */
 struct claims_listed {

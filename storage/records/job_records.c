@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "entry_list.h"
-#include "gang_commit.h"
+#include "member_view.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -165,7 +165,7 @@ int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 
 	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
 		return -1;
-	if (gang_commit_cut(storage, manifest, err) == 0 &&
+	if (member_view_cut(storage, manifest, err) == 0 &&
 	    entry_list_load(storage, manifest, cancel, err) == 0 &&
 	    ((!storage_is_member(storage) && !storage->gang.looks_at_one) ||
 	     gang_manifest_strip(manifest, storage->gang.member, err) == 0))

@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/snapshots/gang_assembly.h"
-#include "storage/snapshots/job_records.h"
+#include "storage/gangs/gang_assembly.h"
+#include "storage/records/job_records.h"
 #include "storage/snapshots/retention.h"
 #include "storage/transfer/priority_pool.h"
 

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/snapshots/storage_handle.h"
+#include "storage/records/storage_handle.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

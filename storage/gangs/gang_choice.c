@@ -1,8 +1,8 @@
 #include "gang_choice.h"
 
 #include "base/cleanup.h"
-#include "entry_list.h"
 #include "gang_commit.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 
@@ -16,24 +16,6 @@ void storage_gang_look_at(struct storage *storage, uint32_t member)
 	storage->gang.members = 0;
 	storage->gang.member = member;
 	storage->gang.looks_at_one = true;
-}
-
-int gang_choice_cut_one(const struct storage *storage, struct manifest *manifest, struct err *err)
-{
-	uint32_t member = storage->gang.member;
-
-	if (manifest->part_count == 0)
-		return err_set(err, ERR_INVALID, "it was taken by one machine, not by a gang");
-	if (member >= manifest->part_count)
-		return err_set(err, ERR_INVALID,
-			       "it is of a gang of %zu members, which are numbered from 0: there "
-			       "is no member %u",
-			       manifest->part_count, member);
-	if (manifest->parts[member].kept)
-		member = manifest->parts[member].keeper;
-	if (manifest->parts[member].files == 0)
-		return err_set(err, ERR_FAILED, "member %u has no files in it", member);
-	return gang_manifest_cut(manifest, (uint32_t)manifest->part_count, member, err);
 }
 
 /* Much less than another one has: nothing, or its random state alone, as where rank 0 saves the

@@ -1,6 +1,6 @@
 /* What the last snapshots hold of a member. */
 #include "base/cleanup.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 static bool holds_checkpoint(const struct storage *storage, const struct manifest *manifest)
 {

@@ -2,7 +2,7 @@
 
 #include "base/workers.h"
 #include "damage_marks.h"
-#include "gang_commit.h"
+#include "member_view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,7 @@
 #ifndef GANG_COMMIT_H
 #define GANG_COMMIT_H
 
-#include "job_records.h"
-
-/* Whether this process is one of several members. */
-bool storage_is_member(const struct storage *storage);
+#include "storage/records/records.h"
 
 enum gang_outcome {
 	GANG_COMMITTED,
@@ -38,8 +35,5 @@ int gang_commit_settle(struct storage *storage, struct snapshot_id next, struct 
 		       struct err *err);
 /* The round is committed, and the index has what its part names. Removes the part. */
 void gang_commit_settled(struct storage *storage, struct cancel *cancel);
-
-/* All of the manifest, or what this process is a member of; its entries are not loaded yet. */
-int gang_commit_cut(struct storage *storage, struct manifest *manifest, struct err *err);
 
 #endif

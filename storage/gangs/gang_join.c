@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_join_name.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "slow_store.h"
 #include "synthetic_history.h"
 
-#include "storage/snapshots/catalogue_cache.h"
+#include "storage/records/catalogue_cache.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -11,7 +11,7 @@
 #include "gang_assembly.h"
 #include "gang_event.h"
 #include "gang_parts.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 #include <stdlib.h>
 #include <string.h>

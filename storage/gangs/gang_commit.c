@@ -30,21 +30,6 @@ void storage_set_gang(struct storage *storage, uint32_t members, uint32_t member
 	storage->gang.member = member;
 }
 
-bool storage_is_member(const struct storage *storage)
-{
-	return storage->gang.members > 1;
-}
-
-int gang_commit_cut(struct storage *storage, struct manifest *manifest, struct err *err)
-{
-	if (storage->gang.looks_at_one)
-		return gang_choice_cut_one(storage, manifest, err);
-	return storage->gang.members == 0
-		       ? 0
-		       : gang_manifest_cut(manifest, storage->gang.members, storage->gang.member,
-					   err);
-}
-
 /* --- one's own part --- */
 
 static void remove_own_part(struct storage *storage, struct snapshot_id id, struct cancel *cancel)

@@ -3,7 +3,7 @@
 #define GANG_ASSEMBLY_H
 
 #include "gang_parts.h"
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /* One save of a member, in one round. */
 struct gang_round {

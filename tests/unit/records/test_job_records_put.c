@@ -1,5 +1,5 @@
 /* What job_record_put() makes of a store's answers that do not fit together. */
-#include "storage/snapshots/job_records.h"
+#include "storage/records/job_records.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

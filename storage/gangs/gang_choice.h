@@ -3,17 +3,13 @@
 #ifndef GANG_CHOICE_H
 #define GANG_CHOICE_H
 
-#include "job_records.h"
+#include "storage/records/records.h"
 
 /* Whether the parts of all members are to be restored from it, whose head this is. */
 bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest);
 
 /* What this member has said about its own part, if it has one with files; else NULL. Borrowed. */
 json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest);
-
-/* Of storage_gang_look_at(): leaves of the manifest, whose entries are not loaded yet, that
- * member's part. */
-int gang_choice_cut_one(const struct storage *storage, struct manifest *manifest, struct err *err);
 
 /* As job_record_get_manifest(), but as it is to be restored: of a gang's the parts that
  * storage_gang_choose_parts() has chosen, in one directory. `clashes`: names of which one has been

@@ -3,8 +3,8 @@
 #include "storage_fixture.h"
 
 #include "base/json.h"
-#include "storage/snapshots/gang_event.h"
-#include "storage/snapshots/job_records.h"
+#include "storage/gangs/gang_event.h"
+#include "storage/records/job_records.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* Who continues from whom: tables of claims and snapshots -> chain and states. */
-#include "storage/snapshots/lineage.h"
+#include "storage/records/lineage.h"
 
 #include "base/text.h"
 

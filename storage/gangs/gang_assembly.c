@@ -6,8 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"
-#include "pack_listing.h"
-#include "snapshot_commit.h"
+#include "storage/records/records.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -136,8 +135,8 @@ static int check_all_packs(struct gang_round *round, const struct manifest *gang
 
 int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
 {
-	return snapshot_commit_check_attempt(round->storage, round->request->id.attempt,
-					     round->cancel, err);
+	return own_claim_check_newer(round->storage, round->request->id.attempt, round->cancel,
+				     err);
 }
 
 /* What is committed under this number is of the same parts, whoever has put it. */

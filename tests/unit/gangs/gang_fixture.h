@@ -4,7 +4,7 @@
 
 #include "storage_fixture.h"
 
-#include "storage/snapshots/storage_handle.h"
+#include "storage/records/storage_handle.h"
 
 #include <pthread.h>
 
