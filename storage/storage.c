@@ -208,6 +208,7 @@ void storage_close(struct storage *storage)
 	lineage_summary_release(&storage->summary);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
+	free(storage->gang.sharers);
 	free(storage->url);
 	free(storage->transfer.job);
 	free(storage);

@@ -255,7 +255,7 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
  * takes a number above the newest commit, and not above that of the round to come. */
 
 enum gang_parts_choice {
-	/* The own part alone. */
+	/* The own part alone; if another one has kept it, that one's. */
 	GANG_PARTS_OWN,
 	/* The own part, and of the others what has no name in it (restore_result.clashes).
 	 * Any number of members, and a snapshot of one machine too. */
@@ -266,6 +266,9 @@ enum gang_parts_choice {
 /* What storage_restore(), storage_list_files() and storage_read_about() take of a snapshot from
  * now on; GANG_PARTS_OWN without it. */
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice);
+/* From now on "own" is what all have saved that have this directory: `sharers` are the others, of
+ * all members in their order; NULL: nobody, as without it. */
+void storage_gang_share_directory(struct storage *storage, const bool *sharers);
 
 /* A file of a snapshot, in the parts of all members that have a checkpoint in it. */
 struct gang_file {

@@ -231,3 +231,29 @@ int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t memb
 	manifest->about = json_incref(part->about);
 	return 0;
 }
+
+void gang_manifest_keep(struct manifest *manifest, const bool *takes)
+{
+	size_t from = 0, kept = 0;
+
+	manifest->files = manifest->left_out = 0;
+	manifest->bytes = 0;
+	for (size_t i = 0; i < manifest->part_count; i++) {
+		struct manifest_part *part = &manifest->parts[i];
+		size_t pieces = part->pieces;
+
+		if (takes[i]) {
+			memmove(&manifest->pieces[kept], &manifest->pieces[from],
+				pieces * sizeof(*manifest->pieces));
+			kept += pieces;
+			manifest->files += part->files;
+			manifest->bytes += part->bytes;
+			manifest->left_out += part->left_out;
+		} else {
+			part->pieces = part->files = part->left_out = 0;
+			part->bytes = 0;
+		}
+		from += pieces;
+	}
+	manifest->piece_count = kept;
+}

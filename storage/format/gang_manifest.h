@@ -30,4 +30,8 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member,
 		      struct err *err);
 
+/* Leaves of a gang's manifest, whose entries are not loaded yet, the parts that are marked; `takes`
+ * has one for each. The others are empty then. */
+void gang_manifest_keep(struct manifest *manifest, const bool *takes);
+
 #endif

@@ -2,13 +2,26 @@
 
 #include "base/cleanup.h"
 #include "gang_commit.h"
+#include "gang_pick.h"
 #include "storage/records/records.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void storage_gang_choose_parts(struct storage *storage, enum gang_parts_choice choice)
 {
 	storage->gang.parts = choice;
+}
+
+void storage_gang_share_directory(struct storage *storage, const bool *sharers)
+{
+	size_t size = storage->gang.members * sizeof(*sharers);
+
+	free(steal(&storage->gang.sharers));
+	if (!sharers)
+		return;
+	storage->gang.sharers = memory_new(size);
+	memcpy(storage->gang.sharers, sharers, size);
 }
 
 void storage_gang_look_at(struct storage *storage, uint32_t member)
@@ -18,28 +31,30 @@ void storage_gang_look_at(struct storage *storage, uint32_t member)
 	storage->gang.looks_at_one = true;
 }
 
-/* Much less than another one has: nothing, or its random state alone, as where rank 0 saves the
- * weights for all. */
-static bool has_little(const struct manifest *manifest, uint32_t member)
+/* Whether the parts of several members are put into one directory, and of which; the caller frees
+ * `takes`. Of one machine it is all there is. */
+static bool joins_parts(const struct storage *storage, const struct manifest *manifest,
+			bool **takes)
 {
-	const struct manifest_part *part = &manifest->parts[member];
-	const struct manifest_part *own = part->kept ? &manifest->parts[part->keeper] : part;
-	uint64_t most = 0;
+	struct gang_taker taker = {
+		.choice = storage->gang.parts,
+		.members = storage->gang.members,
+		.member = storage->gang.member,
+		.sharers = storage->gang.sharers,
+	};
 
-	for (size_t i = 0; i < manifest->part_count; i++)
-		if (manifest->parts[i].bytes > most)
-			most = manifest->parts[i].bytes;
-	return own->pieces == 0 || own->without_checkpoint || own->bytes < most / 2;
+	*takes = memory_new((manifest->part_count + 1) * sizeof(**takes));
+	if (manifest->part_count == 0)
+		return taker.choice == GANG_PARTS_ALL && taker.members > 0;
+	return gang_pick(manifest->parts, manifest->part_count, &taker, *takes) > 1 ||
+	       (taker.choice == GANG_PARTS_ALL && taker.members > 0);
 }
 
-bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest)
+bool gang_choice_is_joined(const struct storage *storage, const struct manifest *manifest)
 {
-	uint32_t members = storage->gang.members, member = storage->gang.member;
+	auto_free bool *takes = NULL;
 
-	if (storage->gang.parts == GANG_PARTS_ALL)
-		return members > 0;
-	return storage->gang.parts == GANG_PARTS_AUTO && members > 1 &&
-	       members == manifest->part_count && has_little(manifest, member);
+	return joins_parts(storage, manifest, &takes);
 }
 
 json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest)
@@ -53,17 +68,23 @@ json_t *gang_choice_own_about(const struct storage *storage, const struct manife
 	return manifest->parts[member].about;
 }
 
-/* The list of all parts is read, and made that of one directory. */
-static int load_all_parts(struct storage *storage, struct manifest *manifest,
-			  struct gang_clashes *clashes, struct cancel *cancel, struct err *err)
+/* The lists of these parts are read, and made that of one directory. */
+static int load_parts(struct storage *storage, struct manifest *manifest, const bool *takes,
+		      struct gang_clashes *clashes, struct cancel *cancel, struct err *err)
 {
-	uint32_t own =
-		storage->gang.members == manifest->part_count ? storage->gang.member : UINT32_MAX;
+	uint32_t own = storage->gang.member;
 
-	if (entry_list_load(storage, manifest, cancel, err) < 0)
-		return -1;
 	/* Of one machine: it has them as they are. */
-	return manifest->part_count > 0 ? gang_merge(manifest, own, clashes, err) : 0;
+	if (manifest->part_count == 0)
+		return entry_list_load(storage, manifest, cancel, err);
+	if (storage->gang.members != manifest->part_count)
+		own = UINT32_MAX;
+	else if (manifest->parts[own].kept)
+		own = manifest->parts[own].keeper;
+	gang_manifest_keep(manifest, takes);
+	return entry_list_load(storage, manifest, cancel, err) == 0
+		       ? gang_merge(manifest, own, clashes, err)
+		       : -1;
 }
 
 int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
@@ -71,19 +92,21 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 			     struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(storage, id);
+	auto_free bool *takes = NULL;
 
 	*clashes = (struct gang_clashes){0};
 	/* One machine has a part only if it asks for all. */
-	if (storage->gang.members == 0 || storage->gang.parts == GANG_PARTS_OWN ||
+	if (storage->gang.members == 0 ||
+	    (storage->gang.parts == GANG_PARTS_OWN && !storage->gang.sharers) ||
 	    (storage->gang.members == 1 && storage->gang.parts == GANG_PARTS_AUTO))
 		return job_record_get_manifest(storage, id, manifest, cancel, err);
 	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
 		return -1;
-	if (!gang_choice_is_all(storage, manifest)) {
+	if (!joins_parts(storage, manifest, &takes)) {
 		manifest_release(manifest);
 		return job_record_get_manifest(storage, id, manifest, cancel, err);
 	}
-	if (load_all_parts(storage, manifest, clashes, cancel, err) == 0)
+	if (load_parts(storage, manifest, takes, clashes, cancel, err) == 0)
 		return 0;
 	manifest_release(manifest);
 	return err_wrap(err, "%s", key);

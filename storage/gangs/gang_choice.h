@@ -1,18 +1,18 @@
 /* PRIVATE to storage/. What a member of a gang restores of a snapshot: its own part, or the parts
- * of all in one directory. */
+ * of several in one directory. */
 #ifndef GANG_CHOICE_H
 #define GANG_CHOICE_H
 
 #include "storage/records/records.h"
 
-/* Whether the parts of all members are to be restored from it, whose head this is. */
-bool gang_choice_is_all(const struct storage *storage, const struct manifest *manifest);
+/* Whether the parts of several members are to be restored from it, whose head this is. */
+bool gang_choice_is_joined(const struct storage *storage, const struct manifest *manifest);
 
 /* What this member has said about its own part, if it has one with files; else NULL. Borrowed. */
 json_t *gang_choice_own_about(const struct storage *storage, const struct manifest *manifest);
 
 /* As job_record_get_manifest(), but as it is to be restored: of a gang's the parts that
- * storage_gang_choose_parts() has chosen, in one directory. `clashes`: names of which one has been
+ * gang_pick() names, in one directory. `clashes`: names of which one has been
  * chosen. ERR_UNFIT: it is of another number of members. */
 int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 			     struct manifest *manifest, struct gang_clashes *clashes,

@@ -11,6 +11,7 @@
  *
  *	gang_assembly.h		the manifest of a snapshot, made of the parts of all
  *	gang_parts.h		PURE: whether the parts of all members are there
+ *	gang_pick.h		PURE: which parts are put into one directory
  *	gang_event.h		PURE: the record of an event in the log of an attempt
  *	gang_join_name.h	PURE: the name of a join's record
  *

@@ -56,6 +56,8 @@ struct storage {
 		struct snapshot_id marked;
 		/* What is restored of a snapshot. */
 		enum gang_parts_choice parts;
+		/* Set by storage_gang_share_directory(); owned. */
+		bool *sharers;
 	} gang;
 	/* Set by storage_set_progress(). */
 	void (*progress)(void *arg, uint64_t bytes_done, uint64_t bytes_total);

@@ -134,7 +134,7 @@ json_t *storage_read_about(struct storage *storage, struct snapshot_id id, int64
 	*step = -1;
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0)
 		return NULL;
-	if (gang_choice_is_all(storage, &manifest)) {
+	if (gang_choice_is_joined(storage, &manifest)) {
 		*step = manifest.step;
 		return json_incref(gang_choice_own_about(storage, &manifest));
 	}

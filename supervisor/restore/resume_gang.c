@@ -75,12 +75,13 @@ static int find_keeper(const struct resume_request *request, struct resume_resul
 		count += here[i];
 	result->kept_by_other = request->workspace->kept_by_other = result->keeper != own;
 	log_shared(request, result, count);
+	if (!result->kept_by_other && count > 0)
+		result->sharers = steal(&here);
+	storage_gang_share_directory(result->storage, result->sharers);
 	if (result->kept_by_other) {
 		workspace_unlock(request->workspace);
 		return 0;
 	}
-	if (count > 0)
-		result->sharers = steal(&here);
 	return resume_lock_directory(request, result, NULL, cancel, err);
 }
 

@@ -86,14 +86,15 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 }
 
 /* Of the parts of several members. */
-static void log_clashes(const struct restore_result *restored)
+static void log_clashes(const struct restore_result *restored, bool shared)
 {
 	if (restored->clashes > 0)
 		log_warn("%u file%s of the same name but with other content at another member (%s "
 			 "of member %u was taken, and not that of member %u): if each member is to "
-			 "have its own files alone, use --parts own",
+			 "have its own files alone, %s",
 			 restored->clashes, restored->clashes == 1 ? " is" : "s are",
-			 restored->clash_path, restored->clash_kept, restored->clash_left);
+			 restored->clash_path, restored->clash_kept, restored->clash_left,
+			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone.) */
@@ -131,7 +132,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 		return -1;
 	if (aside)
 		log_moved_aside(workspace, request->gang.members > 1 ? -1 : newer_step, aside);
-	log_clashes(&result->restored);
+	log_clashes(&result->restored, result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
 					      request->gang.member > 0, NULL, NULL, err) < 0)

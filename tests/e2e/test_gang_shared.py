@@ -63,6 +63,49 @@ def test_two_of_three_have_one_directory(place, tmp_path):
     assert place.verb("verify").code == 0
 
 
+@pytest.mark.parametrize("before, now, expected", [
+    ([0, 1, 2], [0, 0, 2], [{0, 1}, {0, 1}, {2}]),  # a directory for each, then one for two of them
+    ([0, 1, 2], [0, 0, 0], [{0, 1, 2}] * 3),
+    ([0, 0, 2, 2], [0, 1, 1, 1], [{0, 1}] + [{0, 1, 2, 3}] * 3),  # the keeper of one of them is elsewhere
+])
+def test_a_directory_has_what_all_have_saved_who_share_it_now(place, tmp_path, before, now, expected):
+    members = len(before)
+    rank = {"every": 10, "settings": 1, **KEEP}
+    first = Gang(place, members, directories=[tmp_path / f"before{i}" for i in before], **rank).start_all()
+    first.wait_for_commits(2)
+    first.kill_all()
+    step = committed_step(place)
+    there = [tmp_path / f"now{i}" for i in now]
+    second = Gang(place, members, 2, directories=there, steps=step + 20, **rank).start_all()
+    assert second.resumed() == [step] * members, f"{second}"
+    assert [{int(path.stem.split("_")[1]) for path in (directory / f"step_{step}").iterdir()} for directory in there] == expected
+    assert [run.wait() for run in second.runs] == [0] * members, f"{second}"
+    assert_not_torn(second)
+    # Each has written it, and only one of them stays.
+    if len(set(before)) == members:
+        assert "args.json of member 0 was taken, and not that of member 1" in second.runs[0].err
+        assert "give each a --checkpoint-dir of its own" in second.runs[0].err
+
+
+def test_shared_by_three_and_then_apart_on_two(place, tmp_path):
+    """Another number of machines: the part of the keeper is the part of all."""
+    rank = {"every": 10, "layout": "dcp", **KEEP}
+    first = Gang(place, 3, directories=[tmp_path / "one"] * 3, **rank).start_all()
+    first.wait_for_commits(2)
+    first.kill_all()
+    step = committed_step(place)
+    second = Gang(place, 2, 2, directories=[tmp_path / "a", tmp_path / "b"], **rank).start_all()
+    assert second.resumed() == [step] * 2, f"{second}"
+    second.wait_for_commits(1)
+    second.kill_all()
+    assert_not_torn(second)
+    step = committed_step(place)
+    third = Gang(place, 3, 3, directories=[tmp_path / "c", tmp_path / "d", tmp_path / "d"], steps=step + 20, **rank).start_all()
+    assert third.resumed() == [step] * 3, f"{third}"
+    assert [run.wait() for run in third.runs] == [0] * 3, f"{third}"
+    assert_not_torn(third)
+
+
 def test_where_one_saves_for_all_into_one_directory(place):
     """The commonest layout of a cluster: rank 0 alone writes."""
     gang = Gang(place, 3, directories=[place.path / "one"] * 3, every=10, steps=100, savers="0", **KEEP).start_all()

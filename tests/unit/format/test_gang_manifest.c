@@ -203,6 +203,36 @@ static void test_round_trip_and_cut(void **state)
 	}
 }
 
+/* Those that are not kept are empty, and what is kept is counted anew. */
+static void test_keep_some(void **state)
+{
+	static const struct {
+		bool takes[2];
+		size_t pieces;
+		uint32_t first_pack, files;
+	} rows[] = {
+		{{true, true}, 3, 2, 11},
+		{{true, false}, 2, 2, 5},
+		{{false, true}, 1, 1, 6},
+		{{false, false}, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(manifest_release) struct manifest gang = {0};
+
+		make_gang(&gang);
+		gang_manifest_keep(&gang, rows[i].takes);
+		assert_int_equal(gang.piece_count, rows[i].pieces);
+		if (rows[i].pieces > 0)
+			assert_int_equal(gang.pieces[0].chunk.pack, rows[i].first_pack);
+		assert_int_equal(gang.files, rows[i].files);
+		assert_int_equal(gang.bytes, rows[i].files * 10);
+		assert_int_equal(gang.parts[0].pieces, rows[i].takes[0] ? 2 : 0);
+		assert_int_equal(gang.parts[1].pieces, rows[i].takes[1] ? 1 : 0);
+	}
+}
+
 static void test_cut_refuses_another_number(void **state)
 {
 	static const struct {
@@ -321,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_an_empty_part),
 		cmocka_unit_test(test_a_part_that_another_keeps),
 		cmocka_unit_test(test_round_trip_and_cut),
+		cmocka_unit_test(test_keep_some),
 		cmocka_unit_test(test_cut_refuses_another_number),
 		cmocka_unit_test(test_cut_of_one_machine),
 		cmocka_unit_test(test_what_is_refused),
