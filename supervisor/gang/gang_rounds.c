@@ -48,6 +48,28 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	here->completed_ms = here->now_ms;
 }
 
+void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
+			 bool beside)
+{
+	here->given = round;
+	here->given_generation = generation;
+	here->given_step = step;
+	here->beside = beside;
+	if (here->put == round)
+		return;
+	here->put = round;
+	here->put_generation = generation;
+}
+
+uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here)
+{
+	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
+
+	bool known = here->durable > 0 && here->durable == here->put_generation;
+
+	return over || known ? 0 : here->put;
+}
+
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
 {
 	here->fallen = view->round.number;

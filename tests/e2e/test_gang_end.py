@@ -158,3 +158,14 @@ def test_a_member_that_saves_after_all(place):
     after.wait_for_commits(2)
     after.kill_all()
     assert_not_torn(after)
+
+
+def test_a_job_that_answers_no_notice(place):
+    """Of a gang, what was saved counts: all of it is durable, so all say so, and not that they were asked in vain."""
+    gang = Gang(place, 2, every=10, until=20, options=("--checkpoint-command", "true", "--grace", "4")).start_all()
+    for run in gang.runs:
+        wait_for(f"step 20 is durable\n{run}", lambda run=run: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+    gang.runs[0].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    for run in gang.runs:
+        assert run.event("asked") and f"durable: {place.newest()['id']} (step 20" in run.err.splitlines()[-1], f"{run}"
