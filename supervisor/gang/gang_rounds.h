@@ -55,8 +55,9 @@ struct gang_here {
 	/* It had nothing to give in the last snapshots; in so many in a row. */
 	bool learned;
 	unsigned empties;
-	/* Its job has ended, then; by itself, with 0. */
-	bool ended, finished;
+	/* Its job has ended, then; by itself, with 0; in order, if it was asked to: by itself, and
+	 * its exit code says so. */
+	bool ended, finished, in_order;
 	int64_t ended_ms;
 	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
 	 * being made, or waits for those of the others. */
