@@ -147,8 +147,7 @@ class Story:
                 before = self.saved_before.get(run, 0)
                 assert step >= before, f"it has saved {before} and says that it is durable, and {step} is committed\n{run}"
             saved = saved_steps(run)
-            if code == EXIT_NOT_DURABLE and saved and step >= saved[-1]:
-                self.count("74 although it was committed")
+            assert code != EXIT_NOT_DURABLE or not saved or step < saved[-1], f"it says 74, and {saved[-1]} is committed\n{run}\n{gang}"
             # SIGTERM: before it looked out for it, so nothing has begun.
             assert code in (-signal.SIGKILL, -signal.SIGTERM, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_CONFIGURATION, 128 + signal.SIGTERM, 137,
                             0), f"{code}\n{run}"

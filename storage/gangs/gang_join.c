@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "gang_join_name.h"
@@ -138,6 +139,7 @@ int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join 
 		return err_set(err, ERR_INVALID, "the reason is not UTF-8");
 	gang_join_set_host(join, storage->host);
 	key = join_key(storage, after, join);
+	fault_point("before_join_put");
 	return job_record_put(storage->transfer.store, key, RECORD_JOIN, body, NULL, cancel, err);
 }
 

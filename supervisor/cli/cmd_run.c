@@ -1,12 +1,12 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "gang/gang.h"
 #include "job/job.h"
 #include "options/options.h"
+#include "process/process.h"
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
@@ -216,7 +216,7 @@ int cmd_run(int argc, char **argv)
 	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
-	gang.began_ms = clock_boot_ms();
+	gang.began_ms = process_began_ms();
 	if (!options.store)
 		embedded = default_store_url(&err);
 

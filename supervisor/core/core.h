@@ -85,6 +85,9 @@ enum unsaved_work {
 	UNSAVED_SAVES, /* more: the job went on after such a save */
 };
 
+/* After the last step: it is known only now that what is the newest checkpoint is in a snapshot. */
+void job_note_late_commit(struct job_model *model);
+
 /* Completes the facts of the outcome when the job has ended. */
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
 				       const struct job_view *view, enum unsaved_work unsaved);

@@ -261,6 +261,18 @@ void on_flush_due(const struct step *step)
 	}
 }
 
+void job_note_late_commit(struct job_model *model)
+{
+	const struct checkpoint *newest = &model->newest;
+
+	model->snapshots.durable_generation = newest->generation;
+	model->snapshots.any_durable = true;
+	model->durable.written_ms = newest->written_ms;
+	model->durable.step = newest->step;
+	model->durable.reported_step = newest->reported_step;
+	model->durable.as_of_start = newest->as_of_start;
+}
+
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
 				       const struct job_view *view, enum unsaved_work unsaved)
 {
@@ -269,9 +281,10 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	int64_t first_answer_ms = model->asking.first_answer_ms;
 	bool asked_its_way = model->asking.by_flag || job_can_request(rules, view);
 	/* Only the job knows whether SIGTERM asks it to save: it did if a save was begun and is
-	 * torn. */
-	bool in_vain = facts.noticed && model->asking.sent_ms > 0 && !model->asking.answered &&
-		       (asked_its_way || (torn && view->any_rank));
+	 * torn. Of a gang, what a job has saved counts, and not what it was asked for: it makes no
+	 * step without the jobs of the others, which may have ended before it could answer. */
+	bool in_vain = !rules->of_gang && facts.noticed && model->asking.sent_ms > 0 &&
+		       !model->asking.answered && (asked_its_way || (torn && view->any_rank));
 	/* Of a gang, what was asked for counts: a later one of this member alone is of no use. */
 	bool answered = model->gang.answered && facts.noticed;
 	/* Running files are all that this job has written, or the last that it wrote. */

@@ -474,12 +474,7 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
 			       int64_t step, bool beside)
 {
-	struct gang_here *here = &feed->here;
-
-	here->given = round;
-	here->given_generation = generation;
-	here->given_step = step;
-	here->beside = beside;
+	gang_here_note_part(&feed->here, round, generation, step, beside);
 }
 
 /* Once is no proof: it may have been slower than the one that had gone on. */

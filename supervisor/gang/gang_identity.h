@@ -26,7 +26,7 @@ struct gang_identity {
 	char launch[160];
 	/* It starts all of them again, or none. */
 	bool whole;
-	/* When this process began, by clock_boot_ms(); the caller fills it. */
+	/* When this process was started, by clock_boot_ms(); the caller fills it. */
 	int64_t began_ms;
 };
 

@@ -48,6 +48,28 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	here->completed_ms = here->now_ms;
 }
 
+void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
+			 bool beside)
+{
+	here->given = round;
+	here->given_generation = generation;
+	here->given_step = step;
+	here->beside = beside;
+	if (here->put == round)
+		return;
+	here->put = round;
+	here->put_generation = generation;
+}
+
+uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here)
+{
+	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
+
+	bool known = here->durable > 0 && here->durable == here->put_generation;
+
+	return over || known ? 0 : here->put;
+}
+
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
 {
 	here->fallen = view->round.number;
@@ -115,16 +137,21 @@ static struct gang_round_decision after_giving(const struct gang_view *view,
 	return decision;
 }
 
-/* It has written no checkpoint in this attempt. Time alone is no reason to say that it has none. */
+/*
+ * It has written no checkpoint in this attempt. Time alone is no reason to say that it has none,
+ * nor is the end of its job, if that was brought about: where each rank saves its shard, one that
+ * is cut before it begins looks the same as one that has nothing to save. Whoever ends in order,
+ * whether it has finished or was asked to save and end, has had its say.
+ */
 static struct gang_round_decision without_checkpoint(const struct gang_view *view,
 						     const struct gang_here *here)
 {
 	/* Of a step that nobody may have come to yet, nothing is learned. */
 	bool learned = here->learned && !view->round.at_least;
 	/* It goes on with what it started from, which the final round takes. */
-	bool finished = here->finished && !here->holds_start;
+	bool has_said = (here->finished || here->in_order) && !here->holds_start;
 
-	if (!here->begun && (learned || view->round.passed || finished))
+	if (!here->begun && (learned || view->round.passed || has_said))
 		return act_in(view, GANG_GIVE_BESIDE);
 	if (here->ended)
 		return leave_out(view, here,

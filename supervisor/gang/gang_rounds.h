@@ -55,8 +55,9 @@ struct gang_here {
 	/* It had nothing to give in the last snapshots; in so many in a row. */
 	bool learned;
 	unsigned empties;
-	/* Its job has ended, then; by itself, with 0. */
-	bool ended, finished;
+	/* Its job has ended, then; by itself, with 0; in order, if it was asked to: by itself, and
+	 * its exit code says so. */
+	bool ended, finished, in_order;
 	int64_t ended_ms;
 	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
 	 * being made, or waits for those of the others. */
@@ -72,6 +73,10 @@ struct gang_here {
 	uint64_t given_generation;
 	int64_t given_step;
 	bool beside;
+	/* The newest round in which a part of it may lie in the store, whatever has come of its
+	 * save, and the checkpoint of the first part that it put: that one stays. */
+	uint32_t put;
+	uint64_t put_generation;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
@@ -116,6 +121,16 @@ struct gang_here gang_here_new(uint32_t member);
 /* A checkpoint is complete; `now_ms` is in `here`. */
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step);
+
+/* The part of this round is made now. */
+void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
+			 bool beside);
+/*
+ * Whoever puts the last part commits, and whoever has given another one may be told to end before
+ * it sees that. So what its save has ended with says nothing: before a member says that something
+ * is not durable, it looks up whether this round is committed. 0: there is none to look up.
+ */
+uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here);
 
 /* The job has begun anew, and writes its next checkpoint. */
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);

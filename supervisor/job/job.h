@@ -411,6 +411,9 @@ json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; N
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
 int job_start_snapshot_queue(struct job *job, struct err *err);
+/* At the end, before it is said what is durable: what became of the last part of a gang's member.
+ * Blocks for 2 s at most. */
+void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
 

@@ -340,6 +340,7 @@ int job_finish(struct job *job)
 	int64_t until_ms;
 
 	job_display_end(job);
+	job_look_for_last_commit(job);
 	complete_outcome_facts(job);
 	outcome = decide_outcome(job);
 	retention_worker_stop(job->retention_worker);

@@ -134,6 +134,15 @@ void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
 	gang_feed_note_anew(&job->in_gang.feed);
 }
 
+/* Neither a signal of ours nor an error has cut what it was about to do. */
+static bool has_ended_in_order(const struct job *job)
+{
+	const struct outcome_facts *facts = &job->model.facts;
+	int code = wait_status_exit_code(facts->wait_status);
+
+	return !facts->stopped && (code == 0 || code == EXIT_PREEMPTED || facts->resumes);
+}
+
 static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
@@ -153,6 +162,7 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->ended = ended;
 	here->finished =
 		ended && !has_noticed(job) && wait_status_exit_code(model->facts.wait_status) == 0;
+	here->in_order = ended && has_ended_in_order(job);
 	if (job->tracker) {
 		here->begun |= tracker_has_begun_checkpoint(job->tracker);
 		here->torn_later = ended && tracker_lacks_step_after(job->tracker, here->step);

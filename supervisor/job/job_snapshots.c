@@ -1,4 +1,5 @@
 /* The snapshot queue and retention: their callbacks, and what the queue asks when it begins. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "job.h"
@@ -6,6 +7,7 @@
 
 /* What was opened changed before it could be read so often: fixed names are dropped instead. */
 #define CHANGED_TRIES 3
+#define LAST_LOOK_MS 2000
 
 /* --- retention --- */
 
@@ -165,6 +167,47 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	if (retention_is_set(&job->options->retention) && job->gang.member == 0)
 		job->retention_worker = retention_worker_new(&retention_worker);
 	return snapshot_queue_new(&options, &job->snapshots, err);
+}
+
+/* --- the end --- */
+
+static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
+{
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	bool committed = false;
+	struct err err;
+
+	if (cancel_init(&cancel, &err) < 0)
+		return false;
+	cancel_set_deadline(&cancel, until_ms);
+	if (storage_gang_is_committed(job->resume.storage, job->resume.attempt.number, round,
+				      &committed, &cancel, &err) < 0)
+		log_debug("what became of the last part is not known: %s", err.text);
+	return committed;
+}
+
+void job_look_for_last_commit(struct job *job)
+{
+	const struct gang_feed *feed = &job->in_gang.feed;
+	struct snapshot_id id = {.attempt = job->resume.attempt.number};
+	int64_t until_ms = clock_monotonic_ms() + LAST_LOOK_MS, end_ms = job_deadline_ms(job);
+	char text[SNAPSHOT_ID_TEXT];
+
+	if (!gang_feed_is_running(feed) || !job->snapshots || job->model.snapshots.superseded ||
+	    (!job_has_pending(&job->model) && !job->model.gang.lost))
+		return;
+	id.sequence = gang_rounds_in_doubt(&feed->view, &feed->here);
+	if (id.sequence == 0 ||
+	    !is_committed(job, id.sequence, end_ms < until_ms ? end_ms : until_ms))
+		return;
+	snapshot_queue_note_committed(job->snapshots, id.sequence);
+	if (feed->here.put_generation == job->model.newest.generation)
+		job_note_late_commit(&job->model);
+	if (feed->view.round.final && feed->view.round.number == id.sequence)
+		job->model.gang.lost = false;
+	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
+	event_log_add(&job->events, "durable", "{s:s, s:I}", "id", text, "step",
+		      (json_int_t)job->model.durable.step);
 }
 
 /* While a checkpoint is being written, its closed files are uploaded early, and the parts by which

@@ -1,6 +1,7 @@
 #include "process_tree.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/walk.h"
 #include "proc_file.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ENVIRONMENT_MOST ((size_t)2 << 20) /* a RANK beyond this is not found */
 
@@ -277,6 +279,16 @@ uint64_t process_start_time(pid_t pid)
 	struct proc_stat stat;
 
 	return proc_read_stat(pid, &stat) ? stat.start_time : 0;
+}
+
+int64_t process_began_ms(void)
+{
+	int64_t now_ms = clock_boot_ms(), per_second = sysconf(_SC_CLK_TCK);
+	int64_t ticks = (int64_t)process_start_time(PROC_SELF);
+	int64_t began_ms = per_second > 0 ? ticks * 1000 / per_second : 0;
+
+	/* Where the kernel does not say it, or counts from another moment. */
+	return began_ms > 0 && began_ms < now_ms ? began_ms : now_ms;
 }
 
 const char *process_describe(const struct process *process, char *text, size_t size)

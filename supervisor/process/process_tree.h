@@ -80,5 +80,7 @@ bool process_read_sample(pid_t pid, struct process_sample *sample);
 
 /* Start time as in struct process; 0: the process is gone. */
 uint64_t process_start_time(pid_t pid);
+/* When this process was started, by clock_boot_ms(). It may have stood still before its main(). */
+int64_t process_began_ms(void);
 
 #endif

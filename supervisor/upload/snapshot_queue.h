@@ -132,6 +132,9 @@ void snapshot_queue_cancel(struct snapshot_queue *queue);
 /* A snapshot that is not committed by then (monotonic) is cancelled. */
 void snapshot_queue_set_deadline(struct snapshot_queue *queue, int64_t deadline_ms);
 
+/* Of a gang: another member has committed it, with a part of this one. */
+void snapshot_queue_note_committed(struct snapshot_queue *queue, uint32_t round);
+
 /* The newest durable snapshot: at first the parent, which may be none. */
 struct snapshot_id snapshot_queue_newest(const struct snapshot_queue *queue);
 

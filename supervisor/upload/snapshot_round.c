@@ -134,6 +134,11 @@ bool snapshot_lies_beside(const struct snapshot_run *run, const char *path)
 	return directory >= 0 && beneath_is_directory(directory, path);
 }
 
+void snapshot_queue_note_committed(struct snapshot_queue *queue, uint32_t round)
+{
+	queue->newest = (struct snapshot_id){queue->options.attempt, round};
+}
+
 bool snapshot_queue_is_running(const struct snapshot_queue *queue)
 {
 	return queue->running;

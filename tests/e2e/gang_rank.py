@@ -24,6 +24,7 @@ parser.add_argument("--every", type=int, default=10)
 parser.add_argument("--step-time", type=float, default=0.01)
 parser.add_argument("--size", type=int, default=20000)
 parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
+parser.add_argument("--leave", type=int, default=0, help="ends with 0 at the step at which any was asked, once it has saved")
 parser.add_argument("--keep", type=int, default=3)
 parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
 parser.add_argument("--offset", type=int, default=0, help="save at the steps that are this much behind those of --every")
@@ -187,6 +188,9 @@ while step < options.steps:
             file.write(content(step))
     if saves and (save_now or due):
         save(step)
+    if save_now and options.leave:
+        say("leaves")
+        sys.exit(0)
     if step == options.fail_at:
         sys.exit(3)
     if step == options.anew_at and run_of_job == "0":

@@ -158,3 +158,44 @@ def test_a_member_that_saves_after_all(place):
     after.wait_for_commits(2)
     after.kill_all()
     assert_not_torn(after)
+
+
+def test_a_job_that_answers_no_notice(place):
+    """Of a gang, what was saved counts: all of it is durable, so all say so, and not that they were asked in vain."""
+    gang = Gang(place, 2, every=10, until=20, options=("--checkpoint-command", "true", "--grace", "4")).start_all()
+    for run in gang.runs:
+        wait_for(f"step 20 is durable\n{run}", lambda run=run: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+    gang.runs[0].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    for run in gang.runs:
+        assert run.event("asked") and f"durable: {place.newest()['id']} (step 20" in run.err.splitlines()[-1], f"{run}"
+
+
+@pytest.mark.parametrize("noticed", [0, 1])
+def test_the_first_checkpoint_of_all_at_a_notice_where_rank_0_saves(place, tmp_path, noticed):
+    """No later one says that the other has nothing of it. But its job was asked as well, and has ended in order without one."""
+    gang = Gang(place, 2, every=0, savers="0", signal="USR1", leave=1, settings=1, options=("--checkpoint-signal", "USR1")).start_all()
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[noticed].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    step = committed_step(place)
+    assert f"saved {step}" in gang.runs[0].out, f"{gang}"
+    again = [tmp_path / "new0", tmp_path / "new1"]
+    after = Gang(place, 2, 2, savers="0", steps=step + 5, directories=again).start_all()
+    assert after.resumed() == [step] * 2, f"{after}"
+    for member, directory in enumerate(again):
+        assert (directory / "args.json").read_text() == '{"rank": %d}' % member
+    assert [run.wait() for run in after.runs] == [0, 0], f"{after}"
+
+
+def test_a_job_that_was_cut_before_its_first_checkpoint_is_not_taken_for_one_that_has_none(place):
+    """Each rank saves, and that of member 1 is ended before it does: the shard of member 0 alone is no checkpoint."""
+    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "6"))
+    gang.each[1]["savers"] = "0"
+    gang.start_all()
+    for run in gang.runs:
+        run.wait_for_output("step 5")
+    gang.runs[0].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_NOT_DURABLE] * 2, f"{gang}"
+    assert place.snapshots() == []

@@ -113,6 +113,28 @@ def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
     assert "step" not in old.out
 
 
+@pytest.mark.parametrize("stop", ["before main", "before_join_put/stop"])
+def test_a_process_that_stood_still_from_its_first_moment_ends_no_attempt(place, tmp_path, stop):
+    """It is as old as the kernel says, and as the store saw it: not since when it woke up."""
+    gang = Gang(place, 2, every=10)
+    if stop == "before main":
+        gang.wrappers[1] = ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh")
+        stale = gang.start(1)
+    else:
+        stale = gang.start(1, REPRIEVE_FAULT=stop)
+    wait_for("it stands still", lambda: harness.stat_fields(stale.pid)[0] == "T", process=stale.process)
+    time.sleep(2.2)  # what the clock of a store tells apart
+    gang.wrappers[1] = ()
+    gang.directories[1] = tmp_path / "new1"
+    gang.generation = 2
+    gang.start_all()
+    gang.wait_for_commits(1)
+    stale.signal(signal.SIGCONT)
+    assert stale.wait() == harness.EXIT_CONFIGURATION and "stale" in stale.err, f"{stale}"
+    gang.wait_for_commits(len(gang.runs[0].events("durable")) + 2)
+    gang.kill_all()
+
+
 def test_a_member_that_starts_anew_before_all_have_restored(place):
     """It joins once more, and so do the others: no job has started yet."""
     gang = Gang(place, 2, every=10, steps=20)

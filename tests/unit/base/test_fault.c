@@ -49,6 +49,24 @@ static void assert_dies(const char *chosen, int times)
 	assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
+static void assert_stands_still(const char *chosen, int times)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		setenv("REPRIEVE_FAULT", chosen, 1);
+		for (int i = 0; i < times; i++)
+			fault_point("a_point");
+		_exit(7);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 static void test_points(void **state)
 {
 	(void)state;
@@ -60,6 +78,9 @@ static void test_points(void **state)
 	assert_dies("a_point", 1);
 	assert_survives("a_point:3", 2);
 	assert_dies("a_point:3", 3);
+	assert_survives("a_point/sto", 1);
+	assert_stands_still("a_point/stop", 2);
+	assert_stands_still("a_point:2/stop", 2);
 }
 
 int main(void)

@@ -203,6 +203,53 @@ static void test_all_durable(void **state)
 	}
 }
 
+/* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */
+static void test_a_member_that_is_asked_in_vain(void **state)
+{
+	static const struct {
+		struct job_model model;
+		enum unsaved_work unsaved;
+		bool durable;
+	} rows[] = {
+		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_NOTHING, true},
+		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_CUT, true},
+		{{NOTICED, DURABLE, .asking.sent_ms = 1, .newest.generation = 2},
+		 UNSAVED_NOTHING,
+		 false},
+		{{NOTICED, DURABLE, .asking.sent_ms = 1}, UNSAVED_SAVES, false},
+		{{NOTICED, .asking.sent_ms = 1}, UNSAVED_NOTHING, false},
+	};
+	const struct job_rules rules = {.of_gang = true, .ask = REQUEST_SIGNAL};
+	const struct job_view view = {.any_rank = true};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (facts_of(rows[i].model, rules, view, rows[i].unsaved).all_durable !=
+		    rows[i].durable)
+			fail_msg("row %zu", i);
+}
+
+/* Another member has committed it, and this one was told to end before it knew. */
+static void test_a_commit_that_is_known_late(void **state)
+{
+	struct job_model model = {
+		NOTICED,
+		DURABLE,
+		.newest = {.generation = 2, .step = 20, .written_ms = 700, .reported_step = 21},
+		.snapshots.durable_generation = 1,
+	};
+
+	(void)state;
+	assert_true(job_has_pending(&model));
+	job_note_late_commit(&model);
+	assert_false(job_has_pending(&model));
+	assert_true(facts_of(model, (struct job_rules){.of_gang = true}, (struct job_view){0},
+			     UNSAVED_NOTHING)
+			    .all_durable);
+	assert_true(model.durable.step == 20 && model.durable.written_ms == 700 &&
+		    model.durable.reported_step == 21);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +257,8 @@ int main(void)
 		cmocka_unit_test(test_a_member_that_others_save_for),
 		cmocka_unit_test(test_asked_in_its_own_way),
 		cmocka_unit_test(test_all_durable),
+		cmocka_unit_test(test_a_member_that_is_asked_in_vain),
+		cmocka_unit_test(test_a_commit_that_is_known_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

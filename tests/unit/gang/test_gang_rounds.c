@@ -153,7 +153,14 @@ static const struct rounds_row rows[] = {
 		{NONE}, GANG_WAIT, 0, false},
 	{"its job has finished", {ROUND(0, 20)}, 1, 0,
 		{NONE, .ended = true, .finished = true}, GANG_GIVE_BESIDE, 0, false},
-	{"its job has failed", {ROUND(0, 20)}, 1, 0,
+	{"its job was asked to end, and has", {NOTICE(0), ROUND(0, 20)}, 2, 0,
+		{NONE, .ended = true, .in_order = true}, GANG_GIVE_BESIDE, 0, false},
+	{"asked to end, while it wrote", {NOTICE(0), ROUND(0, 20)}, 2, 0,
+		{NONE, .ended = true, .in_order = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
+	{"asked to end, of a member that has saved before", {NOTICE(0), ROUND(0, 20)}, 2, 0,
+		{NONE, .ended = true, .in_order = true, .holds_start = true}, GANG_LEAVE_OUT, -1,
+		false},
+	{"its job has failed, or was ended", {NOTICE(0), ROUND(0, 20)}, 2, 0,
 		{NONE, .ended = true}, GANG_LEAVE_OUT, -1, false},
 	{"its job was cut while it wrote", {ROUND(0, 20)}, 1, 0,
 		{NONE, .ended = true, .finished = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
@@ -597,6 +604,61 @@ static void test_an_answer_that_is_known_late(void **state)
 	}
 }
 
+/* A part stays where it was put, and whoever puts the last one commits: what the save here has
+ * ended with says nothing of that. */
+static void test_which_round_is_in_doubt(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t committed, given;
+		uint64_t durable;
+		uint32_t doubt;
+	} of[] = {
+		{"nothing was given", {ROUND(0, 20)}, 1, 0, 0, 0, 0},
+		{"given, and nothing is known", {ROUND(0, 20)}, 1, 0, 1, 0, 1},
+		{"it is known to be durable", {ROUND(0, 20)}, 1, 1, 1, 2, 0},
+		{"left out", {ROUND(0, 20), LEFT_OUT(0, 1, 30)}, 2, 0, 1, 0, 0},
+		{"a later one is open", {ROUND(0, 20), ROUND(0, 30)}, 2, 0, 1, 0, 1},
+		{"committed, of which this one has not heard",
+		 {ROUND(0, 20), ROUND(0, 30)},
+		 2,
+		 1,
+		 1,
+		 1,
+		 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, of[i].committed);
+		struct gang_here here = gang_here_new(1);
+
+		if (of[i].given > 0)
+			gang_here_note_part(&here, of[i].given, 2, 20, false);
+		/* As after a save that has failed. */
+		here.given = 0;
+		here.durable = of[i].durable;
+		if (gang_rounds_in_doubt(&view, &here) != of[i].doubt)
+			fail_msg("%s: %u", of[i].what, gang_rounds_in_doubt(&view, &here));
+	}
+}
+
+/* Of two parts that were put in a round, the first one stays. */
+static void test_the_first_part_of_a_round_stays(void **state)
+{
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	gang_here_note_part(&here, 3, 2, 20, false);
+	gang_here_note_part(&here, 3, 4, 20, false);
+	assert_true(here.given_generation == 4 && here.put_generation == 2);
+	gang_here_note_part(&here, 5, 4, 20, false);
+	assert_true(here.put == 5 && here.put_generation == 4);
+}
+
 /* The log may have more than is read of it: rounds that were opened before count, too. */
 static void test_what_a_new_run_changes(void **state)
 {
@@ -668,6 +730,8 @@ int main(void)
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
+		cmocka_unit_test(test_which_round_is_in_doubt),
+		cmocka_unit_test(test_the_first_part_of_a_round_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
