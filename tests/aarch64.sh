@@ -3,8 +3,7 @@
 #	aarch64.sh [OPTION OF mmdebstrap...]
 # Looks at the binaries as the lanes shim, hardening and linkage do, runs the unit tests, and in a Debian of that machine's own packages a
 # the end-to-end tests of the run and those of the shim, a program of musl's among them. Takes half an hour or more. As root (a file
-# system of another machine is entered); needs mmdebstrap, qemu-user-static, git and a mirror. From Linux 6.7 on the kernel is told of
-# qemu in a namespace that goes with the tests; before, the machine has to know of it by itself (package binfmt-support).
+# system of another machine is entered); needs mmdebstrap, git, a mirror, and what as_aarch64.sh needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C.UTF-8
@@ -12,7 +11,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/reprieve-aarch64.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
 git clone -q . "$scratch/reprieve"
-qemu=$(command -v qemu-aarch64-static) || {
+command -v qemu-aarch64-static >/dev/null || {
 	echo "aarch64: qemu-user-static is not installed" >&2
 	exit 1
 }
@@ -91,16 +90,12 @@ sh /preempt.sh "$build/supervisor/reprieve"
 "$build/supervisor/reprieve" run --strict --shim on --store file:///tmp/store --job musl --checkpoint-dir /tmp/musl -- "$build/musl"
 "$build/supervisor/reprieve" list --store file:///tmp/store --job musl | grep -E '^\* 000001-000001 +good'
 END
-# shellcheck disable=SC2016 # expanded by the bash that unshare starts
-unshare --user --map-root-user --mount --pid --fork --kill-child bash -euc '
-	system=$1 qemu=$2
-	if mount -t binfmt_misc none /proc/sys/fs/binfmt_misc 2>/dev/null; then
-		printf "%s" ":reprieve-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$qemu:F" \
-			>/proc/sys/fs/binfmt_misc/register
-	fi
+# shellcheck disable=SC2016 # expanded by the bash that this starts
+tests/as_aarch64.sh bash -euc '
+	system=$1
 	mount -t proc proc "$system/proc"
 	mount --rbind /dev "$system/dev"
 	mount --rbind /sys "$system/sys"
 	exec chroot "$system" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 bash /check
-' aarch64 "$system" "$qemu"
+' aarch64 "$system"
 echo "aarch64: builds, and its tests pass under qemu-user"

@@ -4,6 +4,8 @@
 #	packages.sh DIRECTORY        what supervisor/packaging/release.sh has made: each Debian package in bare Debian 12 and 13, the wheel in
 #	                             an empty venv there, without compilers. As root, or as a user whom mmdebstrap lets have a user
 #	                             namespace; needs mmdebstrap and a mirror.
+#	packages.sh DIRECTORY arm64  those for arm64, in a bare Debian 12 of that machine under qemu-user. As root; also needs arch-test and
+#	                             qemu-user-static. Takes some five minutes.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -86,7 +88,7 @@ if [ "${1-}" = --short ]; then
 	exit 0
 fi
 
-# --- the long form: in each bare system, $1 of these scripts is the version ---
+# --- the long form: in each bare system, $1 of these scripts is the version and $2 the machine ---
 
 directory=$(cd "${1:?usage: packages.sh --short BUILD | DIRECTORY}" && pwd)
 (cd "$directory" && sha256sum --quiet -c SHA256SUMS)
@@ -96,6 +98,7 @@ cp "$root/tests/preempt.sh" "$scratch/preempt"
 
 cat >"$scratch/deb" <<'END'
 set -eux
+[ "$(uname -m)" = "$2" ]
 find / -xdev -not -path '/proc/*' -not -path '/tmp/*' -not -path '/var/*' | sort >/tmp/before
 dpkg -i /reprieve_*.deb
 reprieve --version | grep -qx "reprieve $1"
@@ -112,6 +115,7 @@ END
 
 cat >"$scratch/wheel" <<'END'
 set -eux
+[ "$(uname -m)" = "$2" ]
 ! command -v cc && ! command -v gcc
 ! ldconfig -p | grep -E 'libcurl|libarchive|libmicrohttpd|libjansson'
 python3 -m venv /venv
@@ -133,12 +137,20 @@ find /venv -not -path '*/__pycache__*' -type f | sort >/tmp/after
 diff /tmp/before /tmp/after
 END
 
-architecture=$(dpkg --print-architecture)
-for release in bookworm trixie; do
-	mmdebstrap --variant=minbase --include=python3,python3-venv --format=null \
-		--customize-hook="copy-in $directory/reprieve_${version}_$architecture.deb $directory/reprieve-$version-py3-none-manylinux_2_34_$(uname -m).whl $scratch/saver.py $scratch/preempt $scratch/deb $scratch/wheel /" \
-		--customize-hook="chroot \"\$1\" sh /deb $version" \
-		--customize-hook="chroot \"\$1\" sh /wheel $version" \
+# Another machine's systems are slow: the oldest is enough.
+native=$(dpkg --print-architecture)
+architecture=${2-$native} releases=(bookworm trixie) enter=()
+if [ "$architecture" != "$native" ]; then releases=(bookworm) enter=("$root/tests/as_aarch64.sh"); fi
+case $architecture in
+amd64) machine=x86_64 ;;
+arm64) machine=aarch64 ;;
+*) fail "a release has nothing for $architecture" ;;
+esac
+for release in "${releases[@]}"; do
+	${enter[@]+"${enter[@]}"} mmdebstrap --variant=minbase --architectures="$architecture" --include=python3,python3-venv --format=null \
+		--customize-hook="copy-in $directory/reprieve_${version}_$architecture.deb $directory/reprieve-$version-py3-none-manylinux_2_34_$machine.whl $scratch/saver.py $scratch/preempt $scratch/deb $scratch/wheel /" \
+		--customize-hook="chroot \"\$1\" sh /deb $version $machine" \
+		--customize-hook="chroot \"\$1\" sh /wheel $version $machine" \
 		"$release" /dev/null
-	echo "$release: the Debian package and the wheel install, run and go again"
+	echo "$release $architecture: the Debian package and the wheel install, run and go again"
 done

@@ -19,4 +19,5 @@ saved=$(sed -n 's/^saved \([0-9]*\).*/\1/p' /tmp/story/first | tail -n 1)
 rm -rf /tmp/story/c
 "$program" run -- python3 -B /saver.py --on-signal --pause 0.01 --steps $((saved + 3)) >/tmp/story/second
 grep -q "resumes $saved" /tmp/story/second
+"$program" run --job maps --checkpoint-dir /tmp/story/maps -- grep -q libreprieve-shim.so /proc/self/maps
 rm -rf /tmp/story
