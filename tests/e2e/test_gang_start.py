@@ -499,7 +499,10 @@ def test_killed_at_any_instant_of_the_start(place, seed):
         # Some ran already: their launcher starts them all again.
         gang.kill_all()
         gang = Gang(place, members, 9, every=0, size=300000).start_all()
-    assert gang.resumed() == [step] * members, f"seed {seed}\n{gang}"
+    steps = gang.resumed()
+    # One of the starts may have committed what the first one had the parts of all of; none of them saves anything.
+    newest = committed_step(place)
+    assert newest >= step and steps == [newest] * members, f"seed {seed}\n{gang}"
     assert_not_torn(gang)
     gang.kill_all()
     assert place.verb("verify").code == 0

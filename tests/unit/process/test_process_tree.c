@@ -2,6 +2,7 @@
 #include "process/process_tree.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,6 +172,30 @@ static void knows_the_dead(void **state)
 	assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+/* Since the kernel has started it, and not since somebody has asked. */
+static void knows_when_it_began(void **state)
+{
+	int64_t before_ms = clock_boot_ms(), began_ms;
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		kill(getpid(), SIGSTOP);
+		/* The kernel says it to 10 ms. */
+		began_ms = process_began_ms();
+		_exit(began_ms >= before_ms - 20 && began_ms == process_began_ms() &&
+				      began_ms < clock_boot_ms() - 100
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	usleep(200 * 1000);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* The environment that a process was started with, also a large one. */
 static void reads_ranks(void **state)
 {
@@ -244,6 +269,7 @@ int main(void)
 		cmocka_unit_test(feels_the_pulse),
 		cmocka_unit_test(includes_another_root),
 		cmocka_unit_test(knows_the_dead),
+		cmocka_unit_test(knows_when_it_began),
 		cmocka_unit_test(reads_ranks),
 		cmocka_unit_test(stands_a_storm),
 	};
