@@ -238,11 +238,11 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 /* --- saving and restoring as a member --- */
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
- * and perhaps no file: then its part is empty), `gang_final` (the round that the last
- * GANG_EVENT_ENDED has opened), `gang_saw` (the newest event of the log that the checkpoint
- * answers), and `gang_over` (asked while it waits for the others: true: the round is over, and
- * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
- * round. storage_save() returns once the snapshot of all is committed.
+ * and perhaps no file: then its part is empty) and `gang_asked` (how that is known), `gang_final`
+ * (the round that the last GANG_EVENT_ENDED has opened), `gang_saw` (the newest event of the log
+ * that the checkpoint answers), and `gang_over` (asked while it waits for the others: true: the
+ * round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id
+ * is that of the round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

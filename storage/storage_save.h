@@ -82,6 +82,11 @@ struct save_request {
 	 * part says so. Directories without a file are left out; if there is none at all, the part
 	 * is empty. */
 	bool gang_beside;
+	/* Of such a member: its job has ended in order when it was asked to by this event of the
+	 * log, and that is how it is known that it saves none. So what it goes with must answer
+	 * that event: of a checkpoint from before it might have had files. 0: it is known
+	 * otherwise. */
+	uint32_t gang_asked;
 	/* Its files are in the part of `gang_keeper`, since both have one directory: its own part
 	 * is empty, and no file is opened. `gang_kept`: the paths of those of this checkpoint, an
 	 * array; borrowed; may be NULL. */

@@ -89,7 +89,7 @@ struct manifest {
 	size_t part_count;
 	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
 	bool without_checkpoint, final, kept;
-	uint32_t keeper;
+	uint32_t keeper, asked;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;
 	size_t entry_count;

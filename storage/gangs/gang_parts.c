@@ -53,6 +53,8 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 			    json_boolean(manifest->piece_count > 0 &&
 					 !manifest->without_checkpoint));
 	json_object_set_new(body, "final", json_boolean(manifest->final));
+	if (manifest->asked > 0)
+		json_object_set_new(body, "asked", json_integer(manifest->asked));
 	if (manifest->kept)
 		json_object_set_new(body, "keeper", json_integer(manifest->keeper));
 	return body;
@@ -61,13 +63,15 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of, saw, keeper = 0;
+	uint64_t of, saw, keeper = 0, asked = 0;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
 	    json_get_u64(body, "saw", UINT32_MAX, &saw, err) < 0 ||
 	    (json_object_get(body, "keeper") &&
 	     json_get_u64(body, "keeper", UINT32_MAX, &keeper, err) < 0) ||
+	    (json_object_get(body, "asked") &&
+	     json_get_u64(body, "asked", UINT32_MAX, &asked, err) < 0) ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
 	part->saw = (uint32_t)saw;
@@ -76,6 +80,7 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 	part->manifest.final = json_true_or(body, "final", false);
 	part->manifest.kept = json_object_get(body, "keeper") != NULL;
 	part->manifest.keeper = (uint32_t)keeper;
+	part->manifest.asked = (uint32_t)asked;
 	if (of == member && (part->manifest.piece_count > 0 || part->manifest.entry_count == 0) &&
 	    part->manifest.part_count == 0)
 		return 0;
@@ -90,7 +95,8 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 	if (first->step != second->step ||
 	    first->without_checkpoint != second->without_checkpoint ||
 	    first->final != second->final || first->kept != second->kept ||
-	    first->keeper != second->keeper || first->directory_mode != second->directory_mode ||
+	    first->keeper != second->keeper || first->asked != second->asked ||
+	    first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -149,6 +155,24 @@ static int refuse_kept(const struct gang_part *parts, size_t count, size_t at, s
 	return own->step == keeper->manifest.step ? 0 : refuse_steps(parts, at, own->keeper, err);
 }
 
+/* Whoever has ended when it was asked, and saves none, is known to save none of what answers that.
+ * Of an older checkpoint it may have been about to write its files. */
+static int refuse_unanswered(const struct gang_part *parts, size_t count, struct err *err)
+{
+	uint32_t answered = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].saw > answered)
+			answered = parts[i].saw;
+	for (size_t i = 0; i < count; i++)
+		if (parts[i].manifest.asked > answered)
+			return err_set(err, ERR_UNFIT,
+				       "the job of member %zu ended when it was asked to, and had "
+				       "no part yet of this older checkpoint",
+				       i);
+	return 0;
+}
+
 int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err)
 {
 	const struct gang_part *leader = gang_parts_leader(parts, count);
@@ -164,6 +188,8 @@ int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *er
 	if (!leader)
 		return err_set(err, ERR_UNFIT,
 			       "the parts of all members are empty, or have no checkpoint");
+	if (refuse_unanswered(parts, count, err) < 0)
+		return -1;
 	first = (size_t)(leader - parts);
 	/* What the jobs have left when all had ended is of one moment. */
 	for (size_t i = first + 1; i < count && !leader->manifest.final; i++) {

@@ -140,8 +140,9 @@ static struct gang_round_decision after_giving(const struct gang_view *view,
 /*
  * It has written no checkpoint in this attempt. Time alone is no reason to say that it has none,
  * nor is the end of its job, if that was brought about: where each rank saves its shard, one that
- * is cut before it begins looks the same as one that has nothing to save. Whoever ends in order,
- * whether it has finished or was asked to save and end, has had its say.
+ * is cut before it begins looks the same as one that has nothing to save. Whoever has finished has
+ * had its say; and whoever ends in order when it was asked to save, of a checkpoint that answers
+ * that.
  */
 static struct gang_round_decision without_checkpoint(const struct gang_view *view,
 						     const struct gang_here *here)
@@ -149,10 +150,17 @@ static struct gang_round_decision without_checkpoint(const struct gang_view *vie
 	/* Of a step that nobody may have come to yet, nothing is learned. */
 	bool learned = here->learned && !view->round.at_least;
 	/* It goes on with what it started from, which the final round takes. */
-	bool has_said = (here->finished || here->in_order) && !here->holds_start;
+	bool finished = here->finished && !here->holds_start;
+	bool answers = here->in_order && view->notice > 0 && !here->holds_start;
 
-	if (!here->begun && (learned || view->round.passed || has_said))
+	if (!here->begun && (learned || view->round.passed || finished))
 		return act_in(view, GANG_GIVE_BESIDE);
+	if (!here->begun && answers) {
+		struct gang_round_decision decision = act_in(view, GANG_GIVE_BESIDE);
+
+		decision.asked = view->notice;
+		return decision;
+	}
 	if (here->ended)
 		return leave_out(view, here,
 				 here->begun ? "its job has ended without a complete checkpoint"

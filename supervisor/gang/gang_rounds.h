@@ -110,6 +110,9 @@ struct gang_round_decision {
 	uint32_t round;
 	int64_t step;
 	bool at_least;
+	/* GIVE_BESIDE: that it has no checkpoint is known from how its job has ended when this
+	 * event asked it: the checkpoint must answer that. 0: it is known otherwise. */
+	uint32_t asked;
 	/* Static, or of `here`. */
 	const char *reason;
 	/* WAIT: then it is to be asked again; INT64_MAX: when something changes. */

@@ -96,13 +96,14 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 	/*
 	 * After a request, exit 0 is ambiguous: some trainers save and exit with 0 when they are
 	 * asked. If it is called preempted, a finished job is started once more and ends at once.
-	 * If it is called finished, an unfinished job loses the rest of its training.
+	 * If it is called finished, an unfinished job loses the rest of its training. In a gang
+	 * whichever member was asked, the jobs of all may leave by that, and before it is heard of.
 	 */
 	if (crashed_when_asked(facts))
 		return (struct outcome){OUTCOME_FAILED, code};
 	if (facts->noticed &&
 	    (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status) ||
-	     (facts->of_gang && facts->resumes)) &&
+	     (facts->of_gang && (facts->resumes || code == 0))) &&
 	    !(code == 0 && continues_after_save(facts)))
 		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
 					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};

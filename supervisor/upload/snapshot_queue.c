@@ -184,6 +184,7 @@ static void take_snapshot_worker(void *arg)
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
+		.gang_asked = run->report.round.asked,
 		.gang_final = run->report.round.final,
 		.gang_saw = run->saw,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,

@@ -28,6 +28,8 @@ struct snapshot_round {
 	uint64_t generation;
 	/* No checkpoint: only what lies beside those of others, if there is anything. */
 	bool beside;
+	/* Of such a one: save_request.gang_asked. */
+	uint32_t asked;
 	/* Each member gives its directory as it is: see struct save_request. */
 	bool final;
 };

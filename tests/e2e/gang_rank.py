@@ -24,6 +24,7 @@ parser.add_argument("--every", type=int, default=10)
 parser.add_argument("--step-time", type=float, default=0.01)
 parser.add_argument("--size", type=int, default=20000)
 parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
+parser.add_argument("--answers", type=int, default=1000, help="so many times it saves when any was asked")
 parser.add_argument("--leave", type=int, default=0, help="ends with 0 at the step at which any was asked, once it has saved")
 parser.add_argument("--keep", type=int, default=3)
 parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
@@ -186,8 +187,9 @@ while step < options.steps:
     if options.fixed and due:
         with open(os.path.join(options.dir, options.fixed), "wb") as file:
             file.write(content(step))
-    if saves and (save_now or due):
+    if saves and (save_now and options.answers > 0 or due):
         save(step)
+    options.answers -= save_now
     if save_now and options.leave:
         say("leaves")
         sys.exit(0)

@@ -171,13 +171,12 @@ def test_a_job_that_answers_no_notice(place):
         assert run.event("asked") and f"durable: {place.newest()['id']} (step 20" in run.err.splitlines()[-1], f"{run}"
 
 
-@pytest.mark.parametrize("noticed", [0, 1])
-def test_the_first_checkpoint_of_all_at_a_notice_where_rank_0_saves(place, tmp_path, noticed):
+def test_the_first_checkpoint_of_all_at_a_notice_where_rank_0_saves(place, tmp_path):
     """No later one says that the other has nothing of it. But its job was asked as well, and has ended in order without one."""
     gang = Gang(place, 2, every=0, savers="0", signal="USR1", leave=1, settings=1, options=("--checkpoint-signal", "USR1")).start_all()
     for run in gang.runs:
         run.wait_for_output("step 5")
-    gang.runs[noticed].signal(signal.SIGTERM)
+    gang.runs[0].signal(signal.SIGTERM)
     assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
     step = committed_step(place)
     assert f"saved {step}" in gang.runs[0].out, f"{gang}"
@@ -191,7 +190,7 @@ def test_the_first_checkpoint_of_all_at_a_notice_where_rank_0_saves(place, tmp_p
 
 def test_a_job_that_was_cut_before_its_first_checkpoint_is_not_taken_for_one_that_has_none(place):
     """Each rank saves, and that of member 1 is ended before it does: the shard of member 0 alone is no checkpoint."""
-    gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "6"))
+    gang = Gang(place, 2, every=0, signal="USR1", answers=1, options=("--checkpoint-signal", "USR1", "--grace", "6"))
     gang.each[1]["savers"] = "0"
     gang.start_all()
     for run in gang.runs:
@@ -199,3 +198,15 @@ def test_a_job_that_was_cut_before_its_first_checkpoint_is_not_taken_for_one_tha
     gang.runs[0].signal(signal.SIGTERM)
     assert [run.wait() for run in gang.runs] == [harness.EXIT_NOT_DURABLE] * 2, f"{gang}"
     assert place.snapshots() == []
+
+
+def test_a_job_that_ends_in_order_says_nothing_of_an_older_checkpoint(place):
+    """Member 0 has saved its shard of step 10, and member 1 ends when it is asked: it may have been about to save its own."""
+    gang = Gang(place, 2, every=10, until=10, savers="0", signal="USR1", answers=0, leave=1, options=("--checkpoint-signal", "USR1", "--grace", "6"))
+    gang.start_all()
+    gang.runs[0].wait_for_output("saved 10")
+    gang.runs[1].wait_for_output("step 11")
+    gang.runs[0].signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_NOT_DURABLE] * 2, f"{gang}"
+    assert place.snapshots() == []
+    assert "had no part yet of this older checkpoint" in gang.runs[1].err + gang.runs[0].err, f"{gang}"

@@ -155,6 +155,8 @@ static const struct rounds_row rows[] = {
 		{NONE, .ended = true, .finished = true}, GANG_GIVE_BESIDE, 0, false},
 	{"its job was asked to end, and has", {NOTICE(0), ROUND(0, 20)}, 2, 0,
 		{NONE, .ended = true, .in_order = true}, GANG_GIVE_BESIDE, 0, false},
+	{"in order, but nobody has asked it", {ROUND(0, 20)}, 1, 0,
+		{NONE, .ended = true, .in_order = true}, GANG_LEAVE_OUT, -1, false},
 	{"asked to end, while it wrote", {NOTICE(0), ROUND(0, 20)}, 2, 0,
 		{NONE, .ended = true, .in_order = true, .begun = true}, GANG_LEAVE_OUT, -1, false},
 	{"asked to end, of a member that has saved before", {NOTICE(0), ROUND(0, 20)}, 2, 0,
@@ -287,6 +289,9 @@ static void test_rows(void **state)
 				      (long long)decision.step);
 		assert_int_equal(decision.action, row->action);
 		assert_true(decision.step == row->step && decision.at_least == row->at_least);
+		/* By an order to end, which is the first event then. */
+		assert_int_equal(decision.asked,
+				 row->action == GANG_GIVE_BESIDE && row->here.in_order ? 1 : 0);
 		if (decision.action == GANG_LEAVE_OUT)
 			assert_non_null(decision.reason);
 	}

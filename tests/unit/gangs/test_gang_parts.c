@@ -17,7 +17,8 @@
 struct parts_row {
 	const char *what;
 	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
-	 * "-" none; "k0:100" has files of that step in the part of member 0; with "F" in front it
+	 * "-" none; "@3" behind it: it answers event 3; "?3": its job has ended when event 3 asked
+	 * it; "k0:100" has files of that step in the part of member 0; with "F" in front it
 	 * is of a final round. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
@@ -54,6 +55,12 @@ static const struct parts_row rows[] = {
 	{"it is no member", {"100", "k2:100"}, "makes no sense", 0},
 	{"it is kept itself", {"100", "k0:100", "k1:100"}, "makes no sense", 0},
 	{"kept, in the end", {"F7", "Fk0:3", "F9"}, NULL, 2},
+	{"one has ended when it was asked, before it", {"100@3", "b?3", "100"}, NULL, 0},
+	{"when it was asked, after it",
+	 {"100", "b?3", "100@2"},
+	 "member 1 ended when it was asked",
+	 0},
+	{"empty, when it was asked, after it", {"100@2", "e?3"}, "member 1 ended when", 0},
 	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
 };
 
@@ -75,6 +82,10 @@ static struct gang_part make_part(const char *text)
 	}
 	if (*text >= '0' && *text <= '9')
 		part.manifest.step = atoi(text);
+	if (strchr(text, '@'))
+		part.saw = (uint32_t)atoi(strchr(text, '@') + 1);
+	if (strchr(text, '?'))
+		part.manifest.asked = (uint32_t)atoi(strchr(text, '?') + 1);
 	return part;
 }
 
@@ -172,8 +183,10 @@ static void records(void **state)
 		auto_(manifest_release) struct manifest manifest = make_manifest(of[i].pieces);
 		auto_(gang_part_release) struct gang_part part = {0}, same = {0};
 		struct err err = {0};
-		auto_json json_t *body = gang_part_encode(&manifest, of[i].member, of[i].saw, &err);
+		auto_json json_t *body = NULL;
 
+		manifest.asked = of[i].saw;
+		body = gang_part_encode(&manifest, of[i].member, of[i].saw, &err);
 		assert_non_null(body);
 		if (gang_part_decode(body, "job", of[i].id, of[i].read_as, &part, &err) < 0) {
 			assert_false(of[i].fits);
@@ -183,6 +196,7 @@ static void records(void **state)
 		assert_true(of[i].fits);
 		assert_int_equal(gang_part_is_empty(&part), of[i].pieces == 0);
 		assert_int_equal(part.saw, of[i].saw);
+		assert_int_equal(part.manifest.asked, of[i].saw);
 		assert_int_equal(gang_part_decode(body, "job", of[i].id, of[i].read_as, &same,
 						  &err),
 				 0);
@@ -197,6 +211,9 @@ static void records(void **state)
 		same.manifest.without_checkpoint ^= true;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.without_checkpoint ^= true;
+		same.manifest.asked++;
+		assert_false(gang_part_same_content(&part, &same));
+		same.manifest.asked--;
 		same.manifest.step++;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.step--;
