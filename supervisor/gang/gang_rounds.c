@@ -313,8 +313,8 @@ bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_he
 	const struct gang_round *round = &view->round;
 
 	return has_answered_notice(view, here) && view->answered < view->notice &&
-	       round->state == GANG_ROUND_COMMITTED && view->looked == round->number &&
-	       here->given == round->number && !here->beside &&
+	       view->ended < view->members && round->state == GANG_ROUND_COMMITTED &&
+	       view->looked == round->number && here->given == round->number && !here->beside &&
 	       here->given_generation == here->generation && here->step >= 0;
 }
 

@@ -149,7 +149,8 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
 
 /* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
- * one that was under way when the notice came. Another round of the same step says it. */
+ * one that was under way when the notice came. Another round of the same step says it, to those
+ * whose jobs wait for it. */
 bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
 enum gang_end_action {

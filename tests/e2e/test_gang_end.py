@@ -1,4 +1,5 @@
 """How a gang ends: the last files of its members, and what lies beside their checkpoints (gang_rounds.h)."""
+import re
 import signal
 
 import harness
@@ -210,3 +211,23 @@ def test_a_job_that_ends_in_order_says_nothing_of_an_older_checkpoint(place):
     assert [run.wait() for run in gang.runs] == [harness.EXIT_NOT_DURABLE] * 2, f"{gang}"
     assert place.snapshots() == []
     assert "had no part yet of this older checkpoint" in gang.runs[1].err + gang.runs[0].err, f"{gang}"
+
+
+def test_a_member_that_is_told_to_end_before_it_sees_the_commit(place, faults):
+    """Member 1 gives the last part, and commits. What member 0 hears of that hangs; so it looks once more before it says anything."""
+    part, snapshot = "jobs/job/parts/000001/000002/00001[.]json", "jobs/job/snapshots/000001-000002[.]json"
+    hangs = {"on": {"method": "GET", "key": snapshot}, "answer": {"stall": 0}}
+    faults.load({"rules": [{"on": {"method": "PUT", "key": part}, "answer": {"status": 503, "code": "SlowDown"}}, hangs]})
+    place.store = "s3://snaps/runs"
+    place.environment.update(faults.environment)
+    gang = Gang(place, 2, every=10, until=10, options=("--checkpoint-command", "true", "--grace", "3")).start_all()
+    wait_for(f"member 0 asks for the commit\n{gang}", lambda: any(re.search(snapshot, key) for _, key, *_ in faults.log), process=gang.runs[0].process)
+    faults.load({"rules": [hangs]})
+    gang.runs[1].wait_for_event("durable")
+    faults.behave()
+    run = gang.runs[0]
+    assert not run.event("durable"), f"{gang}"
+    run.signal(signal.SIGTERM)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
+    assert "durable: 000001-000002, which another member has committed" in run.err and "durable: 000001-000002 (step 10" in run.err, f"{run}"
+    assert [event["id"] for event in run.events("durable")] == ["000001-000002"], f"{run}"

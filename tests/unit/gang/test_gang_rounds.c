@@ -606,6 +606,10 @@ static void test_an_answer_that_is_known_late(void **state)
 		here.ended = here.leaving = true;
 		assert_int_equal(gang_rounds_end(&view, &here, 1).action,
 				 of[i].anew ? GANG_STAY : GANG_SAY_ENDED);
+		/* Once the jobs of all have ended, none waits for it. */
+		view.ended = view.members;
+		here.ended = here.leaving = false;
+		assert_int_equal(gang_rounds_decide(&view, &here).action, GANG_WAIT);
 	}
 }
 
