@@ -93,7 +93,7 @@ class GangCase(Case):
         check(0 < resumed <= last, f"they resumed from step {resumed} of {last}", *first, *second)
         check(min(second[0].losses) == resumed + 1 and max(second[0].losses) == steps, "steps are missing after the resume", *second)
         wrong = [step for process in (first[0], second[0]) for step, loss in process.losses.items() if not self.same(curve[step], loss)]
-        check(not wrong, f"the losses differ at steps {sorted(wrong)[:5]}", curve, *second)
+        check(not wrong, f"the losses differ at steps {sorted(wrong)[:5]}", {step: curve[step] for step in wrong[:5]}, *second)
         lost = last - resumed
         check(lost <= self.most_lost, f"{lost} steps are lost", *first, *second)
         asked = next((process.all_events("asked")[0] for process in first if process.all_events("asked")), None)

@@ -33,8 +33,8 @@ def prove(case, scratch):
         row += case.prove(scratch / case.name)
     except Failed as failure:
         return "FAIL", row, f"{case.name}: {failure}"
-    except Exception:  # a fault of the proof itself: it must not take the others with it
-        return "FAIL", row, f"{case.name}: {traceback.format_exc()}"
+    except Exception as error:  # a fault of the proof itself: it must not take the others with it
+        return "FAIL", row, f"{case.name}: {error!r}\n{traceback.format_exc()}"
     return "ok", row, ""
 
 
@@ -87,6 +87,10 @@ def main():
     finally:
         if not options.keep:
             shutil.rmtree(scratch, ignore_errors=True)
+    # The first thing that is said, each in a line, with what the program says of it: whoever reads may see no more.
+    for word, _, why in results:
+        if word == "FAIL":
+            print("FAILED", "; ".join([why.splitlines()[0], *re.findall(r"^reprieve: error: .*$", why, re.M)]))
     rows = [HEAD, *(row + ["-"] * (len(HEAD) - len(row)) if word != "FAIL" else row + ["FAILED"] for word, row, _ in results)]
     widths = [max(len(row[column]) for row in rows if column < len(row)) for column in range(len(HEAD))]
     print()

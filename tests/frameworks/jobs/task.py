@@ -16,7 +16,7 @@ class Training:
 
     def __call__(self):
         options = self.options
-        slow_down(options.pause)  # it is another process
+        slow_down(options)  # it is another process
         for path in sorted(glob.glob(f"{options.dir}/step-*.npz"))[-1:]:
             state = np.load(path)
             self.step, self.weights = int(state["step"]), state["weights"]
