@@ -56,7 +56,8 @@ struct gang_join {
 	 * and how many of its number had come below that before it. Both stay, wherever it joins
 	 * later. */
 	uint32_t first_after, turn;
-	/* It cannot be a member, and says so to the others instead; why is in its record. */
+	/* It cannot be a member, and says so to the others instead; why is in its record. With 0
+	 * members it does not know which one it is, or of how many. */
 	bool refused;
 	struct gang_launch launch;
 	/* Of what a name in a store may hold; "": unknown. */

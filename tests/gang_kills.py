@@ -275,7 +275,6 @@ class Story:
 
 
 def play(place, seed, members, kills=KILLS_A_STORY, proxy=None):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
     return Story(place, seed, members, proxy).play(kills)
 
 

@@ -102,10 +102,8 @@ int gang_choice_get_manifest(struct storage *storage, struct snapshot_id id,
 		return job_record_get_manifest(storage, id, manifest, cancel, err);
 	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
 		return -1;
-	if (!joins_parts(storage, manifest, &takes)) {
-		manifest_release(manifest);
-		return job_record_get_manifest(storage, id, manifest, cancel, err);
-	}
+	if (!joins_parts(storage, manifest, &takes))
+		return job_record_finish_manifest(storage, manifest, cancel, err);
 	if (load_parts(storage, manifest, takes, clashes, cancel, err) == 0)
 		return 0;
 	manifest_release(manifest);

@@ -88,6 +88,8 @@ bool gang_join_parse(const char *name, struct gang_join *join)
 	join->refused = text_starts(ends, refused);
 	if (join->refused)
 		ends += strlen(refused);
-	return parse_host(ends, join) && join->member < join->members &&
+	return parse_host(ends, join) &&
+	       (join->member < join->members ||
+		(join->refused && join->members == 0 && join->member == 0)) &&
 	       join->members <= STORAGE_GANG_MOST && age_ms >= 0;
 }

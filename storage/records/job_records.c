@@ -161,10 +161,16 @@ int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err)
 {
-	auto_free char *key = job_record_key_snapshot(storage, id);
+	return job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0
+		       ? -1
+		       : job_record_finish_manifest(storage, manifest, cancel, err);
+}
 
-	if (job_record_get_manifest_head(storage, id, manifest, cancel, err) < 0)
-		return -1;
+int job_record_finish_manifest(struct storage *storage, struct manifest *manifest,
+			       struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = job_record_key_snapshot(storage, manifest->id);
+
 	if (member_view_cut(storage, manifest, err) == 0 &&
 	    entry_list_load(storage, manifest, cancel, err) == 0 &&
 	    ((!storage_is_member(storage) && !storage->gang.looks_at_one) ||

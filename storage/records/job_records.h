@@ -68,6 +68,9 @@ int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 /* The same with the entries, wherever they are. */
 int job_record_get_manifest(struct storage *storage, struct snapshot_id id,
 			    struct manifest *manifest, struct cancel *cancel, struct err *err);
+/* Makes the second of the first: one that is read is not read once more. */
+int job_record_finish_manifest(struct storage *storage, struct manifest *manifest,
+			       struct cancel *cancel, struct err *err);
 
 /* Fills `attempt` from the body of its claim. False: the body contradicts itself or
  * attempt->number, which the caller has set. */

@@ -1,5 +1,6 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
@@ -43,31 +44,33 @@ static int find_job_name(const struct job_config *options, bool of_gang, struct 
 			     directory, (const char *const *)options->command, name, err);
 }
 
-/* A gang is one job: what names it must be the same on all machines. */
-static int find_identity(const struct job_config *options, struct job_name *name,
-			 struct gang_identity *gang, struct err *err)
-{
-	const char *unfinished = environment_value(NULL, "REPRIEVE_UNFINISHED");
+#define TELL_MS 15000
 
-	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
-			       (const char *const *)options->command, gang, err) < 0 ||
-	    find_job_name(options, gang->members > 1, name, err) < 0)
-		return -1;
-	if (options->goes_on_without)
-		return err_set(
-			err, ERR_INVALID,
-			"--on-preemption continue: a snapshot needs the parts of all machines, "
-			"so after one has gone nothing would be saved any more: use stop, and "
-			"let the launcher start all of them again");
-	if (gang->members == 1)
-		return 0;
-	if (!text_equal(unfinished ? unfinished : "", "gang"))
-		return err_set(err, ERR_INVALID,
-			       "a gang of %u machines: gangs are not finished; what is missing may "
-			       "cost work (reprieve-run(1), --gang). REPRIEVE_UNFINISHED=gang "
-			       "tries them all the same; without --gang each machine is a job of "
-			       "its own",
-			       gang->members);
+/* The other members wait for this one, which does not even know which one it is. Best effort: it
+ * has the store, and how the job is called there. */
+static void tell_other_members(const struct job_config *options, const struct err *why)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct storage_options open = {.url = options->store, .create = true};
+	struct storage *storage = NULL;
+	struct job_name name;
+	struct err err;
+
+	if (!options->store || find_job_name(options, true, &name, &err) < 0 || !name.given ||
+	    cancel_init(&soon, &err) < 0)
+		return;
+	open.job = name.text;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + TELL_MS);
+	if (storage_open(&open, &storage, &soon, &err) < 0 ||
+	    gang_start_contradict(storage, why->text, &soon, &err) < 0)
+		log_debug("the other members are not told: %s", err.text);
+	storage_close(storage);
+}
+
+/* What all members need, and who has found a gang by default need not have. */
+static int check_gang(const struct job_config *options, const struct job_name *name,
+		      const struct gang_identity *gang, struct err *err)
+{
 	if (!name->given)
 		return err_set(err, ERR_INVALID,
 			       "a gang of %u machines needs a name that is the same on all: give "
@@ -79,6 +82,33 @@ static int find_identity(const struct job_config *options, struct job_name *name
 			       "URL",
 			       gang->members);
 	return 0;
+}
+
+/* A gang is one job: what names it must be the same on all machines. */
+static int find_identity(const struct job_config *options, struct job_name *name,
+			 struct gang_identity *gang, struct err *err)
+{
+	if (options->goes_on_without)
+		return err_set(
+			err, ERR_INVALID,
+			"--on-preemption continue: a snapshot needs the parts of all machines, "
+			"so after one has gone nothing would be saved any more: use stop, and "
+			"let the launcher start all of them again");
+	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
+			       (const char *const *)options->command, gang, err) < 0) {
+		if (!options->dry_run)
+			tell_other_members(options, err);
+		return -1;
+	}
+	if (find_job_name(options, gang->members > 1, name, err) < 0)
+		return -1;
+	if (gang->members == 1 || check_gang(options, name, gang, err) == 0)
+		return 0;
+	if (!gang->by_default)
+		return -1;
+	*gang = (struct gang_identity){.members = 1};
+	text_set(gang->apart, sizeof(gang->apart), err->text);
+	return find_job_name(options, false, name, err);
 }
 
 /* A store that has nothing of the job yet: could it be used? */
@@ -164,6 +194,8 @@ static int print_dry_run(const struct job *job, const char *origin)
 	if (job->gang.members > 1)
 		terminal_line_print("gang            member %u of %u (%s)", job->gang.member,
 				    job->gang.members, job->gang.origin);
+	else if (job->gang.apart[0])
+		terminal_line_print("gang            none: %s", job->gang.apart);
 	terminal_line_print("store           %s%s", job->store ? job->store : "none",
 			    job->store_is_needed ? "" : " (the default; choose with --store)");
 	terminal_line_print("checkpoints in  %s", job->options->checkpoint_dir);
@@ -243,8 +275,15 @@ int cmd_run(int argc, char **argv)
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
 		if (gang.members > 1)
-			log_note("member %u of a gang of %u (%s)", gang.member, gang.members,
-				 gang.origin);
+			log_note("member %u of a gang of %u (%s)%s", gang.member, gang.members,
+				 gang.origin,
+				 gang.by_default ? ": one checkpoint of all; with --gang off each "
+						   "machine is a job of its own"
+						 : "");
+		else if (gang.apart[0])
+			log_note("no gang: %s; each machine is a job of its own (with --gang "
+				 "off nothing is said)",
+				 gang.apart);
 		arm_parent_death_signal(&options);
 		code = job_run(job);
 	}

@@ -208,9 +208,10 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 		ours[count++] = "--notice";
 		ours[count++] = start->notice;
 	}
+	/* What starts the drill may have started it on several machines. */
+	ours[count++] = "--gang";
+	ours[count++] = options->members > 0 ? members : "off";
 	if (options->members > 0) {
-		ours[count++] = "--gang";
-		ours[count++] = members;
 		ours[count++] = "--member";
 		ours[count++] = member;
 		add_gang_variables(&variables, options, instance, start);

@@ -4,6 +4,7 @@
  * if-absent is the only consensus. storage_gang.h has the records, FORMAT.md the reasons.
  *
  *	gang_identity.h		PURE: how many members there are, and which one this is
+ *	gang_sources.h		PURE: what a launcher says of the machines of a job
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
  *	start_rules.h		PURE: what a member does next before the job starts
  *	start_end.h		why a member does not start

@@ -18,6 +18,11 @@ struct gang_identity {
 	uint32_t members;
 	/* From 0. */
 	uint32_t member;
+	/* Nobody has asked for it: the launcher says so. */
+	bool by_default;
+	/* For people: why this is no gang, though something says that there are several machines;
+	 * "": nothing does. */
+	char apart[256];
 	/* For people: "SLURM_STEP_NUM_NODES and SLURM_NODEID"; "": nothing says that there are
 	 * several. */
 	char origin[128];
@@ -33,10 +38,14 @@ struct gang_identity {
 typedef const char *(*gang_getenv_fn)(void *arg, const char *name);
 
 /*
- * `gang` is the value of --gang ("off", "auto" or a number; NULL: off), `member` that of --member
- * (NULL: found out). `argv` is the job's command and ends with NULL. Given both, no other source is
- * looked at. ERR_INVALID: sources contradict each other, or something is missing; the sentence says
- * what and where.
+ * `gang` is the value of --gang ("off", "auto" or a number), `member` that of --member (NULL: found
+ * out). `argv` is the job's command and ends with NULL. Given both, no other source is looked at.
+ * ERR_INVALID: sources contradict each other, or something is missing; the sentence says what and
+ * where.
+ *
+ * With neither (NULL, NULL) several machines are a gang if the launcher says for certain how many,
+ * and which one this is: ranks that are all on one machine, or may be, are none (gang_sources.h).
+ * What is missing is no error then (identity->apart); a contradiction about several is.
  */
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
 		       const char *const *argv, struct gang_identity *identity, struct err *err);

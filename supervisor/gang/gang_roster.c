@@ -52,14 +52,24 @@ static bool is_recent(const struct gang_join *join, const struct gang_join *own)
 	       join->put_ms >= own->put_ms - GANG_CONTRADICTION_MS;
 }
 
-/* Its machine has been started once more since. */
+/* Its machine has been started once more since it has said so. */
 static bool is_outdated(const struct gang_join *joins, size_t count, const struct gang_join *join)
 {
-	for (size_t i = 0; i < count; i++)
-		if (joins[i].member == join->member && &joins[i] != join &&
+	for (size_t i = 0; i < count && join->members > 0; i++)
+		if (joins[i].member == join->member && joins[i].put_ms > join->put_ms &&
 		    gang_join_is_later(&joins[i], join))
 			return true;
 	return false;
+}
+
+/* Two machines, and both live: where one takes the place of another, that takes longer. */
+static bool is_beside(const struct gang_join *a, const struct gang_join *b)
+{
+	int64_t apart_ms = a->birth_ms - b->birth_ms;
+
+	return a->birth_ms > 0 && b->birth_ms > 0 && a->host[0] && b->host[0] &&
+	       !text_equal(a->host, b->host) && apart_ms > -GANG_CONTRADICTION_MS &&
+	       apart_ms < GANG_CONTRADICTION_MS;
 }
 
 /* What one other says of this one; WAITING: nothing. */
@@ -68,12 +78,14 @@ static enum gang_roster_state judge_other(const struct gang_join *joins, size_t 
 {
 	if (gang_launch_differs(join, own))
 		return gang_join_is_later(join, own) ? ROSTER_OUTRUN : ROSTER_WAITING;
-	if (join->members == own->members && join->member == own->member &&
+	if (join->members == own->members && join->member == own->member && !join->refused &&
 	    gang_join_is_later(join, own))
-		return ROSTER_REPLACED;
+		return is_beside(join, own) ? ROSTER_TWICE : ROSTER_REPLACED;
 	if ((join->members == own->members && !join->refused) || !is_recent(join, own) ||
 	    is_outdated(joins, count, join))
 		return ROSTER_WAITING;
+	if (join->members == 0)
+		return ROSTER_REFUSED;
 	return join->members == own->members ? ROSTER_REFUSED : ROSTER_CONTRADICTED;
 }
 
@@ -114,20 +126,32 @@ static void enter_members(const struct gang_join *joins, size_t count, const str
 	}
 }
 
-/* The first of the others that says something of this one. */
+/* The first of the others that says something of this one. One that knows no number of its own
+ * keeps nobody from starting while all are there. */
 static void judge_others(const struct gang_join *joins, size_t count, const struct gang_join *own,
 			 bool settled, struct gang_roster *roster, bool *doubtful)
 {
 	for (size_t i = 0; i < count && roster->state == ROSTER_WAITING; i++) {
 		enum gang_roster_state state = judge_other(joins, count, &joins[i], own);
 
-		if (state == ROSTER_WAITING)
+		if (state == ROSTER_WAITING ||
+		    (joins[i].members == 0 && roster->there == own->members))
 			continue;
 		roster->by = joins[i];
 		if (state >= ROSTER_CONTRADICTED && !settled && may_be_outdated(&joins[i], own))
 			*doubtful = true;
 		else
 			roster->state = state;
+	}
+}
+
+static void count_members(const struct gang_join **found, const struct gang_join *own,
+			  struct gang_roster *roster)
+{
+	for (uint32_t i = own->members; i > 0; i--) {
+		roster->there += found[i - 1] != NULL;
+		if (!found[i - 1])
+			roster->missing = i - 1;
 	}
 }
 
@@ -142,17 +166,13 @@ struct gang_roster gang_roster_judge(const struct gang_join *joins, size_t count
 	if (!listed)
 		return roster;
 	enter_members(joins, count, listed, view.whole && listed->launch.id[0], found, &roster);
+	count_members(found, own, &roster);
 	judge_others(joins, count, listed, view.settled, &roster, &doubtful);
 	if (roster.state != ROSTER_WAITING)
 		return roster;
-	for (uint32_t i = own->members; i > 0; i--) {
-		roster.there += found[i - 1] != NULL;
-		if (!found[i - 1])
-			roster.missing = i - 1;
-	}
-	if (doubtful)
+	if (doubtful && roster.by.members > 0)
 		roster.missing = roster.by.member;
-	else if (roster.there == own->members)
+	else if (!doubtful && roster.there == own->members)
 		roster.state = ROSTER_COMPLETE;
 	return roster;
 }

@@ -14,7 +14,8 @@
 
 /* Another number of members, or one that cannot be a member, is an error of all if it came in this
  * time before this one, or later; what is older was left by a start that failed. So was what its
- * machine has said otherwise since. */
+ * machine has said otherwise since. And two machines that are one member are so if they began
+ * within it: nobody is replaced so soon while it lives. */
 #define GANG_CONTRADICTION_MS 60000
 
 enum gang_roster_state {
@@ -29,7 +30,10 @@ enum gang_roster_state {
 	/* Two of one start say that they are one member, where the launcher starts nobody again
 	 * alone. */
 	ROSTER_DOUBLED,
-	/* One says that it cannot be a member. */
+	/* Another process that came later says that it is this member, on another machine, and
+	 * began at about the same time: none has taken the place of the other. */
+	ROSTER_TWICE,
+	/* One says that it cannot be a member (join.members 0: it does not know which one). */
 	ROSTER_REFUSED,
 };
 
@@ -47,7 +51,7 @@ struct gang_roster {
 	uint32_t there;
 	/* WAITING: the first member that has not come. */
 	uint32_t missing;
-	/* REPLACED, OUTRUN, CONTRADICTED, REFUSED: by this one; DOUBLED: these two. */
+	/* REPLACED, TWICE, OUTRUN, CONTRADICTED, REFUSED: by this one; DOUBLED: these two. */
 	struct gang_join by, with;
 };
 

@@ -67,6 +67,11 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 		.most_ms = LOOK_MOST_MS,
 		.random = backoff_random(),
 	};
+	/* As long as no attempt names them, they may be looking for each other elsewhere. */
+	const char *advice = start_look_is_named(start)
+				     ? ""
+				     : " (all need one --job and one --store that all reach; with "
+				       "--gang off each machine is a job of its own)";
 	int64_t now_ms = clock_monotonic_ms();
 	char member[100], time[32];
 
@@ -78,13 +83,14 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 	if (now_ms >= start->until_ms)
 		return err_set(err, ERR_RETRY,
 			       "%u of the %u members of this gang %s within %s (--join-time): %s "
-			       "has not",
+			       "has not%s",
 			       start->there, start->identity.members, what,
 			       text_duration(start->join_ms, time, sizeof(time)),
-			       describe_member(start, start->missing, member));
+			       describe_member(start, start->missing, member), advice);
 	if (now_ms >= start->say_ms) {
-		log_note("%u of the %u members of this gang %s; waiting for %s", there,
-			 start->identity.members, what, describe_member(start, missing, member));
+		log_note("%u of the %u members of this gang %s; waiting for %s%s", there,
+			 start->identity.members, what, describe_member(start, missing, member),
+			 advice);
 		start->say_ms = now_ms + SAY_EVERY_MS;
 	}
 	return cancel_sleep(cancel, LOOK_FIRST_MS + backoff_ms(&pause), err);
@@ -375,4 +381,16 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 	/* What it has said stays, for them to see. */
 	start->is_refused = start->self.rejoined == start->claim.attempt;
 	start->self.joined = false;
+}
+
+int gang_start_contradict(struct storage *storage, const char *reason, struct cancel *cancel,
+			  struct err *err)
+{
+	auto_(gang_claim_release) struct gang_claim claim = {0};
+	struct gang_join unknown = {.refused = true};
+
+	random_hex(unknown.nonce);
+	if (storage_gang_newest_claim(storage, 0, &claim, cancel, err) < 0)
+		return -1;
+	return storage_gang_join(storage, claim.attempt, &unknown, reason, cancel, err);
 }

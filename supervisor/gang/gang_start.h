@@ -39,6 +39,8 @@ struct gang_start {
 	/* Event 1 of the newest attempt, as it was looked at last. */
 	struct gang_event first;
 	enum gang_first_event first_kind;
+	/* What this one has found is an error of all, and they do not know it. */
+	bool tells_all;
 	/* Why this machine cannot be a member. */
 	char refusal[160];
 	/* The newest attempt is over because one of its members cannot be one. */
@@ -74,6 +76,11 @@ int gang_start_restart(struct gang_start *start, const char *reason, struct canc
 /* This machine cannot be a member, for good: all others are to end. Best effort, for some seconds;
  * nothing goes on after that. */
 void gang_start_refuse(struct gang_start *start, const char *reason);
+
+/* What this machine was told of the gang makes no sense, so that it does not even know which member
+ * it is, or of how many: those that wait for it are told why. A few requests. */
+int gang_start_contradict(struct storage *storage, const char *reason, struct cancel *cancel,
+			  struct err *err);
 
 /* This start has failed: nobody is to wait for this machine. `reason`: also those whose attempt
  * names it are told, and gather anew; NULL: not. Best effort, for some seconds. */

@@ -12,16 +12,24 @@ static int refuse_by_roster(struct gang_start *start, const struct gang_roster *
 {
 	struct gang_self *self = &start->self;
 	const char *by = host_or(roster->by.host, "another machine");
-	char reason[160];
+	char reason[160], who[32] = "";
 
 	/* It stays, for the others to see. */
 	if (roster->state == ROSTER_CONTRADICTED || roster->state == ROSTER_DOUBLED)
 		self->joined = false;
 	if (roster->state == ROSTER_REFUSED) {
 		storage_gang_reason(start->storage, self->after, &roster->by, reason, cancel);
+		if (roster->by.members > 0)
+			snprintf(who, sizeof(who), "member %u on ", roster->by.member);
+		return err_set(err, ERR_INVALID, "not started: %s%s cannot take part: %s", who, by,
+			       reason[0] ? reason : "its log says why");
+	}
+	if (roster->state == ROSTER_TWICE) {
+		start->tells_all = true;
 		return err_set(err, ERR_INVALID,
-			       "not started: member %u on %s cannot take part: %s",
-			       roster->by.member, by, reason[0] ? reason : "its log says why");
+			       "not started: %s and %s both say that they are member %u of this "
+			       "gang, and began at the same time: give each its own --member",
+			       host_or(self->own.host, "this machine"), by, self->own.member);
 	}
 	if (roster->state == ROSTER_CONTRADICTED)
 		return err_set(err, ERR_INVALID,

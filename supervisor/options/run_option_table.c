@@ -229,9 +229,9 @@ static const struct option_row job_rows[] = {
 		"(default: 0, no limit)",
 		OPTION_NUMBER(struct job_config, max_no_progress), .most = NO_PROGRESS_MOST},
 	{"gang", 0, "N", "REPRIEVE_GANG",
-		"not finished, and refused without REPRIEVE_UNFINISHED=gang: the job runs on N "
-		"machines, each with a supervisor, which take and restore one snapshot together: "
-		"how many; auto, as the launcher says; or off (default)",
+		"the job runs on N machines, each with a supervisor, which take and restore one "
+		"snapshot together: how many; auto, as the launcher says; or off (default: as "
+		"the launcher says, where that is certain and --store is given)",
 		TEXT(gang), .choices = "off auto"},
 	{"member", 0, "I", "REPRIEVE_MEMBER",
 		"which machine of the gang this is, from 0 (default: as the launcher says)",

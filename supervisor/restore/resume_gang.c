@@ -133,10 +133,12 @@ static int start_gang(const struct resume_request *request, struct resume_result
 {
 	enum start_step step = START_STEP_JOIN;
 	unsigned damages = 0;
+	struct err own = {0};
 
 	for (;;) {
-		if (gang_start_next(start, &step, cancel, err) < 0)
-			return -1;
+		if (gang_start_next(start, &step, cancel, &own) < 0)
+			return start->tells_all ? give_up_gang(start, &own, err)
+						: err_set(err, own.kind, "%s", own.text);
 		if (step == START_STEP_START)
 			break;
 		if (step == START_STEP_CLAIM) {

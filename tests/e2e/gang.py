@@ -14,7 +14,7 @@ class Gang:
         self.place, self.members, self.generation = place, members, generation
         self.options, self.rank = options, rank
         self.command = command  # of all, instead of a rank that trains
-        self.given = given  # else --gang auto: the launcher says it in the environment
+        self.given = given  # else --gang auto: the launcher says it in the environment; None: and there is no option
         self.each = [{} for _ in range(members)]  # more options of one rank
         self.directories = directories or [place.path / f"machine{i}" for i in range(members)]
         self.wrappers = [()] * members  # what the supervisor of one is started by
@@ -23,12 +23,12 @@ class Gang:
     def start(self, member, **environment):
         rank = [word for name, value in {**self.rank, **self.each[member]}.items() for word in (f"--{name.replace('_', '-')}", str(value))]
         directory = self.directories[member]
-        identity = ("--gang", str(self.members), "--member", str(member)) if self.given else ("--gang", "auto")
+        identity = ("--gang", str(self.members), "--member", str(member)) if self.given else () if self.given is None else ("--gang", "auto")
         command = self.command or (PYTHON, RANK, "--dir", directory, "--meet", self.place.path / "meet", "--rank", member, "--ranks", self.members, *rank)
         self.runs[member] = self.place.run(
             *command, directory=directory, name=f"start{self.generation}-member{member}",
             options=(*identity, "--snapshot-interval", "0", *self.options), wrapper=self.wrappers[member],
-            REPRIEVE_UNFINISHED="gang", **environment)
+            **environment)
         return self.runs[member]
 
     def start_all(self):

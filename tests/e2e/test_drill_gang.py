@@ -35,7 +35,7 @@ class GangDrill:
         for name in ("drilled.py", "drilled_member.py"):
             shutil.copy(os.path.join(HERE, name), self.work)
         (place.path / "private").mkdir()
-        self.environment = {**place.environment, "REPRIEVE_UNFINISHED": "gang", "MEET": str(place.path / "meet"),
+        self.environment = {**place.environment, "MEET": str(place.path / "meet"),
                             "PRIVATE": str(place.path / "private"), "PYTHONHASHSEED": "0"}
 
     def start(self, way, *others, members=3, options=(), run=ASKED):
@@ -140,7 +140,7 @@ def test_the_drill_says_itself_who_is_who(place):
 def test_a_setting_of_a_real_gang_does_not_reach_a_drill_of_one_machine(place):
     shutil.copy(os.path.join(HERE, "drilled.py"), place.path)
     result = place.query("drill", "--notice-after", "1s", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "step_lines",
-                         REPRIEVE_GANG="4", REPRIEVE_MEMBER="2", REPRIEVE_UNFINISHED="gang")
+                         REPRIEVE_GANG="4", REPRIEVE_MEMBER="2", SLURM_STEP_NUM_NODES="3", SLURM_NODEID="1", SLURM_STEP_NUM_TASKS="3")
     assert "ended with 78" not in result.out and "machine 1  the job starts from scratch" in result.out, result
 
 

@@ -15,11 +15,6 @@ import gang_kills  # noqa: E402
 KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "12"))
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def test_all_members_resume_from_one_commit(place):
     first = Gang(place, 3, every=10).start_all()
     first.wait_for_commits(2)
@@ -95,12 +90,6 @@ def test_a_notice_at_one_member_ends_all(place):
     after = Gang(place, 2, 2, steps=newest["step"] + 3, every=0).start_all()
     assert after.resumed() == [newest["step"]] * 2, f"{after}"
     assert [run.wait() for run in after.runs] == [0, 0]
-
-
-def test_a_gang_is_refused_unless_it_is_asked_for_unfinished(place):
-    for said in ("", "other"):
-        refused = place.query("run", "--job", "j", "--store", place.store, "--gang", "2", "--member", "0", "--", "true", REPRIEVE_UNFINISHED=said)
-        assert refused.code == harness.EXIT_USAGE and "gangs are not finished" in refused.err, refused
 
 
 def test_one_machine_leaves_nothing_of_a_gang(place):

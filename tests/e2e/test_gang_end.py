@@ -3,14 +3,8 @@ import re
 import signal
 
 import harness
-import pytest
 from gang import Gang, assert_not_torn, committed_step
 from harness import wait_for
-
-
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
 
 
 def end_with_a_final_model(place, finish, **options):

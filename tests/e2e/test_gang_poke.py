@@ -16,11 +16,6 @@ SAVES_WHEN_ASKED = {"every": 0, "signal": "USR1", "options": ("--checkpoint-sign
 APART = ["unshare", "--map-root-user", "--user", "--net"]
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def claimed(place):
     """What the newest claim says of the gang."""
     path = max((place.store_path / "jobs/job/attempts").iterdir())

@@ -9,11 +9,6 @@ from gang import Gang, assert_not_torn, committed_step
 from harness import wait_for
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def test_rank_0_alone_saves(place):
     """Plain DDP. The others have nothing in any snapshot; that they have not is learned, and never by time alone."""
     gang = Gang(place, 3, every=10, steps=60, savers="0", step_time=0.03).start_all()

@@ -13,11 +13,6 @@ from harness import wait_for
 KEEP = {"keep": 100000}  # no rank removes a directory that another still writes into
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def parts_of(place):
     """Of the newest snapshot."""
     newest = sorted(place.store_path.glob("jobs/job/snapshots/*.json"))[-1]

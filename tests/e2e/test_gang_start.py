@@ -15,11 +15,6 @@ KILLS = int(os.environ.get("REPRIEVE_GANG_KILLS", "6"))
 HOST = socket.gethostname()
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def joins(place, member, after=0):
     return list(place.store_path.glob(f"jobs/job/gang/{after:06}/join-{member:05}-*"))
 

@@ -10,11 +10,6 @@ from gang import Gang
 from harness import one_line, wait_for
 
 
-@pytest.fixture(autouse=True)
-def tried_unfinished(place):
-    place.environment["REPRIEVE_UNFINISHED"] = "gang"
-
-
 def finish(place, members, **rank):
     gang = Gang(place, members, **rank).start_all()
     assert [run.wait() for run in gang.runs] == [0] * members, f"{gang}"

@@ -16,7 +16,7 @@ NOTICED = 1  # the member whose machine is taken away
 
 
 class GangCase(Case):
-    """`members` nodes with one rank each. The page of the frameworks has no row for it. `more`: options of `run`. What rank 0 prints is the curve."""
+    """`members` nodes with one rank each. The page of the frameworks has no row for it. `options`: of `run`, behind --gang auto; None: neither. What rank 0 prints is the curve."""
 
     on_page = False
 
@@ -36,9 +36,8 @@ class GangCase(Case):
             if name != "alone":
                 events = self.path / f"{name}-{member}.events"
                 words = [REPRIEVE, "run", "--store", f"file://{self.path}/store", "--job", "job", "--checkpoint-dir", directory,
-                         "--events", events, "--gang", "auto", *self.options,
+                         "--events", events, *(["--gang", "auto", *self.options] if self.options is not None else []),
                          *(["--notice", f"file:{notice}"] if notice and member == NOTICED else []), "--", *words]
-                environment["REPRIEVE_UNFINISHED"] = "gang"
             processes.append(Process(self, f"{name}-{member}", words, environment))
         return processes
 

@@ -402,7 +402,7 @@ def test_the_example_of_a_gang_is_requeued_and_goes_on_from_one_snapshot(slurm, 
     """Two nodes, a supervisor on each. Slurm preempts the job, or only one of them gets the signal; all save at one step, all are requeued
     together, and all go on from that step. The checkpoints of the first start are gone then."""
     environment = {"REPRIEVE_STORE": f"file://{work.path}/store", "REPRIEVE_NOTICE": "none", "REPRIEVE_CHECKPOINT_SIGNAL": "USR1",
-                   "REPRIEVE_UNFINISHED": "gang", "PATH": f"{os.path.dirname(REPRIEVE)}:{slurm.environment['PATH']}"}
+                   "PATH": f"{os.path.dirname(REPRIEVE)}:{slurm.environment['PATH']}"}
     command = work.path / "train.sh"
     command.write_text(f'''#!/bin/bash
 exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}/meet --rank "$REPRIEVE_MEMBER" --ranks "$REPRIEVE_GANG" \\

@@ -26,8 +26,6 @@ struct identity_row {
 
 // clang-format off
 static const struct identity_row rows[] = {
-	{"off by default",
-		NULL, NULL, {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=2"}, {"python"}, 1, 0, {0}},
 	{"off", "off", "3", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=2"}, {"python"}, 1, 0, {0}},
 	{"nothing says so", "auto", NULL, {0}, {"python"}, 1, 0, {0}},
 	{"one machine", "1", NULL, {0}, {"python"}, 1, 0, {0}},
@@ -167,6 +165,10 @@ static const struct identity_row rows[] = {
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "GROUP_RANK=1",
 			"MASTER_ADDR=a", "MASTER_PORT=1", "TORCHELASTIC_RESTART_COUNT=0"},
 		{"python"}, 8, 5, {0}},
+	{"the same, and each machine is started by srun", "auto", NULL,
+		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=none",
+			"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1", "PET_NNODES=2"},
+		{"python"}, 8, 5, {0}},
 	{"half of torch's pair", "auto", NULL, {"RANK=1"}, {"python"}, 1, 0, {0}},
 	{"torch's pair says least", "auto", NULL,
 		{"RANK=1", "WORLD_SIZE=16", "OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1"},
@@ -225,6 +227,111 @@ static void test_rows(void **state)
 			fail_msg("%s: %u of %u", row->what, identity.member, identity.members);
 		if ((identity.members > 1) != (identity.origin[0] != '\0'))
 			fail_msg("%s: origin \"%s\"", row->what, identity.origin);
+	}
+}
+
+/* Nobody has said anything of a gang. `apart`: why there is none; NULL: nothing says that there are
+ * several machines. */
+struct default_row {
+	const char *what;
+	const char *settings[SETTINGS_MOST];
+	const char *command[8];
+	uint32_t members, found; /* 0: an error */
+	const char *apart;
+};
+
+// clang-format off
+static const struct default_row default_rows[] = {
+	{"nothing", {0}, {"python"}, 1, 0, NULL},
+	{"srun on nodes", {"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"}, {"python"},
+		4, 2, NULL},
+	{"srun, several tasks a node",
+		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5"},
+		{"python"}, 8, 5, NULL},
+	{"srun, several tasks on one node",
+		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5"},
+		{"python"}, 1, 0, NULL},
+	{"so with PMI2",
+		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5",
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, NULL},
+	{"PMI2 on nodes",
+		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5",
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 8, 5, NULL},
+	{"a batch script", {"SLURM_JOB_NUM_NODES=4", "SLURM_NNODES=4", "SLURM_NODEID=0", "SLURM_PROCID=0"},
+		{"srun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "nothing says which one"},
+	{"torchrun on one machine", {0}, {"torchrun", "--nproc-per-node=8", "t.py"}, 1, 0, NULL},
+	{"torchrun, standalone", {0}, {"torchrun", "--standalone", "--nnodes=1", "t.py"}, 1, 0, NULL},
+	{"torchrun on machines", {0}, {"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 2, 1, NULL},
+	{"torchrun, which one?", {0}, {"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "t.py"}, 1, 0,
+		"--member I"},
+	{"torchrun, elastic", {0}, {"torchrun", "--nnodes=1:4", "t.py"}, 1, 0, "1:4"},
+	{"a rank of torchrun's on one machine",
+		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5", "LOCAL_WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=none"},
+		{"python"}, 1, 0, NULL},
+	{"one of several machines",
+		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=none"},
+		{"python"}, 8, 5, NULL},
+	{"ranks of one machine, or pods", {"RANK=1", "WORLD_SIZE=4"}, {"python"}, 1, 0, "RANK says"},
+	{"one rank", {"RANK=0", "WORLD_SIZE=1"}, {"python"}, 1, 0, NULL},
+	{"mpirun on one machine",
+		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=4"},
+		{"python"}, 1, 0, NULL},
+	{"mpirun on several",
+		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=2"},
+		{"python"}, 4, 3, NULL},
+	{"mpiexec on one machine", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, NULL},
+	{"mpiexec on several", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=2"}, {"python"}, 4, 3, NULL},
+	{"mpiexec, where?", {"PMI_SIZE=4", "PMI_RANK=3"}, {"python"}, 1, 0, "PMI_RANK says"},
+	{"an indexed Job of tasks that are apart", {"JOB_COMPLETION_INDEX=3"}, {"python"}, 1, 0, "--gang N"},
+	{"each of them with two ranks", {"JOB_COMPLETION_INDEX=3", "WORLD_SIZE=2"}, {"python"}, 1, 0,
+		"JOB_COMPLETION_INDEX"},
+	{"each of them with torchrun", {"JOB_COMPLETION_INDEX=3"},
+		{"torchrun", "--nnodes=1", "--node-rank=0", "t.py"}, 1, 0, NULL},
+	{"a TrainJob", {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2", "PET_NODE_RANK=1"}, {"torchrun"}, 2, 1, NULL},
+	{"of one machine", {"JOB_COMPLETION_INDEX=0", "PET_NNODES=1", "PET_NODE_RANK=0"}, {"torchrun"},
+		1, 0, NULL},
+	{"elastic", {"PET_NNODES=1:4", "PET_NODE_RANK=1"}, {"torchrun"}, 1, 0, "PET_NNODES"},
+	{"Volcano", {"VC_TASK_INDEX=1", "VC_WORKER_NUM=2"}, {"python"}, 1, 0, "VC_TASK_INDEX"},
+	{"AWS Batch", {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2"}, {"python"}, 4, 2, NULL},
+	{"SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"python"}, 2, 1, NULL},
+	{"SageMaker", {"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2"}, {"python"}, 2, 1, NULL},
+	{"SageMaker on one", {"SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-1"}, {"python"}, 1, 0, NULL},
+	{"two trainings of one machine each in a step",
+		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says 1"},
+	{"two numbers", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 0, 0, NULL},
+	{"two places", {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 0, 0, NULL},
+};
+// clang-format on
+
+static void test_by_default(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(default_rows) / sizeof(default_rows[0]); i++) {
+		const struct default_row *row = &default_rows[i];
+		struct identity_row settings = {0};
+		struct gang_identity identity;
+		struct err err = {0};
+		int result;
+
+		memcpy(settings.settings, row->settings, sizeof(settings.settings));
+		result = gang_identity_find(NULL, NULL, setting, &settings, row->command, &identity,
+					    &err);
+		if ((result < 0) != (row->members == 0))
+			fail_msg("%s: %s", row->what, err.text);
+		if (result < 0)
+			continue;
+		if (identity.members != row->members || identity.member != row->found ||
+		    identity.by_default != (row->members > 1))
+			fail_msg("%s: %u of %u", row->what, identity.member, identity.members);
+		if (row->apart ? !strstr(identity.apart, row->apart) : identity.apart[0] != '\0')
+			fail_msg("%s: apart \"%s\"", row->what, identity.apart);
+		assert_int_equal(gang_identity_find("off", NULL, setting, &settings, row->command,
+						    &identity, &err),
+				 0);
+		assert_int_equal(identity.members, 1);
 	}
 }
 
@@ -297,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_by_default),
 		cmocka_unit_test(test_blank),
 		cmocka_unit_test(test_launch),
 	};

@@ -42,6 +42,12 @@ struct roster_row {
 		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
 		.birth_ms = (ms), .first_after = (after), .turn = (which)           \
 	}
+/* Of two members. */
+#define AT_HOST(number, name, ms, of)                                                              \
+	{                                                                                          \
+		.member = (number), .members = 2, .nonce = name, .put_ms = (ms), .birth_ms = (ms), \
+		.host = of                                                                         \
+	}
 /* Of a start that the launcher has a name for. */
 #define LAUNCHED(number, of, name, ms, start, since)                                \
 	{                                                                           \
@@ -123,6 +129,38 @@ static const struct roster_row rows[] = {
 	{"nor with the others that have come",
 		{JOIN(0, 2, "a", AT), REFUSED(0, 2, "c", AT + 3000), JOIN(1, 2, "b", AT)},
 		JOIN(1, 2, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"it is refused on a new machine",
+		{JOIN(0, 2, "a", AT), REFUSED(0, 2, "c", AT + 3000), JOIN(1, 2, "b", AT)},
+		JOIN(0, 2, "a", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"two machines are one member, and both live",
+		{AT_HOST(1, "b", AT, "h1"), AT_HOST(1, "c", AT + 30000, "h2")}, JOIN(1, 2, "b", 0), false,
+		ROSTER_TWICE, 0, 1, "c", false},
+	{"on one machine the later one has taken its place",
+		{AT_HOST(1, "b", AT, "h1"), AT_HOST(1, "c", AT + 30000, "h1")}, JOIN(1, 2, "b", 0), false,
+		ROSTER_REPLACED, 0, 1, "c", false},
+	{"so it has after a while",
+		{AT_HOST(1, "b", OLD, "h1"), AT_HOST(1, "c", AT, "h2")}, JOIN(1, 2, "b", 0), false,
+		ROSTER_REPLACED, 0, 1, "c", false},
+	{"the earlier one says so, to the later one too",
+		{AT_HOST(1, "c", AT, "h2"),
+		 {.member = 1, .members = 2, .nonce = "b", .put_ms = AT + 4000, .birth_ms = AT - 3000,
+		  .host = "h1", .refused = true}},
+		JOIN(1, 2, "c", 0), false, ROSTER_REFUSED, 0, 1, "b", false},
+	{"one does not know which it is",
+		{JOIN(0, 3, "a", AT), REFUSED(0, 0, "c", AT + 1), JOIN(1, 3, "b", AT)},
+		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"also if member 0 has come since",
+		{JOIN(0, 3, "a", AT + 5), REFUSED(0, 0, "c", AT), JOIN(1, 3, "b", AT + 9)},
+		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"all are there without it",
+		{JOIN(0, 2, "a", AT), REFUSED(0, 0, "c", AT), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
+	{"perhaps it knows by now",
+		{REFUSED(0, 0, "c", AT - 5000), JOIN(1, 2, "b", AT)}, JOIN(1, 2, "b", 0), false,
+		ROSTER_WAITING, 1, 0, NULL, true},
+	{"it did not know long ago",
+		{REFUSED(0, 0, "c", OLD), JOIN(1, 2, "b", AT)}, JOIN(1, 2, "b", 0), false,
+		ROSTER_WAITING, 1, 0, NULL, false},
 	{"it has been started again since",
 		{REFUSED(0, 2, "c", AT - 5000), JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT)},
 		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
