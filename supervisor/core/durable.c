@@ -286,7 +286,7 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool in_vain = !rules->of_gang && facts.noticed && model->asking.sent_ms > 0 &&
 		       !model->asking.answered && (asked_its_way || (torn && view->any_rank));
 	/* Of a gang, what was asked for counts: a later one of this member alone is of no use. */
-	bool answered = model->gang.answered && facts.noticed;
+	bool answered = model->gang.excused && facts.noticed;
 	/* Running files are all that this job has written, or the last that it wrote. */
 	bool tail = model->attempt == ATTEMPT_CLAIMED && job_has_running_tail(model, view) &&
 		    (!model->any_complete || !facts.noticed) && !answered;

@@ -74,6 +74,8 @@ struct gang_told {
 	/* ANSWERED: what that asks for, too; or another member has left by it, so that no more
 	 * snapshots of all come */
 	bool notice_is_over;
+	/* ... the latter: no snapshot answers it */
+	bool unanswered;
 };
 
 struct snapshot_event {

@@ -62,6 +62,9 @@ void on_gang_answered(const struct step *step, const struct gang_told *answered)
 		model->durable.written_ms = now_ms;
 	/* What it makes from now on, without those that end, is no checkpoint of all. */
 	model->gang.answered = answered->notice_is_over && model->stop.stands;
+	/* What was saved before, and never will be in a snapshot, is lost. */
+	model->gang.excused =
+		model->gang.answered && !(answered->unanswered && job_has_pending(model));
 	if (model->gang.answered && model->state == JOB_CHECKPOINTING)
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else if (model->state == JOB_UPLOADING)

@@ -197,8 +197,10 @@ struct job_model {
 		bool leaving, left;
 		/* the last files of all are not durable, because of another member */
 		bool lost;
-		/* what the notice asks for is durable, of all members */
+		/* what the notice asks for is durable, of all members, or never will be */
 		bool answered;
+		/* what is pending was saved since then: it is of no use without theirs */
+		bool excused;
 	} gang;
 
 	struct {

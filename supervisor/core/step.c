@@ -183,7 +183,7 @@ static void on_stop_cancelled(const struct step *step)
 {
 	step->model->stop.stands = step->model->stop.by_sigterm = false;
 	step->model->stop.deadline_ms = CLOCK_NEVER;
-	step->model->gang.answered = false;
+	step->model->gang.answered = step->model->gang.excused = false;
 	live(step, EV_CANCELLED);
 	tell_next_attempt(step);
 }

@@ -35,7 +35,9 @@ static void post_answered(struct job *job)
 	char id[SNAPSHOT_ID_TEXT];
 	struct job_event event = {
 		.kind = JOB_EV_GANG_ANSWERED,
-		.gang = {.event = view->answered, .notice_is_over = is_over},
+		.gang = {.event = view->answered,
+			 .notice_is_over = is_over,
+			 .unanswered = view->answered < view->notice},
 	};
 
 	if (view->answered <= job->in_gang.answered && is_over == job->in_gang.notice_is_over)

@@ -626,6 +626,37 @@ static void test_an_answered_notice_waits_for_nothing_more(void **state)
 	stop(&story);
 }
 
+/* Another member has left before it was: what this one had saved by then is lost, and is called so;
+ * what it saves from then on is no checkpoint of all. */
+static void test_a_notice_that_nobody_answers(void **state)
+{
+	const struct job_event over = {.kind = JOB_EV_GANG_ANSWERED,
+				       .gang = {.notice_is_over = true, .unanswered = true}};
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, true);
+	story.rules.of_gang = true;
+	story.view.awaits_gang = true;
+	post(&story, over);
+	check_done(&story, JOB_DO_END, true);
+	assert_false(facts_of(&story).all_durable);
+	stop(&story);
+
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	complete(&story, 1, false);
+	end_snapshot(&story, (struct snapshot_event){.durable = true, .checkpoint.generation = 1});
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1120000, .alone = true}});
+	post(&story, over);
+	assert_int_equal(story.model.state, JOB_STOPPING);
+	complete(&story, 2, false);
+	assert_true(job_has_pending(&story.model));
+	assert_true(facts_of(&story).all_durable);
+	stop(&story);
+}
+
 /* A round that never comes is no slow store. */
 static void test_the_others_are_not_waited_for_for_ever(void **state)
 {
@@ -662,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_a_round_begins_a_snapshot),
 		cmocka_unit_test(test_a_member_stays_for_the_others),
 		cmocka_unit_test(test_an_answered_notice_waits_for_nothing_more),
+		cmocka_unit_test(test_a_notice_that_nobody_answers),
 		cmocka_unit_test(test_the_others_are_not_waited_for_for_ever),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
