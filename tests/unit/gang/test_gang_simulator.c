@@ -4,6 +4,7 @@
  * has the view and the decisions of the real one (gang_view.h, gang_rounds.h); the world around
  * them is as plain as it can be.
  */
+#include "effort.h"
 #include "gang/gang_rounds.h"
 #include "gang/gang_runs.h"
 
@@ -648,7 +649,8 @@ static void assert_all_durable(const struct simulated_gang *gang, uint64_t seed)
 	}
 }
 
-#define SEEDS 60
+/* Each third and each second of them has something of its own. */
+#define SEEDS effort_count("seeds", 60, 6)
 
 /* Nobody dies, and all save the same: the last checkpoint of all is durable, and all leave. */
 static void test_what_all_save_is_committed_again_and_again(void **state)
@@ -660,7 +662,7 @@ static void test_what_all_save_is_committed_again_and_again(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		for (uint64_t seed = 1, last = SEEDS; seed <= last; seed++) {
 			struct simulated_gang *gang = gang_of(layouts[i], seed);
 
 			/* One that saves nothing in the new run has only what is of the old one. */
@@ -685,7 +687,7 @@ static void test_what_is_saved_at_a_notice_is_committed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
+		for (uint64_t seed = 1, last = 2 * SEEDS; seed <= last; seed++) {
 			struct simulated_gang *gang = gang_of(layouts[i], seed);
 
 			gang->noticed = (uint32_t)draw(gang, gang->count);
@@ -706,7 +708,7 @@ static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 {
 	(void)state;
 	for (int layout = 0; layout < LAYOUTS; layout++) {
-		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		for (uint64_t seed = 1, last = SEEDS; seed <= last; seed++) {
 			struct simulated_gang *gang = gang_of((enum layout)layout, seed * 7919);
 
 			gang->restarts = seed % 2 == 0 && layout != ONE_STOPS;

@@ -9,6 +9,7 @@
  * From every state that is reached, those that live are then moved in turn: in a bounded number of
  * moves all of them have started in one attempt.
  */
+#include "effort.h"
 #include "gang/start_rules.h"
 
 #include <setjmp.h>
@@ -600,7 +601,7 @@ static void test_two_members(void **state)
 static void test_three_members(void **state)
 {
 	(void)state;
-	assert_null(run_search(FAULT_NONE, true, 3, 1, 0, 0, 64));
+	assert_null(run_search(FAULT_NONE, true, 3, effort_count("who come anew", 1, 0), 0, 0, 64));
 }
 
 /* What was wrong once is found. */

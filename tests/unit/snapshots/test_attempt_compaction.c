@@ -247,19 +247,20 @@ static void assert_history(struct fixture *f, uint32_t attempts)
 /* Reports show what they did before. */
 static void test_the_history_stays_the_same(void **state)
 {
+	uint32_t attempts = effort_count("attempts", 300, 100);
 	struct fixture f;
 
 	(void)state;
 	fixture_start(&f);
-	for (uint32_t i = 1; i <= 300; i++)
+	for (uint32_t i = 1; i <= attempts; i++)
 		synthetic_attempt(&f, "long",
 				  &(struct synthetic_attempt){.number = i,
 							      .start = {i - 1, i > 1},
 							      .unended = i % 5 == 0});
-	assert_history(&f, 300);
-	for (int i = 0; i < 12; i++) {
+	assert_history(&f, attempts);
+	for (uint32_t i = 0; i < attempts / 25; i++) {
 		compact(&f, "long", 30);
-		assert_history(&f, 300);
+		assert_history(&f, attempts);
 	}
 	assert_true(count_files(&f, "jobs/long/attempts") <= 3 * ATTEMPT_SINGLES_MOST);
 	assert_true(count_files(&f, "jobs/long/archives") > 0);

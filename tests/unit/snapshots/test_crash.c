@@ -1,5 +1,6 @@
 /* kill -9 at every named fault point: what was committed stays, what was not is not there, and the
  * next attempt works. */
+#include "effort.h"
 #include "storage_fixture.h"
 
 #include <signal.h>
@@ -92,11 +93,13 @@ static void check_aftermath(struct fixture *f, const char *point, int time, bool
 
 static void test_killed_at_every_point(void **state)
 {
+	int last = (int)effort_count("times at each point", 5, 2);
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		int kills = 0;
 
-		for (int time = 1; time <= 5; time++) {
+		for (int time = 1; time <= last; time++) {
 			struct fixture f;
 			bool killed;
 
