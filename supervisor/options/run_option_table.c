@@ -328,8 +328,8 @@ static const struct option_row file_rows[] = {
 		"*.err *.wandb, TensorBoard's); may be given several times",
 		SET(add_running, patterns)},
 	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
-		"files that are in no snapshot, hold nothing up and are never moved; may be given "
-		"several times",
+		"files that are in no snapshot, hold nothing up and are never moved (known: *.lock "
+		"*.lck); may be given several times",
 		SET(add_exclude, patterns)},
 	{"include", 0, "PATTERN", "REPRIEVE_INCLUDE",
 		"files of checkpoints, although their name or what is done to them says otherwise; "

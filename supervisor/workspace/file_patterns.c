@@ -15,6 +15,10 @@ static const char *const running_names[] = {
 	// clang-format on
 };
 
+/* A lock is held by a process of this machine. On the next one nobody would ever let go of it.
+ * Optuna gives its own another name before it removes it. */
+static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
+
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -121,13 +125,15 @@ static const char *find_match(const struct path_list *list, const char *path)
 	return NULL;
 }
 
-static bool is_running_name(const char *path)
+static bool has_name_of(const char *const *names, size_t count, const char *path)
 {
-	for (size_t i = 0; i < sizeof(running_names) / sizeof(running_names[0]); i++)
-		if (fnmatch(running_names[i], last_part(path), 0) == 0)
+	for (size_t i = 0; i < count; i++)
+		if (fnmatch(names[i], last_part(path), 0) == 0)
 			return true;
 	return false;
 }
+
+#define HAS_NAME_OF(names, path) has_name_of(names, sizeof(names) / sizeof((names)[0]), path)
 
 /* *kind is set if one of the user's patterns matches. */
 static const char *find_decision(const struct file_patterns *patterns, const char *path,
@@ -159,7 +165,9 @@ enum file_kind file_patterns_kind(const struct file_patterns *patterns, const ch
 
 	if (patterns && find_decision(patterns, path, &kind))
 		return kind;
-	return is_running_name(path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
+	if (HAS_NAME_OF(lock_names, path))
+		return FILE_KIND_EXCLUDED;
+	return HAS_NAME_OF(running_names, path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
 }
 
 const char *file_patterns_match(const struct file_patterns *patterns, const char *path)

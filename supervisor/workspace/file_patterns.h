@@ -45,7 +45,7 @@ void file_patterns_release(struct file_patterns *patterns);
 /*
  * The kind of a path, which is relative to the checkpoint directory. An --include wins over an
  * --exclude, which wins over a --running, whatever their order; all win over the names that are
- * known (*.csv, *.log, ...). `patterns` NULL: there are only those names.
+ * known (*.csv, *.log, ...; *.lock). `patterns` NULL: there are only those names.
  */
 enum file_kind file_patterns_kind(const struct file_patterns *patterns, const char *path);
 
