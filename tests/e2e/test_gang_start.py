@@ -151,8 +151,10 @@ def test_who_is_missing_is_named(place):
     gang.start(2)
     for run in (gang.runs[0], gang.runs[2]):
         assert run.wait() == harness.EXIT_OURS
-        assert "2 of the 3 members of this gang have come within" in run.err and "member 1 has not" in run.err
         assert "launched" not in [event["event"] for event in run.events()]
+    # The one that gives up last no longer sees the other one.
+    assert any("2 of the 3 members of this gang have come within" in run.err and "member 1 has not" in run.err for run in gang.runs
+               if run), f"{gang}"
     # Nothing of them holds up the next start.
     assert not list(place.store_path.glob("jobs/job/gang/*/join-*"))
 
