@@ -24,7 +24,7 @@ parser.add_argument("--every", type=int, default=10)
 parser.add_argument("--step-time", type=float, default=0.01)
 parser.add_argument("--size", type=int, default=20000)
 parser.add_argument("--signal", default="", help="save when it comes to any rank, all at one step")
-parser.add_argument("--leave", type=int, default=0, help="ends with 0 at the step at which any was asked, once it has saved")
+parser.add_argument("--leave", type=int, default=0, help="ends with 0 at the step at which any was asked, once it has saved, and was asked itself")
 parser.add_argument("--keep", type=int, default=3)
 parser.add_argument("--savers", default="all", help="the ranks that save: 0,2")
 parser.add_argument("--offset", type=int, default=0, help="save at the steps that are this much behind those of --every")
@@ -146,8 +146,8 @@ def meet(step):
 
 
 def ask(number, frame):
-    global asked
-    asked = True
+    global asked, was_asked
+    asked = was_asked = True
 
 
 def add_to_curve(step):
@@ -164,7 +164,7 @@ def save_final():
     say("saved the final model")
 
 
-asked = False
+asked = was_asked = False
 if options.signal:
     signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()
@@ -189,6 +189,8 @@ while step < options.steps:
     if saves and (save_now or due):
         save(step)
     if save_now and options.leave:
+        while not was_asked:
+            time.sleep(0.01)
         say("leaves")
         sys.exit(0)
     if step == options.fail_at:

@@ -193,7 +193,7 @@ def test_the_first_checkpoint_of_all_at_a_notice_where_rank_0_saves(place, tmp_p
 def test_a_job_that_was_cut_before_its_first_checkpoint_is_not_taken_for_one_that_has_none(place):
     """Each rank saves, and that of member 1 is ended before it does: the shard of member 0 alone is no checkpoint."""
     gang = Gang(place, 2, every=0, signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "6"))
-    gang.each[1]["savers"] = "0"
+    gang.each[1].update(savers="0", signal="")  # nor is it asked: a second save of member 0 would say that it has none
     gang.start_all()
     for run in gang.runs:
         run.wait_for_output("step 5")
