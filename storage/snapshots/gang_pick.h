@@ -3,7 +3,7 @@
 #define GANG_PICK_H
 
 #include "storage/format/format.h"
-#include "storage/storage_gang.h"
+#include "storage/storage.h"
 
 /* Who restores. */
 struct gang_taker {
