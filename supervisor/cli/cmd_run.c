@@ -230,8 +230,8 @@ int cmd_run(int argc, char **argv)
 	auto_(job_config_release) struct job_config options = {0};
 	struct job *job;
 	auto_free char *embedded = NULL;
-	struct job_name name;
-	struct gang_identity gang;
+	struct job_name name = {0};
+	struct gang_identity gang = {.members = 1};
 	struct profile_choice profile;
 	struct err err;
 	char text[512];

@@ -172,9 +172,9 @@ def test_only_that_element_of_an_array(slurm, work):
 
 
 def test_four_tasks_on_two_nodes(slurm, work):
-    """The first is through at once, the last needs longer than Slurm leaves it after a requeue (KillWait)."""
+    """Each a job of its own. The first is through at once, the last needs longer than Slurm leaves it after a requeue (KillWait)."""
     each = '-"$SLURM_PROCID"'
-    inner = "exec " + work.run("--job", "JOB", "--grace", "60", "--quiet-time", "QUIET", each=each)
+    inner = "exec " + work.run("--gang", "off", "--job", "JOB", "--grace", "60", "--quiet-time", "QUIET", each=each)
     inner = inner.replace("JOB", '"four-$SLURM_PROCID"').replace("QUIET", '"$([ "$SLURM_PROCID" = 3 ] && echo 8 || echo 0.2)"')
     job = work.submit(f"srun bash -c {shlex.quote(inner)}", "--ntasks=4", "--nodes=2", "--ntasks-per-node=2",
                       "--partition=still")
