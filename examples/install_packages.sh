@@ -4,7 +4,7 @@
 #	install_packages.sh build|static|run|test|bench|slurm|radosgw|venv|node...
 #
 #	build   to compile it           run     to run the example
-#	static  for -DREPRIEVE_STATIC=ON, beside build
+#	static  for -DREPRIEVE_STATIC=ON and for packages, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm   for tests/slurm
 #	radosgw, venv, node             what tests/servers is made of
@@ -13,7 +13,7 @@ set -euo pipefail
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev
 	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev)
 readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
-	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
+	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev file dpkg-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist lz4 tar strace util-linux procps
 	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev

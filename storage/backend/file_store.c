@@ -24,6 +24,9 @@
 struct file_store {
 	struct store store;
 	char *root;
+	/* Of the root when it was opened. */
+	dev_t device;
+	ino_t inode;
 };
 
 static struct file_store *file_store_of(struct store *store)
@@ -39,6 +42,33 @@ static char *path_of(struct store *store, const char *key)
 static char *parent_of(const char *path)
 {
 	return text_copy_n(path, (size_t)(strrchr(path, '/') - path));
+}
+
+/*
+ * A file system that is unmounted under us leaves an empty directory, or none: on the disk of this
+ * machine, where no other one would look. So nothing is asked of another file system than the one
+ * that was opened, nor written to it. Mounted anew it may have another number, but not its root.
+ * Within the same one a root that is gone is an emptied store.
+ */
+static int check_place(struct store *store, struct err *err)
+{
+	struct file_store *dir = file_store_of(store);
+	auto_free char *path = text_copy(dir->root);
+	struct stat status;
+	bool is_root = true;
+
+	while (stat(path, &status) < 0) {
+		if (errno != ENOENT || strrchr(path, '/') == path)
+			return err_os(err, errno, "%s", dir->root);
+		*strrchr(path, '/') = '\0';
+		is_root = false;
+	}
+	if (status.st_dev == dir->device || (is_root && status.st_ino == dir->inode))
+		return 0;
+	return err_set(err, ERR_RETRY,
+		       "%s: its file system is not mounted there any more; mount it again, and "
+		       "what is to be saved goes there",
+		       dir->root);
 }
 
 /* By the clock of the file system, which may be that of a server: ours may be a day ahead. 0: it
@@ -132,6 +162,7 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 {
 	auto_free char *root = root_of_url(url, err);
 	struct file_store *dir;
+	struct stat status;
 
 	if (!root || cancel_check(cancel, err) < 0)
 		return -1;
@@ -147,7 +178,11 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 	}
 	if (!read_only && prepare_for_writing(root, create, err) < 0)
 		return err_wrap(err, "store %s", url);
+	if (stat(root, &status) < 0)
+		return err_os(err, errno, "store %s: %s", url, root);
 	dir = memory_new(sizeof(*dir));
+	dir->device = status.st_dev;
+	dir->inode = status.st_ino;
 	dir->store.ops = &file_store_ops;
 	dir->root = steal(&root);
 	*store = &dir->store;
@@ -240,7 +275,7 @@ static int file_store_put(struct store *store, const char *key, const void *data
 	char nonce[33];
 	int result;
 
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(cancel, err) < 0 || check_place(store, err) < 0)
 		return -1;
 	random_hex(nonce);
 	temporary = text_format("%s/tmp/%s", file_store_of(store)->root, nonce);
@@ -264,7 +299,7 @@ static int file_store_get(struct store *store, const char *key, uint64_t offset,
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(cancel, err) < 0 || (fd < 0 && check_place(store, err) < 0))
 		return -1;
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return err_os(err, errno, "%s", path);
@@ -299,7 +334,7 @@ static int file_store_read(struct store *store, const char *key, uint64_t offset
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t done = 0;
 
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(cancel, err) < 0 || (fd < 0 && check_place(store, err) < 0))
 		return -1;
 	if (fd < 0)
 		return err_os(err, errno, "%s", path);
@@ -371,7 +406,7 @@ static int list_below(const char *root, const char *prefix, enum store_depth dep
 static int file_store_list(struct store *store, const char *prefix, enum store_depth depth,
 			   struct store_listing *listing, struct cancel *cancel, struct err *err)
 {
-	if (cancel_check(cancel, err) < 0 ||
+	if (cancel_check(cancel, err) < 0 || check_place(store, err) < 0 ||
 	    list_below(file_store_of(store)->root, prefix, depth, listing, cancel, err) < 0) {
 		store_listing_release(listing);
 		return -1;
@@ -385,7 +420,7 @@ static int file_store_remove(struct store *store, const char *key, struct cancel
 {
 	auto_free char *path = path_of(store, key);
 
-	if (cancel_check(cancel, err) < 0)
+	if (cancel_check(cancel, err) < 0 || check_place(store, err) < 0)
 		return -1;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return err_os(err, errno, "%s", path);

@@ -121,9 +121,11 @@ static void on_stop_signal(const struct step *step, bool by_term)
 	struct job_model *model = step->model;
 	bool repeats = by_term && !stop_wish_begins(&model->stop_wish, step->view->now_ms);
 
-	/* There is nothing to save: only forward each signal, as an init does. */
+	/* There is nothing to save: only forward each signal, as an init does. If the job answers
+	 * it with its first checkpoint and ends, it has not finished: it was told to end. */
 	if (model->state != JOB_RESTORING && !manages_checkpoints(step)) {
 		model->facts.noticed = model->facts.by_signal_only = true;
+		model->facts.told_to_end = true;
 		act(step, JOB_DO_RELEASE_SIGTERM);
 		act(step, JOB_DO_PASS_SIGNAL);
 		return;

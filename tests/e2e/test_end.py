@@ -2,6 +2,7 @@
 import os
 import random
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -182,6 +183,17 @@ while not pathlib.Path("save").exists():
 (top / "step-7.bin").write_bytes(b"x" * 1000)
 sys.exit(0)
 """
+
+
+def test_a_job_whose_first_checkpoint_answers_a_plain_stop_does_not_look_finished(place):
+    """Nothing says before that it saves any: no options, no checkpoint. So SIGTERM is forwarded, as by any init."""
+    process = subprocess.Popen([REPRIEVE, "run", "--", PYTHON, "-c", LEAVES], cwd=place.path, stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "HOME": str(place.path), "AWS_EC2_METADATA_DISABLED": "true"})
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "asked\n"
+    (place.path / "save").touch()
+    assert process.wait(LIMIT) == EXIT_DURABLE
 
 
 def test_a_job_that_was_asked_leaves_although_the_notice_is_withdrawn(place):

@@ -1,11 +1,12 @@
 """file:// on file systems that lack something: the store can be used, or is refused with a sentence that says what to do."""
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
-from harness import EXIT_CONFIGURATION, PYTHON, REPRIEVE, SAVER, one_line
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, PYTHON, REPRIEVE, SAVER, one_line, wait_for
 
 CC = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
 SOURCE = Path(__file__).with_name("unkind_files.c")
@@ -53,3 +54,40 @@ def test_what_is_enough(place, unkind, lacks):
     assert place.verb("verify").code == 0
     told = place.query("doctor", "--store", place.store, "--measure", "0", **environment)
     assert told.code == 0 and "\nok    if-absent" in told.out, told
+
+
+@pytest.fixture
+def mounted(place):
+    """The directory of a file system that can be taken away."""
+    directory = place.path / "mounted"
+    directory.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", directory], capture_output=True).returncode != 0:
+        pytest.skip("nothing may be mounted here")
+    yield directory
+    while subprocess.run(["umount", "-l", directory], capture_output=True).returncode == 0:
+        pass
+
+
+def test_a_file_system_that_is_unmounted_under_a_run_is_not_replaced_by_the_disk_below(place, mounted, tmp_path):
+    """What lay under the bare mount point, no other machine would find."""
+    place.store = f"file://{mounted}/runs"
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    run = place.run(PYTHON, SAVER, "--pause", "0.4", options=(*QUICK, "--grace", "5"))
+    run.wait_for_event("durable")
+    subprocess.run(["mount", "--bind", mounted, aside], check=True)
+    try:
+        subprocess.run(["umount", "-l", mounted], check=True)
+        wait_for(f"it is said\n{run}", lambda: "its file system is not mounted there any more" in run.err, process=run.process)
+        assert not list(mounted.iterdir())
+        # It is there again, with all that was committed.
+        subprocess.run(["mount", "--bind", aside, mounted], check=True)
+        before = len(run.events("durable"))
+        wait_for(f"it goes on\n{run}", lambda: len(run.events("durable")) > before, process=run.process)
+        run.signal(signal.SIGTERM)
+        assert run.wait() == EXIT_DURABLE, run
+        newest = run.events("durable")[-1]["id"]
+        assert newest.startswith("000001-") and len(list(aside.glob(f"runs/jobs/*/snapshots/{newest}.json"))) == 1, run
+    finally:
+        run.kill()
+        subprocess.run(["umount", "-l", aside], check=True)

@@ -23,8 +23,9 @@ STORAGE = Path(__file__).resolve().parents[2] / "storage"
 # Every point that there is, by file; those of other backends are passed in tests/stores.
 ALL_POINTS = {(source.name, point) for source in STORAGE.rglob("*.c")
               for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())}
-# Those that only a job with many attempts or snapshots passes; tests/unit/snapshots kills at each of them. A gang's: tests/e2e/test_gang.py.
-HOUSEKEEPING = ("attempt_compaction.c", "catalogue_cache.c", "note_archive.c", "gang_commit.c")
+# Those that only a job with many attempts or snapshots passes; tests/unit/snapshots kills at each of them. Those of a gang are passed in
+# tests/e2e/test_gang.py and test_gang_start.py.
+HOUSEKEEPING = ("attempt_compaction.c", "catalogue_cache.c", "note_archive.c", *(source.name for source in (STORAGE / "gangs").glob("*.c")))
 POINTS_HERE = sorted(point for name, point in ALL_POINTS if (not name.endswith("_store.c") or name == "file_store.c") and name not in HOUSEKEEPING)
 FAULT_POINTS = [point for point in POINTS_HERE if not point.endswith("_remove")]
 POINTS_OF_REMOVAL = [point for point in POINTS_HERE if point.endswith("_remove")]
