@@ -162,7 +162,7 @@ static int refuse_unanswered(const struct gang_part *parts, size_t count, struct
 	uint32_t answered = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (parts[i].saw > answered)
+		if (gang_part_has_checkpoint(&parts[i]) && parts[i].saw > answered)
 			answered = parts[i].saw;
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].manifest.asked > answered)

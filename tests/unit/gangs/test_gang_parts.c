@@ -61,6 +61,10 @@ static const struct parts_row rows[] = {
 	 "member 1 ended when it was asked",
 	 0},
 	{"empty, when it was asked, after it", {"100@2", "e?3"}, "member 1 ended when", 0},
+	{"it has answered itself, with what is no checkpoint",
+	 {"100@2", "b@3?3"},
+	 "member 1 ended when",
+	 0},
 	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
 };
 
