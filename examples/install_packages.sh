@@ -16,7 +16,7 @@ readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libp
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev file dpkg-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist lz4 tar strace util-linux procps
-	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
+	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc file dpkg-dev
 	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
