@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 /* Fixed names that were written so often, and never complete, are written all the time. */
 #define OFTEN_WRITTEN 8
@@ -352,10 +351,7 @@ void tracker_requested(struct tracker *tracker)
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	enum writer_end end = WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
-
-	writer_monitor_process_ended(tracker->writers, pid,
-				     WIFSIGNALED(wait_status) ? WRITER_END_KILLED : end);
+	writer_monitor_process_ended(tracker->writers, pid, wait_status);
 	tracker_poll(tracker);
 }
 
