@@ -80,9 +80,10 @@ static struct checkpoint **key_bucket(struct checkpoint_table *table, const char
 	return &table->keys[signature_hash(key) % TABLE_BUCKETS];
 }
 
-static struct checkpoint *find_key(struct checkpoint_table *table, const char *key)
+struct checkpoint *checkpoint_table_find_key(const struct checkpoint_table *table, const char *key)
 {
-	struct checkpoint *checkpoint = *key_bucket(table, key);
+	struct checkpoint *checkpoint =
+		key ? table->keys[signature_hash(key) % TABLE_BUCKETS] : NULL;
 
 	while (checkpoint && !text_equal(checkpoint->key, key))
 		checkpoint = checkpoint->next;
@@ -109,7 +110,7 @@ static struct checkpoint *add_key(struct checkpoint_table *table, const char *ke
 
 static struct checkpoint *add_fixed(struct checkpoint_table *table)
 {
-	struct checkpoint *checkpoint = find_key(table, "");
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, "");
 
 	return checkpoint ? checkpoint : add_key(table, "", checkpoint_table_family(table, ""));
 }
@@ -127,7 +128,7 @@ static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const c
 {
 	auto_free char *key = is_nameless(path) ? text_copy("") : checkpoint_name_key(path);
 	auto_free char *family_name = NULL;
-	struct checkpoint *checkpoint = find_key(table, key);
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 	struct checkpoint_name name;
 	struct family *family;
 
@@ -171,7 +172,7 @@ static void remove_checkpoint(struct checkpoint_table *table, struct checkpoint 
 void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory)
 {
 	auto_free char *key = text_format("%s/", directory);
-	struct checkpoint *checkpoint = find_key(table, key);
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 
 	if (checkpoint && checkpoint->file_count == 0)
 		remove_checkpoint(table, checkpoint);

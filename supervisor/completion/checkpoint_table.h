@@ -172,6 +172,8 @@ void checkpoint_table_release(struct checkpoint_table *table);
 struct tracked_file *checkpoint_table_find(const struct checkpoint_table *table, const char *path);
 /* The file's entry; makes it, and its checkpoint, if there is none. */
 struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path);
+/* By its key; "": the fixed names; NULL: none. NULL: it is not in the table. */
+struct checkpoint *checkpoint_table_find_key(const struct checkpoint_table *table, const char *key);
 /* A numbered directory without files yet. NULL: the path is none. */
 struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path);
 /* Removes the entry; the checkpoint too if it was numbered and that was its last file. */

@@ -27,6 +27,14 @@ void detector_release(struct detector *detector)
 	checkpoint_table_release(&detector->table);
 }
 
+struct file_look detector_look(const struct detector *detector, const char *path)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	return questions->look ? questions->look(questions->arg, path)
+			       : (struct file_look){.exists = true};
+}
+
 /* --- judging --- */
 
 /* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
@@ -57,11 +65,9 @@ static int64_t earlier_of(int64_t a, int64_t b)
 /* Is it not there any more, although no process that is known has it open? */
 static bool is_missing(const struct detector *detector, const struct tracked_file *file)
 {
-	const struct detector_questions *questions = &detector->questions;
-
-	return questions->look && (file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
+	return (file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 	       !writer_table_has_open(&detector->writers, file->path) &&
-	       !questions->look(questions->arg, file->path).exists;
+	       !detector_look(detector, file->path).exists;
 }
 
 /* The word of a rename is under way for so long at most: the kernel's is in the queue when the name
@@ -283,26 +289,19 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	}
 }
 
-/* NULL: it was deleted. */
-static const struct checkpoint *find_complete(const struct detector *detector, const char *key)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint->state == CHECKPOINT_COMPLETE ? checkpoint : NULL;
-	return NULL;
-}
-
 bool detector_is_complete(const struct detector *detector, const char *key)
 {
-	return find_complete(detector, key) != NULL;
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
+
+	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE;
 }
 
 bool detector_has_own_word(const struct detector *detector, const char *key)
 {
-	const struct checkpoint *checkpoint = find_complete(detector, key);
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
-	return checkpoint && checkpoint->own_word == checkpoint->changed;
+	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE &&
+	       checkpoint->own_word == checkpoint->changed;
 }
 
 bool detector_is_busy(const struct detector *detector)
@@ -314,18 +313,9 @@ bool detector_is_busy(const struct detector *detector)
 	return false;
 }
 
-static const struct checkpoint *find_fixed(const struct detector *detector)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (!*checkpoint->key)
-			return checkpoint;
-	return NULL;
-}
-
 bool detector_is_replacing(const struct detector *detector)
 {
-	const struct checkpoint *fixed = find_fixed(detector);
+	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	if (!fixed)
 		return false;

@@ -93,12 +93,10 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 
 bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint->changed > generation;
-	/* It was deleted. */
-	return *key != '\0';
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
+
+	/* A numbered one that is not there was deleted. */
+	return checkpoint ? checkpoint->changed > generation : *key != '\0';
 }
 
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
@@ -311,17 +309,9 @@ static bool waits_for_holders(const struct detector *detector, const struct chec
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY ||
 	    !checkpoint_any(checkpoint, FILE_UNCLOSED) ||
-	    now_ms - checkpoint->last_ms - checkpoint->stalled_ms < detector->quiet_ms)
+	    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) < detector->quiet_ms)
 		return false;
-	for (size_t i = 0; i < detector->writers.open_count; i++) {
-		const struct tracked_file *file =
-			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
-
-		if (file && file->checkpoint == checkpoint &&
-		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
-			return false;
-	}
-	return true;
+	return !detector_is_held(detector, checkpoint);
 }
 
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)

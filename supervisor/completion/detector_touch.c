@@ -11,7 +11,7 @@
 /* Numbers of a family that rise by one this often count checkpoints; fewer may be parts. */
 #define RISING_SURE 8
 
-bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint)
+bool detector_is_held(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	for (size_t i = 0; i < detector->writers.open_count; i++) {
 		const struct tracked_file *file =
@@ -21,7 +21,12 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
 			return true;
 	}
-	return checkpoint_any(checkpoint, FILE_UNCLOSED);
+	return false;
+}
+
+bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return detector_is_held(detector, checkpoint) || checkpoint_any(checkpoint, FILE_UNCLOSED);
 }
 
 /* --- numbers --- */

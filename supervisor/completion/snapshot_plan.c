@@ -7,15 +7,6 @@
 
 #include <stdlib.h>
 
-static const struct checkpoint *find_checkpoint(const struct detector *detector, const char *key)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint;
-	return NULL;
-}
-
 /* Of the fixed names: those that were complete and have been written over, whole or not. What
  * others are written beside them, as under temporary names, takes nothing away. */
 static void each_written_over(const struct checkpoint *fixed, path_set_fn *act, void *argument)
@@ -35,7 +26,7 @@ static void note_any(void *argument, const char *path)
 
 bool snapshot_plan_would_lack_newest(const struct detector *detector, const char *newest)
 {
-	const struct checkpoint *checkpoint = find_checkpoint(detector, newest);
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, newest);
 	bool any = false;
 
 	/* One that was deleted is nobody's loss. */
@@ -74,13 +65,15 @@ static bool has_complete_numbered(const struct detector *detector)
 
 bool snapshot_plan_would_hold_less(const struct detector *detector, const char *newest)
 {
+	const struct checkpoint *fixed;
 	bool any = false;
 
 	if (!newest || *newest || !snapshot_plan_would_lack_newest(detector, newest) ||
 	    has_complete_numbered(detector))
 		return false;
-	each_of_part(find_checkpoint(detector, ""), note_any, &any);
-	each_written_over(find_checkpoint(detector, ""), note_checkpoint_name, &any);
+	fixed = checkpoint_table_find_key(&detector->table, "");
+	each_of_part(fixed, note_any, &any);
+	each_written_over(fixed, note_checkpoint_name, &any);
 	return any;
 }
 
@@ -88,7 +81,7 @@ bool snapshot_plan_would_hold_less(const struct detector *detector, const char *
 static void leave_out_part(const struct detector *detector, struct path_list *list)
 {
 	if (snapshot_plan_would_lack_newest(detector, ""))
-		each_of_part(find_checkpoint(detector, ""), path_list_add, list);
+		each_of_part(checkpoint_table_find_key(&detector->table, ""), path_list_add, list);
 }
 
 static char **list_excluded(const struct detector *detector)
