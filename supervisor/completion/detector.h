@@ -246,7 +246,7 @@ void detector_all_closed(struct detector *detector, const char *path);
  * A process that is gone counts as ended only at the second call, after the queued events of both
  * sources have been handed in again: it may have reported its exit a moment ago.
  */
-typedef enum shim_channel_fd detector_query_fd_fn(void *argument, int pid, int descriptor);
+typedef enum open_files_descriptor detector_query_fd_fn(void *argument, int pid, int descriptor);
 void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
 		     int64_t now_ms);
 bool detector_needs_verify(const struct detector *detector);

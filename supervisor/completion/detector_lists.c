@@ -370,22 +370,23 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 		struct writer_descriptor *open = &writers->opens[i];
 		int pid = open->pid;
 		const struct writer *writer = writer_table_find(writers, pid);
-		enum shim_channel_fd answer;
+		enum open_files_descriptor answer;
 
 		/* /proc of another PID namespace cannot be read. A file that the kernel reports as
 		 * closed and the shim does not was closed by the end of the process. */
 		if (writer && writer->elsewhere)
-			answer = open->closed ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_OPEN;
+			answer = open->closed ? OPEN_FILES_DESCRIPTOR_GONE
+					      : OPEN_FILES_DESCRIPTOR_OPEN;
 		else
 			answer = held(argument, pid, open->descriptor);
 
-		if (answer == SHIM_CHANNEL_FD_CLOSED) {
+		if (answer == OPEN_FILES_DESCRIPTOR_CLOSED) {
 			drop_closed(detector, open, now_ms);
-		} else if (answer == SHIM_CHANNEL_FD_GONE && confirm_gone(detector, pid)) {
+		} else if (answer == OPEN_FILES_DESCRIPTOR_GONE && confirm_gone(detector, pid)) {
 			/* It removes at least this descriptor, so that the loop advances. */
 			detector_process_ended(detector, pid, WRITER_END_UNKNOWN, now_ms);
 		} else {
-			detector->needs_verify |= answer == SHIM_CHANNEL_FD_GONE;
+			detector->needs_verify |= answer == OPEN_FILES_DESCRIPTOR_GONE;
 			i++;
 		}
 	}

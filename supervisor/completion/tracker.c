@@ -41,11 +41,11 @@ static bool is_database(void *arg, const char *path)
 	return file_look_is_database(tracker->options.workspace->directory, path);
 }
 
-static enum shim_channel_fd query_descriptor(void *arg, int pid, int descriptor)
+static enum open_files_descriptor query_descriptor(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
-	return shim_channel_query_fd(tracker->shim_channel, pid, descriptor);
+	return open_files_query_descriptor(tracker->options.workspace->directory, pid, descriptor);
 }
 
 static void rearm(struct tracker *tracker, int64_t at_ms)
