@@ -118,8 +118,7 @@ static struct checkpoint *add_fixed(struct checkpoint_table *table)
 /* An open file without a name (O_TMPFILE), which the kernel calls "#" and its inode's number. */
 static bool is_nameless(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = text_last_part(path);
 
 	return name[0] == '#' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
 }

@@ -100,17 +100,10 @@ static void grow_head(struct state *state, size_t wanted)
 	state->head_capacity = wanted;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum file_format_verdict check_file(struct state *state, const char *path, char *why,
 					   size_t why_size)
 {
-	struct file_format_sample sample = {.name = name_of(path)};
+	struct file_format_sample sample = {.name = text_last_part(path)};
 	auto_close int fd = open_file(state, path, &sample.size);
 	size_t wanted;
 

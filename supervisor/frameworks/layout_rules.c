@@ -81,16 +81,7 @@ static void report_file(const struct check *check, const char *path, const char 
 
 static char *directory_of(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
-}
-
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return text_copy_n(path, (size_t)(text_last_part(path) - path));
 }
 
 /* --- the rules --- */
@@ -143,7 +134,7 @@ static void apply_needs(struct check *check, const char *path)
 		return;
 	}
 	if (strchr(path + strlen(checkpoint), '/') ||
-	    fnmatch(rule->member, name_of(path), FNM_PERIOD) != 0)
+	    fnmatch(rule->member, text_last_part(path), FNM_PERIOD) != 0)
 		return;
 	fresh = check->view->fresh && check->view->fresh(check->view->arg, path);
 	if (directory_holds(check, checkpoint, rule->marker, fresh))
@@ -191,7 +182,7 @@ static char *escape_pattern(const char *name, size_t length)
 static void apply_pair(struct check *check, const char *path)
 {
 	const struct profile_rule *rule = check->rule;
-	const char *name = name_of(path);
+	const char *name = text_last_part(path);
 	size_t stem = stem_of(name, rule->member);
 	bool is_member = stem > 0;
 	auto_free char *directory = directory_of(path);
@@ -245,7 +236,7 @@ static void apply_pointer(struct check *check, const char *path)
 	directory = directory_of(bare);
 	pointer = text_format("%s%s", directory, check->rule->marker);
 	at = lower_bound(check, pointer);
-	here = number_in(name_of(bare));
+	here = number_in(text_last_part(bare));
 	if (at < view->files->count && text_equal(path_of(check, at), pointer)) {
 		const char *text = view->text(view->arg, pointer);
 
@@ -335,7 +326,7 @@ char *layout_rules_later_checkpoint(const struct profile *profile, const struct 
 				    const char *path)
 {
 	auto_free char *directory = directory_of(path);
-	const char *name = name_of(path);
+	const char *name = text_last_part(path);
 	int64_t number = checkpoint_number_of_name(name, strlen(name));
 	size_t above = strlen(directory);
 
@@ -347,7 +338,7 @@ char *layout_rules_later_checkpoint(const struct profile *profile, const struct 
 
 		if (length > 0 && other[above + length] == '/' &&
 		    checkpoint_number_of_name(other + above, length) > number &&
-		    is_marker(profile, name_of(other)))
+		    is_marker(profile, text_last_part(other)))
 			return text_copy_n(other, above + length);
 	}
 	return NULL;
