@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile.h"
+#include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
 #include <ctype.h>
