@@ -356,6 +356,16 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 	free(found);
 }
 
+static void remove_file(void *argument, struct tracked_file *file)
+{
+	checkpoint_table_remove(argument, file);
+}
+
+void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path)
+{
+	checkpoint_table_each_below(table, path, remove_file, table);
+}
+
 /* --- one checkpoint --- */
 
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)

@@ -186,6 +186,8 @@ typedef void tracked_file_fn(void *argument, struct tracked_file *file);
 /* Calls `act`, which may remove or move the file, for `path` and everything below it. */
 void checkpoint_table_each_below(struct checkpoint_table *table, const char *path,
 				 tracked_file_fn *act, void *argument);
+/* Removes the entries of `path` and everything below it. */
+void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path);
 /* Removes a numbered directory's entry if it has no files. */
 void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory);
 

@@ -39,22 +39,13 @@ struct file_look detector_look(const struct detector *detector, const char *path
 
 /* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
  * the table until they are closed, because a new file may have the same name. */
-static void remove_file(void *argument, struct tracked_file *file)
-{
-	struct detector *detector = argument;
-
-	checkpoint_table_remove(&detector->table, file);
-}
-
 void detector_forget_moved(struct detector *detector)
 {
-	if (detector->moved_path) {
-		checkpoint_table_each_below(&detector->table, detector->moved_path, remove_file,
-					    detector);
-		checkpoint_table_remove_empty(&detector->table, detector->moved_path);
-	}
-	free(detector->moved_path);
-	detector->moved_path = NULL;
+	if (!detector->moved_path)
+		return;
+	checkpoint_table_remove_below(&detector->table, detector->moved_path);
+	checkpoint_table_remove_empty(&detector->table, detector->moved_path);
+	free(steal(&detector->moved_path));
 }
 
 static int64_t earlier_of(int64_t a, int64_t b)

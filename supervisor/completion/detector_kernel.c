@@ -128,13 +128,6 @@ static void note_directory_commit(struct detector *detector, const struct move *
 	}
 }
 
-static void remove_file(void *argument, struct tracked_file *file)
-{
-	struct detector *detector = argument;
-
-	checkpoint_table_remove(&detector->table, file);
-}
-
 /* A link is whole as soon as it has its name. When it was made under a temporary one, nobody may
  * have seen that it is a link. */
 static void note_symlink(struct detector *detector, const char *path, int64_t now_ms)
@@ -166,7 +159,7 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	if (there && *there->checkpoint->key && !(there->marks & FILE_FRESH))
 		detector_touch(detector, event->path, 0, 0, now_ms);
 	move.give = file && there ? there->marks & FILE_NEWEST : 0;
-	checkpoint_table_each_below(&detector->table, event->path, remove_file, detector);
+	checkpoint_table_remove_below(&detector->table, event->path);
 	if (known) {
 		checkpoint_table_each_below(&detector->table, detector->moved_path,
 					    note_moving_file, &move);
@@ -237,7 +230,7 @@ static void delete_file(void *argument, struct tracked_file *file)
 	}
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
-	remove_file(deletion->detector, file);
+	checkpoint_table_remove(&deletion->detector->table, file);
 }
 
 static void deleted(struct detector *detector, const char *path, int64_t now_ms)

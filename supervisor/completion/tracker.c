@@ -242,10 +242,13 @@ static void start_checker(struct tracker *tracker)
 	const struct tracker_options *options = &tracker->options;
 	struct checker_options checker = {
 		.loop = options->loop,
-		.directory = options->workspace->directory,
-		.profile = options->profile,
-		.patterns = options->patterns,
-		.marker_elsewhere = options->marker_elsewhere,
+		.check =
+			{
+				.directory = options->workspace->directory,
+				.profile = options->profile,
+				.patterns = options->patterns,
+				.marker_elsewhere = options->marker_elsewhere,
+			},
 		.ready = tracker_poll_soon,
 		.arg = tracker,
 	};
@@ -355,18 +358,12 @@ void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 	tracker_poll(tracker);
 }
 
-void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
+void tracker_job_ended(struct tracker *tracker, enum job_end end)
 {
-	static const enum job_end ends[] = {
-		[TRACKER_ENDED_CLEAN] = JOB_END_CLEAN,
-		[TRACKER_ENDED_AMBIGUOUS] = JOB_END_AMBIGUOUS,
-		[TRACKER_ENDED_CRASHED] = JOB_END_CRASHED,
-	};
-
 	directory_monitor_open(tracker->directory, tracker->started);
 	tracker_drain(tracker);
 	directory_monitor_scan_now(tracker->directory);
-	detector_job_ended(&tracker->detector, ends[end], clock_monotonic_ms());
+	detector_job_ended(&tracker->detector, end, clock_monotonic_ms());
 	tracker->ending = true;
 	tracker_poll(tracker);
 }
