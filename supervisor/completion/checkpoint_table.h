@@ -84,7 +84,7 @@ struct family {
 };
 
 struct tracked_file {
-	char *path;
+	char *path; /* the first member: by_name() */
 	struct checkpoint *checkpoint;
 	unsigned marks;
 	/* the process that the shim reported for it last; 0: unknown */
@@ -102,8 +102,8 @@ struct tracked_file {
 	 * opened with content and then closed longer */
 	uint64_t saves_at_open;
 	unsigned grown;
-	/* in the bucket; in the checkpoint */
-	struct tracked_file *next, *sibling, *previous;
+	/* in the checkpoint */
+	struct tracked_file *sibling, *previous;
 };
 
 enum checkpoint_state {
@@ -114,7 +114,7 @@ enum checkpoint_state {
 };
 
 struct checkpoint {
-	/* checkpoint_name_key(); "": the fixed names */
+	/* checkpoint_name_key(); "": the fixed names; the first member: by_name() */
 	char *key;
 	int64_t number; /* -1: the fixed names */
 	bool in_directory;
@@ -150,22 +150,16 @@ struct checkpoint {
 	bool needs_format;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
-	struct checkpoint *next;    /* in its bucket */
 	struct checkpoint *sibling; /* all of them, the newest first */
 };
 
-#define TABLE_BUCKETS 1024
-
-/* Zero-initialise, then checkpoint_table_init(). */
+/* Zero-initialise. */
 struct checkpoint_table {
-	struct tracked_file **files; /* buckets, which grow */
-	size_t bucket_count, file_count;
-	struct checkpoint *keys[TABLE_BUCKETS];
+	void *files, *keys; /* trees, tsearch(3): by path, by key */
 	struct checkpoint *checkpoints;
 	struct family *families;
 };
 
-void checkpoint_table_init(struct checkpoint_table *table);
 void checkpoint_table_release(struct checkpoint_table *table);
 
 /* NULL: not in the table. */

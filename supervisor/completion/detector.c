@@ -17,7 +17,6 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 		.patterns = patterns,
 		.request_ms = DETECTOR_NEVER,
 	};
-	checkpoint_table_init(&detector->table);
 }
 
 void detector_release(struct detector *detector)
