@@ -28,7 +28,7 @@ static json_t *list_open(const struct detector *detector, const struct checkpoin
 {
 	json_t *list = json_array();
 
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (!(file->marks & FILE_RUNNING) &&
 		    ((file->marks & FILE_UNCLOSED) ||
 		     writer_table_has_open(&detector->writers, file->path)))
@@ -40,7 +40,7 @@ static json_t *list_incomplete(const struct checkpoint *checkpoint)
 {
 	json_t *list = json_array();
 
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & (FILE_TORN | FILE_REJECTED))
 			add_path(list, file->path);
 	return list;
@@ -55,7 +55,7 @@ static size_t count_missing(const struct checkpoint *checkpoint)
 	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
 		return 0;
 	files = memory_new((checkpoint->file_count + 1) * sizeof(*files));
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (!checkpoint->rewritten || (file->marks & FILE_FRESH))
 			files[count++] = (struct named_file){file->name, file->size};
 	return signature_missing(&checkpoint->family->signature, files, count);
@@ -82,8 +82,7 @@ json_t *checkpoint_report(const struct detector *detector)
 {
 	json_t *list = json_array();
 
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state != CHECKPOINT_EMPTY)
 			json_array_append_new(list, describe_checkpoint(detector, checkpoint));
 	return list;

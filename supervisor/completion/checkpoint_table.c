@@ -295,8 +295,7 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 		act(argument, file);
 		return;
 	}
-	for (const struct checkpoint *checkpoint = table->checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, table)
 		for (file = checkpoint->files; file; file = file->sibling)
 			if (path_set_is_below(file->path, path)) {
 				if (count % 64 == 0)
@@ -322,7 +321,7 @@ void checkpoint_table_remove_below(struct checkpoint_table *table, const char *p
 
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & marks)
 			return true;
 	return false;
@@ -330,7 +329,7 @@ bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 
 bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && (file->marks & marks) != marks)
 			return false;
 	return true;
@@ -343,7 +342,7 @@ int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms
 
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give)
 {
-	for (struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & which)
 			file->marks = (file->marks & ~drop) | give;
 }

@@ -160,6 +160,12 @@ struct checkpoint_table {
 	struct family *families;
 };
 
+/* All checkpoints, the newest first; all files of one. In the body, none may be removed. */
+#define each_checkpoint(name, table) \
+	for (struct checkpoint *name = (table)->checkpoints; name; name = name->sibling)
+#define each_file(name, of) \
+	for (struct tracked_file *name = (of)->files; name; name = name->sibling)
+
 void checkpoint_table_release(struct checkpoint_table *table);
 
 /* NULL: not in the table. */

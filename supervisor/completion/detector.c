@@ -184,8 +184,7 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 
 void detector_settle(struct detector *detector, int64_t now_ms)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
@@ -210,7 +209,7 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 	int64_t wait_ms = findings_wait_ms(findings);
 	bool any = false;
 
-	for (struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		bool was = file->marks & FILE_UNCHECKED;
 		bool found = false;
 
@@ -234,7 +233,7 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 
 void detector_each_unchecked(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & FILE_UNCHECKED)
 			act(argument, file->path);
 }
@@ -296,8 +295,7 @@ bool detector_has_own_word(const struct detector *detector, const char *key)
 
 bool detector_is_busy(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			return true;
 	return false;
@@ -309,11 +307,10 @@ bool detector_is_replacing(const struct detector *detector)
 
 	if (!fixed)
 		return false;
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint != fixed && checkpoint->state == CHECKPOINT_UNDER_WAY &&
 		    !checkpoint->reduced && checkpoint->begun_ms <= fixed->last_ms)
 			return true;
@@ -347,8 +344,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 	detector_settle(detector, now_ms);
 	if (writer)
 		writer->saved = true;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool own = checkpoint->writer_count == 0 || checkpoint_has_writer(checkpoint, pid);
 
 		if (!own)
@@ -374,8 +370,7 @@ void detector_note_marker(struct detector *detector, const char *path)
 	auto_free char *key = checkpoint_name_key(path);
 	struct checkpoint *newest = NULL;
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (text_equal(checkpoint->key, key))
 			commit(checkpoint);
 		if (checkpoint->number >= 0 && checkpoint->state == CHECKPOINT_UNDER_WAY &&
@@ -388,8 +383,7 @@ void detector_note_marker(struct detector *detector, const char *path)
 
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			checkpoint->stalled_ms += ms;
 }

@@ -141,7 +141,7 @@ static void begin_round(struct detector *detector, const struct tracked_file *ag
 {
 	struct checkpoint *fixed = again->checkpoint;
 
-	for (struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (file != again && file->begun_ms < again->begun_ms &&
 		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
 		    !writer_table_has_open(&detector->writers, file->path))

@@ -20,7 +20,7 @@ static const struct tracked_file *find_leader(const struct checkpoint *fixed)
 {
 	const struct tracked_file *leader = NULL;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && (!leader || file->begun_ms < leader->begun_ms))
 			leader = file;
 	return leader;
@@ -48,7 +48,7 @@ static struct named_file *list_files(const struct checkpoint *checkpoint, size_t
 	struct named_file *names = memory_new((checkpoint->file_count + 1) * sizeof(*names));
 
 	*count = 0;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (counts(checkpoint, file))
 			names[(*count)++] = (struct named_file){file->name, file->size};
 	return names;
@@ -61,8 +61,7 @@ static bool was_taught_too_early(const struct detector *detector,
 {
 	const struct family *family = checkpoint->family;
 
-	for (const struct checkpoint *other = detector->table.checkpoints; other;
-	     other = other->sibling)
+	each_checkpoint (other, &detector->table)
 		if (other != checkpoint && other->number >= 0 && other->family == family &&
 		    other->number == family->signature.newest_number &&
 		    other->state == CHECKPOINT_UNDER_WAY && !other->rewritten)
@@ -118,7 +117,7 @@ static bool has_torn_files(const struct checkpoint *checkpoint)
 {
 	if (*checkpoint->key)
 		return checkpoint_any(checkpoint, FILE_TORN);
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & (FILE_FRESH | FILE_TORN)) == FILE_FRESH)
 			return false;
 	return true;
@@ -146,7 +145,7 @@ static size_t count_temporary_files(const struct checkpoint *checkpoint, size_t 
 	size_t count = 0;
 
 	*others = 0;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		bool temporary = (file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY);
 
 		count += temporary;
@@ -199,7 +198,7 @@ static bool leaves_something(const struct checkpoint *checkpoint)
 {
 	if (*checkpoint->key)
 		return false;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & (FILE_TORN | FILE_REJECTED)))
 			return true;
 	return false;
@@ -230,7 +229,7 @@ static size_t count_files(const struct checkpoint *checkpoint)
 {
 	size_t count = 0;
 
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		count += counts(checkpoint, file);
 	return count;
 }
@@ -249,7 +248,7 @@ static void learn_all_names(struct checkpoint *fixed)
 	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
 	size_t count = 0;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & out))
 			names[count++] = (struct named_file){file->name, file->size};
 	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);

@@ -108,8 +108,7 @@ static void note_directory_commit(struct detector *detector, const struct move *
 	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool all = checkpoint->state == CHECKPOINT_UNDER_WAY;
 
 		if (*checkpoint->key && !text_equal(checkpoint->key, key))
@@ -339,8 +338,7 @@ static void closed(struct detector *detector, const char *path, int64_t now_ms)
 static void rescan(struct detector *detector, int64_t now_ms)
 {
 	detector_touch_all(detector, now_ms);
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		checkpoint_change(checkpoint, FILE_FRESH, FILE_WITNESSED | FILE_HELD,
 				  FILE_UNCLOSED);
 	detector->events_lost = true;

@@ -8,7 +8,7 @@
 static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, path_set_fn *act,
 			  void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & marks)
 			act(argument, file->path);
 }
@@ -16,8 +16,7 @@ static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, p
 static void act_on_marked_of_all(const struct detector *detector, unsigned marks, path_set_fn *act,
 				 void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		act_on_marked(checkpoint, marks, act, argument);
 }
 
@@ -35,7 +34,7 @@ static void act_on_whole(const struct checkpoint *checkpoint, const char *end, p
 		listed = text_format("%s%s", directory, end);
 		act(argument, listed);
 	}
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (!checkpoint->in_directory || !path_set_is_below(file->path, directory))
 			act(argument, file->path);
 }
@@ -47,8 +46,7 @@ static bool is_overtaken(const struct detector *detector, const struct tracked_f
 {
 	if ((file->marks & (NOT_WHOLE | FILE_RUNNING)) || !(file->marks & FILE_WRITTEN))
 		return false;
-	for (const struct tracked_file *other = file->checkpoint->files; other;
-	     other = other->sibling)
+	each_file (other, file->checkpoint)
 		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_RUNNING) &&
 		    (detector_are_together(detector, other, file) ||
 		     detector_are_together(detector, file, other)))
@@ -59,15 +57,14 @@ static bool is_overtaken(const struct detector *detector, const struct tracked_f
 static void act_on_excluded_names(const struct detector *detector, const struct checkpoint *fixed,
 				  path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & NOT_WHOLE) || is_overtaken(detector, file))
 			act(argument, file->path);
 }
 
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
 
 		if (!*checkpoint->key)
@@ -80,8 +77,7 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
 			   void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->changed <= generation)
 			continue;
 		if (*checkpoint->key)
@@ -107,7 +103,7 @@ void detector_each_torn(const struct detector *detector, path_set_fn *act, void 
 /* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		auto_free char *closed = NULL;
 
 		if (!(file->marks & FILE_FRESH))
@@ -128,8 +124,7 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
 			       checkpoint->state == CHECKPOINT_TORN;
 
@@ -165,12 +160,10 @@ void detector_each_open(const struct detector *detector, path_set_fn *act, void 
 
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
 			continue;
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+		each_file (file, checkpoint)
 			if ((file->marks & FILE_FRESH) &&
 			    !(file->marks & (FILE_UNCLOSED | FILE_TORN | FILE_REJECTED)) &&
 			    !writer_table_has_open(&detector->writers, file->path))
@@ -188,7 +181,7 @@ char **detector_list(const struct detector *detector, detector_each_fn *each)
 
 bool detector_is_of_companions(const struct checkpoint *checkpoint)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 		    !companion_file_is(file->path))
 			return false;
@@ -198,8 +191,7 @@ bool detector_is_of_companions(const struct checkpoint *checkpoint)
 bool detector_has_begun_checkpoint(const struct detector *detector)
 {
 	/* A temporary name says nothing yet of what the file will be. */
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (!detector_is_of_companions(checkpoint))
 			return true;
 	return detector->wrote_checkpoint;
@@ -207,8 +199,7 @@ bool detector_has_begun_checkpoint(const struct detector *detector)
 
 bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->number > number &&
 		    checkpoint->state == CHECKPOINT_TORN)
 			return true;
@@ -217,10 +208,8 @@ bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 
 bool detector_has_ordinary_files(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
 			if (!(file->marks & FILE_RUNNING))
 				return true;
 	return false;
@@ -270,8 +259,7 @@ bool detector_has_untracked(const struct detector *detector)
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint_any(checkpoint, FILE_UNCLOSED))
 			return true;
 	return false;
@@ -280,7 +268,7 @@ bool detector_has_untracked(const struct detector *detector)
 /* Does a search tell whose it is? Only of one that the shim does not report. */
 static bool is_untracked(const struct checkpoint *checkpoint)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
 			return true;
 	return false;
@@ -290,8 +278,7 @@ void detector_writer_seen(struct detector *detector, int pid)
 {
 	bool any = false;
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
 		    !is_untracked(checkpoint))
 			continue;
@@ -316,8 +303,7 @@ static bool waits_for_holders(const struct detector *detector, const struct chec
 
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (waits_for_holders(detector, checkpoint, now_ms))
 			return true;
 	return false;

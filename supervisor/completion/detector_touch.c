@@ -35,8 +35,7 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
  * numbered one after them. */
 static bool has_begun_later(const struct detector *detector, const struct checkpoint *than, int pid)
 {
-	for (const struct checkpoint *later = detector->table.checkpoints; later;
-	     later = later->sibling)
+	each_checkpoint (later, &detector->table)
 		if (later->number > than->number && checkpoint_has_writer(later, pid) &&
 		    (later->family == than->family ||
 		     (than->number < 0 && later->begun_ms >= than->last_ms)))
@@ -47,8 +46,7 @@ static bool has_begun_later(const struct detector *detector, const struct checkp
 /* The process has begun `later`: the ones before it that only such processes wrote to are over. */
 static void note_next_begun(struct detector *detector, const struct checkpoint *later)
 {
-	for (struct checkpoint *earlier = detector->table.checkpoints; earlier;
-	     earlier = earlier->sibling) {
+	each_checkpoint (earlier, &detector->table) {
 		bool all = earlier->writer_count > 0;
 
 		if ((earlier->family != later->family && earlier->number >= 0) ||
@@ -190,8 +188,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 void detector_touch_all(struct detector *detector, int64_t now_ms)
 {
 	detector->generation++;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			note_change(detector, checkpoint, now_ms);
 }

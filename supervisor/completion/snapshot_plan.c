@@ -13,7 +13,7 @@ static void each_written_over(const struct checkpoint *fixed, path_set_fn *act, 
 {
 	const unsigned both = FILE_NEWEST | FILE_WRITTEN;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & FILE_RUNNING) && (file->marks & both) == both)
 			act(argument, file->path);
 }
@@ -44,7 +44,7 @@ static void each_of_part(const struct checkpoint *fixed, path_set_fn *act, void 
 {
 	const unsigned out = FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW | FILE_RUNNING;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN)))
 			act(argument, file->path);
 }
@@ -56,8 +56,7 @@ static void note_checkpoint_name(void *argument, const char *path)
 
 static bool has_complete_numbered(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE)
 			return true;
 	return false;
@@ -97,10 +96,8 @@ static char **list_complete(const struct detector *detector)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
 			if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 			    !(file->marks & FILE_RUNNING))
 				path_list_add(&list, file->path);

@@ -42,8 +42,7 @@ static size_t count_checkpoints(const struct checkpoint_table *table)
 {
 	size_t count = 0;
 
-	for (const struct checkpoint *checkpoint = table->checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, table)
 		count++;
 	return count;
 }
@@ -67,13 +66,11 @@ static void check_lists(const struct checkpoint_table *table)
 {
 	size_t files = 0;
 
-	for (const struct checkpoint *checkpoint = table->checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, table) {
 		const struct tracked_file *previous = NULL;
 		size_t count = 0;
 
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling) {
+		each_file (file, checkpoint) {
 			assert_ptr_equal(file->checkpoint, checkpoint);
 			assert_ptr_equal(file->previous, previous);
 			assert_ptr_equal(checkpoint_table_find(table, file->path), file);
