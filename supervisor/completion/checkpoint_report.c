@@ -46,21 +46,6 @@ static json_t *list_incomplete(const struct checkpoint *checkpoint)
 	return list;
 }
 
-/* Of the fixed names, which are expected depends on the one that is written first: not counted. */
-static size_t count_missing(const struct checkpoint *checkpoint)
-{
-	auto_free struct named_file *files = NULL;
-	size_t count = 0;
-
-	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
-		return 0;
-	files = memory_new((checkpoint->file_count + 1) * sizeof(*files));
-	each_file (file, checkpoint)
-		if (!checkpoint->rewritten || (file->marks & FILE_FRESH))
-			files[count++] = (struct named_file){file->name, file->size};
-	return signature_missing(&checkpoint->family->signature, files, count);
-}
-
 static json_t *describe_checkpoint(const struct detector *detector,
 				   const struct checkpoint *checkpoint)
 {
@@ -73,7 +58,7 @@ static json_t *describe_checkpoint(const struct detector *detector,
 			 "reason", verdict_reason_name(checkpoint->reason), "why",
 			 verdict_reason_text(checkpoint->reason), "step", (json_int_t)step, "files",
 			 (json_int_t)checkpoint->file_count, "missing",
-			 (json_int_t)count_missing(checkpoint), "open",
+			 (json_int_t)detector_count_missing(checkpoint), "open",
 			 list_open(detector, checkpoint), "incomplete",
 			 list_incomplete(checkpoint));
 }

@@ -200,6 +200,9 @@ bool detector_has_begun_checkpoint(const struct detector *detector);
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);
+/* Files that the complete ones before had and it has not; of one that is not complete. Of the fixed
+ * names, which are expected depends on the one that is written first: not counted. */
+size_t detector_count_missing(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none

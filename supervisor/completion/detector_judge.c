@@ -225,18 +225,24 @@ struct judgement detector_judge(const struct detector *detector,
 	return judgement;
 }
 
-static size_t count_files(const struct checkpoint *checkpoint)
+size_t detector_count_missing(const struct checkpoint *checkpoint)
 {
-	size_t count = 0;
+	auto_free struct named_file *names = NULL;
+	size_t count;
 
-	each_file (file, checkpoint)
-		count += counts(checkpoint, file);
-	return count;
+	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
+		return 0;
+	names = list_files(checkpoint, &count);
+	return signature_missing(&checkpoint->family->signature, names, count);
 }
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return count_files(checkpoint) == 1 && !detector_is_open(detector, checkpoint) &&
+	auto_free struct named_file *names = NULL;
+	size_t count;
+
+	names = list_files(checkpoint, &count);
+	return count == 1 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
 }

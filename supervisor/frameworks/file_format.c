@@ -305,17 +305,12 @@ static const char *const never_empty_names[] = {".pt",          ".pth",    ".npz
 /* Not every .json: some logs are lists that are never closed. */
 static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
 					 ".safetensors.index.json", ".bin.index.json", NULL};
-static const char *const ubjson_names[] = {".ubj", NULL};
-static const char *const safetensors_names[] = {".safetensors", NULL};
-/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this one, shows
- * whether the checkpoint is complete. */
-static const char *const archive_names[] = {".distcp", NULL};
 
 size_t file_format_head_wanted(const struct file_format_sample *sample)
 {
 	uint64_t wanted = FILE_FORMAT_HEAD;
 
-	if (has_file_name(sample, safetensors_names))
+	if (text_ends(sample->name, ".safetensors"))
 		wanted = safetensors_header_size(sample);
 	if (wanted > sample->size)
 		wanted = sample->size;
@@ -331,7 +326,9 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 	if (sample->size == 0)
 		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty")
 								: FILE_FORMAT_UNKNOWN;
-	if (has_file_name(sample, archive_names))
+	/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this
+	 * one, shows whether the checkpoint is complete. */
+	if (text_ends(sample->name, ".distcp"))
 		return FILE_FORMAT_UNKNOWN;
 	if (begins_with_magic(sample, "PK\3\4", 4) || begins_with_magic(sample, "PK\5\6", 4))
 		return judge_zip(sample, &why);
@@ -339,9 +336,9 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 		return judge_npy(sample, &why);
 	if (begins_with_magic(sample, HDF5_MAGIC, 8))
 		return judge_hdf5(sample, &why);
-	if (has_file_name(sample, safetensors_names))
+	if (text_ends(sample->name, ".safetensors"))
 		return judge_safetensors(sample, &why);
-	if (has_file_name(sample, ubjson_names))
+	if (text_ends(sample->name, ".ubj"))
 		return judge_ubjson(sample, &why);
 	if (has_file_name(sample, json_names))
 		return judge_json(sample, &why);
