@@ -4,12 +4,12 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/held_directory.h"
 #include "base/text.h"
 #include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,24 +61,6 @@ int64_t findings_wait_ms(const struct findings *findings)
 
 /* --- reading --- */
 
-/* Short count at end of file or on error. */
-static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
-{
-	size_t got = 0;
-
-	while (got < wanted) {
-		ssize_t count =
-			pread(fd, (char *)target + got, wanted - got, (off_t)(offset + got));
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			break;
-		got += (size_t)count;
-	}
-	return got;
-}
-
 /* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
 static int open_file(const struct state *state, const char *path, uint64_t *size)
 {
@@ -109,18 +91,18 @@ static enum file_format_verdict check_file(struct state *state, const char *path
 
 	if (fd < 0)
 		return FILE_FORMAT_UNKNOWN;
-	sample.head_size = read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
+	sample.head_size = file_read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
 	sample.head = state->head;
 	wanted = file_format_head_wanted(&sample);
 	if (wanted > sample.head_size) {
 		grow_head(state, wanted);
-		sample.head_size = read_at(fd, state->head, wanted, 0);
+		sample.head_size = file_read_at(fd, state->head, wanted, 0);
 		sample.head = state->head;
 	}
 	sample.tail_size = sample.size < FILE_FORMAT_TAIL ? (size_t)sample.size : FILE_FORMAT_TAIL;
 	sample.tail = state->tail;
 	/* The file has shrunk since fstat(), or cannot be read: no verdict. */
-	if (read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
+	if (file_read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
 	    sample.tail_size)
 		return FILE_FORMAT_UNKNOWN;
 	return file_format_check(&sample, why, why_size);
@@ -134,7 +116,7 @@ static const char *pointer_text(void *arg, const char *path)
 
 	if (fd < 0 || size > POINTER_MOST)
 		return NULL;
-	state->pointer[read_at(fd, state->pointer, POINTER_MOST, 0)] = '\0';
+	state->pointer[file_read_at(fd, state->pointer, POINTER_MOST, 0)] = '\0';
 	return state->pointer;
 }
 
