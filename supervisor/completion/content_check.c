@@ -39,23 +39,13 @@ void findings_release(struct findings *findings)
 	*findings = (struct findings){0};
 }
 
-static int64_t finding_patience_ms(const struct finding *finding)
-{
-	if (finding->abandoned)
-		return 0;
-	return finding->by_rule ? FINDING_MARKER_MS : FINDING_FORMAT_MS;
-}
-
 int64_t findings_wait_ms(const struct findings *findings)
 {
 	int64_t longest = 0;
 
-	for (size_t i = 0; i < findings->count; i++) {
-		int64_t left =
-			finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
-
-		longest = left > longest ? left : longest;
-	}
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->items[i].wait_ms > longest)
+			longest = findings->items[i].wait_ms;
 	return longest;
 }
 
@@ -142,29 +132,32 @@ static int64_t unchanged_ms(const struct state *state, const char *path)
 	return newest > 0 ? newest : 0;
 }
 
-/* One finding for each path: the first reason is kept. */
-static struct finding *add_finding(struct state *state, const char *path, const char *why)
+static struct finding *find_finding(const struct findings *findings, const char *path)
 {
-	struct findings *findings = state->findings;
-	struct finding *finding;
-
 	for (size_t i = 0; i < findings->count; i++)
 		if (text_equal(findings->items[i].path, path))
 			return &findings->items[i];
-	findings->items =
-		memory_grow(findings->items, findings->count + 1, sizeof(findings->items[0]));
-	finding = &findings->items[findings->count++];
-	*finding = (struct finding){
-		.path = text_copy(path),
-		.why = text_copy(why),
-		.unchanged_ms = unchanged_ms(state, path),
-	};
-	return finding;
+	return NULL;
+}
+
+/* One finding for each path: the first reason is kept, and the last patience. */
+static void add_finding(struct state *state, const char *path, const char *why, int64_t patience_ms)
+{
+	struct findings *findings = state->findings;
+	struct finding *finding = find_finding(findings, path);
+
+	if (!finding) {
+		findings->items = memory_grow(findings->items, findings->count + 1,
+					      sizeof(findings->items[0]));
+		finding = &findings->items[findings->count++];
+		*finding = (struct finding){.path = text_copy(path), .why = text_copy(why)};
+	}
+	finding->wait_ms = patience_ms - unchanged_ms(state, path);
 }
 
 static void add_rule_finding(void *arg, const char *path, const char *why)
 {
-	add_finding(arg, path, why)->by_rule = true;
+	add_finding(arg, path, why, FINDING_MARKER_MS);
 }
 
 static bool is_to_be_read(const struct state *state, const char *path)
@@ -195,7 +188,7 @@ static void check_files(struct state *state)
 		if (verdict != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);
-		add_finding(state, *unit ? unit : path, sentence);
+		add_finding(state, *unit ? unit : path, sentence, FINDING_FORMAT_MS);
 	}
 }
 
@@ -208,11 +201,9 @@ static void find_abandoned(struct state *state)
 		struct finding *finding = &state->findings->items[i];
 		auto_free char *later =
 			layout_rules_later_checkpoint(state->check->profile, &view, finding->path);
-		bool refused = false;
 
-		for (size_t j = 0; later && j < state->findings->count; j++)
-			refused |= text_equal(state->findings->items[j].path, later);
-		finding->abandoned = later && !refused;
+		if (later && !find_finding(state->findings, later))
+			finding->wait_ms = 0;
 	}
 }
 

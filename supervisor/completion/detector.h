@@ -194,6 +194,8 @@ const char *detector_why(const struct detector *detector, const char *path);
 /* Files that are known by behaviour to be running files. */
 void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
 bool detector_is_running(const struct detector *detector, const char *path);
+/* Has any process it open for writing, as far as is known? */
+bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
 /* Has the job begun to write a checkpoint? What lies beside one (companion_file.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
 /* Is a numbered checkpoint behind that number torn? */

@@ -165,8 +165,8 @@ void detector_each_closed(const struct detector *detector, path_set_fn *act, voi
 			continue;
 		each_file (file, checkpoint)
 			if ((file->marks & FILE_FRESH) &&
-			    !(file->marks & (FILE_UNCLOSED | FILE_TORN | FILE_REJECTED)) &&
-			    !writer_table_has_open(&detector->writers, file->path))
+			    !(file->marks & (FILE_TORN | FILE_REJECTED)) &&
+			    !detector_file_is_open(detector, file))
 				act(argument, file->path);
 	}
 }

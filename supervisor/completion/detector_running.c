@@ -170,8 +170,7 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
 		next = file->sibling;
 		if ((file->marks & (FILE_FRESH | FILE_SLOW)) &&
-		    ((file->marks & FILE_UNCLOSED) ||
-		     writer_table_has_open(&detector->writers, file->path)))
+		    detector_file_is_open(detector, file))
 			judge_open_file(detector, file, now_ms);
 	}
 }

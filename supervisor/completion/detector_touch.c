@@ -11,6 +11,12 @@
 /* Numbers of a family that rise by one this often count checkpoints; fewer may be parts. */
 #define RISING_SURE 8
 
+bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file)
+{
+	return (file->marks & FILE_UNCLOSED) ||
+	       writer_table_has_open(&detector->writers, file->path);
+}
+
 bool detector_is_held(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	for (size_t i = 0; i < detector->writers.open_count; i++) {
