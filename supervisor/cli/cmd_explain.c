@@ -6,6 +6,7 @@
 #include "embedded_clients.h"
 #include "frameworks/frameworks.h"
 #include "options/options.h"
+#include "profile_print.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 

@@ -62,13 +62,6 @@ char *profile_names(void)
 
 /* --- recognising --- */
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_name_character(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -222,7 +215,7 @@ static const char *first_file(const struct profile_evidence *evidence, const cha
 		for (size_t i = 0; i < evidence->checkpoints->count; i++) {
 			const char *path = evidence->checkpoints->items[i].path;
 
-			if (fnmatch(*patterns, last_part(path), 0) == 0)
+			if (fnmatch(*patterns, text_last_part(path), 0) == 0)
 				return path;
 		}
 	}
@@ -334,7 +327,7 @@ bool profile_is_temporary_path(const struct profile *profile, const char *path)
 
 bool profile_is_completion_marker(const struct profile *profile, const char *path)
 {
-	return profile && matches_one(last_part(path), profile->completion_markers);
+	return profile && matches_one(text_last_part(path), profile->completion_markers);
 }
 
 bool profile_is_sentinel(const struct profile *profile, const char *path)
@@ -345,7 +338,7 @@ bool profile_is_sentinel(const struct profile *profile, const char *path)
 		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
 			if (rule->kind == PROFILE_RULE_FORBIDS &&
 			    (rule->anywhere || profile == &profile_rows[i]) &&
-			    fnmatch(rule->marker, last_part(path), 0) == 0)
+			    fnmatch(rule->marker, text_last_part(path), 0) == 0)
 				return true;
 	}
 	return false;

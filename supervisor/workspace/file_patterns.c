@@ -19,13 +19,6 @@ static const char *const running_names[] = {
  * Optuna gives its own another name before it removes it. */
 static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* --- adding --- */
 
 static bool has_parent_part(const char *pattern)
@@ -128,7 +121,7 @@ static const char *find_match(const struct path_list *list, const char *path)
 static bool has_name_of(const char *const *names, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
-		if (fnmatch(names[i], last_part(path), 0) == 0)
+		if (fnmatch(names[i], text_last_part(path), 0) == 0)
 			return true;
 	return false;
 }

@@ -957,13 +957,14 @@ static void look_for(void *argument, const char *path)
 	holds_path |= text_equal(path, argument);
 }
 
-static enum shim_channel_fd answer(void *argument, int pid, int descriptor)
+static enum open_files_descriptor answer(void *argument, int pid, int descriptor)
 {
 	(void)pid;
 	(void)descriptor;
 	if (text_equal(argument, "held"))
-		return SHIM_CHANNEL_FD_OPEN;
-	return text_equal(argument, "gone") ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_CLOSED;
+		return OPEN_FILES_DESCRIPTOR_OPEN;
+	return text_equal(argument, "gone") ? OPEN_FILES_DESCRIPTOR_GONE
+					    : OPEN_FILES_DESCRIPTOR_CLOSED;
 }
 
 struct teller {
