@@ -191,6 +191,7 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
+	bool takes_over_here; /* from an attempt that runs on this machine */
 	/* The checkpoint directory is refused, with this exit code; 0: it is not. */
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
