@@ -51,6 +51,7 @@ static void note_store_works(const struct step *step, const struct snapshot_even
 	model->snapshots.any_durable = true;
 	model->snapshots.durable_running = snapshot->running_generation;
 	model->flush.tries = 0;
+	model->flush.refused = false;
 }
 
 /* It holds what else is complete. What is missing may be written all the time. */
@@ -91,9 +92,10 @@ static void answer_lost(const struct step *step, uint64_t generation)
 		      (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation});
 }
 
+/* Somebody may make room in a store that is full. */
 static bool is_transient(enum err_kind kind)
 {
-	return kind == ERR_RETRY || kind == ERR_FAILED;
+	return kind == ERR_RETRY || kind == ERR_FAILED || kind == ERR_NO_SPACE;
 }
 
 /* A failing store is given up at this time. Every byte that it accepts postpones it; so does all
@@ -115,8 +117,10 @@ static void retry_flush(const struct step *step, enum err_kind kind)
 	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
 
 	model->flush.tries++;
-	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
+	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST) {
+		model->flush.refused = true;
 		return;
+	}
 	/* At a notice, the deadline is the limit. */
 	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))
 		model->flush.given_up = true;

@@ -388,6 +388,8 @@ void job_tell_watchers(struct job *job, const struct outcome *outcome);
 
 /* job_save_place.c */
 void job_expect_save(struct job *job); /* after the launch */
+/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
+bool job_saves_elsewhere(const struct job *job);
 /* The tracker's callback: tracker.h. */
 void job_on_saved_elsewhere(void *arg, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has

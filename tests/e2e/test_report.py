@@ -110,6 +110,7 @@ def test_a_second_start_says_that_it_takes_over_and_the_first_is_superseded(plac
     assert f"is running on {socket.gethostname()} since" in takeover[0] and f"process {first.pid}" in takeover[0]
     first.signal(signal.SIGTERM)
     assert first.wait() == 74, first
+    assert f"lies in {first.directory}; the attempt that has taken over goes on without it" in first.err.splitlines()[-1], first
     second.signal(signal.SIGTERM)
     assert second.wait() == 75, second
     attempts = {attempt["attempt"]: attempt for attempt in place.verb("report", "--json").json["jobs"][0]["list"]}
