@@ -150,7 +150,8 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, 
 
 	if (decision->action == RESTART_DONE)
 		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
-				   "starts it again",
+				   "starts it again (the arguments of the command are the same; "
+				   "environment variables make no other command)",
 				   job, attempt_outcomes->newest,
 				   ended_at[0] ? ended_at : "time unknown");
 	if (decision->action == RESTART_NO_PROGRESS)

@@ -22,10 +22,12 @@ static void test_refusals(void **state)
 		{{.decision = {.action = RESTART_REVERT}}, NULL},
 		{{.decision = {.action = RESTART_DONE}, .newest = 2, .ended_at = "2026-01-02T03:04:05Z"},
 			"job digits finished (attempt 2, 2026-01-02T03:04:05Z): nothing to do; --rerun "
-			"starts it again"},
+			"starts it again (the arguments of the command are the same; environment "
+			"variables make no other command)"},
 		{{.decision = {.action = RESTART_DONE}, .newest = 2},
 			"job digits finished (attempt 2, time unknown): nothing to do; --rerun starts it "
-			"again"},
+			"again (the arguments of the command are the same; environment variables "
+			"make no other command)"},
 		{{.decision = {.action = RESTART_NO_PROGRESS, .without_progress = 3},
 			 .newest = 3,
 			 .outcome = "failed with exit 1"},
