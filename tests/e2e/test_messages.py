@@ -355,6 +355,26 @@ def test_an_empty_command(place):
     assert result.code == 127 and "empty" in one_line(result), result
 
 
+@pytest.mark.parametrize("command, code", [("no-such-command-anywhere", 127), ("./no/such/file", 127), ("./text", 126), ("DIRECTORY", 126)])
+def test_a_command_that_cannot_be_run_leaves_no_job(place, command, code):
+    (place.path / "text").write_text("true")
+    command = str(place.path) if command == "DIRECTORY" else command
+    result = place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--", command)
+    assert result.code == code and command in one_line(result), result
+    assert not place.store_path.exists(), "nothing is claimed"
+
+
+def test_a_command_that_comes_with_its_checkpoints_is_looked_for_behind_the_restore(place):
+    script = place.directory / "go.sh"
+    place.directory.mkdir()
+    script.write_text("#!/bin/sh\necho went\n")
+    script.chmod(0o755)
+    assert place.verb("save", place.directory).code == 0
+    subprocess.run(["rm", "-r", str(place.directory)], check=True)
+    result = place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--", "./checkpoints/go.sh")
+    assert result.code == 0 and result.out == "went\n", result
+
+
 def test_where_a_name_comes_from(place):
     assert "job             here (from REPRIEVE_JOB)\n" in place.query("run", "-n", "--", "true", REPRIEVE_JOB="here").out
     assert "job             here (from --job)\n" in place.query("run", "-n", "--job", "here", "--", "true", REPRIEVE_JOB="there").out
