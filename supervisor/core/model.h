@@ -191,7 +191,9 @@ struct job_model {
 		unsigned tries;
 		bool once_more; /* the newest checkpoint was queued again */
 		bool given_up;  /* --flush-time is over */
-		bool refused;   /* no more tries, because they would change nothing */
+		/* Ctrl-C: it was said that another one ends the flush; that one came */
+		bool offered, interrupted;
+		bool refused; /* no more tries, because they would change nothing */
 	} flush;
 
 	/* after the end of a gang's job: the others may need a part of this member */

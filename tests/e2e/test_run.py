@@ -919,6 +919,20 @@ def test_what_is_not_durable_and_lies_here_is_said_with_the_way_to_have_it(place
     assert place.query(*way.split()[1:]).code == 0 and place.newest()["files"] == 1
 
 
+def test_a_second_interrupt_gives_up_what_is_being_saved(place):
+    """The first one, as Ctrl-C, is the job's; what a second one would do is said before it comes."""
+    script = (f"rm -rf {place.store_path}; touch {place.store_path}; mkdir -p {place.directory}; echo 1 > {place.directory}/step_1;"
+              " while :; do sleep 0.1; done")
+    run = place.run("sh", "-c", script, options=(*QUICK, "--flush-time", "1000s"))
+    run.wait_for_event("snapshot_failed")
+    run.signal(signal.SIGINT)
+    wait_for("the offer", lambda: "is being made durable (Ctrl-C gives that up)" in run.err, process=run.process)
+    run.signal(signal.SIGINT)
+    assert run.wait() == 130, run
+    assert "interrupted: what is not durable by now is given up" in run.err and "NOT durable" in run.err.splitlines()[-1], run
+    assert "--flush-time" not in run.err.splitlines()[-1]
+
+
 def test_nothing_written_is_said_with_the_directory(place):
     run = place.run("sh", "-c", "trap 'exit 143' TERM; echo started; while :; do sleep 0.1; done", options=QUICK)
     run.wait_for_output("started")

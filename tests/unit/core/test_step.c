@@ -6,6 +6,7 @@
 #include "core/request_table.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -373,6 +374,47 @@ static void test_a_refusal_is_final(void **state)
 	}
 }
 
+/* Ctrl-C has ended the job. A second one gives up what is being saved, and is told so before. */
+static void test_a_second_interrupt_ends_the_flush(void **state)
+{
+	static const struct {
+		int wait_status;
+		bool of_gang;
+		unsigned presses; /* after the job's end, until the flush is over; 9: never */
+	} rows[] = {
+		{SIGINT, false, 1},
+		{(128 + SIGINT) << 8, false, 1},
+		/* Nobody knows yet that it would be given up. */
+		{0, false, 2},
+		{SIGINT, true, 9},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		unsigned presses = 0;
+
+		start(&story, REQUEST_NONE);
+		complete(&story, 1, true);
+		story.rules.of_gang = rows[i].of_gang;
+		story.view.child_running = false;
+		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED,
+						.child = {.wait_status = rows[i].wait_status,
+							  .mapped_status = rows[i].wait_status}});
+		assert_int_equal(story.model.state, JOB_UPLOADING);
+		while (story.model.state == JOB_UPLOADING && presses < 9) {
+			presses++;
+			post(&story, (struct job_event){.kind = JOB_EV_SIGNAL, .signal = SIGINT});
+		}
+		assert_int_equal(presses, rows[i].presses);
+		if (presses < 9) {
+			check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+			assert_false(facts_of(&story).all_durable);
+		}
+		stop(&story);
+	}
+}
+
 static void test_durable_in_the_end(void **state)
 {
 	struct story story;
@@ -701,6 +743,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_snapshot_is_tried_again),
 		cmocka_unit_test(test_flush_time_is_not_the_limit_at_a_notice),
 		cmocka_unit_test(test_a_refusal_is_final),
+		cmocka_unit_test(test_a_second_interrupt_ends_the_flush),
 		cmocka_unit_test(test_durable_in_the_end),
 		cmocka_unit_test(test_asked_at_a_notice),
 		cmocka_unit_test(test_all_members_are_asked),
