@@ -933,6 +933,20 @@ def test_a_second_interrupt_gives_up_what_is_being_saved(place):
     assert "--flush-time" not in run.err.splitlines()[-1]
 
 
+def test_only_what_can_be_a_lock_is_left_out_as_one(place):
+    """A directory of such a name with all in it, and the long list of a package manager, are saved; what is left out is said once."""
+    script = (f"mkdir -p {place.directory}/step_1.lock && cd {place.directory}; head -c 5000 /dev/zero > uv.lock; echo 1 > run.lock; echo 1 > b.lock;"
+              " ln -s nobody link.lock; echo 1 > step_1.lock/weights; echo 1 > step_1.pt; sleep 1; echo 2 > step_2.pt")
+    run = place.run("sh", "-c", script, options=(*QUICK, "--snapshot-interval", "0"))
+    assert run.wait() == 0, run
+    back = place.path / "back"
+    assert place.verb("restore", "latest", back).code == 0
+    assert sorted(str(path.relative_to(back)) for path in back.rglob("*")) == [
+        "step_1.lock", "step_1.lock/weights", "step_1.pt", "step_2.pt", "uv.lock"]
+    said = [line for line in run.err.splitlines() if "known as a name of locks" in line]
+    assert len(said) == 1 and "leaves files out of the snapshots" in said[0], run
+
+
 def test_nothing_written_is_said_with_the_directory(place):
     run = place.run("sh", "-c", "trap 'exit 143' TERM; echo started; while :; do sleep 0.1; done", options=QUICK)
     run.wait_for_output("started")
