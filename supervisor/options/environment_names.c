@@ -29,18 +29,18 @@ static const char *const without_option[] = {
 	"REPRIEVE_NOTICE_REASON", "REPRIEVE_NOTICE_SECONDS_LEFT", "REPRIEVE_NOTICE_SOURCE",
 };
 
-/* As fnmatch() has them. What the build and the tests read is no suggestion for anybody. */
+/* What follows the prefix, as fnmatch() has it. What the build and the tests read is no suggestion for anybody. */
 static const char *const not_for_users[] = {
-	"REPRIEVE_EFFECTS", "REPRIEVE_FAULT", "REPRIEVE_FRAMEWORKS_*", "REPRIEVE_FUZZ",
-	"REPRIEVE_GANG_KILLS", "REPRIEVE_HISTORIES", "REPRIEVE_HISTORY", "REPRIEVE_KILLS",
-	"REPRIEVE_MODEL_*", "REPRIEVE_PATIENCE", "REPRIEVE_PYTHON", "REPRIEVE_SANITIZE",
-	"REPRIEVE_SEED", "REPRIEVE_SEEDS", "REPRIEVE_SMALL", "REPRIEVE_STATIC",
-	"REPRIEVE_STATIC_BUILD", "REPRIEVE_SURVIVORS", "REPRIEVE_TESTS", "REPRIEVE_TEST_*",
-	"REPRIEVE_WERROR",
+	"EFFECTS", "FAULT", "FRAMEWORKS_*", "FUZZ",
+	"GANG_KILLS", "HISTORIES", "HISTORY", "KILLS",
+	"MODEL_*", "PATIENCE", "PYTHON", "SANITIZE",
+	"SEED", "SEEDS", "SMALL", "STATIC",
+	"STATIC_BUILD", "SURVIVORS", "TESTS", "TEST_*",
+	"WERROR",
 	/* Kubernetes, for a Service of this name */
-	"REPRIEVE_SERVICE_HOST", "REPRIEVE_SERVICE_PORT*", "REPRIEVE_PORT", "REPRIEVE_PORT_[0-9]*",
-	"REPRIEVE_*_SERVICE_HOST", "REPRIEVE_*_SERVICE_PORT*", "REPRIEVE_*_PORT",
-	"REPRIEVE_*_PORT_[0-9]*",
+	"SERVICE_HOST", "SERVICE_PORT*", "PORT", "PORT_[0-9]*",
+	"*_SERVICE_HOST", "*_SERVICE_PORT*", "*_PORT",
+	"*_PORT_[0-9]*",
 };
 // clang-format on
 
@@ -105,7 +105,7 @@ static bool is_known(const char *name, const struct verb *const *verbs, size_t v
 	for (size_t i = 0; i < sizeof(without_option) / sizeof(without_option[0]); i++)
 		known |= compare_name(name, without_option[i], nearest);
 	for (size_t i = 0; i < sizeof(not_for_users) / sizeof(not_for_users[0]); i++)
-		known |= fnmatch(not_for_users[i], name, 0) == 0;
+		known |= fnmatch(not_for_users[i], name + strlen(PREFIX), 0) == 0;
 	return known;
 }
 
