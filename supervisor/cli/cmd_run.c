@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "cli.h"
 #include "gang/gang.h"
 #include "job/job.h"
 #include "options/options.h"
@@ -245,6 +246,9 @@ int cmd_run(int argc, char **argv)
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
+	code = command_check_environment(options.strict);
+	if (code)
+		return code;
 	if (find_identity(&options, &name, &gang, &err) < 0 ||
 	    profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "process/process.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -265,6 +266,19 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 	return false;
 }
 
+/* It names signals, and this one is not among them. */
+static bool handles_others(const char *script, int signal)
+{
+	char name[SIGNAL_NAME_SIZE];
+	bool others = false;
+
+	if (strstr(script, signal_name_format(signal, name)))
+		return false;
+	for (const char *at = strstr(script, "SIG"); at; at = strstr(at + 1, "SIG"))
+		others |= isupper((unsigned char)at[3]) != 0;
+	return others;
+}
+
 bool profile_handler_is_unseen(const struct profile *profile,
 			       const struct profile_evidence *evidence)
 {
@@ -276,7 +290,9 @@ bool profile_handler_is_unseen(const struct profile *profile,
 	if (evidence->shell && strstr(evidence->shell, "trap "))
 		return false;
 	return profile->ask == PROFILE_ASK_SIGNAL && profile->script_handles && evidence->script &&
-	       !first_text(evidence, handlers) && !profile_imports(evidence->script, "reprieve");
+	       (!first_text(evidence, handlers) ||
+		handles_others(evidence->script, profile->signal)) &&
+	       !profile_imports(evidence->script, "reprieve");
 }
 
 /* The command and its script come first: the directory's files may be another program's. */

@@ -191,7 +191,9 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
-	/* The checkpoint directory is refused, with this exit code; 0: it is not. */
+	bool takes_over_here; /* from an attempt that runs on this machine */
+	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
+	 */
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
@@ -283,9 +285,9 @@ void job_begin_shutdown(struct job *job);
 int job_finish(struct job *job);
 
 /* job_directory.c */
-/* 0, or the exit code with which the job is not started in this directory; the reason is logged,
- * and put into `reason`. */
-int job_check_directory(struct job *job, char reason[160]);
+/* 0, or the exit code with which the job is not started: this command, in this directory; the
+ * reason is logged, and put into `reason`. */
+int job_check_start(struct job *job, char reason[160]);
 
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */
@@ -387,6 +389,8 @@ void job_tell_watchers(struct job *job, const struct outcome *outcome);
 
 /* job_save_place.c */
 void job_expect_save(struct job *job); /* after the launch */
+/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
+bool job_saves_elsewhere(const struct job *job);
 /* The tracker's callback: tracker.h. */
 void job_on_saved_elsewhere(void *arg, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has

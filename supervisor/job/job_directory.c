@@ -1,9 +1,15 @@
-/* Before an attempt is claimed: may the job start in this checkpoint directory, and with the parts
- * that could be set up? */
+/* Before an attempt is claimed: can the command be run, and may the job start in this checkpoint
+ * directory, and with the parts that could be set up? */
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "process/process.h"
 #include "workspace/workspace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static int check_directory(struct job *job, struct err *err)
 {
@@ -50,9 +56,45 @@ static int refuse_strictly(const struct job *job, char reason[160])
 	return EXIT_CONFIGURATION;
 }
 
-int job_check_directory(struct job *job, char reason[160])
+/* A program in the checkpoint directory may only come with the restore; where that is, no text
+ * with ".." tells. */
+static bool may_be_restored(const struct job *job, const char *command)
 {
-	int refused = refuse_directory(job, reason);
+	const char *directory = job->workspace.directory;
+	size_t length = strlen(directory);
+	auto_free char *here = getcwd(NULL, 0);
+	auto_free char *absolute = NULL;
 
+	while (text_starts(command, "./"))
+		command += 2;
+	absolute = *command == '/' ? text_copy(command)
+				   : text_format("%s/%s", here ? here : "", command);
+	return strstr(command, "..") ||
+	       (strncmp(absolute, directory, length) == 0 && absolute[length] == '/');
+}
+
+/* A mistyped command is to leave no job in the store. */
+static int refuse_command(const struct job *job, char reason[160])
+{
+	const char *command = job->options->command[0];
+	struct err err;
+	int refused;
+
+	if (strchr(command, '/') && may_be_restored(job, command))
+		return 0;
+	refused = child_check_command(command, &err);
+	if (!refused)
+		return 0;
+	log_error("%s", err.text);
+	text_set(reason, 160, err.text);
+	return refused;
+}
+
+int job_check_start(struct job *job, char reason[160])
+{
+	int refused = refuse_command(job, reason);
+
+	if (!refused)
+		refused = refuse_directory(job, reason);
 	return refused ? refused : refuse_strictly(job, reason);
 }

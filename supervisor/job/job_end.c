@@ -54,6 +54,17 @@ static int64_t end_webhook_deadline(const struct job *job)
 	return now + (end_record_deadline(job) - now) / 2;
 }
 
+/* What it had not saved by then is in no snapshot that counts, however it has ended. */
+static void add_successor(const struct job *job, json_t *about, struct cancel *cancel)
+{
+	uint32_t number = job->resume.attempt.number, newest = number;
+
+	if (job->model.snapshots.superseded &&
+	    storage_superseded(job->resume.storage, number, &newest, cancel, NULL) == 0 &&
+	    newest > number)
+		json_object_set_new(about, "superseded_by", json_integer(newest));
+}
+
 static void record_attempt_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
@@ -71,6 +82,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 		return;
 	cancel_set_deadline(&cancel, until_ms);
 	about = job_end_facts(job, outcome);
+	add_successor(job, about, &cancel);
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number,
 				outcome_name(outcome), about, &cancel, &err) < 0 &&
 	    err.kind != ERR_EXISTS)
@@ -85,6 +97,33 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 static bool has_durable(const struct job *job)
 {
 	return job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
+}
+
+/* The newest complete checkpoint is in no snapshot, but in the directory. Of a gang, what one
+ * machine has is nothing to go on from. */
+static bool has_local(const struct job *job)
+{
+	return job_has_pending(&job->model) && job->gang.members == 1;
+}
+
+/* Where it is, and how to have it; "": it is not here. The caller frees. */
+static char *local_text(const struct job *job)
+{
+	const char *directory = job->workspace.directory;
+	char step[40] = "";
+
+	if (!has_local(job))
+		return text_copy("");
+	if (job->model.newest.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)job->model.newest.step);
+	if (job->model.snapshots.superseded)
+		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
+				   "taken "
+				   "over goes on without it",
+				   step, directory);
+	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
+			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
+			   step, directory, directory, job->name.text, job->store);
 }
 
 /* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
@@ -104,6 +143,7 @@ static void format_durable(const struct job *job, char text[DURABLE_TEXT])
 		.reported = job->model.durable.reported_step,
 		.last = job_reported_step(job),
 		.newest = job->model.any_complete ? job->model.newest.step : -1,
+		.local = has_local(job),
 	};
 	char id[SNAPSHOT_ID_TEXT], age[160];
 
@@ -143,21 +183,22 @@ static void log_not_durable(const struct job *job, const struct outcome *outcome
 {
 	bool pending = job_has_pending(&job->model);
 	auto_(torn_files_release) struct torn_files torn = {0};
-	char step[40] = "", why[80] = "", patience[32];
+	auto_free char *local = local_text(job);
+	char why[80] = "", patience[32];
 
 	if (!pending)
 		tracker_find_torn(job->tracker, &torn);
-	if (pending && job->model.newest.step >= 0)
-		snprintf(step, sizeof(step), " (step %lld)", (long long)job->model.newest.step);
 	if (job->model.flush.given_up && job->gang.members > 1)
 		snprintf(why, sizeof(why), ": nothing came of it at all members within %s",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
 	else if (job->model.flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(job->options->flush_ms, patience, sizeof(patience)));
-	log_warn("the job has exited, but %s%s in %s is NOT durable%s%s; durable: %s (exit %d)",
-		 torn.first ? torn.first : "its newest checkpoint", step, job->workspace.directory,
-		 why, written_over_text(job), durable, outcome->exit_code);
+	else if (pending && job->model.flush.refused)
+		text_set(why, sizeof(why), ": the store has refused it, and would again");
+	log_warn("the job has exited, but %s in %s is NOT durable%s%s; durable: %s (exit %d)%s",
+		 torn.first ? torn.first : "its newest checkpoint", job->workspace.directory, why,
+		 written_over_text(job), durable, outcome->exit_code, local);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -189,11 +230,31 @@ static void log_torn_files(struct job *job)
 		 torn.count > 1 ? "of the first: " : "", torn.why, torn.count > 1 ? "them" : "it");
 }
 
+/* Another directory helps only a job that saves in another one. */
+static void log_nothing_written(const struct job *job, const char *end,
+				const struct outcome *outcome)
+{
+	const char *elsewhere = job->save_place.elsewhere, *directory = job->workspace.directory;
+	char place[512];
+
+	if (elsewhere)
+		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
+			  "to %s; set --checkpoint-dir to where the job saves (exit %d)",
+			  end, directory, save_place_directory(elsewhere, place, sizeof(place)),
+			  outcome->exit_code);
+	else
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
+			  "far "
+			  "as was seen: nothing was written to %s (exit %d)",
+			  end, directory, outcome->exit_code);
+}
+
 /* `durable`: format_durable(). */
 static void log_lost_work(const struct job *job, const struct outcome *outcome, const char *durable)
 {
 	const char *end = job->model.facts.noticed ? "preempted" : "ended";
 	const char *directory = job->workspace.directory;
+	auto_free char *local = local_text(job);
 
 	if (job->model.gang.lost)
 		log_error("the job has finished here, but what the members have left in the end is "
@@ -206,12 +267,10 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 			  durable, outcome->exit_code);
 	else if (!has_durable(job) && !job->model.any_complete &&
 		 (!file_exists(directory) || file_directory_is_empty(directory)))
-		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
-			  "--checkpoint-dir to where the job saves (exit %d)",
-			  end, directory, outcome->exit_code);
+		log_nothing_written(job, end, outcome);
 	else
-		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)", end,
-			  written_over_text(job), durable, outcome->exit_code);
+		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", end,
+			  written_over_text(job), durable, outcome->exit_code, local);
 }
 
 static void log_outcome(struct job *job, const struct outcome *outcome)

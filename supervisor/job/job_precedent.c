@@ -8,7 +8,10 @@
 #include "job.h"
 #include "telemetry/telemetry.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct restart_rules job_restart_rules(const struct job *job)
 {
@@ -76,6 +79,41 @@ static void log_start_decision(struct job *job)
 	}
 }
 
+static bool is_open_attempt(void *arg, const struct session_info *info)
+{
+	struct job *job = arg;
+
+	job->takes_over_here |= info->pid == job->resume.attempt_outcomes.open.supervisor_pid &&
+				info->pid != getpid() && text_equal(info->job, job->name.text);
+	return !job->takes_over_here;
+}
+
+/* Its records alone cannot tell a machine that has vanished from one that still runs. Here, this
+ * machine can. Another member may have read of the attempt that is just being begun. */
+static void log_takeover(struct job *job)
+{
+	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
+	const struct open_attempt *open = &attempt_outcomes->open;
+	char host[65] = "";
+	auto_free char *text = NULL;
+	bool here;
+
+	if (!open->is_open || job->gang.member > 0 ||
+	    job->resume.predecessor.attempt == attempt_outcomes->newest)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	here = text_equal(open->host, host);
+	if (here)
+		session_each(is_open_attempt, job);
+	if (here && !job->takes_over_here && kill(open->supervisor_pid, 0) < 0 && errno == ESRCH)
+		return;
+	text = attempt_outcomes_takeover(attempt_outcomes, job->name.text, job->takes_over_here);
+	if (job->takes_over_here)
+		log_warn("%s", text);
+	else
+		log_note("%s", text);
+}
+
 bool job_apply_restart_rules(struct job *job, int *code)
 {
 	enum restart_action action = job->resume.attempt_outcomes.decision.action;
@@ -86,8 +124,10 @@ bool job_apply_restart_rules(struct job *job, int *code)
 		log_done(job);
 	else if (action == RESTART_NO_PROGRESS)
 		log_no_progress(job);
-	else
+	else {
+		log_takeover(job);
 		log_start_decision(job);
+	}
 	*code = action == RESTART_NO_PROGRESS ? EXIT_NO_PROGRESS : 0;
 	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
 }

@@ -6,13 +6,23 @@
 
 #include <sys/wait.h>
 
+static bool has_saved_here(const struct job *job)
+{
+	return job->save_place.saved_here || job->model.any_complete ||
+	       job->resume.kind != RESUME_FRESH;
+}
+
+bool job_saves_elsewhere(const struct job *job)
+{
+	return job->save_place.elsewhere && !has_saved_here(job);
+}
+
 static struct save_place_facts gather_facts(const struct job *job)
 {
 	return (struct save_place_facts){
 		.watched = job->workspace.directory,
 		.elsewhere = job->save_place.elsewhere,
-		.saved_here = job->save_place.saved_here || job->model.any_complete ||
-			      job->resume.kind != RESUME_FRESH,
+		.saved_here = has_saved_here(job),
 		.expected = job->expected != EXPECT_NOTHING,
 		.chosen = job->expected == EXPECT_BY_OPTION,
 		.ended = job->model.flush.began_ms > 0,

@@ -127,6 +127,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.any_rank = job->rank_progress.count > 0,
 		.rank_saving = rank_progress_saving(&job->rank_progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
+		.saves_elsewhere = job_saves_elsewhere(job),
 	};
 
 	if (job->tracker)

@@ -159,6 +159,20 @@ static void out_of_time(struct job *job, const struct posted_event *posted)
 	log_warn("out of time: the upload under way is cancelled");
 }
 
+static void flush_goes_on(struct job *job, const struct posted_event *posted)
+{
+	(void)job, (void)posted;
+	log_note("the job has ended, and what it saved last is being made durable (Ctrl-C gives "
+		 "that "
+		 "up)");
+}
+
+static void flush_interrupted(struct job *job, const struct posted_event *posted)
+{
+	(void)job, (void)posted;
+	log_warn("interrupted: what is not durable by now is given up");
+}
+
 /* --- snapshots --- */
 
 /* Said with the first checkpoint, because a job without checkpoints needs no store. */
@@ -340,6 +354,8 @@ void job_say(struct job *job, enum job_sentence sentence, const struct posted_ev
 		[SAY_DEFERRED] = deferred,
 		[SAY_KILLING] = killing,
 		[SAY_OUT_OF_TIME] = out_of_time,
+		[SAY_FLUSH_GOES_ON] = flush_goes_on,
+		[SAY_FLUSH_INTERRUPTED] = flush_interrupted,
 		[SAY_NO_STORE] = no_store,
 		[SAY_DURABLE] = durable,
 		[SAY_DURABLE_QUIETLY] = durable_quietly,

@@ -6,6 +6,7 @@
  *
  *	option_table.h       what a row, a group and a verb are; the parser
  *	option_help.h        --help
+ *	environment_names.h  which variables REPRIEVE_* nobody reads
  *	run_option_table.h   the options of `run`; they fill job/job_config.h
  *	profile_options.h    what the framework's profile adds to them
  *	shared_options.h     rows that several verbs have, and the store where none is chosen
@@ -18,6 +19,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "environment_names.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "profile_options.h"
