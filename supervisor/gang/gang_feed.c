@@ -489,10 +489,11 @@ static void note_given(struct gang_here *here, uint32_t round)
 }
 
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       const char *why)
+			       bool put, const char *why)
 {
 	struct gang_here *here = &feed->here;
 
+	gang_here_note_part_ended(here, round, put);
 	if (end == GANG_PART_COMMITTED) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);

@@ -140,8 +140,9 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
 /* The part of the round is being made: of this checkpoint, or `beside`, without one. */
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
 			       int64_t step, bool beside);
+/* `put`: it may lie in the store. */
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       const char *why);
+			       bool put, const char *why);
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its
  * end. */
 int64_t gang_feed_age_ms(const struct gang_feed *feed);
