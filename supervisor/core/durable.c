@@ -15,6 +15,10 @@
 #define TRIES_MOST 3
 /* After the job's exit, the retention run of the last commit gets this long. */
 #define RETENTION_MOST_MS 10000
+/* Of a store that has been given up already, and of any where no deadline stands: nothing else is
+ * heard meanwhile. */
+#define LAST_LOOK_LEAST_MS 2000
+#define LAST_LOOK_MOST_MS 10000
 /* Snapshots that follow each other within a minute are said so often, and then once a minute. */
 #define SAID_FIRST 5
 #define SAID_EVERY_MS 60000
@@ -302,6 +306,16 @@ void on_flush_due(const struct step *step)
 		model->gang.lost |= step->view->awaits_gang;
 		live(step, EV_BUDGET_SPENT);
 	}
+}
+
+int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *rules,
+			 int64_t now_ms, int64_t end_ms)
+{
+	int64_t most_ms = model->flush.given_up ? LAST_LOOK_LEAST_MS : LAST_LOOK_MOST_MS;
+
+	if (end_ms != CLOCK_NEVER)
+		return end_ms > now_ms ? now_ms + (end_ms - now_ms) / 2 : now_ms;
+	return now_ms + (rules->flush_ms < most_ms ? rules->flush_ms : most_ms);
 }
 
 void job_note_late_commit(struct job_model *model)

@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/inside.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "frameworks/frameworks.h"
@@ -129,7 +130,7 @@ void child_environment_build(struct job *job)
 	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
 	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
 	bool has_shim = job->tracker && job->options->shim != SHIM_USE_OFF;
-	char attempt[16], step[24] = "", members[16], member[16];
+	char attempt[16], step[24] = "", machines[16], machine[16];
 
 	snprintf(attempt, sizeof(attempt), "%u",
 		 job->resume.attempt.number ? job->resume.attempt.number : 1);
@@ -137,16 +138,14 @@ void child_environment_build(struct job *job)
 		snprintf(step, sizeof(step), "%lld", (long long)job->resume.step);
 	job->environment = memory_new(sizeof(*job->environment));
 	add_variable(job, "REPRIEVE_JOB", job->name.text);
-	add_variable(job, "REPRIEVE_ATTEMPT", attempt);
+	add_variable(job, INSIDE_VARIABLE, attempt);
 	add_variable(job, "REPRIEVE_RESUMING", job->resume.kind != RESUME_FRESH ? "1" : "0");
 	add_variable(job, "REPRIEVE_STEP", step);
 	add_variable(job, "REPRIEVE_CHECKPOINT_DIR", job->workspace.directory);
-	if (job->gang.members > 1) {
-		snprintf(members, sizeof(members), "%u", job->gang.members);
-		snprintf(member, sizeof(member), "%u", job->gang.member);
-		add_variable(job, "REPRIEVE_GANG", members);
-		add_variable(job, "REPRIEVE_MEMBER", member);
-	}
+	snprintf(machines, sizeof(machines), "%u", job->gang.members);
+	snprintf(machine, sizeof(machine), "%u", job->gang.member);
+	add_variable(job, "REPRIEVE_MACHINES", machines);
+	add_variable(job, "REPRIEVE_MACHINE", machine);
 	add_variable(job, "REPRIEVE_NOTICE_FILE", notice);
 	add_variable(job, SHIM_ENV_CHANNEL, has_shim ? tracker_channel(job->tracker) : NULL);
 	add_variable(job, "REPRIEVE_PAGE", page ? progress_page_path(page) : NULL);

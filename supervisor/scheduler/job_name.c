@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/digest.h"
+#include "base/inside.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -178,8 +179,9 @@ static void readable_prefix(const char *const *argv, char target[33])
 	target[kept] = '\0';
 }
 
-static void name_by_fingerprint(const char *directory, const char *const *argv,
-				struct job_name *name)
+/* `outer`: the run that this one is inside of, and which of its machines this is; NULL: none. */
+static void name_by_fingerprint(const char *const *outer, const char *directory,
+				const char *const *argv, struct job_name *name)
 {
 	auto_(bytes_release) struct bytes all = {0};
 	char prefix[33], digits[13];
@@ -189,10 +191,12 @@ static void name_by_fingerprint(const char *directory, const char *const *argv,
 	int result = bytes_append(&all, directory, strlen(directory) + 1, &err);
 	for (size_t i = 0; argv[i] && result == 0; i++)
 		result = bytes_append(&all, argv[i], strlen(argv[i]) + 1, &err);
+	for (size_t i = 0; outer && outer[i] && result == 0; i++)
+		result = bytes_append(&all, outer[i], strlen(outer[i]) + 1, &err);
 	short_digest(all.data, all.size, digits);
 	readable_prefix(argv, prefix);
 	snprintf(name->text, sizeof(name->text), "%s%s%s", prefix, prefix[0] ? "-" : "", digits);
-	name->origin = "directory and command";
+	name->origin = outer ? "outer run, directory and command" : "directory and command";
 	name->given = false;
 }
 
@@ -201,10 +205,16 @@ int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void
 		  struct err *err)
 {
 	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
+	const char *machine = getenv_value(get, arg, "REPRIEVE_MACHINE");
+	const char *outer[] = {given ? given : "", machine, NULL};
 
 	*name = (struct job_name){0};
 	if (chosen)
 		return use_given_name(chosen, "--job", name, err);
+	if (getenv_value(get, arg, INSIDE_VARIABLE)) {
+		name_by_fingerprint(outer, directory, argv, name);
+		return 0;
+	}
 	if (given)
 		return use_given_name(given, "REPRIEVE_JOB", name, err);
 	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
@@ -217,6 +227,6 @@ int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void
 		name->given = true;
 		return 0;
 	}
-	name_by_fingerprint(directory, argv, name);
+	name_by_fingerprint(NULL, directory, argv, name);
 	return 0;
 }
