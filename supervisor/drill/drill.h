@@ -7,7 +7,7 @@
  *
  *	scenario.h		plays the drill: machine after machine, each with a notice
  *	report.h		prints the verdict, for people or as JSON
- *	linked_directory.h	a machine's working directory: links to the user's files
+ *	machine_directory.h	a machine's working directory: links to the user's files
  *	sandbox.h		what all machines share: scratch directory, store, options
  *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
  *				has the table
@@ -35,7 +35,7 @@
 
 #include "gang_report.h"
 #include "gang_scenario.h"
-#include "linked_directory.h"
+#include "machine_directory.h"
 #include "report.h"
 #include "scenario.h"
 
