@@ -28,8 +28,8 @@ static const struct scheduler schedulers[] = {
 	/* torchrun without --rdzv-id says "none" (torch/distributed/run.py). */
 	{"TORCHELASTIC_RUN_ID", "", {"TORCHELASTIC_RUN_ID"}, {NULL}, "none"},
 	{"SLURM_ARRAY_JOB_ID",
-		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {NULL}, NULL},
-	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {NULL}, NULL},
+		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {"SLURM_PROCID"}, NULL},
+	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {"SLURM_PROCID"}, NULL},
 	{"JOBSET_NAME", "", {"JOBSET_NAME"},
 		{"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
 	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the
@@ -99,10 +99,19 @@ static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *v
 	return value && *value ? value : NULL;
 }
 
-/* Which machine of a job this is. */
+/* Which machine of a job this is, or which task of a step. */
 static bool is_index(const char *variable)
 {
-	return variable && text_equal(variable, "JOB_COMPLETION_INDEX");
+	return variable && (text_equal(variable, "JOB_COMPLETION_INDEX") ||
+			    text_equal(variable, "SLURM_PROCID"));
+}
+
+/* A step of one task is the job, and so is a batch script. */
+static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg)
+{
+	const char *tasks = getenv_value(get, arg, "SLURM_STEP_NUM_TASKS");
+
+	return text_equal(variable, "SLURM_PROCID") && (!tasks || text_equal(tasks, "1"));
 }
 
 /* NULL: this scheduler does not run us. The caller frees. */
@@ -127,7 +136,8 @@ static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_n
 	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
 		const char *value = getenv_value(get, arg, scheduler->more[i]);
 
-		if (!value || (of_gang && is_index(scheduler->more[i])))
+		if (!value || (of_gang && is_index(scheduler->more[i])) ||
+		    is_only_task(scheduler->more[i], get, arg))
 			continue;
 		char *longer = text_format("%s-%s", id, value);
 		free(id);

@@ -76,8 +76,8 @@ def joins(place, member):
     return list(place.store_path.glob(f"jobs/job/gang/000000/join-{member:05}-*"))
 
 
-def files(store):
-    return {path for path in store.rglob("*") if path.is_file()}
+def refused_joins(store):
+    return list(store.glob("jobs/*/gang/*/join-*-refused*"))
 
 
 WRONG = {**step_of(3, 2), "PET_NNODES": "4", "PET_NODE_RANK": "2"}
@@ -121,14 +121,15 @@ def test_a_mistake_ends_no_other_start_and_puts_nothing_into_a_store(place, what
     if what != "nobody there":
         gang.start(0, **({} if by_hand else step_of(2, 0)))
         wait_for("it has joined", lambda: joins(place, 0), process=gang.runs[0].process)
-    before = files(place.store_path)
     wrong = ask_in_vain(place, *options, **environment)
     assert wrong.code == harness.EXIT_CONFIGURATION, wrong
     assert ("there are only 2" if by_hand else CONTRADICTION) in wrong.err, wrong
-    assert files(place.store_path) == before
+    assert refused_joins(place.store_path) == []
     if what == "nobody there":
         assert not place.store_path.exists()
         return
+    # Nor has it said of its launch that it has begun.
+    assert len(list(place.store_path.glob("jobs/job/gang/launch-*"))) == (0 if by_hand else 1)
     gang.start(1, **({} if by_hand else step_of(2, 1)))
     assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
 

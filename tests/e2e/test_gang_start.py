@@ -294,7 +294,7 @@ def test_what_a_gang_needs(place):
     assert stops.code == 0, stops
     contradicted = place.query("run", "--store", place.store, "--job", "j", "--gang", "auto", "--", "torchrun", "--nnodes=2",
                                "--node-rank=1", "train.py", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="1", **environment)
-    assert contradicted.code == harness.EXIT_USAGE
+    assert contradicted.code == harness.EXIT_CONFIGURATION
     assert "OMPI_COMM_WORLD_SIZE says that the job has 3 machines, and --nnodes says 2" in contradicted.err
 
 

@@ -48,6 +48,17 @@ static void follows_the_order(void **state)
 			"slurm-12_3", "SLURM_ARRAY_JOB_ID"},
 		{NULL, LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_JOB_ID=14"), "slurm-14",
 			"SLURM_JOB_ID"},
+		/* Tasks that are no gang are jobs of their own. */
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "slurm-14-3",
+			"SLURM_JOB_ID"},
+		{NULL,
+			LIST("SLURM_JOB_ID=14", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3",
+				"SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=1"),
+			"slurm-12_3-1", "SLURM_ARRAY_JOB_ID"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=1", "SLURM_PROCID=0"), "slurm-14",
+			"SLURM_JOB_ID"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_PROCID=0", "SLURM_NTASKS=4"), "slurm-14",
+			"SLURM_JOB_ID"},
 		{NULL,
 			LIST("JOBSET_NAME=llm", "REPLICATED_JOB_NAME=workers", "JOB_INDEX=0",
 				"JOB_COMPLETION_INDEX=2"),
@@ -88,6 +99,7 @@ static void names_a_gang_without_its_members(void **state)
 		{LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "fit"},
 		{LIST("AWS_BATCH_JOB_ID=4876da2c-02b0#1"), "batch-4876da2c-02b0"},
 		{LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"), "slurm-12_3"},
+		{LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "slurm-14"},
 	};
 
 	(void)state;
