@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,14 +74,8 @@ bool profile_imports(const char *script, const char *module)
 	auto_free char *pattern = text_format("^[ \t]*(import[ \t]+([^,]*,[ \t]*)*%s|from[ "
 					      "\t]+%s%s)([^[:alnum:]_]|$)",
 					      module, module, dot ? by_parent : "");
-	regex_t regex;
-	bool found;
 
-	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
-		return false;
-	found = regexec(&regex, script, 0, NULL, 0) == 0;
-	regfree(&regex);
-	return found;
+	return text_matches(script, pattern);
 }
 
 /* Is a word of the command line the wanted program, module or option (also "option=value")? */
