@@ -63,81 +63,20 @@ char *profile_names(void)
 
 /* --- recognising --- */
 
-static bool is_name_character(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Does `text` begin with the name of the module or of a part of it? */
-static bool names_module(const char *text, const char *module)
-{
-	size_t length = strlen(module);
-
-	return strncmp(text, module, length) == 0 && !is_name_character(text[length]);
-}
-
-static const char *past_blanks(const char *text)
-{
-	while (*text == ' ' || *text == '\t')
-		text++;
-	return text;
-}
-
-static bool is_word(const char **text, const char *word)
-{
-	size_t length = strlen(word);
-
-	if (strncmp(*text, word, length) != 0 ||
-	    ((*text)[length] != ' ' && (*text)[length] != '\t'))
-		return false;
-	*text = past_blanks(*text + length);
-	return true;
-}
-
-/* "from torch.distributed import checkpoint" imports torch.distributed.checkpoint. */
-static bool from_imports(const char *text, const char *module)
-{
-	const char *dot = strrchr(module, '.');
-	size_t length = strcspn(text, " \t\n");
-	const char *rest = past_blanks(text + length);
-
-	if (names_module(text, module))
-		return true;
-	if (!dot || length != (size_t)(dot - module) || strncmp(text, module, length) != 0 ||
-	    !is_word(&rest, "import"))
-		return false;
-	for (; *rest && *rest != '\n'; rest++)
-		if (names_module(rest, dot + 1) && !is_name_character(rest[-1]))
-			return true;
-	return false;
-}
-
-static bool line_imports(const char *line, const char *module)
-{
-	const char *text = past_blanks(line);
-
-	if (is_word(&text, "from"))
-		return from_imports(text, module);
-	if (!is_word(&text, "import"))
-		return false;
-	for (;;) {
-		if (names_module(text, module))
-			return true;
-		text += strcspn(text, ",\n");
-		if (*text != ',')
-			return false;
-		text = past_blanks(text + 1);
-	}
-}
-
+/* "import x, M", "from M import x", and for M = "P.L" also "from P import x, L". Whose name goes on
+ * with a dot is a part of M. */
 bool profile_imports(const char *script, const char *module)
 {
-	for (const char *line = script; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (line_imports(line, module))
-			return true;
-	}
-	return false;
+	const char *dot = strrchr(module, '.');
+	auto_free char *parent = text_copy_n(module, dot ? (size_t)(dot - module) : 0);
+	auto_free char *by_parent =
+		text_format("|from[ \t]+%s[ \t]+import[ \t]+(.*[^[:alnum:]_])?%s", parent,
+			    dot ? dot + 1 : "");
+	auto_free char *pattern = text_format("^[ \t]*(import[ \t]+([^,]*,[ \t]*)*%s|from[ "
+					      "\t]+%s%s)([^[:alnum:]_]|$)",
+					      module, module, dot ? by_parent : "");
+
+	return text_matches(script, pattern);
 }
 
 /* Is a word of the command line the wanted program, module or option (also "option=value")? */
