@@ -72,10 +72,14 @@ static bool copy_content(int in, int out, uint64_t size, uint64_t *left)
 	if (size > MACHINE_FILE_MOST || size > *left)
 		return false;
 	*left -= size;
-	while ((got = read(in, buffer, sizeof(buffer))) > 0)
-		if (file_write_all(out, buffer, (size_t)got, NULL) < 0)
+	/* No more than its size: a read of some files of the kernel, which have none, never ends.
+	 */
+	for (; size > 0; size -= (uint64_t)got) {
+		got = read(in, buffer, size < sizeof(buffer) ? size : sizeof(buffer));
+		if (got <= 0 || file_write_all(out, buffer, (size_t)got, NULL) < 0)
 			return false;
-	return got == 0;
+	}
+	return true;
 }
 
 /* With its time: Python compares that with what it has compiled. False: nothing is there. */

@@ -216,7 +216,8 @@ static void add_gang_variables(struct variables *variables, const struct scenari
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
 		  struct instance *instance, const struct sandbox_start *start, struct err *err)
 {
-	const char *left_out[] = {options->checkpoint_dir, options->compare};
+	auto_free char *beside = text_format("%s.reprieve", options->checkpoint_dir);
+	const char *left_out[] = {options->checkpoint_dir, beside, options->compare};
 	const char *nothing[] = {NULL};
 	auto_free char *members = text_format("%" PRIu32, options->members);
 	auto_free char *member = text_format("%u", instance->number);
@@ -256,7 +257,7 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 	arguments = run_arguments(options, ours, count);
 	if ((!start->has_directory &&
 	     machine_directory_make(&sandbox->users, sandbox->from, instance->directory, left_out,
-				    options->compare ? 2 : 1, err) < 0) ||
+				    options->compare ? 3 : 2, err) < 0) ||
 	    tree_look_take(&instance->look, instance->directory, nothing, nothing, err) < 0 ||
 	    instance_start(instance, arguments, (const char *const *)variables.pairs,
 			   options->inherited, err) < 0)

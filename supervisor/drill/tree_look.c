@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct looking {
@@ -77,6 +79,29 @@ static bool holds_root(const struct looking *looking, const struct stat *about)
 	}
 }
 
+/* Of a drill in "/", as in a container that names no directory. */
+static bool is_of_system(const struct looking *looking, const struct walk *walk)
+{
+	static const char *const names[] = {"bin",  "boot", "dev",  "etc", "lib", "lib32", "lib64",
+					    "proc", "run",  "sbin", "sys", "tmp", "usr",   "var"};
+
+	for (size_t i = 0; text_equal(looking->root, "/") && i < sizeof(names) / sizeof(names[0]);
+	     i++)
+		if (text_equal(walk->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Its files are made as they are read. */
+static bool is_of_kernel(int directory, const char *name)
+{
+	auto_close int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs about;
+
+	return fd >= 0 && fstatfs(fd, &about) == 0 &&
+	       (about.f_type == PROC_SUPER_MAGIC || about.f_type == SYSFS_MAGIC);
+}
+
 static bool holds_programs(int directory, const char *name)
 {
 	auto_free char *mark = text_format("%s/pyvenv.cfg", name);
@@ -126,6 +151,8 @@ static void look_at(const struct looking *looking, struct walk *walk, char *path
 			entry.ctime_ns = time_ns(&about.st_ctim);
 		} else if (S_ISDIR(about.st_mode)) {
 			entry.program = holds_programs(walk->directory, walk->name) ||
+					is_of_kernel(walk->directory, walk->name) ||
+					(!strchr(path, '/') && is_of_system(looking, walk)) ||
 					(linked && holds_root(looking, &about));
 			entry.kind = entry.program ? TREE_CLOSED : TREE_DIRECTORY;
 		}
@@ -232,7 +259,7 @@ static bool differs(const struct tree_entry *before, const struct tree_entry *af
 	const struct tree_entry *one = after ? after : before;
 
 	if (!before || !after)
-		return one->kind == TREE_FILE || one->kind == TREE_OTHER;
+		return one->kind == TREE_FILE;
 	if (before->kind != after->kind)
 		return true;
 	return before->ctime_ns != after->ctime_ns ||

@@ -3,7 +3,8 @@
  * entries near the root come first, and there are at most TREE_LOOK_MOST: a directory whose entries
  * no longer fit is one entry, of which it is seen only that it has new or fewer of its own. Not
  * looked into: .git, __pycache__, node_modules and virtual environments, which hold programs and no
- * state. A link that leads out of the root is followed. Blocks.
+ * state, and in "/" the directories of the system. A link that leads out of the root is followed.
+ * Blocks.
  */
 #ifndef TREE_LOOK_H
 #define TREE_LOOK_H

@@ -68,6 +68,13 @@ struct held {
 	size_t count;
 };
 
+static void drop_hidden(struct held *held)
+{
+	for (size_t i = 0; i < held->count; i++)
+		if (is_hidden(held->entries[i]->path))
+			held->entries[i--] = held->entries[--held->count];
+}
+
 static void drop_file(struct held *held, const struct stat *about)
 {
 	for (size_t i = 0; i < held->count; i++)
@@ -114,6 +121,7 @@ void written_to_users_own(const struct tree_look *before, const struct tree_look
 	struct held held = {.count = tree_look_compare(before, after, &changed)};
 
 	held.entries = changed;
+	drop_hidden(&held);
 	drop_held_files(&held);
 	if (held.count > 0)
 		print_files(held.entries[0], held.count, text);

@@ -16,7 +16,8 @@ void written_by_machine(const struct tree_look *before, const struct tree_look *
 
 /*
  * In the user's own directory, which all machines can see, when none of their processes is left.
- * What a process holds open now is not theirs: the log to which the output of the drill goes. Adds
+ * Hidden files are left out, which editors and the like change all the time. What a
+ * process holds open now is not theirs: the log to which the output of the drill goes. Adds
  * to `text` what it does not name yet. Blocks.
  */
 void written_to_users_own(const struct tree_look *before, const struct tree_look *after,

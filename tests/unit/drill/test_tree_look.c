@@ -61,6 +61,7 @@ static struct {
 	{"renamed over", {FILE_AT("a", 1, 1)}, {FILE_AT("a", 2, 1)}, "a ", "a"},
 	{"removed", {FILE_AT("a", 1, 1)}, {}, "a ", "a"},
 	{"the newest first", {FILE_AT("a", 1, 1)}, {FILE_AT("a", 1, 2), FILE_AT("b", 2, 5), FILE_AT("c", 3, 3)}, "a b c ", "b and 2 more files"},
+	{"a socket", {}, {{.path = "run/socket", .kind = TREE_OTHER}}, "", ""},
 	{"in a great directory", {CLOSED_AT("data", 1)}, {CLOSED_AT("data", 2)}, "data ", ""},
 	{"a directory that became great", {DIRECTORY("data")}, {CLOSED_AT("data", 2)}, "data ", ""},
 	{"checkpoints", {}, {FILE_AT("ckpt/a", 1, 2), FILE_AT("ckpt.reprieve/b", 2, 2), FILE_AT("ckpt2/c", 3, 2)},
@@ -194,6 +195,21 @@ static void a_great_directory_is_one_entry(void **state)
 	assert_int_equal(file_remove_tree(root, NULL), 0);
 }
 
+static void not_into_the_system(void **state)
+{
+	auto_(tree_look_release) struct tree_look look = {0};
+	const char *nothing[] = {NULL};
+
+	(void)state;
+	assert_int_equal(tree_look_take(&look, "/", nothing, nothing, NULL), 0);
+	assert_int_equal(kind(&look, "proc"), 'c');
+	assert_int_equal(kind(&look, "tmp"), 'c');
+	/* Also where it is mounted elsewhere. */
+	assert_int_equal(tree_look_take(&look, "/proc", nothing, nothing, NULL), 0);
+	assert_int_equal(kind(&look, "self"), 'l');
+	assert_int_equal(kind(&look, "sys"), 'c');
+}
+
 static void what_is_held_open_is_another_ones(void **state)
 {
 	char root[] = "/tmp/test-look-XXXXXX";
@@ -205,6 +221,7 @@ static void what_is_held_open_is_another_ones(void **state)
 	assert_non_null(mkdtemp(root));
 	auto_free char *log = text_format("%s/drill.log", root);
 	assert_int_equal(tree_look_take(&before, root, nothing, nothing, NULL), 0);
+	make(root, ".cache/editor");
 	FILE *open_log = fopen(log, "w");
 	assert_non_null(open_log);
 	assert_int_equal(tree_look_take(&after, root, nothing, nothing, NULL), 0);
@@ -223,6 +240,7 @@ int main(void)
 		cmocka_unit_test(two_looks),
 		cmocka_unit_test(looks_at_what_may_hold_state),
 		cmocka_unit_test(a_great_directory_is_one_entry),
+		cmocka_unit_test(not_into_the_system),
 		cmocka_unit_test(what_is_held_open_is_another_ones),
 	};
 
