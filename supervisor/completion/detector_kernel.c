@@ -81,6 +81,7 @@ static void move_file(void *argument, struct tracked_file *file)
 	if (!*file->checkpoint->key && !(file->marks & FILE_FRESH) &&
 	    checkpoint_name_parse(path).number < 0) {
 		file->checkpoint->changed = ++move->detector->generation;
+		file->here_ms = move->now_ms;
 		checkpoint_table_move(&move->detector->table, file, path);
 		return;
 	}
@@ -351,6 +352,23 @@ static void directory_created(struct detector *detector, const char *path)
 	(void)checkpoint_table_add_directory(&detector->table, path);
 }
 
+/* A scan sees neither the writer nor whether the file is open. It is also late: a torn file stays
+ * torn, because the write may be older than the tear. What this machine has written since the scan
+ * before explains what it finds: that is judged by better evidence. (A machine that writes the same
+ * file in the same moment is seen by its next write.) */
+static void changed(struct detector *detector, const struct dir_event *event, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, event->path);
+
+	if (file && event->since_ms > 0 && file->here_ms > event->since_ms &&
+	    !detector->events_lost)
+		return;
+	file = detector_touch(detector, event->path, detector->events_lost ? FILE_UNCLOSED : 0, 0,
+			      now_ms);
+	if (file)
+		file->here_ms = 0;
+}
+
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms)
 {
@@ -370,10 +388,7 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		modified(detector, event->path, now_ms);
 		break;
 	case DIR_CHANGED:
-		/* A scan sees neither the writer nor whether the file is open. It is also late: a
-		 * torn file stays torn, because the write may be older than the tear. */
-		detector_touch(detector, event->path, detector->events_lost ? FILE_UNCLOSED : 0, 0,
-			       now_ms);
+		changed(detector, event, now_ms);
 		break;
 	case DIR_CLOSED_WRITE:
 		closed(detector, event->path, now_ms);

@@ -173,6 +173,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);
 	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
+	file->here_ms = now_ms;
 	note_change(detector, checkpoint, now_ms);
 	if (pid > 0)
 		file->pid = pid;

@@ -94,12 +94,16 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		tracker->options.on_complete(tracker->options.arg);
 }
 
-/* True: a scan that began after the last write confirms that nothing was written since. Without
- * scans the kernel's events are enough. */
-static bool is_scan_current(struct tracker *tracker, const struct checkpoint *checkpoint)
+/* True: a scan that began after the last write confirms that nothing was written since; well after
+ * it, if that nothing was is all the evidence. Without scans the kernel's events are enough. */
+static bool is_scan_current(struct tracker *tracker, const struct checkpoint *checkpoint,
+			    enum verdict_reason reason)
 {
+	bool by_quiet = reason == REASON_QUIET || reason == REASON_PATIENCE;
+
 	return directory_monitor_is_current(tracker->directory,
-					    checkpoint->last_ms + tracker->options.quiet_ms / 2);
+					    checkpoint->last_ms +
+						    (by_quiet ? tracker->options.quiet_ms / 2 : 1));
 }
 
 /* Verdict of one that is decided as far as its files are known; its contents may change that. */
@@ -110,7 +114,7 @@ static struct judgement check_contents(struct tracker *tracker, struct checkpoin
 
 	if (judgement.verdict != VERDICT_COMPLETE)
 		return judgement;
-	if (!tracker->ending && !is_scan_current(tracker, checkpoint))
+	if (!tracker->ending && !is_scan_current(tracker, checkpoint, judgement.reason))
 		return waits;
 	if (!tracker->checker)
 		return judgement;

@@ -31,6 +31,7 @@ struct directory_poller {
 	struct snapshot_files now;
 	bool complete; /* `now` is */
 	int64_t began_ms, took_ms;
+	int64_t ended_ms; /* the loop's: when the last one was told */
 };
 
 /* The server's word, not what a client remembers of it: NFS keeps the size of a
@@ -89,7 +90,11 @@ static void report_changed_path(void *arg, const char *path)
 	const struct directory_poller *poller = arg;
 
 	poller->options.said(poller->options.arg,
-			     &(struct dir_event){.change = DIR_CHANGED, .path = path});
+			     &(struct dir_event){
+				     .change = DIR_CHANGED,
+				     .path = path,
+				     .since_ms = poller->reported_began_ms,
+			     });
 }
 
 /* One that broke off is no word: what it did not see would be new the next time. */
@@ -113,6 +118,7 @@ static void poller_worker_done(void *arg)
 	struct directory_poller *poller = arg;
 
 	poller->running = false;
+	poller->ended_ms = clock_monotonic_ms();
 	report_changes(poller);
 	loop_arm(poller->options.loop, &poller->timer,
 		 clock_monotonic_ms() +
@@ -174,7 +180,9 @@ bool directory_poller_has_scanned_since(struct directory_poller *poller, int64_t
 {
 	if (poller->reported_began_ms >= since_ms)
 		return true;
-	start_poller_worker(poller);
+	/* At most half of the time is spent scanning, however often the job saves. */
+	if (!poller->running)
+		loop_arm(poller->options.loop, &poller->timer, poller->ended_ms + poller->took_ms);
 	return false;
 }
 

@@ -39,6 +39,9 @@ struct dir_event {
 	bool symlink;     /* the path is a symbolic link: it has no content that could be torn */
 	uint32_t cookie;  /* MOVED_*; else 0 */
 	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
+	/* CHANGED: when the scan before began, in ms of CLOCK_MONOTONIC: it has seen the file
+	 * otherwise, or not at all; 0: there was none */
+	int64_t since_ms;
 };
 
 typedef void dir_event_fn(void *argument, const struct dir_event *event);

@@ -84,3 +84,9 @@ def test_a_run_on_another_machine_holds_the_directory(shared, machines):
     assert second.wait() == 70, second
     assert "in use" in second.err or "held" in second.err, second
     first.wait_for_event("durable", 2)
+
+
+def test_what_lives_for_a_moment(shared, machines):
+    """A job that saves 25 times a second and keeps three: each is gone before the directory would be looked through again."""
+    run = shared.run(PYTHON, SAVER, directory=machines[0] / "often", options=("--snapshot-interval", "0"))
+    run.wait_for_event("durable", 5)

@@ -16,7 +16,7 @@
  *                                     directory created
  *   kf path cookie, kt path cookie    moved from, moved to; "directory" behind them: a directory
  *   kr                                rescan
- *   kl                                found changed by a look
+ *   kl path [ms]                      found changed by a look; when the look before began
  *
  *   end pid exited|killed|gone    job clean|failed    verify held|released|gone
  *   saved pid: it calls its checkpoint complete       marker path: by the profile the last write
@@ -70,6 +70,16 @@ static const struct row rows[] = {
 	{"renamed, and nobody has told it",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
 		"busy; +199; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
+	{"a look finds what this machine has written since the look before",
+		"+10; O 1 3 step-1/a; C 1 3 step-1/a; +1000; = complete; O 1 3 step-2/a; C 1 3 step-2/a; "
+		"+5; kl step-2/a 1000; = complete; kl step-2/a 1000; = nothing"},
+	{"a look finds it written by another machine",
+		"+10; O 1 3 step-1/a; C 1 3 step-1/a; +1000; = complete; O 1 3 step-2/a; C 1 3 step-2/a; "
+		"+5; kl step-2/a 1012; = busy; +1000; = complete; O 1 3 step-3/a; C 1 3 step-3/a; = "
+		"complete; +100; kl step-3/a 2100; = busy; kl step-3/a 2000; = busy; +1000; = complete"},
+	{"no look was before: it may be anybody's",
+		"+10; O 1 3 step-1/a; C 1 3 step-1/a; +1000; = complete; O 1 3 step-2/a; C 1 3 step-2/a; "
+		"+5; kl step-2/a; = busy"},
 	{"the kernel is about to tell it",
 		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kf a.tmp 7; kt a 7; gone b.tmp; "
 		"+1000; = busy; kf b.tmp 8; kt b 8; = busy; +1000; = complete; good b"},
@@ -1091,7 +1101,9 @@ static void tell_kernel(struct teller *teller)
 		if (letters[i].letter == teller->word[0][1])
 			event.change = letters[i].change;
 	}
-	if (teller->word[2])
+	if (teller->word[2] && event.change == DIR_CHANGED)
+		event.since_ms = atoi(teller->word[2]);
+	else if (teller->word[2])
 		event.cookie = (uint32_t)atoi(teller->word[2]);
 	event.directory = teller->word[3] != NULL;
 	detector_handle_kernel(&teller->detector, &event, teller->now);
