@@ -238,10 +238,9 @@ size_t detector_count_missing(const struct checkpoint *checkpoint)
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	auto_free struct named_file *names = NULL;
 	size_t count;
 
-	names = list_files(checkpoint, &count);
+	free(list_files(checkpoint, &count));
 	return count == 1 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;

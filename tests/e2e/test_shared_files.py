@@ -4,8 +4,10 @@ import pytest
 from harness import Place
 
 JOB = """
-: > "${0}"
-until [ -s "${0}" ]; do sleep 0.05; done
+for again in once twice; do
+	: > "${0}"
+	until [ -s "${0}" ]; do sleep 0.05; done
+done
 echo whole again
 printf x > checkpoints/model.tmp && mv checkpoints/model.tmp checkpoints/model-1.bin
 exit 3
