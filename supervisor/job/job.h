@@ -38,7 +38,6 @@
  * THE FILES. For other folders:
  *
  *	job.h			job_run(), and why a start would be refused
- *	job_config.h		what the user chose; the command line fills it
  *
  * Of this folder only. They drive the core:
  *
@@ -75,7 +74,7 @@
 #include "core/core.h"
 #include "frameworks/frameworks.h"
 #include "gang/gang.h"
-#include "job_config.h"
+#include "options/job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
 #include "request/request.h"

@@ -6,7 +6,8 @@
  *
  *	option_table.h       what a row, a group and a verb are; the parser
  *	option_help.h        --help
- *	run_option_table.h   the options of `run`; they fill job/job_config.h
+ *	job_config.h         what the user chose for one run, as values
+ *	run_option_table.h   the options of `run`, which fill it
  *	profile_options.h    what the framework's profile adds to them
  *	shared_options.h     rows that several verbs have, and the store where none is chosen
  *	transfer_options.h   rows of how content is moved
@@ -18,6 +19,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "job_config.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "profile_options.h"
