@@ -2,8 +2,8 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a row for each effect, say.c one for each
- * sentence. No part is called from a callback of another.
+ * runner.c takes one event after the other, perform.c has a row for each effect, reporting/sentences.c one
+ * for each sentence. No part is called from a callback of another.
  *
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
@@ -43,7 +43,6 @@
  *
  *	runner.c		posts, steps, timers, and what the parts say just now
  *	perform.c		what the core says is done
- *	say.c			what the core says is said
  *
  * They post what happens, and do what is asked of their part:
  *
@@ -53,9 +52,8 @@
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job		job_rank_progress.c: and how far each rank is
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
- *	job_status.c		what the job tells of itself: to them, and to telemetry/observers.h
+ *	job_report.c		what is known, for reporting/ and telemetry/observers.h
  *	job_snapshots.c		the snapshot queue, retention
- *	job_display.c		shows a person how far an upload is, and what a notice leaves
  *	job_end.c		outcome, exit code, and who is told
  *	job_detached.c		what a command that detaches leaves behind becomes the job
  *	child_environment.c	the variables that the job gets
@@ -66,7 +64,6 @@
 
 #include "base/cancel.h"
 #include "base/loop.h"
-#include "base/progress_text.h"
 #include "base/workers.h"
 #include "cloud/cloud.h"
 #include "completion/completion.h"
@@ -77,14 +74,13 @@
 #include "options/job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
+#include "reporting/reporting.h"
 #include "request/request.h"
 #include "restore/restore.h"
 #include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
-
-#define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
 
 /*
  * THE START. What the run has to itself (the lock on the checkpoint directory, the job's name in
@@ -129,7 +125,6 @@ struct job {
 	struct gang_identity gang; /* this machine in the job's gang; 1 member: there is none */
 	struct profile_choice profile;
 	const char *store;         /* URL; NULL: no store is available */
-	struct err no_store;       /* why the store is unavailable; cleared once logged */
 	bool store_is_needed;      /* the user chose it: without it the job is not started */
 	enum expectation expected; /* checkpoints, when the job starts */
 
@@ -176,13 +171,6 @@ struct job {
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
-	struct {
-		struct timer timer;
-		struct transfer_meter meter; /* of the upload that began at `upload_ms` */
-		int64_t upload_ms;           /* 0: none */
-		int64_t line_ms;             /* when the last line about it was logged */
-		int64_t said_ms; /* the time left in the last line of the countdown; 0: none */
-	} display;
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
 	char **environment;       /* "NAME=value", added for the job; NULL-terminated; owned */
 
@@ -194,12 +182,6 @@ struct job {
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
-	struct {
-		char *elsewhere; /* the first file that was saved outside the directory; owned */
-		bool saved_here; /* the checkpoint directory was written to */
-		bool said_elsewhere, said_nowhere;
-		struct timer timer;
-	} save_place;
 	struct {
 		int64_t since_ms;    /* when `child` became another process; 0: it has not */
 		uint64_t left_until; /* see struct detachment; 0: nothing has detached */
@@ -215,10 +197,8 @@ struct job {
 	bool hung; /* a thread is left on a disk that hangs: nothing may be freed */
 
 	/* what was said */
-	bool reported_removal, reported_skipped_files, reported_no_way;
-	struct path_list reported_patterns; /* --exclude and --running that took a file */
-	bool retention_failed;              /* logged once */
-	bool ours_failed; /* any failure of ours, which --strict turns into an error */
+	struct reports reports;
+	bool reported_removal, retention_failed;
 	struct termination_message message;
 };
 
@@ -244,29 +224,12 @@ void job_take_steps(struct job *job);
 void job_forget_client(struct job *job, void *client);
 /* What the parts say just now. `about_stop`: also what takes a look at all processes. */
 struct job_view job_look(const struct job *job, bool about_stop);
-/* Logs a failure of ours, which --strict turns into an error. */
-void job_report_failure(struct job *job, const char *what, const struct err *err);
 /* The rules, from the options and the profile. */
 struct job_rules job_rules_from(const struct job *job);
 
 /* perform.c */
 void job_perform(struct job *job, const struct job_effect *effect,
 		 const struct posted_event *posted);
-
-/* say.c */
-void job_say(struct job *job, enum job_sentence sentence, const struct posted_event *posted);
-/* "a preemption now would lose 14 min"; returns `buffer`. */
-const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-/* "plan: a fresh checkpoint (...)": of the notice that stands, else of one that came now. */
-const char *job_forecast_plan(const struct job *job, char *buffer, size_t capacity);
-
-/* job_display.c */
-void job_display_init(struct job *job);
-/* After each step: begins or ends to show an upload and the time that a notice leaves. */
-void job_display_follow(struct job *job);
-void job_display_end(struct job *job);
-/* The upload under way, with its rate; false: there is none. */
-bool job_display_upload(const struct job *job, struct progress_facts *facts);
 
 /* job_end.c */
 /*
@@ -317,9 +280,6 @@ struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
-json_t *job_end_facts(const struct job *job,
-		      const struct outcome *outcome); /* owned by the caller */
-
 /* job_notices.c */
 /* Every signal that the supervisor receives. */
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);
@@ -384,16 +344,6 @@ void job_refuse_client(const struct job_effect *effect);
 /* Who asked for the outcome gets it. */
 void job_tell_watchers(struct job *job, const struct outcome *outcome);
 
-/* job_save_place.c */
-void job_expect_save(struct job *job); /* after the launch */
-/* The tracker's callback: tracker.h. */
-void job_on_saved_elsewhere(void *arg, const char *path);
-/* Something was written to this path in the directory. False: by a run that the command has
- * started. */
-bool job_note_write(struct job *job, const char *path);
-/* At the end. `nothing_is_said`: that nothing was written has been logged. */
-void job_say_where_it_saved(struct job *job, bool nothing_is_said);
-
 /* job_detached.c */
 /* The process in job->child has ended. True: another one has taken its place, and the job goes on.
  * Reads /proc. */
@@ -416,11 +366,11 @@ void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
 
-/* job_status.c */
+/* job_report.c */
+/* What is known of the run, for those who tell of it. */
+struct run_facts job_facts(const struct job *job, enum run_look look);
 /* Event log in the store, metrics, webhook. */
 int job_open_observers(struct job *job, struct err *err);
 json_t *job_status_json(const struct job *job); /* owned by the caller */
-/* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
-const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
 
 #endif

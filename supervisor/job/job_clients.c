@@ -101,9 +101,10 @@ static void forget_watcher(struct job *job, const struct control_request *reques
 
 void job_tell_watchers(struct job *job, const struct outcome *outcome)
 {
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
 	char durable[RESUME_POINT_TEXT];
 
-	job_format_resume_point(job, durable);
+	run_facts_resume_point(&run, durable);
 	for (size_t i = 0; i < job->watchers.count; i++) {
 		control_request_reply(job->watchers.clients[i],
 				      json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended",
@@ -157,5 +158,6 @@ void job_open_control(struct job *job)
 	struct err err;
 
 	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
-		job_report_failure(job, "`reprieve checkpoint` cannot reach this job", &err);
+		report_our_failure(&job->reports, "`reprieve checkpoint` cannot reach this job",
+				   &err);
 }

@@ -64,7 +64,7 @@ bool job_adopt_detached(struct job *job)
 	pid_t writers[WRITERS_MOST], ended = job->child.pid;
 	struct detachment detachment = {
 		.expected = job->expected != EXPECT_NOTHING,
-		.wrote = job->save_place.saved_here,
+		.wrote = job->reports.save_place.saved_here,
 		.succeeded = job->child.status == 0,
 		.ran_ms = clock_monotonic_ms() - since_ms,
 		.left_until = job->detached.left_until,

@@ -30,7 +30,7 @@ static int refuse_directory(struct job *job, char reason[160])
 	if (check_directory(job, &err) == 0)
 		return 0;
 	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
-		job_report_failure(job, "checkpoints will not be saved", &err);
+		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
 		job->store = NULL;
 		return 0;
 	}
@@ -43,7 +43,7 @@ static int refuse_directory(struct job *job, char reason[160])
  * has been logged. */
 static int refuse_strictly(const struct job *job, char reason[160])
 {
-	if (!job->options->strict || !job->ours_failed)
+	if (!job->options->strict || !job->reports.failed)
 		return 0;
 	log_error("not started: --strict turns the failure above into an error");
 	text_set(reason, 160, "--strict turns a failure there into an error");

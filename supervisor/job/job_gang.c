@@ -393,8 +393,8 @@ void job_start_gang_feed(struct job *job)
 	if (job->gang.members == 1)
 		return;
 	if (gang_feed_start(&job->in_gang.feed, &options, &err) < 0)
-		job_report_failure(job, "nothing will be saved together with the other members",
-				   &err);
+		report_our_failure(&job->reports,
+				   "nothing will be saved together with the other members", &err);
 	/* It came during the restore. */
 	else if (stop)
 		job_tell_gang(job, stop);

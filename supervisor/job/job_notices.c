@@ -48,10 +48,11 @@ static void post_stop(struct job *job)
 
 void job_tell_why(struct job *job, const struct outcome *outcome)
 {
-	const struct notice *stop = notices_stop(&job->notices);
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
+	const struct notice *stop = run.stop;
 	char durable[RESUME_POINT_TEXT];
 	struct termination_facts facts = {
-		.durable = job_format_resume_point(job, durable),
+		.durable = run_facts_resume_point(&run, durable),
 		.source = stop ? stop->source : NULL,
 		.reason = stop ? stop->reason : NULL,
 		.outcome = outcome ? outcome_name(outcome) : NULL,
@@ -168,7 +169,7 @@ int job_start_notice_watch(struct job *job, struct err *err)
 		return 0;
 	if (why.kind == ERR_INVALID)
 		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
-	job_report_failure(job, "no preemption notice except SIGTERM will be seen", &why);
+	report_our_failure(&job->reports, "no preemption notice except SIGTERM will be seen", &why);
 	return 0;
 }
 

@@ -91,27 +91,3 @@ bool job_apply_restart_rules(struct job *job, int *code)
 	*code = action == RESTART_NO_PROGRESS ? EXIT_NO_PROGRESS : 0;
 	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
 }
-
-json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
-{
-	const struct outcome_facts *facts = &job->model.facts;
-	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
-	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed && !facts->start_failed &&
-		       outcome_is_crash(facts->wait_status);
-	json_t *about;
-	char id[SNAPSHOT_ID_TEXT];
-
-	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
-			  "newest",
-			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
-			      : NULL,
-			  "done", outcome_is_done(facts, outcome), "crashed", crashed,
-			  "checkpoint_complete", job->model.any_complete, "launched",
-			  facts->launched);
-	if (job->model.measured.save_ms >= 0)
-		json_object_set_new(about, "save_ms", json_integer(job->model.measured.save_ms));
-	if (job->model.launched_ms > 0)
-		json_object_set_new(about, "ran_ms",
-				    json_integer(clock_monotonic_ms() - job->model.launched_ms));
-	return about;
-}

@@ -39,7 +39,7 @@ static void on_retention_finished(void *arg, bool worked, const struct forget_re
 	if (!worked && err->kind != ERR_CANCELLED && err->kind != ERR_RETRY &&
 	    !job->retention_failed) {
 		job->retention_failed = true;
-		job_report_failure(job, "cannot remove old snapshots", err);
+		report_our_failure(&job->reports, "cannot remove old snapshots", err);
 	}
 	if (worked && result->refused.count > 0 && !job->retention_failed) {
 		job->retention_failed = true;

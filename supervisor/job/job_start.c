@@ -33,14 +33,14 @@ int job_open(struct job *job, struct err *err)
 	if (job_open_observers(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
-		job_report_failure(job, "no event log is written", &why);
+		report_our_failure(&job->reports, "no event log is written", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
-		job_report_failure(job,
+		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
 	job_open_control(job);
 	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
-		job_report_failure(job, "no metrics are served", &why);
+		report_our_failure(&job->reports, "no metrics are served", &why);
 	/* Before the restore, because a big one takes long enough for a notice to come. */
 	return job_start_notice_watch(job, err);
 }
@@ -77,8 +77,7 @@ void job_close(struct job *job)
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
 	child_environment_free(job);
-	free(job->save_place.elsewhere);
-	path_list_free(job->reported_patterns.paths);
+	reports_release(&job->reports);
 }
 
 /* --- resuming --- */
@@ -161,7 +160,8 @@ static int refuse_start_without_resume(struct job *job)
 		err_wrap(&job->resume_err, "not started");
 	else if (!job->store_is_needed && job->resume.attempt.number == 0 &&
 		 !job->options->strict) {
-		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
+		report_our_failure(&job->reports, "checkpoints will not be saved",
+				   &job->resume_err);
 		job->store = NULL;
 		return 0;
 	}
@@ -192,7 +192,7 @@ static struct claim_event begin_attempt(struct job *job)
 	if (job->resume.attempt.number == 0)
 		return claim;
 	if (job_start_snapshot_queue(job, &err) < 0) {
-		job_report_failure(job, "checkpoints will not be saved", &err);
+		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
@@ -259,12 +259,13 @@ static void report_late_refusal(struct job *job)
 	if (job->resume.in_use && starts_another_run(job->options)) {
 		log_note("checkpoints are saved by the run that this command has started");
 	} else if (job->resume.in_use) {
-		job->ours_failed = true;
+		job->reports.failed = true;
 		log_error("nothing of this run is saved: %s, and both write there: end one of "
 			  "them, and start it again with its own --checkpoint-dir",
 			  job->resume_err.text);
 	} else {
-		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
+		report_our_failure(&job->reports, "checkpoints will not be saved",
+				   &job->resume_err);
 	}
 	event_log_add(&job->events, "claim_failed", "{s:s}", "why", job->resume_err.text);
 	job->store = NULL;
@@ -344,10 +345,8 @@ void job_begin_resume(struct job *job)
 	if (!job->store) {
 		/* A command that saves nothing needs none: then it is said at the first checkpoint.
 		 */
-		if (job->expected != EXPECT_NOTHING && job->no_store.kind) {
-			job_report_failure(job, "checkpoints will not be saved", &job->no_store);
-			job->no_store = (struct err){0};
-		}
+		if (job->expected != EXPECT_NOTHING)
+			report_no_store(&job->reports, "checkpoints will not be saved");
 		job_post(job, (struct job_event){.kind = JOB_EV_RESTORED,
 						 .claim = {.phase = ATTEMPT_NONE, .step = -1}});
 		return;
@@ -435,7 +434,7 @@ void job_launch_child(struct job *job)
 	if (job->tracker && tracker_missing_evidence(job->tracker)[0])
 		log_note("%s", tracker_missing_evidence(job->tracker));
 	job_prepare_requests(job);
-	job_expect_save(job);
+	save_place_expect(&job->reports);
 	post_launched(job);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&job->early_signals, signal) == 1)

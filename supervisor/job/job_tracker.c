@@ -12,7 +12,8 @@ int64_t job_reported_step(const struct job *job)
 
 static void on_save_started(void *arg, const char *path)
 {
-	bool foreign = !job_note_write(arg, path);
+	struct job *job = arg;
+	bool foreign = !save_place_note_write(&job->reports, path);
 
 	job_post_with(arg, (struct job_event){.kind = JOB_EV_SAVE_STARTED, .foreign = foreign},
 		      text_copy(path), NULL);
@@ -20,7 +21,8 @@ static void on_save_started(void *arg, const char *path)
 
 static void on_running_written(void *arg, const char *path)
 {
-	bool foreign = !job_note_write(arg, path);
+	struct job *job = arg;
+	bool foreign = !save_place_note_write(&job->reports, path);
 
 	job_post(arg, (struct job_event){.kind = JOB_EV_RUNNING_WRITTEN, .foreign = foreign});
 }
@@ -63,6 +65,13 @@ static void on_writer(void *arg, pid_t pid, bool anew)
 	job_note_writer_in_gang(arg, pid, anew);
 }
 
+static void on_saved_elsewhere(void *arg, const char *path)
+{
+	struct job *job = arg;
+
+	save_place_note_elsewhere(&job->reports, path);
+}
+
 void job_start_tracker(struct job *job)
 {
 	struct tracker_options options = {
@@ -77,7 +86,7 @@ void job_start_tracker(struct job *job)
 		.saving = on_save_started,
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
-		.saved_elsewhere = job_on_saved_elsewhere,
+		.saved_elsewhere = on_saved_elsewhere,
 		.writer = job->gang.members > 1 ? on_writer : NULL,
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,

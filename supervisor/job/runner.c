@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void job_report_failure(struct job *job, const char *what, const struct err *err)
-{
-	job->ours_failed = true;
-	log_warn("%s: %s", what, err->text);
-}
-
 /* --- posting --- */
 
 static struct posted_event *post(struct job *job, const struct job_event *event)
@@ -202,7 +196,8 @@ void job_take_steps(struct job *job)
 	}
 	loop_disarm(&job->loop, &runner->steps);
 	arm_due(job);
-	job_display_follow(job);
+	display_follow(&job->reports, &job->model,
+		       job->snapshots ? snapshot_queue_began_ms(job->snapshots) : 0);
 }
 
 static void on_steps_due(struct timer *timer)
@@ -289,7 +284,6 @@ int job_run(struct job *job)
 	job->runner.last = &job->runner.first;
 	job->runner.steps.fired = on_steps_due;
 	job->runner.due.fired = on_due;
-	job_display_init(job);
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);
