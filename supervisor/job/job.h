@@ -56,7 +56,6 @@
  *	job_snapshots.c		the snapshot queue, retention
  *	job_end.c		outcome, exit code, and who is told
  *	job_detached.c		what a command that detaches leaves behind becomes the job
- *	child_environment.c	the variables that the job gets
  */
 // clang-format on
 #ifndef JOB_H
@@ -71,6 +70,7 @@
 #include "core/core.h"
 #include "frameworks/frameworks.h"
 #include "gang/gang.h"
+#include "launch/launch.h"
 #include "options/job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
@@ -81,22 +81,6 @@
 #include "telemetry/telemetry.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
-
-/*
- * THE START. What the run has to itself (the lock on the checkpoint directory, the job's name in
- * the store, an attempt) it takes before the command starts if checkpoints are expected: an option
- * says so (--store, --job, --checkpoint-dir, --checkpoint-signal, --restore ...), the command is
- * recognised as training, or the directory has files already, or the store knows the job. Any other
- * command may be `make` or `ls`: it is started at once, nothing is made on the disk, and all of
- * this is taken when the command first writes below the checkpoint directory, before that
- * checkpoint is complete. Of two runs in one directory the later one is not started (exit 70); or,
- * if it has started already, it is told at its first write that nothing of it will be saved.
- */
-enum expectation {
-	EXPECT_NOTHING,    /* as far as can be seen, the command may be anything */
-	EXPECT_BY_COMMAND, /* it was recognised as training */
-	EXPECT_BY_OPTION,
-};
 
 /* One event that waits for its step, with what only the shell needs of it. */
 struct posted_event {
@@ -172,7 +156,7 @@ struct job {
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
-	char **environment;       /* "NAME=value", added for the job; NULL-terminated; owned */
+	struct child_environment environment;
 
 	struct resume_request resume_request;
 	struct resume_result resume;
@@ -261,13 +245,6 @@ void job_write_child_to_lock(const struct job *job);
 /* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
-
-/* child_environment.c */
-/* REPRIEVE_*, and the variables of profile and identity. Needs to know if there is a tracker. */
-void child_environment_build(struct job *job);
-/* Preloads the shim. On -1 the job can run without it. */
-int child_environment_add_shim(struct job *job, struct err *err);
-void child_environment_free(struct job *job);
 
 /* PURE. The exit code where the store could not be used, and the job is not started: 78 if another
  * start would meet the same, else 70. */

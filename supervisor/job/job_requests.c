@@ -131,7 +131,7 @@ void job_prepare_requests(struct job *job)
 		.may_flag = job->rules.may_flag,
 		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
-		.environment = (const char *const *)job->environment,
+		.environment = (const char *const *)job->environment.pairs,
 		.inherited = job->inherited,
 		.callbacks =
 			{

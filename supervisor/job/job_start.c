@@ -76,7 +76,7 @@ void job_close(struct job *job)
 	workspace_release(&job->workspace);
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
-	child_environment_free(job);
+	child_environment_release(&job->environment);
 	reports_release(&job->reports);
 }
 
@@ -242,21 +242,10 @@ void job_write_child_to_lock(const struct job *job)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
 }
 
-/* "bash -c 'cd a && reprieve run -- python train.py'": the inner run has the directory. */
-static bool starts_another_run(const struct job_config *options)
-{
-	for (char **word = options->command; *word; word++)
-		if (strstr(*word, "reprieve run") ||
-		    (text_equal(*word, "run") && word > options->command &&
-		     text_ends(word[-1], "reprieve")))
-			return true;
-	return false;
-}
-
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
 static void report_late_refusal(struct job *job)
 {
-	if (job->resume.in_use && starts_another_run(job->options)) {
+	if (job->resume.in_use && expectation_starts_another_run(job->options->command)) {
 		log_note("checkpoints are saved by the run that this command has started");
 	} else if (job->resume.in_use) {
 		job->reports.failed = true;
@@ -293,35 +282,15 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
-/* Are several tasks of one launcher started with this command, each below a supervisor of its own?
- * Only one of them can have the directory, and the others must not be refused for it. */
-static bool is_one_of_several_tasks(void)
-{
-	static const char *const sizes[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
-					    "PMI_SIZE", "PMIX_SIZE", "WORLD_SIZE"};
-	uint64_t count;
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const char *text = getenv(sizes[i]);
-
-		if (text && text_to_u64(text, UINT32_MAX, &count) && count > 1)
-			return true;
-	}
-	return false;
-}
-
 static enum expectation expect_checkpoints(const struct job *job)
 {
 	const struct job_config *options = job->options;
-	const struct profile *profile = job->profile.profile;
+	bool by_option =
+		job->gang.members > 1 || job->store_is_needed || options->directory_chosen ||
+		options->job || options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST;
 
-	if (job->gang.members > 1 || job->store_is_needed || options->directory_chosen ||
-	    options->job || options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST)
-		return EXPECT_BY_OPTION;
-	if (!profile || profile->only_format || is_one_of_several_tasks() ||
-	    starts_another_run(options))
-		return EXPECT_NOTHING;
-	return EXPECT_BY_COMMAND;
+	return by_option ? EXPECT_BY_OPTION
+			 : expectation_of(options->command, job->profile.profile);
 }
 
 void job_begin_resume(struct job *job)
@@ -401,6 +370,31 @@ static void post_launched(struct job *job)
 	job_post(job, event);
 }
 
+static void build_environment(struct job *job, const char *channel)
+{
+	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
+	auto_free char *bin = session_path(&job->session, "bin");
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct child_facts facts = {
+		.job = job->name.text,
+		.attempt = job->resume.attempt.number,
+		.resuming = job->resume.kind != RESUME_FRESH,
+		.step = job->resume.step,
+		.workspace = &job->workspace,
+		.members = job->gang.members,
+		.member = job->gang.member,
+		.notice = notice,
+		.channel = channel,
+		.page = page ? progress_page_path(page) : NULL,
+		.run = job->options->run_identity ? job->resume.attempt_outcomes.run : NULL,
+		.profile = job->profile.profile,
+		.like_slurm = job->options->ask_like_slurm,
+		.slurm_directory = bin,
+	};
+
+	child_environment_build(&job->environment, &facts);
+}
+
 void job_launch_child(struct job *job)
 {
 	struct child_options options = {
@@ -408,11 +402,14 @@ void job_launch_child(struct job *job)
 		.inherited = job->inherited,
 		.to_group = job->options->signal_rules.to_group,
 	};
+	bool has_shim = job->options->shim != SHIM_USE_OFF;
+	const char *channel;
 	struct err err;
 
 	job_start_tracker(job);
-	child_environment_build(job);
-	if (job->options->shim != SHIM_USE_OFF && child_environment_add_shim(job, &err) < 0) {
+	channel = has_shim && job->tracker ? tracker_channel(job->tracker) : NULL;
+	build_environment(job, channel);
+	if (has_shim && child_environment_add_shim(&job->environment, channel, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
 			fail_launch(job, EXIT_CONFIGURATION, &err);
@@ -421,9 +418,9 @@ void job_launch_child(struct job *job)
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			 err.text);
 	}
-	if (job->options->sigterm_hold && job->options->shim != SHIM_USE_OFF)
+	if (job->options->sigterm_hold && has_shim)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
-	options.set = (const char *const *)job->environment;
+	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
