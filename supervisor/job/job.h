@@ -50,7 +50,7 @@
  *	job_notices.c		signals and notice sources; the exit of the child
  *	job_tracker.c		what the job writes	job_save_place.c: that it saves elsewhere
  *	job_gang.c		notices from, and for, the other members of a gang
- *	job_requests.c		asking the job		job_rank_progress.c: and how far each rank is
+ *	job_requests.c		asking the job
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
  *	job_report.c		what is known, for reporting/ and telemetry/observers.h
  *	job_snapshots.c		the snapshot queue, retention
@@ -150,8 +150,7 @@ struct job {
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct rank_progress rank_progress; /* of the newest request */
-	struct timer rank_progress_timer;
+	struct rank_watch ranks;                   /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
@@ -303,6 +302,7 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 void job_prepare_requests(struct job *job);
 /* Lowers the flag that the job polls. */
 void job_end_flag(struct job *job, bool answered);
+json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
 /* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
@@ -325,14 +325,6 @@ void job_tell_watchers(struct job *job, const struct outcome *outcome);
 /* The process in job->child has ended. True: another one has taken its place, and the job goes on.
  * Reads /proc. */
 bool job_adopt_detached(struct job *job);
-
-/* job_rank_progress.c */
-void job_begin_rank_progress(struct job *job);
-void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count,
-			   size_t expected);
-/* Observes once more, then stops. The result stays readable. */
-void job_end_rank_progress(struct job *job);
-json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */

@@ -35,59 +35,13 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 		       : attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
 }
 
-static void log_done(struct job *job)
-{
-	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
-
-	log_note("%s", why);
-	event_log_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt",
-		      (int)attempt_outcomes->newest, "finished", attempt_outcomes->ended_at);
-	job->done = true;
-}
-
-static void log_no_progress(struct job *job)
-{
-	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
-
-	log_error("%s", why);
-	event_log_add(&job->events, "no_progress", "{s:i}", "attempts",
-		      (int)attempt_outcomes->decision.without_progress);
-}
-
-static void log_start_decision(struct job *job)
-{
-	const struct restart_decision *decision = &job->resume.attempt_outcomes.decision;
-	char from[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
-
-	snapshot_id_format(job->resume.attempt.start, from);
-	snapshot_id_format(decision->snapshot, suspect);
-	if (decision->action == RESTART_REVERT) {
-		log_warn("crashes also occur from older checkpoints: resuming from %s again",
-			 suspect);
-		event_log_add(&job->events, "reverted", "{s:s}", "id", suspect);
-	} else if (!snapshot_id_is_none(job->resume.attempt.suspect)) {
-		log_warn("crashed twice right after resuming from %s: resuming from the previous "
-			 "one, %s (--restore %s to override)",
-			 suspect, from, suspect);
-		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
-			      from);
-	}
-}
-
 bool job_apply_restart_rules(struct job *job, int *code)
 {
 	enum restart_action action = job->resume.attempt_outcomes.decision.action;
 
 	if (job->resume_failed)
 		return false;
-	if (action == RESTART_DONE)
-		log_done(job);
-	else if (action == RESTART_NO_PROGRESS)
-		log_no_progress(job);
-	else
-		log_start_decision(job);
+	job->done = action == RESTART_DONE;
 	*code = action == RESTART_NO_PROGRESS ? EXIT_NO_PROGRESS : 0;
-	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
+	return resume_log_decision(&job->resume_request, &job->resume, &job->events);
 }

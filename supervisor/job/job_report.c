@@ -50,7 +50,7 @@ json_t *job_status_json(const struct job *job)
 
 	if (page && progress_page_read_progress(page, &progress))
 		parts.training = &progress;
-	if (job->rank_progress.count > 0)
+	if (job->ranks.progress.count > 0)
 		parts.rank_progress = job_rank_progress_json(job);
 	if (gang_feed_is_running(&job->in_gang.feed))
 		parts.gang = gang_status_json(&job->in_gang.feed.view, &job->in_gang.feed.here,

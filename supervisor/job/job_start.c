@@ -64,7 +64,7 @@ void job_close(struct job *job)
 	sigterm_hold_release(&job->sigterm_hold);
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
-	rank_progress_release(&job->rank_progress);
+	rank_progress_release(&job->ranks.progress);
 	control_socket_close(job->control);
 	free(job->watchers.clients);
 	session_close(&job->session);
@@ -93,44 +93,6 @@ static json_t *attempt_record_json(const struct job *job)
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
 			 job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
 			 observers_labels(&job->observers));
-}
-
-static void log_resume(struct job *job)
-{
-	const struct resume_result *resume = &job->resume;
-	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
-	bool has_start = !snapshot_id_is_none(resume->attempt.start);
-
-	if (resume->attempt.number == 0)
-		return;
-	if (!job->name.given)
-		log_note("job %s: named after its directory and command; use --job NAME to "
-			 "continue it in another directory",
-			 job->name.text);
-	if (resume->predecessor.attempt > 0)
-		event_log_add(&job->events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
-			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
-			      "ended", resume->predecessor.ended, "seconds",
-			      (double)resume->predecessor.waited_ms / 1000);
-	event_log_add(&job->events, "claimed", "{s:i, s:s?}", "attempt",
-		      (int)resume->attempt.number, "start",
-		      has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
-	for (size_t i = 0; i < resume->passed_over_count; i++)
-		event_log_add(&job->events, "snapshot_skipped", "{s:s, s:s}", "id",
-			      snapshot_id_format(resume->passed_over[i].id, from), "why",
-			      resume->passed_over[i].text);
-	resume_log(&job->resume_request, resume);
-	if (!job->options->store && network_fs_is_own_disk(job->store))
-		log_note("this store is on this machine's own disk and may be lost with the "
-			 "machine: choose another with --store");
-	if (resume->kind == RESUME_RESTORED)
-		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
-			      snapshot_id_format(resume->from, from), "step",
-			      resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
-			      (int)resume->restored.files, "bytes",
-			      (json_int_t)resume->restored.bytes, "bytes_fetched",
-			      (json_int_t)resume->restored.bytes_fetched, "seconds",
-			      (double)resume->milliseconds / 1000);
 }
 
 static void resume_worker(void *arg)
@@ -230,7 +192,7 @@ static void on_resume_done(void *arg)
 		refuse_start(job, code);
 		return;
 	}
-	log_resume(job);
+	resume_log(&job->resume_request, &job->resume, &job->events);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
 
@@ -269,7 +231,7 @@ static void on_late_claim_done(void *arg)
 	if (job->resume_failed)
 		report_late_refusal(job);
 	else
-		log_resume(job);
+		resume_log(&job->resume_request, &job->resume, &job->events);
 	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
 					 : begin_attempt(job);
 	job_post(job, event);

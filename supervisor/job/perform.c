@@ -68,7 +68,7 @@ static void stop_asking(struct job *job, const struct performed *what)
 {
 	(void)what;
 	checkpoint_request_stop(&job->ask);
-	job_end_rank_progress(job);
+	rank_watch_end(&job->ranks);
 	job_end_flag(job, false);
 }
 

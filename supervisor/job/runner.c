@@ -118,8 +118,8 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running,
 		.reported_step = -1,
-		.any_rank = job->rank_progress.count > 0,
-		.rank_saving = rank_progress_saving(&job->rank_progress) > 0,
+		.any_rank = job->ranks.progress.count > 0,
+		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
 	};
 

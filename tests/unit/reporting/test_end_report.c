@@ -91,7 +91,7 @@ static void test_rows(void **state)
 		const char *log;
 
 		start(&run, so);
-		log = HEARD(&run, report_end(&run.reports, &run.facts, &end));
+		log = HEARD(report_end(&run.reports, &run.facts, &end));
 		if (rows[i].says[0] ? !strstr(log, rows[i].says) : log[0] != '\0')
 			fail_msg("row %zu says: %s", i, log);
 		assert_string_equal(run.said, "ended ");
@@ -119,7 +119,7 @@ static void test_nothing_was_saved(void **state)
 		run.facts.view.now_ms = 100000;
 		run.facts.expected = run.rules.expects_saves = true;
 		run.reports.save_place.saved_here = false;
-		log = HEARD(&run, report_end(&run.reports, &run.facts, &end));
+		log = HEARD(report_end(&run.reports, &run.facts, &end));
 		assert_int_equal(strstr(log, "nothing was saved in /checkpoints") != NULL,
 				 cases[i].says);
 		told_stop(&run);

@@ -54,8 +54,7 @@ static void test_each_sentence(void **state)
 		run.model.measured.interval = (struct checkpoint_interval){.save_ms = -1};
 		run.model.asking.sent_ms = 1000;
 		run.model.newest.completed_ms = 3500;
-		log = HEARD(&run,
-			    report_sentence(&run.reports, rows[i].sentence, "it is so", &snapshot));
+		log = HEARD(report_sentence(&run.reports, rows[i].sentence, "it is so", &snapshot));
 		assert_int_equal(rows[i].sentence, i);
 		assert_string_equal(run.said, rows[i].events);
 		if (rows[i].line[0]) {
@@ -77,7 +76,7 @@ static void test_which_sentences_are_failures(void **state)
 		told_start(&run);
 		run.model.stop.deadline_ms = CLOCK_NEVER;
 		run.reports.no_store = (struct err){.kind = ERR_DENIED, .text = "no key"};
-		HEARD(&run, report_sentence(&run.reports, sentence, "so", &snapshot));
+		HEARD(report_sentence(&run.reports, sentence, "so", &snapshot));
 		assert_int_equal(run.reports.failed,
 				 sentence == SAY_NO_STORE || sentence == SAY_NOT_DURABLE ||
 					 sentence == SAY_SUPERSEDED);
@@ -113,13 +112,13 @@ static void test_said_once(void **state)
 	(void)state;
 	told_start(&run);
 	run.reports.no_store = (struct err){.kind = ERR_DENIED, .text = "no key"};
-	assert_int_equal(lines(HEARD(&run, say_twice(&run, SAY_NO_STORE, NULL))), 1);
-	assert_int_equal(lines(HEARD(&run, say_twice(&run, SAY_NO_WAY_TO_ASK, NULL))), 1);
+	assert_int_equal(lines(HEARD(say_twice(&run, SAY_NO_STORE, NULL))), 1);
+	assert_int_equal(lines(HEARD(say_twice(&run, SAY_NO_WAY_TO_ASK, NULL))), 1);
 	outcome.matched = matched;
 	outcome.result.left_out = 2;
 	text_set(outcome.result.left_out_path, sizeof(outcome.result.left_out_path), "a.sock");
 	outcome.result.left_out_what = "a socket";
-	log = HEARD(&run, say_twice(&run, SAY_DURABLE_QUIETLY, &outcome));
+	log = HEARD(say_twice(&run, SAY_DURABLE_QUIETLY, &outcome));
 	assert_int_equal(lines(log), 2);
 	assert_non_null(strstr(log, "a.sock in /checkpoints is a socket"));
 	assert_non_null(strstr(log, "--exclude wandb (1 file: wandb/run) leaves files out"));
@@ -135,11 +134,10 @@ static void test_cannot_ask(void **state)
 	told_start(&run);
 	run.rules.ask = REQUEST_SIGNAL;
 	run.model.state = JOB_CHECKPOINTING;
-	assert_non_null(
-		strstr(HEARD(&run, report_sentence(&run.reports, SAY_CANNOT_ASK, "why", NULL)),
-		       "warning: cannot ask the job for a checkpoint: why; if none does"));
+	assert_non_null(strstr(HEARD(report_sentence(&run.reports, SAY_CANNOT_ASK, "why", NULL)),
+			       "warning: cannot ask the job for a checkpoint: why; if none does"));
 	run.facts.handler_unseen = run.facts.asks_by_command = true;
-	assert_string_equal(HEARD(&run, report_sentence(&run.reports, SAY_CANNOT_ASK, "why", NULL)),
+	assert_string_equal(HEARD(report_sentence(&run.reports, SAY_CANNOT_ASK, "why", NULL)),
 			    "reprieve: cannot ask the job for a checkpoint: why\n");
 	told_stop(&run);
 }

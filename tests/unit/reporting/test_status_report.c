@@ -150,10 +150,10 @@ static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
 	run.facts.view.uploading = true;
 	run.facts.view.upload_began_ms = run.facts.view.now_ms;
 	run.facts.view.bytes_total = 4000;
-	HEARD(&run, look_once(&run));
+	HEARD(look_once(&run));
 	run.facts.view.now_ms += 2000;
 	run.facts.view.bytes_done = 1000;
-	HEARD(&run, look_once(&run));
+	HEARD(look_once(&run));
 	assert_true(display_upload(&run.reports, &run.facts.view, &upload));
 	assert_int_equal(upload.done, 1000);
 	assert_true(upload.rate > 0);
@@ -170,15 +170,15 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 
 	(void)state;
 	told_start(&run);
-	assert_non_null(strstr(HEARD(&run, save_place_note_elsewhere(&run.reports, "/other/a.pt")),
+	assert_non_null(strstr(HEARD(save_place_note_elsewhere(&run.reports, "/other/a.pt")),
 			       "saves a.pt in /other, and nothing in /checkpoints"));
 	assert_string_equal(run.said, "saves_elsewhere ");
-	assert_string_equal(HEARD(&run, save_place_note_elsewhere(&run.reports, "/b.pt")), "");
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/b.pt")), "");
 	told_stop(&run);
 	told_start(&run);
 	assert_false(save_place_note_write(&run.reports, ".reprieve/lock"));
 	assert_true(save_place_note_write(&run.reports, "a.pt"));
-	assert_string_equal(HEARD(&run, save_place_note_elsewhere(&run.reports, "/b.pt")), "");
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/b.pt")), "");
 	told_stop(&run);
 }
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "heard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,11 +16,9 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct told_run {
 	struct job_model model;
@@ -30,7 +29,6 @@ struct told_run {
 	struct reports reports;
 	char said[2048]; /* "plan saving " */
 	json_t *line;    /* of the newest event */
-	char log[16384];
 };
 
 static struct run_facts look(void *arg, enum run_look look)
@@ -76,35 +74,5 @@ static void told_stop(struct told_run *run)
 	request_table_release(&run->model.requests);
 	json_decref(run->line);
 }
-
-/* From here to heard() stderr is kept. */
-static int listen_to(FILE *kept)
-{
-	int saved = dup(STDERR_FILENO);
-
-	dup2(fileno(kept), STDERR_FILENO);
-	return saved;
-}
-
-static const char *heard(struct told_run *run, FILE *kept, int saved)
-{
-	size_t got;
-
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	rewind(kept);
-	got = fread(run->log, 1, sizeof(run->log) - 1, kept);
-	run->log[got] = '\0';
-	fclose(kept);
-	return run->log;
-}
-
-#define HEARD(run, call)                     \
-	({                                   \
-		FILE *kept = tmpfile();      \
-		int saved = listen_to(kept); \
-		call;                        \
-		heard(run, kept, saved);     \
-	})
 
 #endif
