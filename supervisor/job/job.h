@@ -55,7 +55,6 @@
  *	job_report.c		what is known, for reporting/ and telemetry/observers.h
  *	job_snapshots.c		the snapshot queue, retention
  *	job_end.c		outcome, exit code, and who is told
- *	job_detached.c		what a command that detaches leaves behind becomes the job
  */
 // clang-format on
 #ifndef JOB_H
@@ -165,11 +164,7 @@ struct job {
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
-	struct {
-		int64_t since_ms;    /* when `child` became another process; 0: it has not */
-		uint64_t left_until; /* see struct detachment; 0: nothing has detached */
-		int status;          /* of the first that failed, as waitpid() gave it */
-	} detached;
+	struct detached_job detached;
 
 	/* the child has exited, and its last files are being judged: job_notices.c */
 	struct {
@@ -303,6 +298,8 @@ void job_prepare_requests(struct job *job);
 /* Lowers the flag that the job polls. */
 void job_end_flag(struct job *job, bool answered);
 json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
+/* The processes that wrote checkpoints last. */
+size_t job_list_writers(void *job, pid_t *pids, size_t most);
 /* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
@@ -320,11 +317,6 @@ void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* bor
 void job_refuse_client(const struct job_effect *effect);
 /* Who asked for the outcome gets it. */
 void job_tell_watchers(struct job *job, const struct outcome *outcome);
-
-/* job_detached.c */
-/* The process in job->child has ended. True: another one has taken its place, and the job goes on.
- * Reads /proc. */
-bool job_adopt_detached(struct job *job);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */

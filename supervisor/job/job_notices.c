@@ -241,6 +241,33 @@ static void judge_last_files(struct job *job, const struct job_event *event)
 	tracker_job_ended(job->tracker, ends[end]);
 }
 
+#define WRITERS_MOST 64
+
+/* The main process has ended. True: another one has taken its place, and the job goes on. */
+static bool adopt_detached(struct job *job)
+{
+	pid_t writers[WRITERS_MOST], ended = job->child.pid;
+	struct detachment detachment = {
+		.told_to_end = !job_may_be_left(&job->model),
+		.expected = job->expected != EXPECT_NOTHING,
+		.wrote = job->reports.save_place.saved_here,
+		.writers = writers,
+		.writer_count = job_list_writers(job, writers, WRITERS_MOST),
+	};
+	char text[DETACHED_TEXT_SIZE];
+	int status = job->child.status;
+
+	if (!detached_process_follow(&job->detached, &detachment, job->model.launched_ms,
+				     &job->child, text))
+		return false;
+	if (job->tracker)
+		tracker_process_ended(job->tracker, ended, status);
+	event_log_add(&job->events, "detached", "{s:i, s:s}", "pid", (int)job->child.pid, "command",
+		      text);
+	job_write_child_to_lock(job);
+	return true;
+}
+
 static void on_child_exited(struct job *job)
 {
 	const struct signal_rules *rules = &job->options->signal_rules;
@@ -249,10 +276,8 @@ static void on_child_exited(struct job *job)
 	bool killed;
 	char name[SIGNAL_NAME_SIZE];
 
-	if (job_adopt_detached(job))
+	if (adopt_detached(job))
 		return;
-	if (job->detached.status != 0)
-		job->child.status = job->detached.status;
 	status = job->child.status;
 	killed = WIFSIGNALED(status);
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",

@@ -86,7 +86,7 @@ static void on_request_failed(void *arg, const char *why)
 		      job_failure_reply(why));
 }
 
-static size_t list_recent_writers(void *arg, pid_t *pids, size_t most)
+size_t job_list_writers(void *arg, pid_t *pids, size_t most)
 {
 	struct job *job = arg;
 	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
@@ -168,7 +168,7 @@ void job_prepare_requests(struct job *job)
 				.on_request_sending = on_request_sending,
 				.asked = on_request_sent,
 				.on_request_failed = on_request_failed,
-				.writers = list_recent_writers,
+				.writers = job_list_writers,
 				.count_polling_processes = count_polling_processes,
 				.raise = raise_request_flag,
 				.arg = job,
