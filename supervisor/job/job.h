@@ -141,10 +141,7 @@ struct job {
 	struct {
 		struct gang_feed feed; /* zeroed: there is no gang */
 		struct gang_runs runs;
-		uint32_t answered;   /* the newest event that the core knows to be answered */
-		bool notice_is_over; /* so does it know this */
-		bool has_told;       /* of a notice here */
-		bool leaving, left;
+		bool has_told; /* of a notice here */
 	} in_gang;
 	struct child child;
 	struct checkpoint_request ask;

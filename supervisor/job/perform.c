@@ -12,27 +12,14 @@ struct performed {
 	const struct posted_event *posted;
 };
 
-static void launch(struct job *job, const struct performed *what)
+static void cancel_restore(struct job *job)
 {
-	(void)what;
-	job_launch_child(job);
-}
-
-static void cancel_restore(struct job *job, const struct performed *what)
-{
-	(void)what;
 	cancel_raise(&job->cancel);
 }
 
 static void keep_signal(struct job *job, const struct performed *what)
 {
 	sigaddset(&job->early_signals, what->posted->event.signal);
-}
-
-static void claim(struct job *job, const struct performed *what)
-{
-	(void)what;
-	job_claim_attempt_late(job);
 }
 
 static void pass_signal(struct job *job, const struct performed *what)
@@ -51,30 +38,26 @@ static void tell_next_attempt(struct job *job, const struct performed *what)
 			  job->resume.attempt.number, what->effect->at_ms);
 }
 
-static void ask(struct job *job, const struct performed *what)
+static void ask(struct job *job)
 {
-	(void)what;
 	checkpoint_request_stop(&job->ask);
 	checkpoint_request_start(&job->ask, job->child.pid);
 }
 
-static void stop_trying(struct job *job, const struct performed *what)
+static void stop_trying(struct job *job)
 {
-	(void)what;
 	checkpoint_request_stop(&job->ask);
 }
 
-static void stop_asking(struct job *job, const struct performed *what)
+static void stop_asking(struct job *job)
 {
-	(void)what;
 	checkpoint_request_stop(&job->ask);
 	rank_watch_end(&job->ranks);
 	job_end_flag(job, false);
 }
 
-static void confirm_flag(struct job *job, const struct performed *what)
+static void confirm_flag(struct job *job)
 {
-	(void)what;
 	job_end_flag(job, true);
 }
 
@@ -95,15 +78,8 @@ static void share_request(struct job *job, const struct performed *what)
 	job_share_request(job, what->effect->request);
 }
 
-static void leave_gang(struct job *job, const struct performed *what)
+static void forward_sigterm(struct job *job)
 {
-	(void)what;
-	job_leave_gang(job);
-}
-
-static void forward_sigterm(struct job *job, const struct performed *what)
-{
-	(void)what;
 	log_note("forwarding SIGTERM to the job");
 	job->ask.by_flag = false;
 	if (job->tracker)
@@ -111,17 +87,15 @@ static void forward_sigterm(struct job *job, const struct performed *what)
 	child_forward_signal(&job->child, SIGTERM);
 }
 
-static void terminate(struct job *job, const struct performed *what)
+static void terminate(struct job *job)
 {
-	(void)what;
 	log_note("stopping the job (SIGTERM)");
 	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
 	child_forward_signal(&job->child, SIGTERM);
 }
 
-static void kill_job(struct job *job, const struct performed *what)
+static void kill_job(struct job *job)
 {
-	(void)what;
 	child_signal(&job->child, SIGKILL);
 	kill_tree();
 	job_post_child_exit(job);
@@ -132,21 +106,18 @@ static void hold_sigterm(struct job *job, const struct performed *what)
 	sigterm_hold_set_notice(&job->sigterm_hold, what->effect->kind == JOB_DO_HOLD_SIGTERM);
 }
 
-static void release_sigterm(struct job *job, const struct performed *what)
+static void release_sigterm(struct job *job)
 {
-	(void)what;
 	sigterm_hold_end(&job->sigterm_hold);
 }
 
-static void take_snapshot(struct job *job, const struct performed *what)
+static void take_snapshot(struct job *job)
 {
-	(void)what;
 	snapshot_queue_submit(job->snapshots, &job->model.newest);
 }
 
-static void cancel_snapshots(struct job *job, const struct performed *what)
+static void cancel_snapshots(struct job *job)
 {
-	(void)what;
 	if (job->snapshots)
 		snapshot_queue_cancel(job->snapshots);
 	cancel_raise(&job->cancel);
@@ -166,17 +137,15 @@ static void hurry_store(struct job *job, const struct performed *what)
 		storage_clear_urgent(job->resume.storage);
 }
 
-static void start_retention(struct job *job, const struct performed *what)
+static void start_retention(struct job *job)
 {
-	(void)what;
 	retention_worker_start(job->retention_worker);
 	if (!retention_worker_is_busy(job->retention_worker))
 		job_post(job, (struct job_event){.kind = JOB_EV_RETENTION_DONE});
 }
 
-static void stop_retention(struct job *job, const struct performed *what)
+static void stop_retention(struct job *job)
 {
-	(void)what;
 	retention_worker_stop(job->retention_worker);
 }
 
@@ -197,48 +166,48 @@ static void say(struct job *job, const struct performed *what)
 		job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", text));
 }
 
-static void end(struct job *job, const struct performed *what)
-{
-	(void)what;
-	job_begin_shutdown(job);
-}
-
 void job_perform(struct job *job, const struct job_effect *effect,
 		 const struct posted_event *posted)
 {
-	static void (*const rows[JOB_EFFECTS])(struct job * job, const struct performed *what) = {
-		[JOB_DO_LAUNCH] = launch,
-		[JOB_DO_CANCEL_RESTORE] = cancel_restore,
-		[JOB_DO_KEEP_SIGNAL] = keep_signal,
-		[JOB_DO_CLAIM] = claim,
-		[JOB_DO_PASS_SIGNAL] = pass_signal,
-		[JOB_DO_TAKE_FOR_NOTICE] = take_for_notice,
-		[JOB_DO_TELL_NEXT_ATTEMPT] = tell_next_attempt,
-		[JOB_DO_ASK] = ask,
-		[JOB_DO_STOP_TRYING] = stop_trying,
-		[JOB_DO_STOP_ASKING] = stop_asking,
-		[JOB_DO_CONFIRM_FLAG] = confirm_flag,
-		[JOB_DO_REPLY] = reply,
-		[JOB_DO_REFUSE] = refuse,
-		[JOB_DO_SHARE_REQUEST] = share_request,
-		[JOB_DO_FORWARD_SIGTERM] = forward_sigterm,
-		[JOB_DO_TERMINATE] = terminate,
-		[JOB_DO_KILL] = kill_job,
-		[JOB_DO_HOLD_SIGTERM] = hold_sigterm,
-		[JOB_DO_UNHOLD_SIGTERM] = hold_sigterm,
-		[JOB_DO_RELEASE_SIGTERM] = release_sigterm,
-		[JOB_DO_TAKE_SNAPSHOT] = take_snapshot,
-		[JOB_DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
-		[JOB_DO_SET_COMMIT_DEADLINE] = set_commit_deadline,
-		[JOB_DO_HURRY_STORE] = hurry_store,
-		[JOB_DO_CALM_STORE] = hurry_store,
-		[JOB_DO_START_RETENTION] = start_retention,
-		[JOB_DO_STOP_RETENTION] = stop_retention,
-		[JOB_DO_LIMIT_RETENTION] = limit_retention,
-		[JOB_DO_LEAVE_GANG] = leave_gang,
-		[JOB_DO_SAY] = say,
-		[JOB_DO_END] = end,
+	static const struct {
+		void (*plain)(struct job *job); /* it is all in the name; or */
+		void (*with)(struct job *job, const struct performed *what);
+	} rows[JOB_EFFECTS] = {
+		[JOB_DO_LAUNCH] = {.plain = job_launch_child},
+		[JOB_DO_CANCEL_RESTORE] = {.plain = cancel_restore},
+		[JOB_DO_KEEP_SIGNAL] = {.with = keep_signal},
+		[JOB_DO_CLAIM] = {.plain = job_claim_attempt_late},
+		[JOB_DO_PASS_SIGNAL] = {.with = pass_signal},
+		[JOB_DO_TAKE_FOR_NOTICE] = {.with = take_for_notice},
+		[JOB_DO_TELL_NEXT_ATTEMPT] = {.with = tell_next_attempt},
+		[JOB_DO_ASK] = {.plain = ask},
+		[JOB_DO_STOP_TRYING] = {.plain = stop_trying},
+		[JOB_DO_STOP_ASKING] = {.plain = stop_asking},
+		[JOB_DO_CONFIRM_FLAG] = {.plain = confirm_flag},
+		[JOB_DO_REPLY] = {.with = reply},
+		[JOB_DO_REFUSE] = {.with = refuse},
+		[JOB_DO_SHARE_REQUEST] = {.with = share_request},
+		[JOB_DO_FORWARD_SIGTERM] = {.plain = forward_sigterm},
+		[JOB_DO_TERMINATE] = {.plain = terminate},
+		[JOB_DO_KILL] = {.plain = kill_job},
+		[JOB_DO_HOLD_SIGTERM] = {.with = hold_sigterm},
+		[JOB_DO_UNHOLD_SIGTERM] = {.with = hold_sigterm},
+		[JOB_DO_RELEASE_SIGTERM] = {.plain = release_sigterm},
+		[JOB_DO_TAKE_SNAPSHOT] = {.plain = take_snapshot},
+		[JOB_DO_CANCEL_SNAPSHOTS] = {.plain = cancel_snapshots},
+		[JOB_DO_SET_COMMIT_DEADLINE] = {.with = set_commit_deadline},
+		[JOB_DO_HURRY_STORE] = {.with = hurry_store},
+		[JOB_DO_CALM_STORE] = {.with = hurry_store},
+		[JOB_DO_START_RETENTION] = {.plain = start_retention},
+		[JOB_DO_STOP_RETENTION] = {.plain = stop_retention},
+		[JOB_DO_LIMIT_RETENTION] = {.with = limit_retention},
+		[JOB_DO_LEAVE_GANG] = {.plain = job_leave_gang},
+		[JOB_DO_SAY] = {.with = say},
+		[JOB_DO_END] = {.plain = job_begin_shutdown},
 	};
 
-	rows[effect->kind](job, &(struct performed){effect, posted});
+	if (rows[effect->kind].plain)
+		rows[effect->kind].plain(job);
+	else
+		rows[effect->kind].with(job, &(struct performed){effect, posted});
 }
