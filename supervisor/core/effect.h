@@ -103,6 +103,4 @@ struct job_effects {
 void job_effects_release(struct job_effects *effects);
 AUTO(struct job_effects, job_effects_release);
 
-const char *job_effect_name(enum job_effect_kind kind); /* "take_snapshot" */
-
 #endif

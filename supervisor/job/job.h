@@ -48,7 +48,7 @@
  *
  *	job_start.c		open, restore, launch	job_directory.c, job_precedent.c: may it start?
  *	job_notices.c		signals and notice sources; the exit of the child
- *	job_tracker.c		what the job writes	job_save_place.c: that it saves elsewhere
+ *	job_tracker.c		what the job writes
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
@@ -125,10 +125,6 @@ struct job {
 	struct session session;
 	struct observers observers;
 	struct control_socket *control;
-	struct {
-		struct control_request **clients; /* owned; they themselves are the socket's */
-		size_t count;
-	} watchers; /* who waits for the outcome */
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
@@ -161,7 +157,7 @@ struct job {
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
-	struct detached_job detached;
+	struct detached_job detached; /* after the main process has ended */
 
 	/* the child has exited, and its last files are being judged: job_notices.c */
 	struct {
@@ -199,6 +195,8 @@ void job_take_steps(struct job *job);
 void job_forget_client(struct job *job, void *client);
 /* What the parts say just now. `about_stop`: also what takes a look at all processes. */
 struct job_view job_look(const struct job *job, bool about_stop);
+/* What is still posted, and what the model owns. */
+void job_release_runner(struct job *job);
 /* The rules, from the options and the profile. */
 struct job_rules job_rules_from(const struct job *job);
 
@@ -248,6 +246,7 @@ struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
+
 /* job_notices.c */
 /* Every signal that the supervisor receives. */
 void job_on_signal(void *arg, const struct signalfd_siginfo *info);
@@ -256,7 +255,7 @@ int job_start_notice_watch(struct job *job, struct err *err);
 /* Merges the notice, and posts what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
 /* Posts the exit of the child, if that waits for the judgement of its last files. */
-void job_post_child_exit(struct job *job);
+void job_post_child_exit(void *job);
 /* The signal that came is a stop notice. */
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
@@ -285,7 +284,7 @@ void job_leave_gang(struct job *job);
 /* A checkpoint is complete. */
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest);
 /* A process writes to a checkpoint; or (`anew`) runs another program now. */
-void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew);
+void job_note_writer_in_gang(void *job, pid_t pid, bool anew);
 /* A part of a round was given, or was not. */
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 
@@ -309,11 +308,10 @@ int64_t job_reported_step(const struct job *job);
 void job_open_control(struct job *job);
 /* Sends news of the asking to all clients whose request it serves. Takes ownership. */
 void job_tell_clients(struct job *job, json_t *reply);
-json_t *job_failure_reply(const char *why);                               /* owned by the caller */
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
 void job_refuse_client(const struct job_effect *effect);
 /* Who asked for the outcome gets it. */
-void job_tell_watchers(struct job *job, const struct outcome *outcome);
+void job_tell_outcome(struct job *job, const struct outcome *outcome);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */

@@ -117,7 +117,7 @@ static void answer_last_clients(struct job *job, const struct outcome *outcome)
 					  "request is not durable",
 					  outcome_name(outcome));
 	auto_(job_effects_release) struct job_effects effects = {0};
-	auto_json json_t *reply = job_failure_reply(why);
+	auto_json json_t *reply = control_failure(why);
 
 	job_end_requests(&job->model, &effects);
 	for (size_t i = 0; i < effects.count; i++)
@@ -213,7 +213,7 @@ int job_finish(struct job *job)
 	/* Log first: the rest may wait for a store that does not answer. */
 	say_end(job, &torn, &outcome);
 	answer_last_clients(job, &outcome);
-	job_tell_watchers(job, &outcome);
+	job_tell_outcome(job, &outcome);
 	job_tell_why(job, &outcome);
 	end_workers(job);
 	job_tell_gang_not_started(job);

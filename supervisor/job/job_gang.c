@@ -62,8 +62,9 @@ static void note_dead_writers(struct job *job)
 			gang_runs_note_dead(runs, runs->writers[i].pid);
 }
 
-void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
+void job_note_writer_in_gang(void *arg, pid_t pid, bool anew)
 {
+	struct job *job = arg;
 	struct gang_runs *runs = &job->in_gang.runs;
 
 	if (anew) {

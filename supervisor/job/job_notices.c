@@ -209,8 +209,10 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-void job_post_child_exit(struct job *job)
+void job_post_child_exit(void *arg)
 {
+	struct job *job = arg;
+
 	if (!job->exit.judged_later)
 		return;
 	job->exit.judged_later = false;

@@ -83,7 +83,7 @@ static void on_rank_news(void *arg, const char *line)
 static void on_request_failed(void *arg, const char *why)
 {
 	job_post_with(arg, (struct job_event){.kind = JOB_EV_CANNOT_ASK}, text_copy(why),
-		      job_failure_reply(why));
+		      control_failure(why));
 }
 
 size_t job_list_writers(void *arg, pid_t *pids, size_t most)

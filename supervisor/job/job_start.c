@@ -66,7 +66,6 @@ void job_close(struct job *job)
 	checkpoint_request_release(&job->ask);
 	rank_progress_release(&job->ranks.progress);
 	control_socket_close(job->control);
-	free(job->watchers.clients);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
 	resume_result_release(&job->resume);
@@ -76,6 +75,7 @@ void job_close(struct job *job)
 	workspace_release(&job->workspace);
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
+	job_release_runner(job);
 	child_environment_release(&job->environment);
 	reports_release(&job->reports);
 }

@@ -55,16 +55,6 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-static void on_judged(void *arg)
-{
-	job_post_child_exit(arg);
-}
-
-static void on_writer(void *arg, pid_t pid, bool anew)
-{
-	job_note_writer_in_gang(arg, pid, anew);
-}
-
 static void on_saved_elsewhere(void *arg, const char *path)
 {
 	struct job *job = arg;
@@ -87,10 +77,10 @@ void job_start_tracker(struct job *job)
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
 		.saved_elsewhere = on_saved_elsewhere,
-		.writer = job->gang.members > 1 ? on_writer : NULL,
+		.writer = job->gang.members > 1 ? job_note_writer_in_gang : NULL,
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,
-		.ended = on_judged,
+		.ended = job_post_child_exit,
 		.patterns = &job->options->patterns,
 		.signatures = job->resume.signatures,
 		.arg = job,

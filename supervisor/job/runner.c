@@ -216,7 +216,7 @@ static void on_due(struct timer *timer)
 		arm_due(job);
 }
 
-static void release_runner(struct job *job)
+void job_release_runner(struct job *job)
 {
 	struct runner *runner = &job->runner;
 
@@ -287,7 +287,6 @@ int job_run(struct job *job)
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);
-		release_runner(job);
 		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
 	}
 	job_begin_resume(job);
@@ -299,6 +298,5 @@ int job_run(struct job *job)
 		fflush(NULL);
 		_exit(code);
 	}
-	release_runner(job);
 	return code;
 }

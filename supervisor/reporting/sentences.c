@@ -1,6 +1,7 @@
 /* What the core says is said: a line of log, an event, or both. One row for each sentence. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "reports.h"
@@ -54,12 +55,6 @@ static void plan(struct reports *reports, const struct told *told)
 	event_log_add(reports->events, "plan", "{s:s}", "text", text);
 }
 
-static void withdrawn(struct reports *reports, const struct told *told)
-{
-	(void)reports, (void)told;
-	log_note("the notice was withdrawn: the job continues");
-}
-
 static void not_asked(struct reports *reports, const struct told *told)
 {
 	(void)reports;
@@ -102,12 +97,6 @@ static void no_way_to_ask(struct reports *reports, const struct told *told)
 		 "it saves by itself count");
 }
 
-static void save_is_used(struct reports *reports, const struct told *told)
-{
-	(void)reports, (void)told;
-	log_note("the job is still saving for the previous request: that save is used");
-}
-
 static void saving_quietly(struct reports *reports, const struct told *told)
 {
 	event_log_add(reports->events, "saving", "{s:s}", "path", told->text);
@@ -119,15 +108,10 @@ static void saving(struct reports *reports, const struct told *told)
 	saving_quietly(reports, told);
 }
 
-static json_t *step_json(int64_t step)
-{
-	return step >= 0 ? json_integer(step) : json_null();
-}
-
 static void complete(struct reports *reports, const struct told *told)
 {
 	event_log_add(reports->events, "checkpoint_complete", "{s:o}", "step",
-		      step_json(told->run.model->newest.step));
+		      json_integer_or_null(told->run.model->newest.step));
 }
 
 static void saved(struct reports *reports, const struct told *told)
@@ -162,12 +146,6 @@ static void killing(struct reports *reports, const struct told *told)
 	(void)told;
 	log_warn("the job has not exited: killing it (SIGKILL)");
 	event_log_add(reports->events, "stopping", "{s:s}", "signal", "KILL");
-}
-
-static void out_of_time(struct reports *reports, const struct told *told)
-{
-	(void)reports, (void)told;
-	log_warn("out of time: the upload under way is cancelled");
 }
 
 /* --- snapshots --- */
@@ -211,9 +189,9 @@ static void durable_quietly(struct reports *reports, const struct told *told)
 
 	report_skipped_files(reports, told);
 	event_log_add(reports->events, "durable", "{s:s, s:o, s:i, s:I, s:I, s:f, s:f, s:s}", "id",
-		      snapshot_id_format(snapshot->id, id), "step", step_json(checkpoint->step),
-		      "files", (int)snapshot->result.files, "bytes",
-		      (json_int_t)snapshot->result.bytes, "bytes_sent",
+		      snapshot_id_format(snapshot->id, id), "step",
+		      json_integer_or_null(checkpoint->step), "files", (int)snapshot->result.files,
+		      "bytes", (json_int_t)snapshot->result.bytes, "bytes_sent",
 		      (json_int_t)snapshot->result.bytes_sent, "seconds",
 		      (double)told->run.model->measured.upload_ms / 1000, "age",
 		      (double)(clock_monotonic_ms() - checkpoint->written_ms) / 1000, "reason",
@@ -236,12 +214,6 @@ static void durable(struct reports *reports, const struct told *told)
 		 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
 		 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(reports, told);
-}
-
-static void store_works(struct reports *reports, const struct told *told)
-{
-	(void)reports, (void)told;
-	log_note("the store works again");
 }
 
 static void still_failing(struct reports *reports, const struct told *told)
@@ -330,32 +302,35 @@ static void interval(struct reports *reports, const struct told *told)
 void report_sentence(struct reports *reports, enum job_sentence sentence, const char *text,
 		     const struct snapshot_outcome *snapshot)
 {
-	static void (*const rows[JOB_SENTENCES])(struct reports * reports,
-						 const struct told *told) = {
-		[SAY_PLAN] = plan,
-		[SAY_WITHDRAWN] = withdrawn,
-		[SAY_NOT_ASKED] = not_asked,
-		[SAY_CANNOT_ASK] = cannot_ask,
-		[SAY_NO_WAY_TO_ASK] = no_way_to_ask,
-		[SAY_SAVE_IS_USED] = save_is_used,
-		[SAY_SAVING] = saving,
-		[SAY_SAVING_QUIETLY] = saving_quietly,
-		[SAY_COMPLETE] = complete,
-		[SAY_SAVED] = saved,
-		[SAY_DEFERRED] = deferred,
-		[SAY_KILLING] = killing,
-		[SAY_OUT_OF_TIME] = out_of_time,
-		[SAY_NO_STORE] = no_store,
-		[SAY_DURABLE] = durable,
-		[SAY_DURABLE_QUIETLY] = durable_quietly,
-		[SAY_STORE_WORKS] = store_works,
-		[SAY_NOT_DURABLE] = not_durable,
-		[SAY_STILL_FAILING] = still_failing,
-		[SAY_SUPERSEDED] = superseded,
-		[SAY_UPLOAD_BEHIND] = upload_behind,
-		[SAY_WINDOW_TOO_SHORT] = window_too_short,
-		[SAY_AT_RISK] = at_risk,
-		[SAY_INTERVAL] = interval,
+	static const struct {
+		void (*tell)(struct reports *reports, const struct told *told);
+		const char *note, *warn; /* one of the three */
+	} rows[JOB_SENTENCES] = {
+		[SAY_PLAN] = {.tell = plan},
+		[SAY_WITHDRAWN] = {.note = "the notice was withdrawn: the job continues"},
+		[SAY_NOT_ASKED] = {.tell = not_asked},
+		[SAY_CANNOT_ASK] = {.tell = cannot_ask},
+		[SAY_NO_WAY_TO_ASK] = {.tell = no_way_to_ask},
+		[SAY_SAVE_IS_USED] = {.note = "the job is still saving for the previous request: "
+					      "that save is used"},
+		[SAY_SAVING] = {.tell = saving},
+		[SAY_SAVING_QUIETLY] = {.tell = saving_quietly},
+		[SAY_COMPLETE] = {.tell = complete},
+		[SAY_SAVED] = {.tell = saved},
+		[SAY_DEFERRED] = {.tell = deferred},
+		[SAY_KILLING] = {.tell = killing},
+		[SAY_OUT_OF_TIME] = {.warn = "out of time: the upload under way is cancelled"},
+		[SAY_NO_STORE] = {.tell = no_store},
+		[SAY_DURABLE] = {.tell = durable},
+		[SAY_DURABLE_QUIETLY] = {.tell = durable_quietly},
+		[SAY_STORE_WORKS] = {.note = "the store works again"},
+		[SAY_NOT_DURABLE] = {.tell = not_durable},
+		[SAY_STILL_FAILING] = {.tell = still_failing},
+		[SAY_SUPERSEDED] = {.tell = superseded},
+		[SAY_UPLOAD_BEHIND] = {.tell = upload_behind},
+		[SAY_WINDOW_TOO_SHORT] = {.tell = window_too_short},
+		[SAY_AT_RISK] = {.tell = at_risk},
+		[SAY_INTERVAL] = {.tell = interval},
 	};
 	bool forecasts = sentence == SAY_UPLOAD_BEHIND || sentence == SAY_WINDOW_TOO_SHORT ||
 			 sentence == SAY_AT_RISK;
@@ -365,5 +340,10 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		.snapshot = snapshot,
 	};
 
-	rows[sentence](reports, &told);
+	if (rows[sentence].tell)
+		rows[sentence].tell(reports, &told);
+	else if (rows[sentence].note)
+		log_note("%s", rows[sentence].note);
+	else
+		log_warn("%s", rows[sentence].warn);
 }

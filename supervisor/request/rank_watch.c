@@ -4,21 +4,6 @@
 #include "base/log.h"
 
 #define OBSERVE_EVERY_MS 250
-#define DEPTH_MOST 32
-
-static bool is_descendant(pid_t pid, pid_t above)
-{
-	struct process_sample sample;
-
-	for (int depth = 0; depth < DEPTH_MOST && pid > 1; depth++) {
-		if (pid == above)
-			return true;
-		if (!process_read_sample(pid, &sample))
-			return false;
-		pid = sample.parent;
-	}
-	return false;
-}
 
 /* Asynchronous savers write from a child process, whose writes count for the rank above it. */
 static void observe_files(const struct rank_watch *watch, const struct rank_progress_item *item,
@@ -28,7 +13,7 @@ static void observe_files(const struct rank_watch *watch, const struct rank_prog
 		bool since = writers->items[i].ms >= item->asked_ms;
 
 		if (writers->items[i].pid != item->rank.pid &&
-		    (!since || !is_descendant(writers->items[i].pid, item->rank.pid)))
+		    (!since || !process_is_below(writers->items[i].pid, item->rank.pid)))
 			continue;
 		look->wrote |= since;
 		look->writes |= writers->items[i].ms < watch->progress.begun_ms;

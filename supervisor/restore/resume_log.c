@@ -1,5 +1,6 @@
 #include "resume.h"
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "telemetry/telemetry.h"
@@ -61,7 +62,7 @@ void resume_log(const struct resume_request *request, const struct resume_result
 	if (resume->kind == RESUME_RESTORED)
 		event_log_add(events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
 			      snapshot_id_format(resume->from, from), "step",
-			      resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
+			      json_integer_or_null(resume->step), "files",
 			      (int)resume->restored.files, "bytes",
 			      (json_int_t)resume->restored.bytes, "bytes_fetched",
 			      (json_int_t)resume->restored.bytes_fetched, "seconds",
