@@ -46,7 +46,7 @@ enum job_effect_kind {
 	JOB_EFFECTS,
 };
 
-/* What is logged, and written to the event log. */
+/* What is logged, and written to the event log: a row each in reporting/sentences.c. */
 enum job_sentence {
 	SAY_PLAN,
 	SAY_WITHDRAWN,

@@ -2,8 +2,9 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a row for each effect, reporting/sentences.c one
- * for each sentence. No part is called from a callback of another.
+ * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
+ * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
+ * (run_facts.h). No part is called from a callback of another.
  *
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
@@ -27,10 +28,11 @@
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
  *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
  *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
- *     -> core/saving.c: flush() waits for what is not durable yet.
+ *     -> core/durable.c: flush() waits for what is not durable yet.
  *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says
  *     OVER, END -> job_end.c: job_begin_shutdown() leaves no process behind, and the loop stops.
- *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75.
+ *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75,
+ *     and reporting/end_report.c say it aloud.
  *
  * Every other story is the same with other events: core/event.h lists them, core/step.c is their
  * table. `reprieve run -v` logs each change of state with the event that made it.
@@ -46,7 +48,9 @@
  *
  * They post what happens, and do what is asked of their part:
  *
- *	job_start.c		open, restore, launch	job_directory.c, job_precedent.c: may it start?
+ *	job_start.c		open, restore, launch (launch/expectation.h: what is taken when)
+ *	job_directory.c		may it start in this directory?
+ *	job_precedent.c		... and after the attempts before?
  *	job_notices.c		signals and notice sources; the exit of the child
  *	job_tracker.c		what the job writes
  *	job_gang.c		notices from, and for, the other members of a gang
