@@ -1,13 +1,13 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|static|run|test|bench|slurm|radosgw|venv|node...
+#	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node...
 #
 #	build   to compile it           run     to run the example
 #	static  for -DREPRIEVE_STATIC=ON and for packages, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm   for tests/slurm
-#	radosgw, venv, node             what tests/servers is made of
+#	radosgw, glusterfs, venv, node  what tests/servers is made of
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev
@@ -16,10 +16,11 @@ readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libp
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev file dpkg-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist lz4 tar strace util-linux procps
-	bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
+	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc file dpkg-dev
 	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
+readonly glusterfs=(glusterfs-client)
 readonly slurm=(slurmctld slurmd slurm-client munge)
 readonly venv=(python3-venv)
 readonly node=(nodejs npm)
@@ -47,7 +48,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|venv|node..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node..."
 wanted=()
 for group; do
 	case $group in
@@ -58,9 +59,10 @@ for group; do
 	bench) wanted+=("${bench[@]}") ;;
 	slurm) wanted+=("${slurm[@]}") ;;
 	radosgw) wanted+=("${radosgw[@]}") ;;
+	glusterfs) wanted+=("${glusterfs[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, venv or node" ;;
+	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, glusterfs, venv or node" ;;
 	esac
 done
 

@@ -9,6 +9,7 @@
 #include "scheme_table.h"
 #include "storage/backend/backend.h"
 #include "storage/format/format.h"
+#include "storage/http/http.h"
 #include "storage/records/records.h"
 #include "storage/snapshots/snapshots.h"
 #include "storage/transfer/transfer.h"
@@ -168,6 +169,20 @@ int storage_open(const struct storage_options *options, struct storage **result,
 const char *storage_describe(struct storage *storage, char *text, size_t capacity)
 {
 	return store_describe(storage->transfer.store, text, capacity);
+}
+
+char *storage_waiting_text(const char *url)
+{
+	int64_t patience_ms = retrying_client_patience_ms(NULL);
+	char time[32];
+
+	/* How long a file system hangs, it alone knows. */
+	if (text_starts(url, "file:") || patience_ms < 0)
+		return text_format("store %s does not answer so far: waiting for its file system",
+				   url);
+	return text_format("store %s does not answer so far: it is tried for up to %s "
+			   "(REPRIEVE_STORE_PATIENCE)",
+			   url, text_duration(patience_ms, time, sizeof(time)));
 }
 
 void storage_format_versions(int *store, int *manifest)

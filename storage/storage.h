@@ -126,6 +126,12 @@ void storage_format_versions(int *store, int *manifest);
  * opened: storage_open() says why. */
 bool storage_is_in_the_clear(const char *url);
 
+/* What is waited for while a store does not answer, and for how long: "store s3://b/p does not
+ * answer so far: it is tried for up to 30 s (REPRIEVE_STORE_PATIENCE)". Said by the caller of a
+ * function that takes longer than STORAGE_SLOW_MS. The caller frees. Does not block. */
+#define STORAGE_SLOW_MS 2500
+char *storage_waiting_text(const char *url);
+
 /* Where a file:// store lies: absolute, links resolved as far as it is there already. NULL for any
  * other. The caller frees. Does not block on a store. */
 char *storage_directory(const char *url);

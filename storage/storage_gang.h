@@ -82,6 +82,9 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
  * record, and all others find that. `name` "": none is put. Three requests. */
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err);
+/* The same for who is no member: ERR_NOT_FOUND if no member of it has come yet. Two requests. */
+int storage_gang_find_launch(struct storage *storage, const char *name, struct gang_launch *launch,
+			     struct cancel *cancel, struct err *err);
 /* `reason`: of one that is refused, else "". Sets its host. */
 int storage_gang_join(struct storage *storage, uint32_t after, struct gang_join *join,
 		      const char *reason, struct cancel *cancel, struct err *err);

@@ -123,6 +123,8 @@ struct save_result {
 	 * are of different steps, or what one of them names is gone. Everybody who looks
 	 * finds that; the round is to be left out. */
 	bool gang_unfit;
+	/* Of a gang: a part for this round may lie in the store, by this call or an earlier one. */
+	bool gang_put;
 	/* With ERR_RETRY: the store has lost what it had, and nothing was committed. That is known
 	 * now, so that the same call, made again at once, sends it. */
 	bool store_lacks;

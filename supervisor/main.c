@@ -80,8 +80,12 @@ static void open_missing_stdout(void)
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
-	bool tells = command->tells || (argc > 1 && is_help(argv[1]));
+	bool help = argc > 1 && is_help(argv[1]);
+	bool tells = command->tells || help;
+	int refused = help ? 0 : command_check_environment(false);
 
+	if (refused)
+		return refused;
 	if (tells)
 		open_missing_stdout();
 	return check_output_written(tells, command->run(argc, argv));

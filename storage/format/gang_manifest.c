@@ -136,6 +136,16 @@ static void join_pieces(const struct manifest *part, struct manifest *gang)
 	}
 }
 
+bool gang_manifest_lacks_checkpoint(const struct manifest *part)
+{
+	return part->kept ? part->step < 0 : part->piece_count == 0 || part->without_checkpoint;
+}
+
+uint32_t gang_manifest_answers(bool without_checkpoint, uint32_t saw)
+{
+	return without_checkpoint ? 0 : saw;
+}
+
 static struct manifest_part describe_part(const struct manifest *part, uint32_t member)
 {
 	struct manifest_part description = {
@@ -144,9 +154,7 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.files = part->files,
 		.left_out = part->left_out,
 		.directory_mode = part->directory_mode,
-		.without_checkpoint =
-			part->kept ? part->step < 0
-				   : part->piece_count == 0 || part->without_checkpoint,
+		.without_checkpoint = gang_manifest_lacks_checkpoint(part),
 		.kept = part->kept,
 		.keeper = part->keeper,
 		.bytes = part->bytes,

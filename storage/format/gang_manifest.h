@@ -17,6 +17,13 @@ void gang_manifest_prefix(struct manifest *manifest, uint32_t member);
 /* Takes that back. ERR_CORRUPT: an entry is not below it. */
 int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *err);
 
+/* Of a member's part, before it is one of `parts`: whether it has nothing of a checkpoint, nor have
+ * the files of its own that are in the part of a keeper. */
+bool gang_manifest_lacks_checkpoint(const struct manifest *part);
+/* The newest event that a part answers, of its `saw`: what is no checkpoint answers nothing. A
+ * snapshot answers what one of its parts does. */
+uint32_t gang_manifest_answers(bool without_checkpoint, uint32_t saw);
+
 /*
  * Joins the parts, one per member and in their order, to `gang`, which has only its header (id,
  * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded; an empty

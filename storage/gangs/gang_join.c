@@ -66,6 +66,7 @@ int storage_gang_look(struct storage *storage, uint32_t after, struct gang_recor
 		join->birth_ms = join->put_ms > join->age_ms ? join->put_ms - join->age_ms : 0;
 		records->join_count++;
 	}
+	records->join_count = gang_joins_unite(records->joins, records->join_count);
 	return 0;
 }
 
@@ -90,19 +91,49 @@ static int read_launch_time(struct storage *storage, const char *key, struct gan
 	return 0;
 }
 
+/* What the first member that came has put there. */
+static int read_launch(struct storage *storage, const char *key, struct gang_launch *launch,
+		       struct cancel *cancel, struct err *err)
+{
+	auto_json json_t *there = NULL;
+
+	if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) < 0)
+		return -1;
+	launch->after = (uint32_t)json_number_or(there, "after", 0);
+	return 0;
+}
+
+static void name_launch(const char *name, struct gang_launch *launch)
+{
+	snprintf(launch->id, sizeof(launch->id), "%016llx",
+		 (unsigned long long)checksum_bytes(name, strlen(name)));
+}
+
+int storage_gang_find_launch(struct storage *storage, const char *name, struct gang_launch *launch,
+			     struct cancel *cancel, struct err *err)
+{
+	auto_free char *key = NULL;
+
+	*launch = (struct gang_launch){0};
+	name_launch(name, launch);
+	key = launch_key(storage, launch);
+	if (read_launch(storage, key, launch, cancel, err) < 0)
+		return -1;
+	return read_launch_time(storage, key, launch, cancel, err);
+}
+
 int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t newest,
 			     struct gang_launch *launch, struct cancel *cancel, struct err *err)
 {
 	auto_free char *key = NULL;
-	auto_json json_t *body = NULL, *there = NULL;
+	auto_json json_t *body = NULL;
 	char created[32], nonce[33];
 	struct err own = {0};
 
 	*launch = (struct gang_launch){.after = newest};
 	if (!*name)
 		return 0;
-	snprintf(launch->id, sizeof(launch->id), "%016llx",
-		 (unsigned long long)checksum_bytes(name, strlen(name)));
+	name_launch(name, launch);
 	key = launch_key(storage, launch);
 	random_hex(nonce);
 	body = json_pack("{s:s, s:I, s:s, s:s, s:s}", "launch", name, "after", (json_int_t)newest,
@@ -115,10 +146,8 @@ int storage_gang_know_launch(struct storage *storage, const char *name, uint32_t
 	    0) {
 		if (own.kind != ERR_EXISTS)
 			return err_set(err, own.kind, "%s", own.text);
-		if (job_record_get(storage->transfer.store, key, RECORD_JOIN, &there, cancel, err) <
-		    0)
+		if (read_launch(storage, key, launch, cancel, err) < 0)
 			return -1;
-		launch->after = (uint32_t)json_number_or(there, "after", 0);
 	}
 	return read_launch_time(storage, key, launch, cancel, err);
 }

@@ -120,9 +120,13 @@ int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t rou
 	if (job_record_get_manifest_head(storage, (struct snapshot_id){attempt, round}, &manifest,
 					 cancel, err) < 0)
 		return -1;
-	for (size_t i = 0; i < manifest.part_count; i++)
-		if (manifest.parts[i].saw > *event)
-			*event = manifest.parts[i].saw;
+	for (size_t i = 0; i < manifest.part_count; i++) {
+		const struct manifest_part *part = &manifest.parts[i];
+		uint32_t answers = gang_manifest_answers(part->without_checkpoint, part->saw);
+
+		if (answers > *event)
+			*event = answers;
+	}
 	return 0;
 }
 

@@ -95,8 +95,7 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 	if (first->step != second->step ||
 	    first->without_checkpoint != second->without_checkpoint ||
 	    first->final != second->final || first->kept != second->kept ||
-	    first->keeper != second->keeper || first->asked != second->asked ||
-	    first->directory_mode != second->directory_mode ||
+	    first->keeper != second->keeper || first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -161,9 +160,14 @@ static int refuse_unanswered(const struct gang_part *parts, size_t count, struct
 {
 	uint32_t answered = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (gang_part_has_checkpoint(&parts[i]) && parts[i].saw > answered)
-			answered = parts[i].saw;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t answers =
+			gang_manifest_answers(gang_manifest_lacks_checkpoint(&parts[i].manifest),
+					      parts[i].saw);
+
+		if (answers > answered)
+			answered = answers;
+	}
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].manifest.asked > answered)
 			return err_set(err, ERR_UNFIT,

@@ -38,7 +38,9 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err);
 
-/* Whether both have the same files, of the same step, whoever has saved them when. */
+/* Whether both have the same files, of the same step, whoever has saved them when, and however it
+ * is known that there are no others (`saw`, `asked`): of two tries of one part the first stays, and
+ * is judged. */
 bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b);
 
 /* Whether the parts of all members, in their order, are of one checkpoint. ERR_UNFIT: they never

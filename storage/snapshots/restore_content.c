@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/workers.h"
 #include "storage/records/records.h"
 
@@ -24,22 +25,6 @@ void restore_content_progress(struct restoring *restoring, uint64_t bytes)
 					    now + PROGRESS_EVERY_MS))
 		return;
 	restoring->request->progress(restoring->request->arg, done, restoring->bytes_total);
-}
-
-bool restore_content_read(int fd, uint8_t *target, size_t size, uint64_t offset)
-{
-	while (size > 0) {
-		ssize_t got = pread(fd, target, size, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		target += got;
-		size -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return true;
 }
 
 /* --- planning --- */
@@ -139,7 +124,7 @@ static bool find_in_seed(struct restoring *restoring, const struct restore_piece
 
 	return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
 	       (uint64_t)status.st_size == piece->file_size &&
-	       restore_content_read(fd, space, size, piece->number * CHUNK_SIZE) &&
+	       file_read_at(fd, space, size, piece->number * CHUNK_SIZE) == size &&
 	       chunk_matches(piece->chunk, space, size);
 }
 

@@ -51,7 +51,4 @@ int restore_content(struct restoring *restoring, struct err *err);
 /* So many bytes more are where they belong. */
 void restore_content_progress(struct restoring *restoring, uint64_t bytes);
 
-/* Reads all of it; false: it is not there. */
-bool restore_content_read(int fd, uint8_t *target, size_t size, uint64_t offset);
-
 #endif

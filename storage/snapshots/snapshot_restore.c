@@ -4,6 +4,7 @@
 
 #include "base/beneath.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/workers.h"
 #include "listing.h"
 #include "restore_content.h"
@@ -22,7 +23,7 @@ static bool has_chunk(int fd, const struct entry *content, size_t number, uint8_
 	const struct chunk *chunk = &content->chunks[number];
 	size_t size = chunk_length(content->size, number);
 
-	if (!restore_content_read(fd, space, size, (uint64_t)number * CHUNK_SIZE))
+	if (file_read_at(fd, space, size, (uint64_t)number * CHUNK_SIZE) != size)
 		return false;
 	return chunk->codec == CHUNK_ZERO ? chunk_is_zero(space, size)
 					  : chunk_matches(chunk, space, size);

@@ -388,6 +388,9 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	result->gang_over = failed && (saving.commit.outcome == GANG_ROUND_OVER ||
 				       saving.commit.outcome == GANG_PARTS_UNFIT);
 	result->changed |= result->gang_over;
+	result->gang_put =
+		storage_is_member(storage) &&
+		(!failed || snapshot_id_compare(storage->gang.unsettled, request->id) == 0);
 	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&

@@ -11,7 +11,9 @@
  *	http.h, http_trust.h, httpd.h	HTTP client and server
  *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries
  *	json.h, base64.h, digest.h	JSON from outside; base64; SHA-256
+ *	inside.h			a run inside the job of another one
  *	program.h			programs that work for us
+ *	slow_warning.h			a word about a call that takes long
  *	progress_bar.h, progress_text.h	progress on a terminal or in a log, and its words
  *	status_line.h			the line of a terminal that is drawn again
  *	terminal_line.h, line_wrap.h	prints what comes from outside, safely for a terminal

@@ -80,6 +80,22 @@ int file_read(const char *path, struct bytes *out, struct err *err)
 	return file_read_all(fd, out, err) < 0 ? err_wrap(err, "%s", path) : 0;
 }
 
+size_t file_read_at(int fd, void *target, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = pread(fd, (char *)target + done, size - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return done;
+}
+
 int file_write_all(int fd, const void *data, size_t size, struct err *err)
 {
 	const char *next = data;

@@ -26,6 +26,10 @@ int file_read(const char *path, struct bytes *out, struct err *err);
 /* The rest of an open file. */
 int file_read_all(int fd, struct bytes *out, struct err *err);
 
+/* Reads at most `size` bytes from the offset on. Returns how many: fewer where the file ends or
+ * cannot be read. */
+size_t file_read_at(int fd, void *target, size_t size, uint64_t offset);
+
 /* Writes all or nothing, durably: temporary file beside it, fsync, rename, fsync of directory. */
 int file_write(const char *path, const void *data, size_t size, struct err *err);
 

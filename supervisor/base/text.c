@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,25 @@ const char *text_from_environment(const char *name)
 bool text_equal(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool text_matches(const char *text, const char *pattern)
+{
+	regex_t regex;
+	bool found;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
+		return false;
+	found = regexec(&regex, text, 0, NULL, 0) == 0;
+	regfree(&regex);
+	return found;
+}
+
+const char *text_last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 bool text_starts(const char *text, const char *prefix)

@@ -32,6 +32,12 @@ bool text_equal(const char *a, const char *b);
 bool text_starts(const char *text, const char *prefix);
 bool text_ends(const char *text, const char *suffix);
 
+/* Does the POSIX extended regular expression match somewhere? `^`, `$`, `.` and `[^x]` stop at the
+ * ends of lines. */
+bool text_matches(const char *text, const char *pattern);
+/* Of a path: what is behind its last slash; all of it if it has none. */
+const char *text_last_part(const char *path);
+
 /* Copies, truncates between UTF-8 characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static void compute_times(struct attempt_costs *attempt_costs,
 	int64_t end_ms =
 		event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms;
 	int64_t from_ms;
+	bool loses;
 
 	if (event_times->launched_ms < 0)
 		return;
@@ -79,12 +81,12 @@ static void compute_times(struct attempt_costs *attempt_costs,
 	from_ms = event_times->written_ms >= event_times->launched_ms
 			  ? event_times->written_ms
 			  : event_times->launched_ms;
+	loses = attempt_costs->interrupted || attempt_costs->superseded_by > 0;
 	/* Where it may still run, nothing is lost yet. */
-	if (attempt_costs->interrupted || !attempt_costs->at_least)
-		attempt_costs->lost_ms =
-			attempt_costs->interrupted && end_ms > from_ms ? end_ms - from_ms : 0;
+	if (loses || !attempt_costs->at_least)
+		attempt_costs->lost_ms = loses && end_ms > from_ms ? end_ms - from_ms : 0;
 	/* All of it, also by the clock of the end record. */
-	if (attempt_costs->interrupted && event_times->written_ms < event_times->launched_ms)
+	if (loses && event_times->written_ms < event_times->launched_ms)
 		attempt_costs->lost_ms = attempt_costs->ran_ms;
 }
 
@@ -101,6 +103,13 @@ static uint32_t machine_count(const struct attempt_summary *past)
 	int64_t members = json_number_or(gang, "members", 1);
 
 	return members >= 1 && members <= STORAGE_GANG_MOST ? (uint32_t)members : 1;
+}
+
+static uint32_t successor_of(const struct attempt_summary *past)
+{
+	int64_t number = json_number_or(past->end_about, "superseded_by", 0);
+
+	return number > past->number && number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
@@ -120,8 +129,13 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 	text_set(attempt_costs->started, sizeof(attempt_costs->started), past->created);
 	text_set(attempt_costs->host, sizeof(attempt_costs->host),
 		 json_text_or(past->about, "host", ""));
-	text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome),
-		 attempt_outcome(past, newest));
+	attempt_costs->superseded_by = successor_of(past);
+	if (attempt_costs->superseded_by > 0)
+		snprintf(attempt_costs->outcome, sizeof(attempt_costs->outcome), "superseded by %u",
+			 attempt_costs->superseded_by);
+	else
+		text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome),
+			 attempt_outcome(past, newest));
 	read_events(attempt_costs, &event_times, ledger);
 	attempt_costs->at_least = !past->ended;
 	compute_times(attempt_costs, &event_times);

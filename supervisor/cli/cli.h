@@ -3,7 +3,7 @@
  *
  * For main.c, through this header alone:
  *
- *	command_table.c      every verb, and what it does
+ *	command_table.c      every verb, and what it does; what the environment says in vain
  *	version.c            `reprieve --version`
  *
  * Of this folder only:
@@ -16,6 +16,7 @@
  *	attempt_costs.h      what attempts ran, lost and cost, for `report`
  *	storage_price.h      what a store costs a month
  *	path_filter.h        which paths of a snapshot are meant
+ *	profile_print.h      what is known of a framework, for `explain`
  *	embedded_clients.h   reprieve.h and reprieve.py, inside the program
  */
 #ifndef CLI_H
@@ -37,6 +38,10 @@ struct command {
 /* In the order of `reprieve --help`; the first is `run`. */
 extern const struct command commands[];
 extern const size_t command_count;
+
+/* Warns of variables REPRIEVE_* that nobody reads (environment_names.h). 0, or the exit code to
+ * leave with: such a variable is refused with `strict`, and with REPRIEVE_STRICT. */
+int command_check_environment(bool strict);
 
 /* Prints three lines: the version; the formats that this program writes; the commit. */
 void version_print(void);

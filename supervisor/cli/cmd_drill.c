@@ -12,6 +12,7 @@
 #include "workspace/workspace.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct drill_options {
 	unsigned gang; /* 0: one machine */
 	bool keep;
 	bool json;
+	const char *junit; /* a file; NULL: none */
 	/* Owned. */
 	char *checkpoint_dir;
 	char *compare;
@@ -58,19 +60,19 @@ static int64_t usual_notice_ms(enum mock_cloud cloud)
 	return cloud == MOCK_AWS || cloud == MOCK_TENCENT ? 120000 : 30000;
 }
 
-/* As from linked_directory_relative(), also of an absolute path that lies below
+/* As from machine_directory_relative(), also of an absolute path that lies below
  * the current directory. */
 static char *relative_to_here(const char *path)
 {
 	auto_free char *here = getcwd(NULL, 0);
 	char *relative =
-		here ? linked_directory_below(path, here) : linked_directory_relative(path);
+		here ? machine_directory_below(path, here) : machine_directory_relative(path);
 
 	if (relative || !here || *path != '/')
 		return relative;
 	/* The shell's directory may be reached by links, and getcwd() knows of none. */
 	auto_free char *resolved = file_absolute(path);
-	return linked_directory_below(resolved, here);
+	return machine_directory_below(resolved, here);
 }
 
 static int set_compare(void *all, const char *path, struct err *err)
@@ -108,17 +110,28 @@ static const struct option_row preemption_rows[] = {
 		"from the notice to the machine's end (default: 120s on aws and tencent, 30s on "
 		"gcp and azure, 5m on alibaba)",
 		OPTION_DURATION(struct drill_options, scenario.notice_ms), .least = 1},
+	{"timeout", 0, "DURATION", NULL,
+		"end the whole drill after so long; what has not taken place by then proves nothing",
+		OPTION_DURATION(struct drill_options, scenario.timeout_ms), .least = 1},
 	{0},
 };
 
 static const struct option_row verdict_rows[] = {
+	{"max-lost", 0, "N", NULL,
+		"FAIL if a preemption costs more than N steps (default: what the job has done since "
+		"its own last save may be lost)",
+		OPTION_NUMBER(struct drill_options, scenario.lost_most), .most = 1000000000},
 	{"compare", 0, "PATH", NULL,
 		"first run undisturbed; the file that the job writes must be equal, byte for byte",
 		.set = set_compare},
 	{"directory", 0, "DIR", NULL,
 		"where the machines and their logs lie; stays (default: a temporary one)",
 		OPTION_TEXT(struct drill_options, scenario.directory)},
-	{"keep", 0, NULL, NULL, "keep the temporary one; it also stays when the drill fails",
+	{"junit", 0, "FILE", NULL, "also write the verdict there, as JUnit's XML",
+		OPTION_TEXT(struct drill_options, junit)},
+	{"keep", 0, NULL, NULL,
+		"keep the temporary one; it also stays, and the report says so, when the drill has not "
+		"passed",
 		OPTION_FLAG(struct drill_options, keep)},
 	{0},
 };
@@ -130,10 +143,12 @@ static const struct option_row other_rows[] = {
 };
 
 static const struct help_row exits[] = {
-	{"0", "PASS: nothing was lost, and each machine was seen to go on from the checkpoint"},
-	{"1", "FAIL: what was lost or not loaded is said"},
+	{"0", "PASS: the newest checkpoint was durable before each deadline, and each machine was "
+		"seen to go on from it; how many steps since then were lost is said"},
+	{"1", "FAIL: what was not saved, not loaded, or more than --max-lost allows is said"},
 	{"2", "UNPROVEN: nothing shows that it went on; what would show it is said"},
 	{"64", "wrong usage"},
+	{"126, 127", "NOT RUN: there is no such command, or it is no program (as in a shell)"},
 	{"70", "a failure of ours"},
 	{"130, 143", "stopped by a signal"},
 	{0},
@@ -158,8 +173,9 @@ const struct verb verb_drill = {
 	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof that the "
 		"next machine went on from the checkpoint: the restored files that the job opened, "
 		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
-		"bar) or in the names of its checkpoints. Each machine is a directory that shows the "
-		"current one by links, without the checkpoints. It dies "
+		"bar) or in the names of its checkpoints. Each machine has its own copy of the current "
+		"directory, without the checkpoints; what is too large to copy is a link, and a "
+		"drill in which your own files were written to does not pass. A machine dies "
 		"with all its processes. Snapshots go to a store in the scratch directory, whatever "
 		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
 		"its own.",
@@ -401,12 +417,34 @@ static int report_failure(const struct err *err, int signal)
 
 static bool is_kept(const struct drill_options *options, bool played, enum drill_result result)
 {
-	return options->scenario.directory || options->keep || (played && result != DRILL_PASS);
+	/* Of a command that is not there all is said. */
+	return options->scenario.directory || options->keep ||
+	       (played && result != DRILL_PASS && result != DRILL_NOT_RUN);
 }
 
-static int exit_code_of(enum drill_result result)
+static int exit_code_of(enum drill_result result, const struct drill_facts *facts)
 {
-	return result == DRILL_PASS ? 0 : result == DRILL_FAIL ? 1 : 2;
+	switch (result) {
+	case DRILL_PASS:
+		return 0;
+	case DRILL_FAIL:
+		return 1;
+	case DRILL_UNPROVEN:
+		return 2;
+	case DRILL_NOT_RUN:
+		return facts->command_exit;
+	}
+	return 2;
+}
+
+/* Takes over `text`. The verdict stands without it. */
+static void write_junit(const char *path, char *text)
+{
+	auto_free char *owned = text;
+	struct err err = {0};
+
+	if (file_write(path, owned, strlen(owned), &err) < 0)
+		log_error("--junit %s was not written: %s", path, err.text);
 }
 
 static int run_scenario(const struct drill_options *options, bool colour)
@@ -422,11 +460,13 @@ static int run_scenario(const struct drill_options *options, bool colour)
 		report_json(&scenario, kept);
 	else if (played)
 		report_print(&scenario, colour, kept);
+	if (played && options->junit)
+		write_junit(options->junit, report_junit(&scenario));
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
 		return report_failure(&err, scenario.signal);
-	return exit_code_of(result);
+	return exit_code_of(result, &scenario.facts);
 }
 
 static int run_gang_scenario(const struct drill_options *options, bool colour)
@@ -442,11 +482,13 @@ static int run_gang_scenario(const struct drill_options *options, bool colour)
 		gang_report_json(&scenario, kept);
 	else if (played)
 		gang_report_print(&scenario, colour, kept);
+	if (played && options->junit)
+		write_junit(options->junit, gang_report_junit(&scenario));
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
 	if (!played)
 		return report_failure(&err, scenario.signal);
-	return exit_code_of(result);
+	return exit_code_of(result, &scenario.facts);
 }
 
 int cmd_drill(int argc, char **argv)
@@ -459,6 +501,7 @@ int cmd_drill(int argc, char **argv)
 				.cloud = MOCK_AWS,
 				.rounds = 1,
 				.notice_after_ms = 5000,
+				.lost_most = UINT_MAX,
 				.inherited = &inherited,
 				.console = &console,
 			},

@@ -6,6 +6,7 @@
 #include "embedded_clients.h"
 #include "frameworks/frameworks.h"
 #include "options/options.h"
+#include "profile_print.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
@@ -102,7 +103,8 @@ static const struct {
 } codes[] = {
 	{EXIT_PREEMPTED, true, "preempted, and the work is durable: run it again"},
 	{EXIT_NOT_DURABLE, true,
-	 "preempted, and the newest work is not durable: run it again, from what is"},
+	 "preempted, and the newest work is not durable: run it again, from what is; where the log "
+	 "says superseded, another start of the job already runs"},
 	{EXIT_NO_PROGRESS, false, "not started: the last attempts made no progress"},
 	{EXIT_CONFIGURATION, false,
 	 "not started: the store or the checkpoint directory cannot be used"},

@@ -178,7 +178,7 @@ static void print_account(const struct attempt_costs *attempt_costs)
 			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
 			    notice, attempt_costs->snapshots,
 			    attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
-			    attempt_costs->interrupted
+			    attempt_costs->interrupted || attempt_costs->superseded_by > 0
 				    ? format_duration(attempt_costs->lost_ms, lost)
 				    : "-");
 }
@@ -225,7 +225,7 @@ static json_t *milliseconds_json(int64_t ms)
 
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i}",
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
 			 "attempt", (int)attempt_costs->number, "started", attempt_costs->started,
 			 "host", attempt_costs->host, "outcome", attempt_costs->outcome, "source",
 			 attempt_costs->source, "notice_seconds",
@@ -237,7 +237,10 @@ static json_t *account_json(const struct attempt_costs *attempt_costs)
 			 milliseconds_json(attempt_costs->restore_ms), "snapshots",
 			 (int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
 			 "at_least", attempt_costs->at_least, "machines",
-			 (int)attempt_costs->machines);
+			 (int)attempt_costs->machines, "superseded_by",
+			 attempt_costs->superseded_by > 0
+				 ? json_integer(attempt_costs->superseded_by)
+				 : json_null());
 }
 
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)

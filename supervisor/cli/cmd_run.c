@@ -1,9 +1,11 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/inside.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "cli.h"
 #include "gang/gang.h"
 #include "job/job.h"
 #include "options/options.h"
@@ -45,26 +47,35 @@ static int find_job_name(const struct job_config *options, bool of_gang, struct 
 }
 
 #define TELL_MS 15000
+#define TELL_EVERY_MS 500
 
-/* The other members wait for this one, which does not even know which one it is. Best effort: it
- * has the store, and how the job is called there. */
-static void tell_other_members(const struct job_config *options, const struct err *why)
+/* The other members wait for this one, which does not even know which one it is. It is told to
+ * those of its own launch, where that has a name, and once one of them is there: a mistake at the
+ * command line creates nothing in a store, and ends no other start. Best effort. */
+static void tell_other_members(const struct job_config *options, const char *launch,
+			       const struct err *why)
 {
 	auto_(cancel_release) struct cancel soon = {.fd = -1};
-	struct storage_options open = {.url = options->store, .create = true};
-	struct storage *storage = NULL;
+	struct storage_options open = {.url = options->store};
 	struct job_name name;
+	bool awaited = true;
 	struct err err;
 
-	if (!options->store || find_job_name(options, true, &name, &err) < 0 || !name.given ||
-	    cancel_init(&soon, &err) < 0)
+	if (!*launch || !options->store || find_job_name(options, true, &name, &err) < 0 ||
+	    !name.given || cancel_init(&soon, &err) < 0)
 		return;
 	open.job = name.text;
 	cancel_set_deadline(&soon, clock_monotonic_ms() + TELL_MS);
-	if (storage_open(&open, &storage, &soon, &err) < 0 ||
-	    gang_start_contradict(storage, why->text, &soon, &err) < 0)
+	while (awaited) {
+		auto_(storage_close) struct storage *storage = NULL;
+
+		if (storage_open(&open, &storage, &soon, &err) == 0 &&
+		    gang_start_contradict(storage, launch, why->text, &soon, &err) == 0)
+			return;
 		log_debug("the other members are not told: %s", err.text);
-	storage_close(storage);
+		awaited = (err.kind == ERR_NOT_FOUND || err.kind == ERR_RETRY) &&
+			  cancel_sleep(&soon, TELL_EVERY_MS, &err) == 0;
+	}
 }
 
 /* What all members need, and who has found a gang by default need not have. */
@@ -97,7 +108,7 @@ static int find_identity(const struct job_config *options, struct job_name *name
 	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
 			       (const char *const *)options->command, gang, err) < 0) {
 		if (!options->dry_run)
-			tell_other_members(options, err);
+			tell_other_members(options, gang->launch, err);
 		return -1;
 	}
 	if (find_job_name(options, gang->members > 1, name, err) < 0)
@@ -106,9 +117,25 @@ static int find_identity(const struct job_config *options, struct job_name *name
 		return 0;
 	if (!gang->by_default)
 		return -1;
-	*gang = (struct gang_identity){.members = 1};
+	*gang = (struct gang_identity){
+		.members = 1,
+		.instead = "each machine is a job of its own",
+	};
 	text_set(gang->apart, sizeof(gang->apart), err->text);
 	return find_job_name(options, false, name, err);
+}
+
+/* What it would have taken from the environment, and is the outer run's. */
+static void say_where_it_is_inside(const struct job_config *options, const struct job_name *name)
+{
+	const char *attempt = getenv(INSIDE_VARIABLE), *outer = getenv("REPRIEVE_JOB");
+	bool named = text_equal(name->origin, "--job");
+
+	if (attempt && *attempt && outer && *outer && !named)
+		log_note("inside attempt %.16s of job %.128s: this is job %s, by itself, with "
+			 "checkpoints in %s (REPRIEVE_JOB and the like are of the outer run here; "
+			 "--job NAME and --checkpoint-dir DIR choose)",
+			 attempt, outer, name->text, options->checkpoint_dir);
 }
 
 /* A store that has nothing of the job yet: could it be used? */
@@ -245,8 +272,14 @@ int cmd_run(int argc, char **argv)
 	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
 		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
 					      : LOG_LEVEL_NOTE);
-	if (find_identity(&options, &name, &gang, &err) < 0 ||
-	    profile_options_resolve(&options, &profile, &err) < 0)
+	code = command_check_environment(options.strict);
+	if (code)
+		return code;
+	/* What is wrong is the command line, or what a launcher says beside it. */
+	if (find_identity(&options, &name, &gang, &err) < 0)
+		return report_failure(err.kind == ERR_UNFIT ? EXIT_CONFIGURATION : EXIT_USAGE,
+				      &err);
+	if (profile_options_resolve(&options, &profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
 	gang.began_ms = process_began_ms();
 	if (!options.store)
@@ -281,9 +314,9 @@ int cmd_run(int argc, char **argv)
 						   "machine is a job of its own"
 						 : "");
 		else if (gang.apart[0])
-			log_note("no gang: %s; each machine is a job of its own (with --gang "
-				 "off nothing is said)",
-				 gang.apart);
+			log_note("no gang: %s; %s (with --gang off nothing is said)", gang.apart,
+				 gang.instead);
+		say_where_it_is_inside(&options, &name);
 		arm_parent_death_signal(&options);
 		code = job_run(job);
 	}

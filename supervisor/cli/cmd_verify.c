@@ -122,6 +122,28 @@ static void print_result_json(const struct store_command *store_command,
 		   true);
 }
 
+/* What is damaged and was written down before, or is missing altogether, every save knows. */
+static void print_repair(bool repair, const struct verify_result *result)
+{
+	bool damage = result->damages > 0;
+
+	if (result->marked > 0)
+		printf("%u pack%s written down as damaged: the next save sends anew what is "
+		       "needed of %s\n",
+		       result->marked, result->marked == 1 ? "" : "s",
+		       result->marked == 1 ? "it" : "them");
+	if (result->cleared > 0)
+		printf("%u pack%s whole again, and no longer written down as damaged\n",
+		       result->cleared, result->cleared == 1 ? " is" : "s are");
+	if (!repair && damage)
+		printf("`reprieve verify --repair` writes down what is damaged, so that the next "
+		       "save sends it anew\n");
+	else if (repair && result->marked == 0 && result->cleared == 0 && result->snapshots > 0)
+		printf("%s\n", damage ? "nothing was written down: the damage is known already, "
+					"and the next save sends anew what is needed of it"
+				      : "nothing was written down: there is nothing to repair");
+}
+
 static void print_result(const struct store_command *store_command,
 			 const struct verify_findings *findings, const struct verify_result *result)
 {
@@ -139,14 +161,7 @@ static void print_result(const struct store_command *store_command,
 		       result->snapshots == 1 ? "" : "s", store_command->job, what);
 	if (findings->any_lost)
 		printf("what is not lost can be fetched: reprieve restore ID DIR --exclude FILE\n");
-	if (result->marked > 0)
-		printf("%u pack%s written down as damaged: the next save sends anew what is "
-		       "needed of %s\n",
-		       result->marked, result->marked == 1 ? "" : "s",
-		       result->marked == 1 ? "it" : "them");
-	if (result->cleared > 0)
-		printf("%u pack%s whole again, and no longer written down as damaged\n",
-		       result->cleared, result->cleared == 1 ? " is" : "s are");
+	print_repair(store_command->changes, result);
 }
 
 int cmd_verify(int argc, char **argv)

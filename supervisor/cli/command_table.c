@@ -1,7 +1,13 @@
 /* Every verb, in the order of `reprieve --help`. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "cli.h"
 #include "options/options.h"
+#include "scheduler/scheduler.h"
 #include "verbs.h"
+
+#include <unistd.h>
 
 // clang-format off
 const struct command commands[] = {
@@ -30,3 +36,34 @@ const struct command commands[] = {
 // clang-format on
 
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+/* A verb has no --strict of its own; a value that is none is for `run` to refuse. */
+static bool environment_is_strict(void)
+{
+	static const struct option_row flag = {.kind = OPTION_KIND_FLAG, .size = sizeof(bool)};
+	const char *value = text_from_environment("REPRIEVE_STRICT");
+	struct err err;
+	bool strict = false;
+
+	return value && option_row_set(&flag, &strict, value, &err) == 0 && strict;
+}
+
+int command_check_environment(bool strict)
+{
+	const struct verb *verbs[sizeof(commands) / sizeof(commands[0])];
+	auto_free char *unknown = NULL;
+
+	for (size_t i = 0; i < command_count; i++)
+		verbs[i] = commands[i].verb;
+	unknown = environment_unknown_names(environ, verbs, command_count);
+	if (unknown && (strict || environment_is_strict())) {
+		log_error("not done (--strict): the environment has what is no setting of "
+			  "Reprieve's: %s. Correct it, or unset it",
+			  unknown);
+		return EXIT_CONFIGURATION;
+	}
+	if (unknown)
+		log_warn("in the environment, but no setting of Reprieve's, and without effect: %s",
+			 unknown);
+	return 0;
+}

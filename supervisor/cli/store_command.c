@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/slow_warning.h"
 #include "base/text.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
@@ -171,13 +172,32 @@ static int choose_only_job(struct store_command *store_command)
 	return status;
 }
 
-int store_command_begin(const struct verb *verb, int argc, char **argv, void *options)
+/* The only job, where none is named; -1 to go on, else the exit code. */
+static int open_job(struct store_command *store_command)
 {
-	struct store_command *store_command = options;
 	struct storage_options storage = {
 		.create = store_command->writes,
 		.read_only = !store_command->writes && !store_command->changes,
 	};
+	struct err err;
+	int code = choose_only_job(store_command);
+
+	if (code >= 0 || !store_command->job)
+		return code;
+	storage.url = store_command->store;
+	storage.is_private = store_command->owned_store != NULL;
+	storage.job = store_command->job;
+	storage.transfer = store_command->transfer;
+	if (storage_open(&storage, &store_command->storage, NULL, &err) < 0)
+		return open_failed(store_command, &err);
+	return -1;
+}
+
+int store_command_begin(const struct verb *verb, int argc, char **argv, void *options)
+{
+	struct store_command *store_command = options;
+	auto_free char *waiting = NULL;
+	struct slow_warning slow;
 	struct err err;
 	int code = option_table_parse(verb, argc, argv, options, &store_command->words);
 
@@ -192,16 +212,11 @@ int store_command_begin(const struct verb *verb, int argc, char **argv, void *op
 	}
 	if (store_command->no_job)
 		return -1;
-	code = choose_only_job(store_command);
-	if (code >= 0 || !store_command->job)
-		return code;
-	storage.url = store_command->store;
-	storage.is_private = store_command->owned_store != NULL;
-	storage.job = store_command->job;
-	storage.transfer = store_command->transfer;
-	if (storage_open(&storage, &store_command->storage, NULL, &err) < 0)
-		return open_failed(store_command, &err);
-	return -1;
+	waiting = storage_waiting_text(store_command->store);
+	slow_warning_begin(&slow, STORAGE_SLOW_MS, waiting);
+	code = open_job(store_command);
+	slow_warning_end(&slow);
+	return code;
 }
 
 void store_command_end(struct store_command *store_command)

@@ -24,48 +24,19 @@ static void add_path(json_t *list, const char *path)
 		json_array_append_new(list, text);
 }
 
-static json_t *list_open(const struct detector *detector, const struct checkpoint *checkpoint)
-{
-	json_t *list = json_array();
-
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		if (!(file->marks & FILE_RUNNING) &&
-		    ((file->marks & FILE_UNCLOSED) ||
-		     writer_table_has_open(&detector->writers, file->path)))
-			add_path(list, file->path);
-	return list;
-}
-
-static json_t *list_incomplete(const struct checkpoint *checkpoint)
-{
-	json_t *list = json_array();
-
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		if (file->marks & (FILE_TORN | FILE_REJECTED))
-			add_path(list, file->path);
-	return list;
-}
-
-/* Of the fixed names, which are expected depends on the one that is written first: not counted. */
-static size_t count_missing(const struct checkpoint *checkpoint)
-{
-	auto_free struct named_file *files = NULL;
-	size_t count = 0;
-
-	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
-		return 0;
-	files = memory_new((checkpoint->file_count + 1) * sizeof(*files));
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		if (!checkpoint->rewritten || (file->marks & FILE_FRESH))
-			files[count++] = (struct named_file){file->name, file->size};
-	return signature_missing(&checkpoint->family->signature, files, count);
-}
-
 static json_t *describe_checkpoint(const struct detector *detector,
 				   const struct checkpoint *checkpoint)
 {
 	int64_t step = checkpoint->step >= 0 ? checkpoint->step : checkpoint->number;
 	json_t *name = json_string(*checkpoint->key ? checkpoint->key : "(fixed names)");
+	json_t *open = json_array(), *incomplete = json_array();
+
+	each_file (file, checkpoint) {
+		if (!(file->marks & FILE_RUNNING) && detector_file_is_open(detector, file))
+			add_path(open, file->path);
+		if (file->marks & (FILE_TORN | FILE_REJECTED))
+			add_path(incomplete, file->path);
+	}
 
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "checkpoint",
 			 /* a path that is no UTF-8 */
@@ -73,17 +44,15 @@ static json_t *describe_checkpoint(const struct detector *detector,
 			 "reason", verdict_reason_name(checkpoint->reason), "why",
 			 verdict_reason_text(checkpoint->reason), "step", (json_int_t)step, "files",
 			 (json_int_t)checkpoint->file_count, "missing",
-			 (json_int_t)count_missing(checkpoint), "open",
-			 list_open(detector, checkpoint), "incomplete",
-			 list_incomplete(checkpoint));
+			 (json_int_t)detector_count_missing(checkpoint), "open", open, "incomplete",
+			 incomplete);
 }
 
 json_t *checkpoint_report(const struct detector *detector)
 {
 	json_t *list = json_array();
 
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state != CHECKPOINT_EMPTY)
 			json_array_append_new(list, describe_checkpoint(detector, checkpoint));
 	return list;

@@ -4,23 +4,41 @@
 #include "base/text.h"
 #include "workspace/workspace.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-void checkpoint_table_init(struct checkpoint_table *table)
+/* Of files by their paths, and of checkpoints by their keys. */
+static int by_name(const void *a, const void *b)
 {
-	*table = (struct checkpoint_table){.bucket_count = TABLE_BUCKETS};
-	table->files = memory_new(table->bucket_count * sizeof(struct tracked_file *));
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void free_file(struct tracked_file *file)
+static void *find(void *const *tree, const char *name)
 {
+	void **found = name ? tfind(&name, tree, by_name) : NULL;
+
+	return found ? *found : NULL;
+}
+
+static void enter(void **tree, const void *item)
+{
+	if (!tsearch(item, tree, by_name))
+		abort();
+}
+
+static void free_file(void *item)
+{
+	struct tracked_file *file = item;
+
 	free(file->path);
 	free(file);
 }
 
-static void free_checkpoint(struct checkpoint *checkpoint)
+static void free_checkpoint(void *item)
 {
+	struct checkpoint *checkpoint = item;
+
 	free(checkpoint->key);
 	free(checkpoint->writers);
 	free(checkpoint);
@@ -28,17 +46,8 @@ static void free_checkpoint(struct checkpoint *checkpoint)
 
 void checkpoint_table_release(struct checkpoint_table *table)
 {
-	for (size_t i = 0; i < table->bucket_count; i++)
-		for (struct tracked_file *file = table->files[i], *next; file; file = next) {
-			next = file->next;
-			free_file(file);
-		}
-	free(table->files);
-	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
-	     checkpoint = next) {
-		next = checkpoint->sibling;
-		free_checkpoint(checkpoint);
-	}
+	tdestroy(table->files, free_file);
+	tdestroy(table->keys, free_checkpoint);
 	for (struct family *family = table->families, *next; family; family = next) {
 		next = family->next;
 		signature_release(&family->signature);
@@ -75,24 +84,14 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 	return family;
 }
 
-static struct checkpoint **key_bucket(struct checkpoint_table *table, const char *key)
+struct checkpoint *checkpoint_table_find_key(const struct checkpoint_table *table, const char *key)
 {
-	return &table->keys[signature_hash(key) % TABLE_BUCKETS];
-}
-
-static struct checkpoint *find_key(struct checkpoint_table *table, const char *key)
-{
-	struct checkpoint *checkpoint = *key_bucket(table, key);
-
-	while (checkpoint && !text_equal(checkpoint->key, key))
-		checkpoint = checkpoint->next;
-	return checkpoint;
+	return find(&table->keys, key);
 }
 
 static struct checkpoint *add_key(struct checkpoint_table *table, const char *key,
 				  struct family *family)
 {
-	struct checkpoint **bucket = key_bucket(table, key);
 	struct checkpoint *checkpoint = memory_new(sizeof(*checkpoint));
 
 	*checkpoint = (struct checkpoint){
@@ -100,16 +99,16 @@ static struct checkpoint *add_key(struct checkpoint_table *table, const char *ke
 		.number = -1,
 		.family = family,
 		.step = -1,
-		.next = *bucket,
 		.sibling = table->checkpoints,
 	};
-	*bucket = table->checkpoints = checkpoint;
+	table->checkpoints = checkpoint;
+	enter(&table->keys, checkpoint);
 	return checkpoint;
 }
 
 static struct checkpoint *add_fixed(struct checkpoint_table *table)
 {
-	struct checkpoint *checkpoint = find_key(table, "");
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, "");
 
 	return checkpoint ? checkpoint : add_key(table, "", checkpoint_table_family(table, ""));
 }
@@ -117,8 +116,7 @@ static struct checkpoint *add_fixed(struct checkpoint_table *table)
 /* An open file without a name (O_TMPFILE), which the kernel calls "#" and its inode's number. */
 static bool is_nameless(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = text_last_part(path);
 
 	return name[0] == '#' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
@@ -127,7 +125,7 @@ static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const c
 {
 	auto_free char *key = is_nameless(path) ? text_copy("") : checkpoint_name_key(path);
 	auto_free char *family_name = NULL;
-	struct checkpoint *checkpoint = find_key(table, key);
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 	struct checkpoint_name name;
 	struct family *family;
 
@@ -157,11 +155,9 @@ struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table
 
 static void remove_checkpoint(struct checkpoint_table *table, struct checkpoint *checkpoint)
 {
-	struct checkpoint **link = key_bucket(table, checkpoint->key);
+	struct checkpoint **link;
 
-	while (*link != checkpoint)
-		link = &(*link)->next;
-	*link = checkpoint->next;
+	tdelete(checkpoint, &table->keys, by_name);
 	for (link = &table->checkpoints; *link != checkpoint; link = &(*link)->sibling)
 		;
 	*link = checkpoint->sibling;
@@ -171,7 +167,7 @@ static void remove_checkpoint(struct checkpoint_table *table, struct checkpoint 
 void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory)
 {
 	auto_free char *key = text_format("%s/", directory);
-	struct checkpoint *checkpoint = find_key(table, key);
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 
 	if (checkpoint && checkpoint->file_count == 0)
 		remove_checkpoint(table, checkpoint);
@@ -179,41 +175,9 @@ void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *d
 
 /* --- files --- */
 
-static struct tracked_file **file_bucket(const struct checkpoint_table *table, const char *path)
-{
-	return &table->files[signature_hash(path) % table->bucket_count];
-}
-
 struct tracked_file *checkpoint_table_find(const struct checkpoint_table *table, const char *path)
 {
-	struct tracked_file *file = *file_bucket(table, path);
-
-	while (file && !text_equal(file->path, path))
-		file = file->next;
-	return file;
-}
-
-static void insert_file(struct checkpoint_table *table, struct tracked_file *file)
-{
-	struct tracked_file **bucket = file_bucket(table, file->path);
-
-	file->next = *bucket;
-	*bucket = file;
-}
-
-static void grow_buckets(struct checkpoint_table *table)
-{
-	struct tracked_file **old = table->files;
-	size_t old_count = table->bucket_count;
-
-	table->bucket_count *= 4;
-	table->files = memory_new(table->bucket_count * sizeof(struct tracked_file *));
-	for (size_t i = 0; i < old_count; i++)
-		for (struct tracked_file *file = old[i], *next; file; file = next) {
-			next = file->next;
-			insert_file(table, file);
-		}
-	free(old);
+	return find(&table->files, path);
 }
 
 static void join(struct tracked_file *file, struct checkpoint *checkpoint)
@@ -242,7 +206,7 @@ static void leave(struct checkpoint_table *table, struct tracked_file *file)
 		remove_checkpoint(table, checkpoint);
 }
 
-/* `file` is in no bucket, and in its checkpoint if it has one. */
+/* `file` is not in the tree, and in its checkpoint if it has one. */
 static void name_file(struct checkpoint_table *table, struct tracked_file *file, const char *path)
 {
 	struct checkpoint *checkpoint = add_checkpoint(table, path);
@@ -251,7 +215,7 @@ static void name_file(struct checkpoint_table *table, struct tracked_file *file,
 	file->path = text_copy(path);
 	/* Of fixed names, parts may differ in a number only. */
 	file->name = signature_hash(*checkpoint->key ? template : path);
-	insert_file(table, file);
+	enter(&table->files, file);
 	/* The only file of a checkpoint may stay in it: what is known of that one stays too. */
 	if (file->checkpoint == checkpoint)
 		return;
@@ -292,29 +256,16 @@ struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const 
 
 	if (file)
 		return file;
-	if (table->file_count >= 2 * table->bucket_count)
-		grow_buckets(table);
 	file = memory_new(sizeof(*file));
 	name_file(table, file, path);
-	table->file_count++;
 	return file;
-}
-
-static void unlink_file(struct checkpoint_table *table, struct tracked_file *file)
-{
-	struct tracked_file **link = file_bucket(table, file->path);
-
-	while (*link != file)
-		link = &(*link)->next;
-	*link = file->next;
 }
 
 void checkpoint_table_remove(struct checkpoint_table *table, struct tracked_file *file)
 {
-	unlink_file(table, file);
+	tdelete(file, &table->files, by_name);
 	leave(table, file);
 	free_file(file);
-	table->file_count--;
 }
 
 void checkpoint_table_move(struct checkpoint_table *table, struct tracked_file *file,
@@ -327,7 +278,7 @@ void checkpoint_table_move(struct checkpoint_table *table, struct tracked_file *
 		return;
 	if (there)
 		checkpoint_table_remove(table, there);
-	unlink_file(table, file);
+	tdelete(file, &table->files, by_name);
 	name_file(table, file, path);
 	free(old);
 }
@@ -344,8 +295,8 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 		act(argument, file);
 		return;
 	}
-	for (size_t i = 0; i < table->bucket_count; i++)
-		for (file = table->files[i]; file; file = file->next)
+	each_checkpoint (checkpoint, table)
+		for (file = checkpoint->files; file; file = file->sibling)
 			if (path_set_is_below(file->path, path)) {
 				if (count % 64 == 0)
 					found = memory_grow(found, count + 64, sizeof(*found));
@@ -356,11 +307,21 @@ void checkpoint_table_each_below(struct checkpoint_table *table, const char *pat
 	free(found);
 }
 
+static void remove_file(void *argument, struct tracked_file *file)
+{
+	checkpoint_table_remove(argument, file);
+}
+
+void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path)
+{
+	checkpoint_table_each_below(table, path, remove_file, table);
+}
+
 /* --- one checkpoint --- */
 
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & marks)
 			return true;
 	return false;
@@ -368,7 +329,7 @@ bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 
 bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && (file->marks & marks) != marks)
 			return false;
 	return true;
@@ -381,7 +342,7 @@ int64_t checkpoint_still_ms(const struct checkpoint *checkpoint, int64_t last_ms
 
 void checkpoint_change(struct checkpoint *checkpoint, unsigned which, unsigned drop, unsigned give)
 {
-	for (struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & which)
 			file->marks = (file->marks & ~drop) | give;
 }

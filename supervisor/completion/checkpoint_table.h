@@ -84,7 +84,7 @@ struct family {
 };
 
 struct tracked_file {
-	char *path;
+	char *path; /* the first member: by_name() */
 	struct checkpoint *checkpoint;
 	unsigned marks;
 	/* the process that the shim reported for it last; 0: unknown */
@@ -102,8 +102,8 @@ struct tracked_file {
 	 * opened with content and then closed longer */
 	uint64_t saves_at_open;
 	unsigned grown;
-	/* in the bucket; in the checkpoint */
-	struct tracked_file *next, *sibling, *previous;
+	/* in the checkpoint */
+	struct tracked_file *sibling, *previous;
 };
 
 enum checkpoint_state {
@@ -114,7 +114,7 @@ enum checkpoint_state {
 };
 
 struct checkpoint {
-	/* checkpoint_name_key(); "": the fixed names */
+	/* checkpoint_name_key(); "": the fixed names; the first member: by_name() */
 	char *key;
 	int64_t number; /* -1: the fixed names */
 	bool in_directory;
@@ -150,28 +150,30 @@ struct checkpoint {
 	bool needs_format;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
-	struct checkpoint *next;    /* in its bucket */
 	struct checkpoint *sibling; /* all of them, the newest first */
 };
 
-#define TABLE_BUCKETS 1024
-
-/* Zero-initialise, then checkpoint_table_init(). */
+/* Zero-initialise. */
 struct checkpoint_table {
-	struct tracked_file **files; /* buckets, which grow */
-	size_t bucket_count, file_count;
-	struct checkpoint *keys[TABLE_BUCKETS];
+	void *files, *keys; /* trees, tsearch(3): by path, by key */
 	struct checkpoint *checkpoints;
 	struct family *families;
 };
 
-void checkpoint_table_init(struct checkpoint_table *table);
+/* All checkpoints, the newest first; all files of one. In the body, none may be removed. */
+#define each_checkpoint(name, table) \
+	for (struct checkpoint *name = (table)->checkpoints; name; name = name->sibling)
+#define each_file(name, of) \
+	for (struct tracked_file *name = (of)->files; name; name = name->sibling)
+
 void checkpoint_table_release(struct checkpoint_table *table);
 
 /* NULL: not in the table. */
 struct tracked_file *checkpoint_table_find(const struct checkpoint_table *table, const char *path);
 /* The file's entry; makes it, and its checkpoint, if there is none. */
 struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path);
+/* By its key; "": the fixed names; NULL: none. NULL: it is not in the table. */
+struct checkpoint *checkpoint_table_find_key(const struct checkpoint_table *table, const char *key);
 /* A numbered directory without files yet. NULL: the path is none. */
 struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table, const char *path);
 /* Removes the entry; the checkpoint too if it was numbered and that was its last file. */
@@ -184,6 +186,8 @@ typedef void tracked_file_fn(void *argument, struct tracked_file *file);
 /* Calls `act`, which may remove or move the file, for `path` and everything below it. */
 void checkpoint_table_each_below(struct checkpoint_table *table, const char *path,
 				 tracked_file_fn *act, void *argument);
+/* Removes the entries of `path` and everything below it. */
+void checkpoint_table_remove_below(struct checkpoint_table *table, const char *path);
 /* Removes a numbered directory's entry if it has no files. */
 void checkpoint_table_remove_empty(struct checkpoint_table *table, const char *directory);
 

@@ -41,8 +41,7 @@
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
  *	content_check_worker.h	runs content checks for the loop, on a thread
- *	writer_monitor.h	which processes write, and how each of them ends
- *	untracked_writers.h	writers without the shim, found by /proc
+ *	writer_monitor.h	which processes write, also without the shim, and how each ends
  */
 #ifndef COMPLETION_H
 #define COMPLETION_H

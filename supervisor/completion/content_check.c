@@ -4,12 +4,12 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/held_directory.h"
 #include "base/text.h"
 #include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,45 +39,17 @@ void findings_release(struct findings *findings)
 	*findings = (struct findings){0};
 }
 
-static int64_t finding_patience_ms(const struct finding *finding)
-{
-	if (finding->abandoned)
-		return 0;
-	return finding->by_rule ? FINDING_MARKER_MS : FINDING_FORMAT_MS;
-}
-
 int64_t findings_wait_ms(const struct findings *findings)
 {
 	int64_t longest = 0;
 
-	for (size_t i = 0; i < findings->count; i++) {
-		int64_t left =
-			finding_patience_ms(&findings->items[i]) - findings->items[i].unchanged_ms;
-
-		longest = left > longest ? left : longest;
-	}
+	for (size_t i = 0; i < findings->count; i++)
+		if (findings->items[i].wait_ms > longest)
+			longest = findings->items[i].wait_ms;
 	return longest;
 }
 
 /* --- reading --- */
-
-/* Short count at end of file or on error. */
-static size_t read_at(int fd, void *target, size_t wanted, uint64_t offset)
-{
-	size_t got = 0;
-
-	while (got < wanted) {
-		ssize_t count =
-			pread(fd, (char *)target + got, wanted - got, (off_t)(offset + got));
-
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			break;
-		got += (size_t)count;
-	}
-	return got;
-}
 
 /* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
 static int open_file(const struct state *state, const char *path, uint64_t *size)
@@ -100,34 +72,27 @@ static void grow_head(struct state *state, size_t wanted)
 	state->head_capacity = wanted;
 }
 
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum file_format_verdict check_file(struct state *state, const char *path, char *why,
 					   size_t why_size)
 {
-	struct file_format_sample sample = {.name = name_of(path)};
+	struct file_format_sample sample = {.name = text_last_part(path)};
 	auto_close int fd = open_file(state, path, &sample.size);
 	size_t wanted;
 
 	if (fd < 0)
 		return FILE_FORMAT_UNKNOWN;
-	sample.head_size = read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
+	sample.head_size = file_read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
 	sample.head = state->head;
 	wanted = file_format_head_wanted(&sample);
 	if (wanted > sample.head_size) {
 		grow_head(state, wanted);
-		sample.head_size = read_at(fd, state->head, wanted, 0);
+		sample.head_size = file_read_at(fd, state->head, wanted, 0);
 		sample.head = state->head;
 	}
 	sample.tail_size = sample.size < FILE_FORMAT_TAIL ? (size_t)sample.size : FILE_FORMAT_TAIL;
 	sample.tail = state->tail;
 	/* The file has shrunk since fstat(), or cannot be read: no verdict. */
-	if (read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
+	if (file_read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
 	    sample.tail_size)
 		return FILE_FORMAT_UNKNOWN;
 	return file_format_check(&sample, why, why_size);
@@ -141,7 +106,7 @@ static const char *pointer_text(void *arg, const char *path)
 
 	if (fd < 0 || size > POINTER_MOST)
 		return NULL;
-	state->pointer[read_at(fd, state->pointer, POINTER_MOST, 0)] = '\0';
+	state->pointer[file_read_at(fd, state->pointer, POINTER_MOST, 0)] = '\0';
 	return state->pointer;
 }
 
@@ -167,29 +132,32 @@ static int64_t unchanged_ms(const struct state *state, const char *path)
 	return newest > 0 ? newest : 0;
 }
 
-/* One finding for each path: the first reason is kept. */
-static struct finding *add_finding(struct state *state, const char *path, const char *why)
+static struct finding *find_finding(const struct findings *findings, const char *path)
 {
-	struct findings *findings = state->findings;
-	struct finding *finding;
-
 	for (size_t i = 0; i < findings->count; i++)
 		if (text_equal(findings->items[i].path, path))
 			return &findings->items[i];
-	findings->items =
-		memory_grow(findings->items, findings->count + 1, sizeof(findings->items[0]));
-	finding = &findings->items[findings->count++];
-	*finding = (struct finding){
-		.path = text_copy(path),
-		.why = text_copy(why),
-		.unchanged_ms = unchanged_ms(state, path),
-	};
-	return finding;
+	return NULL;
+}
+
+/* One finding for each path: the first reason is kept, and the last patience. */
+static void add_finding(struct state *state, const char *path, const char *why, int64_t patience_ms)
+{
+	struct findings *findings = state->findings;
+	struct finding *finding = find_finding(findings, path);
+
+	if (!finding) {
+		findings->items = memory_grow(findings->items, findings->count + 1,
+					      sizeof(findings->items[0]));
+		finding = &findings->items[findings->count++];
+		*finding = (struct finding){.path = text_copy(path), .why = text_copy(why)};
+	}
+	finding->wait_ms = patience_ms - unchanged_ms(state, path);
 }
 
 static void add_rule_finding(void *arg, const char *path, const char *why)
 {
-	add_finding(arg, path, why)->by_rule = true;
+	add_finding(arg, path, why, FINDING_MARKER_MS);
 }
 
 static bool is_to_be_read(const struct state *state, const char *path)
@@ -220,7 +188,7 @@ static void check_files(struct state *state)
 		if (verdict != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);
-		add_finding(state, *unit ? unit : path, sentence);
+		add_finding(state, *unit ? unit : path, sentence, FINDING_FORMAT_MS);
 	}
 }
 
@@ -233,11 +201,9 @@ static void find_abandoned(struct state *state)
 		struct finding *finding = &state->findings->items[i];
 		auto_free char *later =
 			layout_rules_later_checkpoint(state->check->profile, &view, finding->path);
-		bool refused = false;
 
-		for (size_t j = 0; later && j < state->findings->count; j++)
-			refused |= text_equal(state->findings->items[j].path, later);
-		finding->abandoned = later && !refused;
+		if (later && !find_finding(state->findings, later))
+			finding->wait_ms = 0;
 	}
 }
 

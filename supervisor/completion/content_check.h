@@ -20,12 +20,8 @@ struct finding {
 	char *path;
 	/* names the file and what is wrong with it */
 	char *why;
-	/* age of the newest file in it, by modification time */
-	int64_t unchanged_ms;
-	/* true: a layout rule misses a file or a marker; false: a file fails its format check */
-	bool by_rule;
-	/* a checkpoint with a higher number beside it is complete: nobody will finish this one */
-	bool abandoned;
+	/* how long it is still waited for; 0 or less: no longer */
+	int64_t wait_ms;
 };
 
 struct findings {
@@ -50,15 +46,17 @@ struct check {
 };
 
 /*
- * How long a finding is waited for, counted from the last write to its path. An incomplete file may
- * still be finished: some saves pause between files, and some writers are not observed. A path that
- * breaks a layout rule (a marker is missing) gets longer than a file that fails its format check.
+ * How long a finding is waited for, counted from the last write to its path by modification time.
+ * An incomplete file may still be finished: some saves pause between files, and some writers are
+ * not observed. A path that breaks a layout rule (a marker is missing) gets longer than a file that
+ * fails its format check; one beside which a checkpoint with a higher number is complete gets none:
+ * nobody will finish it.
  */
 #define FINDING_FORMAT_MS 30000
 #define FINDING_MARKER_MS 600000
 
 /* PURE. Milliseconds until the patience with every finding has run out, if nothing is written
- * meanwhile; 0: it has. An abandoned checkpoint gets none. */
+ * meanwhile; 0: it has. */
 int64_t findings_wait_ms(const struct findings *findings);
 
 /*

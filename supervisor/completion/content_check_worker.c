@@ -37,6 +37,8 @@ int content_check_worker_new(const struct checker_options *options, struct check
 	struct checker *checker = memory_new(sizeof(*checker));
 
 	checker->options = *options;
+	checker->options.check.fresh = &checker->fresh;
+	checker->options.check.valid = &checker->valid;
 	if (workers_new(options->loop, 1, &checker->workers, err) < 0) {
 		free(checker);
 		return -1;
@@ -67,17 +69,9 @@ void content_check_worker_free(struct checker *checker)
 static void run_checker(void *arg)
 {
 	struct checker *checker = arg;
-	struct check check = {
-		.directory = checker->options.directory,
-		.profile = checker->options.profile,
-		.patterns = checker->options.patterns,
-		.marker_elsewhere = checker->options.marker_elsewhere,
-		.fresh = &checker->fresh,
-		.valid = &checker->valid,
-	};
 	struct err err;
 
-	if (content_check_run(&check, &checker->findings, &err) < 0)
+	if (content_check_run(&checker->options.check, &checker->findings, &err) < 0)
 		log_debug("the content of the written files is not checked: %s", err.text);
 }
 

@@ -16,11 +16,8 @@ struct checker;
 
 struct checker_options {
 	struct loop *loop;
-	/* borrowed; `profile` and `patterns` may be NULL */
-	const char *directory;
-	const struct profile *profile;
-	const struct file_patterns *patterns;
-	bool marker_elsewhere; /* struct check */
+	/* of what it points to, all is borrowed; `fresh` and `valid` are set by the checker */
+	struct check check;
 	/* Called on the loop when a check has finished: poll again. */
 	void (*ready)(void *arg);
 	void *arg;

@@ -17,7 +17,6 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 		.patterns = patterns,
 		.request_ms = DETECTOR_NEVER,
 	};
-	checkpoint_table_init(&detector->table);
 }
 
 void detector_release(struct detector *detector)
@@ -27,26 +26,25 @@ void detector_release(struct detector *detector)
 	checkpoint_table_release(&detector->table);
 }
 
+struct file_look detector_look(const struct detector *detector, const char *path)
+{
+	const struct detector_questions *questions = &detector->questions;
+
+	return questions->look ? questions->look(questions->arg, path)
+			       : (struct file_look){.exists = true};
+}
+
 /* --- judging --- */
 
 /* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
  * the table until they are closed, because a new file may have the same name. */
-static void remove_file(void *argument, struct tracked_file *file)
-{
-	struct detector *detector = argument;
-
-	checkpoint_table_remove(&detector->table, file);
-}
-
 void detector_forget_moved(struct detector *detector)
 {
-	if (detector->moved_path) {
-		checkpoint_table_each_below(&detector->table, detector->moved_path, remove_file,
-					    detector);
-		checkpoint_table_remove_empty(&detector->table, detector->moved_path);
-	}
-	free(detector->moved_path);
-	detector->moved_path = NULL;
+	if (!detector->moved_path)
+		return;
+	checkpoint_table_remove_below(&detector->table, detector->moved_path);
+	checkpoint_table_remove_empty(&detector->table, detector->moved_path);
+	free(steal(&detector->moved_path));
 }
 
 static int64_t earlier_of(int64_t a, int64_t b)
@@ -57,11 +55,9 @@ static int64_t earlier_of(int64_t a, int64_t b)
 /* Is it not there any more, although no process that is known has it open? */
 static bool is_missing(const struct detector *detector, const struct tracked_file *file)
 {
-	const struct detector_questions *questions = &detector->questions;
-
-	return questions->look && (file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
+	return (file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 	       !writer_table_has_open(&detector->writers, file->path) &&
-	       !questions->look(questions->arg, file->path).exists;
+	       !detector_look(detector, file->path).exists;
 }
 
 /* The word of a rename is under way for so long at most: the kernel's is in the queue when the name
@@ -188,8 +184,7 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 
 void detector_settle(struct detector *detector, int64_t now_ms)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
@@ -214,7 +209,7 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 	int64_t wait_ms = findings_wait_ms(findings);
 	bool any = false;
 
-	for (struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		bool was = file->marks & FILE_UNCHECKED;
 		bool found = false;
 
@@ -238,7 +233,7 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 
 void detector_each_unchecked(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & FILE_UNCHECKED)
 			act(argument, file->path);
 }
@@ -283,57 +278,39 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	}
 }
 
-/* NULL: it was deleted. */
-static const struct checkpoint *find_complete(const struct detector *detector, const char *key)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint->state == CHECKPOINT_COMPLETE ? checkpoint : NULL;
-	return NULL;
-}
-
 bool detector_is_complete(const struct detector *detector, const char *key)
 {
-	return find_complete(detector, key) != NULL;
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
+
+	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE;
 }
 
 bool detector_has_own_word(const struct detector *detector, const char *key)
 {
-	const struct checkpoint *checkpoint = find_complete(detector, key);
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
-	return checkpoint && checkpoint->own_word == checkpoint->changed;
+	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE &&
+	       checkpoint->own_word == checkpoint->changed;
 }
 
 bool detector_is_busy(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			return true;
 	return false;
 }
 
-static const struct checkpoint *find_fixed(const struct detector *detector)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (!*checkpoint->key)
-			return checkpoint;
-	return NULL;
-}
-
 bool detector_is_replacing(const struct detector *detector)
 {
-	const struct checkpoint *fixed = find_fixed(detector);
+	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	if (!fixed)
 		return false;
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint != fixed && checkpoint->state == CHECKPOINT_UNDER_WAY &&
 		    !checkpoint->reduced && checkpoint->begun_ms <= fixed->last_ms)
 			return true;
@@ -367,8 +344,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 	detector_settle(detector, now_ms);
 	if (writer)
 		writer->saved = true;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool own = checkpoint->writer_count == 0 || checkpoint_has_writer(checkpoint, pid);
 
 		if (!own)
@@ -394,8 +370,7 @@ void detector_note_marker(struct detector *detector, const char *path)
 	auto_free char *key = checkpoint_name_key(path);
 	struct checkpoint *newest = NULL;
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (text_equal(checkpoint->key, key))
 			commit(checkpoint);
 		if (checkpoint->number >= 0 && checkpoint->state == CHECKPOINT_UNDER_WAY &&
@@ -408,8 +383,7 @@ void detector_note_marker(struct detector *detector, const char *path)
 
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			checkpoint->stalled_ms += ms;
 }

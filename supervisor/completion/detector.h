@@ -194,12 +194,17 @@ const char *detector_why(const struct detector *detector, const char *path);
 /* Files that are known by behaviour to be running files. */
 void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
 bool detector_is_running(const struct detector *detector, const char *path);
+/* Has any process it open for writing, as far as is known? */
+bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
 /* Has the job begun to write a checkpoint? What lies beside one (companion_file.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
 /* Is a numbered checkpoint behind that number torn? */
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);
+/* Files that the complete ones before had and it has not; of one that is not complete. Of the fixed
+ * names, which are expected depends on the one that is written first: not counted. */
+size_t detector_count_missing(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
@@ -246,7 +251,7 @@ void detector_all_closed(struct detector *detector, const char *path);
  * A process that is gone counts as ended only at the second call, after the queued events of both
  * sources have been handed in again: it may have reported its exit a moment ago.
  */
-typedef enum shim_channel_fd detector_query_fd_fn(void *argument, int pid, int descriptor);
+typedef enum open_files_descriptor detector_query_fd_fn(void *argument, int pid, int descriptor);
 void detector_verify(struct detector *detector, detector_query_fd_fn *held, void *argument,
 		     int64_t now_ms);
 bool detector_needs_verify(const struct detector *detector);

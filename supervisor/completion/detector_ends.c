@@ -34,8 +34,7 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 /* Complete before the death, by the evidence that there is: a signature needs no quiet time. */
 static void settle_before_death(struct detector *detector, int pid, int64_t now_ms)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
@@ -117,9 +116,8 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 /* Nobody saw their closes. */
 static void tear_slow_ones(struct detector *detector)
 {
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
 			if (file->marks & FILE_SLOW)
 				tear_slow(detector, file);
 }
@@ -138,8 +136,7 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 	tear_slow_ones(detector);
 	detector->job_end = end;
 	detector->ended = detector->generation;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)

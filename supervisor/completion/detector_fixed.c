@@ -141,7 +141,7 @@ static void begin_round(struct detector *detector, const struct tracked_file *ag
 {
 	struct checkpoint *fixed = again->checkpoint;
 
-	for (struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (file != again && file->begun_ms < again->begun_ms &&
 		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
 		    !writer_table_has_open(&detector->writers, file->path))
@@ -181,13 +181,10 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 
 void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
-	const struct detector_questions *questions = &detector->questions;
-	struct file_look look = {0};
+	struct file_look look = detector_look(detector, file->path);
 	uint64_t size = file->size;
 	int64_t written = file->written;
 
-	if (questions->look)
-		look = questions->look(questions->arg, file->path);
 	file->written = look.written;
 	/* Both the kernel and the shim tell of a close, in any order. */
 	if (written != 0 && look.written == written)

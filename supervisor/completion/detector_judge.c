@@ -20,7 +20,7 @@ static const struct tracked_file *find_leader(const struct checkpoint *fixed)
 {
 	const struct tracked_file *leader = NULL;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && (!leader || file->begun_ms < leader->begun_ms))
 			leader = file;
 	return leader;
@@ -48,7 +48,7 @@ static struct named_file *list_files(const struct checkpoint *checkpoint, size_t
 	struct named_file *names = memory_new((checkpoint->file_count + 1) * sizeof(*names));
 
 	*count = 0;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (counts(checkpoint, file))
 			names[(*count)++] = (struct named_file){file->name, file->size};
 	return names;
@@ -61,8 +61,7 @@ static bool was_taught_too_early(const struct detector *detector,
 {
 	const struct family *family = checkpoint->family;
 
-	for (const struct checkpoint *other = detector->table.checkpoints; other;
-	     other = other->sibling)
+	each_checkpoint (other, &detector->table)
 		if (other != checkpoint && other->number >= 0 && other->family == family &&
 		    other->number == family->signature.newest_number &&
 		    other->state == CHECKPOINT_UNDER_WAY && !other->rewritten)
@@ -118,7 +117,7 @@ static bool has_torn_files(const struct checkpoint *checkpoint)
 {
 	if (*checkpoint->key)
 		return checkpoint_any(checkpoint, FILE_TORN);
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & (FILE_FRESH | FILE_TORN)) == FILE_FRESH)
 			return false;
 	return true;
@@ -146,7 +145,7 @@ static size_t count_temporary_files(const struct checkpoint *checkpoint, size_t 
 	size_t count = 0;
 
 	*others = 0;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		bool temporary = (file->marks & FILE_FRESH) && (file->marks & FILE_TEMPORARY);
 
 		count += temporary;
@@ -199,7 +198,7 @@ static bool leaves_something(const struct checkpoint *checkpoint)
 {
 	if (*checkpoint->key)
 		return false;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & (FILE_TORN | FILE_REJECTED)))
 			return true;
 	return false;
@@ -226,18 +225,24 @@ struct judgement detector_judge(const struct detector *detector,
 	return judgement;
 }
 
-static size_t count_files(const struct checkpoint *checkpoint)
+size_t detector_count_missing(const struct checkpoint *checkpoint)
 {
-	size_t count = 0;
+	auto_free struct named_file *names = NULL;
+	size_t count;
 
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
-		count += counts(checkpoint, file);
-	return count;
+	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
+		return 0;
+	names = list_files(checkpoint, &count);
+	return signature_missing(&checkpoint->family->signature, names, count);
 }
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return count_files(checkpoint) == 1 && !detector_is_open(detector, checkpoint) &&
+	auto_free struct named_file *names = NULL;
+	size_t count;
+
+	names = list_files(checkpoint, &count);
+	return count == 1 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
 }
@@ -249,7 +254,7 @@ static void learn_all_names(struct checkpoint *fixed)
 	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
 	size_t count = 0;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & out))
 			names[count++] = (struct named_file){file->name, file->size};
 	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);

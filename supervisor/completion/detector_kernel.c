@@ -108,8 +108,7 @@ static void note_directory_commit(struct detector *detector, const struct move *
 	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool all = checkpoint->state == CHECKPOINT_UNDER_WAY;
 
 		if (*checkpoint->key && !text_equal(checkpoint->key, key))
@@ -126,13 +125,6 @@ static void note_directory_commit(struct detector *detector, const struct move *
 			checkpoint->reason = move->reason;
 		}
 	}
-}
-
-static void remove_file(void *argument, struct tracked_file *file)
-{
-	struct detector *detector = argument;
-
-	checkpoint_table_remove(&detector->table, file);
 }
 
 /* A link is whole as soon as it has its name. When it was made under a temporary one, nobody may
@@ -166,7 +158,7 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	if (there && *there->checkpoint->key && !(there->marks & FILE_FRESH))
 		detector_touch(detector, event->path, 0, 0, now_ms);
 	move.give = file && there ? there->marks & FILE_NEWEST : 0;
-	checkpoint_table_each_below(&detector->table, event->path, remove_file, detector);
+	checkpoint_table_remove_below(&detector->table, event->path);
 	if (known) {
 		checkpoint_table_each_below(&detector->table, detector->moved_path,
 					    note_moving_file, &move);
@@ -237,7 +229,7 @@ static void delete_file(void *argument, struct tracked_file *file)
 	}
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
-	remove_file(deletion->detector, file);
+	checkpoint_table_remove(&deletion->detector->table, file);
 }
 
 static void deleted(struct detector *detector, const char *path, int64_t now_ms)
@@ -346,8 +338,7 @@ static void closed(struct detector *detector, const char *path, int64_t now_ms)
 static void rescan(struct detector *detector, int64_t now_ms)
 {
 	detector_touch_all(detector, now_ms);
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		checkpoint_change(checkpoint, FILE_FRESH, FILE_WITNESSED | FILE_HELD,
 				  FILE_UNCLOSED);
 	detector->events_lost = true;

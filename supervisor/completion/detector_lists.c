@@ -8,7 +8,7 @@
 static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, path_set_fn *act,
 			  void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (file->marks & marks)
 			act(argument, file->path);
 }
@@ -16,8 +16,7 @@ static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, p
 static void act_on_marked_of_all(const struct detector *detector, unsigned marks, path_set_fn *act,
 				 void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		act_on_marked(checkpoint, marks, act, argument);
 }
 
@@ -35,7 +34,7 @@ static void act_on_whole(const struct checkpoint *checkpoint, const char *end, p
 		listed = text_format("%s%s", directory, end);
 		act(argument, listed);
 	}
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if (!checkpoint->in_directory || !path_set_is_below(file->path, directory))
 			act(argument, file->path);
 }
@@ -47,8 +46,7 @@ static bool is_overtaken(const struct detector *detector, const struct tracked_f
 {
 	if ((file->marks & (NOT_WHOLE | FILE_RUNNING)) || !(file->marks & FILE_WRITTEN))
 		return false;
-	for (const struct tracked_file *other = file->checkpoint->files; other;
-	     other = other->sibling)
+	each_file (other, file->checkpoint)
 		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_RUNNING) &&
 		    (detector_are_together(detector, other, file) ||
 		     detector_are_together(detector, file, other)))
@@ -59,15 +57,14 @@ static bool is_overtaken(const struct detector *detector, const struct tracked_f
 static void act_on_excluded_names(const struct detector *detector, const struct checkpoint *fixed,
 				  path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if ((file->marks & NOT_WHOLE) || is_overtaken(detector, file))
 			act(argument, file->path);
 }
 
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
 
 		if (!*checkpoint->key)
@@ -80,8 +77,7 @@ void detector_each_excluded(const struct detector *detector, path_set_fn *act, v
 void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
 			   void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->changed <= generation)
 			continue;
 		if (*checkpoint->key)
@@ -93,12 +89,10 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 
 bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint->changed > generation;
-	/* It was deleted. */
-	return *key != '\0';
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
+
+	/* A numbered one that is not there was deleted. */
+	return checkpoint ? checkpoint->changed > generation : *key != '\0';
 }
 
 void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
@@ -109,7 +103,7 @@ void detector_each_torn(const struct detector *detector, path_set_fn *act, void 
 /* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		auto_free char *closed = NULL;
 
 		if (!(file->marks & FILE_FRESH))
@@ -130,8 +124,7 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
 			       checkpoint->state == CHECKPOINT_TORN;
 
@@ -167,15 +160,13 @@ void detector_each_open(const struct detector *detector, path_set_fn *act, void 
 
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
 			continue;
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+		each_file (file, checkpoint)
 			if ((file->marks & FILE_FRESH) &&
-			    !(file->marks & (FILE_UNCLOSED | FILE_TORN | FILE_REJECTED)) &&
-			    !writer_table_has_open(&detector->writers, file->path))
+			    !(file->marks & (FILE_TORN | FILE_REJECTED)) &&
+			    !detector_file_is_open(detector, file))
 				act(argument, file->path);
 	}
 }
@@ -190,7 +181,7 @@ char **detector_list(const struct detector *detector, detector_each_fn *each)
 
 bool detector_is_of_companions(const struct checkpoint *checkpoint)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 		    !companion_file_is(file->path))
 			return false;
@@ -200,8 +191,7 @@ bool detector_is_of_companions(const struct checkpoint *checkpoint)
 bool detector_has_begun_checkpoint(const struct detector *detector)
 {
 	/* A temporary name says nothing yet of what the file will be. */
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (!detector_is_of_companions(checkpoint))
 			return true;
 	return detector->wrote_checkpoint;
@@ -209,8 +199,7 @@ bool detector_has_begun_checkpoint(const struct detector *detector)
 
 bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->number > number &&
 		    checkpoint->state == CHECKPOINT_TORN)
 			return true;
@@ -219,10 +208,8 @@ bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 
 bool detector_has_ordinary_files(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
 			if (!(file->marks & FILE_RUNNING))
 				return true;
 	return false;
@@ -272,8 +259,7 @@ bool detector_has_untracked(const struct detector *detector)
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint_any(checkpoint, FILE_UNCLOSED))
 			return true;
 	return false;
@@ -282,7 +268,7 @@ bool detector_has_untracked(const struct detector *detector)
 /* Does a search tell whose it is? Only of one that the shim does not report. */
 static bool is_untracked(const struct checkpoint *checkpoint)
 {
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling)
+	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
 			return true;
 	return false;
@@ -292,8 +278,7 @@ void detector_writer_seen(struct detector *detector, int pid)
 {
 	bool any = false;
 
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling) {
+	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
 		    !is_untracked(checkpoint))
 			continue;
@@ -311,23 +296,14 @@ static bool waits_for_holders(const struct detector *detector, const struct chec
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY ||
 	    !checkpoint_any(checkpoint, FILE_UNCLOSED) ||
-	    now_ms - checkpoint->last_ms - checkpoint->stalled_ms < detector->quiet_ms)
+	    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) < detector->quiet_ms)
 		return false;
-	for (size_t i = 0; i < detector->writers.open_count; i++) {
-		const struct tracked_file *file =
-			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
-
-		if (file && file->checkpoint == checkpoint &&
-		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
-			return false;
-	}
-	return true;
+	return !detector_is_held(detector, checkpoint);
 }
 
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (waits_for_holders(detector, checkpoint, now_ms))
 			return true;
 	return false;
@@ -380,22 +356,23 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 		struct writer_descriptor *open = &writers->opens[i];
 		int pid = open->pid;
 		const struct writer *writer = writer_table_find(writers, pid);
-		enum shim_channel_fd answer;
+		enum open_files_descriptor answer;
 
 		/* /proc of another PID namespace cannot be read. A file that the kernel reports as
 		 * closed and the shim does not was closed by the end of the process. */
 		if (writer && writer->elsewhere)
-			answer = open->closed ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_OPEN;
+			answer = open->closed ? OPEN_FILES_DESCRIPTOR_GONE
+					      : OPEN_FILES_DESCRIPTOR_OPEN;
 		else
 			answer = held(argument, pid, open->descriptor);
 
-		if (answer == SHIM_CHANNEL_FD_CLOSED) {
+		if (answer == OPEN_FILES_DESCRIPTOR_CLOSED) {
 			drop_closed(detector, open, now_ms);
-		} else if (answer == SHIM_CHANNEL_FD_GONE && confirm_gone(detector, pid)) {
+		} else if (answer == OPEN_FILES_DESCRIPTOR_GONE && confirm_gone(detector, pid)) {
 			/* It removes at least this descriptor, so that the loop advances. */
 			detector_process_ended(detector, pid, WRITER_END_UNKNOWN, now_ms);
 		} else {
-			detector->needs_verify |= answer == SHIM_CHANNEL_FD_GONE;
+			detector->needs_verify |= answer == OPEN_FILES_DESCRIPTOR_GONE;
 			i++;
 		}
 	}

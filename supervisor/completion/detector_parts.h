@@ -11,6 +11,8 @@ void detector_settle(struct detector *detector, int64_t now_ms);
 /* A file that was renamed away and did not reappear has left the directory. */
 void detector_forget_moved(struct detector *detector);
 
+struct file_look detector_look(const struct detector *detector, const char *path);
+
 /* --- detector_touch.c: what a write means --- */
 
 /* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
@@ -19,7 +21,9 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 				    int pid, int64_t now_ms);
 /* A write to a file whose name is not known. */
 void detector_touch_all(struct detector *detector, int64_t now_ms);
-/* Has a process a file of it open for writing, as far as is known? */
+/* Has a process that the shim reports a file of it open for writing? */
+bool detector_is_held(const struct detector *detector, const struct checkpoint *checkpoint);
+/* Has any process one, as far as is known? */
 bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
 
 /* --- detector_fixed.c: what finished files teach --- */

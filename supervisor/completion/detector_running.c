@@ -80,22 +80,17 @@ void detector_note_growth(struct detector *detector, struct tracked_file *file, 
 
 bool detector_shrunk(const struct detector *detector, const struct tracked_file *file)
 {
-	const struct detector_questions *questions = &detector->questions;
-
-	return file->size > 0 && questions->look &&
-	       questions->look(questions->arg, file->path).size < file->size;
+	return file->size > 0 && detector_look(detector, file->path).size < file->size;
 }
 
 void detector_note_whole(const struct detector *detector, struct tracked_file *file)
 {
-	const struct detector_questions *questions = &detector->questions;
-
 	if (!file || writer_table_has_open(&detector->writers, file->path))
 		return;
 	if (file->marks & FILE_CREATED)
 		file->marks |= FILE_REWRITES;
-	if ((file->marks & FILE_RUNNING) && questions->look)
-		file->size = questions->look(questions->arg, file->path).size;
+	if (file->marks & FILE_RUNNING)
+		file->size = detector_look(detector, file->path).size;
 }
 
 void detector_begin_anew(struct detector *detector, struct tracked_file *file)
@@ -175,8 +170,7 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
 		next = file->sibling;
 		if ((file->marks & (FILE_FRESH | FILE_SLOW)) &&
-		    ((file->marks & FILE_UNCLOSED) ||
-		     writer_table_has_open(&detector->writers, file->path)))
+		    detector_file_is_open(detector, file))
 			judge_open_file(detector, file, now_ms);
 	}
 }

@@ -196,11 +196,6 @@ static void count_file(void *argument, struct tracked_file *file)
 	++*(size_t *)argument;
 }
 
-static bool is_there(const struct detector *detector, const char *path)
-{
-	return detector->questions.look(detector->questions.arg, path).exists;
-}
-
 /* A file of which it is only known that it was moved there. */
 static bool is_moved_from_nowhere(const struct detector *detector, const char *path)
 {
@@ -223,7 +218,7 @@ static bool is_untold(struct detector *detector, const struct shim_message *mess
 	checkpoint_table_each_below(&detector->table, message->path, count_file, &old);
 	checkpoint_table_each_below(&detector->table, message->path2, count_file, &new);
 	return old > 0 && (new == 0 || is_moved_from_nowhere(detector, message->path2)) &&
-	       detector->questions.look && !is_there(detector, message->path);
+	       !detector_look(detector, message->path).exists;
 }
 
 /* Its writer has written it elsewhere, and moves it to its place as the last thing that it does.
@@ -276,8 +271,7 @@ static void shim_unlinked(struct detector *detector, const struct shim_message *
 
 	detector->generation++;
 	if (!file || !(file->marks & FILE_REPORTED) || (file->marks & FILE_UNCLOSED) ||
-	    !detector->questions.look ||
-	    detector->questions.look(detector->questions.arg, message->path).exists)
+	    detector_look(detector, message->path).exists)
 		return;
 	detector_learn_before_removal(detector, file->checkpoint, now_ms);
 	checkpoint_table_remove(&detector->table, file);

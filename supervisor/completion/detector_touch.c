@@ -11,7 +11,13 @@
 /* Numbers of a family that rise by one this often count checkpoints; fewer may be parts. */
 #define RISING_SURE 8
 
-bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint)
+bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file)
+{
+	return (file->marks & FILE_UNCLOSED) ||
+	       writer_table_has_open(&detector->writers, file->path);
+}
+
+bool detector_is_held(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	for (size_t i = 0; i < detector->writers.open_count; i++) {
 		const struct tracked_file *file =
@@ -21,7 +27,12 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 		    !(file->marks & (FILE_RUNNING | FILE_SLOW)))
 			return true;
 	}
-	return checkpoint_any(checkpoint, FILE_UNCLOSED);
+	return false;
+}
+
+bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return detector_is_held(detector, checkpoint) || checkpoint_any(checkpoint, FILE_UNCLOSED);
 }
 
 /* --- numbers --- */
@@ -30,8 +41,7 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
  * numbered one after them. */
 static bool has_begun_later(const struct detector *detector, const struct checkpoint *than, int pid)
 {
-	for (const struct checkpoint *later = detector->table.checkpoints; later;
-	     later = later->sibling)
+	each_checkpoint (later, &detector->table)
 		if (later->number > than->number && checkpoint_has_writer(later, pid) &&
 		    (later->family == than->family ||
 		     (than->number < 0 && later->begun_ms >= than->last_ms)))
@@ -42,8 +52,7 @@ static bool has_begun_later(const struct detector *detector, const struct checkp
 /* The process has begun `later`: the ones before it that only such processes wrote to are over. */
 static void note_next_begun(struct detector *detector, const struct checkpoint *later)
 {
-	for (struct checkpoint *earlier = detector->table.checkpoints; earlier;
-	     earlier = earlier->sibling) {
+	each_checkpoint (earlier, &detector->table) {
 		bool all = earlier->writer_count > 0;
 
 		if ((earlier->family != later->family && earlier->number >= 0) ||
@@ -185,8 +194,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 void detector_touch_all(struct detector *detector, int64_t now_ms)
 {
 	detector->generation++;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 			note_change(detector, checkpoint, now_ms);
 }

@@ -53,10 +53,8 @@ static bool went_on_after_fixed(const struct detector *detector, const struct tr
 
 void detector_each_unsaved(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling) {
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint) {
 			if (!(file->marks & (FILE_TORN | FILE_REJECTED)) ||
 			    checkpoint_name_is_temporary(file->path))
 				continue;

@@ -14,31 +14,19 @@
 /* With its NUL: https://www.sqlite.org/fileformat.html, 1.3. */
 #define SQLITE_MAGIC "SQLite format 3"
 
-static bool read_status(const char *directory, const char *path, struct stat *status)
-{
-	auto_close int held = held_directory_open(directory, NULL);
-
-	return held >= 0 && beneath_status(held, path, status) == 0;
-}
-
 struct file_look file_look_at(const char *directory, const char *path)
 {
+	auto_close int held = held_directory_open(directory, NULL);
 	struct stat status;
 
-	if (!read_status(directory, path, &status))
+	if (held < 0 || beneath_status(held, path, &status) < 0)
 		return (struct file_look){0};
 	return (struct file_look){
 		.exists = true,
+		.symlink = S_ISLNK(status.st_mode),
 		.size = (uint64_t)status.st_size,
 		.written = (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec,
 	};
-}
-
-bool file_look_is_symlink(const char *directory, const char *path)
-{
-	struct stat status;
-
-	return read_status(directory, path, &status) && S_ISLNK(status.st_mode);
 }
 
 /* Does not wait for the disk, where the file system can tell: the next look finds it in the page

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct file_look {
-	bool exists;
+	bool exists, symlink;
 	/* in bytes; 0 if it does not exist */
 	uint64_t size;
 	/* the time of its last write, in ns since 1970: the same for the same content; 0: unknown
@@ -16,7 +16,6 @@ struct file_look {
 };
 
 struct file_look file_look_at(const char *directory, const char *path);
-bool file_look_is_symlink(const char *directory, const char *path);
 /* By the first bytes of the file. False if they would have to be read from a disk: they are then
  * soon in the page cache. */
 bool file_look_is_database(const char *directory, const char *path);

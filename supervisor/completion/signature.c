@@ -30,29 +30,26 @@ uint64_t signature_hash(const char *name)
 	return hash;
 }
 
-static int compare_files(const void *a, const void *b)
+/* Of files or of known names. */
+static int compare_hashes(const void *a, const void *b)
 {
-	uint64_t x = ((const struct named_file *)a)->hash;
-	uint64_t y = ((const struct named_file *)b)->hash;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
+}
+
+static void *find_hash(const void *items, size_t count, size_t size, uint64_t hash)
+{
+	return count == 0 ? NULL : bsearch(&hash, items, count, size, compare_hashes);
 }
 
 static int compare_files_and_sizes(const void *a, const void *b)
 {
 	uint64_t x = ((const struct named_file *)a)->size;
 	uint64_t y = ((const struct named_file *)b)->size;
-	int order = compare_files(a, b);
+	int order = compare_hashes(a, b);
 
 	return order != 0 ? order : (x > y) - (x < y);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	uint64_t x = ((const struct known_name *)a)->hash;
-	uint64_t y = ((const struct known_name *)b)->hash;
-
-	return (x > y) - (x < y);
 }
 
 /* Sorts the files by their names. Two may have the same one, as "epoch=3-loss=0.5.ckpt" and
@@ -71,7 +68,7 @@ static void sort_files(struct named_file *files, size_t count)
 		all += repeats;
 	}
 	if (all > 0)
-		qsort(files, count, sizeof(*files), compare_files);
+		qsort(files, count, sizeof(*files), compare_hashes);
 }
 
 static bool is_expected(const struct signature *signature, const struct known_name *name)
@@ -82,10 +79,7 @@ static bool is_expected(const struct signature *signature, const struct known_na
 
 bool signature_has(const struct signature *signature, uint64_t hash)
 {
-	struct known_name key = {.hash = hash};
-
-	return signature->count > 0 &&
-	       bsearch(&key, signature->names, signature->count, sizeof(key), compare_names);
+	return find_hash(signature->names, signature->count, sizeof(*signature->names), hash);
 }
 
 static void count_expected(struct signature *signature)
@@ -97,10 +91,7 @@ static void count_expected(struct signature *signature)
 
 static void note_name(struct signature *signature, size_t known, const struct named_file *file)
 {
-	struct known_name key = {.hash = file->hash};
-	struct known_name *name =
-		known == 0 ? NULL
-			   : bsearch(&key, signature->names, known, sizeof(key), compare_names);
+	struct known_name *name = find_hash(signature->names, known, sizeof(*name), file->hash);
 
 	if (!name) {
 		signature->names[signature->count++] =
@@ -146,7 +137,7 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	for (size_t i = 0; i < count; i++)
 		note_name(signature, known, &sorted[i]);
 	forget_old_names(signature);
-	qsort(signature->names, signature->count, sizeof(*signature->names), compare_names);
+	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
 	count_expected(signature);
 }
 
@@ -196,9 +187,7 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++) {
 		const struct known_name *name = &signature->names[i];
-		struct named_file key = {.hash = name->hash};
-		const struct named_file *file =
-			count > 0 ? bsearch(&key, files, count, sizeof(key), compare_files) : NULL;
+		const struct named_file *file = find_hash(files, count, sizeof(*file), name->hash);
 
 		if (is_expected(signature, name) && !file)
 			return SIGNATURE_FEWER;
@@ -217,12 +206,9 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 	size_t missing = 0;
 
 	sort_files(files, count);
-	for (size_t i = 0; i < signature->count; i++) {
-		struct named_file key = {.hash = signature->names[i].hash};
-
+	for (size_t i = 0; i < signature->count; i++)
 		missing += is_expected(signature, &signature->names[i]) &&
-			   (count == 0 || !bsearch(&key, files, count, sizeof(key), compare_files));
-	}
+			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
 	return missing;
 }
 
@@ -251,7 +237,7 @@ static void sort_names(struct signature *signature)
 {
 	size_t kept = 0;
 
-	qsort(signature->names, signature->count, sizeof(*signature->names), compare_names);
+	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
 	for (size_t i = 0; i < signature->count; i++)
 		if (kept == 0 || signature->names[kept - 1].hash != signature->names[i].hash)
 			signature->names[kept++] = signature->names[i];

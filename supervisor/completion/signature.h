@@ -23,7 +23,7 @@
 #define SIGNATURE_LOADED (-2)
 
 struct known_name {
-	uint64_t hash; /* signature_hash() of the name */
+	uint64_t hash; /* signature_hash() of the name; the first member, as in named_file */
 	/* of the newest file with that name, in bytes: one that is smaller may be cut off */
 	uint64_t size;
 	uint32_t seen;   /* complete checkpoints that had it */

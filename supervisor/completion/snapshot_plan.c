@@ -7,22 +7,13 @@
 
 #include <stdlib.h>
 
-static const struct checkpoint *find_checkpoint(const struct detector *detector, const char *key)
-{
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; key && checkpoint;
-	     checkpoint = checkpoint->sibling)
-		if (text_equal(checkpoint->key, key))
-			return checkpoint;
-	return NULL;
-}
-
 /* Of the fixed names: those that were complete and have been written over, whole or not. What
  * others are written beside them, as under temporary names, takes nothing away. */
 static void each_written_over(const struct checkpoint *fixed, path_set_fn *act, void *argument)
 {
 	const unsigned both = FILE_NEWEST | FILE_WRITTEN;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & FILE_RUNNING) && (file->marks & both) == both)
 			act(argument, file->path);
 }
@@ -35,7 +26,7 @@ static void note_any(void *argument, const char *path)
 
 bool snapshot_plan_would_lack_newest(const struct detector *detector, const char *newest)
 {
-	const struct checkpoint *checkpoint = find_checkpoint(detector, newest);
+	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, newest);
 	bool any = false;
 
 	/* One that was deleted is nobody's loss. */
@@ -53,7 +44,7 @@ static void each_of_part(const struct checkpoint *fixed, path_set_fn *act, void 
 {
 	const unsigned out = FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW | FILE_RUNNING;
 
-	for (const struct tracked_file *file = fixed->files; file; file = file->sibling)
+	each_file (file, fixed)
 		if (!(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN)))
 			act(argument, file->path);
 }
@@ -65,8 +56,7 @@ static void note_checkpoint_name(void *argument, const char *path)
 
 static bool has_complete_numbered(const struct detector *detector)
 {
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
+	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE)
 			return true;
 	return false;
@@ -74,13 +64,15 @@ static bool has_complete_numbered(const struct detector *detector)
 
 bool snapshot_plan_would_hold_less(const struct detector *detector, const char *newest)
 {
+	const struct checkpoint *fixed;
 	bool any = false;
 
 	if (!newest || *newest || !snapshot_plan_would_lack_newest(detector, newest) ||
 	    has_complete_numbered(detector))
 		return false;
-	each_of_part(find_checkpoint(detector, ""), note_any, &any);
-	each_written_over(find_checkpoint(detector, ""), note_checkpoint_name, &any);
+	fixed = checkpoint_table_find_key(&detector->table, "");
+	each_of_part(fixed, note_any, &any);
+	each_written_over(fixed, note_checkpoint_name, &any);
 	return any;
 }
 
@@ -88,7 +80,7 @@ bool snapshot_plan_would_hold_less(const struct detector *detector, const char *
 static void leave_out_part(const struct detector *detector, struct path_list *list)
 {
 	if (snapshot_plan_would_lack_newest(detector, ""))
-		each_of_part(find_checkpoint(detector, ""), path_list_add, list);
+		each_of_part(checkpoint_table_find_key(&detector->table, ""), path_list_add, list);
 }
 
 static char **list_excluded(const struct detector *detector)
@@ -104,10 +96,8 @@ static char **list_complete(const struct detector *detector)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	for (const struct checkpoint *checkpoint = detector->table.checkpoints; checkpoint;
-	     checkpoint = checkpoint->sibling)
-		for (const struct tracked_file *file = checkpoint->files; file;
-		     file = file->sibling)
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
 			if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 			    !(file->marks & FILE_RUNNING))
 				path_list_add(&list, file->path);

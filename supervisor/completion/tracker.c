@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 /* Fixed names that were written so often, and never complete, are written all the time. */
 #define OFTEN_WRITTEN 8
@@ -42,11 +41,11 @@ static bool is_database(void *arg, const char *path)
 	return file_look_is_database(tracker->options.workspace->directory, path);
 }
 
-static enum shim_channel_fd query_descriptor(void *arg, int pid, int descriptor)
+static enum open_files_descriptor query_descriptor(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
 
-	return shim_channel_query_fd(tracker->shim_channel, pid, descriptor);
+	return open_files_query_descriptor(tracker->options.workspace->directory, pid, descriptor);
 }
 
 static void rearm(struct tracker *tracker, int64_t at_ms)
@@ -243,10 +242,13 @@ static void start_checker(struct tracker *tracker)
 	const struct tracker_options *options = &tracker->options;
 	struct checker_options checker = {
 		.loop = options->loop,
-		.directory = options->workspace->directory,
-		.profile = options->profile,
-		.patterns = options->patterns,
-		.marker_elsewhere = options->marker_elsewhere,
+		.check =
+			{
+				.directory = options->workspace->directory,
+				.profile = options->profile,
+				.patterns = options->patterns,
+				.marker_elsewhere = options->marker_elsewhere,
+			},
 		.ready = tracker_poll_soon,
 		.arg = tracker,
 	};
@@ -352,25 +354,16 @@ void tracker_requested(struct tracker *tracker)
 
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status)
 {
-	enum writer_end end = WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
-
-	writer_monitor_process_ended(tracker->writers, pid,
-				     WIFSIGNALED(wait_status) ? WRITER_END_KILLED : end);
+	writer_monitor_process_ended(tracker->writers, pid, wait_status);
 	tracker_poll(tracker);
 }
 
-void tracker_job_ended(struct tracker *tracker, enum tracker_end end)
+void tracker_job_ended(struct tracker *tracker, enum job_end end)
 {
-	static const enum job_end ends[] = {
-		[TRACKER_ENDED_CLEAN] = JOB_END_CLEAN,
-		[TRACKER_ENDED_AMBIGUOUS] = JOB_END_AMBIGUOUS,
-		[TRACKER_ENDED_CRASHED] = JOB_END_CRASHED,
-	};
-
 	directory_monitor_open(tracker->directory, tracker->started);
 	tracker_drain(tracker);
 	directory_monitor_scan_now(tracker->directory);
-	detector_job_ended(&tracker->detector, ends[end], clock_monotonic_ms());
+	detector_job_ended(&tracker->detector, end, clock_monotonic_ms());
 	tracker->ending = true;
 	tracker_poll(tracker);
 }

@@ -14,6 +14,7 @@
 #include "monitor/monitor.h"
 #include "shim/shim.h"
 #include "snapshot_plan.h"
+#include "verdict.h"
 #include "workspace/workspace.h"
 
 #include <jansson.h>
@@ -110,20 +111,11 @@ void tracker_requested(struct tracker *tracker);
 
 /* A process was reaped, whether or not it wrote. */
 void tracker_process_ended(struct tracker *tracker, pid_t pid, int wait_status);
-enum tracker_end {
-	/* what is closed counts as complete */
-	TRACKER_ENDED_CLEAN,
-	/* it counts as complete only if it has its signature: all names that the checkpoints before
-	 * had */
-	TRACKER_ENDED_AMBIGUOUS,
-	/* what was not complete before is torn */
-	TRACKER_ENDED_CRASHED,
-};
 /*
  * The main process has ended: its last files are judged. Calls `on_complete` for what is complete,
  * and then `ended`, at once or once the contents are checked.
  */
-void tracker_job_ended(struct tracker *tracker, enum tracker_end end);
+void tracker_job_ended(struct tracker *tracker, enum job_end end);
 
 /* Reads all queued events and decides. May call `on_complete`. */
 void tracker_poll(struct tracker *tracker);

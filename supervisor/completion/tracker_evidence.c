@@ -43,18 +43,14 @@ static const char *final_path(const struct shim_message *message)
 	return message->path2 && message->path2[0] ? message->path2 : message->path;
 }
 
-/* The report may be of the last write of a framework's save: see profile.h. */
-static void note_marker_by_shim(struct tracker *tracker, const struct shim_message *message)
+/* It may be the last write of a framework's save: see profile.h. */
+static void note_marker(struct tracker *tracker, const char *path, bool written, bool removed)
 {
 	const struct profile *profile = tracker->options.profile;
-	bool sentinel =
-		message->event == SHIM_UNLINKED && profile_is_sentinel(profile, message->path);
-	bool marker = (message->event == SHIM_CLOSED || message->event == SHIM_RENAMED) &&
-		      profile_is_completion_marker(profile, final_path(message));
 
-	if (sentinel || marker)
-		detector_note_marker(&tracker->detector,
-				     sentinel ? message->path : final_path(message));
+	if ((written && profile_is_completion_marker(profile, path)) ||
+	    (removed && profile_is_sentinel(profile, path)))
+		detector_note_marker(&tracker->detector, path);
 }
 
 static void tell_of_writer(struct tracker *tracker, const struct shim_message *message)
@@ -104,22 +100,14 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 	tell_of_writer(tracker, message);
 	if (message->lost || message->event == SHIM_HELLO || message->event == SHIM_EXITING)
 		return;
-	note_marker_by_shim(tracker, message);
+	note_marker(tracker, final_path(message),
+		    message->event == SHIM_CLOSED || message->event == SHIM_RENAMED,
+		    message->event == SHIM_UNLINKED);
 	if (message->event == SHIM_UNLINKED)
 		return;
 	if (!(message->flags & SHIM_FLAG_FOREIGN_PIDNS))
 		writer_monitor_add(tracker->writers, message->pid);
 	note_touched_path(tracker, final_path(message));
-}
-
-static void note_marker_by_kernel(struct tracker *tracker, const struct dir_event *event)
-{
-	const struct profile *profile = tracker->options.profile;
-	bool written = event->change == DIR_CLOSED_WRITE || event->change == DIR_MOVED_TO;
-
-	if ((written && profile_is_completion_marker(profile, event->path)) ||
-	    (event->change == DIR_DELETED && profile_is_sentinel(profile, event->path)))
-		detector_note_marker(&tracker->detector, event->path);
 }
 
 void tracker_handle_directory(void *arg, const struct dir_event *event)
@@ -133,11 +121,13 @@ void tracker_handle_directory(void *arg, const struct dir_event *event)
 	account_for_stall(tracker);
 	if (event->change == DIR_CREATED || event->change == DIR_MOVED_TO)
 		seen.symlink =
-			file_look_is_symlink(tracker->options.workspace->directory, event->path);
+			file_look_at(tracker->options.workspace->directory, event->path).symlink;
 	detector_handle_kernel(&tracker->detector, &seen, clock_monotonic_ms());
 	if (event->change == DIR_CLOSED_WRITE)
 		writer_monitor_file_closed(tracker->writers);
-	note_marker_by_kernel(tracker, event);
+	note_marker(tracker, event->path,
+		    event->change == DIR_CLOSED_WRITE || event->change == DIR_MOVED_TO,
+		    event->change == DIR_DELETED);
 	tracker_poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
 	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&

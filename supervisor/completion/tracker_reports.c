@@ -36,15 +36,13 @@ void tracker_report_running_files(struct tracker *tracker)
 void tracker_report_under_way(struct tracker *tracker, bool at_once)
 {
 	int64_t now_ms = clock_monotonic_ms();
-	char **paths;
 	struct err err;
 
 	if (!under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once))
 		return;
-	paths = detector_list(&tracker->detector, detector_each_under_way);
-	if (workspace_write_under_way(tracker->options.workspace, paths, &err) < 0)
+	if (workspace_write_under_way(tracker->options.workspace, tracker->under_way.paths, &err) <
+	    0)
 		log_debug("cannot record which files are being written: %s", err.text);
-	path_list_free(paths);
 	under_way_report_written(&tracker->under_way, now_ms, clock_monotonic_ms());
 }
 

@@ -15,7 +15,7 @@ static int64_t step_of(const struct checkpoint *checkpoint)
 		return step;
 	if (checkpoint->number >= 0)
 		return checkpoint->number;
-	for (const struct tracked_file *file = checkpoint->files; file; file = file->sibling) {
+	each_file (file, checkpoint) {
 		int64_t here = (file->marks & FILE_FRESH) ? step_of_path(file->path) : -1;
 
 		step = here > step ? here : step;

@@ -16,16 +16,15 @@ struct detector;
 
 /* Zero-initialise. */
 struct under_way_report {
-	/* what was reported last */
-	struct path_set paths;
-	bool any_reported;
+	/* what was reported last; NULL: nothing yet */
+	char **paths;
 	/* the list is another one now; it is reported at `next_ms` */
 	bool changed;
 	int64_t next_ms;
 };
 
 void under_way_report_release(struct under_way_report *report);
-/* True: the caller writes the list now, and calls under_way_report_written(). `at_once`: there may
+/* True: the caller writes `paths` now, and calls under_way_report_written(). `at_once`: there may
  * be no later time. Times are ms of CLOCK_MONOTONIC. */
 bool under_way_report_is_due(struct under_way_report *report, const struct detector *detector,
 			     int64_t now_ms, bool at_once);

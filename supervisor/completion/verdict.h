@@ -2,8 +2,8 @@
  * PURE. What is known of one checkpoint -> is it complete, and why. This is the rule of the whole
  * folder; COMPLETENESS.md explains it. No I/O, no clock, no strings to compare.
  */
-#ifndef VERDICT_H
-#define VERDICT_H
+#ifndef CHECKPOINT_VERDICT_H
+#define CHECKPOINT_VERDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,8 +53,12 @@ enum signature_match {
 /* How the job ended; it is not over for most of the time. */
 enum job_end {
 	JOB_END_NOT_YET,
-	JOB_END_CLEAN,     /* by itself: what it closed, it meant to leave like that */
-	JOB_END_AMBIGUOUS, /* after a request, with a code that says nothing */
+	/* by itself: what it closed, it meant to leave like that, and it counts as complete */
+	JOB_END_CLEAN,
+	/* after a request, with a code that says nothing: that counts as complete only if it has
+	 * its signature */
+	JOB_END_AMBIGUOUS,
+	/* what was not complete before is torn */
 	JOB_END_CRASHED,
 };
 

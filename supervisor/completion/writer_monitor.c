@@ -2,15 +2,34 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "untracked_writers.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "monitor/monitor.h"
+#include "process/process.h"
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
+
+/* Time between two searches: this long, but at least SCAN_SHARE times as long as the last search
+ * took. */
+#define SCAN_EVERY_MS 100
+#define SCAN_SHARE 20
+
+struct watched_writer {
+	pid_t pid;
+	bool speaks; /* the shim is in it and reports what it closes */
+	bool closed; /* it has closed its files itself, and has opened none since */
+};
 
 struct writer_monitor {
 	struct writer_monitor_options options;
-	struct untracked *untracked;
+	struct exit_watch *exit_watch;
+	struct watched_writer *writers;
+	size_t count;
 	struct recent_writers recent;
+	int64_t next_ms; /* no search before this time */
+	bool warned;
 	/* at this generation an unknown process had a file open, and was searched for */
 	uint64_t unknown_holder_generation;
 };
@@ -20,38 +39,79 @@ static void drain_events(struct writer_monitor *monitor)
 	monitor->options.drain(monitor->options.arg);
 }
 
-void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end)
+/* --- how they end --- */
+
+static struct watched_writer *find_writer(struct writer_monitor *monitor, pid_t pid)
 {
-	drain_events(monitor);
+	for (size_t i = 0; i < monitor->count; i++)
+		if (monitor->writers[i].pid == pid)
+			return &monitor->writers[i];
+	return NULL;
+}
+
+static void process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end)
+{
+	drain_events(monitor); /* its last reports were queued before it ended */
 	detector_process_ended(monitor->options.detector, pid, end, clock_monotonic_ms());
 	recent_writers_forget(&monitor->recent, pid);
+}
+
+static enum writer_end end_of_status(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return WRITER_END_KILLED;
+	return WEXITSTATUS(wait_status) == 0 ? WRITER_END_EXITED : WRITER_END_FAILED;
+}
+
+void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, int wait_status)
+{
+	process_ended(monitor, pid, end_of_status(wait_status));
+}
+
+/* Its exit status is unknown. Files that it closed itself count as whole; files that its end has
+ * closed do not. */
+static enum writer_end guess_writer_end(struct writer_monitor *monitor,
+					const struct watched_writer *writer)
+{
+	if (!writer || writer->speaks)
+		return WRITER_END_UNKNOWN;
+	if (writer->closed)
+		return WRITER_END_EXITED;
+	if (!monitor->warned)
+		log_warn("process %d (not preloaded) exited while writing to %s; its exit status "
+			 "is unknown, so the files are treated as incomplete",
+			 (int)writer->pid, monitor->options.directory);
+	monitor->warned = true;
+	return WRITER_END_UNKNOWN;
+}
+
+static void watched_writer_ended(void *arg, pid_t pid, int wait_status)
+{
+	struct writer_monitor *monitor = arg;
+	struct watched_writer *writer = find_writer(monitor, pid);
+	enum writer_end end =
+		wait_status == -1 ? guess_writer_end(monitor, writer) : end_of_status(wait_status);
+
+	if (writer)
+		*writer = monitor->writers[--monitor->count];
+	process_ended(monitor, pid, end);
 	monitor->options.told(monitor->options.arg);
 }
 
-static void untracked_writer_ended(void *arg, pid_t pid, enum writer_end end)
+void writer_monitor_scan_dead(struct writer_monitor *monitor)
 {
-	writer_monitor_process_ended(arg, pid, end);
+	for (pid_t pid; (pid = recent_writers_take_gone(&monitor->recent)) > 0;)
+		process_ended(monitor, pid, WRITER_END_UNKNOWN);
 }
 
-static void on_writer_seen(void *arg, pid_t pid)
-{
-	struct writer_monitor *monitor = arg;
-
-	detector_writer_seen(monitor->options.detector, pid);
-}
+/* --- life --- */
 
 struct writer_monitor *writer_monitor_new(const struct writer_monitor_options *options)
 {
 	struct writer_monitor *monitor = memory_new(sizeof(*monitor));
 
 	monitor->options = *options;
-	monitor->untracked = untracked_writers_new(&(struct untracked_writers_options){
-		.loop = options->loop,
-		.directory = options->directory,
-		.on_writer_seen = on_writer_seen,
-		.ended = untracked_writer_ended,
-		.arg = monitor,
-	});
+	monitor->exit_watch = exit_watch_new(options->loop, watched_writer_ended, monitor);
 	return monitor;
 }
 
@@ -59,24 +119,106 @@ void writer_monitor_free(struct writer_monitor *monitor)
 {
 	if (!monitor)
 		return;
-	untracked_writers_free(monitor->untracked);
+	exit_watch_free(monitor->exit_watch);
+	free(monitor->writers);
 	free(monitor);
+}
+
+/* --- who writes --- */
+
+/* NULL: its exit cannot be watched. */
+static struct watched_writer *add_writer(struct writer_monitor *monitor, pid_t pid)
+{
+	struct watched_writer *writer = find_writer(monitor, pid);
+
+	if (writer)
+		return writer;
+	if (!exit_watch_add(monitor->exit_watch, pid))
+		return NULL;
+	monitor->writers =
+		memory_grow(monitor->writers, monitor->count + 1, sizeof(monitor->writers[0]));
+	writer = &monitor->writers[monitor->count++];
+	*writer = (struct watched_writer){.pid = pid};
+	return writer;
 }
 
 void writer_monitor_add(struct writer_monitor *monitor, pid_t pid)
 {
-	if (recent_writers_note(&monitor->recent, pid, clock_monotonic_ms()))
-		untracked_writers_add(monitor->untracked, pid);
+	struct watched_writer *writer;
+
+	if (!recent_writers_note(&monitor->recent, pid, clock_monotonic_ms()))
+		return;
+	writer = add_writer(monitor, pid);
+	if (writer)
+		writer->speaks = true;
+}
+
+const struct recent_writers *writer_monitor_recent(const struct writer_monitor *monitor)
+{
+	return &monitor->recent;
+}
+
+static void holder_found(void *arg, pid_t pid)
+{
+	struct writer_monitor *monitor = arg;
+	struct watched_writer *writer = add_writer(monitor, pid);
+
+	if (!writer)
+		return;
+	writer->closed = false;
+	detector_writer_seen(monitor->options.detector, pid);
+}
+
+static void search(struct writer_monitor *monitor, int64_t now_ms)
+{
+	int64_t took_ms;
+
+	if (now_ms < monitor->next_ms)
+		return;
+	open_files_find_holders(monitor->options.directory, holder_found, monitor);
+	took_ms = clock_monotonic_ms() - now_ms;
+	monitor->next_ms = now_ms + took_ms + SCAN_EVERY_MS;
+	if (took_ms * SCAN_SHARE > SCAN_EVERY_MS)
+		monitor->next_ms = now_ms + took_ms * SCAN_SHARE;
 }
 
 void writer_monitor_scan_soon(struct writer_monitor *monitor)
 {
-	untracked_writers_scan_soon(monitor->untracked);
+	monitor->next_ms = 0;
 }
 
 void writer_monitor_file_closed(struct writer_monitor *monitor)
 {
-	untracked_writers_file_closed(monitor->untracked);
+	for (size_t i = 0; i < monitor->count; i++) {
+		struct watched_writer *writer = &monitor->writers[i];
+
+		/* A process that has begun to exit may have left the close to the kernel. */
+		if (!writer->speaks && !writer->closed)
+			writer->closed =
+				!open_files_is_holder(monitor->options.directory, writer->pid) &&
+				open_files_is_running(writer->pid);
+	}
+}
+
+/* --- is anybody left? --- */
+
+static void set_flag(void *arg, pid_t pid)
+{
+	(void)pid;
+	*(bool *)arg = true;
+}
+
+/* False: nobody on this machine has it open for writing. If the file system does not tell that,
+ * only our descendants are searched. */
+static bool may_be_held(const struct writer_monitor *monitor, const char *relative)
+{
+	auto_free char *path = text_format("%s/%s", monitor->options.directory, relative);
+	enum open_files_state word = open_files_query_file(path);
+	bool any = word == OPEN_FILES_OPEN;
+
+	if (word == OPEN_FILES_UNKNOWN)
+		open_files_find_holders(monitor->options.directory, set_flag, &any);
+	return any;
 }
 
 /* The kernel reports no more writes to the untracked files. Does a process still have one of them
@@ -85,14 +227,11 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
 	uint64_t generation = detector->generation;
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
+	char **list = detector_list(detector, detector_each_untracked);
 	bool any_held = false;
 
-	detector_each_untracked(detector, path_list_add, &list);
-	for (char **path = list.paths; *path && detector->generation == generation; path++) {
-		char *one[] = {*path, NULL};
-
-		if (untracked_writers_may_hold(monitor->untracked, one)) {
+	for (char **path = list; *path && detector->generation == generation; path++) {
+		if (may_be_held(monitor, *path)) {
 			any_held = true;
 			continue;
 		}
@@ -106,10 +245,10 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 	if (any_held && monitor->unknown_holder_generation != generation) {
 		/* Find the process while it lives: afterwards its exit status cannot be had. */
 		monitor->unknown_holder_generation = generation;
-		untracked_writers_scan_soon(monitor->untracked);
-		untracked_writers_scan(monitor->untracked, now_ms);
+		monitor->next_ms = 0;
+		search(monitor, now_ms);
 	}
-	path_list_free(list.paths);
+	path_list_free(list);
 }
 
 void writer_monitor_scan(struct writer_monitor *monitor)
@@ -118,21 +257,7 @@ void writer_monitor_scan(struct writer_monitor *monitor)
 
 	if (!detector_has_untracked(monitor->options.detector))
 		return;
-	untracked_writers_scan(monitor->untracked, now);
+	search(monitor, now);
 	if (detector_waits_for_untracked(monitor->options.detector, now))
 		check_for_holders(monitor, now);
-}
-
-void writer_monitor_scan_dead(struct writer_monitor *monitor)
-{
-	for (pid_t pid; (pid = recent_writers_take_gone(&monitor->recent)) > 0;) {
-		drain_events(monitor); /* its last reports were queued before it ended */
-		detector_process_ended(monitor->options.detector, pid, WRITER_END_UNKNOWN,
-				       clock_monotonic_ms());
-	}
-}
-
-const struct recent_writers *writer_monitor_recent(const struct writer_monitor *monitor)
-{
-	return &monitor->recent;
 }

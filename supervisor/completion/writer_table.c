@@ -30,11 +30,8 @@ struct writer *writer_table_add(struct writer_table *writers, int pid)
 
 	if (writer)
 		return writer;
-	if (writers->process_count == writers->process_capacity) {
-		writers->process_capacity = 2 * writers->process_capacity + 8;
-		writers->processes = memory_grow(writers->processes, writers->process_capacity,
-						 sizeof(*writers->processes));
-	}
+	writers->processes = memory_grow(writers->processes, writers->process_count + 1,
+					 sizeof(*writers->processes));
 	writer = &writers->processes[writers->process_count++];
 	*writer = (struct writer){.pid = pid};
 	return writer;
@@ -72,11 +69,8 @@ void writer_table_open(struct writer_table *writers, int pid, int descriptor, co
 		open->closed = open->renamed = false;
 		return;
 	}
-	if (writers->open_count == writers->open_capacity) {
-		writers->open_capacity = 2 * writers->open_capacity + 8;
-		writers->opens = memory_grow(writers->opens, writers->open_capacity,
-					     sizeof(*writers->opens));
-	}
+	writers->opens =
+		memory_grow(writers->opens, writers->open_count + 1, sizeof(*writers->opens));
 	writers->opens[writers->open_count++] = (struct writer_descriptor){
 		.pid = pid,
 		.descriptor = descriptor,

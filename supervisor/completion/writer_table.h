@@ -35,9 +35,9 @@ struct writer_descriptor {
 
 struct writer_table {
 	struct writer *processes;
-	size_t process_count, process_capacity;
+	size_t process_count;
 	struct writer_descriptor *opens;
-	size_t open_count, open_capacity;
+	size_t open_count;
 };
 
 void writer_table_release(struct writer_table *writers);

@@ -85,6 +85,13 @@ enum unsaved_work {
 	UNSAVED_SAVES, /* more: the job went on after such a save */
 };
 
+/* After the last step: until when it may be asked whether the newest checkpoint is in a snapshot
+ * all the same. `end_ms`: the deadline of the notice that stands (CLOCK_NEVER: none), of which half
+ * of what is left is for that, since what comes of the run is still to be said. Without one it is
+ * --flush-time, but some seconds at most. */
+int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *rules,
+			 int64_t now_ms, int64_t end_ms);
+
 /* After the last step: it is known only now that what is the newest checkpoint is in a snapshot. */
 void job_note_late_commit(struct job_model *model);
 

@@ -4,6 +4,9 @@
  */
 #include "step.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #define STORE_RETRY_MS 10000
 #define FLUSH_RETRY_MS 500
 /* What was opened changed before it could be read: the next try. */
@@ -12,6 +15,10 @@
 #define TRIES_MOST 3
 /* After the job's exit, the retention run of the last commit gets this long. */
 #define RETENTION_MOST_MS 10000
+/* Of a store that has been given up already, and of any where no deadline stands: nothing else is
+ * heard meanwhile. */
+#define LAST_LOOK_LEAST_MS 2000
+#define LAST_LOOK_MOST_MS 10000
 /* Snapshots that follow each other within a minute are said so often, and then once a minute. */
 #define SAID_FIRST 5
 #define SAID_EVERY_MS 60000
@@ -51,6 +58,7 @@ static void note_store_works(const struct step *step, const struct snapshot_even
 	model->snapshots.any_durable = true;
 	model->snapshots.durable_running = snapshot->running_generation;
 	model->flush.tries = 0;
+	model->flush.refused = false;
 }
 
 /* It holds what else is complete. What is missing may be written all the time. */
@@ -91,9 +99,10 @@ static void answer_lost(const struct step *step, uint64_t generation)
 		      (struct request_event){.kind = REQUEST_EV_LOST, .generation = generation});
 }
 
+/* Somebody may make room in a store that is full. */
 static bool is_transient(enum err_kind kind)
 {
-	return kind == ERR_RETRY || kind == ERR_FAILED;
+	return kind == ERR_RETRY || kind == ERR_FAILED || kind == ERR_NO_SPACE;
 }
 
 /* A failing store is given up at this time. Every byte that it accepts postpones it; so does all
@@ -115,8 +124,10 @@ static void retry_flush(const struct step *step, enum err_kind kind)
 	int64_t at_ms = step->view->now_ms + FLUSH_RETRY_MS;
 
 	model->flush.tries++;
-	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST)
+	if (!is_transient(kind) && model->flush.tries >= TRIES_MOST) {
+		model->flush.refused = true;
 		return;
+	}
 	/* At a notice, the deadline is the limit. */
 	if (!model->stop.stands && at_ms >= flush_deadline_ms(step))
 		model->flush.given_up = true;
@@ -189,6 +200,37 @@ void on_retention_done(const struct step *step)
 
 /* --- the job has ended --- */
 
+static bool was_interrupted(const struct job_model *model)
+{
+	int status = model->facts.wait_status;
+
+	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGINT
+				   : WEXITSTATUS(status) == 128 + SIGINT;
+}
+
+static void offer_to_give_up(const struct step *step)
+{
+	step->model->flush.offered = true;
+	say(step, SAY_FLUSH_GOES_ON);
+}
+
+/* Ctrl-C, after the job's end. What is given up was not what the first one asked for, so it is said
+ * before. In a gang the others wait for what this member sends. */
+void on_flush_interrupted(const struct step *step)
+{
+	struct job_model *model = step->model;
+
+	if (step->rules->of_gang)
+		return;
+	if (!model->flush.offered) {
+		offer_to_give_up(step);
+		return;
+	}
+	model->flush.interrupted = true;
+	say(step, SAY_FLUSH_INTERRUPTED);
+	live(step, EV_BUDGET_SPENT);
+}
+
 static void begin_flush(const struct step *step)
 {
 	struct job_model *model = step->model;
@@ -209,8 +251,13 @@ void flush(const struct step *step)
 	/* At a notice the others end too, and no round comes of logs alone. */
 	bool missing = (job_has_pending(model) && !model->gang.answered) ||
 		       (tail && !(step->rules->of_gang && model->stop.stands));
+	bool begins;
 
+	begins = model->flush.began_ms == 0;
 	begin_flush(step);
+	if (begins && missing && model->attempt == ATTEMPT_CLAIMED && !step->rules->of_gang &&
+	    !model->stop.stands && was_interrupted(model))
+		offer_to_give_up(step);
 	if (gives_up_waiting(step))
 		return;
 	if (model->gang.answered && model->snapshots.in_flight)
@@ -259,6 +306,16 @@ void on_flush_due(const struct step *step)
 		model->gang.lost |= step->view->awaits_gang;
 		live(step, EV_BUDGET_SPENT);
 	}
+}
+
+int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *rules,
+			 int64_t now_ms, int64_t end_ms)
+{
+	int64_t most_ms = model->flush.given_up ? LAST_LOOK_LEAST_MS : LAST_LOOK_MOST_MS;
+
+	if (end_ms != CLOCK_NEVER)
+		return end_ms > now_ms ? now_ms + (end_ms - now_ms) / 2 : now_ms;
+	return now_ms + (rules->flush_ms < most_ms ? rules->flush_ms : most_ms);
 }
 
 void job_note_late_commit(struct job_model *model)

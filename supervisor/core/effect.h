@@ -61,6 +61,8 @@ enum job_sentence {
 	SAY_DEFERRED,
 	SAY_KILLING,
 	SAY_OUT_OF_TIME,
+	SAY_FLUSH_GOES_ON,     /* after Ctrl-C: another one ends it */
+	SAY_FLUSH_INTERRUPTED, /* by that */
 	SAY_NO_STORE,
 	SAY_DURABLE,
 	SAY_DURABLE_QUIETLY, /* one of many */

@@ -69,6 +69,7 @@ struct job_view {
 	bool running_work; /* and they are more than curves */
 	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
 	bool holds_less;
+	bool saves_elsewhere;  /* it was seen to save, and has written nothing here */
 	int64_t last_write_ms; /* to a file that is not a running one; 0: none yet */
 	int64_t reported_step; /* the newest that the job has reported; -1: none */
 	uint64_t running_generation;
@@ -190,6 +191,9 @@ struct job_model {
 		unsigned tries;
 		bool once_more; /* the newest checkpoint was queued again */
 		bool given_up;  /* --flush-time is over */
+		/* Ctrl-C: it was said that another one ends the flush; that one came */
+		bool offered, interrupted;
+		bool refused; /* no more tries, because they would change nothing */
 	} flush;
 
 	/* after the end of a gang's job: the others may need a part of this member */

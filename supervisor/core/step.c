@@ -163,6 +163,8 @@ static void on_signal(const struct step *step, const struct job_event *event)
 		request_checkpoint(step, SAVED_ON_REQUEST);
 	else if (step->model->state == JOB_RESTORING)
 		on_early_signal(step, event);
+	else if (step->model->state == JOB_UPLOADING && event->signal == SIGINT && !event->ignored)
+		on_flush_interrupted(step);
 	else
 		act(step, JOB_DO_PASS_SIGNAL);
 }

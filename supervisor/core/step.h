@@ -79,6 +79,7 @@ void on_retention_done(const struct step *step);
 /* The job has ended: EV_UPLOADED once nothing more can be made durable. */
 void flush(const struct step *step);
 void on_flush_due(const struct step *step);
+void on_flush_interrupted(const struct step *step);
 
 /* --- membership.c --- */
 /* What is asked for here is asked for at all members. */

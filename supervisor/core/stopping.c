@@ -289,7 +289,7 @@ static void flush_snapshots(const struct step *step)
 
 static void cancel_snapshots(const struct step *step)
 {
-	if (!step->model->flush.given_up)
+	if (!step->model->flush.given_up && !step->model->flush.interrupted)
 		say(step, SAY_OUT_OF_TIME);
 	act(step, JOB_DO_CANCEL_SNAPSHOTS);
 }

@@ -4,13 +4,24 @@
 
 #include <string.h>
 
-enum comparison comparison_of_files(const char *undisturbed, const char *preempted, uint64_t *bytes)
+/* What is left of a file is a part of its size, too. */
+static void add_rest(FILE *file, uint64_t *bytes)
+{
+	static char buffer[65536];
+	size_t got;
+
+	while ((got = fread(buffer, 1, sizeof(buffer), file)) > 0)
+		*bytes += got;
+}
+
+enum comparison comparison_of_files(const char *undisturbed, const char *preempted,
+				    struct compared_sizes *sizes)
 {
 	auto_fclose FILE *a = fopen(undisturbed, "re");
 	auto_fclose FILE *b = fopen(preempted, "re");
 	static char from_a[65536], from_b[65536];
 
-	*bytes = 0;
+	*sizes = (struct compared_sizes){0};
 	if (!a)
 		return COMPARISON_MISSING_UNDISTURBED;
 	if (!b)
@@ -23,9 +34,13 @@ enum comparison comparison_of_files(const char *undisturbed, const char *preempt
 			return COMPARISON_MISSING_UNDISTURBED;
 		if (ferror(b))
 			return COMPARISON_MISSING;
-		if (got_a != got_b || memcmp(from_a, from_b, got_a) != 0)
+		sizes->undisturbed += got_a;
+		sizes->preempted += got_b;
+		if (got_a != got_b || memcmp(from_a, from_b, got_a) != 0) {
+			add_rest(a, &sizes->undisturbed);
+			add_rest(b, &sizes->preempted);
 			return COMPARISON_DIFFERENT;
-		*bytes += got_a;
+		}
 		if (got_a < sizeof(from_a))
 			return COMPARISON_EQUAL;
 	}

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* *bytes: the size, if they are equal. A file that cannot be read counts as missing. */
+/* A file that cannot be read counts as missing; then the sizes mean nothing. */
 enum comparison comparison_of_files(const char *undisturbed, const char *preempted,
-				    uint64_t *bytes);
+				    struct compared_sizes *sizes);
 
 #endif

@@ -15,6 +15,16 @@ bool continuation_is_same_count(const struct count_facts *facts)
 	       facts->step <= facts->high + facts->stride;
 }
 
+int64_t continuation_lost_steps(const struct count_facts *facts)
+{
+	if (facts->next > facts->last)
+		return 0;
+	/* Some print the step that they go on from. */
+	if (continuation_is_same_count(facts) && facts->next >= facts->step)
+		return facts->last > facts->step ? (int64_t)(facts->last - facts->step) : 0;
+	return (int64_t)(facts->last - facts->next + facts->stride);
+}
+
 static enum continuation judge_earlier(const struct count_facts *facts, double low, double slack)
 {
 	if (facts->next <= facts->first && low > facts->first)

@@ -36,6 +36,11 @@ struct count_facts {
 
 enum continuation continuation_judge(const struct count_facts *facts);
 
+/* How many steps are done twice; `next` must be known. What the next machine counts decides: what
+ * it does not do again is not lost. Where it counts on from a step that the checkpoint names, this
+ * is exact; else as exact as the job prints. */
+int64_t continuation_lost_steps(const struct count_facts *facts);
+
 /* The step that the checkpoint names is one of this count, and not of another (its epoch). */
 bool continuation_is_same_count(const struct count_facts *facts);
 

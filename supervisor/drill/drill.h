@@ -1,5 +1,5 @@
 /*
- * supervisor/drill/: `reprieve drill` proves on this computer that preemptions cost no work. It
+ * supervisor/drill/: `reprieve drill` proves on this computer that a job survives preemptions. It
  * runs the user's job on simulated machines, one after another, preempts each through a mock
  * metadata server, and judges what survived.
  *
@@ -7,7 +7,7 @@
  *
  *	scenario.h		plays the drill: machine after machine, each with a notice
  *	report.h		prints the verdict, for people or as JSON
- *	linked_directory.h	a machine's working directory: links to the user's files
+ *	machine_directory.h	a machine's working directory: its own copy of the user's
  *	sandbox.h		what all machines share: scratch directory, store, options
  *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
  *				has the table
@@ -25,6 +25,9 @@
  *	continuation.h		PURE: did its count go on where the checkpoint was made?
  *	resumption.h		PURE: is it proven that it went on from the checkpoint?
  *	evidence.h		collects these facts of one machine and the next
+ *	tree_look.h		what lies in a directory, and PURE: what differs between two looks
+ *	written_files.h		what a machine wrote beside its checkpoints, or in the user's own
+ *	junit.h			PURE: the verdict as JUnit's XML
  *	comparison.h		compares two result files byte for byte
  *	gang_machines.h		the machines of a gang in one start
  *	gang_verdict.h		PURE: have all members gone on from one snapshot?
@@ -35,7 +38,7 @@
 
 #include "gang_report.h"
 #include "gang_scenario.h"
-#include "linked_directory.h"
+#include "machine_directory.h"
 #include "report.h"
 #include "scenario.h"
 

@@ -17,6 +17,7 @@ void event_log_reader_init(struct run_events *events)
 		.stopping_ms = -1,
 		.saving_ms = -1,
 		.restored_step = -1,
+		.first_after_notice = {.at_ms = -1, .captured_ms = -1, .step = -1},
 		.first_step = -1,
 		.commit = {.step = -1, .written_ms = -1},
 		.child_exited_ms = -1,
@@ -98,7 +99,8 @@ static void on_checkpoint_complete(struct run_events *events, json_t *line)
 	if (events->checkpoint_count == 1)
 		events->first_step = events->checkpoints[0].step;
 	events->saving_ms = -1;
-	events->complete_after_notice += events->noticed_ms >= 0;
+	if (events->noticed_ms >= 0 && events->complete_after_notice++ == 0)
+		events->first_after_notice = events->checkpoints[events->checkpoint_count - 1];
 }
 
 /* The checkpoint that a commit holds: the one of the same step, if both have a step; else the

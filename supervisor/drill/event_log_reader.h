@@ -62,8 +62,9 @@ struct run_events {
 
 	struct run_checkpoint checkpoints[RUN_CHECKPOINTS_MOST]; /* the newest ones, oldest first */
 	size_t checkpoint_count;
-	int64_t first_step;  /* of the first one; -1: unknown */
-	int64_t stopping_ms; /* the job is told to stop */
+	struct run_checkpoint first_after_notice; /* at_ms -1: there is none */
+	int64_t first_step;                       /* of the first one; -1: unknown */
+	int64_t stopping_ms;                      /* the job is told to stop */
 	int64_t saving_ms;   /* the first write since the last complete checkpoint */
 	char elsewhere[240]; /* a file that it saved outside its checkpoint directory; "": none */
 

@@ -3,12 +3,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/walk.h"
 #include "storage/storage.h"
-
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "written_files.h"
 
 /* The files of a snapshot. */
 static void read_files(struct storage *storage, struct snapshot_id id, struct restored_files *files)
@@ -107,6 +103,18 @@ static void time_of_files(const struct reading_facts *reading, const struct run_
 	written->ended_ms = written->about_ms = reading->newest_ns / 1000000 - wall_ms;
 }
 
+/* Where it goes on in what people would call the steps. */
+static void note_next_step(const struct evidence *evidence, const struct instance *next,
+			   struct round_facts *before)
+{
+	const struct job_counter *steps = job_log_steps(&evidence->counts);
+	const struct job_counter *again = steps ? job_log_match(&next->counts, steps) : NULL;
+
+	before->next_counted = again && !again->fell_at_once;
+	if (before->next_counted)
+		before->count.next = again->samples[0].value;
+}
+
 static void note_next(const struct evidence *evidence, const struct instance *next,
 		      const struct file_accesses *accesses, bool over, struct round_facts *before)
 {
@@ -116,6 +124,7 @@ static void note_next(const struct evidence *evidence, const struct instance *ne
 	before->next_launched = next->events.launched_ms >= 0;
 	before->next_restored = next->events.restored;
 	before->next_step = next->events.restored_step;
+	note_next_step(evidence, next, before);
 	resumption->reading =
 		opened_files_judge(&evidence->files,
 				   (accesses->any || before->accesses.any) && !accesses->unlisted);
@@ -127,44 +136,19 @@ static void note_next(const struct evidence *evidence, const struct instance *ne
 	resumption->failed = over ? next->exit_code : 0;
 }
 
-/* The checkpoint directory, or reprieve's own beside it. */
-static bool is_checkpoints(const char *path, const char *checkpoint_dir)
+static void note_written(const struct scenario_options *options, const struct instance *instance,
+			 struct round_facts *facts)
 {
-	size_t length = strlen(checkpoint_dir);
+	const char *nothing[] = {NULL};
+	auto_(tree_look_release) struct tree_look now = {0};
 
-	return text_starts(path, checkpoint_dir) &&
-	       (path[length] == '\0' || text_equal(path + length, ".reprieve"));
-}
-
-/* A regular file in a machine's directory is its job's: the user's own are links. */
-static void find_newest_file(const char *directory, const char *checkpoint_dir, char *path,
-			     size_t capacity)
-{
-	auto_(walk_close) struct walk walk = {0};
-	struct timespec newest = {0};
-
-	if (walk_open(&walk, directory, 0) < 0)
-		return;
-	while (walk_next(&walk)) {
-		struct stat about;
-
-		if (walk.name[0] == '.' || text_equal(walk.name, "__pycache__") ||
-		    is_checkpoints(walk.path, checkpoint_dir) ||
-		    fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		if (S_ISDIR(about.st_mode))
-			walk_enter(&walk);
-		if (!S_ISREG(about.st_mode) || about.st_mtim.tv_sec < newest.tv_sec ||
-		    (about.st_mtim.tv_sec == newest.tv_sec &&
-		     about.st_mtim.tv_nsec <= newest.tv_nsec))
-			continue;
-		newest = about.st_mtim;
-		text_elide(path, capacity, walk.path);
-	}
+	if (tree_look_take(&now, instance->directory, nothing, nothing, NULL) == 0)
+		written_by_machine(&instance->look, &now, options->checkpoint_dir, options->compare,
+				   facts->wrote);
 }
 
 static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
-		       const char *checkpoint_dir, struct instance *instance,
+		       const struct scenario_options *options, struct instance *instance,
 		       struct round_facts *facts)
 {
 	const struct job_counter *steps = job_log_steps(&instance->counts);
@@ -177,7 +161,7 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 		facts->counted = true;
 	}
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
-	find_newest_file(instance->directory, checkpoint_dir, facts->wrote, sizeof(facts->wrote));
+	note_written(options, instance, facts);
 	read_store(evidence, sandbox, facts);
 	evidence->counts = instance->counts;
 	instance->counts = (struct job_log){0};
@@ -186,7 +170,7 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 }
 
 void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
-		      const char *checkpoint_dir, struct instance *instance, bool over,
+		      const struct scenario_options *options, struct instance *instance, bool over,
 		      struct round_facts *before, struct round_facts *facts)
 {
 	struct file_accesses accesses;
@@ -198,7 +182,7 @@ void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
 	if (!facts)
 		return;
 	facts->accesses = accesses;
-	note_round(evidence, sandbox, checkpoint_dir, instance, facts);
+	note_round(evidence, sandbox, options, instance, facts);
 }
 
 void evidence_release(struct evidence *evidence)

@@ -27,7 +27,7 @@ struct evidence {
  * `over`: it was not preempted, so that its exit code is its job's own.
  */
 void evidence_collect(struct evidence *evidence, const struct sandbox *sandbox,
-		      const char *checkpoint_dir, struct instance *instance, bool over,
+		      const struct scenario_options *options, struct instance *instance, bool over,
 		      struct round_facts *before, struct round_facts *facts);
 
 void evidence_release(struct evidence *evidence);

@@ -96,6 +96,8 @@ int gang_machines_start(struct gang_scenario *scenario, unsigned number, bool un
 		.port = find_free_port(),
 	};
 
+	if (sandbox_look(&scenario->sandbox, options, err) < 0)
+		return -1;
 	while (scenario->starting < options->members)
 		if (start_member(scenario, &start, undisturbed, err) < 0)
 			return -1;
@@ -152,6 +154,10 @@ int gang_machines_end(struct gang_scenario *scenario, struct err *err)
 {
 	instance_kill(scenario->instances, scenario->starting);
 	print_new_events(scenario);
+	if (sandbox_look_again(&scenario->sandbox, scenario->options))
+		console_warn(scenario->options->console, &scenario->instances[0],
+			     "or another one has changed your own directory: %s",
+			     scenario->sandbox.shared);
 	if (scenario->signal)
 		return err_set(err, ERR_CANCELLED, "ended by a signal");
 	return 0;

@@ -8,4 +8,7 @@
 void gang_report_print(const struct gang_scenario *scenario, bool colour, bool kept);
 void gang_report_json(const struct gang_scenario *scenario, bool kept);
 
+/* The same as cases of JUnit; the caller frees. */
+char *gang_report_junit(const struct gang_scenario *scenario);
+
 #endif

@@ -158,10 +158,11 @@ static void collect_evidence(struct gang_scenario *scenario, struct gang_preempt
 	for (uint32_t i = 0; i < scenario->options->members; i++) {
 		struct instance *instance = &scenario->instances[i];
 
-		evidence_collect(&scenario->evidence[i], &scenario->sandbox,
-				 scenario->options->checkpoint_dir, instance,
-				 over && !was_told_to_end(instance),
+		evidence_collect(&scenario->evidence[i], &scenario->sandbox, scenario->options,
+				 instance, over && !was_told_to_end(instance),
 				 before ? &before->each[i] : NULL, round ? &round->each[i] : NULL);
+		if (round)
+			round->each[i].lost_most = scenario->options->lost_most;
 		if (round)
 			round->has_part[i] = scenario->evidence[i].has_part;
 	}
@@ -263,14 +264,15 @@ static void compare_files(struct gang_scenario *scenario)
 		auto_free char *undisturbed = text_format("%s/undisturbed-member-%" PRIu32 "/%s",
 							  scenario->sandbox.scratch, i, path);
 		auto_free char *preempted = text_format("%s/%s", scenario->disks[i], path);
-		uint64_t bytes = 0;
-		enum comparison result = comparison_of_files(undisturbed, preempted, &bytes);
+		struct compared_sizes sizes;
+		enum comparison result = comparison_of_files(undisturbed, preempted, &sizes);
 
 		if (result == COMPARISON_MISSING_UNDISTURBED)
 			continue;
 		scenario->facts.comparison = result;
 		scenario->compared = i;
-		scenario->compared_bytes += bytes;
+		scenario->compared_sizes.undisturbed += sizes.undisturbed;
+		scenario->compared_sizes.preempted += sizes.preempted;
 		if (result != COMPARISON_EQUAL)
 			return;
 	}
@@ -332,14 +334,28 @@ static int play_starts(struct gang_scenario *scenario, struct err *err)
 	return 0;
 }
 
+static int exit_of_no_command(const struct gang_preemption *round)
+{
+	for (uint32_t i = 0; i < round->members; i++)
+		if (round->verdicts[i].result == DRILL_NOT_RUN)
+			return round->each[i].exit_code;
+	return 0;
+}
+
 static void judge_rounds(struct gang_scenario *scenario)
 {
 	struct drill_facts *facts = &scenario->facts;
 
+	facts->shared = scenario->sandbox.shared;
+	facts->timed_out = scenario->signal == SIGALRM;
+	if (verdict_is_no_command(facts->undisturbed_exit))
+		facts->command_exit = facts->undisturbed_exit;
 	for (unsigned i = 0; i < facts->rounds_done; i++) {
 		gang_verdict_round(&scenario->rounds[i]);
 		facts->rounds_passed += scenario->rounds[i].result == DRILL_PASS;
 		facts->rounds_unproven += scenario->rounds[i].result == DRILL_UNPROVEN;
+		if (i == 0 && scenario->rounds[i].result == DRILL_NOT_RUN)
+			facts->command_exit = exit_of_no_command(&scenario->rounds[i]);
 	}
 }
 
@@ -353,7 +369,8 @@ int gang_scenario_play(const struct scenario_options *options, struct gang_scena
 	prepare(scenario);
 	if (play_starts(scenario, err) < 0) {
 		instance_kill(scenario->instances, scenario->starting);
-		return -1;
+		if (scenario->signal != SIGALRM)
+			return -1;
 	}
 	judge_rounds(scenario);
 	return 0;
@@ -366,7 +383,7 @@ enum drill_result gang_scenario_judge(const struct gang_scenario *scenario, char
 	const struct drill_facts *facts = &scenario->facts;
 	enum drill_result result = verdict_drill(facts, reason, capacity);
 
-	if (result == DRILL_PASS || !reason)
+	if (result == DRILL_PASS || result == DRILL_NOT_RUN || !reason)
 		return result;
 	if (facts->rounds_wanted == 1 && facts->rounds_done == 1 &&
 	    scenario->rounds[0].result == result)

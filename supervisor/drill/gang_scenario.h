@@ -31,9 +31,9 @@ struct gang_scenario {
 	int *last_exits; /* of the last start */
 	bool idle;       /* it was ended by us, since nothing happened any more */
 	unsigned last_start;
-	uint64_t compared_bytes;
-	uint32_t compared; /* the member whose file differs, or is missing */
-	char *last_lines;  /* end of the log of a member whose run failed; NULL: none */
+	struct compared_sizes compared_sizes; /* of all members that write it */
+	uint32_t compared;                    /* the member whose file differs, or is missing */
+	char *last_lines; /* end of the log of a member whose run failed; NULL: none */
 	uint32_t failed_member;
 };
 

@@ -186,7 +186,7 @@ static void take_reason(struct gang_preemption *round, uint32_t member)
 
 void gang_verdict_round(struct gang_preemption *round)
 {
-	static const enum drill_result worst[] = {DRILL_FAIL, DRILL_UNPROVEN};
+	static const enum drill_result worst[] = {DRILL_NOT_RUN, DRILL_FAIL, DRILL_UNPROVEN};
 
 	round->result = DRILL_PASS;
 	round->reason[0] = '\0';

@@ -18,7 +18,7 @@ struct gang_preemption {
 	/* The verdict. */
 	struct round_verdict *verdicts;
 	enum drill_result result;
-	char reason[660]; /* of the first member that has not passed; "": all have */
+	char reason[960]; /* of the first member that has not passed; "": all have */
 };
 
 /* What one member knows to be durable is so for all, also for those that had nothing to save. Call

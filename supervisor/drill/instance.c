@@ -58,6 +58,7 @@ void instance_release(struct instance *instance)
 	free(instance->log);
 	free(instance->event_log);
 	free(instance->files);
+	tree_look_release(&instance->look);
 	bytes_release(&instance->line);
 	bytes_release(&instance->log_line);
 	job_log_release(&instance->counts);

@@ -13,6 +13,7 @@
 #include "opened_files.h"
 #include "printed_lines.h"
 #include "process/process.h"
+#include "tree_look.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,6 +28,8 @@ struct instance {
 	pid_t pid;   /* of `reprieve run` */
 	bool running;
 	int exit_code; /* of `reprieve run`; 128 + signal */
+
+	struct tree_look look; /* at its directory, before the run */
 
 	struct run_events events;
 	struct bytes line;    /* the start of a line that is not complete yet */

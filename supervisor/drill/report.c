@@ -32,7 +32,7 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	       report_time_cell(verdict->durable_ms, durable),
 	       report_time_cell(verdict->margin_ms, margin), lost_cell(verdict, lost),
 	       report_resumed_cell(&scenario->rounds[index], resumed),
-	       report_result_colour(verdict->result, colour), report_result_name(verdict->result),
+	       report_result_colour(verdict->result, colour), drill_result_name(verdict->result),
 	       colour ? PLAIN : "");
 	/* The last line says it of the only round. */
 	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
@@ -64,9 +64,10 @@ static void print_table(const struct scenario *scenario, bool colour)
 
 struct totals {
 	int64_t lost_ms;
-	int64_t lost_steps; /* VERDICT_UNKNOWN if it is unknown for any round */
+	int64_t lost_steps;
 };
 
+/* The sums of what is known; unknown if it is so for any round. */
 static struct totals add_totals(const struct scenario *scenario)
 {
 	struct totals totals = {0};
@@ -74,7 +75,9 @@ static struct totals add_totals(const struct scenario *scenario)
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		const struct round_verdict *verdict = &scenario->verdicts[i];
 
-		if (verdict->lost_ms != VERDICT_UNKNOWN)
+		if (verdict->lost_ms == VERDICT_UNKNOWN)
+			totals.lost_ms = VERDICT_UNKNOWN;
+		else if (totals.lost_ms != VERDICT_UNKNOWN)
 			totals.lost_ms += verdict->lost_ms;
 		if (verdict->lost_steps == VERDICT_UNKNOWN)
 			totals.lost_steps = VERDICT_UNKNOWN;
@@ -89,8 +92,19 @@ static struct compared compared_files(const struct scenario *scenario)
 	return (struct compared){
 		.result = scenario->facts.comparison,
 		.path = scenario->options->compare,
-		.bytes = scenario->compared_bytes,
+		.sizes = scenario->compared_sizes,
 	};
+}
+
+static void print_lost(struct totals totals)
+{
+	char length[32] = "unknown", steps[48] = "unknown";
+
+	if (totals.lost_steps != VERDICT_UNKNOWN)
+		snprintf(steps, sizeof(steps), "%" PRId64, totals.lost_steps);
+	if (totals.lost_ms != VERDICT_UNKNOWN)
+		text_duration(totals.lost_ms, length, sizeof(length));
+	terminal_line_print("  work lost   steps: %s, time: %s", steps, length);
 }
 
 static void print_sums(const struct scenario *scenario)
@@ -98,20 +112,16 @@ static void print_sums(const struct scenario *scenario)
 	const struct drill_facts *facts = &scenario->facts;
 	struct totals totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
-	char length[32], steps[48] = "";
 
 	terminal_line_print("  survived    %u of %u preemptions", facts->rounds_passed,
 			    facts->rounds_wanted);
-	if (totals.lost_steps != VERDICT_UNKNOWN)
-		snprintf(steps, sizeof(steps), ", %" PRId64 " step%s", totals.lost_steps,
-			 totals.lost_steps == 1 ? "" : "s");
-	if (facts->rounds_done > 0)
-		terminal_line_print("  lost        %s of work%s in all",
-				    text_duration(totals.lost_ms, length, sizeof(length)), steps);
+	if (facts->rounds_done > 0 && facts->command_exit == 0)
+		print_lost(totals);
 	if (facts->last_ran)
 		terminal_line_print("  last run    ended with %d on machine %u", facts->last_exit,
 				    scenario->last_machine);
 	report_print_comparison(&compared, facts->rounds_passed > 0);
+	report_print_shared(scenario->sandbox.shared);
 }
 
 /* The reason of the only round says more than that one of one failed. */
@@ -119,15 +129,18 @@ static enum drill_result judge(const struct scenario *scenario, char *reason, si
 {
 	enum drill_result result = verdict_drill(&scenario->facts, reason, capacity);
 
-	if (scenario->facts.rounds_wanted == 1 && scenario->facts.rounds_done == 1 &&
-	    scenario->verdicts[0].result == result && result != DRILL_PASS)
+	if (result != DRILL_NOT_RUN && scenario->facts.rounds_wanted == 1 &&
+	    scenario->facts.rounds_done == 1 && scenario->verdicts[0].result == result &&
+	    result != DRILL_PASS)
 		text_set(reason, capacity, scenario->verdicts[0].reason);
 	return result;
 }
 
 void report_print(const struct scenario *scenario, bool colour, bool kept)
 {
-	char reason[600];
+	char reason[900];
+	struct totals totals = add_totals(scenario);
+	struct compared compared = compared_files(scenario);
 	enum drill_result result = judge(scenario, reason, sizeof(reason));
 
 	printf("\n");
@@ -137,12 +150,13 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	if (scenario->options->store)
 		terminal_line_print("  snapshots   stay in %s, as job %s", scenario->sandbox.store,
 				    scenario->sandbox.job);
-	if (kept)
-		terminal_line_print("  logs        %s/machine-*.log", scenario->sandbox.scratch);
+	report_print_kept(kept ? scenario->sandbox.scratch : NULL, "machine-*.log", result);
 	puts("");
 	fputs(report_result_colour(result, colour), stdout);
-	terminal_line_print("%s%s%s", report_result_name(result), result == DRILL_PASS ? "" : ": ",
-			    reason);
+	if (result == DRILL_PASS)
+		report_print_pass(&compared, totals.lost_ms, totals.lost_steps, reason,
+				  sizeof(reason));
+	terminal_line_print("%s: %s", drill_result_name(result), reason);
 	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
 }
@@ -154,7 +168,7 @@ void report_json(const struct scenario *scenario, bool kept)
 	struct totals totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
 	json_t *rounds = json_array();
-	char reason[600];
+	char reason[900];
 	enum drill_result result = judge(scenario, reason, sizeof(reason));
 	json_t *whole;
 
@@ -162,10 +176,12 @@ void report_json(const struct scenario *scenario, bool kept)
 		json_array_append_new(rounds,
 				      report_round_json(&scenario->rounds[i],
 							&scenario->verdicts[i], "round", i + 1));
-	whole = json_pack("{s:b, s:s, s:o, s:s, s:I, s:o, s:s, s:s}", "passed",
-			  result == DRILL_PASS, "result", report_result_name(result), "reason",
-			  report_text_json(reason), "cloud", mock_cloud_name(options->cloud),
-			  "rounds_wanted", (json_int_t)facts->rounds_wanted, "notice_seconds",
+	whole = json_pack("{s:b, s:s, s:o, s:o, s:s, s:I, s:o, s:s, s:s}", "passed",
+			  result == DRILL_PASS, "result", drill_result_name(result), "reason",
+			  report_text_json(reason), "changed",
+			  report_text_json(scenario->sandbox.shared), "cloud",
+			  mock_cloud_name(options->cloud), "rounds_wanted",
+			  (json_int_t)facts->rounds_wanted, "notice_seconds",
 			  report_seconds_json(options->notice_ms), "store", scenario->sandbox.store,
 			  "job", scenario->sandbox.job);
 	json_object_update_new(whole, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -180,4 +196,28 @@ void report_json(const struct scenario *scenario, bool kept)
 						kept ? json_string(scenario->sandbox.scratch)
 						     : json_null()));
 	json_print(whole, true);
+}
+
+char *report_junit(const struct scenario *scenario)
+{
+	auto_(junit_release) struct junit junit = {0};
+	struct totals totals = add_totals(scenario);
+	struct compared compared = compared_files(scenario);
+	char reason[900];
+	enum drill_result result = judge(scenario, reason, sizeof(reason));
+
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
+		const struct round_verdict *verdict = &scenario->verdicts[i];
+		auto_free char *name = text_format("preemption %u", i + 1);
+
+		junit_add(&junit, name, verdict->result,
+			  verdict->reason[0] ? verdict->reason : verdict->proof);
+	}
+	report_add_last(&scenario->facts, &junit);
+	report_add_comparison(&compared, &junit);
+	if (result == DRILL_PASS)
+		report_print_pass(&compared, totals.lost_ms, totals.lost_steps, reason,
+				  sizeof(reason));
+	junit_add(&junit, "the drill as a whole", result, reason);
+	return junit_format(&junit);
 }

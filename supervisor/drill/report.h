@@ -8,4 +8,7 @@
 void report_print(const struct scenario *scenario, bool colour, bool kept);
 void report_json(const struct scenario *scenario, bool kept);
 
+/* The same as cases of JUnit; the caller frees. */
+char *report_junit(const struct scenario *scenario);
+
 #endif

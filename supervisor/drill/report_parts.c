@@ -1,5 +1,6 @@
 #include "report_parts.h"
 
+#include "base/cleanup.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 
@@ -30,26 +31,54 @@ const char *report_resumed_cell(const struct round_facts *facts, char cell[CELL]
 	return cell;
 }
 
-const char *report_result_name(enum drill_result result)
-{
-	static const char *const names[] = {
-		[DRILL_PASS] = "PASS",
-		[DRILL_FAIL] = "FAIL",
-		[DRILL_UNPROVEN] = "UNPROVEN",
-	};
-
-	return names[result];
-}
-
 const char *report_result_colour(enum drill_result result, bool colour)
 {
 	static const char *const colours[] = {
 		[DRILL_PASS] = GREEN,
 		[DRILL_FAIL] = RED,
 		[DRILL_UNPROVEN] = YELLOW,
+		[DRILL_NOT_RUN] = RED,
 	};
 
 	return colour ? colours[result] : "";
+}
+
+void report_add_comparison(const struct compared *compared, struct junit *junit)
+{
+	auto_free char *name = text_format("result %s", compared->path ? compared->path : "");
+
+	switch (compared->result) {
+	case COMPARISON_NOT_ASKED:
+		return;
+	case COMPARISON_EQUAL:
+		junit_add(junit, name, DRILL_PASS, NULL);
+		return;
+	case COMPARISON_DIFFERENT:
+		junit_add(junit, name, DRILL_FAIL, "it differs from that of the undisturbed run");
+		return;
+	case COMPARISON_MISSING:
+		junit_add(junit, name, DRILL_FAIL, "the preempted run has not written it");
+		return;
+	case COMPARISON_MISSING_UNDISTURBED:
+		junit_add(junit, name, DRILL_UNPROVEN, "the undisturbed run has not written it");
+		return;
+	case COMPARISON_NOT_MADE:
+		junit_add(junit, name, DRILL_UNPROVEN, "it was not compared");
+		return;
+	}
+}
+
+void report_add_last(const struct drill_facts *facts, struct junit *junit)
+{
+	auto_free char *ended = text_format("the job ended with %d", facts->last_exit);
+
+	if (facts->undisturbed_exit != 0)
+		junit_add(junit, "undisturbed run", DRILL_FAIL, "the job failed");
+	junit_add(junit, "last run, to the end of the job",
+		  !facts->last_ran        ? DRILL_UNPROVEN
+		  : facts->last_exit != 0 ? DRILL_FAIL
+					  : DRILL_PASS,
+		  facts->last_ran ? ended : "it did not take place");
 }
 
 void report_print_comparison(const struct compared *compared, bool passed)
@@ -72,7 +101,7 @@ void report_print_comparison(const struct compared *compared, bool passed)
 		terminal_line_print(
 			"  result      %s equals that of the undisturbed run, byte for byte%s (%s)",
 			path, compared->members > 0 ? ", at each member that writes it" : "",
-			text_bytes(compared->bytes, bytes, sizeof(bytes)));
+			text_bytes(compared->sizes.preempted, bytes, sizeof(bytes)));
 		return;
 	case COMPARISON_DIFFERENT:
 		terminal_line_print("  result      %s%s DIFFERS from that of the undisturbed run",
@@ -89,6 +118,41 @@ void report_print_comparison(const struct compared *compared, bool passed)
 		terminal_line_print("  result      %s was not compared", path);
 		return;
 	}
+}
+
+void report_print_pass(const struct compared *compared, int64_t lost_ms, int64_t lost_steps,
+		       char *text, size_t capacity)
+{
+	char steps[48] = "steps of a number that is not known", length[32];
+	auto_free char *result =
+		compared->result == COMPARISON_EQUAL
+			? text_format("%s equals that of an undisturbed run", compared->path)
+			: text_copy("the result was not compared (--compare FILE)");
+
+	if (lost_steps != VERDICT_UNKNOWN)
+		snprintf(steps, sizeof(steps), "%" PRId64 " step%s", lost_steps,
+			 lost_steps == 1 ? "" : "s");
+	text_duration(lost_ms, length, sizeof(length));
+	snprintf(text, capacity, "lost %s%s%s%s; %s", steps, lost_ms == VERDICT_UNKNOWN ? "" : ", ",
+		 lost_ms == VERDICT_UNKNOWN ? "" : length,
+		 lost_ms == VERDICT_UNKNOWN ? "" : " of work", result);
+}
+
+void report_print_shared(const char *shared)
+{
+	if (*shared)
+		terminal_line_print("  CHANGED     your own directory, by a machine: %s", shared);
+}
+
+void report_print_kept(const char *scratch, const char *logs, enum drill_result result)
+{
+	if (!scratch)
+		return;
+	terminal_line_print("  logs        %s/%s", scratch, logs);
+	terminal_line_print("  kept        %s, with the machines and their store%s; remove it when "
+			    "you have seen it",
+			    scratch,
+			    result == DRILL_PASS ? "" : ", since the drill has not passed");
 }
 
 void report_print_last_lines(const char *lines, const char *whose, unsigned number)
@@ -136,7 +200,7 @@ json_t *report_round_json(const struct round_facts *facts, const struct round_ve
 	const struct run_events *events = &facts->events;
 	json_t *round = json_pack("{s:i, s:b, s:s, s:o, s:o, s:o}", name, (int)number, "passed",
 				  verdict->result == DRILL_PASS, "result",
-				  report_result_name(verdict->result), "reason",
+				  drill_result_name(verdict->result), "reason",
 				  report_text_json(verdict->reason), "seen",
 				  report_text_json(verdict->proof), "remark",
 				  report_text_json(verdict->remark));
@@ -179,8 +243,12 @@ json_t *report_comparison_json(const struct compared *compared)
 
 	if (compared->result == COMPARISON_NOT_ASKED)
 		return json_null();
-	json = json_pack("{s:s, s:s, s:I}", "path", compared->path, "result",
-			 names[compared->result], "bytes", (json_int_t)compared->bytes);
+	json = json_pack("{s:s, s:s}", "path", compared->path, "result", names[compared->result]);
+	if (compared->result == COMPARISON_EQUAL || compared->result == COMPARISON_DIFFERENT)
+		json_object_update_new(json, json_pack("{s:I, s:I}", "bytes",
+						       (json_int_t)compared->sizes.preempted,
+						       "undisturbed_bytes",
+						       (json_int_t)compared->sizes.undisturbed));
 	if (compared->members > 0 &&
 	    (compared->result == COMPARISON_DIFFERENT || compared->result == COMPARISON_MISSING))
 		json_object_set_new(json, "member", json_integer(compared->member));

@@ -3,6 +3,7 @@
 #define REPORT_PARTS_H
 
 #include "drill/verdict.h"
+#include "junit.h"
 
 #include <jansson.h>
 
@@ -18,19 +19,30 @@ const char *report_time_cell(int64_t milliseconds, char cell[CELL]);
 /* "step 120": what the next machine has started from. Returns `cell`. */
 const char *report_resumed_cell(const struct round_facts *facts, char cell[CELL]);
 
-const char *report_result_name(enum drill_result result);
 const char *report_result_colour(enum drill_result result, bool colour);
 
 /* A result file of the preempted run beside that of the undisturbed one. */
 struct compared {
 	enum comparison result;
 	const char *path;
-	uint64_t bytes;
+	struct compared_sizes sizes;
 	uint32_t members; /* of a gang; 0: one machine */
 	uint32_t member;  /* of a gang: whose differs, or is missing */
 };
+/* What a pass does not say by itself: "3 steps (1.2 s) of work lost; ..." `lost_ms`, `lost_steps`:
+ * VERDICT_UNKNOWN where it is. */
+void report_print_pass(const struct compared *compared, int64_t lost_ms, int64_t lost_steps,
+		       char *text, size_t capacity);
+/* What was written in the user's own directory; "": no line. */
+void report_print_shared(const char *shared);
+/* Where the machines, their logs and their store are left, and why; NULL: nowhere. */
+void report_print_kept(const char *scratch, const char *logs, enum drill_result result);
 /* One line. `passed`: a round has, so that it is said what was not asked for. */
 void report_print_comparison(const struct compared *compared, bool passed);
+
+/* The cases of the comparison, if one was asked for, and of the last run. */
+void report_add_comparison(const struct compared *compared, struct junit *junit);
+void report_add_last(const struct drill_facts *facts, struct junit *junit);
 
 /* The end of "machine 2's log"; `lines` NULL: nothing. */
 void report_print_last_lines(const char *lines, const char *whose, unsigned number);

@@ -9,6 +9,18 @@
 	"Let it print its step or epoch (\"step 121\") a few times before and after " \
 	"each save, or save as checkpoint-120"
 
+const char *drill_result_name(enum drill_result result)
+{
+	static const char *const names[] = {
+		[DRILL_PASS] = "PASS",
+		[DRILL_FAIL] = "FAIL",
+		[DRILL_UNPROVEN] = "UNPROVEN",
+		[DRILL_NOT_RUN] = "NOT RUN",
+	};
+
+	return names[result];
+}
+
 __attribute__((format(printf, 3, 4))) static void decide(
 	struct resumption *resumption, enum drill_result result, const char *format, ...)
 {

@@ -12,7 +12,11 @@ enum drill_result {
 	DRILL_PASS,
 	DRILL_FAIL,
 	DRILL_UNPROVEN,
+	DRILL_NOT_RUN, /* the command is not there, or is no program */
 };
+
+/* "PASS" */
+const char *drill_result_name(enum drill_result result);
 
 struct resumption_facts {
 	struct continuation_facts continuation;

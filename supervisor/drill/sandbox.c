@@ -3,13 +3,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "linked_directory.h"
+#include "machine_directory.h"
 #include "shim/shim.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,7 +58,37 @@ void sandbox_release(struct sandbox *sandbox)
 	free(sandbox->from);
 	free(sandbox->store);
 	free(sandbox->job);
+	tree_look_release(&sandbox->users);
 	*sandbox = (struct sandbox){0};
+}
+
+/* The drill's own directories may lie in the user's. */
+static int look_at_users(const struct sandbox *sandbox, const struct scenario_options *options,
+			 struct tree_look *look, struct err *err)
+{
+	static const char file[] = "file://";
+	const char *without[] = {sandbox->scratch,
+				 text_starts(sandbox->store, file) ? sandbox->store + strlen(file)
+								   : NULL,
+				 NULL};
+	const char *within[] = {options->checkpoint_dir, options->compare, NULL};
+
+	return tree_look_take(look, sandbox->from, without, within, err);
+}
+
+int sandbox_look(struct sandbox *sandbox, const struct scenario_options *options, struct err *err)
+{
+	return look_at_users(sandbox, options, &sandbox->users, err);
+}
+
+bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *options)
+{
+	auto_(tree_look_release) struct tree_look now = {0};
+	size_t before = strlen(sandbox->shared);
+
+	if (look_at_users(sandbox, options, &now, NULL) == 0)
+		written_to_users_own(&sandbox->users, &now, sandbox->shared);
+	return strlen(sandbox->shared) > before;
 }
 
 /* How often the event log and the clock are read. */
@@ -75,6 +106,11 @@ int sandbox_wait_turn(const struct scenario_options *options, int *signal, struc
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGQUIT);
+	if (options->timeout_ms > 0 &&
+	    clock_monotonic_ms() >= options->console->began_ms + options->timeout_ms) {
+		*signal = SIGALRM;
+		return err_set(err, ERR_CANCELLED, "its time is over");
+	}
 	received = sigtimedwait(&signals, NULL, &turn);
 	if (received <= 0 || received == SIGCHLD)
 		return 0;
@@ -180,7 +216,9 @@ static void add_gang_variables(struct variables *variables, const struct scenari
 int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
 		  struct instance *instance, const struct sandbox_start *start, struct err *err)
 {
-	const char *left_out[] = {options->checkpoint_dir, options->compare};
+	auto_free char *beside = text_format("%s.reprieve", options->checkpoint_dir);
+	const char *left_out[] = {options->checkpoint_dir, beside, options->compare};
+	const char *nothing[] = {NULL};
 	auto_free char *members = text_format("%" PRIu32, options->members);
 	auto_free char *member = text_format("%u", instance->number);
 	/* A drill inside a batch job or a pod must not requeue that, nor write its termination
@@ -218,8 +256,9 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 	}
 	arguments = run_arguments(options, ours, count);
 	if ((!start->has_directory &&
-	     linked_directory_make(sandbox->from, instance->directory, sandbox->scratch, left_out,
-				   options->compare ? 2 : 1, err) < 0) ||
+	     machine_directory_make(&sandbox->users, sandbox->from, instance->directory, left_out,
+				    options->compare ? 3 : 2, err) < 0) ||
+	    tree_look_take(&instance->look, instance->directory, nothing, nothing, err) < 0 ||
 	    instance_start(instance, arguments, (const char *const *)variables.pairs,
 			   options->inherited, err) < 0)
 		return err_wrap(err, "%s", instance->label);

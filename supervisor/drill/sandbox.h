@@ -8,6 +8,7 @@
 #include "instance.h"
 #include "process/process.h"
 #include "storage/storage.h"
+#include "written_files.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,16 +19,18 @@ struct scenario_options {
 	unsigned rounds;
 	int64_t notice_after_ms; /* from the job's launch */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
-	/* the result file, from linked_directory_relative(); NULL: nothing is compared */
+	/* the result file, from machine_directory_relative(); NULL: nothing is compared */
 	const char *compare;
 	const char *directory; /* scratch; NULL: a new one under $TMPDIR or /tmp */
+	int64_t timeout_ms;    /* of the whole drill; 0: none */
+	unsigned lost_most;    /* steps by each preemption; UINT_MAX: any */
 	bool verbose;          /* copies the machines' logs to stderr */
 
 	/* For `reprieve run`. */
 	char **run_options; /* as the user wrote them, without the "--" */
 	size_t run_option_count;
 	char **command;               /* ends with NULL */
-	const char *checkpoint_dir;   /* as from linked_directory_relative() */
+	const char *checkpoint_dir;   /* as from machine_directory_relative() */
 	const char *store;            /* URL; NULL: one in the scratch directory */
 	bool notice_chosen;           /* the user wrote --notice */
 	uint32_t members;             /* of a gang; 0: it is one machine */
@@ -42,12 +45,21 @@ struct sandbox {
 	char *from;    /* the user's working directory */
 	char *store;   /* URL */
 	char *job;     /* a new name, never that of a real job */
+
+	struct tree_look users; /* at the user's directory, before the machines of now */
+	/* what machines have written in the user's own directory, which all see; "": nothing */
+	char shared[WRITTEN_TEXT];
 };
 
 /* Creates the scratch directory. ERR_EXISTS: --directory is not empty. */
 int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
 /* Frees the strings; the files stay. */
 void sandbox_release(struct sandbox *sandbox);
+
+/* Call it before machines start, and when they are gone. True of the second: they have changed the
+ * user's own directory, and `shared` names how. */
+int sandbox_look(struct sandbox *sandbox, const struct scenario_options *options, struct err *err);
+bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *options);
 
 /* Starts the metadata server of a machine. The caller frees `variable`: "NAME=value" with its
  * address. */
@@ -68,7 +80,8 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 		  struct instance *instance, const struct sandbox_start *start, struct err *err);
 
 /* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child
- * changes. ERR_CANCELLED: a signal asks the drill to end, and is in *signal. */
+ * changes. ERR_CANCELLED: a signal asks the drill to end, and is in *signal; SIGALRM: its time is
+ * over (`timeout_ms`). */
 int sandbox_wait_turn(const struct scenario_options *options, int *signal, struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include "cloud/mock/mock.h"
 #include "drill/comparison.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 /* --- time --- */
@@ -35,22 +36,26 @@ static int64_t notice_due_ms(const struct scenario *scenario, const struct insta
 	return launched_ms < 0 ? CLOCK_NEVER : launched_ms + scenario->options->notice_after_ms;
 }
 
-/* Kills everything on the machine and reads the rest of its event log. */
-static int end_instance(struct scenario *scenario, struct instance *instance, struct err *err)
-{
-	instance_kill(instance, 1);
-	print_new_events(scenario, instance);
-	if (scenario->signal)
-		return err_set(err, ERR_CANCELLED, "ended by a signal");
-	return 0;
-}
-
 static void keep_last_lines(struct scenario *scenario, const struct instance *instance)
 {
 	if (scenario->last_lines)
 		return;
 	scenario->last_lines = instance_last_lines(instance, 10);
 	scenario->failed_machine = instance->number;
+}
+
+/* Kills everything on the machine and reads the rest of its event log. */
+static int end_instance(struct scenario *scenario, struct instance *instance, struct err *err)
+{
+	instance_kill(instance, 1);
+	print_new_events(scenario, instance);
+	if (sandbox_look_again(&scenario->sandbox, scenario->options))
+		console_warn(scenario->options->console, instance,
+			     "has changed your own directory: %s", scenario->sandbox.shared);
+	if (!scenario->signal)
+		return 0;
+	keep_last_lines(scenario, instance);
+	return err_set(err, ERR_CANCELLED, "ended by a signal");
 }
 
 /* --- the machines --- */
@@ -63,7 +68,8 @@ static int play_left_alone(struct scenario *scenario, struct instance *instance,
 
 	const struct sandbox_start start = {.job = job, .notice = notice, .variable = variable};
 
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
+	if (sandbox_look(&scenario->sandbox, scenario->options, err) < 0 ||
+	    sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
 		return -1;
 	while (turn(scenario, instance, err))
 		continue;
@@ -168,7 +174,8 @@ static int play_preempted(struct scenario *scenario, struct instance *instance,
 					    .notice = notice,
 					    .variable = variable};
 
-	if (sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
+	if (sandbox_look(&scenario->sandbox, scenario->options, err) < 0 ||
+	    sandbox_start(&scenario->sandbox, scenario->options, instance, &start, err) < 0)
 		return -1;
 	facts->fired_ms = -1;
 	watched = watch_preempted(scenario, instance, mock, facts, &watch_err);
@@ -191,8 +198,8 @@ static void collect_evidence(struct scenario *scenario, struct instance *instanc
 {
 	unsigned done = scenario->facts.rounds_done;
 
-	evidence_collect(&scenario->evidence, &scenario->sandbox, scenario->options->checkpoint_dir,
-			 instance, over, done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
+	evidence_collect(&scenario->evidence, &scenario->sandbox, scenario->options, instance, over,
+			 done > 0 ? &scenario->rounds[done - 1] : NULL, facts);
 }
 
 static int play_round(struct scenario *scenario, unsigned number, bool *over, struct err *err)
@@ -205,6 +212,7 @@ static int play_round(struct scenario *scenario, unsigned number, bool *over, st
 		return -1;
 	*over = ended_by_itself(facts);
 	collect_evidence(scenario, &instance, *over, facts);
+	facts->lost_most = scenario->options->lost_most;
 	scenario->facts.rounds_done = number;
 	if (*over && facts->exit_code != 0)
 		keep_last_lines(scenario, &instance);
@@ -246,28 +254,31 @@ static void compare_files(struct scenario *scenario)
 						scenario->last_machine, path);
 
 	scenario->facts.comparison =
-		comparison_of_files(undisturbed, preempted, &scenario->compared_bytes);
+		comparison_of_files(undisturbed, preempted, &scenario->compared_sizes);
 }
 
 static void judge_drill(struct scenario *scenario)
 {
+	struct drill_facts *facts = &scenario->facts;
+
+	facts->shared = scenario->sandbox.shared;
+	facts->timed_out = scenario->signal == SIGALRM;
+	if (verdict_is_no_command(facts->undisturbed_exit))
+		facts->command_exit = facts->undisturbed_exit;
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		verdict_round(&scenario->rounds[i], &scenario->verdicts[i]);
 		scenario->facts.rounds_passed += scenario->verdicts[i].result == DRILL_PASS;
 		scenario->facts.rounds_unproven += scenario->verdicts[i].result == DRILL_UNPROVEN;
+		if (i == 0 && scenario->verdicts[i].result == DRILL_NOT_RUN)
+			facts->command_exit = scenario->rounds[i].exit_code;
 	}
 }
 
-int scenario_play(const struct scenario_options *options, struct scenario *scenario,
-		  struct err *err)
+static int play_machines(struct scenario *scenario, struct err *err)
 {
+	const struct scenario_options *options = scenario->options;
 	bool over = false;
 
-	*scenario = (struct scenario){.options = options, .facts.rounds_wanted = options->rounds};
-	scenario->rounds = memory_new(options->rounds * sizeof(*scenario->rounds));
-	scenario->verdicts = memory_new(options->rounds * sizeof(*scenario->verdicts));
-	if (sandbox_make(&scenario->sandbox, options, err) < 0)
-		return -1;
 	if (options->compare && play_undisturbed(scenario, err) < 0)
 		return -1;
 	over = scenario->facts.undisturbed_exit != 0;
@@ -275,6 +286,19 @@ int scenario_play(const struct scenario_options *options, struct scenario *scena
 		if (play_round(scenario, number, &over, err) < 0)
 			return -1;
 	if (!over && play_last(scenario, err) < 0)
+		return -1;
+	return 0;
+}
+
+int scenario_play(const struct scenario_options *options, struct scenario *scenario,
+		  struct err *err)
+{
+	*scenario = (struct scenario){.options = options, .facts.rounds_wanted = options->rounds};
+	scenario->rounds = memory_new(options->rounds * sizeof(*scenario->rounds));
+	scenario->verdicts = memory_new(options->rounds * sizeof(*scenario->verdicts));
+	if (sandbox_make(&scenario->sandbox, options, err) < 0)
+		return -1;
+	if (play_machines(scenario, err) < 0 && scenario->signal != SIGALRM)
 		return -1;
 	if (options->compare)
 		compare_files(scenario);

@@ -17,13 +17,13 @@
 struct scenario {
 	const struct scenario_options *options;
 	struct sandbox sandbox;
-	int signal; /* ended the drill early; 0: none */
+	int signal; /* ended the drill early, SIGALRM: --timeout; 0: none */
 
 	struct round_facts *rounds; /* options->rounds of them; facts.rounds_done are valid */
 	struct round_verdict *verdicts;
 	struct drill_facts facts;
 	struct evidence evidence; /* of the machine before */
-	uint64_t compared_bytes;
+	struct compared_sizes compared_sizes;
 	int64_t undisturbed_ms;
 	unsigned last_machine;
 	char *last_lines; /* end of the log of the machine on which the job failed; NULL: none */

@@ -4,8 +4,10 @@
 #include "scheduler/scheduler.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 __attribute__((format(printf, 2, 3))) static bool fail_round(struct round_verdict *verdict,
 							     const char *format, ...)
@@ -45,6 +47,13 @@ static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
 }
 
+static bool begins_anew(const struct round_facts *facts)
+{
+	return facts->next_launched &&
+	       (snapshot_id_is_none(facts->next_restored) ||
+		facts->resumption.continuation.continuation == CONTINUATION_ANEW);
+}
+
 static int64_t lost_steps(const struct round_facts *facts)
 {
 	const struct run_events *events = &facts->events;
@@ -53,8 +62,14 @@ static int64_t lost_steps(const struct round_facts *facts)
 
 	if (!facts->counted)
 		return VERDICT_UNKNOWN;
+	if (facts->next_launched && facts->next_counted)
+		return continuation_lost_steps(count);
+	/* It has not said where it goes on. */
+	if (facts->next_launched &&
+	    facts->resumption.continuation.continuation != CONTINUATION_PROVEN)
+		return VERDICT_UNKNOWN;
 	if (has_commit(facts))
-		kept = count->saved;
+		kept = continuation_is_same_count(count) ? count->step : -1;
 	else if (!snapshot_id_is_none(events->restored))
 		kept = (double)events->restored_step;
 	if (kept < 0)
@@ -62,33 +77,59 @@ static int64_t lost_steps(const struct round_facts *facts)
 	return count->last > kept ? (int64_t)(count->last - kept) : 0;
 }
 
-static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
+static int64_t lost_ms(const struct round_facts *facts, int64_t steps)
 {
 	const struct run_events *events = &facts->events;
 	int64_t ended_ms = events->child_exited_ms >= 0 ? events->child_exited_ms : facts->gone_ms;
+	int64_t since_ms = events->launched_ms;
+
+	/* The time of a slow save is no work. */
+	if (steps == 0)
+		return 0;
+	if (has_commit(facts) && !begins_anew(facts))
+		since_ms = events->commit.checkpoint.captured_ms;
+	if (since_ms < 0 || facts->resumption.continuation.continuation == CONTINUATION_OLDER)
+		return VERDICT_UNKNOWN;
+	return ended_ms > since_ms ? ended_ms - since_ms : 0;
+}
+
+static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	const struct run_events *events = &facts->events;
 
 	verdict->noticed_ms = since_notice(events->noticed_ms, facts->fired_ms);
 	verdict->asked_ms = since_notice(events->asked_ms, facts->fired_ms);
 	verdict->saved_ms = verdict->durable_ms = verdict->margin_ms = VERDICT_UNKNOWN;
-	verdict->lost_ms = VERDICT_UNKNOWN;
 	verdict->lost_steps = lost_steps(facts);
-	if (has_commit(facts)) {
-		verdict->saved_ms = since_notice(events->commit.checkpoint.at_ms, facts->fired_ms);
-		verdict->durable_ms = since_notice(events->commit.at_ms, facts->fired_ms);
-		verdict->lost_ms = ended_ms - events->commit.checkpoint.captured_ms;
-		if (facts->fired_ms >= 0)
-			verdict->margin_ms = facts->deadline_ms - events->commit.at_ms;
-	} else if (events->launched_ms >= 0) {
-		verdict->lost_ms = ended_ms - events->launched_ms;
-	}
-	if (verdict->lost_ms != VERDICT_UNKNOWN && verdict->lost_ms < 0)
-		verdict->lost_ms = 0;
+	verdict->lost_ms = lost_ms(facts, verdict->lost_steps);
+	if (!has_commit(facts))
+		return;
+	verdict->saved_ms = since_notice(events->commit.checkpoint.at_ms, facts->fired_ms);
+	verdict->durable_ms = since_notice(events->commit.at_ms, facts->fired_ms);
+	if (facts->fired_ms >= 0)
+		verdict->margin_ms = facts->deadline_ms - events->commit.at_ms;
+}
+
+bool verdict_is_no_command(int exit_code)
+{
+	return exit_code == 126 || exit_code == 127;
+}
+
+static bool has_no_command(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	if (facts->fired_ms >= 0 || facts->killed || !verdict_is_no_command(facts->exit_code))
+		return false;
+	fail_round(verdict, "the command ended with %d before the notice", facts->exit_code);
+	verdict->result = DRILL_NOT_RUN;
+	return true;
 }
 
 static bool was_preempted(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
 
+	if (has_no_command(facts, verdict))
+		return false;
 	if (events->launched_ms < 0)
 		return fail_round(verdict, "the job was not started: `reprieve run` ended with %d",
 				  facts->exit_code);
@@ -154,6 +195,22 @@ static bool fail_without_commit(const struct round_facts *facts, struct round_ve
 			  "it save more often, or if it can be asked, set --checkpoint-signal");
 }
 
+/* The one that the notice has brought or, if it has brought none, the newest before it. A job that
+ * goes on saves more until it is killed: what comes last may be too late. */
+static struct run_checkpoint last_due(const struct run_events *events)
+{
+	return events->first_after_notice.at_ms >= 0 || events->checkpoint_count == 0
+		       ? events->first_after_notice
+		       : events->checkpoints[events->checkpoint_count - 1];
+}
+
+/* And `run` does not say that it is, or was killed before it could say anything. */
+static bool is_due_one_missing(const struct round_facts *facts)
+{
+	return (facts->killed || facts->exit_code == EXIT_NOT_DURABLE) &&
+	       last_due(&facts->events).at_ms > facts->events.commit.checkpoint.at_ms;
+}
+
 static bool was_saved(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
@@ -163,25 +220,23 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 		return fail_without_commit(facts, verdict);
 	if (events->commit.at_ms > facts->deadline_ms)
 		return fail_round(verdict, "the checkpoint was durable only after the deadline");
-	text_duration(verdict->lost_ms, age, sizeof(age));
-	if (!saved_after_notice(facts) && events->asked_ms >= 0)
+	if (is_due_one_missing(facts)) {
+		text_duration(last_due(events).captured_ms - events->commit.checkpoint.captured_ms,
+			      age, sizeof(age));
 		return fail_round(verdict,
-				  "the job was asked (%s) and saved nothing: the surviving "
-				  "checkpoint is %s old",
-				  events->asked_how, age);
-	if (facts->killed && !saved_after_notice(facts))
+				  "a newer checkpoint was complete on the disk, and not durable in "
+				  "time%s%s. The surviving one is %s older",
+				  events->failed[0] ? ": " : "", events->failed, age);
+	}
+	if (!facts->killed && facts->exit_code != EXIT_NOT_DURABLE &&
+	    facts->exit_code != EXIT_PREEMPTED)
 		return fail_round(verdict,
-				  "nothing was saved after the notice: the surviving checkpoint is "
-				  "%s old",
-				  age);
-	if (!facts->killed && facts->exit_code == EXIT_NOT_DURABLE)
-		return fail_round(verdict,
-				  "the newest work is not durable: the surviving checkpoint is %s "
-				  "old",
-				  age);
-	if (!facts->killed && facts->exit_code != EXIT_PREEMPTED)
-		return fail_round(verdict, "`reprieve run` ended with %d instead of %d",
-				  facts->exit_code, EXIT_PREEMPTED);
+				  "%s%s%s`reprieve run` ended with %d instead of %d: nothing would "
+				  "start it again",
+				  events->asked_ms >= 0 ? "the job was asked (" : "",
+				  events->asked_ms >= 0 ? events->asked_how : "",
+				  events->asked_ms >= 0 ? "), and " : "", facts->exit_code,
+				  EXIT_PREEMPTED);
 	return true;
 }
 
@@ -225,16 +280,67 @@ static bool was_restored(const struct round_facts *facts, struct round_verdict *
 	return true;
 }
 
-static void add_remark(const struct round_facts *facts, struct round_verdict *verdict)
+__attribute__((format(printf, 2, 3))) static void add_remark(struct round_verdict *verdict,
+							     const char *format, ...)
+{
+	size_t used = strlen(verdict->remark);
+	va_list args;
+
+	if (used > 0)
+		used += (size_t)snprintf(verdict->remark + used, sizeof(verdict->remark) - used,
+					 ". ");
+	va_start(args, format);
+	if (used < sizeof(verdict->remark))
+		vsnprintf(verdict->remark + used, sizeof(verdict->remark) - used, format, args);
+	va_end(args);
+}
+
+static void add_remarks(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	if (facts->killed)
-		snprintf(verdict->remark, sizeof(verdict->remark),
-			 "the job had not exited at the deadline and was killed with its machine; "
-			 "its work was safe");
+		add_remark(verdict, "the job had not exited at the deadline and was killed with "
+				    "its machine; "
+				    "its checkpoint was safe");
 	else if (facts->events.asked_ms < 0)
-		snprintf(verdict->remark, sizeof(verdict->remark),
-			 "the job was not asked to save: its own last checkpoint survives. "
-			 "--checkpoint-signal would lose less");
+		add_remark(verdict,
+			   "the job was not asked to save: its own last checkpoint survives. "
+			   "--checkpoint-signal would lose less");
+	else if (!saved_after_notice(facts))
+		add_remark(verdict,
+			   "the job was asked (%s) and saved nothing: its own last checkpoint "
+			   "survives",
+			   facts->events.asked_how);
+	if (facts->wrote[0])
+		add_remark(verdict, "it also wrote %s, which is not saved", facts->wrote);
+}
+
+/* Its state may be there. */
+static void name_unsaved_files(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	size_t used = strlen(verdict->reason);
+
+	if (facts->wrote[0] && verdict->result != DRILL_PASS)
+		snprintf(verdict->reason + used, sizeof(verdict->reason) - used,
+			 ". It also wrote %s, which is not saved: if it needs that, set "
+			 "--checkpoint-dir to a directory that holds both",
+			 facts->wrote);
+}
+
+static void limit_loss(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	if (facts->lost_most == UINT_MAX || verdict->result != DRILL_PASS)
+		return;
+	if (verdict->lost_steps == VERDICT_UNKNOWN) {
+		fail_round(verdict,
+			   "how many steps were lost is not known, and no more than %u may be: let "
+			   "the job print its step (\"step 121\")",
+			   facts->lost_most);
+		verdict->result = DRILL_UNPROVEN;
+	} else if (verdict->lost_steps > facts->lost_most) {
+		fail_round(verdict,
+			   "%" PRId64 " steps were lost, and no more than %u may be (--max-lost)",
+			   verdict->lost_steps, facts->lost_most);
+	}
 }
 
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict)
@@ -253,8 +359,11 @@ void verdict_round(const struct round_facts *facts, struct round_verdict *verdic
 	/* What it left to do was too little to prove anything. */
 	if (verdict->result == DRILL_UNPROVEN && facts->events.finished)
 		not_tried(verdict, "during the notice");
+	else
+		name_unsaved_files(facts, verdict);
 	if (verdict->result == DRILL_PASS)
-		add_remark(facts, verdict);
+		add_remarks(facts, verdict);
+	limit_loss(facts, verdict);
 }
 
 static const char *what_differs(enum comparison comparison)
@@ -306,6 +415,11 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 {
 	unsigned failed = facts->rounds_done - facts->rounds_passed - facts->rounds_unproven;
 
+	if (facts->command_exit != 0)
+		return say(DRILL_NOT_RUN, reason, capacity, "the command cannot be run: %s (%d)",
+			   facts->command_exit == 127 ? "there is no such command"
+						      : "it is no program that may be executed",
+			   facts->command_exit);
 	if (facts->undisturbed_exit != 0)
 		return say(DRILL_FAIL, reason, capacity, "the undisturbed run failed with %d",
 			   facts->undisturbed_exit);
@@ -317,6 +431,17 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 			   facts->last_exit);
 	if (what_differs(facts->comparison))
 		return say(DRILL_FAIL, reason, capacity, "%s", what_differs(facts->comparison));
+	if (facts->shared && facts->shared[0])
+		return say(
+			DRILL_UNPROVEN, reason, capacity,
+			"your own directory, which all machines of the drill see, was written to "
+			"while they ran: %s. What the job keeps there a new machine does not have. "
+			"Let it write to its working directory, by a relative path",
+			facts->shared);
+	if (facts->timed_out)
+		return say(DRILL_UNPROVEN, reason, capacity,
+			   "the drill did not end within --timeout: give it more time, or the job "
+			   "fewer steps");
 	if (facts->rounds_unproven > 0)
 		return say(DRILL_UNPROVEN, reason, capacity, "%u of %u preemptions prove nothing",
 			   facts->rounds_unproven, facts->rounds_wanted);

@@ -1,14 +1,20 @@
 /*
- * PURE. Did a preemption cost work? Computed once from facts: the event log of `reprieve run`, the
- * store after the machine was gone, the output of the job, the files that it opened, and what the
- * next machine started from. The event log alone is never trusted. A pass needs proof that the next
- * machine went on from the checkpoint (resumption.h); where there is none, the round is unproven.
+ * PURE. Did a job survive a preemption? Computed once from facts: the event log of `reprieve run`,
+ * the store after the machine was gone, the output of the job, the files that it opened, and what
+ * the next machine started from. The event log alone is never trusted.
+ *
+ * One rule for all jobs: the first checkpoint that was complete after the notice or, if there was
+ * none, the newest before it has to be durable before the deadline. The next machine has to get the
+ * newest one that is durable, and the job has to be seen to go on from that (resumption.h). What it
+ * did since then may be lost; how many steps these are is said, and `lost_most` is their limit.
+ * Where proof is missing, the round is unproven.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
 
 #include "drill/resumption.h"
 #include "event_log_reader.h"
+#include "written_files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,10 +29,12 @@ struct round_facts {
 	bool killed;              /* `reprieve run` was still there at the deadline */
 	int exit_code;            /* of `reprieve run`, if not killed; 128 + signal */
 	bool counted;             /* the job printed its steps */
-	struct count_facts count; /* those steps; `next` is not used */
+	struct count_facts count; /* those steps */
+	bool next_counted;        /* the next machine did, too: `count.next` */
 	struct file_accesses accesses;
-	char wrote[160];   /* its newest file outside the checkpoint directory; "": none */
-	char warning[300]; /* the last of reprieve's; "": none */
+	char wrote[WRITTEN_TEXT]; /* outside its checkpoint directory; "": nothing */
+	char warning[300];        /* the last of reprieve's; "": none */
+	unsigned lost_most;       /* steps that may be lost; UINT_MAX: any number */
 
 	/* The store itself, read after the machine was gone. */
 	bool store_read;
@@ -45,15 +53,17 @@ struct round_facts {
 /* Times are milliseconds since the notice, or negative; VERDICT_UNKNOWN: it did not happen. */
 struct round_verdict {
 	enum drill_result result;
-	char reason[600]; /* why it has not passed; "": it has */
+	char reason[900]; /* why it has not passed; "": it has */
 	char proof[400];  /* how it is known that the next machine went on; "": it is not */
-	char remark[300]; /* a hint for the user although it has passed; "": none */
+	char remark[600]; /* a hint for the user although it has passed; "": none */
 	int64_t noticed_ms;
 	int64_t asked_ms;
 	int64_t saved_ms;   /* the checkpoint was complete on disk */
 	int64_t durable_ms; /* ... and in the store */
 	int64_t margin_ms;  /* from then to the deadline */
-	int64_t lost_ms;    /* from the start of the save to the job's end on this machine */
+	/* What the next machine does again. The time is that from the start of the save to the
+	 * job's end on this machine; of a job that began anew, all that it had. */
+	int64_t lost_ms;
 	int64_t lost_steps;
 };
 
@@ -68,16 +78,28 @@ enum comparison {
 	COMPARISON_NOT_MADE,            /* the last run did not take place */
 };
 
+/* Of the files that were compared, in bytes. */
+struct compared_sizes {
+	uint64_t undisturbed, preempted;
+};
+
 struct drill_facts {
 	unsigned rounds_wanted;
 	unsigned rounds_done;
 	unsigned rounds_passed;
 	unsigned rounds_unproven;
+	int command_exit; /* 126, 127: the command could not be run at all; 0: it could */
+	bool timed_out;   /* --timeout */
+	/* what machines have written in the user's own directory; "": nothing */
+	const char *shared;
 	int undisturbed_exit; /* of the undisturbed run; 0 if there is none */
 	bool last_ran;        /* the last machine has run the job to its end */
 	int last_exit;
 	enum comparison comparison;
 };
+
+/* A shell's codes for a command that is not there, or is no program. */
+bool verdict_is_no_command(int exit_code);
 
 /* The whole drill. If it has not passed, `reason` (may be NULL) gets the first cause. */
 enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity);

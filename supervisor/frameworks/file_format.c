@@ -5,6 +5,7 @@
  */
 #include "file_format.h"
 
+#include "base/json.h"
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -197,45 +198,23 @@ static uint64_t safetensors_header_size(const struct file_format_sample *sample)
 				     : add_saturating(8, little_endian(sample->head, 8));
 }
 
-/* The closing quote of the string that begins at `at`. */
-static const uint8_t *string_end(const uint8_t *at, const uint8_t *end)
+/* The end of the last tensor: the second number of its "data_offsets". False: the header is no
+ * JSON. */
+static bool safetensors_data_end(const uint8_t *text, uint64_t size, uint64_t *most)
 {
-	for (at++; at < end && *at != '"'; at++)
-		if (*at == '\\')
-			at++;
-	return at;
-}
+	auto_json json_t *header = json_loadb((const char *)text, size, 0, NULL);
+	const char *name;
+	json_t *tensor;
 
-static const uint8_t *number_end(const uint8_t *at, const uint8_t *end, uint64_t *value)
-{
-	while (at < end && (*at == ' ' || *at == '[' || *at == ',' || *at == ':'))
-		at++;
-	for (*value = 0; at < end && *at >= '0' && *at <= '9'; at++)
-		*value = *value > (UINT64_MAX - 9) / 10 ? UINT64_MAX - 9
-							: *value * 10 + (uint64_t)(*at - '0');
-	return at;
-}
+	*most = 0;
+	json_object_foreach(header, name, tensor)
+	{
+		json_t *end = json_array_get(json_object_get(tensor, "data_offsets"), 1);
 
-/* End of the last tensor, by the key "data_offsets". Strings are skipped, so that their content is
- * not taken for the key. */
-static uint64_t safetensors_data_end(const uint8_t *at, const uint8_t *end)
-{
-	static const char key[] = "\"data_offsets\"";
-	uint64_t most = 0, value;
-
-	while (at < end) {
-		const uint8_t *next = *at == '"' ? string_end(at, end) : at;
-		const uint8_t *value_at = next + 1;
-
-		if (*at == '"' && next < end && (size_t)(value_at - at) == sizeof(key) - 1 &&
-		    memcmp(at, key, sizeof(key) - 1) == 0) {
-			value_at = number_end(value_at, end, &value);
-			value_at = number_end(value_at, end, &value);
-			most = value > most ? value : most;
-		}
-		at = value_at;
+		if (json_integer_value(end) > 0 && (uint64_t)json_integer_value(end) > *most)
+			*most = (uint64_t)json_integer_value(end);
 	}
-	return most;
+	return header != NULL;
 }
 
 static enum file_format_verdict judge_safetensors(const struct file_format_sample *sample,
@@ -247,11 +226,10 @@ static enum file_format_verdict judge_safetensors(const struct file_format_sampl
 		return report_torn(why, "ends in its safetensors header");
 	if (sample->head_size <= 8 || sample->head[8] != '{')
 		return report_torn(why, "has no safetensors header");
-	if (header_size > sample->head_size)
+	if (header_size > sample->head_size ||
+	    !safetensors_data_end(sample->head + 8, header_size - 8, &expected))
 		return FILE_FORMAT_UNKNOWN;
-	expected =
-		add_saturating(header_size,
-			       safetensors_data_end(sample->head + 8, sample->head + header_size));
+	expected = add_saturating(header_size, expected);
 	return sample->size < expected
 		       ? report_too_short(why, sample->size, expected, "safetensors header")
 		       : FILE_FORMAT_VALID;
@@ -327,17 +305,12 @@ static const char *const never_empty_names[] = {".pt",          ".pth",    ".npz
 /* Not every .json: some logs are lists that are never closed. */
 static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
 					 ".safetensors.index.json", ".bin.index.json", NULL};
-static const char *const ubjson_names[] = {".ubj", NULL};
-static const char *const safetensors_names[] = {".safetensors", NULL};
-/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this one, shows
- * whether the checkpoint is complete. */
-static const char *const archive_names[] = {".distcp", NULL};
 
 size_t file_format_head_wanted(const struct file_format_sample *sample)
 {
 	uint64_t wanted = FILE_FORMAT_HEAD;
 
-	if (has_file_name(sample, safetensors_names))
+	if (text_ends(sample->name, ".safetensors"))
 		wanted = safetensors_header_size(sample);
 	if (wanted > sample->size)
 		wanted = sample->size;
@@ -353,7 +326,9 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 	if (sample->size == 0)
 		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty")
 								: FILE_FORMAT_UNKNOWN;
-	if (has_file_name(sample, archive_names))
+	/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this
+	 * one, shows whether the checkpoint is complete. */
+	if (text_ends(sample->name, ".distcp"))
 		return FILE_FORMAT_UNKNOWN;
 	if (begins_with_magic(sample, "PK\3\4", 4) || begins_with_magic(sample, "PK\5\6", 4))
 		return judge_zip(sample, &why);
@@ -361,9 +336,9 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 		return judge_npy(sample, &why);
 	if (begins_with_magic(sample, HDF5_MAGIC, 8))
 		return judge_hdf5(sample, &why);
-	if (has_file_name(sample, safetensors_names))
+	if (text_ends(sample->name, ".safetensors"))
 		return judge_safetensors(sample, &why);
-	if (has_file_name(sample, ubjson_names))
+	if (text_ends(sample->name, ".ubj"))
 		return judge_ubjson(sample, &why);
 	if (has_file_name(sample, json_names))
 		return judge_json(sample, &why);

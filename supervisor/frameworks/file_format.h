@@ -35,7 +35,7 @@ struct file_format_sample {
 size_t file_format_head_wanted(const struct file_format_sample *sample);
 
 /* `why` (`size` bytes): for TORN, a clause to follow the file's name, such as "has no zip end
- * record". Allocates nothing. */
+ * record". */
 enum file_format_verdict file_format_check(const struct file_format_sample *sample, char *why,
 					   size_t size);
 

@@ -9,9 +9,7 @@
  *	profile.h		PURE: one profile for each framework, and the choice between them
  *	profile_table.c		the profiles: one row for each framework
  *	profile_detect.h	recognises the framework of a command by its script and files
- *	profile_print.h		a profile as text and as JSON
  *	layout_rules.h		PURE: incomplete checkpoints by names: a missing marker, half a pair
- *	resharding.h		PURE: may another number of machines read it
  *	file_format.h		PURE: is a file complete by its format: zip, npy, HDF5, ...
  *	lightning_slurm.h	an emulated Slurm environment, in which Lightning saves on SIGUSR1
  */
@@ -23,7 +21,5 @@
 #include "lightning_slurm.h"
 #include "profile.h"
 #include "profile_detect.h"
-#include "profile_print.h"
-#include "resharding.h"
 
 #endif

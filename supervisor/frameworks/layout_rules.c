@@ -44,16 +44,15 @@ static size_t lower_bound(const struct check *check, const char *text)
 	return low;
 }
 
-/* Is there a file directly in `directory` ("" or "x/y/") whose name matches? `fresh`: only one that
- * was written in this save counts, if the view knows that. */
-static bool directory_holds(const struct check *check, const char *directory, const char *pattern,
-			    bool fresh)
+/* Is there a file whose path is `start` ("" or "x/y/" or "x/y/stem") and a rest without slashes
+ * that matches? `fresh`: only one that was written in this save counts, if the view knows that. */
+static bool has_file(const struct check *check, const char *start, const char *pattern, bool fresh)
 {
 	const struct layout_view *view = check->view;
-	size_t length = strlen(directory);
+	size_t length = strlen(start);
 
-	for (size_t i = lower_bound(check, directory);
-	     i < view->files->count && text_starts(path_of(check, i), directory); i++) {
+	for (size_t i = lower_bound(check, start);
+	     i < view->files->count && text_starts(path_of(check, i), start); i++) {
 		const char *name = path_of(check, i) + length;
 
 		if (!strchr(name, '/') && fnmatch(pattern, name, FNM_PERIOD) == 0 &&
@@ -81,16 +80,7 @@ static void report_file(const struct check *check, const char *path, const char 
 
 static char *directory_of(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
-}
-
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return text_copy_n(path, (size_t)(text_last_part(path) - path));
 }
 
 /* --- the rules --- */
@@ -138,15 +128,15 @@ static void apply_needs(struct check *check, const char *path)
 		return;
 	if (!rule->member) {
 		if (is_new_checkpoint(check, checkpoint) &&
-		    !directory_holds(check, checkpoint, rule->marker, false))
+		    !has_file(check, checkpoint, rule->marker, false))
 			report_checkpoint(check, checkpoint, "has no");
 		return;
 	}
 	if (strchr(path + strlen(checkpoint), '/') ||
-	    fnmatch(rule->member, name_of(path), FNM_PERIOD) != 0)
+	    fnmatch(rule->member, text_last_part(path), FNM_PERIOD) != 0)
 		return;
 	fresh = check->view->fresh && check->view->fresh(check->view->arg, path);
-	if (directory_holds(check, checkpoint, rule->marker, fresh))
+	if (has_file(check, checkpoint, rule->marker, fresh))
 		return;
 	why = text_format("%s has no %s%s with it", path, fresh ? "new " : "", rule->marker);
 	if (rule->checkpoint)
@@ -160,7 +150,7 @@ static void apply_forbids(struct check *check, const char *path)
 	auto_free char *checkpoint = find_rule_directory(check, path);
 
 	if (checkpoint && is_new_checkpoint(check, checkpoint) &&
-	    directory_holds(check, checkpoint, check->rule->marker, false))
+	    has_file(check, checkpoint, check->rule->marker, false))
 		report_checkpoint(check, checkpoint, "still holds");
 }
 
@@ -174,29 +164,13 @@ static size_t stem_of(const char *name, const char *pattern)
 	return 0;
 }
 
-/* Escapes the characters that are special in a pattern. */
-static char *escape_pattern(const char *name, size_t length)
-{
-	char *escaped = memory_new(2 * length + 1);
-	size_t at = 0;
-
-	for (size_t i = 0; i < length; i++) {
-		if (strchr("*?[]\\", name[i]))
-			escaped[at++] = '\\';
-		escaped[at++] = name[i];
-	}
-	return escaped;
-}
-
 static void apply_pair(struct check *check, const char *path)
 {
 	const struct profile_rule *rule = check->rule;
-	const char *name = name_of(path);
+	const char *name = text_last_part(path);
 	size_t stem = stem_of(name, rule->member);
 	bool is_member = stem > 0;
-	auto_free char *directory = directory_of(path);
-	auto_free char *bare = NULL;
-	auto_free char *partner = NULL;
+	auto_free char *start = NULL;
 	auto_free char *why = NULL;
 
 	/* A marker's name (.index) is common: in another profile's job it proves nothing. */
@@ -204,9 +178,8 @@ static void apply_pair(struct check *check, const char *path)
 		stem = stem_of(name, rule->marker);
 	if (stem == 0)
 		return;
-	bare = escape_pattern(name, stem);
-	partner = text_format("%s%s", bare, is_member ? rule->marker : rule->member);
-	if (directory_holds(check, directory, partner, false))
+	start = text_copy_n(path, (size_t)(name - path) + stem);
+	if (has_file(check, start, is_member ? rule->marker : rule->member, false))
 		return;
 	why = text_format("%s has no %.*s%s with it", path, (int)stem, name,
 			  is_member ? rule->marker : ".data");
@@ -237,16 +210,14 @@ static void apply_pointer(struct check *check, const char *path)
 	auto_free char *pointer = NULL;
 	auto_free char *why = NULL;
 	int64_t here, reached = -1;
-	size_t at;
 
 	if (!checkpoint || !is_new_checkpoint(check, checkpoint))
 		return;
 	bare = text_copy_n(checkpoint, strlen(checkpoint) - 1);
 	directory = directory_of(bare);
 	pointer = text_format("%s%s", directory, check->rule->marker);
-	at = lower_bound(check, pointer);
-	here = number_in(name_of(bare));
-	if (at < view->files->count && text_equal(path_of(check, at), pointer)) {
+	here = number_in(text_last_part(bare));
+	if (file_list_find(view->files, pointer)) {
 		const char *text = view->text(view->arg, pointer);
 
 		reached = text ? number_in(text) : here;
@@ -335,7 +306,7 @@ char *layout_rules_later_checkpoint(const struct profile *profile, const struct 
 				    const char *path)
 {
 	auto_free char *directory = directory_of(path);
-	const char *name = name_of(path);
+	const char *name = text_last_part(path);
 	int64_t number = checkpoint_number_of_name(name, strlen(name));
 	size_t above = strlen(directory);
 
@@ -347,7 +318,7 @@ char *layout_rules_later_checkpoint(const struct profile *profile, const struct 
 
 		if (length > 0 && other[above + length] == '/' &&
 		    checkpoint_number_of_name(other + above, length) > number &&
-		    is_marker(profile, name_of(other)))
+		    is_marker(profile, text_last_part(other)))
 			return text_copy_n(other, above + length);
 	}
 	return NULL;

@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,47 +12,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The text after "name", an equals sign and blanks; NULL: no such assignment. */
-static const char *value_behind(const char *at, const char *name)
-{
-	at += strlen(name);
-	at += strspn(at, " \t");
-	if (*at != '=' || at[1] == '=')
-		return NULL;
-	return at + 1 + strspn(at + 1, " \t");
-}
+/* Values that are assigned. */
+#define ONE "1([^[:alnum:]_.]|$)"
+#define NOT_ONE "([^1= \t]|1[[:alnum:]_.]|$)"
 
-static bool is_one(const char *value)
+static bool assigns(const char *script, const char *name, const char *value)
 {
-	return value[0] == '1' && !isalnum((unsigned char)value[1]) && value[1] != '_' &&
-	       value[1] != '.';
-}
+	auto_free char *pattern = text_format("%s[ \t]*=[ \t]*%s", name, value);
 
-/* False: an assignment to `name` has another value than 1. */
-static bool says_only_one(const char *script, const char *name, bool *said)
-{
-	for (const char *at = script; (at = strstr(at, name)); at++) {
-		const char *value = value_behind(at, name);
-
-		if (!value)
-			continue;
-		if (!is_one(value))
-			return false;
-		*said = true;
-	}
-	return true;
+	return text_matches(script, pattern);
 }
 
 bool lightning_slurm_is_safe(const struct lightning_slurm_facts *facts)
 {
-	bool devices_said = false, nodes_said = false;
-
 	if (!facts->script || facts->in_environment || facts->launched)
 		return false;
-	if (!says_only_one(facts->script, "devices", &devices_said) ||
-	    !says_only_one(facts->script, "num_nodes", &nodes_said))
-		return false;
-	if (facts->many_devices && !devices_said)
+	if (assigns(facts->script, "devices", NOT_ONE) ||
+	    assigns(facts->script, "num_nodes", NOT_ONE) ||
+	    (facts->many_devices && !assigns(facts->script, "devices", ONE)))
 		return false;
 	/* The script uses SIGUSR1 or Slurm itself. */
 	if (strstr(facts->script, "SIGUSR1") || strstr(facts->script, "SLURM"))

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "process/process.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -62,88 +63,20 @@ char *profile_names(void)
 
 /* --- recognising --- */
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-static bool is_name_character(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-/* Does `text` begin with the name of the module or of a part of it? */
-static bool names_module(const char *text, const char *module)
-{
-	size_t length = strlen(module);
-
-	return strncmp(text, module, length) == 0 && !is_name_character(text[length]);
-}
-
-static const char *past_blanks(const char *text)
-{
-	while (*text == ' ' || *text == '\t')
-		text++;
-	return text;
-}
-
-static bool is_word(const char **text, const char *word)
-{
-	size_t length = strlen(word);
-
-	if (strncmp(*text, word, length) != 0 ||
-	    ((*text)[length] != ' ' && (*text)[length] != '\t'))
-		return false;
-	*text = past_blanks(*text + length);
-	return true;
-}
-
-/* "from torch.distributed import checkpoint" imports torch.distributed.checkpoint. */
-static bool from_imports(const char *text, const char *module)
-{
-	const char *dot = strrchr(module, '.');
-	size_t length = strcspn(text, " \t\n");
-	const char *rest = past_blanks(text + length);
-
-	if (names_module(text, module))
-		return true;
-	if (!dot || length != (size_t)(dot - module) || strncmp(text, module, length) != 0 ||
-	    !is_word(&rest, "import"))
-		return false;
-	for (; *rest && *rest != '\n'; rest++)
-		if (names_module(rest, dot + 1) && !is_name_character(rest[-1]))
-			return true;
-	return false;
-}
-
-static bool line_imports(const char *line, const char *module)
-{
-	const char *text = past_blanks(line);
-
-	if (is_word(&text, "from"))
-		return from_imports(text, module);
-	if (!is_word(&text, "import"))
-		return false;
-	for (;;) {
-		if (names_module(text, module))
-			return true;
-		text += strcspn(text, ",\n");
-		if (*text != ',')
-			return false;
-		text = past_blanks(text + 1);
-	}
-}
-
+/* "import x, M", "from M import x", and for M = "P.L" also "from P import x, L". Whose name goes on
+ * with a dot is a part of M. */
 bool profile_imports(const char *script, const char *module)
 {
-	for (const char *line = script; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (line_imports(line, module))
-			return true;
-	}
-	return false;
+	const char *dot = strrchr(module, '.');
+	auto_free char *parent = text_copy_n(module, dot ? (size_t)(dot - module) : 0);
+	auto_free char *by_parent =
+		text_format("|from[ \t]+%s[ \t]+import[ \t]+(.*[^[:alnum:]_])?%s", parent,
+			    dot ? dot + 1 : "");
+	auto_free char *pattern = text_format("^[ \t]*(import[ \t]+([^,]*,[ \t]*)*%s|from[ "
+					      "\t]+%s%s)([^[:alnum:]_]|$)",
+					      module, module, dot ? by_parent : "");
+
+	return text_matches(script, pattern);
 }
 
 /* Is a word of the command line the wanted program, module or option (also "option=value")? */
@@ -222,7 +155,7 @@ static const char *first_file(const struct profile_evidence *evidence, const cha
 		for (size_t i = 0; i < evidence->checkpoints->count; i++) {
 			const char *path = evidence->checkpoints->items[i].path;
 
-			if (fnmatch(*patterns, last_part(path), 0) == 0)
+			if (fnmatch(*patterns, text_last_part(path), 0) == 0)
 				return path;
 		}
 	}
@@ -272,6 +205,19 @@ bool profile_can_be_asked(const struct profile *profile, const struct profile_ev
 	return false;
 }
 
+/* It names signals, and this one is not among them. */
+static bool handles_others(const char *script, int signal)
+{
+	char name[SIGNAL_NAME_SIZE];
+	bool others = false;
+
+	if (strstr(script, signal_name_format(signal, name)))
+		return false;
+	for (const char *at = strstr(script, "SIG"); at; at = strstr(at + 1, "SIG"))
+		others |= isupper((unsigned char)at[3]) != 0;
+	return others;
+}
+
 bool profile_handler_is_unseen(const struct profile *profile,
 			       const struct profile_evidence *evidence)
 {
@@ -283,7 +229,9 @@ bool profile_handler_is_unseen(const struct profile *profile,
 	if (evidence->shell && strstr(evidence->shell, "trap "))
 		return false;
 	return profile->ask == PROFILE_ASK_SIGNAL && profile->script_handles && evidence->script &&
-	       !first_text(evidence, handlers) && !profile_imports(evidence->script, "reprieve");
+	       (!first_text(evidence, handlers) ||
+		handles_others(evidence->script, profile->signal)) &&
+	       !profile_imports(evidence->script, "reprieve");
 }
 
 /* The command and its script come first: the directory's files may be another program's. */
@@ -334,7 +282,7 @@ bool profile_is_temporary_path(const struct profile *profile, const char *path)
 
 bool profile_is_completion_marker(const struct profile *profile, const char *path)
 {
-	return profile && matches_one(last_part(path), profile->completion_markers);
+	return profile && matches_one(text_last_part(path), profile->completion_markers);
 }
 
 bool profile_is_sentinel(const struct profile *profile, const char *path)
@@ -345,7 +293,7 @@ bool profile_is_sentinel(const struct profile *profile, const char *path)
 		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
 			if (rule->kind == PROFILE_RULE_FORBIDS &&
 			    (rule->anywhere || profile == &profile_rows[i]) &&
-			    fnmatch(rule->marker, last_part(path), 0) == 0)
+			    fnmatch(rule->marker, text_last_part(path), 0) == 0)
 				return true;
 	}
 	return false;

@@ -8,6 +8,15 @@
 #include <signal.h>
 
 // clang-format off
+/* It ends after the save, as far as the script itself handles the signal. */
+#define SCRIPT_HANDLES_SIGTERM \
+	.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL, \
+	.after = PROFILE_AFTER_ENDS, .script_handles = true
+/* All else is up to the script too. */
+#define ANY_SCRIPT \
+	SCRIPT_HANDLES_SIGTERM, .ask_note = "the script must handle the signal", \
+	.resume_note = "the script loads its newest checkpoint", .resume_codes = {143}
+
 const struct profile profile_rows[] = {
 	{
 		.name = "submitit", .title = "submitit functions with a checkpoint() method",
@@ -188,9 +197,7 @@ const struct profile profile_rows[] = {
 		.imports = {"torch.distributed.checkpoint", "torchtitan"},
 		.texts = {"torch.distributed.checkpoint"},
 		.files = {"*.distcp"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
+		SCRIPT_HANDLES_SIGTERM,
 		.ask_note = "the script must handle the signal on every rank: a save is collective",
 		.completion_note = ".metadata is renamed into place last",
 		.rules = {
@@ -203,9 +210,7 @@ const struct profile profile_rows[] = {
 	{
 		.name = "torchrun", .title = "a PyTorch script under torchrun",
 		.words = {"torchrun", "torch.distributed.run", "torch.distributed.launch"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
+		SCRIPT_HANDLES_SIGTERM,
 		.ask_note = "the script must handle the signal; the ranks get it, never the agent",
 		.completion_note = "each file by its zip end record",
 		.resume_note = "the script loads its newest checkpoint",
@@ -216,59 +221,37 @@ const struct profile profile_rows[] = {
 		.imports = {"safetensors"},
 		.files = {"*.safetensors"},
 		.only_format = true,
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
-		.ask_note = "the script must handle the signal",
+		ANY_SCRIPT,
 		.completion_note = "each file by the length that its header says",
 		.temporary = {".tmp??????"},
-		.resume_note = "the script loads its newest checkpoint",
-		.resume_codes = {143},
 	},
 	{
 		.name = "hdf5", .title = "HDF5 files",
 		.imports = {"h5py", "tables"},
 		.only_format = true,
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
-		.ask_note = "the script must handle the signal",
+		ANY_SCRIPT,
 		.completion_note = "each file by the end that its superblock says",
-		.resume_note = "the script loads its newest checkpoint",
-		.resume_codes = {143},
 	},
 	{
 		.name = "torch", .also = {"pytorch"}, .title = "a PyTorch script with torch.save",
 		.imports = {"torch"},
 		.files = {"*.pt", "*.pth"},
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
-		.ask_note = "the script must handle the signal",
+		ANY_SCRIPT,
 		.completion_note = "each file by its zip end record",
-		.resume_note = "the script loads its newest checkpoint",
-		.resume_codes = {143},
 	},
 	{
 		.name = "numpy", .title = "NumPy files",
 		.imports = {"numpy"},
 		.files = {"*.npz", "*.npy"},
 		.only_format = true,
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
-		.ask_note = "the script must handle the signal",
+		ANY_SCRIPT,
 		.completion_note = "each file by the length that its header says, or its zip end "
 			"record",
-		.resume_note = "the script loads its newest checkpoint",
-		.resume_codes = {143},
 	},
 	{
 		.name = "files", .title = "any files",
 		.only_format = true,
-		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
-		.after = PROFILE_AFTER_ENDS,
-		.script_handles = true,
+		SCRIPT_HANDLES_SIGTERM,
 		.ask_note = "the job must handle the signal",
 		.completion_note = "closed or renamed, still for the quiet time, and whole by "
 			"content where the format is known",

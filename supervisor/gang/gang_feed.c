@@ -13,6 +13,7 @@
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MOST_MS 2000
 #define REQUEST_MS 10000
+#define ASK_MS 600000
 /* Who is missing is said first when a job has ended, and while it runs, and then so often. */
 #define SAY_AT_END_MS 2000
 #define SAY_EVERY_MS 60000
@@ -36,6 +37,22 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 	feed->work.there = true;
 	for (uint32_t i = 0; i < members; i++)
 		feed->work.there &= given[i] || !options->sharers[i];
+	return 0;
+}
+
+/* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
+ */
+static int look_whether_over(struct gang_feed *feed, struct err *err)
+{
+	const struct gang_feed_options *options = &feed->options;
+	bool next = false, own = false;
+
+	if (storage_gang_is_claimed(options->storage, options->attempt + 1, &next, &feed->cancel,
+				    err) < 0 ||
+	    storage_gang_is_claimed(options->storage, options->attempt, &own, &feed->cancel, err) <
+		    0)
+		return -1;
+	feed->work.there = next || !own;
 	return 0;
 }
 
@@ -63,6 +80,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 					    &feed->cancel, err);
 	case FEED_LOOKS_FOR_SHARERS:
 		return look_for_sharers(feed, err);
+	case FEED_LOOKS_WHETHER_OVER:
+		return look_whether_over(feed, err);
 	}
 	return 0;
 }
@@ -237,6 +256,31 @@ static void note_nothing_there(struct gang_feed *feed)
 		gang_here_note_read(&feed->here, &feed->view);
 }
 
+/* Something was read, or nothing is there. */
+static void note_looked(struct gang_feed *feed)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * feed->read_every_ms ||
+					       now_ms > feed->asked_ms + ASK_MS);
+	feed->looked_ms = now_ms;
+}
+
+/* As if the log said it. */
+static void note_whether_over(struct gang_feed *feed)
+{
+	struct gang_event event = {
+		.kind = GANG_EVENT_REJOIN,
+		.number = feed->view.read + 1,
+		.host = "another machine",
+	};
+
+	feed->in_doubt = false;
+	feed->asked_ms = clock_boot_ms();
+	if (feed->work.there && !feed->view.over)
+		fold_event(feed, &event);
+}
+
 static void on_worked(void *arg)
 {
 	struct gang_feed *feed = arg;
@@ -255,7 +299,11 @@ static void on_worked(void *arg)
 	}
 	feed->failures = 0;
 	note_read_all(feed);
-	if (feed->work.kind == FEED_RECALLS)
+	if (feed->work.kind == FEED_READS || feed->work.kind == FEED_APPENDS)
+		note_looked(feed);
+	if (feed->work.kind == FEED_LOOKS_WHETHER_OVER)
+		note_whether_over(feed);
+	else if (feed->work.kind == FEED_RECALLS)
 		note_recalled(feed);
 	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
 		say_who_is_missing(feed);
@@ -432,6 +480,8 @@ static void go_on(struct gang_feed *feed)
 	} else if (feed->unread) {
 		feed->work.event = (struct gang_event){.number = feed->view.read + 1};
 		start_work(feed, FEED_READS);
+	} else if (feed->in_doubt) {
+		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
 	} else if (decision.action != GANG_WAIT && !gives(&decision)) {
 		event = event_of(&decision);
@@ -538,10 +588,11 @@ static void note_given(struct gang_here *here, uint32_t round)
 }
 
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       const char *why)
+			       bool put, const char *why)
 {
 	struct gang_here *here = &feed->here;
 
+	gang_here_note_part_ended(here, round, put);
 	if (end == GANG_PART_COMMITTED) {
 		gang_view_committed(&feed->view, round);
 		note_given(here, round);
@@ -580,6 +631,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
+	feed->looked_ms = feed->asked_ms = clock_boot_ms();
 	/* The start has read all of the log; since then it may have swept. */
 	feed->read_all_ms = clock_monotonic_ms() - GANG_READ_EVERY_MS;
 	if (cancel_init(&feed->cancel, err) < 0)

@@ -72,6 +72,7 @@ enum gang_feed_work {
 	FEED_LOOKS_WHO_IS_MISSING,
 	FEED_LOOKS_FOR_ANSWERS,
 	FEED_LOOKS_FOR_SHARERS,
+	FEED_LOOKS_WHETHER_OVER,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
@@ -89,6 +90,12 @@ struct gang_feed {
 	int64_t pause_ms, read_every_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
+	/* What was swept reads as what is not there yet: whoever has stood still, or was cut off,
+	 * while the gang started twice finds no event that says so. So after a reading that came
+	 * late, and now and then, it asks whether the attempt is over. By clock_boot_ms(): the last
+	 * reading, and the last answer. */
+	bool in_doubt;
+	int64_t looked_ms, asked_ms;
 	unsigned failures;
 	char reason[160];
 
@@ -150,8 +157,9 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
 /* The part of the round is being made: of this checkpoint, or `beside`, without one. */
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
 			       int64_t step, bool beside);
+/* `put`: it may lie in the store. */
 void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       const char *why);
+			       bool put, const char *why);
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its
  * end. */
 int64_t gang_feed_age_ms(const struct gang_feed *feed);

@@ -1,6 +1,8 @@
 #include "gang_identity.h"
 
+#include "base/inside.h"
 #include "base/text.h"
+#include "gang_launcher.h"
 #include "gang_sources.h"
 
 #include <stdio.h>
@@ -15,13 +17,13 @@ struct finding {
 static int merge_source(const struct gang_source *source, struct finding *found, struct err *err)
 {
 	if (source->members_from && found->members_from && source->members != found->members)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s says that the job has %u machines, and %s says %u: give "
 			       "--gang N and --member I, or --gang off",
 			       found->members_from, found->members, source->members_from,
 			       source->members);
 	if (source->member_from && found->member_from && source->member != found->member)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s says that this is machine %u, and %s says %u: give --gang N "
 			       "and --member I, or --gang off",
 			       found->member_from, found->member, source->member_from,
@@ -41,22 +43,27 @@ static int check_finding(const struct finding *found, const struct gang_sources 
 			 struct err *err)
 {
 	if (!found->members_from && sources->elastic)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s is %s: a gang has a fixed number of machines; give --gang N "
 			       "and --member I, or --gang off",
 			       sources->elastic_from, sources->elastic);
+	if (!found->members_from && found->member_from && sources->doubtful)
+		return err_set(err, ERR_UNFIT,
+			       "%s says which one this is, but that the %.16s of %s are machines "
+			       "of one job is not certain: give --gang auto if they are",
+			       found->member_from, sources->doubtful, sources->doubtful_from);
 	if (!found->members_from && found->member_from)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s says which machine this is, but nothing says how many there "
 			       "are: give --gang N",
 			       found->member_from);
 	if (found->members_from && found->members > 1 && !found->member_from)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s says that the job has %u machines, but nothing says which one "
 			       "this is: give --member I, from 0",
 			       found->members_from, found->members);
 	if (found->member_from && found->member >= found->members)
-		return err_set(err, ERR_INVALID,
+		return err_set(err, ERR_UNFIT,
 			       "%s says that this is machine %u, but there are only %u (%s): they "
 			       "are numbered from 0",
 			       found->member_from, found->member, found->members,
@@ -160,16 +167,27 @@ static void fill_identity(const struct gang_environment *environment, const stru
 		 found->member_from);
 }
 
-static int find_by_default(const struct gang_environment *environment, const char *const *argv,
-			   struct gang_identity *identity, struct err *err)
+static void set_apart(struct gang_identity *identity, const char *why, const char *instead)
+{
+	*identity = (struct gang_identity){.members = 1, .instead = instead};
+	text_set(identity->apart, sizeof(identity->apart), why);
+}
+
+static const char each_machine[] = "each machine is a job of its own";
+
+/* From what the launcher says, as if it were meant for this process. */
+static void find_by_words(const struct gang_environment *environment, const char *const *argv,
+			  struct gang_identity *identity)
 {
 	struct gang_sources sources = {.cautious = true};
 	struct finding found = {0};
-	struct err missing;
+	struct err why;
 
 	gang_sources_list(&sources, environment, argv);
-	if (is_apart(&sources, identity->apart, sizeof(identity->apart)))
-		return 0;
+	if (is_apart(&sources, identity->apart, sizeof(identity->apart))) {
+		identity->instead = identity->apart[0] ? each_machine : NULL;
+		return;
+	}
 	/* Two indices and no number are no gang, whatever they are of. */
 	for (size_t i = sources.count; i > 0; i--)
 		if (sources.items[i - 1].members_from)
@@ -177,22 +195,39 @@ static int find_by_default(const struct gang_environment *environment, const cha
 				.members_from = sources.items[i - 1].members_from,
 				.members = sources.items[i - 1].members,
 			};
-	if (found.members_from && merge_sources(&sources, &found, err) < 0)
-		return -1;
 	if (!found.members_from && sources.count > 0)
 		found.member_from = sources.items[0].member_from;
-	if ((!found.members_from || !found.member_from) &&
-	    check_finding(&found, &sources, &missing) < 0) {
-		text_set(identity->apart, sizeof(identity->apart), missing.text);
-		return 0;
+	if ((found.members_from && merge_sources(&sources, &found, &why) < 0) ||
+	    check_finding(&found, &sources, &why) < 0) {
+		set_apart(identity, why.text, each_machine);
+	} else if (found.members_from) {
+		identity->by_default = true;
+		fill_identity(environment, &found, identity);
 	}
-	if (!found.members_from)
-		return 0;
-	if (check_finding(&found, &sources, err) < 0)
-		return -1;
-	identity->by_default = true;
-	fill_identity(environment, &found, identity);
-	return 0;
+}
+
+static void find_by_default(const struct gang_environment *environment, const char *const *argv,
+			    struct gang_identity *identity)
+{
+	const char *attempt = gang_variable(environment, INSIDE_VARIABLE);
+	const char *launcher = gang_launcher_of_all(argv);
+	char why[256];
+
+	find_by_words(environment, argv, identity);
+	if (attempt && identity->members == 1) {
+		set_apart(identity, "", NULL);
+	} else if (attempt) {
+		snprintf(why, sizeof(why),
+			 "this run is inside attempt %.16s of another one, and what %s say is "
+			 "meant "
+			 "for that",
+			 attempt, identity->origin);
+		set_apart(identity, why, "it is a job of its own");
+	} else if (launcher && (identity->members > 1 || identity->apart[0])) {
+		snprintf(why, sizeof(why), "%.64s starts the job on all machines", launcher);
+		set_apart(identity, why,
+			  "one supervisor stands for all of them; --gang auto makes a gang");
+	}
 }
 
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
@@ -205,16 +240,22 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
 	*identity = (struct gang_identity){.members = 1};
 	if (text_equal(gang ? gang : "", "off"))
 		return 0;
-	if (!gang && !member)
-		return find_by_default(&environment, argv, identity, err);
+	if (!gang && !member) {
+		find_by_default(&environment, argv, identity);
+		return 0;
+	}
 	if (read_given(gang ? gang : "auto", member, &found, err) < 0)
 		return -1;
 	if (found.members_from && found.members == 1)
 		return 0;
 	if (!found.members_from || !found.member_from)
 		gang_sources_list(&sources, &environment, argv);
-	if (merge_sources(&sources, &found, err) < 0 || check_finding(&found, &sources, err) < 0)
+	if (merge_sources(&sources, &found, err) < 0 || check_finding(&found, &sources, err) < 0) {
+		for (size_t i = 0; i < sources.count && !found.member_from; i++)
+			found.member_from = sources.items[i].member_from;
+		find_launch(&environment, found.member_from ? found.member_from : "", identity);
 		return -1;
+	}
 	if (found.members_from && found.members > 1)
 		fill_identity(&environment, &found, identity);
 	return 0;

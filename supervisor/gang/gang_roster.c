@@ -76,6 +76,11 @@ static bool is_beside(const struct gang_join *a, const struct gang_join *b)
 static enum gang_roster_state judge_other(const struct gang_join *joins, size_t count,
 					  const struct gang_join *join, const struct gang_join *own)
 {
+	/* It knows of no gang that it is in, but of its launch. */
+	if (join->members == 0)
+		return own->launch.id[0] && text_equal(join->launch.id, own->launch.id)
+			       ? ROSTER_REFUSED
+			       : ROSTER_WAITING;
 	if (gang_launch_differs(join, own))
 		return gang_join_is_later(join, own) ? ROSTER_OUTRUN : ROSTER_WAITING;
 	if (join->members == own->members && join->member == own->member && !join->refused &&
@@ -84,8 +89,6 @@ static enum gang_roster_state judge_other(const struct gang_join *joins, size_t 
 	if ((join->members == own->members && !join->refused) || !is_recent(join, own) ||
 	    is_outdated(joins, count, join))
 		return ROSTER_WAITING;
-	if (join->members == 0)
-		return ROSTER_REFUSED;
 	return join->members == own->members ? ROSTER_REFUSED : ROSTER_CONTRADICTED;
 }
 

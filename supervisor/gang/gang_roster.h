@@ -33,7 +33,8 @@ enum gang_roster_state {
 	/* Another process that came later says that it is this member, on another machine, and
 	 * began at about the same time: none has taken the place of the other. */
 	ROSTER_TWICE,
-	/* One says that it cannot be a member (join.members 0: it does not know which one). */
+	/* One says that it cannot be a member (join.members 0: it does not know which one, and is
+	 * of the same launch). */
 	ROSTER_REFUSED,
 };
 

@@ -59,6 +59,16 @@ void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t genera
 		return;
 	here->put = round;
 	here->put_generation = generation;
+	here->put_stays = false;
+}
+
+void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
+{
+	if (here->put != round || here->put_stays)
+		return;
+	here->put_stays = put;
+	if (!put)
+		here->put = 0;
 }
 
 uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here)

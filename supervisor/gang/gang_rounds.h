@@ -75,9 +75,11 @@ struct gang_here {
 	int64_t given_step;
 	bool beside;
 	/* The newest round in which a part of it may lie in the store, whatever has come of its
-	 * save, and the checkpoint of the first part that it put: that one stays. */
+	 * save, and the checkpoint of the first try that may have put it: that one stays.
+	 * `put_stays`: that try is over. */
 	uint32_t put;
 	uint64_t put_generation;
+	bool put_stays;
 	/* The newest round for which it has tried in vain to make its part; why. */
 	uint32_t unable;
 	const char *unable_reason;
@@ -129,6 +131,8 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 /* The part of this round is made now. */
 void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
 			 bool beside);
+/* That try is over. `put`: a part of the round may lie in the store. */
+void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put);
 /*
  * Whoever puts the last part commits, and whoever has given another one may be told to end before
  * it sees that. So what its save has ended with says nothing: before a member says that something

@@ -45,8 +45,12 @@ static void read_members(struct gang_sources *sources, struct gang_source *sourc
 static void read_doubtful_members(struct gang_sources *sources, struct gang_source *source,
 				  const char *text, const char *from)
 {
-	if (!sources->cautious || text_equal(text, "1"))
+	if (!sources->cautious || (text && text_equal(text, "1"))) {
 		read_members(sources, source, text, from);
+	} else if (text && !sources->doubtful) {
+		sources->doubtful = text;
+		sources->doubtful_from = from;
+	}
 }
 
 static void read_member(struct gang_source *source, const char *text, const char *from)
@@ -98,18 +102,22 @@ static void add_launcher(struct gang_sources *sources, const struct gang_environ
 
 /* --- those that need a closer look --- */
 
-/* mpirun starts its daemons with srun, and on the first node none: the step is theirs. Where srun
- * itself starts the ranks, it sets the second pair, and both say the same. */
+/* mpirun starts its daemons with srun, and on the first node none: the step is theirs, and its
+ * nodes are in another order perhaps. Where srun itself starts the ranks, it sets the second pair,
+ * both say the same, and nobody says how many ranks the machine has: that is hydra's (MPICH,
+ * Intel MPI). */
 static bool is_step_of_daemons(const struct gang_environment *environment)
 {
 	const char *size = gang_variable(environment, "PMI_SIZE");
 
 	if (gang_variable(environment, "OMPI_COMM_WORLD_SIZE"))
 		return true;
-	return size && !text_equal(size, gang_variable(environment, "SLURM_STEP_NUM_TASKS"));
+	return size && (gang_variable(environment, "MPI_LOCALNRANKS") ||
+			!text_equal(size, gang_variable(environment, "SLURM_STEP_NUM_TASKS")));
 }
 
-/* srun: with one task a node the node counts, else the task, since each has a supervisor. */
+/* srun: with one task a node the node counts, else the task, since each has a supervisor. But
+ * several tasks of a node may have nothing to do with each other. */
 static void add_slurm_step(struct gang_sources *sources, const struct gang_environment *environment)
 {
 	const char *nodes = gang_variable(environment, "SLURM_STEP_NUM_NODES");
@@ -121,8 +129,10 @@ static void add_slurm_step(struct gang_sources *sources, const struct gang_envir
 		return;
 	if (sources->cautious && text_equal(nodes, "1"))
 		by_node = true;
-	read_members(sources, &source, by_node ? nodes : tasks,
-		     by_node ? "SLURM_STEP_NUM_NODES" : "SLURM_STEP_NUM_TASKS");
+	if (by_node)
+		read_members(sources, &source, nodes, "SLURM_STEP_NUM_NODES");
+	else
+		read_doubtful_members(sources, &source, tasks, "SLURM_STEP_NUM_TASKS");
 	read_member(&source, gang_variable(environment, by_node ? "SLURM_NODEID" : "SLURM_PROCID"),
 		    by_node ? "SLURM_NODEID" : "SLURM_PROCID");
 	add_source(sources, &source);

@@ -17,12 +17,16 @@ struct gang_source {
 
 struct gang_sources {
 	/* Nobody has asked for a gang: ranks that one machine has are one machine then, and what
-	 * may count them does not say how many machines there are, unless it is one. */
+	 * may count them, or tasks that have nothing to do with each other, does not say how many
+	 * machines the job has, unless it is one. */
 	bool cautious;
 	struct gang_source items[GANG_SOURCES_MOST];
 	size_t count;
 	/* A number of members that is no number ("1:4"), and where; NULL: there is none. */
 	const char *elastic, *elastic_from;
+	/* With `cautious`: the first number that was not taken for certain, and where; NULL: there
+	 * is none. */
+	const char *doubtful, *doubtful_from;
 };
 
 struct gang_environment {

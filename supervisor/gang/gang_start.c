@@ -383,14 +383,15 @@ void gang_start_refuse(struct gang_start *start, const char *reason)
 	start->self.joined = false;
 }
 
-int gang_start_contradict(struct storage *storage, const char *reason, struct cancel *cancel,
-			  struct err *err)
+int gang_start_contradict(struct storage *storage, const char *launch, const char *reason,
+			  struct cancel *cancel, struct err *err)
 {
 	auto_(gang_claim_release) struct gang_claim claim = {0};
 	struct gang_join unknown = {.refused = true};
 
 	random_hex(unknown.nonce);
-	if (storage_gang_newest_claim(storage, 0, &claim, cancel, err) < 0)
+	if (storage_gang_find_launch(storage, launch, &unknown.launch, cancel, err) < 0 ||
+	    storage_gang_newest_claim(storage, 0, &claim, cancel, err) < 0)
 		return -1;
 	return storage_gang_join(storage, claim.attempt, &unknown, reason, cancel, err);
 }

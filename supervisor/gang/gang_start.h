@@ -78,9 +78,10 @@ int gang_start_restart(struct gang_start *start, const char *reason, struct canc
 void gang_start_refuse(struct gang_start *start, const char *reason);
 
 /* What this machine was told of the gang makes no sense, so that it does not even know which member
- * it is, or of how many: those that wait for it are told why. A few requests. */
-int gang_start_contradict(struct storage *storage, const char *reason, struct cancel *cancel,
-			  struct err *err);
+ * it is, or of how many: those of its `launch` (gang_identity.launch) that wait for it are told
+ * why. ERR_NOT_FOUND: none of them is there yet, and nothing was put. A few requests. */
+int gang_start_contradict(struct storage *storage, const char *launch, const char *reason,
+			  struct cancel *cancel, struct err *err);
 
 /* This start has failed: nobody is to wait for this machine. `reason`: also those whose attempt
  * names it are told, and gather anew; NULL: not. Best effort, for some seconds. */

@@ -157,7 +157,8 @@ struct job {
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
-	/* The checkpoint directory is refused, with this exit code; 0: it is not. */
+	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
+	 */
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
@@ -222,9 +223,9 @@ void job_begin_shutdown(struct job *job);
 int job_finish(struct job *job);
 
 /* job_directory.c */
-/* 0, or the exit code with which the job is not started in this directory; the reason is logged,
- * and put into `reason`. */
-int job_check_directory(struct job *job, char reason[160]);
+/* 0, or the exit code with which the job is not started: this command, in this directory; the
+ * reason is logged, and put into `reason`. */
+int job_check_start(struct job *job, char reason[160]);
 
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */

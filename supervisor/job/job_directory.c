@@ -1,5 +1,5 @@
-/* Before an attempt is claimed: may the job start in this checkpoint directory, and with the parts
- * that could be set up? */
+/* Before an attempt is claimed: can the command be run, and may the job start in this checkpoint
+ * directory, and with the parts that could be set up? */
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
@@ -50,9 +50,24 @@ static int refuse_strictly(const struct job *job, char reason[160])
 	return EXIT_CONFIGURATION;
 }
 
-int job_check_directory(struct job *job, char reason[160])
+/* A mistyped command is to leave no job in the store. */
+static int refuse_command(const struct job *job, char reason[160])
 {
-	int refused = refuse_directory(job, reason);
+	struct err err;
+	int refused = command_check(job->options->command[0], job->workspace.directory, &err);
 
+	if (!refused)
+		return 0;
+	log_error("%s", err.text);
+	text_set(reason, 160, err.text);
+	return refused;
+}
+
+int job_check_start(struct job *job, char reason[160])
+{
+	int refused = refuse_command(job, reason);
+
+	if (!refused)
+		refused = refuse_directory(job, reason);
 	return refused ? refused : refuse_strictly(job, reason);
 }

@@ -54,6 +54,17 @@ static int64_t end_webhook_deadline(const struct job *job)
 	return now + (end_record_deadline(job) - now) / 2;
 }
 
+/* What it had not saved by then is in no snapshot that counts, however it has ended. */
+static void add_successor(const struct job *job, json_t *about, struct cancel *cancel)
+{
+	uint32_t number = job->resume.attempt.number, newest = number;
+
+	if (job->model.snapshots.superseded &&
+	    storage_superseded(job->resume.storage, number, &newest, cancel, NULL) == 0 &&
+	    newest > number)
+		json_object_set_new(about, "superseded_by", json_integer(newest));
+}
+
 static void record_attempt_end(struct job *job, const struct outcome *outcome, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
@@ -72,6 +83,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 		return;
 	cancel_set_deadline(&cancel, until_ms);
 	about = end_record(&run, outcome);
+	add_successor(job, about, &cancel);
 	if (storage_end_attempt(job->resume.storage, job->resume.attempt.number,
 				outcome_name(outcome), about, &cancel, &err) < 0 &&
 	    err.kind != ERR_EXISTS)

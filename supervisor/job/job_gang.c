@@ -140,7 +140,7 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 					  false);
 		snapshot_queue_take_round(job->snapshots, round);
 	} else if (round->final && tracker_holds_less(job->tracker)) {
-		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE,
+		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
 					  "its newest checkpoint is not whole");
 	} else {
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ROUND});
@@ -181,7 +181,8 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 
 	if (!gang_feed_is_running(&job->in_gang.feed))
 		return;
-	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end, outcome->err.text);
+	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end,
+				  outcome->result.gang_put, outcome->err.text);
 }
 
 /* --- what has happened at other members --- */

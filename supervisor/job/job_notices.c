@@ -228,10 +228,10 @@ static void on_judgement_late(struct timer *timer)
 /* Its last files are judged first, but a disk that hangs does not outlive the deadline. */
 static void judge_last_files(struct job *job, const struct job_event *event)
 {
-	static const enum tracker_end ends[] = {
-		[CHILD_END_CLEAN] = TRACKER_ENDED_CLEAN,
-		[CHILD_END_AMBIGUOUS] = TRACKER_ENDED_AMBIGUOUS,
-		[CHILD_END_CRASHED] = TRACKER_ENDED_CRASHED,
+	static const enum job_end ends[] = {
+		[CHILD_END_CLEAN] = JOB_END_CLEAN,
+		[CHILD_END_AMBIGUOUS] = JOB_END_AMBIGUOUS,
+		[CHILD_END_CRASHED] = JOB_END_CRASHED,
 	};
 	enum child_end end = job_child_end(&job->model, &job->rules, &event->child);
 

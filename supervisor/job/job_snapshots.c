@@ -8,7 +8,7 @@
 
 /* What was opened changed before it could be read so often: fixed names are dropped instead. */
 #define CHANGED_TRIES 3
-#define LAST_LOOK_MS 2000
+#define LOOK_AGAIN_MS 250
 
 /* --- retention --- */
 
@@ -171,6 +171,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 
 /* --- the end --- */
 
+/* Until the store says yes or no. */
 static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
 {
 	auto_(cancel_release) struct cancel cancel = {.fd = -1};
@@ -180,9 +181,12 @@ static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
 	if (cancel_init(&cancel, &err) < 0)
 		return false;
 	cancel_set_deadline(&cancel, until_ms);
-	if (storage_gang_is_committed(job->resume.storage, job->resume.attempt.number, round,
-				      &committed, &cancel, &err) < 0)
+	while (storage_gang_is_committed(job->resume.storage, job->resume.attempt.number, round,
+					 &committed, &cancel, &err) < 0) {
 		log_debug("what became of the last part is not known: %s", err.text);
+		if (err.kind != ERR_RETRY || cancel_sleep(&cancel, LOOK_AGAIN_MS, &err) < 0)
+			return false;
+	}
 	return committed;
 }
 
@@ -190,7 +194,6 @@ void job_look_for_last_commit(struct job *job)
 {
 	const struct gang_feed *feed = &job->in_gang.feed;
 	struct snapshot_id id = {.attempt = job->resume.attempt.number};
-	int64_t until_ms = clock_monotonic_ms() + LAST_LOOK_MS, end_ms = job_deadline_ms(job);
 	char text[SNAPSHOT_ID_TEXT];
 
 	if (!gang_feed_is_running(feed) || !job->snapshots || job->model.snapshots.superseded ||
@@ -198,7 +201,9 @@ void job_look_for_last_commit(struct job *job)
 		return;
 	id.sequence = gang_rounds_in_doubt(&feed->view, &feed->here);
 	if (id.sequence == 0 ||
-	    !is_committed(job, id.sequence, end_ms < until_ms ? end_ms : until_ms))
+	    !is_committed(job, id.sequence,
+			  job_last_look_ms(&job->model, &job->rules, clock_monotonic_ms(),
+					   job_deadline_ms(job))))
 		return;
 	snapshot_queue_note_committed(job->snapshots, id.sequence);
 	if (feed->here.put_generation == job->model.newest.generation)

@@ -268,7 +268,7 @@ void job_begin_resume(struct job *job)
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
 		      "supervisor_pid", (int)getpid());
-	job->refused = job_check_directory(job, reason);
+	job->refused = job_check_start(job, reason);
 	if (job->refused && (job->gang.members == 1 || !job->store)) {
 		refuse_start(job, job->refused);
 		return;

@@ -121,6 +121,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.any_rank = job->ranks.progress.count > 0,
 		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
+		.saves_elsewhere = save_place_is_elsewhere(&job->reports),
 	};
 
 	if (job->tracker)

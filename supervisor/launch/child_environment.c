@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/inside.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "process/process.h"
@@ -127,22 +128,20 @@ static void add_variable(struct child_environment *environment, const char *name
 
 void child_environment_build(struct child_environment *environment, const struct child_facts *facts)
 {
-	char attempt[16], step[24] = "", members[16], member[16];
+	char attempt[16], step[24] = "", machines[16], machine[16];
 
 	snprintf(attempt, sizeof(attempt), "%u", facts->attempt ? facts->attempt : 1);
 	if (facts->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)facts->step);
 	add_variable(environment, "REPRIEVE_JOB", facts->job);
-	add_variable(environment, "REPRIEVE_ATTEMPT", attempt);
+	add_variable(environment, INSIDE_VARIABLE, attempt);
 	add_variable(environment, "REPRIEVE_RESUMING", facts->resuming ? "1" : "0");
 	add_variable(environment, "REPRIEVE_STEP", step);
 	add_variable(environment, "REPRIEVE_CHECKPOINT_DIR", facts->workspace->directory);
-	if (facts->members > 1) {
-		snprintf(members, sizeof(members), "%u", facts->members);
-		snprintf(member, sizeof(member), "%u", facts->member);
-		add_variable(environment, "REPRIEVE_GANG", members);
-		add_variable(environment, "REPRIEVE_MEMBER", member);
-	}
+	snprintf(machines, sizeof(machines), "%u", facts->members);
+	snprintf(machine, sizeof(machine), "%u", facts->member);
+	add_variable(environment, "REPRIEVE_MACHINES", machines);
+	add_variable(environment, "REPRIEVE_MACHINE", machine);
 	add_variable(environment, "REPRIEVE_NOTICE_FILE", facts->notice);
 	add_variable(environment, SHIM_ENV_CHANNEL, facts->channel);
 	add_variable(environment, "REPRIEVE_PAGE", facts->page);

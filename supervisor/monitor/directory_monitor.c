@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "directory_poller.h"
+#include "directory_scan.h"
 #include "workspace/workspace.h"
 
 #include <stdio.h>
@@ -17,35 +18,6 @@ struct directory_monitor {
 	char missing_evidence[400];
 };
 
-static void report_changed_path(void *arg, const char *path)
-{
-	struct directory_monitor *monitor = arg;
-
-	monitor->options.said(monitor->options.arg,
-			      &(struct dir_event){.change = DIR_CHANGED, .path = path});
-}
-
-static void on_scanned(void *arg)
-{
-	struct directory_monitor *monitor = arg;
-
-	monitor->options.on_scanned(monitor->options.arg);
-}
-
-static void start_poller(struct directory_monitor *monitor, bool all)
-{
-	if (!monitor->poller)
-		monitor->poller = directory_poller_new(&(struct directory_poller_options){
-			.loop = monitor->options.loop,
-			.directory = monitor->options.directory,
-			.quiet_ms = monitor->options.quiet_ms,
-			.all = all,
-			.changed = report_changed_path,
-			.on_scanned = on_scanned,
-			.arg = monitor,
-		});
-}
-
 static void report_all_files(struct directory_monitor *monitor)
 {
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -53,7 +25,9 @@ static void report_all_files(struct directory_monitor *monitor)
 	if (file_list_read(monitor->options.directory, &files, NULL) < 0)
 		return;
 	for (size_t i = 0; i < files.count; i++)
-		report_changed_path(monitor, files.items[i].path);
+		monitor->options.said(monitor->options.arg,
+				      &(struct dir_event){.change = DIR_CHANGED,
+							  .path = files.items[i].path});
 }
 
 static double scan_interval_seconds(const struct directory_monitor *monitor)
@@ -99,7 +73,7 @@ void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 			 "write: polling it every %.1f s",
 			 directory, network, scan_interval_seconds(monitor));
 	if (!monitor->watch || network || monitor->options.polls)
-		start_poller(monitor, job_runs);
+		monitor->poller = directory_poller_new(&monitor->options, job_runs);
 	else if (job_runs)
 		report_all_files(monitor);
 }
@@ -131,7 +105,7 @@ void directory_monitor_rescan(struct directory_monitor *monitor)
 	log_warn("inotify watch limit reached (fs.inotify.max_user_watches): polling %s every "
 		 "%.1f s instead",
 		 monitor->options.directory, scan_interval_seconds(monitor));
-	start_poller(monitor, true);
+	monitor->poller = directory_poller_new(&monitor->options, true);
 }
 
 bool directory_monitor_is_current(struct directory_monitor *monitor, int64_t since_ms)

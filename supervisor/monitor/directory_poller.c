@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "base/walk.h"
 #include "base/workers.h"
+#include "directory_scan.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,16 +19,16 @@
 #define DEEPEST 64
 
 struct directory_poller {
-	struct directory_poller_options options;
+	struct directory_monitor_options options;
 	struct workers *workers;
 	struct timer timer;
-	struct scan last;
-	bool any; /* `last` is one */
+	struct snapshot_files last;
+	bool any; /* `last` is one, or all files are new */
 	bool running;
 	int64_t reported_began_ms; /* when the last one began that has been told; 0: none has */
 
 	/* The worker's while running. */
-	struct scan now;
+	struct snapshot_files now;
 	bool complete; /* `now` is */
 	int64_t began_ms, took_ms;
 };
@@ -40,7 +42,7 @@ static int stat_entry(int directory, const char *name, struct statx *status)
 }
 
 /* False when it could not be read to its end. What is gone meanwhile is no loss. */
-static bool scan_directory(const char *directory, struct scan *scan)
+static bool scan_directory(const char *directory, struct snapshot_files *scan)
 {
 	auto_(walk_close) struct walk walk = {0};
 	auto_close int held = held_directory_open(directory, NULL);
@@ -54,10 +56,14 @@ static bool scan_directory(const char *directory, struct scan *scan)
 		if (stat_entry(walk.directory, walk.name, &status) < 0)
 			complete &= errno == ENOENT;
 		else if (!S_ISDIR(status.stx_mode))
-			directory_scan_add(scan, text_copy(walk.path), status.stx_size,
-					   status.stx_ino,
-					   (int64_t)status.stx_mtime.tv_sec * 1000000000 +
-						   status.stx_mtime.tv_nsec);
+			file_list_add(scan,
+				      (struct snapshot_file){
+					      .path = text_copy(walk.path),
+					      .size = status.stx_size,
+					      .mtime_ns = status.stx_mtime.tv_sec * 1000000000LL +
+							  status.stx_mtime.tv_nsec,
+					      .inode = status.stx_ino,
+				      });
 		else if (walk.depth <= DEEPEST && walk_enter(&walk) < 0)
 			complete &= errno == EACCES;
 	}
@@ -70,27 +76,34 @@ static void poller_worker(void *arg)
 	struct statx status;
 
 	poller->began_ms = clock_monotonic_ms();
-	poller->now = (struct scan){0};
+	poller->now = (struct snapshot_files){0};
 	/* Asking for the directory makes its names be read anew. */
 	poller->complete = stat_entry(AT_FDCWD, poller->options.directory, &status) == 0 &&
 			   scan_directory(poller->options.directory, &poller->now);
-	directory_scan_sort(&poller->now);
+	file_list_sort(&poller->now);
 	poller->took_ms = clock_monotonic_ms() - poller->began_ms;
+}
+
+static void report_changed_path(void *arg, const char *path)
+{
+	const struct directory_poller *poller = arg;
+
+	poller->options.said(poller->options.arg,
+			     &(struct dir_event){.change = DIR_CHANGED, .path = path});
 }
 
 /* One that broke off is no word: what it did not see would be new the next time. */
 static void report_changes(struct directory_poller *poller)
 {
 	if (!poller->complete) {
-		directory_scan_release(&poller->now);
+		snapshot_files_release(&poller->now);
 		return;
 	}
-	if (poller->any || poller->options.all)
-		directory_scan_compare(&poller->last, &poller->now, poller->options.changed,
-				       poller->options.arg);
-	directory_scan_release(&poller->last);
+	if (poller->any)
+		directory_scan_compare(&poller->last, &poller->now, report_changed_path, poller);
+	snapshot_files_release(&poller->last);
 	poller->last = poller->now;
-	poller->now = (struct scan){0};
+	poller->now = (struct snapshot_files){0};
 	poller->any = true;
 	poller->reported_began_ms = poller->began_ms;
 }
@@ -121,11 +134,16 @@ static void poller_timer_fired(struct timer *timer)
 	start_poller_worker(container_of(timer, struct directory_poller, timer));
 }
 
-struct directory_poller *directory_poller_new(const struct directory_poller_options *options)
+struct directory_poller *directory_poller_new(const struct directory_monitor_options *options,
+					      bool all)
 {
 	struct directory_poller *poller = memory_new(sizeof(*poller));
 
-	*poller = (struct directory_poller){.options = *options, .timer.fired = poller_timer_fired};
+	*poller = (struct directory_poller){
+		.options = *options,
+		.timer.fired = poller_timer_fired,
+		.any = all,
+	};
 	if (workers_new(options->loop, 1, &poller->workers, NULL) < 0) {
 		free(poller);
 		return NULL;
@@ -147,8 +165,8 @@ void directory_poller_free(struct directory_poller *poller)
 	workers_free(poller->workers);
 	loop_disarm(poller->options.loop, &poller->timer);
 	if (poller->running)
-		directory_scan_release(&poller->now);
-	directory_scan_release(&poller->last);
+		snapshot_files_release(&poller->now);
+	snapshot_files_release(&poller->last);
 	free(poller);
 }
 

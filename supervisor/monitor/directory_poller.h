@@ -6,26 +6,16 @@
 #ifndef DIRECTORY_POLLER_H
 #define DIRECTORY_POLLER_H
 
-#include "base/loop.h"
-#include "directory_scan.h"
+#include "directory_monitor.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct directory_poller;
 
-struct directory_poller_options {
-	struct loop *loop;
-	const char *directory; /* borrowed */
-	int64_t quiet_ms;
-	bool all; /* report every file of the first scan as changed */
-	directory_scan_fn *changed;
-	/* all changes of a scan were reported */
-	void (*on_scanned)(void *arg);
-	void *arg;
-};
-
-struct directory_poller *directory_poller_new(const struct directory_poller_options *options);
+/* `all`: reports every file of the first scan as changed. */
+struct directory_poller *directory_poller_new(const struct directory_monitor_options *options,
+					      bool all);
 /* Waits for a running scan. */
 void directory_poller_free(struct directory_poller *poller);
 

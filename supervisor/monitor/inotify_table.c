@@ -101,26 +101,19 @@ void inotify_table_close(struct inotify_table *table)
 	*table = (struct inotify_table){.fd = -1};
 }
 
-static char *absolute_path(const struct inotify_table *table, const char *path)
+/* The library keeps the relative path with a slash in front: "" is that of a forgotten watch. */
+static void set_path(int wd, const char *path, const char *rest)
 {
-	return *path ? text_format("%s/%s", table->directory, path) : text_copy(table->directory);
+	auto_free char *name = text_format("/%s%s", path, rest);
+
+	inotifytools_set_filename_by_wd(wd, name);
 }
 
-char *inotify_table_path(const struct inotify_table *table, int wd)
+char *inotify_table_path(int wd)
 {
 	const char *name = wd < 0 ? NULL : inotifytools_filename_from_wd(wd);
-	size_t prefix = strlen(table->directory);
-	size_t length;
 
-	if (!name)
-		return NULL;
-	length = strlen(name);
-	while (length > prefix && name[length - 1] == '/')
-		length--;
-	if (length < prefix || strncmp(name, table->directory, prefix) != 0)
-		return NULL;
-	return length == prefix ? text_copy("")
-				: text_copy_n(name + prefix + 1, length - prefix - 1);
+	return name && *name ? text_copy(name + 1) : NULL;
 }
 
 int inotify_table_open_directory(const struct inotify_table *table, const char *path)
@@ -141,7 +134,6 @@ int inotify_table_open_directory(const struct inotify_table *table, const char *
  */
 int inotify_table_add(struct inotify_table *table, const char *path)
 {
-	auto_free char *full = absolute_path(table, path);
 	auto_close int fd = inotify_table_open_directory(table, path);
 	char held[32];
 	const char *name;
@@ -159,7 +151,7 @@ int inotify_table_add(struct inotify_table *table, const char *path)
 	name = inotifytools_filename_from_wd(wd);
 	if ((!name || !*name) && !inotifytools_watch_file(held, EVENTS))
 		return -1;
-	inotifytools_set_filename_by_wd(wd, full);
+	set_path(wd, path, "");
 	return wd;
 }
 
@@ -172,7 +164,7 @@ static void each_below(struct inotify_table *table, const char *path,
 	size_t length = strlen(path);
 
 	for (int wd = 1; wd <= table->highest; wd++) {
-		auto_free char *name = inotify_table_path(table, wd);
+		auto_free char *name = inotify_table_path(wd);
 
 		if (name && strncmp(name, path, length) == 0 &&
 		    (length == 0 || name[length] == '\0' || name[length] == '/'))
@@ -192,10 +184,8 @@ static void forget_watch(struct inotify_table *table, int wd, const char *rest,
 
 static void rename_watch(struct inotify_table *table, int wd, const char *rest, const char *path)
 {
-	auto_free char *joined = text_format("%s%s", path, rest);
-	auto_free char *full = absolute_path(table, joined);
-
-	inotifytools_set_filename_by_wd(wd, full);
+	(void)table;
+	set_path(wd, path, rest);
 }
 
 void inotify_table_forget_below(struct inotify_table *table, const char *path)

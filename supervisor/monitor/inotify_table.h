@@ -32,7 +32,7 @@ int inotify_table_open_directory(const struct inotify_table *table, const char *
  * watched already; -1 with errno. */
 int inotify_table_add(struct inotify_table *table, const char *path);
 /* Current path of a watch descriptor, which the caller frees; NULL: it was removed. */
-char *inotify_table_path(const struct inotify_table *table, int wd);
+char *inotify_table_path(int wd);
 
 /* The directory and everything below it: removes their watches, or gives them the new path. */
 void inotify_table_forget_below(struct inotify_table *table, const char *path);

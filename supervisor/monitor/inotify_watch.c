@@ -207,7 +207,7 @@ static void root_timer_fired(struct timer *timer)
 
 static void dispatch_event(struct inotify_watch *watch, const struct inotify_event *event)
 {
-	auto_free char *directory = inotify_table_path(&watch->table, event->wd);
+	auto_free char *directory = inotify_table_path(event->wd);
 	auto_free char *path = NULL;
 
 	if (event->mask & IN_Q_OVERFLOW) {

@@ -19,7 +19,7 @@
  *	shared_file.h		a file that the job maps too, and may truncate
  *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  *	directory_poller.h	repeated scans on a thread, if events do not cover everything
- *	directory_scan.h	PURE: a list of files, and the difference between two
+ *	directory_scan.h	PURE: the difference between two scans
  */
 #ifndef MONITOR_H
 #define MONITOR_H

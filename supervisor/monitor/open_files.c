@@ -71,14 +71,15 @@ static bool may_be_open(const char *directory, pid_t pid, int descriptor)
 	return proc_path_is_below(target, directory);
 }
 
-enum shim_channel_fd open_files_query_fd(const char *directory, pid_t pid, int descriptor)
+enum open_files_descriptor open_files_query_descriptor(const char *directory, pid_t pid,
+						       int descriptor)
 {
 	bool open = may_be_open(directory, pid, descriptor);
 
 	/* Only now: of a process that has ended meanwhile nothing was open either. */
 	if (!proc_is_alive(pid))
-		return SHIM_CHANNEL_FD_GONE;
-	return open ? SHIM_CHANNEL_FD_OPEN : SHIM_CHANNEL_FD_CLOSED;
+		return OPEN_FILES_DESCRIPTOR_GONE;
+	return open ? OPEN_FILES_DESCRIPTOR_OPEN : OPEN_FILES_DESCRIPTOR_CLOSED;
 }
 
 /*

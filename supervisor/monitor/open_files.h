@@ -6,8 +6,6 @@
 #ifndef OPEN_FILES_H
 #define OPEN_FILES_H
 
-#include "shim_channel.h"
-
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -25,8 +23,18 @@ bool open_files_is_running(pid_t pid);
 /* Does this process have a file of `directory` open for writing? */
 bool open_files_is_holder(const char *directory, pid_t pid);
 
-/* See shim_channel_query_fd(); `directory` is canonical, without a slash at its end. */
-enum shim_channel_fd open_files_query_fd(const char *directory, pid_t pid, int descriptor);
+enum open_files_descriptor {
+	OPEN_FILES_DESCRIPTOR_OPEN,
+	OPEN_FILES_DESCRIPTOR_CLOSED,
+	OPEN_FILES_DESCRIPTOR_GONE /* the process has ended */
+};
+/*
+ * Does the process still have a file of the directory (canonical, without a slash at its end) open
+ * under this number? For use after lost reports. Reads /proc, so the process must share our PID
+ * namespace; OPEN if /proc gives no answer.
+ */
+enum open_files_descriptor open_files_query_descriptor(const char *directory, pid_t pid,
+						       int descriptor);
 
 enum open_files_state {
 	OPEN_FILES_NONE,

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "shared_file.h"
 #include "shim/reprieve.h"
@@ -40,7 +39,6 @@ struct progress_page {
 	struct shared_file file;
 	struct reprieve__page *page;
 	struct reprieve__page intact; /* for a job that empties it */
-	bool mended, given_up;        /* it was torn; and cannot be mended */
 	struct slot_history slots[SLOTS];
 	uint32_t newest;  /* number of the newest request */
 	uint32_t number;  /* number of the current request; 0: none */
@@ -102,21 +100,10 @@ void progress_page_close(struct progress_page *page)
 /* The slots are gone: who had one is not asked by the flag any more, and its steps are unknown. */
 static void mend_page(struct progress_page *page)
 {
-	struct err err;
-
-	if (page->given_up || !shared_file_is_torn(&page->file, REPRIEVE__MAGIC))
-		return;
 	page->intact.requested = page->number;
 	page->intact.ended = page->over ? page->number : 0;
-	if (shared_file_mend(&page->file, &page->intact, sizeof(page->intact), &err) < 0) {
-		page->given_up = true;
-		log_warn("the job has emptied the page that it reports to, and it cannot be made "
-			 "again: %s",
-			 err.text);
-	} else if (!page->mended) {
-		log_warn("the job has emptied the page that it reports to (%s)", page->file.path);
-	}
-	page->mended = true;
+	(void)shared_file_keep_whole(&page->file, &page->intact, sizeof(page->intact),
+				     "the page that it reports to");
 }
 
 const char *progress_page_path(const struct progress_page *page)

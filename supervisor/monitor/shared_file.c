@@ -1,5 +1,6 @@
 #include "shared_file.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ void shared_file_remove(struct shared_file *file)
 	*file = (struct shared_file){.fd = -1, .slot = -1};
 }
 
-bool shared_file_is_torn(const struct shared_file *file, uint32_t magic)
+static bool is_torn(const struct shared_file *file, uint32_t magic)
 {
 	struct stat status;
 
@@ -133,7 +134,7 @@ bool shared_file_is_torn(const struct shared_file *file, uint32_t magic)
 	       (file->slot >= 0 && places[file->slot].lost);
 }
 
-int shared_file_mend(struct shared_file *file, const void *head, size_t head_size, struct err *err)
+static int mend(struct shared_file *file, const void *head, size_t head_size, struct err *err)
 {
 	/* First the head: whoever finds the size right finds the head right. */
 	if (pwrite(file->fd, head, head_size, 0) != (ssize_t)head_size)
@@ -143,4 +144,22 @@ int shared_file_mend(struct shared_file *file, const void *head, size_t head_siz
 	if (file->slot >= 0)
 		places[file->slot].lost = false;
 	return 0;
+}
+
+bool shared_file_keep_whole(struct shared_file *file, const void *head, size_t head_size,
+			    const char *what)
+{
+	struct err err;
+
+	if (file->given_up || !is_torn(file, *(const uint32_t *)head))
+		return false;
+	if (mend(file, head, head_size, &err) < 0) {
+		file->given_up = true;
+		log_warn("the job has emptied %s, and it cannot be made again: %s", what, err.text);
+	} else if (!file->mended) {
+		log_warn("the job has emptied %s (%s); it goes on with a new one", what,
+			 file->path);
+	}
+	file->mended = true;
+	return true;
 }

@@ -21,6 +21,8 @@ struct shared_file {
 	void *memory; /* NULL: not mapped */
 	size_t size;
 	int slot; /* of the handler's table */
+	/* it was torn; and cannot be mended */
+	bool mended, given_up;
 };
 
 /* Makes a new file of `size` zeros (mode 0600, blocks allocated) and maps it. After an error,
@@ -29,14 +31,14 @@ int shared_file_make(struct shared_file *file, const char *path, size_t size, st
 /* Unmaps and unlinks. */
 void shared_file_remove(struct shared_file *file);
 
-/* Somebody has truncated it, or it was emptied and made longer again: it does not begin with
- * `magic`. */
-bool shared_file_is_torn(const struct shared_file *file, uint32_t magic);
 /*
- * Gives it its size back: it begins with `head`, and what follows is as it was, as far as it is
- * still there, and then zeros. Processes that have it mapped go on with it. Error: there is no
- * space; the memory holds zeros that nobody else sees.
+ * If somebody has truncated it, or emptied it and made it longer again, so that it does not begin
+ * with the first word of `head`: gives it its size back. It begins with `head`, and what follows is
+ * as it was, as far as it is still there, and then zeros. Processes that have it mapped go on with
+ * it. If there is no space, the memory holds zeros that nobody else sees, and it stays so. Warns
+ * once; `what`: "the job has emptied WHAT". True: that was the case.
  */
-int shared_file_mend(struct shared_file *file, const void *head, size_t head_size, struct err *err);
+bool shared_file_keep_whole(struct shared_file *file, const void *head, size_t head_size,
+			    const char *what);
 
 #endif

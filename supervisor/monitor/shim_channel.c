@@ -3,9 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
-#include "open_files.h"
 #include "process/process.h"
 #include "shared_file.h"
 
@@ -44,7 +42,6 @@ struct shim_channel {
 	struct progress_page *page;
 	/* what the header is made of, also again when the job has emptied it */
 	struct shim_header intact;
-	bool mended, given_up; /* it was torn; and cannot be mended */
 	/* our own copy, because the job could change the one in the header */
 	uint64_t tail;
 	uint64_t dropped;
@@ -198,24 +195,12 @@ static void hand_out_saved(void *argument, pid_t pid, int64_t step)
  * where they were, so that no record of before is taken for a new one. */
 static void mend_channel(struct shim_channel *channel)
 {
-	struct err err;
-
-	if (channel->given_up || !shared_file_is_torn(&channel->file, SHIM_MAGIC))
-		return;
 	channel->intact.head = channel->intact.tail = channel->tail;
+	if (!shared_file_keep_whole(&channel->file, &channel->intact, sizeof(channel->intact),
+				    "what the preload library writes to"))
+		return;
 	channel->dropped = 0;
 	channel->hole_since_ms = CLOCK_NEVER;
-	if (shared_file_mend(&channel->file, &channel->intact, sizeof(channel->intact), &err) < 0) {
-		channel->given_up = true;
-		log_warn("the job has emptied what the preload library writes to, and it cannot be "
-			 "made again: %s",
-			 err.text);
-	} else if (!channel->mended) {
-		log_warn("the job has emptied what the preload library writes to (%s); it goes on "
-			 "with a new one",
-			 channel->file.path);
-	}
-	channel->mended = true;
 	report_lost(channel);
 }
 
@@ -420,10 +405,4 @@ void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold 
 {
 	channel->intact.sigterm_hold = (uint32_t)state;
 	__atomic_store_n(&channel->header->sigterm_hold, (uint32_t)state, __ATOMIC_RELEASE);
-}
-
-enum shim_channel_fd shim_channel_query_fd(const struct shim_channel *channel, int pid,
-					   int descriptor)
-{
-	return open_files_query_fd(channel->directory, pid, descriptor);
 }

@@ -77,17 +77,4 @@ struct progress_page *shim_channel_page(const struct shim_channel *channel);
  * process that starts while it is OFF never holds SIGTERM. */
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state);
 
-enum shim_channel_fd {
-	SHIM_CHANNEL_FD_OPEN,
-	SHIM_CHANNEL_FD_CLOSED,
-	SHIM_CHANNEL_FD_GONE /* the process has ended */
-};
-
-/*
- * Does the process still have a file of the directory open under this number? For use after lost
- * reports. Reads /proc, so the process must share our PID namespace; OPEN if /proc gives no answer.
- */
-enum shim_channel_fd shim_channel_query_fd(const struct shim_channel *channel, int pid,
-					   int descriptor);
-
 #endif

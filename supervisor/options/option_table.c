@@ -1,6 +1,7 @@
 #include "option_table.h"
 
 #include "base/cleanup.h"
+#include "base/inside.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "option_help.h"
@@ -161,11 +162,15 @@ static void *part_of(const struct option_group *group, void *options)
 
 int option_table_read_environment(const struct verb *verb, void *options, struct err *err)
 {
+	const char *inside = getenv(INSIDE_VARIABLE);
+
 	for (const struct option_group *group = verb->groups; group->rows; group++)
 		for (const struct option_row *row = group->rows;
 		     row->name && !group->no_environment; row++) {
 			const char *value = row->variable ? getenv(row->variable) : NULL;
 
+			if (row->of_one_run && inside && *inside)
+				continue;
 			if (value && *value &&
 			    option_row_set(row, part_of(group, options), value, err) < 0)
 				return err_wrap(err, "%s", row->variable);

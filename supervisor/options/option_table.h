@@ -51,6 +51,9 @@ struct option_row {
 	const char *choices;
 	/* More such values, "a, b, c"; the caller frees. NULL: none. */
 	char *(*names)(void);
+	/* It says which run this is, or where that one alone writes: of a run inside the job of
+	 * another one its variable is no option (base/inside.h). */
+	bool of_one_run;
 };
 
 /* How a row of struct `type` stores into `member`; a member of another type does not compile. */

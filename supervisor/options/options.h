@@ -8,6 +8,7 @@
  *	option_help.h        --help
  *	job_config.h         what the user chose for one run, as values
  *	run_option_table.h   the options of `run`, which fill it
+ *	environment_names.h  which variables REPRIEVE_* nobody reads
  *	profile_options.h    what the framework's profile adds to them
  *	shared_options.h     rows that several verbs have, and the store where none is chosen
  *	transfer_options.h   rows of how content is moved
@@ -19,6 +20,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "environment_names.h"
 #include "job_config.h"
 #include "option_help.h"
 #include "option_table.h"

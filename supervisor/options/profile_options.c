@@ -88,7 +88,8 @@ const char *profile_options_format(const struct job_config *options,
 			 "ones count",
 			 profile->name, choice->why, signal_name_format(profile->signal, name));
 	else
-		snprintf(text, size, "profile %s (%s): asked with %s; %s", profile->name,
-			 choice->why, signal_name_format(profile->signal, name), profile->ask_note);
+		snprintf(text, size, "profile %s (%s): asked with %s; %s%s", profile->name,
+			 choice->why, signal_name_format(profile->signal, name), profile->ask_note,
+			 profile->script_handles ? ", else its periodic checkpoints count" : "");
 	return text;
 }

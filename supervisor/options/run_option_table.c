@@ -209,11 +209,11 @@ static const struct option_row store_rows[] = {
 		TEXT(store), .least = 1},
 	{"checkpoint-dir", 'c', "DIR", "REPRIEVE_CHECKPOINT_DIR",
 		"where the job writes its checkpoints (default: checkpoints)",
-		TEXT(checkpoint_dir), .least = 1},
+		TEXT(checkpoint_dir), .least = 1, .of_one_run = true},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE",
 		"what the job starts from: latest (default); none, and what lies in the checkpoint "
 		"directory stays; or the ID of a snapshot",
-		.set = set_restore, .choices = "latest none"},
+		.set = set_restore, .choices = "latest none", .of_one_run = true},
 	{0},
 };
 
@@ -221,7 +221,7 @@ static const struct option_row job_rows[] = {
 	{"job", 'j', "NAME", "REPRIEVE_JOB",
 		"the name that one job keeps across machines (default: the scheduler's id, else "
 		"made from the command)",
-		TEXT(job)},
+		TEXT(job), .of_one_run = true},
 	{"rerun", 0, NULL, "REPRIEVE_RERUN",
 		"start a named job also when this command has finished it", FLAG(rerun)},
 	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS",
@@ -232,10 +232,10 @@ static const struct option_row job_rows[] = {
 		"the job runs on N machines, each with a supervisor, which take and restore one "
 		"snapshot together: how many; auto, as the launcher says; or off (default: as "
 		"the launcher says, where that is certain and --store is given)",
-		TEXT(gang), .choices = "off auto"},
+		TEXT(gang), .choices = "off auto", .of_one_run = true},
 	{"member", 0, "I", "REPRIEVE_MEMBER",
 		"which machine of the gang this is, from 0 (default: as the launcher says)",
-		TEXT(member)},
+		TEXT(member), .of_one_run = true},
 	{"join-time", 0, "DURATION", "REPRIEVE_JOIN_TIME",
 		"how long the members of a gang wait for each other before the job starts "
 		"(default: 10m)",
@@ -364,25 +364,25 @@ static const struct option_row report_rows[] = {
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS",
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
 		"everywhere) or HOST:PORT",
-		SET(set_metrics, metrics)},
+		SET(set_metrics, metrics), .of_one_run = true},
 	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE",
 		"write the metrics for a textfile collector, whenever something happens",
-		TEXT(metrics_file), .least = 1},
+		TEXT(metrics_file), .least = 1, .of_one_run = true},
 	{"notify", 0, "URL", "REPRIEVE_NOTIFY",
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
 		"what speaks as Slack does (a command line is read by anybody here: give a secret "
 		"one as REPRIEVE_NOTIFY)",
 		SET(set_notify, notify)},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
-		"append what happens as JSON lines", TEXT(events)},
+		"append what happens as JSON lines", TEXT(events), .of_one_run = true},
 	{"log", 0, "FILE", "REPRIEVE_LOG",
 		"where the job's log goes: its last 256 KiB are kept in the store unless the job "
 		"finishes",
-		TEXT(log), .least = 1},
+		TEXT(log), .least = 1, .of_one_run = true},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG",
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where "
 		"there is one; '': none)",
-		TEXT(termination_log)},
+		TEXT(termination_log), .of_one_run = true},
 	{0},
 };
 

@@ -89,8 +89,9 @@ const char *recovery_point_format_age(const struct durable_age *durable, char *b
 	if (durable->step >= 0)
 		snprintf(step, sizeof(step), "step %" PRId64 ", ", durable->step);
 	if (lost > 0)
-		snprintf(steps, sizeof(steps), "; %" PRId64 " step%s later %s lost", lost,
-			 lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
+		snprintf(steps, sizeof(steps), "; %" PRId64 " step%s later %s %s", lost,
+			 lost == 1 ? "" : "s", lost == 1 ? "is" : "are",
+			 durable->local ? "not durable" : "lost");
 	else if (lost == 0)
 		snprintf(steps, sizeof(steps), "; no step is lost");
 	snprintf(buffer, capacity, "%s%s%s before the end%s", step,

@@ -40,11 +40,13 @@ struct durable_age {
 	int64_t reported; /* the job's newest step when it was complete; -1: it reported none */
 	int64_t last;     /* and at the end; -1: it reported none */
 	int64_t newest;   /* step of the newest complete checkpoint; -1: unknown */
+	bool local;       /* the newest complete one is not durable, and lies on this machine */
 };
 
 /* Steps after it, which are lost; -1: unknown. */
 int64_t recovery_point_lost_steps(const struct durable_age *durable);
-/* "step 160, 3.0 s before the end; 15 steps later are lost". Returns `buffer`. */
+/* "step 160, 3.0 s before the end; 15 steps later are lost", or "are not durable" where some of
+ * them lie on this machine. Returns `buffer`. */
 const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
 				      size_t capacity);
 

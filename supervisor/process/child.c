@@ -185,25 +185,72 @@ static _Noreturn void exec_child(const struct child_options *options, const stru
 	_exit(127);
 }
 
-static int report_exec_failure(struct child *child, const char *command, int reason,
-			       struct err *err)
+/* Fills `err`, and returns the exit code of a shell. */
+static int describe_exec_failure(const char *command, int reason, struct err *err)
 {
 	bool missing = reason == ENOENT || reason == ENOTDIR;
 
+	if (!*command)
+		err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");
+	else if (missing && !strchr(command, '/'))
+		err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
+	else if (missing && access(command, F_OK) == 0)
+		err_set(err, ERR_NOT_FOUND,
+			"cannot run %s: the interpreter that it names does not exist", command);
+	else
+		err_os(err, reason, "cannot run %s", command);
+	return missing ? 127 : 126;
+}
+
+static int report_exec_failure(struct child *child, const char *command, int reason,
+			       struct err *err)
+{
 	while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	pass_terminal(child->terminal, child->group, child->our_group);
-	child->exit_code = missing ? 127 : 126;
-	if (!*command)
-		return err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");
-	if (missing && !strchr(command, '/'))
-		return err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH",
-			       command);
-	if (missing && access(command, F_OK) == 0)
-		return err_set(err, ERR_NOT_FOUND,
-			       "cannot run %s: the interpreter that it names does not exist",
-			       command);
-	return err_os(err, reason, "cannot run %s", command);
+	child->exit_code = describe_exec_failure(command, reason, err);
+	return -1;
+}
+
+/* 0: it is a file that this user may run; else the errno of an exec. */
+static int look_at_program(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return errno;
+	if (!S_ISREG(status.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
+		return EACCES;
+	return 0;
+}
+
+/* As execvp(3) goes through PATH: what may not be run is passed over, and remembered. */
+static int look_in_path(const char *command)
+{
+	auto_free char *path = text_copy(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
+	char *rest = path, *directory;
+	int reason = ENOENT;
+
+	while ((directory = strsep(&rest, ":"))) {
+		auto_free char *file =
+			text_format("%s%s%s", directory, *directory ? "/" : "", command);
+		int found = look_at_program(file);
+
+		if (found == 0)
+			return 0;
+		if (found != ENOENT && found != ENOTDIR)
+			reason = found;
+	}
+	return reason;
+}
+
+int child_check_command(const char *command, struct err *err)
+{
+	int reason = !*command              ? ENOENT
+		     : strchr(command, '/') ? look_at_program(command)
+					    : look_in_path(command);
+
+	return reason ? describe_exec_failure(command, reason, err) : 0;
 }
 
 /* errno of the exec, or 0 when it worked: then the pipe just closes. */

@@ -57,6 +57,11 @@ int child_prepare(struct err *err);
 /* Only the standard descriptors of child_prepare(): for verbs without a job. */
 void child_fill_standard_descriptors(void);
 
+/* Before anything is done for it: can this command be found, and may it be run? 0, or the exit code
+ * of a shell, 127 or 126, with `err`. What only the exec tells (an interpreter that is missing), it
+ * does not. */
+int child_check_command(const char *command, struct err *err);
+
 /*
  * Starts the child and waits until its exec has succeeded. On -1, `exit_code` is that of a shell:
  * 127 if the command does not exist, 126 if it cannot be run; 70 if this system cannot start a

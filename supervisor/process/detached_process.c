@@ -16,13 +16,6 @@
 
 /* --- which processes go on --- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Programs that jobs leave behind, and that end by themselves or never. */
 static bool is_helper_name(const char *name)
 {
@@ -58,7 +51,7 @@ static bool may_be_job(const struct detachment *detachment, const struct process
 	if (process_role(process) == ROLE_WRAPPER)
 		return detachment->shells_count && !has_child(tree, process->pid);
 	if (script)
-		return !is_helper_name(base_name(script));
+		return !is_helper_name(text_last_part(script));
 	return !is_helper_name(process->comm) && !is_helper_name(process->executable);
 }
 
@@ -260,7 +253,7 @@ static bool goes_before(const char *word)
 					    "time", "then", "do",    "stdbuf", "command", NULL};
 
 	for (const char *const *name = names; *name; name++)
-		if (text_equal(base_name(word), *name))
+		if (text_equal(text_last_part(word), *name))
 			return true;
 	return word[0] == '-' || strchr(word, '=') || isdigit((unsigned char)word[0]);
 }
@@ -286,9 +279,9 @@ static const char *refuse_words(struct words *words)
 		const char *word = words->word;
 
 		if (words->first) {
-			command = text_equal(base_name(word), "tmux")     ? TMUX
-				  : text_equal(base_name(word), "screen") ? SCREEN
-									  : OTHER;
+			command = text_equal(text_last_part(word), "tmux")     ? TMUX
+				  : text_equal(text_last_part(word), "screen") ? SCREEN
+									       : OTHER;
 			words->first = goes_before(word);
 			detached = false;
 		} else if (command == TMUX && text_starts(word, "new")) {

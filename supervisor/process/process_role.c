@@ -44,16 +44,9 @@ static const struct program programs[] = {
 };
 // clang-format on
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum process_role role_of_name(const char *name)
 {
-	name = base_name(name);
+	name = text_last_part(name);
 	if (*name == '-') /* a login shell */
 		name++;
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
@@ -93,7 +86,7 @@ const char *process_role_script(const struct process *process)
 {
 	const char *argument;
 
-	if (process->command_size == 0 || !is_interpreter(base_name(process->command)))
+	if (process->command_size == 0 || !is_interpreter(text_last_part(process->command)))
 		return NULL;
 	argument = next_argument(process, process->command);
 	while (argument && argument[0] == '-' && argument[1] != '\0') {
@@ -115,7 +108,7 @@ enum process_role process_role(const struct process *process)
 	const char *name = process->command_size > 0 ? process->command : process->comm;
 	enum process_role role;
 
-	if (process->command_size > 0 && is_interpreter(base_name(name))) {
+	if (process->command_size > 0 && is_interpreter(text_last_part(name))) {
 		const char *script = process_role_script(process);
 
 		return script ? role_of_name(script) : ROLE_JOB;
@@ -140,16 +133,16 @@ bool process_role_same_program(const struct process *a, const struct process *b)
 	if (!text_equal(a->executable, b->executable) || !left != !right)
 		return false;
 	if (left)
-		return text_equal(base_name(left), base_name(right));
+		return text_equal(text_last_part(left), text_last_part(right));
 	if (process_role_is_spawned(a) || process_role_is_spawned(b))
 		return process_role_is_spawned(a) && process_role_is_spawned(b);
 	if (a->command_size == 0 || b->command_size == 0)
 		return false;
 	/* An interpreter without a script runs code from an argument: only a fork is surely the
 	 * same program. */
-	if (is_interpreter(base_name(a->command)))
+	if (is_interpreter(text_last_part(a->command)))
 		return is_fork_of(a, b);
-	return text_equal(base_name(a->command), base_name(b->command));
+	return text_equal(text_last_part(a->command), text_last_part(b->command));
 }
 
 bool process_role_is_spawned(const struct process *process)

@@ -1,8 +1,10 @@
 /* How the run has ended, and what is durable: for people, and as a record. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "reports.h"
+#include "workspace/workspace.h"
 
 #include <stdio.h>
 
@@ -11,6 +13,33 @@
 static bool has_durable(const struct run_facts *run)
 {
 	return !snapshot_id_is_none(run->durable);
+}
+
+/* The newest complete checkpoint is in no snapshot, but in the directory. Of a gang, what one
+ * machine has is nothing to go on from. */
+static bool has_local(const struct run_facts *run)
+{
+	return job_has_pending(run->model) && !run->rules->of_gang;
+}
+
+/* Where it is, and how to have it; "": it is not here. The caller frees. */
+static char *local_text(const struct run_facts *run)
+{
+	const char *directory = run->directory;
+	char step[40] = "";
+
+	if (!has_local(run))
+		return text_copy("");
+	if (run->model->newest.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
+	if (run->model->snapshots.superseded)
+		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
+				   "taken "
+				   "over goes on without it",
+				   step, directory);
+	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
+			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
+			   step, directory, directory, run->job, run->store);
 }
 
 /* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
@@ -27,6 +56,7 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 		.reported = model->durable.reported_step,
 		.last = run->view.reported_step,
 		.newest = model->any_complete ? model->newest.step : -1,
+		.local = has_local(run),
 	};
 	char id[SNAPSHOT_ID_TEXT], age[160];
 
@@ -64,19 +94,20 @@ static void log_not_durable(const struct run_facts *run, const struct end_facts 
 {
 	bool pending = job_has_pending(run->model);
 	const char *torn = pending ? NULL : end->torn->first;
-	char step[40] = "", why[80] = "", patience[32];
+	auto_free char *local = local_text(run);
+	char why[80] = "", patience[32];
 
-	if (pending && run->model->newest.step >= 0)
-		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
 	if (run->model->flush.given_up && run->rules->of_gang)
 		snprintf(why, sizeof(why), ": nothing came of it at all members within %s",
 			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
 	else if (run->model->flush.given_up)
 		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
 			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
-	log_warn("the job has exited, but %s%s in %s is NOT durable%s%s; durable: %s (exit %d)",
-		 torn ? torn : "its newest checkpoint", step, run->directory, why,
-		 written_over_text(run, end), durable, end->outcome.exit_code);
+	else if (pending && run->model->flush.refused)
+		text_set(why, sizeof(why), ": the store has refused it, and would again");
+	log_warn("the job has exited, but %s in %s is NOT durable%s%s; durable: %s (exit %d)%s",
+		 torn ? torn : "its newest checkpoint", run->directory, why,
+		 written_over_text(run, end), durable, end->outcome.exit_code, local);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -107,11 +138,31 @@ static void log_torn_files(const struct run_facts *run, const struct torn_files 
 		 torn->count > 1 ? "them" : "it");
 }
 
-/* `durable`: format_durable(). */
+/* Another directory helps only a job that saves in another one. */
+static void log_nothing_written(const struct run_facts *run, const struct end_facts *end,
+				const char *how, const char *elsewhere)
+{
+	char place[512];
+
+	if (elsewhere)
+		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
+			  "to %s; set --checkpoint-dir to where the job saves (exit %d)",
+			  how, run->directory,
+			  save_place_directory(elsewhere, place, sizeof(place)),
+			  end->outcome.exit_code);
+	else
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
+			  "far "
+			  "as was seen: nothing was written to %s (exit %d)",
+			  how, run->directory, end->outcome.exit_code);
+}
+
+/* `durable`: format_durable(); `elsewhere`: the first file that was saved there. */
 static void log_lost_work(const struct run_facts *run, const struct end_facts *end,
-			  const char *durable)
+			  const char *durable, const char *elsewhere)
 {
 	const char *how = run->model->facts.noticed ? "preempted" : "ended";
+	auto_free char *local = local_text(run);
 
 	if (run->model->gang.lost)
 		log_error("the job has finished here, but what the members have left in the end is "
@@ -123,12 +174,10 @@ static void log_lost_work(const struct run_facts *run, const struct end_facts *e
 			  "error; durable: %s (exit %d)",
 			  durable, end->outcome.exit_code);
 	else if (!has_durable(run) && !run->model->any_complete && end->directory_is_empty)
-		log_error("%s, and the newest work is NOT durable: nothing was written to %s; set "
-			  "--checkpoint-dir to where the job saves (exit %d)",
-			  how, run->directory, end->outcome.exit_code);
+		log_nothing_written(run, end, how, elsewhere);
 	else
-		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)", how,
-			  written_over_text(run, end), durable, end->outcome.exit_code);
+		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
+			  written_over_text(run, end), durable, end->outcome.exit_code, local);
 }
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
@@ -155,7 +204,7 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 			 "there (exit %d)",
 			 durable, end->outcome.exit_code);
 	else if (outcome->kind == OUTCOME_NOT_DURABLE)
-		log_lost_work(run, end, durable);
+		log_lost_work(run, end, durable, reports->save_place.elsewhere);
 	else if (facts->managed && facts->launched && !facts->all_durable)
 		log_not_durable(run, end, durable);
 	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)

@@ -60,6 +60,8 @@ bool display_upload(const struct reports *reports, const struct job_view *view,
 
 /* --- save_place_report.c --- */
 void save_place_expect(struct reports *reports); /* after the launch */
+/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
+bool save_place_is_elsewhere(const struct reports *reports);
 void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has
  * started. */

@@ -8,6 +8,18 @@
 
 #include <sys/wait.h>
 
+static bool has_saved_here(const struct reports *reports, const struct run_facts *run)
+{
+	return reports->save_place.saved_here || run->model->any_complete || !run->fresh;
+}
+
+bool save_place_is_elsewhere(const struct reports *reports)
+{
+	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+
+	return reports->save_place.elsewhere && !has_saved_here(reports, &run);
+}
+
 static struct save_place_facts gather_facts(const struct reports *reports)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
@@ -16,7 +28,7 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 	return (struct save_place_facts){
 		.watched = run.directory,
 		.elsewhere = reports->save_place.elsewhere,
-		.saved_here = reports->save_place.saved_here || model->any_complete || !run.fresh,
+		.saved_here = has_saved_here(reports, &run),
 		.expected = run.expected,
 		.chosen = run.rules->expects_saves,
 		.ended = model->flush.began_ms > 0,

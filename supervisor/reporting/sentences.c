@@ -320,6 +320,10 @@ void report_sentence(struct reports *reports, enum job_sentence sentence, const 
 		[SAY_DEFERRED] = {.tell = deferred},
 		[SAY_KILLING] = {.tell = killing},
 		[SAY_OUT_OF_TIME] = {.warn = "out of time: the upload under way is cancelled"},
+		[SAY_FLUSH_GOES_ON] = {.note = "the job has ended, and what it saved last is being "
+					       "made durable (Ctrl-C gives that up)"},
+		[SAY_FLUSH_INTERRUPTED] =
+			{.warn = "interrupted: what is not durable by now is given up"},
 		[SAY_NO_STORE] = {.tell = no_store},
 		[SAY_DURABLE] = {.tell = durable},
 		[SAY_DURABLE_QUIETLY] = {.tell = durable_quietly},

@@ -93,6 +93,14 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 {
 	attempt_outcomes->newest = past->number;
 	text_set(attempt_outcomes->ended_at, sizeof(attempt_outcomes->ended_at), past->ended_at);
+	/* One that was made by hand has no supervisor. */
+	attempt_outcomes->open.supervisor_pid =
+		(int)json_number_or(past->about, "supervisor_pid", 0);
+	attempt_outcomes->open.is_open = !past->ended && attempt_outcomes->open.supervisor_pid > 0;
+	text_set(attempt_outcomes->open.host, sizeof(attempt_outcomes->open.host),
+		 json_text_or(past->about, "host", ""));
+	text_set(attempt_outcomes->open.created, sizeof(attempt_outcomes->open.created),
+		 past->created);
 	if (!past->ended)
 		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
 			 "left no end record");
@@ -142,7 +150,8 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, 
 
 	if (decision->action == RESTART_DONE)
 		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
-				   "starts it again",
+				   "starts it again (the arguments of the command are the same; "
+				   "environment variables make no other command)",
 				   job, attempt_outcomes->newest,
 				   ended_at[0] ? ended_at : "time unknown");
 	if (decision->action == RESTART_NO_PROGRESS)
@@ -154,4 +163,25 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, 
 				   attempt_outcomes->newest, attempt_outcomes->outcome,
 				   EXIT_NO_PROGRESS);
 	return NULL;
+}
+
+char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes, const char *job,
+				bool runs_here)
+{
+	const struct open_attempt *open = &attempt_outcomes->open;
+	const char *host = open->host[0] ? open->host : "another machine";
+	const char *created = open->created[0] ? open->created : "an unknown time";
+
+	if (!open->is_open)
+		return NULL;
+	if (runs_here)
+		return text_format(
+			"job %s is running on %s since %s (attempt %u, process %d): this "
+			"start takes it over, and what that one saves from now on is "
+			"not used",
+			job, host, created, attempt_outcomes->newest, open->supervisor_pid);
+	return text_format("job %s: attempt %u, on %s since %s, has left no end record; if it "
+			   "still "
+			   "runs, this start takes it over",
+			   job, attempt_outcomes->newest, host, created);
 }

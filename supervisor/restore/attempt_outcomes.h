@@ -10,6 +10,7 @@
 #include "storage/storage.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #define RUN_IDENTITY_TEXT 20
 
@@ -23,6 +24,13 @@ struct attempt_outcomes {
 	 * scratch */
 	char run[RUN_IDENTITY_TEXT];
 	char ended_at[32]; /* of the newest attempt, RFC 3339; "": unknown */
+	/* The newest attempt was begun by a supervisor, and has left no end record: it runs, or its
+	 * machine is gone. */
+	struct open_attempt {
+		bool is_open;
+		char host[65], created[32]; /* "": unknown */
+		int supervisor_pid;
+	} open;
 };
 
 /* `about` will be the new attempt's record: facts that are carried over are added to it. -1: the
@@ -34,5 +42,10 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 /* PURE. Why this job is not started again, in the words of the log; NULL: it is. The caller frees.
  */
 char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job);
+
+/* PURE. Whom this start takes over from: of an attempt that `runs_here` for certain, or that may
+ * still run elsewhere; NULL: from nobody. The caller frees. */
+char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes, const char *job,
+				bool runs_here);
 
 #endif

@@ -8,6 +8,7 @@
 #include "put_back.h"
 #include "quarantine.h"
 #include "reconcile.h"
+#include "resharding.h"
 #include "start_restore.h"
 #include "workspace/workspace.h"
 

@@ -22,6 +22,7 @@
  *	place_checkpoint.h	restores the snapshot, or keeps the local files
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
  *	start_restore.h		restores the snapshot that the attempt starts from
+ *	resharding.h		PURE: may another number of machines read it
  *	salvage.h		PURE: what of a damaged snapshot is left out, to restore the rest
  *	put_back.h		restores files under fixed names that were moved aside
  *	resume_gang.h		the same for a member of a gang

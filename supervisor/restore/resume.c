@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/slow_warning.h"
 #include "base/text.h"
 #include "place_checkpoint.h"
 #include "resume_gang.h"
@@ -243,6 +244,20 @@ int resume_lock_directory(const struct resume_request *request, struct resume_re
 	return 0;
 }
 
+/* The first that is heard of the store: until then nobody knows whether it is there. */
+static int open_store(const struct resume_request *request, const struct storage_options *options,
+		      struct resume_result *result, struct cancel *cancel, struct err *err)
+{
+	auto_free char *waiting = storage_waiting_text(request->store);
+	struct slow_warning slow;
+	int status;
+
+	slow_warning_begin(&slow, STORAGE_SLOW_MS, waiting);
+	status = storage_open(options, &result->storage, cancel, err);
+	slow_warning_end(&slow);
+	return status;
+}
+
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err)
 {
@@ -261,7 +276,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	if (request->if_known && !store_has_job(&options, cancel))
 		return 0;
 	if (check_transport(request, err) < 0 ||
-	    storage_open(&options, &result->storage, cancel, err) < 0)
+	    open_store(request, &options, result, cancel, err) < 0)
 		return -1;
 	storage_set_gang(result->storage, request->gang.members, request->gang.member);
 	storage_gang_choose_parts(result->storage, request->parts);

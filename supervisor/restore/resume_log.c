@@ -3,9 +3,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "control/control.h"
 #include "telemetry/telemetry.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void log_start(const struct resume_request *request, const struct resume_result *result)
 {
@@ -112,6 +116,48 @@ static void log_start_decision(const struct resume_result *resume, struct event_
 	}
 }
 
+struct takeover {
+	pid_t from; /* the supervisor of the attempt that has no end */
+	const char *job;
+	bool here; /* it runs on this machine */
+};
+
+static bool is_open_attempt(void *arg, const struct session_info *info)
+{
+	struct takeover *takeover = arg;
+
+	takeover->here |= info->pid == takeover->from && info->pid != getpid() &&
+			  text_equal(info->job, takeover->job);
+	return !takeover->here;
+}
+
+/* Its records alone cannot tell a machine that has vanished from one that still runs. Here, this
+ * machine can. Another member may have read of the attempt that is just being begun. */
+static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
+{
+	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
+	const struct open_attempt *open = &attempt_outcomes->open;
+	struct takeover takeover = {open->supervisor_pid, request->job, false};
+	char host[65] = "";
+	auto_free char *text = NULL;
+	bool here;
+
+	if (!open->is_open || request->gang.member > 0 ||
+	    resume->predecessor.attempt == attempt_outcomes->newest)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	here = text_equal(open->host, host);
+	if (here)
+		session_each(is_open_attempt, &takeover);
+	if (here && !takeover.here && kill(open->supervisor_pid, 0) < 0 && errno == ESRCH)
+		return;
+	text = attempt_outcomes_takeover(attempt_outcomes, request->job, takeover.here);
+	if (takeover.here)
+		log_warn("%s", text);
+	else
+		log_note("%s", text);
+}
+
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,
 			 struct event_log *events)
 {
@@ -121,7 +167,9 @@ bool resume_log_decision(const struct resume_request *request, const struct resu
 		log_done(request, &resume->attempt_outcomes, events);
 	else if (action == RESTART_NO_PROGRESS)
 		log_no_progress(request, &resume->attempt_outcomes, events);
-	else
+	else {
+		log_takeover(request, resume);
 		log_start_decision(resume, events);
+	}
 	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
 }

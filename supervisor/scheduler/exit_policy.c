@@ -28,9 +28,9 @@ const struct exit_policy exit_policy_table[] = {
 		"  podFailurePolicy:\n"
 		"    rules:\n"
 		"    - action: Ignore        # preempted: run it again, uncounted\n"
-		"      onExitCodes: {containerName: train, operator: In, values: [74, 75]}\n"
+		"      onExitCodes: {containerName: job, operator: In, values: [74, 75]}\n"
 		"    - action: FailJob       # another start would not help\n"
-		"      onExitCodes: {containerName: train, operator: In, values: [64, 78, 93, 126, "
+		"      onExitCodes: {containerName: job, operator: In, values: [64, 78, 93, 126, "
 			"127]}\n"
 		"    - action: Ignore        # the pod was taken away before it could say "
 			"anything\n"
@@ -83,7 +83,7 @@ const struct exit_policy exit_policy_table[] = {
 		"          rules:\n"
 		"          - action: FailJob   # makes the reason PodFailurePolicy, which the rule "
 			"above restarts, uncounted\n"
-		"            onExitCodes: {containerName: train, operator: In, values: [74, 75]}\n"
+		"            onExitCodes: {containerName: job, operator: In, values: [74, 75]}\n"
 		"          - action: FailJob\n"
 		"            onPodConditions: [{type: DisruptionTarget, status: \"True\"}]\n"
 		"        template:\n"
@@ -132,6 +132,36 @@ const struct exit_policy exit_policy_table[] = {
 			"    {\"onReason\": \"*\", \"action\": \"EXIT\"}\n"
 			"  ]\n"
 			"}\n",
+	},
+	/* docs.aws.amazon.com/AmazonECS: stopTimeout, and Fargate Spot's warning;
+	 * docs.aws.amazon.com/step-functions: runTask.sync fails at a code but 0 */
+	{
+		.name = "ecs", .title = "Amazon ECS, also on Fargate Spot",
+		.why = "ECS acts on no code: a service starts every task again, also one that has "
+			"finished, and run-task none. So Step Functions runs the task, whose code "
+			"fails the state unless it is 0, and tries it again. Fargate Spot sends "
+			"SIGTERM 2 min ahead, of which a container gets its stopTimeout: 30 s "
+			"unless given, 120 s at most.",
+		.setup =
+		"# task definition\n"
+		"\"containerDefinitions\": [{\n"
+		"  \"name\": \"job\", \"stopTimeout\": 120,\n"
+		"  \"environment\": [{\"name\": \"REPRIEVE_GRACE\", \"value\": \"110\"},\n"
+		"                  {\"name\": \"REPRIEVE_JOB\", \"value\": \"digits\"},\n"
+		"                  {\"name\": \"REPRIEVE_STORE\", \"value\": "
+			"\"s3://bucket/runs\"},\n"
+		"                  {\"name\": \"REPRIEVE_MAX_NO_PROGRESS\", \"value\": \"3\"}]\n"
+		"}]\n"
+		"\n"
+		"# state machine: 74, 75 and all other codes but 0\n"
+		"\"Train\": {\n"
+		"  \"Type\": \"Task\", \"Resource\": \"arn:aws:states:::ecs:runTask.sync\",\n"
+		"  \"Parameters\": {\"Cluster\": \"...\", \"TaskDefinition\": \"...\"},\n"
+		"  \"Retry\": [{\"ErrorEquals\": [\"States.TaskFailed\"], \"IntervalSeconds\": "
+			"10,\n"
+		"             \"BackoffRate\": 1.0, \"MaxAttempts\": 20}],\n"
+		"  \"End\": true\n"
+		"}\n",
 	},
 	/* cloud.google.com/batch/docs/automate-task-retries: 50001 is the preemption of a spot
 	 * VM; 0 to 10 retries */

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/digest.h"
+#include "base/inside.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -27,8 +28,8 @@ static const struct scheduler schedulers[] = {
 	/* torchrun without --rdzv-id says "none" (torch/distributed/run.py). */
 	{"TORCHELASTIC_RUN_ID", "", {"TORCHELASTIC_RUN_ID"}, {NULL}, "none"},
 	{"SLURM_ARRAY_JOB_ID",
-		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {NULL}, NULL},
-	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {NULL}, NULL},
+		"slurm-", {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"}, {"SLURM_PROCID"}, NULL},
+	{"SLURM_JOB_ID", "slurm-", {"SLURM_JOB_ID"}, {"SLURM_PROCID"}, NULL},
 	{"JOBSET_NAME", "", {"JOBSET_NAME"},
 		{"REPLICATED_JOB_NAME", "JOB_INDEX", "JOB_COMPLETION_INDEX"}, NULL},
 	/* The index is Kubernetes' own (Indexed Jobs); the name comes from the
@@ -98,10 +99,19 @@ static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *v
 	return value && *value ? value : NULL;
 }
 
-/* Which machine of a job this is. */
+/* Which machine of a job this is, or which task of a step. */
 static bool is_index(const char *variable)
 {
-	return variable && text_equal(variable, "JOB_COMPLETION_INDEX");
+	return variable && (text_equal(variable, "JOB_COMPLETION_INDEX") ||
+			    text_equal(variable, "SLURM_PROCID"));
+}
+
+/* A step of one task is the job, and so is a batch script. */
+static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg)
+{
+	const char *tasks = getenv_value(get, arg, "SLURM_STEP_NUM_TASKS");
+
+	return text_equal(variable, "SLURM_PROCID") && (!tasks || text_equal(tasks, "1"));
 }
 
 /* NULL: this scheduler does not run us. The caller frees. */
@@ -126,7 +136,8 @@ static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_n
 	for (size_t i = 0; i < sizeof(scheduler->more) / sizeof(scheduler->more[0]); i++) {
 		const char *value = getenv_value(get, arg, scheduler->more[i]);
 
-		if (!value || (of_gang && is_index(scheduler->more[i])))
+		if (!value || (of_gang && is_index(scheduler->more[i])) ||
+		    is_only_task(scheduler->more[i], get, arg))
 			continue;
 		char *longer = text_format("%s-%s", id, value);
 		free(id);
@@ -178,8 +189,9 @@ static void readable_prefix(const char *const *argv, char target[33])
 	target[kept] = '\0';
 }
 
-static void name_by_fingerprint(const char *directory, const char *const *argv,
-				struct job_name *name)
+/* `outer`: the run that this one is inside of, and which of its machines this is; NULL: none. */
+static void name_by_fingerprint(const char *const *outer, const char *directory,
+				const char *const *argv, struct job_name *name)
 {
 	auto_(bytes_release) struct bytes all = {0};
 	char prefix[33], digits[13];
@@ -189,10 +201,12 @@ static void name_by_fingerprint(const char *directory, const char *const *argv,
 	int result = bytes_append(&all, directory, strlen(directory) + 1, &err);
 	for (size_t i = 0; argv[i] && result == 0; i++)
 		result = bytes_append(&all, argv[i], strlen(argv[i]) + 1, &err);
+	for (size_t i = 0; outer && outer[i] && result == 0; i++)
+		result = bytes_append(&all, outer[i], strlen(outer[i]) + 1, &err);
 	short_digest(all.data, all.size, digits);
 	readable_prefix(argv, prefix);
 	snprintf(name->text, sizeof(name->text), "%s%s%s", prefix, prefix[0] ? "-" : "", digits);
-	name->origin = "directory and command";
+	name->origin = outer ? "outer run, directory and command" : "directory and command";
 	name->given = false;
 }
 
@@ -201,10 +215,16 @@ int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void
 		  struct err *err)
 {
 	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
+	const char *machine = getenv_value(get, arg, "REPRIEVE_MACHINE");
+	const char *outer[] = {given ? given : "", machine, NULL};
 
 	*name = (struct job_name){0};
 	if (chosen)
 		return use_given_name(chosen, "--job", name, err);
+	if (getenv_value(get, arg, INSIDE_VARIABLE)) {
+		name_by_fingerprint(outer, directory, argv, name);
+		return 0;
+	}
 	if (given)
 		return use_given_name(given, "REPRIEVE_JOB", name, err);
 	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
@@ -217,6 +237,6 @@ int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void
 		name->given = true;
 		return 0;
 	}
-	name_by_fingerprint(directory, argv, name);
+	name_by_fingerprint(NULL, directory, argv, name);
 	return 0;
 }

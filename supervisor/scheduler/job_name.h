@@ -1,6 +1,8 @@
 /*
  * PURE. Which job this is, so that the next machine finds its snapshots: the user's name, else a
  * scheduler's id that stays the same over restarts, else a fingerprint of directory and command.
+ * Inside the job of another run (base/inside.h) both of the first are of that one: there it is a
+ * fingerprint of the outer job's name, directory and command.
  * Host names and process ids are not used, because they change with the machine.
  */
 #ifndef JOB_NAME_H

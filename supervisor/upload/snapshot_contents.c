@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Of a checkpoint behind the one of this snapshot. Another machine that has the directory too may
  * be writing it, which nobody sees here. */
@@ -20,6 +21,30 @@ static bool is_of_later(const struct snapshot_run *run, const char *path)
 	return newest >= 0 && checkpoint_name_parse(path).number > newest;
 }
 
+/* By the name and by what is there. One that is gone again was a lock. */
+static bool is_lock(const struct snapshot_run *run, const char *path)
+{
+	const struct snapshot_queue_options *options = &run->owner->options;
+	struct stat status;
+
+	if (!file_patterns_lock_name(options->patterns, path))
+		return false;
+	auto_close int directory = held_directory_open(options->workspace->directory, NULL);
+
+	if (directory < 0 || beneath_status(directory, path, &status) < 0)
+		return true;
+	return !S_ISDIR(status.st_mode) &&
+	       (!S_ISREG(status.st_mode) || status.st_size <= FILE_LOCK_MOST);
+}
+
+static bool is_excluded(const struct snapshot_run *run, const char *path)
+{
+	const struct file_patterns *patterns = run->owner->options.patterns;
+
+	return file_patterns_kind(patterns, path) == FILE_KIND_EXCLUDED &&
+	       (!file_patterns_lock_name(patterns, path) || is_lock(run, path));
+}
+
 bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 {
 	const struct snapshot_queue_options *options = &run->owner->options;
@@ -27,23 +52,30 @@ bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 	return is_of_later(run, path) || snapshot_plan_lists(run->plan.excluded, path) ||
 	       snapshot_plan_lists(run->plan.dropped, path) ||
 	       snapshot_plan_lists(run->pointers, path) || text_equal(path, ".reprieve") ||
-	       file_patterns_kind(options->patterns, path) == FILE_KIND_EXCLUDED ||
-	       profile_is_temporary_path(options->profile, path) ||
+	       is_excluded(run, path) || profile_is_temporary_path(options->profile, path) ||
 	       (run->report.round.beside && !snapshot_lies_beside(run, path));
 }
 
-/* Remembers the first path that each pattern of the user's takes, for the report. */
+/* Remembers the first path that each pattern of the user's, and each known name of locks, takes,
+ * for the report. */
 static void note_match(struct snapshot_run *run, const char *path)
 {
 	const char *pattern = file_patterns_match(run->owner->options.patterns, path);
+	const char *lock =
+		is_lock(run, path) ? file_patterns_lock_name(run->owner->options.patterns, path)
+				   : NULL;
 	enum file_kind kind = file_patterns_kind(run->owner->options.patterns, path);
 	auto_free char *text = NULL;
 	size_t length;
 
-	if (!pattern || kind == FILE_KIND_ORDINARY)
+	if (!lock && (!pattern || kind == FILE_KIND_ORDINARY))
 		return;
-	text = text_format("%s '%s' (%s", kind == FILE_KIND_EXCLUDED ? "--exclude" : "--running",
-			   pattern, path);
+	if (lock)
+		text = text_format("--exclude '%s', known as a name of locks, (%s", lock, path);
+	else
+		text = text_format("%s '%s' (%s",
+				   kind == FILE_KIND_EXCLUDED ? "--exclude" : "--running", pattern,
+				   path);
 	length = strcspn(text, "(");
 	for (size_t i = 0; i < run->matched.count; i++)
 		if (strncmp(run->matched.paths[i], text, length) == 0)
@@ -112,8 +144,7 @@ bool snapshot_carries(void *arg, const char *path)
 	return (snapshot_plan_lists(run->plan.excluded, path) ||
 		snapshot_plan_lists(run->plan.dropped, path) ||
 		snapshot_plan_lists(run->pointers, path)) &&
-	       checkpoint_name_parse(path).number < 0 &&
-	       file_patterns_kind(options->patterns, path) != FILE_KIND_EXCLUDED &&
+	       checkpoint_name_parse(path).number < 0 && !is_excluded(run, path) &&
 	       !profile_is_temporary_path(options->profile, path) &&
 	       (!run->report.round.beside || companion_file_is(path));
 }

@@ -17,30 +17,16 @@ int64_t file_list_time_ns(const struct timespec *time)
 	return time->tv_sec * 1000000000LL + time->tv_nsec;
 }
 
-struct listing {
-	struct snapshot_files *files;
-	size_t capacity;
-};
-
-static void add_file(struct listing *listing, const char *path, const struct stat *status)
+void file_list_add(struct snapshot_files *files, struct snapshot_file file)
 {
-	struct snapshot_files *files = listing->files;
-
-	if (files->count == listing->capacity) {
-		listing->capacity = listing->capacity ? 2 * listing->capacity : 64;
-		files->items =
-			memory_grow(files->items, listing->capacity, sizeof(files->items[0]));
-	}
-	files->items[files->count++] = (struct snapshot_file){
-		.path = text_copy(path),
-		.size = (uint64_t)status->st_size,
-		.mtime_ns = file_list_time_ns(&status->st_mtim),
-		.ctime_ns = file_list_time_ns(&status->st_ctim),
-		.inode = status->st_ino,
-	};
+	/* Grown when a power of two is reached. */
+	if ((files->count & (files->count - 1)) == 0)
+		files->items = memory_grow(files->items, files->count ? 2 * files->count : 1,
+					   sizeof(files->items[0]));
+	files->items[files->count++] = file;
 }
 
-static int list_below(int directory, struct listing *listing, struct err *err)
+static int list_below(int directory, struct snapshot_files *files, struct err *err)
 {
 	auto_(walk_close) struct walk walk = {0};
 
@@ -53,7 +39,13 @@ static int list_below(int directory, struct listing *listing, struct err *err)
 		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISREG(status.st_mode))
-			add_file(listing, walk.path, &status);
+			file_list_add(files, (struct snapshot_file){
+						     .path = text_copy(walk.path),
+						     .size = (uint64_t)status.st_size,
+						     .mtime_ns = file_list_time_ns(&status.st_mtim),
+						     .ctime_ns = file_list_time_ns(&status.st_ctim),
+						     .inode = status.st_ino,
+					     });
 		else if (S_ISDIR(status.st_mode) && walk_enter(&walk) < 0)
 			return err_os(err, errno, "%s", walk.path);
 	}
@@ -67,15 +59,18 @@ static int compare_files(const void *a, const void *b)
 		      ((const struct snapshot_file *)b)->path);
 }
 
-int file_list_read_at(int directory, struct snapshot_files *files, struct err *err)
+void file_list_sort(struct snapshot_files *files)
 {
-	struct listing listing = {.files = files};
-
-	*files = (struct snapshot_files){0};
-	if (list_below(directory, &listing, err) < 0)
-		return -1;
 	if (files->count > 0)
 		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);
+}
+
+int file_list_read_at(int directory, struct snapshot_files *files, struct err *err)
+{
+	*files = (struct snapshot_files){0};
+	if (list_below(directory, files, err) < 0)
+		return -1;
+	file_list_sort(files);
 	return 0;
 }
 

@@ -18,6 +18,10 @@ int file_list_read(const char *directory, struct snapshot_files *files, struct e
 /* The same for one that is held open. */
 int file_list_read_at(int directory, struct snapshot_files *files, struct err *err);
 
+/* PURE. For a list that is made in another way: takes ownership of the file's path; sorts. */
+void file_list_add(struct snapshot_files *files, struct snapshot_file file);
+void file_list_sort(struct snapshot_files *files);
+
 /* Does `path` exist below `directory`? That is a const char *, so that this function is a
  * latest_checkpoint_is_there_fn. */
 bool file_list_path_exists(void *directory, const char *path);

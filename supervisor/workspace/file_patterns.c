@@ -19,13 +19,6 @@ static const char *const running_names[] = {
  * Optuna gives its own another name before it removes it. */
 static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* --- adding --- */
 
 static bool has_parent_part(const char *pattern)
@@ -125,15 +118,15 @@ static const char *find_match(const struct path_list *list, const char *path)
 	return NULL;
 }
 
-static bool has_name_of(const char *const *names, size_t count, const char *path)
+static const char *find_name(const char *const *names, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
-		if (fnmatch(names[i], last_part(path), 0) == 0)
-			return true;
-	return false;
+		if (fnmatch(names[i], text_last_part(path), 0) == 0)
+			return names[i];
+	return NULL;
 }
 
-#define HAS_NAME_OF(names, path) has_name_of(names, sizeof(names) / sizeof((names)[0]), path)
+#define FIND_NAME(names, path) find_name(names, sizeof(names) / sizeof((names)[0]), path)
 
 /* *kind is set if one of the user's patterns matches. */
 static const char *find_decision(const struct file_patterns *patterns, const char *path,
@@ -165,9 +158,14 @@ enum file_kind file_patterns_kind(const struct file_patterns *patterns, const ch
 
 	if (patterns && find_decision(patterns, path, &kind))
 		return kind;
-	if (HAS_NAME_OF(lock_names, path))
+	if (FIND_NAME(lock_names, path))
 		return FILE_KIND_EXCLUDED;
-	return HAS_NAME_OF(running_names, path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
+	return FIND_NAME(running_names, path) ? FILE_KIND_RUNNING : FILE_KIND_ORDINARY;
+}
+
+const char *file_patterns_lock_name(const struct file_patterns *patterns, const char *path)
+{
+	return file_patterns_match(patterns, path) ? NULL : FIND_NAME(lock_names, path);
 }
 
 const char *file_patterns_match(const struct file_patterns *patterns, const char *path)

@@ -49,6 +49,12 @@ void file_patterns_release(struct file_patterns *patterns);
  */
 enum file_kind file_patterns_kind(const struct file_patterns *patterns, const char *path);
 
+/* A lock is a word or two, or a link. What has its name and is larger, as uv.lock, or is a
+ * directory, is none, and belongs to the snapshot all the same. */
+#define FILE_LOCK_MOST 4096
+/* The known name of locks by which file_patterns_kind() is EXCLUDED; NULL: it is not by one. */
+const char *file_patterns_lock_name(const struct file_patterns *patterns, const char *path);
+
 /*
  * The pattern of the user's that decides file_patterns_kind(); NULL: none of them matches. It is
  * borrowed from `patterns`, and the same pointer for each path that one pattern matches.

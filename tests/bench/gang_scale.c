@@ -388,7 +388,7 @@ static void part_saved(void *arg)
 		member->durable_ms = clock_monotonic_ms();
 		count_done();
 	}
-	gang_feed_note_part_ended(&member->feed, member->round, end, member->err.text);
+	gang_feed_note_part_ended(&member->feed, member->round, end, true, member->err.text);
 }
 
 static void give_part(void *arg, const struct gang_round_decision *decision)

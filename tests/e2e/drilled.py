@@ -29,6 +29,9 @@ WAYS = {
     "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
     "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
     "says_nothing": {"say": None},
+    "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
+    "is_deaf_to_the_end": {"every": 30, "asked": signal.SIGTERM, "ignores": True},
+    "crashes_at_the_end": {"every": 30, "asked": signal.SIGTERM, "crashes": True},
     # Cheating.
     "never_loads": {"load": "nothing"},
     "never_loads_and_says_nothing": {"load": "nothing", "say": None},
@@ -47,6 +50,11 @@ WAYS = {
     "resumes_from_a_private_copy": {"load": "private"},
     "prints_a_faked_step": {"load": "fakes", "name": "model-{}.bin", "keep": 6},
     "prints_a_faked_step_once": {"load": "fakes once", "name": "model-{}.bin", "keep": 6},
+    # They keep a part of their state beside the checkpoints, and begin anew without it.
+    "keeps_a_part_in_another_directory": {"part": "out/part.bin"},
+    "keeps_a_part_in_a_new_directory": {"part": "state/part.bin"},
+    "keeps_a_part_in_a_large_file": {"part": "data/large.bin"},
+    "keeps_a_part_by_an_absolute_path": {"part": "%s/out/part.bin" % os.environ.get("USERS_OWN", "")},
     "opens_only_the_counter": {"load": "counter", "weights": True},
 }
 NAME = "state.bin"
@@ -66,6 +74,7 @@ class Job:
         self.private = Path(os.environ.get("PRIVATE", "/nowhere")) / "copy.bin"
         self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
         self.log, self.held = None, None
+        self.part, self.slow, self.ignores, self.crashes = way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
         self.directory.mkdir(exist_ok=True)
         if way.get("log"):
             self.log = open(self.directory / way["log"], "a")
@@ -75,7 +84,9 @@ class Job:
             signal.signal(way["asked"], self.ask)
 
     def ask(self, *_):
-        self.asked = True
+        if self.crashes:
+            raise RuntimeError("interrupted")
+        self.asked = not self.ignores
 
     def checkpoints(self):
         if self.held:
@@ -100,6 +111,8 @@ class Job:
         if self.load == "counter":
             return {"step": json.loads((self.directory / "step.json").read_text())["step"], "chain": 0}
         loaded = content(found[-1])
+        if self.part and not (Path(self.part).exists() and Path(self.part).read_bytes().startswith(b"part")):
+            return state
         if self.load == "counts anew":
             return {"step": 0, "chain": loaded["chain"]}
         if self.load == "forgets the chain":
@@ -117,6 +130,11 @@ class Job:
         path.parent.mkdir(exist_ok=True)
         data = pickle.dumps({**state, "weights": os.urandom(20000) if not self.weights else b""})
         with open(f"{path}.tmp", "wb") as file:
+            if self.slow:
+                file.write(data[:1000])
+                file.flush()
+                time.sleep(self.slow)
+                data = data[1000:]
             file.write(data[:len(data) // 2] if self.torn else data)
         os.replace(f"{path}.tmp", path)
 
@@ -128,6 +146,10 @@ class Job:
         self.write(self.directory / self.name.format(state["step"]), state)
         if self.load == "private":
             self.write(self.private, state)
+        if self.part:
+            Path(self.part).parent.mkdir(exist_ok=True)
+            with open(self.part, "r+b" if Path(self.part).exists() else "wb") as file:
+                file.write(b"part")
         if self.weights:
             (self.directory / "weights.bin").write_bytes(os.urandom(100000))
             (self.directory / "step.json").write_text(json.dumps({"step": state["step"]}))
@@ -143,12 +165,18 @@ class Job:
             if self.attempt == 1:
                 time.sleep(0.02)
             state = {"step": state["step"] + 1, "chain": hash((state["chain"], state["step"] + 1))}
-            self.print(state["step"])
+            if not self.slow:
+                self.print(state["step"])
             if self.asked and self.deaf:
                 sys.exit(0)
             if self.asked or (self.every and state["step"] % self.every == 0):
                 self.asked = False
                 self.save(state)
+                if self.slow:
+                    self.print(state["step"])
+                    time.sleep(60)  # it is ended now
+            elif self.slow:
+                self.print(state["step"])
         self.save(state)
 
 

@@ -27,7 +27,7 @@ WAYS = {
     "torn": {**NUMBERED, "torn": True},
 }
 STEPS, PACED = 1200, int(os.environ.get("PACED", "1"))
-MEMBER, MEMBERS = int(os.environ["REPRIEVE_MEMBER"]), int(os.environ["REPRIEVE_GANG"])
+MEMBER, MEMBERS = int(os.environ["REPRIEVE_MACHINE"]), int(os.environ["REPRIEVE_MACHINES"])
 
 
 class Member(drilled.Job):

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import xml.etree.ElementTree
 
 import harness
 import pytest
@@ -103,7 +104,7 @@ def test_good_job_survives_on_every_cloud(drill, work, cloud):
     assert one["margin_seconds"] > 0 and one["lost_seconds"] >= 0
     assert 0 <= one["lost_steps"] <= one["last_step"] - one["snapshot_step"]
     # The machines had none of yesterday's results, and the user's own are as they were.
-    assert (drill.scratch / "machine-2" / "job.py").is_symlink()
+    assert (drill.scratch / "machine-2" / "job.py").read_text() == JOB and not (drill.scratch / "machine-2" / "job.py").is_symlink()
     assert not (drill.scratch / "machine-1" / "out" / "ckpt" / "step-999999.json").exists()
     assert (work / "final.txt").read_text() == "yesterday"
     assert os.listdir(work / "out" / "ckpt") == ["step-999999.json"]
@@ -150,7 +151,7 @@ def test_two_rounds_and_a_report_for_people(drill):
     result = drill("--rounds", "2", "--notice-after", "800ms", "--compare", "final.txt", slow_attempts=2)
     assert result.code == 0, result
     assert "NOTICE" in result.out and "2 of 2 preemptions" in result.out
-    assert "byte for byte" in result.out and result.out.rstrip().endswith("PASS")
+    assert "byte for byte" in result.out and result.out.rstrip().splitlines()[-1].startswith("PASS: lost ")
     assert str(drill.scratch) in result.out and "\033" not in result.out
     # What the store knows agrees: each machine's attempt goes on from the one before.
     claims = [next(event for event in drill.events(machine) if event["event"] == "claimed") for machine in (1, 2, 3)]
@@ -174,6 +175,7 @@ def test_job_that_restores_half_of_its_state_fails(drill):
     verdict = verdict_of(result)
     assert result.code == 1, result
     assert verdict["rounds_passed"] == 1 and verdict["comparison"]["result"] == "different", result
+    assert verdict["comparison"]["bytes"] == verdict["comparison"]["undisturbed_bytes"] == 64
     assert "differs" in verdict["reason"]
 
 
@@ -206,12 +208,46 @@ def test_job_that_fails_in_the_end_fails(drill):
     assert "the last run failed with 9" in result.out and "machine 2's log" in result.out
 
 
-def test_command_that_does_not_exist_fails(place, work):
-    place.environment["TMPDIR"] = str(place.path)  # a drill that fails leaves its logs there
-    result = subprocess.run([harness.REPRIEVE, "drill", "--", "run", "--", "./no-such-command"], cwd=work, text=True,
+@pytest.mark.parametrize("command, code, said", [
+    (["./no-such-command"], 127, "there is no such command"), (["./job.py"], 126, "it is no program that may be executed"),
+    (["sh", "-c", "no-such-interpreter train.py"], 127, "there is no such command")])
+@pytest.mark.parametrize("options", [(), ("--compare", "final.txt"), ("--gang", "2")])
+def test_a_command_that_cannot_be_run_is_no_failed_training(place, work, command, code, said, options):
+    temporary = place.path / "temporary"
+    temporary.mkdir()
+    place.environment["TMPDIR"] = str(temporary)
+    result = subprocess.run([harness.REPRIEVE, "drill", *options, "--", "run", "--", *command], cwd=work, text=True,
                             env=place.environment, capture_output=True, timeout=harness.LIMIT)
-    assert result.returncode == 1, result
-    assert "127" in result.stdout and "FAIL" in result.stdout
+    assert result.returncode == code, result
+    assert result.stdout.rstrip().splitlines()[-1] == f"NOT RUN: the command cannot be run: {said} ({code})", result
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_drill_that_has_not_passed_says_what_it_leaves_and_why(drill, place):
+    place.environment["TMPDIR"] = str(place.path)
+    arguments = drill.arguments("--notice-after", "60", steps=10)
+    result = subprocess.run(arguments[:2] + arguments[4:], cwd=drill.work, env=place.environment, capture_output=True, text=True, timeout=harness.LIMIT)
+    [kept] = [line.split()[1].rstrip(",") for line in result.stdout.splitlines() if line.startswith("  kept ")]
+    assert "since the drill has not passed" in result.stdout and os.path.isdir(kept), result
+
+
+@pytest.mark.parametrize("gang", [(), ("--gang", "2")])
+def test_a_timeout_ends_the_drill(drill, place, gang):
+    """With a verdict, and with what the machine that was running had said."""
+    result = drill(*gang, "--timeout", "1500ms", "--notice-after", "10m", "--junit", place.path / "verdict.xml", steps=100000)
+    assert result.code == 2 and "the drill did not end within --timeout" in result.out.splitlines()[-1], result
+    suite = xml.etree.ElementTree.parse(place.path / "verdict.xml").getroot()
+    assert int(suite.get("failures")) == 2 and suite.find("testcase[last()]/failure").get("type") == "UNPROVEN"
+
+
+def test_the_verdict_as_junit(drill, place):
+    result = drill("--notice-after", "500ms", "--compare", "final.txt", "--junit", place.path / "verdict.xml")
+    assert result.code == 0, result
+    suite = xml.etree.ElementTree.parse(place.path / "verdict.xml").getroot()
+    names = [case.get("name") for case in suite]
+    assert names == ["preemption 1", "last run, to the end of the job", "result final.txt", "the drill as a whole"]
+    assert suite.get("tests") == "4" and suite.get("failures") == "0" and not suite.findall(".//failure")
+    assert suite.find("testcase[last()]/system-out").text.startswith("lost ")
 
 
 def test_the_users_own_store_is_used_under_another_name(drill, place):

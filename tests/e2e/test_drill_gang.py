@@ -80,7 +80,7 @@ def test_four_members_go_on_from_one_snapshot(drill):
     sources = [drill.events(1, member, "notice")[0]["source"] for member in range(4)]
     assert sources == ["gang", "aws", "gang", "gang"]
     assert (drill.scratch / "member-1-machine-2").is_dir() and not (drill.scratch / "member-2-machine-2").exists()
-    assert (drill.scratch / "member-0" / "drilled.py").is_symlink()
+    assert not (drill.scratch / "member-0" / "drilled.py").is_symlink()
 
 
 @pytest.mark.long
@@ -107,7 +107,7 @@ def test_two_rounds_and_a_report_for_people(drill):
     """Each round takes another machine away."""
     drill.environment["PACED"] = "2"
     result = drill("steps_when_asked", options=("--rounds", "2"), members=2)
-    assert result.code == 0 and last_line(result) == "PASS", result
+    assert result.code == 0 and last_line(result).startswith("PASS: "), result
     assert "survived    2 of 2 preemptions of one of 2 members" in result.out, result
     for line in ("member 1  `reprieve run` ended with 75; the machine is gone", "member 0  `reprieve run` ended with 75; the machine is gone"):
         assert line in result.out, result

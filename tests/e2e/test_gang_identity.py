@@ -76,35 +76,118 @@ def joins(place, member):
     return list(place.store_path.glob(f"jobs/job/gang/000000/join-{member:05}-*"))
 
 
+def refused_joins(store):
+    return list(store.glob("jobs/*/gang/*/join-*-refused*"))
+
+
+WRONG = {**step_of(3, 2), "PET_NNODES": "4", "PET_NODE_RANK": "2"}
+CONTRADICTION = "SLURM_STEP_NUM_NODES says that the job has 3 machines, and PET_NNODES says 4"
+
+
+def ask_in_vain(place, *options, **environment):
+    return place.query("run", "--job", "job", "--store", place.store, "--checkpoint-dir", place.path / "wrong", *options, "--", "true",
+                       **environment)
+
+
 @pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("what", ["beyond", "contradicted"])
-def test_one_that_cannot_know_its_number_is_an_error_of_all(place, first, what):
-    gang = Gang(place, 3, steps=20, every=10)
-
-    def start_wrong():
-        options, environment, said = (("--gang", "3", "--member", "5"), {}, "--member says that this is machine 5, but there are only 3")
-        if what == "contradicted":
-            options, said = (), "SLURM_STEP_NUM_NODES says that the job has 3 machines, and PET_NNODES says 4"
-            environment = {**step_of(3, 2), "PET_NNODES": "4", "PET_NODE_RANK": "2"}
-        wrong = place.query("run", "--job", "job", "--store", place.store, "--checkpoint-dir", place.path / "wrong", *options, "--", "true",
-                            **environment)
-        assert wrong.code == harness.EXIT_USAGE and said in wrong.err, wrong
-        return said
-
+def test_one_that_was_asked_and_cannot_know_its_number_is_an_error_of_all(place, first):
+    """Of those of its own launch, whoever of them has come first."""
+    gang = Gang(place, 3, given=False, steps=20, every=10)
     if first:
-        said = start_wrong()
+        gang.start(2, **WRONG)
     for member in range(2):
-        gang.start(member)
-        wait_for("it has joined", lambda member=member: joins(place, member), process=gang.runs[member].process)
-    if not first:
-        said = start_wrong()
+        gang.start(member, **step_of(3, member))
+        if not first:
+            wait_for("it has joined", lambda member=member: joins(place, member), process=gang.runs[member].process)
+    wrong = gang.runs[2] or gang.start(2, **WRONG)
+    assert wrong.wait() == harness.EXIT_CONFIGURATION and CONTRADICTION in wrong.err, f"{wrong}"
     for run in gang.runs[:2]:
         assert run.wait() == harness.EXIT_CONFIGURATION, f"{gang}"
-        assert f"not started: {HOST} cannot take part: {said}" in run.err, f"{run}"
-    # It is put right.
-    again = Gang(place, 3, 2, steps=20, every=10).start_all()
+        assert f"not started: {HOST} cannot take part: {CONTRADICTION}" in run.err, f"{run}"
+    # It is put right, and all are started again.
+    again = Gang(place, 3, 2, given=False, steps=20, every=10)
+    for member in range(3):
+        again.start(member, **step_of(3, member), SLURM_RESTART_COUNT="1")
     assert [run.wait() for run in again.runs] == [0, 0, 0], f"{again}"
     assert_not_torn(again)
+
+
+@pytest.mark.parametrize("what", ["by hand", "another launch", "nobody there"])
+def test_a_mistake_ends_no_other_start_and_puts_nothing_into_a_store(place, what):
+    by_hand = what == "by hand"
+    gang = Gang(place, 2, given=by_hand, steps=20, every=10)
+    environment = {} if by_hand else {**WRONG, "SLURM_JOB_ID": "8"}
+    options = ("--gang", "2", "--member", "5") if by_hand else ("--gang", "auto")
+    if what != "nobody there":
+        gang.start(0, **({} if by_hand else step_of(2, 0)))
+        wait_for("it has joined", lambda: joins(place, 0), process=gang.runs[0].process)
+    wrong = ask_in_vain(place, *options, **environment)
+    assert wrong.code == harness.EXIT_CONFIGURATION, wrong
+    assert ("there are only 2" if by_hand else CONTRADICTION) in wrong.err, wrong
+    assert refused_joins(place.store_path) == []
+    if what == "nobody there":
+        assert not place.store_path.exists()
+        return
+    # Nor has it said of its launch that it has begun.
+    assert len(list(place.store_path.glob("jobs/job/gang/launch-*"))) == (0 if by_hand else 1)
+    gang.start(1, **({} if by_hand else step_of(2, 1)))
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+
+
+@pytest.mark.parametrize("what", ["tasks", "contradiction", "launcher"])
+def test_what_is_not_certain_is_no_gang_by_default(place, what):
+    """The job runs, at once, and one line says what it is."""
+    command, environment, said = ["true"], step_of(2, 1, 4, 3), "the 4 of SLURM_STEP_NUM_TASKS are machines of one job is not certain"
+    instead = "each machine is a job of its own"
+    if what == "contradiction":
+        environment, said = WRONG, CONTRADICTION
+    if what == "launcher":
+        command, environment = [place.path / "mpirun"], {"AWS_BATCH_JOB_NUM_NODES": "2", "AWS_BATCH_JOB_NODE_INDEX": "0"}
+        command[0].write_text("#!/bin/sh\nexit 0\n")
+        command[0].chmod(0o755)
+        said, instead = "mpirun starts the job on all machines", "one supervisor stands for all of them"
+    run = place.run(*command, **environment)
+    assert run.wait() == 0, f"{run}"
+    assert run.err.count("no gang: ") == 1 and said in run.err and instead in run.err, f"{run}"
+    # Who asks for it waits for the others, or hears what is wrong.
+    if what != "contradiction":
+        asked = place.run(*command, options=("--gang", "auto", "--rerun", "--join-time", "1s"), **environment)
+        assert asked.wait() == harness.EXIT_OURS and "has not (" in asked.err, f"{asked}"
+
+
+INNER = """
+printf 'outer %s %s of %s\\n' "$REPRIEVE_JOB" "$REPRIEVE_MACHINE" "$REPRIEVE_MACHINES"
+(cd "$INNER" && "$BINARY" run -- sh -c '
+    mkdir -p checkpoints/step-1 && echo > checkpoints/step-1/w
+    printf "inner %s %s of %s in %s\\n" "$REPRIEVE_JOB" "$REPRIEVE_MACHINE" "$REPRIEVE_MACHINES" "$REPRIEVE_CHECKPOINT_DIR"') || exit
+exec "$@"
+"""
+
+
+def test_a_run_inside_the_job_of_a_member_is_by_itself(place):
+    """Whatever its environment says of the outer one."""
+    gang = Gang(place, 2, given=None)
+    for member in range(2):
+        inner = place.path / f"inner{member}"
+        inner.mkdir()
+        gang.command = ("sh", "-c", INNER, "sh", PYTHON, RANK, "--dir", gang.directories[member], "--meet", place.path / "meet", "--rank", member,
+                        "--ranks", 2, "--steps", 20, "--every", 10)
+        gang.start(member, INNER=str(inner), BINARY=harness.REPRIEVE, REPRIEVE_GANG="auto", REPRIEVE_STORE=place.store, REPRIEVE_JOB="job",
+                   **step_of(2, member))
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert committed_step(place) == 20 and place.newest()["members"] == 2
+    names = set()
+    for member, run in enumerate(gang.runs):
+        assert f"outer job {member} of 2\n" in run.out, f"{run}"
+        inner = [line.split() for line in run.out.splitlines() if line.startswith("inner ")]
+        assert len(inner) == 1 and inner[0][2:5] == ["0", "of", "1"], f"{run}"
+        assert inner[0][6] == str(place.path / f"inner{member}" / "checkpoints")
+        names.add(inner[0][1])
+        assert "no gang: this run is inside attempt 1 of another one" in run.err, f"{run}"
+        assert f"inside attempt 1 of job job: this is job {inner[0][1]}, by itself" in run.err, f"{run}"
+    assert len(names) == 2 and "job" not in names
+    assert {path.name for path in (place.store_path / "jobs").iterdir()} == {"job", *names}
+    assert len(list((place.store_path / "jobs/job/attempts").glob("000002*"))) == 0
 
 
 @pytest.mark.parametrize("late", [0, 3])

@@ -92,6 +92,33 @@ def test_a_machine_that_was_replaced_while_it_waited_ends(place, tmp_path):
     assert gang.runs[0].wait() == 0 and new.wait() == 0, f"{gang}"
 
 
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_stale_member_ends_although_its_log_was_swept(place, hangs):
+    """It stood still while the gang started twice: what has ended its attempt is not in the store any more."""
+    gangs = [Gang(place, 2, generation, every=10) for generation in (1, 2, 3)]
+    for member in range(2):
+        gangs[0].start(member, REPRIEVE_GANG_READ_EVERY="500ms")
+    gangs[0].wait_for_commits(1)
+    stale = gangs[0].runs[1]
+    job = stale.job_pid
+    stale.signal(signal.SIGSTOP)
+    if hangs:
+        os.kill(job, signal.SIGSTOP)  # no save of its own says that another attempt has taken over
+    gangs[0].runs[0].kill()
+    for gang in gangs[1:]:
+        gang.directories = [place.path / f"start{gang.generation}-machine{member}" for member in range(2)]
+        gang.start_all().wait_for_commits(1)
+        if gang is gangs[1]:
+            gang.kill_all()
+    log = place.store_path / "jobs/job/gang/000001/log"
+    wait_for("the log of the first start is swept", lambda: [path.name for path in log.iterdir()] == ["000001.json"])
+    stale.signal(signal.SIGCONT)
+    assert stale.wait() == harness.EXIT_NOT_DURABLE, f"{stale}"
+    wait_for("its job is gone", lambda: not os.path.exists(f"/proc/{job}"))
+    assert "this machine has come anew, so the attempt is over" in stale.err or "taken over" in stale.err, f"{stale}"
+    gangs[2].kill_all()
+
+
 def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
     gang = Gang(place, 2, steps=20, every=10)
     old = gang.start(1)
@@ -267,7 +294,7 @@ def test_what_a_gang_needs(place):
     assert stops.code == 0, stops
     contradicted = place.query("run", "--store", place.store, "--job", "j", "--gang", "auto", "--", "torchrun", "--nnodes=2",
                                "--node-rank=1", "train.py", OMPI_COMM_WORLD_SIZE="3", OMPI_COMM_WORLD_RANK="1", **environment)
-    assert contradicted.code == harness.EXIT_USAGE
+    assert contradicted.code == harness.EXIT_CONFIGURATION
     assert "OMPI_COMM_WORLD_SIZE says that the job has 3 machines, and --nnodes says 2" in contradicted.err
 
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, SAVER, one_line
+from harness import EXIT_CONFIGURATION, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, one_line
 
 OFTEN = ("--quiet-time", "100ms")
 LOOKS = {"list": [], "show": ["latest"], "verify": [], "restore": ["latest", "back"], "export": ["latest", "-"], "forget": ["--keep-last", "1"],
@@ -355,6 +355,26 @@ def test_an_empty_command(place):
     assert result.code == 127 and "empty" in one_line(result), result
 
 
+@pytest.mark.parametrize("command, code", [("no-such-command-anywhere", 127), ("./no/such/file", 127), ("./text", 126), ("DIRECTORY", 126)])
+def test_a_command_that_cannot_be_run_leaves_no_job(place, command, code):
+    (place.path / "text").write_text("true")
+    command = str(place.path) if command == "DIRECTORY" else command
+    result = place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--", command)
+    assert result.code == code and command in one_line(result), result
+    assert not place.store_path.exists(), "nothing is claimed"
+
+
+def test_a_command_that_comes_with_its_checkpoints_is_looked_for_behind_the_restore(place):
+    script = place.directory / "go.sh"
+    place.directory.mkdir()
+    script.write_text("#!/bin/sh\necho went\n")
+    script.chmod(0o755)
+    assert place.verb("save", place.directory).code == 0
+    subprocess.run(["rm", "-r", str(place.directory)], check=True)
+    result = place.query("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory, "--", "./checkpoints/go.sh")
+    assert result.code == 0 and result.out == "went\n", result
+
+
 def test_where_a_name_comes_from(place):
     assert "job             here (from REPRIEVE_JOB)\n" in place.query("run", "-n", "--", "true", REPRIEVE_JOB="here").out
     assert "job             here (from --job)\n" in place.query("run", "-n", "--job", "here", "--", "true", REPRIEVE_JOB="there").out
@@ -391,3 +411,45 @@ def test_a_pattern_that_names_nothing_in_the_directory(place, option, pattern):
 def test_a_snapshot_interval_is_a_duration(place):
     result = place.query("run", "--snapshot-interval", "often", "--", "true")
     assert result.code == EXIT_USAGE and "--snapshot-interval" in one_line(result) and "'often'" in result.err
+
+
+def saved_in_vain(line):
+    return "REPRIEVE_STOER (is REPRIEVE_STORE meant?)" in line and "REPRIEVE_BANANA" in line
+
+
+def test_a_mistyped_variable_is_named_once(place):
+    typo = {"REPRIEVE_STOER": "file:///elsewhere", "REPRIEVE_BANANA": "1"}
+    run = place.run("true", **typo)
+    assert run.wait() == 0
+    lines = [line for line in run.err.splitlines() if "BANANA" in line]
+    assert len(lines) == 1 and "warning" in lines[0] and saved_in_vain(lines[0]), run
+    listed = place.verb("list", **typo)
+    assert listed.code == 0 and saved_in_vain(one_line(listed))
+
+
+@pytest.mark.parametrize("strict", ["option", "variable"])
+def test_a_mistyped_variable_is_refused_if_strict(place, strict):
+    typo = {"REPRIEVE_STOER": "file:///elsewhere", "REPRIEVE_BANANA": "1"}
+    options = ["--strict"] if strict == "option" else []
+    environment = {**typo, "REPRIEVE_STRICT": "1"} if strict == "variable" else typo
+    mark = place.path / "ran"
+    result = place.query("run", *options, "--", "touch", mark, **environment)
+    assert result.code == EXIT_CONFIGURATION and saved_in_vain(one_line(result)) and not mark.exists(), result
+    if strict == "variable":
+        result = place.verb("list", **environment)
+        assert result.code == EXIT_CONFIGURATION and saved_in_vain(one_line(result)), result
+
+
+def variables_of_this_tree():
+    """What anything here reads from its environment, or sets for the job."""
+    reads = re.compile(r"""(?:getenv\(|text_from_environment\(|environ(?:\.get\(|\[)\s*|add_variable\(job,\s*|#define SHIM_ENV_\w+\s+)["'](REPRIEVE_[A-Z0-9_]+)["']"""
+                       r"""|\$\{?(REPRIEVE_[A-Z0-9_]+)""")
+    files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.py", "*.sh"], cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    return {a or b for file in files.split() for a, b in reads.findall((ROOT / file).read_text(errors="replace"))}
+
+
+def test_what_is_read_here_is_known(place):
+    variables = variables_of_this_tree()
+    assert {"REPRIEVE_STORE_PATIENCE", "REPRIEVE_RESUMING", "REPRIEVE_SHIM_CHANNEL", "REPRIEVE_TEST_EFFORT"} <= variables
+    result = place.query("explain", "exit", **{name: "1" for name in variables})
+    assert result.code == 0 and result.err == "", result

@@ -101,6 +101,16 @@ def test_secrets_of_the_command_stay_here(place):
     assert shown.code == 0 and "***" in shown.out and "ARGSECRET" not in shown.out
 
 
+def test_the_same_command_is_one_with_the_same_arguments(place):
+    """A variable of the environment makes no other command, and the line says so; as an argument of env it does."""
+    command = trainer(place, "--every", "5", "--steps", "6")
+    assert place.run(*command, options=QUICK).wait() == 0
+    other = place.run(*command, options=QUICK, LR="0.1")
+    assert other.wait() == 0 and other.out == "" and "environment variables make no other command" in one_line(other.err), other
+    argument = place.run("env", "LR=0.1", *command, options=QUICK)
+    assert argument.wait() == 0 and "resumed 5" in argument.out, argument
+
+
 def test_without_a_name_the_same_line_runs_again(place):
     line = ("run", "--store", place.store, "--checkpoint-dir", place.directory, *QUICK, "--", *trainer(place, "--every", "2", "--steps", "3"))
     assert place.query(*line).code == 0

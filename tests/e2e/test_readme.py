@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import urllib.request
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,20 @@ def test_drill(shell):
     assert "PASS" in out and "FAIL" not in out
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name, find", [("github", lambda page: [step["run"] for step in page["jobs"]["preemption"]["steps"] if "run" in step]),
+                                        ("gitlab", lambda page: page["preemption"]["script"])])
+def test_a_drill_in_ci(shell, name, find):
+    """What the page shows is YAML, and its command passes and writes the file that is uploaded."""
+    yaml = pytest.importorskip("yaml", reason="python3-yaml: examples/install_packages.sh test")
+    [command] = [line for line in find(yaml.safe_load(example(name))) if line.startswith("reprieve drill")]
+    (shell.path / "train.py").write_text((ROOT / "tests" / "e2e" / "drilled.py").read_text().replace("sys.argv[1]", '"step_lines"'))
+    code, out, err = shell(command)
+    assert code == 0 and out.splitlines()[-1].startswith("PASS: lost "), f"{out}\n{err}"
+    suite = xml.etree.ElementTree.parse(shell.path / "drill.xml").getroot()
+    assert suite.get("failures") == "0" and suite.get("tests") == "3"
+
+
 def test_watch(shell):
     code, out, err = shell(example("watch"))
     assert code == 0 and "stop: drain\n" in out, out + err
@@ -215,7 +230,7 @@ def test_explain(shell):
 
 
 # tests/fresh.sh runs "build" on a bare system.
-RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "watch", "script", "observe", "explain", "profile", "flag"}
+RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
 
 
 def test_every_block_is_run():

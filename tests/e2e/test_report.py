@@ -1,9 +1,10 @@
 """`reprieve report`: what attempts have done, lost and cost, from what they left in the store."""
 import signal
+import socket
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, SAVER, one_line
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, SAVER, one_line, wait_for
 
 ASKED = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 
@@ -92,3 +93,34 @@ def test_what_makes_no_sense_is_refused(place):
 def test_an_empty_store_has_nothing_to_report(place):
     nothing = place.verb("report")
     assert nothing.code != 0 and one_line(nothing)
+
+
+def test_a_second_start_says_that_it_takes_over_and_the_first_is_superseded(place):
+    def start(name, steps):
+        options = ["--snapshot-interval", "0", "--quiet-time", "100ms"]
+        return place.run(PYTHON, SAVER, "--steps", steps, "--pause", "0.2", options=options, directory=place.path / name, name=name)
+
+    first = start("one", "1000")
+    first.wait_for_event("durable")
+    second = start("two", "1000")
+    second.wait_for_event("durable")
+    wait_for("word at the first", lambda: "superseded" in first.err, process=first.process)
+    takeover = [line for line in second.err.splitlines() if "takes it over" in line]
+    assert len(takeover) == 1 and "warning" in takeover[0], second
+    assert f"is running on {socket.gethostname()} since" in takeover[0] and f"process {first.pid}" in takeover[0]
+    first.signal(signal.SIGTERM)
+    assert first.wait() == 74, first
+    assert f"lies in {first.directory}; the attempt that has taken over goes on without it" in first.err.splitlines()[-1], first
+    second.signal(signal.SIGTERM)
+    assert second.wait() == 75, second
+    attempts = {attempt["attempt"]: attempt for attempt in place.verb("report", "--json").json["jobs"][0]["list"]}
+    assert attempts[1]["superseded_by"] == 2 and attempts[1]["lost_seconds"] > 0 and attempts[2]["superseded_by"] is None
+    assert "superseded by 2" in place.verb("report").out
+
+
+def test_a_start_after_a_dead_one_takes_over_from_nobody(place):
+    first = place.run(PYTHON, SAVER, "--steps", "1000", "--pause", "0.2", options=["--quiet-time", "100ms"])
+    first.wait_for_event("durable")
+    first.kill()
+    second = place.run("true")
+    assert second.wait() == 0 and "takes it over" not in second.err, second

@@ -893,13 +893,68 @@ def test_strict_says_what_failed_and_not_that_work_is_lost(place):
     assert "--strict" in last and "durable: 000001-" in last and "NOT durable" not in run.err, run
 
 
+def test_where_a_job_has_saved_instead_is_said_and_its_end_is_not_waited_for(place):
+    """By the shim's word it saves elsewhere: a first save here will not come, and the grace time is not spent on it."""
+    script = ("import os, time; os.makedirs('runs'); open('runs/model-1.pt', 'w').write('m' * 5000); time.sleep(1.5); print('saved', flush=True);"
+              " time.sleep(1000)")
+    run = place.run(PYTHON, "-c", script, options=(*QUICK, "--grace", "1000"))
+    run.wait_for_output("saved")
+    wait_for("word of the other place", lambda: run.event("saves_elsewhere"), process=run.process)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 74, run
+    last = run.err.splitlines()[-1]
+    assert f"nothing was written to {place.directory}, but to {place.path / 'runs'}; set --checkpoint-dir" in last, run
+    assert "first save" not in run.err and "may do so in time" not in run.err
+
+
+def test_what_is_not_durable_and_lies_here_is_said_with_the_way_to_have_it(place):
+    script = (f"rm -rf {place.store_path}; touch {place.store_path}; mkdir -p {place.directory}; echo 1 > {place.directory}/step_1;"
+              f" while ! grep -q snapshot_failed {place.path}/run1.events; do sleep 0.1; done")
+    run = place.run("sh", "-c", script, options=(*QUICK, "--flush-time", "1s"))
+    assert run.wait() == 0, run
+    last = run.err.splitlines()[-1]
+    way = f"reprieve save {place.directory} --job {place.job} --store {place.store}"
+    assert "NOT durable" in last and f"(step 1) lies in {place.directory}" in last and f"`{way}`" in last and "lost" not in last, run
+    place.store_path.unlink()
+    assert place.query(*way.split()[1:]).code == 0 and place.newest()["files"] == 1
+
+
+def test_a_second_interrupt_gives_up_what_is_being_saved(place):
+    """The first one, as Ctrl-C, is the job's; what a second one would do is said before it comes."""
+    script = (f"rm -rf {place.store_path}; touch {place.store_path}; mkdir -p {place.directory}; echo 1 > {place.directory}/step_1;"
+              " while :; do sleep 0.1; done")
+    run = place.run("sh", "-c", script, options=(*QUICK, "--flush-time", "1000s"))
+    run.wait_for_event("snapshot_failed")
+    run.signal(signal.SIGINT)
+    wait_for("the offer", lambda: "is being made durable (Ctrl-C gives that up)" in run.err, process=run.process)
+    run.signal(signal.SIGINT)
+    assert run.wait() == 130, run
+    assert "interrupted: what is not durable by now is given up" in run.err and "NOT durable" in run.err.splitlines()[-1], run
+    assert "--flush-time" not in run.err.splitlines()[-1]
+
+
+def test_only_what_can_be_a_lock_is_left_out_as_one(place):
+    """A directory of such a name with all in it, and the long list of a package manager, are saved; what is left out is said once."""
+    script = (f"mkdir -p {place.directory}/step_1.lock && cd {place.directory}; head -c 5000 /dev/zero > uv.lock; echo 1 > run.lock; echo 1 > b.lock;"
+              " ln -s nobody link.lock; echo 1 > step_1.lock/weights; echo 1 > step_1.pt; sleep 1; echo 2 > step_2.pt")
+    run = place.run("sh", "-c", script, options=(*QUICK, "--snapshot-interval", "0"))
+    assert run.wait() == 0, run
+    back = place.path / "back"
+    assert place.verb("restore", "latest", back).code == 0
+    assert sorted(str(path.relative_to(back)) for path in back.rglob("*")) == [
+        "step_1.lock", "step_1.lock/weights", "step_1.pt", "step_2.pt", "uv.lock"]
+    said = [line for line in run.err.splitlines() if "known as a name of locks" in line]
+    assert len(said) == 1 and "leaves files out of the snapshots" in said[0], run
+
+
 def test_nothing_written_is_said_with_the_directory(place):
     run = place.run("sh", "-c", "trap 'exit 143' TERM; echo started; while :; do sleep 0.1; done", options=QUICK)
     run.wait_for_output("started")
     run.signal(signal.SIGTERM)
     assert run.wait() == 74, run
     last = run.err.splitlines()[-1]
-    assert f"nothing was written to {place.directory}" in last and "--checkpoint-dir" in last, run
+    assert f"nothing was written to {place.directory}" in last and "has not saved yet" in last, run
+    assert "--checkpoint-dir" not in last, "nobody has seen that it saves elsewhere"
     saved = place.verb("report", "--json").json["total"]["saved_seconds"]
     assert saved == 0
 

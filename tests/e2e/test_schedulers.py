@@ -1,13 +1,14 @@
 """What schedulers see: exit codes in their own terms, why the run ended, and whether it is well."""
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, LIBC, PYTHON, REPRIEVE, SAVER, one_line, wait_for
+from harness import EXIT_DURABLE, EXIT_USAGE, LIBC, PYTHON, REPRIEVE, ROOT, SAVER, one_line, wait_for
 
 ASKED = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -54,7 +55,7 @@ def test_an_unknown_scheduler_is_refused(place):
 
 def test_explain_exit(place):
     known = place.query("explain", "exit", "--json").json
-    assert {"k8s", "kubeflow", "jobset", "slurm", "skypilot", "aws-batch", "gcp-batch", "flyte", "sagemaker", "systemd"} <= {
+    assert {"k8s", "kubeflow", "jobset", "slurm", "skypilot", "aws-batch", "ecs", "gcp-batch", "flyte", "sagemaker", "systemd"} <= {
         row["name"] for row in known}
     for row in known:
         text = place.query("explain", "exit", "--for", row["name"])
@@ -66,6 +67,23 @@ def test_explain_exit(place):
 def test_the_aws_batch_and_gcp_batch_snippets_are_json(place):
     for name in ("aws-batch", "gcp-batch"):
         json.loads("{" + place.query("explain", "exit", "--for", name, "--json").json["setup"] + "}")
+
+
+def test_the_ecs_snippets_are_json(place):
+    setup = place.query("explain", "exit", "--for", "ecs", "--json").json["setup"]
+    task, machine = (part.split("\n", 1)[1] for part in setup.split("# ")[1:])
+    [container] = json.loads("{" + task + "}")["containerDefinitions"]
+    grace = next(int(one["value"]) for one in container["environment"] if one["name"] == "REPRIEVE_GRACE")
+    assert grace < container["stopTimeout"] <= 120
+    assert json.loads("{" + machine + "}")["Train"]["Retry"]
+
+
+def test_a_container_has_one_name(place):
+    """Whoever puts a printed rule into an example has a rule for the container that is there."""
+    printed = {name for row in place.query("explain", "exit", "--json").json for name in re.findall(r"containerName: (\w+)", row["setup"])}
+    files = sorted((ROOT / "examples" / "kubernetes").glob("*.yaml"))
+    shown = {name for file in files for name in re.findall(r"containerName: (\w+)", file.read_text())}
+    assert printed == shown == {"job"}
 
 
 # --- why it ended ---

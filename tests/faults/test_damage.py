@@ -221,9 +221,13 @@ def test_repair(flipped):
     assert found.code == 1 and found.json["marked"] == 1, found
     assert found.json["lost"] == [{"id": flipped.newer, "path": "step-2.bin", "other": None, "same": False}], found
     assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["damaged", "good"]
+    again, only_looked = flipped.verb("verify", "--repair"), flipped.verb("verify")
+    assert "the damage is known already, and the next save sends anew" in again.out, again
+    assert "`reprieve verify --repair` writes down" in only_looked.out, only_looked
     damage.flip(pack_of(flipped, flipped.newer), 5000)
     mended = flipped.verb("verify", "--repair")
     assert mended.code == 0 and "no longer written down as damaged" in mended.out, mended
+    assert "there is nothing to repair" in flipped.verb("verify", "--repair").out
     assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["good", "good"]
 
 

@@ -1,5 +1,5 @@
 """A framework's proof on several machines: each member of a gang is `reprieve run` with a node of torchrun below it, and has a directory
-of its own.
+of its own. With `apart` each is on a machine of its own (machines.py), which only the network and the store join to the others.
 
     alone         the nodes by themselves, to their end: the loss of each step
     preempted     each under `reprieve run --gang`; in the middle of a step a notice comes to one of them. All end with 75, and all
@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 
+from machines import Machines
 from proof import DEADLINE_ASKED, NOTICE_AT, REPRIEVE, Case, Process, check, free_port
 
 NOTICED = 1  # the member whose machine is taken away
@@ -20,24 +21,28 @@ class GangCase(Case):
 
     on_page = False
 
-    def __init__(self, name, title, script, members, options=(), **more):
+    def __init__(self, name, title, script, members, options=(), apart=False, **more):
         super().__init__(name, title, "torch", script, ["torch"], "torchrun", "SIGTERM", **more)
-        self.members, self.options = members, options
+        self.members, self.options, self.apart, self.machines = members, options, apart, None
 
     def node(self, member, port, directory, pause):
-        return [self.python, "-m", "torch.distributed.run", "--nnodes", self.members, "--node-rank", member, "--master-addr", "127.0.0.1",
-                "--master-port", port, "--nproc-per-node", "1", *self.words(directory, pause)[1:]]
+        return [self.python, "-m", "torch.distributed.run", "--nnodes", self.members, "--node-rank", member, "--master-addr",
+                self.machines.address(0) if self.machines else "127.0.0.1", "--master-port", port, "--nproc-per-node", "1", *self.words(directory, pause)[1:]]
 
     def start(self, name, pause, notice=None):
         port, processes = free_port(), []
         for member in range(self.members):
             directory = self.path / f"{name}.d{member}"
             words, environment = self.node(member, port, directory, pause), self.environment()
+            if self.machines:
+                environment["GLOO_SOCKET_IFNAME"] = "eth0"  # else by the machine's name, which is in no directory
             if name != "alone":
                 events = self.path / f"{name}-{member}.events"
                 words = [REPRIEVE, "run", "--store", f"file://{self.path}/store", "--job", "job", "--checkpoint-dir", directory,
                          "--events", events, *(["--gang", "auto", *self.options] if self.options is not None else []),
                          *(["--notice", f"file:{notice}"] if notice and member == NOTICED else []), "--", *words]
+            if self.machines:
+                words = self.machines.on(member, words)
             processes.append(Process(self, f"{name}-{member}", words, environment))
         return processes
 
@@ -51,6 +56,15 @@ class GangCase(Case):
     def prove(self, path):
         self.path = path
         path.mkdir(parents=True)
+        if not self.apart:
+            return self.prove_here()
+        self.machines = Machines(self.members)
+        try:
+            return self.prove_here()
+        finally:
+            self.machines.stop()
+
+    def prove_here(self):
         alone = self.start("alone", 0)
         check(self.wait_all(alone) == [0] * self.members, "by itself it does not end well", *alone)
         curve = alone[0].losses

@@ -42,6 +42,10 @@ class Failed(Exception):
     """What was expected, in a clause."""
 
 
+class CannotRun(Exception):
+    """What is not there, in a clause."""
+
+
 def check(fact, text, *details):
     if not fact:
         raise Failed("\n".join([text, *map(str, details)]))

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cases import CASES
-from proof import Failed
+from proof import CannotRun, Failed
 
 PAGE = Path(__file__).resolve().parents[2] / "supervisor" / "frameworks" / "FRAMEWORKS.md"
 BEGIN, END = "<!-- table: tests/frameworks/run.sh --write -->\n\n", "\n<!-- end of the table -->\n"
@@ -31,6 +31,8 @@ def prove(case, scratch):
         return "skip", row, f"{case.name}: {case.missing}"
     try:
         row += case.prove(scratch / case.name)
+    except CannotRun as reason:
+        return "skip", row, f"{case.name}: {reason}"
     except Failed as failure:
         return "FAIL", row, f"{case.name}: {failure}"
     except Exception as error:  # a fault of the proof itself: it must not take the others with it

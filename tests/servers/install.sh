@@ -1,9 +1,10 @@
 #!/bin/bash
 # Installs what the store servers of the tests are made of; what is there already is left alone, and then no network is needed.
 #
-#	install.sh radosgw|python|azurite...
+#	install.sh radosgw|glusterfs|python|azurite...
 #
 #	radosgw   Debian's: ceph-mon, ceph-osd, radosgw
+#	glusterfs Debian's
 #	python    a virtual environment in build/servers/python: moto, the clouds' own clients, which look at what we wrote, and the schemas of Kubernetes
 #	azurite   npm's, in build/servers/node
 #
@@ -34,6 +35,11 @@ install_radosgw() {
 	packages ceph-osd radosgw
 }
 
+install_glusterfs() {
+	packages glusterfsd glusterfs
+	packages glusterfs glusterfs
+}
+
 install_python() {
 	local python=$cache/python
 	cmp -s "$requirements" "$python/requirements.txt" && return
@@ -57,7 +63,7 @@ install_azurite() {
 }
 
 [ $# -gt 0 ] || {
-	echo "usage: install.sh radosgw|python|azurite..." >&2
+	echo "usage: install.sh radosgw|glusterfs|python|azurite..." >&2
 	exit 64
 }
 log=$(mktemp)
@@ -65,7 +71,7 @@ trap 'rm -f "$log"' EXIT
 mkdir -p "$cache"
 for what; do
 	case $what in
-	radosgw | python | azurite) "install_$what" ;;
+	radosgw | glusterfs | python | azurite) "install_$what" ;;
 	*)
 		echo "install.sh: unknown: $what" >&2
 		exit 64

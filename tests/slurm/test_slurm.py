@@ -405,7 +405,7 @@ def test_the_example_of_a_gang_is_requeued_and_goes_on_from_one_snapshot(slurm, 
                    "PATH": f"{os.path.dirname(REPRIEVE)}:{slurm.environment['PATH']}"}
     command = work.path / "train.sh"
     command.write_text(f'''#!/bin/bash
-exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}/meet --rank "$REPRIEVE_MEMBER" --ranks "$REPRIEVE_GANG" \\
+exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}/meet --rank "$REPRIEVE_MACHINE" --ranks "$REPRIEVE_MACHINES" \\
 	--every 0 --signal USR1 --step-time 0.02 --steps "$([ "$REPRIEVE_RESUMING" = 1 ] && echo $((REPRIEVE_STEP + 3)) || echo 1000000)"
 ''')
     command.chmod(0o755)

@@ -56,6 +56,22 @@ static void test_written_is_read(void **state)
 	assert_int_equal(bytes.size, 2 * sizeof(big));
 }
 
+static void test_reading_at_a_place_ends_with_the_file(void **state)
+{
+	auto_free char *path = below("a");
+	auto_close int fd = -1;
+	char read[8] = "";
+
+	(void)state;
+	assert_int_equal(file_write(path, "0123456789", 10, NULL), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(file_read_at(fd, read, 4, 3), 4);
+	assert_string_equal(read, "3456");
+	assert_int_equal(file_read_at(fd, read, 4, 8), 2);
+	assert_int_equal(file_read_at(fd, read, 4, 10), 0);
+	assert_int_equal(file_read_at(-1, read, 4, 0), 0);
+}
+
 static void test_reading_keeps_the_limit(void **state)
 {
 	auto_free char *path = below("a");
@@ -238,6 +254,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_written_is_read, begin, end),
+		cmocka_unit_test_setup_teardown(test_reading_at_a_place_ends_with_the_file, begin,
+						end),
 		cmocka_unit_test_setup_teardown(test_reading_keeps_the_limit, begin, end),
 		cmocka_unit_test_setup_teardown(test_nothing_is_waited_for, begin, end),
 		cmocka_unit_test_setup_teardown(test_devices_are_read_and_files_wait_as_ever, begin,

@@ -174,6 +174,12 @@ static void test_comparing_and_copying(void **state)
 
 	(void)state;
 	assert_string_equal(made, "abc-000012");
+	assert_true(text_matches("one\ntwo\n", "^two$"));
+	assert_false(text_matches("one\ntwo\n", "one.two|one[^x]two"));
+	assert_false(text_matches("(", "("));
+	assert_string_equal(text_last_part("a/b.c"), "b.c");
+	assert_string_equal(text_last_part("b.c"), "b.c");
+	assert_string_equal(text_last_part("a/"), "");
 	assert_true(text_equal("a", "a") && text_equal(NULL, NULL));
 	assert_false(text_equal("a", NULL) || text_equal(NULL, "a") || text_equal("a", "b"));
 	assert_true(text_starts("file:///x", "file://") && !text_starts("fil", "file"));

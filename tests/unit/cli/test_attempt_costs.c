@@ -231,6 +231,37 @@ static void test_a_gang(void **state)
 	assert_true(attempt_costs_price(&all, 1, 3).saved == 2 * cost.saved);
 }
 
+/* Its job may well have finished: nobody goes on from that. */
+static void test_a_superseded_attempt(void **state)
+{
+	static const char lines[] =
+		"{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+		"{\"event\":\"durable\",\"monotonic_ms\":6000,\"seconds\":1.0,\"age\":2.0}\n"
+		"{\"event\":\"child_exited\",\"monotonic_ms\":10000}\n";
+	static const struct {
+		const char *end_about, *outcome;
+		uint32_t by;
+		int64_t lost_ms;
+	} rows[] = {
+		{"{\"superseded_by\":4}", "superseded by 4", 4, 6000},
+		{"{}", "finished", 0, 0},
+		/* of no later attempt */
+		{"{\"superseded_by\":3}", "finished", 0, 0},
+		{"{\"superseded_by\":-1}", "finished", 0, 0},
+		{"{\"superseded_by\":4294967300}", "finished", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct attempt_costs costs = read_account("finished", rows[i].end_about, lines);
+
+		assert_string_equal(costs.outcome, rows[i].outcome);
+		assert_int_equal(costs.superseded_by, rows[i].by);
+		assert_int_equal(costs.lost_ms, rows[i].lost_ms);
+		assert_false(costs.interrupted);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_known_is_marked_in_the_sum),
 		cmocka_unit_test(test_sums_and_cost),
 		cmocka_unit_test(test_a_gang),
+		cmocka_unit_test(test_a_superseded_attempt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,7 @@
 #include "completion/detector.h"
 
 #include "base/text.h"
+#include "effort.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -956,13 +957,14 @@ static void look_for(void *argument, const char *path)
 	holds_path |= text_equal(path, argument);
 }
 
-static enum shim_channel_fd answer(void *argument, int pid, int descriptor)
+static enum open_files_descriptor answer(void *argument, int pid, int descriptor)
 {
 	(void)pid;
 	(void)descriptor;
 	if (text_equal(argument, "held"))
-		return SHIM_CHANNEL_FD_OPEN;
-	return text_equal(argument, "gone") ? SHIM_CHANNEL_FD_GONE : SHIM_CHANNEL_FD_CLOSED;
+		return OPEN_FILES_DESCRIPTOR_OPEN;
+	return text_equal(argument, "gone") ? OPEN_FILES_DESCRIPTOR_GONE
+					    : OPEN_FILES_DESCRIPTOR_CLOSED;
 }
 
 struct teller {
@@ -1377,30 +1379,31 @@ static void count(void *argument, const char *path)
 static void test_thousands_of_paths(void **state)
 {
 	struct detector detector;
+	int paths = (int)effort_count("paths", 20000, 2000);
 	size_t torn = 0;
 
 	(void)state;
 	detector_init(&detector, 1000, NULL);
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < paths; i++) {
 		char path[40];
 
-		snprintf(path, sizeof(path), "step_7/%d/shard_%d", i / 1000, i);
+		snprintf(path, sizeof(path), "step_7/%d/shard_%d", i / (paths / 20), i);
 		opened(&detector, path, false, i);
 		opened(&detector, path, true, i);
 	}
-	detector_process_ended(&detector, 1, WRITER_END_KILLED, 20000);
+	detector_process_ended(&detector, 1, WRITER_END_KILLED, paths);
 	detector_each_torn(&detector, count, &torn);
-	assert_int_equal(torn, 20000);
+	assert_int_equal(torn, paths);
 	detector_handle_kernel(&detector,
 			       &(struct dir_event){
 				       .change = DIR_DELETED,
 				       .directory = true,
 				       .path = "step_7/7",
 			       },
-			       20001);
+			       paths + 1);
 	torn = 0;
 	detector_each_torn(&detector, count, &torn);
-	assert_int_equal(torn, 19000);
+	assert_int_equal(torn, paths / 20 * 19);
 	detector_release(&detector);
 }
 

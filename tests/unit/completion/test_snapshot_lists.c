@@ -295,6 +295,12 @@ static void test_new_paths_are_reported_at_once(void **state)
 	assert_true(under_way_report_is_due(&report, &detector, 1001, false));
 	under_way_report_written(&report, 1001, 1001);
 	assert_int_equal(under_way_report_wakes_ms(&report), INT64_MAX);
+	/* What is over is news too. */
+	write_file("checkpoint-1/model.pt", "c", 1002);
+	decide(4000);
+	assert_true(under_way_report_is_due(&report, &detector, 4000, false));
+	assert_null(report.paths[0]);
+	assert_false(under_way_report_is_due(&report, &detector, 4001, false));
 	under_way_report_release(&report);
 }
 

@@ -1,6 +1,8 @@
 /* What the model says of a job that has ended, row by row. */
 #include "core/core.h"
 
+#include "base/clock.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -250,6 +252,31 @@ static void test_a_commit_that_is_known_late(void **state)
 		    model.durable.reported_step == 21);
 }
 
+/* How long the store may take to say so: what time is left, and not a time of its own. */
+static void test_how_long_that_is_asked(void **state)
+{
+	static const struct {
+		int64_t end_ms, flush_ms;
+		bool given_up;
+		int64_t until_ms;
+	} rows[] = {
+		{CLOCK_NEVER, 60000, false, 11000}, {CLOCK_NEVER, 5000, false, 6000},
+		{CLOCK_NEVER, 60000, true, 3000},   {CLOCK_NEVER, 1000, true, 2000},
+		{121000, 60000, false, 61000},      {121000, 60000, true, 61000},
+		{3000, 60000, false, 2000},         {1000, 60000, false, 1000},
+		{500, 60000, false, 1000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_model model = {.flush.given_up = rows[i].given_up};
+		struct job_rules rules = {.flush_ms = rows[i].flush_ms};
+
+		if (job_last_look_ms(&model, &rules, 1000, rows[i].end_ms) != rows[i].until_ms)
+			fail_msg("row %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_all_durable),
 		cmocka_unit_test(test_a_member_that_is_asked_in_vain),
 		cmocka_unit_test(test_a_commit_that_is_known_late),
+		cmocka_unit_test(test_how_long_that_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "effect_names.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -340,25 +341,79 @@ static void test_flush_time_is_not_the_limit_at_a_notice(void **state)
 	stop(&story);
 }
 
-/* Something that no second try can mend is tried three times. */
+/* Something that no second try can mend is tried three times. All else, also a store that is full
+ * and in which somebody may make room, is tried for --flush-time, half a second apart. */
 static void test_a_refusal_is_final(void **state)
 {
-	struct story story;
-	int tries = 0;
+	static const struct {
+		enum err_kind error;
+		bool refused;
+	} rows[] = {
+		{ERR_DENIED, true},    {ERR_NOT_FOUND, true}, {ERR_INVALID, true},
+		{ERR_NO_SPACE, false}, {ERR_RETRY, false},    {ERR_FAILED, false},
+	};
 
 	(void)state;
-	exit_with_pending(&story, false);
-	do {
-		tries++;
-		end_snapshot(&story, (struct snapshot_event){.error = ERR_DENIED});
-		story.view.now_ms += 500;
-		if (story.model.due_ms[TIMER_RETRY] != CLOCK_NEVER)
-			post(&story,
-			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
-	} while (find(&story, JOB_DO_TAKE_SNAPSHOT) && tries < 9);
-	assert_true(story.model.state == JOB_OVER);
-	assert_in_range(tries, 3, 4);
-	stop(&story);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		int tries = 0;
+
+		exit_with_pending(&story, false);
+		do {
+			tries++;
+			end_snapshot(&story, (struct snapshot_event){.error = rows[i].error});
+			story.view.now_ms += 500;
+			if (story.model.due_ms[TIMER_RETRY] != CLOCK_NEVER)
+				post(&story, (struct job_event){.kind = JOB_EV_TIMER,
+								.timer = TIMER_RETRY});
+		} while (find(&story, JOB_DO_TAKE_SNAPSHOT) && tries < 500);
+		assert_true(story.model.state == JOB_OVER);
+		assert_true(rows[i].refused ? tries <= 4 : tries >= 100);
+		assert_int_equal(story.model.flush.refused, rows[i].refused);
+		assert_int_equal(story.model.flush.given_up, !rows[i].refused);
+		stop(&story);
+	}
+}
+
+/* Ctrl-C has ended the job. A second one gives up what is being saved, and is told so before. */
+static void test_a_second_interrupt_ends_the_flush(void **state)
+{
+	static const struct {
+		int wait_status;
+		bool of_gang;
+		unsigned presses; /* after the job's end, until the flush is over; 9: never */
+	} rows[] = {
+		{SIGINT, false, 1},
+		{(128 + SIGINT) << 8, false, 1},
+		/* Nobody knows yet that it would be given up. */
+		{0, false, 2},
+		{SIGINT, true, 9},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		unsigned presses = 0;
+
+		start(&story, REQUEST_NONE);
+		complete(&story, 1, true);
+		story.rules.of_gang = rows[i].of_gang;
+		story.view.child_running = false;
+		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED,
+						.child = {.wait_status = rows[i].wait_status,
+							  .mapped_status = rows[i].wait_status}});
+		assert_int_equal(story.model.state, JOB_UPLOADING);
+		while (story.model.state == JOB_UPLOADING && presses < 9) {
+			presses++;
+			post(&story, (struct job_event){.kind = JOB_EV_SIGNAL, .signal = SIGINT});
+		}
+		assert_int_equal(presses, rows[i].presses);
+		if (presses < 9) {
+			check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+			assert_false(facts_of(&story).all_durable);
+		}
+		stop(&story);
+	}
 }
 
 static void test_durable_in_the_end(void **state)
@@ -415,13 +470,15 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 	static const struct {
 		bool expects_saves;
 		int64_t ran_ms; /* before the notice */
-		bool waits;
+		bool elsewhere, waits;
 	} rows[] = {
-		{true, 5000, true},
-		{false, 5000, false},
+		{true, 5000, false, true},
+		{false, 5000, false, false},
 		/* By the last moment to ask, it has run for a second. */
-		{true, 0, true},
-		{true, 500000, false},
+		{true, 0, false, true},
+		{true, 500000, false, false},
+		/* What it saves, it saves where nobody takes it. */
+		{true, 5000, true, false},
 	};
 
 	(void)state;
@@ -434,6 +491,7 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
 						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
 		story.view.child_running = true;
+		story.view.saves_elsewhere = rows[i].elsewhere;
 		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
 		story.view.now_ms += rows[i].ran_ms;
 		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
@@ -686,6 +744,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_snapshot_is_tried_again),
 		cmocka_unit_test(test_flush_time_is_not_the_limit_at_a_notice),
 		cmocka_unit_test(test_a_refusal_is_final),
+		cmocka_unit_test(test_a_second_interrupt_ends_the_flush),
 		cmocka_unit_test(test_durable_in_the_end),
 		cmocka_unit_test(test_asked_at_a_notice),
 		cmocka_unit_test(test_all_members_are_asked),

@@ -1,6 +1,7 @@
 #include "base/exit_code.h"
 #include "drill/gang_verdict.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -44,6 +45,7 @@ static struct round_facts honest(void)
 		.deadline_ms = 2000,
 		.gone_ms = 1050,
 		.exit_code = EXIT_PREEMPTED,
+		.lost_most = UINT_MAX,
 		.store_read = true,
 		.store_newest = {1, 3},
 		.commit_good = true,
@@ -121,6 +123,8 @@ static void opens_nothing(struct round_facts *facts)
 static void is_not_durable(struct round_facts *facts)
 {
 	facts->exit_code = EXIT_NOT_DURABLE;
+	facts->events.checkpoints[facts->events.checkpoint_count++] = checkpoint(40);
+	facts->events.first_after_notice = checkpoint(40);
 }
 
 static void does_not_end(struct round_facts *facts)
@@ -170,7 +174,7 @@ static const struct {
 	{"one opens nothing", 1, opens_nothing, false, DRILL_FAIL, "member 1: the job counts on with step 31, but opened none"},
 	{"one that saves nothing opens nothing", 1, opens_nothing, true, DRILL_UNPROVEN, "member 1: it opened none of the restored files, and counts on. It saves nothing itself"},
 	{"one that saves nothing begins anew", 1, begins_anew, true, DRILL_FAIL, "member 1: step 30 was restored, but the job began again"},
-	{"one is not durable", 2, is_not_durable, false, DRILL_FAIL, "member 2: the newest work is not durable"},
+	{"one is not durable", 2, is_not_durable, false, DRILL_FAIL, "member 2: a newer checkpoint was complete on the disk, and not durable"},
 	{"one of the others does not end", 2, does_not_end, false, DRILL_FAIL, "member 2: the machine of member 1 was taken away, and this one had not ended"},
 	{"the lost one is killed at the deadline", 1, does_not_end, false, DRILL_PASS, ""},
 	{"one starts from another snapshot", 0, starts_from_another, false, DRILL_FAIL, "member 0: the next machine started from 000001-000002 instead of 000001-000003"},
@@ -250,10 +254,11 @@ static void members_that_save_at_different_steps(void **state)
 		       "member 0: nothing is durable: a checkpoint was complete, but its upload"));
 	/* One has gone on a little longer than the others. */
 	set_up_honest();
-	each[0].exit_code = EXIT_NOT_DURABLE;
-	each[0].events.checkpoints[each[0].events.checkpoint_count++] = checkpoint(40);
+	is_not_durable(&each[0]);
 	gang_verdict_round(&preemption);
-	assert_non_null(strstr(preemption.reason, "member 0: the newest work is not durable"));
+	assert_non_null(
+		strstr(preemption.reason,
+		       "member 0: a newer checkpoint was complete on the disk, and not durable"));
 }
 
 static void what_one_knows_is_durable_for_all(void **state)

@@ -1,5 +1,6 @@
 #include "drill/verdict.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ static struct round_facts good(void)
 			  .last = 53,
 			  .stride = 1,
 			  .step = 50},
+		.lost_most = UINT_MAX,
 		.store_read = true,
 		.store_newest = {1, 2},
 		.commit_good = true,
@@ -175,9 +177,63 @@ static void stale_and_killed(struct round_facts *facts)
 	facts->killed = true;
 }
 
+/* A newer one lies on the disk. */
 static void not_durable(struct round_facts *facts)
 {
 	facts->exit_code = 74;
+	facts->events.checkpoints[0] =
+		(struct run_checkpoint){.at_ms = 20500, .captured_ms = 20100, .step = 90};
+}
+
+/* The one that the notice brought is durable, and a job that went on had another in the end. */
+static void goes_on_until_it_is_killed(struct round_facts *facts)
+{
+	not_durable(facts);
+	facts->events.first_after_notice = facts->events.commit.checkpoint;
+}
+
+static void brought_one_that_is_not_durable(struct round_facts *facts)
+{
+	not_durable(facts);
+	facts->events.first_after_notice =
+		(struct run_checkpoint){.at_ms = 15500, .captured_ms = 15100, .step = 70};
+}
+
+static void not_durable_and_killed(struct round_facts *facts)
+{
+	not_durable(facts);
+	facts->exit_code = 0;
+	facts->killed = true;
+	strcpy(facts->events.failed, "disk full");
+}
+
+static void no_such_command(struct round_facts *facts)
+{
+	not_launched(facts);
+	facts->exit_code = 127;
+}
+
+static void no_program(struct round_facts *facts)
+{
+	crashed_before(facts);
+	facts->exit_code = 126;
+}
+
+static void lost_too_much(struct round_facts *facts)
+{
+	facts->lost_most = 2;
+}
+
+static void lost_who_knows(struct round_facts *facts)
+{
+	facts->lost_most = 2;
+	facts->counted = false;
+}
+
+static void keeps_a_part_elsewhere(struct round_facts *facts)
+{
+	facts->resumption.continuation.continuation = CONTINUATION_ANEW;
+	strcpy(facts->wrote, "out/part.bin");
 }
 
 static void job_report_failure(struct round_facts *facts)
@@ -245,9 +301,14 @@ static const struct {
 	{upload_failed,           "disk full", DRILL_FAIL},
 	{sealed_only,             "not finished in time", DRILL_FAIL},
 	{late,                    "after the deadline", DRILL_FAIL},
-	{stale,                   "saved nothing: the surviving checkpoint is 6.2 s old", DRILL_FAIL},
-	{stale_and_killed,        "nothing was saved after the notice", DRILL_FAIL},
-	{not_durable,             "newest work is not durable", DRILL_FAIL},
+	{not_durable,             "not durable in time. The surviving one is 10 s older", DRILL_FAIL},
+	{brought_one_that_is_not_durable, "The surviving one is 5.0 s older", DRILL_FAIL},
+	{not_durable_and_killed,  "not durable in time: disk full", DRILL_FAIL},
+	{no_such_command,         "ended with 127 before the notice", DRILL_NOT_RUN},
+	{no_program,              "ended with 126 before the notice", DRILL_NOT_RUN},
+	{lost_too_much,           "3 steps were lost, and no more than 2 may be", DRILL_FAIL},
+	{lost_who_knows,          "how many steps were lost is not known", DRILL_UNPROVEN},
+	{keeps_a_part_elsewhere,  "It also wrote out/part.bin, which is not saved", DRILL_FAIL},
 	{job_report_failure,              "ended with 1 instead of 75", DRILL_FAIL},
 	{store_unreadable,        "the store cannot be read: gone", DRILL_FAIL},
 	{store_has_it_not,        "has no valid snapshot of it", DRILL_FAIL},
@@ -275,20 +336,101 @@ static void each_fact_can_fail_it(void **state)
 	}
 }
 
-static void own_checkpoints_pass_with_a_remark(void **state)
+static void stale_and_not_asked(struct round_facts *facts)
 {
-	struct round_facts facts = good();
-	struct round_verdict verdict;
+	stale(facts);
+	facts->events.asked_ms = -1;
+}
 
+/* `run` says that what was done since then is lost. */
+static void stale_and_said(struct round_facts *facts)
+{
+	stale(facts);
+	facts->exit_code = 74;
+}
+
+static void writes_elsewhere(struct round_facts *facts)
+{
+	strcpy(facts->wrote, "runs/log.txt");
+}
+
+static void lost_as_allowed(struct round_facts *facts)
+{
+	facts->lost_most = 3;
+}
+
+/* One rule: what was done since the last own save may be lost, however the job took the notice. */
+// clang-format off
+static const struct {
+	void (*change)(struct round_facts *facts);
+	const char *said; /* part of the remark */
+	int64_t saved_ms, lost_ms;
+} passes[] = {
+	{stale,               "the job was asked (SIGUSR1) and saved nothing", -5000, 6200},
+	{stale_and_said,      "the job was asked (SIGUSR1) and saved nothing", -5000, 6200},
+	{stale_and_not_asked, "--checkpoint-signal", -5000, 6200},
+	{stale_and_killed,    "killed", -5000, 6200},
+	{writes_elsewhere,    "it also wrote runs/log.txt, which is not saved", 500, 1000},
+	{lost_as_allowed,     "", 500, 1000},
+	{goes_on_until_it_is_killed, "", 500, 1000},
+};
+// clang-format on
+
+static void what_may_be_lost_passes_with_a_remark(void **state)
+{
 	(void)state;
-	stale(&facts);
-	facts.events.asked_ms = -1;
-	verdict = judge(&facts);
-	assert_int_equal(verdict.result, DRILL_PASS);
-	assert_non_null(strstr(verdict.remark, "--checkpoint-signal"));
-	assert_int_equal(verdict.saved_ms, -5000);
-	assert_int_equal(verdict.lost_ms, 6200);
-	assert_int_equal(verdict.asked_ms, VERDICT_UNKNOWN);
+	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
+		struct round_facts facts = good();
+		struct round_verdict verdict;
+
+		passes[i].change(&facts);
+		verdict = judge(&facts);
+		if (verdict.result != DRILL_PASS || !strstr(verdict.remark, passes[i].said) ||
+		    verdict.saved_ms != passes[i].saved_ms || verdict.lost_ms != passes[i].lost_ms)
+			fail_msg("%zu: %d '%s' '%s' %lld", i, verdict.result, verdict.reason,
+				 verdict.remark, (long long)verdict.lost_ms);
+	}
+}
+
+/* The next machine's own count decides: what it does not do again is not lost. */
+// clang-format off
+static const struct {
+	enum continuation continuation;
+	double next; /* -1: it prints none */
+	bool named;  /* the checkpoint names its step, 50 */
+	int64_t steps, milliseconds;
+} losses[] = {
+	{CONTINUATION_PROVEN,  51, true,  3, 1000},
+	{CONTINUATION_PROVEN,  50, true,  3, 1000}, /* prints the step that it goes on from */
+	{CONTINUATION_PROVEN,  51, false, 3, 1000},
+	{CONTINUATION_PROVEN,  54, false, 0, 0}, /* a slow save, whose step was printed after it */
+	{CONTINUATION_PROVEN,  60, true,  0, 0},
+	{CONTINUATION_ANEW,     1, true,  53, 10100},
+	{CONTINUATION_ANEW,     1, false, 53, 10100},
+	{CONTINUATION_OLDER,   21, true,  33, VERDICT_UNKNOWN},
+	{CONTINUATION_PROVEN,  -1, true,  3, 1000},
+	{CONTINUATION_PROVEN,  -1, false, VERDICT_UNKNOWN, 1000},
+	{CONTINUATION_UNKNOWN, -1, true,  VERDICT_UNKNOWN, 1000},
+};
+// clang-format on
+
+static void what_is_done_twice_is_lost(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		struct round_facts facts = good();
+		struct round_verdict verdict;
+
+		facts.resumption.continuation.continuation = losses[i].continuation;
+		facts.next_counted = losses[i].next >= 0;
+		facts.count.next = losses[i].next;
+		facts.count.step = losses[i].named ? 50 : -1;
+		verdict = judge(&facts);
+		if (verdict.lost_steps != losses[i].steps ||
+		    verdict.lost_ms != losses[i].milliseconds)
+			fail_msg("%zu: %lld, %lld ms", i, (long long)verdict.lost_steps,
+				 (long long)verdict.lost_ms);
+	}
 }
 
 static void killed_after_the_commit_passes(void **state)
@@ -314,7 +456,10 @@ static void an_epoch_is_no_step(void **state)
 	(void)state;
 	facts.events.commit.step = 3;
 	facts.count.step = 3;
-	facts.count.saved = 48;
+	facts.count.low = facts.count.high = facts.count.saved = 48;
+	assert_int_equal(judge(&facts).lost_steps, VERDICT_UNKNOWN);
+	facts.next_counted = true;
+	facts.count.next = 49;
 	assert_int_equal(judge(&facts).lost_steps, 5);
 	facts.counted = false;
 	assert_int_equal(judge(&facts).lost_steps, VERDICT_UNKNOWN);
@@ -327,6 +472,7 @@ static void without_a_commit_all_is_lost(void **state)
 
 	(void)state;
 	nothing_saved(&facts);
+	facts.next_launched = false;
 	verdict = judge(&facts);
 	assert_int_equal(verdict.lost_ms, 10100);
 	assert_int_equal(verdict.lost_steps, 53);
@@ -360,6 +506,14 @@ static const struct {
 		"not run to its end"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true,
 		.last_exit = 9}, DRILL_FAIL, "failed with 9"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .command_exit = 127}, DRILL_NOT_RUN, "there is no such command (127)"},
+	{{.rounds_wanted = 1, .undisturbed_exit = 126, .command_exit = 126}, DRILL_NOT_RUN, "it is no program that may be executed (126)"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = ""}, DRILL_PASS, ""},
+	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = "out/a"},
+		DRILL_UNPROVEN, "was written to while they ran: out/a"},
+	{{.rounds_wanted = 1, .rounds_done = 1, .last_ran = true, .shared = "out/a"}, DRILL_FAIL, "1 of 1"},
+	{{.rounds_wanted = 2, .rounds_done = 1, .rounds_passed = 1, .timed_out = true}, DRILL_UNPROVEN, "--timeout"},
+	{{.rounds_wanted = 2, .rounds_done = 1, .timed_out = true}, DRILL_FAIL, "1 of 2"},
 	{{.rounds_wanted = 1, .undisturbed_exit = 4}, DRILL_FAIL, "undisturbed run failed with 4"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true,
 		.comparison = COMPARISON_DIFFERENT}, DRILL_FAIL, "differs"},
@@ -376,7 +530,7 @@ static void the_whole(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(wholes) / sizeof(wholes[0]); i++) {
-		char reason[200];
+		char reason[600];
 		enum drill_result result = verdict_drill(&wholes[i].facts, reason, sizeof(reason));
 
 		assert_int_equal(result, wholes[i].result);
@@ -391,7 +545,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measures),
 		cmocka_unit_test(each_fact_can_fail_it),
-		cmocka_unit_test(own_checkpoints_pass_with_a_remark),
+		cmocka_unit_test(what_may_be_lost_passes_with_a_remark),
+		cmocka_unit_test(what_is_done_twice_is_lost),
 		cmocka_unit_test(killed_after_the_commit_passes),
 		cmocka_unit_test(an_epoch_is_no_step),
 		cmocka_unit_test(without_a_commit_all_is_lost),

@@ -176,10 +176,15 @@ static const struct row {
 	{"model.safetensors", TEXT("\xf7\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\2\0\0\0\0\0\0\0{}"), FILE_FORMAT_VALID},
 	{"model.safetensors",
-		TEXT("\x1a\0\0\0\0\0\0\0{\"data_offsets\":[0,99999999999999999999999]"),
+		TEXT("\x2e\0\0\0\0\0\0\0{\"a\":{\"data_offsets\":[0,9223372036854775807]}}"),
 		FILE_FORMAT_TORN},
-	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), FILE_FORMAT_VALID},
-	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), FILE_FORMAT_VALID},
+	/* No JSON, or no header's: nothing is known. */
+	{"model.safetensors",
+		TEXT("\x32\0\0\0\0\0\0\0{\"a\":{\"data_offsets\":[0,99999999999999999999999]}}"),
+		FILE_FORMAT_UNKNOWN},
+	{"model.safetensors", TEXT("\x10\0\0\0\0\0\0\0{\"data_offsets\":"), FILE_FORMAT_UNKNOWN},
+	{"model.safetensors", TEXT("\4\0\0\0\0\0\0\0{\"\\\""), FILE_FORMAT_UNKNOWN},
+	{"model.safetensors", TEXT("\x14\0\0\0\0\0\0\0{\"data_offsets\":[9]}"), FILE_FORMAT_VALID},
 	{"a.npy",
 		NPY("{'descr': '<f8', 'shape': (4294967296, 4294967296), }                         "
 			"                     "), FILE_FORMAT_TORN},

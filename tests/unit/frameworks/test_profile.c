@@ -214,6 +214,11 @@ static void test_handler_unseen(void **state)
 		{"import torch\nfrom signal import signal, SIGTERM\n", NULL, false},
 		{"import torch\nloop.add_signal_handler(15, save)\n", NULL, false},
 		{"import torch\nimport reprieve\n", NULL, false},
+		{"import torch, signal\nsignal.signal(signal.SIGUSR1, save)\n", NULL, true},
+		{"import torch, signal\nfor s in signal.SIGUSR1, signal.SIGTERM: signal.signal(s, "
+		 "save)\n",
+		 NULL, false},
+		{"import torch, signal\nsignal.signal(WHICH, signal.SIG_IGN)\n", NULL, false},
 		{"import numpy\n", "trap save TERM\npython train.py\n", false},
 		{"from transformers import Trainer\n", NULL,
 		 false}, /* the framework may have one */

@@ -213,8 +213,11 @@ static void test_rows(void **state)
 						row->command, &identity, &err);
 
 		if (row->members == 0) {
-			if (result == 0 || err.kind != ERR_INVALID)
-				fail_msg("%s: no error", row->what);
+			/* Of the command line, or of what the launcher says beside it. */
+			bool usage = text_starts(err.text, "invalid --");
+
+			if (result == 0 || err.kind != (usage ? ERR_INVALID : ERR_UNFIT))
+				fail_msg("%s: no such error", row->what);
 			for (int j = 0; j < 2; j++)
 				if (!strstr(err.text, row->named[j]))
 					fail_msg("%s: \"%s\" lacks %s", row->what, err.text,
@@ -236,7 +239,7 @@ struct default_row {
 	const char *what;
 	const char *settings[SETTINGS_MOST];
 	const char *command[8];
-	uint32_t members, found; /* 0: an error */
+	uint32_t members, found;
 	const char *apart;
 };
 
@@ -247,7 +250,7 @@ static const struct default_row default_rows[] = {
 		4, 2, NULL},
 	{"srun, several tasks a node",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5"},
-		{"python"}, 8, 5, NULL},
+		{"python"}, 1, 0, "SLURM_PROCID says which one this is, but that the 8 of SLURM_STEP_NUM_TASKS"},
 	{"srun, several tasks on one node",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5"},
 		{"python"}, 1, 0, NULL},
@@ -256,9 +259,9 @@ static const struct default_row default_rows[] = {
 			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, NULL},
 	{"PMI2 on nodes",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5",
-			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 8, 5, NULL},
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "SLURM_STEP_NUM_TASKS"},
 	{"a batch script", {"SLURM_JOB_NUM_NODES=4", "SLURM_NNODES=4", "SLURM_NODEID=0", "SLURM_PROCID=0"},
-		{"srun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "nothing says which one"},
+		{"srun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "srun starts the job on all machines"},
 	{"torchrun on one machine", {0}, {"torchrun", "--nproc-per-node=8", "t.py"}, 1, 0, NULL},
 	{"torchrun, standalone", {0}, {"torchrun", "--standalone", "--nnodes=1", "t.py"}, 1, 0, NULL},
 	{"torchrun on machines", {0}, {"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 2, 1, NULL},
@@ -300,9 +303,42 @@ static const struct default_row default_rows[] = {
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1"},
 		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says 1"},
 	{"two numbers", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 0, 0, NULL},
+		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 1, 0, "--nnodes says 2"},
 	{"two places", {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 0, 0, NULL},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "--node-rank says 0"},
+	{"beyond", {"PET_NNODES=2", "PET_NODE_RANK=2"}, {"torchrun"}, 1, 0, "only 2"},
+	{"tasks of several nodes with a training of several machines each",
+		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=1", "SLURM_PROCID=2"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "says"},
+	{"hydra's ranks under Slurm, one a node, whose daemons are in another order",
+		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
+			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=1"}, {"python"}, 4, 3, NULL},
+	{"hydra's ranks under Slurm, all on one node",
+		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1", "SLURM_NODEID=0", "SLURM_PROCID=0",
+			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, NULL},
+	{"srun with PMI2, one task a node",
+		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
+			"PMI_SIZE=4", "PMI_RANK=2"}, {"python"}, 4, 2, NULL},
+
+	/* One supervisor in front of all machines. */
+	{"the main node of AWS Batch", {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=0"},
+		{"mpirun", "-np", "32", "python"}, 1, 0, "mpirun starts the job on all machines"},
+	{"rank 0 of SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
+		{"/usr/bin/env", "A=b", "horovodrun", "-np", "2"}, 1, 0, "horovodrun starts"},
+	{"a batch script that starts a step", {"SLURM_JOB_NUM_NODES=4"}, {"srun", "python", "t.py"}, 1, 0, NULL},
+	{"the launcher of an MPIJob", {"KUBERNETES_SERVICE_HOST=10.0.0.1"}, {"mpirun", "python"}, 1, 0, NULL},
+
+	/* Inside the job of another run. */
+	{"a run of a member's job",
+		{"REPRIEVE_ATTEMPT=3", "SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"},
+		{"python"}, 1, 0, "inside attempt 3 of another one, and what SLURM_STEP_NUM_NODES"},
+	{"in front of all machines", {"REPRIEVE_ATTEMPT=3", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
+		{"mpirun", "python"}, 1, 0, "inside attempt 3"},
+	{"of a job of one machine", {"REPRIEVE_ATTEMPT=3"}, {"python"}, 1, 0, NULL},
+	{"of one that says why it is no gang", {"REPRIEVE_ATTEMPT=3", "JOB_COMPLETION_INDEX=3"}, {"python"},
+		1, 0, NULL},
+	{"what it was told is no option", {"REPRIEVE_ATTEMPT=3", "REPRIEVE_MACHINES=4", "REPRIEVE_MACHINE=1"},
+		{"python"}, 1, 0, NULL},
 };
 // clang-format on
 
@@ -319,15 +355,15 @@ static void test_by_default(void **state)
 		memcpy(settings.settings, row->settings, sizeof(settings.settings));
 		result = gang_identity_find(NULL, NULL, setting, &settings, row->command, &identity,
 					    &err);
-		if ((result < 0) != (row->members == 0))
-			fail_msg("%s: %s", row->what, err.text);
 		if (result < 0)
-			continue;
+			fail_msg("%s: %s", row->what, err.text);
 		if (identity.members != row->members || identity.member != row->found ||
 		    identity.by_default != (row->members > 1))
 			fail_msg("%s: %u of %u", row->what, identity.member, identity.members);
 		if (row->apart ? !strstr(identity.apart, row->apart) : identity.apart[0] != '\0')
 			fail_msg("%s: apart \"%s\"", row->what, identity.apart);
+		if ((identity.instead != NULL) != (row->apart != NULL))
+			fail_msg("%s: what is it instead?", row->what);
 		assert_int_equal(gang_identity_find("off", NULL, setting, &settings, row->command,
 						    &identity, &err),
 				 0);
@@ -400,6 +436,68 @@ static void test_launch(void **state)
 	}
 }
 
+/* Whoever asks for a gang gets one, in front of all machines and inside another run too. */
+static void test_asked_for(void **state)
+{
+	static const char *const ways[][2] = {{"auto", NULL}, {"2", NULL}, {"2", "1"}, {NULL, "1"}};
+	static const char *const command[] = {"mpirun", "python", NULL};
+	struct identity_row settings = {
+		.settings = {"REPRIEVE_ATTEMPT=3", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct gang_identity identity;
+		struct err err = {0};
+
+		assert_int_equal(gang_identity_find(ways[i][0], ways[i][1], setting, &settings,
+						    command, &identity, &err),
+				 0);
+		assert_int_equal(identity.members, 2);
+		assert_int_equal(identity.member, 1);
+		assert_false(identity.by_default);
+	}
+}
+
+/* Whoever cannot know which member it is knows of which start, if the launcher says so. */
+static void test_launch_after_an_error(void **state)
+{
+	static const struct {
+		const char *gang, *member;
+		const char *settings[SETTINGS_MOST];
+		const char *launch;
+	} wrong[] = {
+		{"auto",
+		 NULL,
+		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
+		  "PET_NNODES=4"},
+		 "7/2/0"},
+		{"4",
+		 NULL,
+		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1"},
+		 "7/2/0"},
+		{"auto",
+		 NULL,
+		 {"PET_NNODES=3", "PET_NODE_RANK=3", "REPRIEVE_LAUNCH=monday"},
+		 "monday"},
+		{"3", "5", {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2"}, ""},
+		{"auto", NULL, {"PET_NNODES=3", "PET_NODE_RANK=3"}, ""},
+	};
+	static const char *const command[] = {"python", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct identity_row settings = {0};
+		struct gang_identity identity;
+		struct err err = {0};
+
+		memcpy(settings.settings, wrong[i].settings, sizeof(settings.settings));
+		assert_int_equal(gang_identity_find(wrong[i].gang, wrong[i].member, setting,
+						    &settings, command, &identity, &err),
+				 -1);
+		assert_string_equal(identity.launch, wrong[i].launch);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +505,8 @@ int main(void)
 		cmocka_unit_test(test_by_default),
 		cmocka_unit_test(test_blank),
 		cmocka_unit_test(test_launch),
+		cmocka_unit_test(test_launch_after_an_error),
+		cmocka_unit_test(test_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

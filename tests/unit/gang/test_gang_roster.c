@@ -42,6 +42,15 @@ struct roster_row {
 		.member = (number), .members = (of), .nonce = name, .put_ms = (ms), \
 		.birth_ms = (ms), .first_after = (after), .turn = (which)           \
 	}
+/* It knows nothing but of which launch it is. */
+#define UNKNOWN(name, ms, start)                                                  \
+	{                                                                         \
+		.nonce = name, .put_ms = (ms), .birth_ms = (ms), .refused = true, \
+		.launch =                                                         \
+		{.id = start,                                                     \
+		 .after = 1,                                                      \
+		 .put_ms = (ms) }                                                 \
+	}
 /* Of two members. */
 #define AT_HOST(number, name, ms, of)                                                              \
 	{                                                                                          \
@@ -147,20 +156,29 @@ static const struct roster_row rows[] = {
 		  .host = "h1", .refused = true}},
 		JOIN(1, 2, "c", 0), false, ROSTER_REFUSED, 0, 1, "b", false},
 	{"one does not know which it is",
-		{JOIN(0, 3, "a", AT), REFUSED(0, 0, "c", AT + 1), JOIN(1, 3, "b", AT)},
+		{LAUNCHED(0, 3, "a", AT, "5", AT), UNKNOWN("c", AT + 1, "5"), LAUNCHED(1, 3, "b", AT, "5", AT)},
 		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
 	{"also if member 0 has come since",
-		{JOIN(0, 3, "a", AT + 5), REFUSED(0, 0, "c", AT), JOIN(1, 3, "b", AT + 9)},
+		{LAUNCHED(0, 3, "a", AT + 5, "5", AT), UNKNOWN("c", AT, "5"), LAUNCHED(1, 3, "b", AT + 9, "5", AT)},
 		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", false},
+	{"also if this one has come long after",
+		{UNKNOWN("c", OLD, "5"), LAUNCHED(1, 3, "b", AT, "5", AT)},
+		JOIN(1, 3, "b", 0), false, ROSTER_REFUSED, 0, 1, "c", true},
 	{"all are there without it",
-		{JOIN(0, 2, "a", AT), REFUSED(0, 0, "c", AT), JOIN(1, 2, "b", AT)},
+		{LAUNCHED(0, 2, "a", AT, "5", AT), UNKNOWN("c", AT, "5"), LAUNCHED(1, 2, "b", AT, "5", AT)},
 		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},
-	{"perhaps it knows by now",
-		{REFUSED(0, 0, "c", AT - 5000), JOIN(1, 2, "b", AT)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_WAITING, 1, 0, NULL, true},
-	{"it did not know long ago",
-		{REFUSED(0, 0, "c", OLD), JOIN(1, 2, "b", AT)}, JOIN(1, 2, "b", 0), false,
-		ROSTER_WAITING, 1, 0, NULL, false},
+	{"one that knows nothing is of a later launch, and no reason for this one to end",
+		{UNKNOWN("c", AT + 1, "6"), LAUNCHED(1, 2, "b", AT, "5", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
+	{"or of one that has no name",
+		{UNKNOWN("c", AT + 1, ""), LAUNCHED(1, 2, "b", AT, "5", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
+	{"or it has one, and this one has none",
+		{UNKNOWN("c", AT + 1, "5"), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
+	{"or both have none",
+		{UNKNOWN("c", AT + 1, ""), JOIN(1, 2, "b", AT)},
+		JOIN(1, 2, "b", 0), false, ROSTER_WAITING, 1, 0, NULL, false},
 	{"it has been started again since",
 		{REFUSED(0, 2, "c", AT - 5000), JOIN(0, 2, "a", AT), JOIN(1, 2, "b", AT)},
 		JOIN(1, 2, "b", 0), false, ROSTER_COMPLETE, 2, 0, NULL, false},

@@ -655,17 +655,53 @@ static void test_which_round_is_in_doubt(void **state)
 	}
 }
 
-/* Of two parts that were put in a round, the first one stays. */
-static void test_the_first_part_of_a_round_stays(void **state)
+/* Of the tries of a round, the first that may have put a part counts: its part stays. Each row is a
+ * round of tries with the checkpoints 2, 4, 6; the last one may still be under way. */
+static void test_the_first_part_that_was_put_stays(void **state)
 {
-	struct gang_here here = gang_here_new(1);
+	enum {
+		NO_TRY,
+		NOT_PUT,
+		PUT,
+		UNDER_WAY
+	};
+	static const struct {
+		int tries[3];
+		uint32_t put;
+		uint64_t generation;
+	} of[] = {
+		{{UNDER_WAY}, 3, 2},
+		{{PUT}, 3, 2},
+		{{NOT_PUT}, 0, 2},
+		{{PUT, UNDER_WAY}, 3, 2},
+		{{PUT, PUT}, 3, 2},
+		{{PUT, NOT_PUT, PUT}, 3, 2},
+		{{NOT_PUT, UNDER_WAY}, 3, 4},
+		{{NOT_PUT, PUT}, 3, 4},
+		{{NOT_PUT, NOT_PUT, PUT}, 3, 6},
+		{{NOT_PUT, PUT, NOT_PUT}, 3, 4},
+	};
 
 	(void)state;
-	gang_here_note_part(&here, 3, 2, 20, false);
-	gang_here_note_part(&here, 3, 4, 20, false);
-	assert_true(here.given_generation == 4 && here.put_generation == 2);
-	gang_here_note_part(&here, 5, 4, 20, false);
-	assert_true(here.put == 5 && here.put_generation == 4);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct gang_here here = gang_here_new(1);
+		uint64_t generation = 0;
+
+		for (int j = 0; j < 3 && of[i].tries[j] != NO_TRY; j++) {
+			generation += 2;
+			gang_here_note_part(&here, 3, generation, 20, false);
+			assert_true(here.given_generation == generation);
+			if (of[i].tries[j] != UNDER_WAY)
+				gang_here_note_part_ended(&here, 3, of[i].tries[j] == PUT);
+		}
+		if (here.put != of[i].put || here.put_generation != of[i].generation)
+			fail_msg("row %zu: round %u, checkpoint %llu", i, here.put,
+				 (unsigned long long)here.put_generation);
+		gang_here_note_part(&here, 5, 8, 20, false);
+		/* What is heard late of an earlier round says nothing of this one. */
+		gang_here_note_part_ended(&here, 3, false);
+		assert_true(here.put == 5 && here.put_generation == 8);
+	}
 }
 
 /* The log may have more than is read of it: rounds that were opened before count, too. */
@@ -740,7 +776,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_a_member),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_which_round_is_in_doubt),
-		cmocka_unit_test(test_the_first_part_of_a_round_stays),
+		cmocka_unit_test(test_the_first_part_that_was_put_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),

@@ -591,11 +591,13 @@ static const char *run_search(enum fault fault, bool clock, uint8_t members, uns
 
 static void test_two_members(void **state)
 {
+	unsigned anew = effort_count("who come anew", 1, 0);
+
 	(void)state;
-	assert_null(run_search(FAULT_NONE, true, 2, 1, 0, 0, 1));
-	assert_null(run_search(FAULT_NONE, false, 2, 1, 0, 0, 8));
-	assert_null(run_search(FAULT_NONE, true, 2, 1, 1, 0, 64));
-	assert_null(run_search(FAULT_NONE, true, 2, 1, 0, 1, 8));
+	assert_null(run_search(FAULT_NONE, true, 2, 1, 0, 0, effort_count("between ends", 1, 8)));
+	assert_null(run_search(FAULT_NONE, false, 2, anew, 0, 0, 8));
+	assert_null(run_search(FAULT_NONE, true, 2, anew, 1, 0, 64));
+	assert_null(run_search(FAULT_NONE, true, 2, anew, 0, 1, 8));
 }
 
 static void test_three_members(void **state)

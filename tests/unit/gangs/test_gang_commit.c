@@ -316,14 +316,16 @@ static void what_a_snapshot_answers(void **state)
 		{{.step = 10}, {.step = 10}, {.step = 10}},
 		{{.step = 20, .saw = 3}, {.step = 20, .saw = 9}, {.step = 20}},
 		{{.step = 30, .saw = 12}, {.step = 30, .saw = 9}, {.empty = true}},
+		{{.step = 40, .saw = 13}, {.step = 40}, {.beside = true, .saw = 20}},
+		{{.step = 50, .saw = 13}, {.step = 50}, {.empty = true, .saw = 20}},
 	};
-	static const uint32_t answered[] = {0, 9, 12};
+	static const uint32_t answered[] = {0, 9, 12, 13, 13};
 	struct gang gang;
 	uint32_t event;
 
 	(void)state;
 	gang_start(&gang, 3);
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
 		gang_round(&gang, i + 1, rounds[i]);
 		gang_assert_committed(&gang, i + 1);
 		assert_works(
@@ -390,8 +392,35 @@ static void the_last_one_dies(void **state)
 	gang_round(&gang, 2, given);
 	heal_store(&gang, 1, &failing);
 	assert_int_equal(gang.machines[0].failed, 0);
+	assert_true(gang.machines[0].result.gang_put && gang.machines[1].result.gang_put);
 	gang.newest = (struct snapshot_id){1, 2};
 	restore_and_compare(&gang, 1);
+	gang_stop(&gang);
+}
+
+/* Of a save that has failed it is known whether its part may lie in the store: from the first try
+ * on that came so far. One without files does not. */
+static void whether_a_part_was_put(void **state)
+{
+	static const struct {
+		bool files, put;
+	} tries[] = {{false, false}, {false, false}, {true, true}, {false, true}};
+	static const struct gang_given alone[] = {{.step = 10, .over = is_over}, {.absent = true}};
+	struct gang gang;
+
+	(void)state;
+	gang_start(&gang, 2);
+	for (uint32_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		struct gang_machine *machine = &gang.machines[0];
+
+		assert_works(file_remove_tree(machine->files.source, &err));
+		if (tries[i].files)
+			fixture_write(&machine->files, "weights.bin", 1000, 7);
+		gang_round(&gang, 2, alone);
+		assert_int_equal(machine->failed, -1);
+		if (machine->result.gang_put != tries[i].put)
+			fail_msg("try %u: %d", i, machine->result.gang_put);
+	}
 	gang_stop(&gang);
 }
 
@@ -858,6 +887,7 @@ int main(void)
 		cmocka_unit_test(a_round_that_is_over),
 		cmocka_unit_test(over_too_late),
 		cmocka_unit_test(the_last_one_dies),
+		cmocka_unit_test(whether_a_part_was_put),
 		cmocka_unit_test(one_commits_for_all),
 		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),

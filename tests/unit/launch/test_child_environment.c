@@ -66,12 +66,13 @@ static void test_variables(void **state)
 		   (const char *const[]){"REPRIEVE_JOB=digits", "REPRIEVE_ATTEMPT=1",
 					 "REPRIEVE_RESUMING=0",
 					 "REPRIEVE_STEP=", "REPRIEVE_CHECKPOINT_DIR=/checkpoints",
-					 "REPRIEVE_GANG", "REPRIEVE_NOTICE_FILE", "REPRIEVE_PAGE",
-					 "WANDB_RUN_ID", NULL});
+					 "REPRIEVE_MACHINES=1", "REPRIEVE_MACHINE=0",
+					 "REPRIEVE_NOTICE_FILE", "REPRIEVE_PAGE", "WANDB_RUN_ID",
+					 NULL});
 	expect_all(&resumed,
 		   (const char *const[]){"REPRIEVE_ATTEMPT=3", "REPRIEVE_RESUMING=1",
-					 "REPRIEVE_STEP=40", "REPRIEVE_GANG=4", "REPRIEVE_MEMBER=2",
-					 "REPRIEVE_NOTICE_FILE=/run/notice",
+					 "REPRIEVE_STEP=40", "REPRIEVE_MACHINES=4",
+					 "REPRIEVE_MACHINE=2", "REPRIEVE_NOTICE_FILE=/run/notice",
 					 "REPRIEVE_PAGE=/run/page", "WANDB_RUN_ID=abc",
 					 "WANDB_RESUME=allow", NULL});
 	/* What the user has set stands; a sweep chooses its own ids. */

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "workspace/network_fs.h"
+#include "workspace/workspace.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,7 @@ static const struct row rows[] = {
 	{"in directories", "a/b 1 1 1;a.b 1 1 1", "a/b 1 1 2;a.b 1 1 1;a 1 9 9", "a a/b "},
 };
 
-static void read_look(struct scan *scan, const char *text)
+static void read_look(struct snapshot_files *scan, const char *text)
 {
 	char *copy = text_copy(text), *rest;
 
@@ -44,9 +45,12 @@ static void read_look(struct scan *scan, const char *text)
 		char path[32];
 
 		assert_int_equal(sscanf(row, "%31s %lu %lu %lu", path, &size, &inode, &time), 4);
-		directory_scan_add(scan, text_copy(path), size, inode, (int64_t)time);
+		file_list_add(scan, (struct snapshot_file){.path = text_copy(path),
+							   .size = size,
+							   .mtime_ns = (int64_t)time,
+							   .inode = inode});
 	}
-	directory_scan_sort(scan);
+	file_list_sort(scan);
 	free(copy);
 }
 
@@ -61,7 +65,7 @@ static void test_what_is_different(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct scan before = {0}, now = {0};
+		struct snapshot_files before = {0}, now = {0};
 		char told[512] = "";
 
 		read_look(&before, rows[i].before);
@@ -69,8 +73,8 @@ static void test_what_is_different(void **state)
 		directory_scan_compare(&before, &now, note, told);
 		if (strcmp(told, rows[i].changed) != 0)
 			fail_msg("%s: \"%s\"", rows[i].name, told);
-		directory_scan_release(&before);
-		directory_scan_release(&now);
+		snapshot_files_release(&before);
+		snapshot_files_release(&now);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* The supervisor's end of the channel against a job that may do anything to it. The producer
  * here is this test. */
+#include "monitor/open_files.h"
 #include "monitor/shim_channel.h"
 
 #include "base/cleanup.h"
@@ -456,34 +457,32 @@ static void test_session_directory_too_long(void **state)
 static void test_holds(void **state)
 {
 	struct desk *desk = *state;
-	auto_(shim_channel_close) struct shim_channel *link = NULL;
-	char session[100], path[100];
+	char path[100];
 	auto_close int fd = -1;
 	pid_t child;
 
-	snprintf(session, sizeof(session), "%s/s", desk->directory);
 	snprintf(path, sizeof(path), "%s/file", desk->directory);
-	assert_int_equal(mkdir(session, 0700), 0);
-	assert_int_equal(shim_channel_open(&desk->loop, session, desk->directory, NULL, received,
-					   desk, &link, NULL),
-			 0);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	assert_int_equal(shim_channel_query_fd(link, getpid(), fd), SHIM_CHANNEL_FD_OPEN);
-	assert_int_equal(shim_channel_query_fd(link, getpid(), 0), SHIM_CHANNEL_FD_CLOSED);
-	assert_int_equal(shim_channel_query_fd(link, getpid(), 999), SHIM_CHANNEL_FD_CLOSED);
+	assert_int_equal(open_files_query_descriptor(desk->directory, getpid(), fd),
+			 OPEN_FILES_DESCRIPTOR_OPEN);
+	assert_int_equal(open_files_query_descriptor(desk->directory, getpid(), 0),
+			 OPEN_FILES_DESCRIPTOR_CLOSED);
+	assert_int_equal(open_files_query_descriptor(desk->directory, getpid(), 999),
+			 OPEN_FILES_DESCRIPTOR_CLOSED);
 	child = fork();
 	if (child == 0)
 		_exit(0);
 	/* A zombie holds nothing, though its number is taken. */
 	siginfo_t info;
 	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(shim_channel_query_fd(link, child, fd), SHIM_CHANNEL_FD_GONE);
+	assert_int_equal(open_files_query_descriptor(desk->directory, child, fd),
+			 OPEN_FILES_DESCRIPTOR_GONE);
 	waitpid(child, NULL, 0);
-	assert_int_equal(shim_channel_query_fd(link, child, fd), SHIM_CHANNEL_FD_GONE);
+	assert_int_equal(open_files_query_descriptor(desk->directory, child, fd),
+			 OPEN_FILES_DESCRIPTOR_GONE);
 	unlink(path);
-	assert_int_equal(shim_channel_query_fd(link, getpid(), fd), SHIM_CHANNEL_FD_OPEN);
-	shim_channel_close(steal(&link));
-	rmdir(session);
+	assert_int_equal(open_files_query_descriptor(desk->directory, getpid(), fd),
+			 OPEN_FILES_DESCRIPTOR_OPEN);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -28,6 +28,8 @@ static void test_each_sentence(void **state)
 		{SAY_DEFERRED, "a save is in progress: SIGTERM is forwarded when it completes", ""},
 		{SAY_KILLING, "the job has not exited: killing it (SIGKILL)", "stopping "},
 		{SAY_OUT_OF_TIME, "out of time: the upload under way is cancelled", ""},
+		{SAY_FLUSH_GOES_ON, "is being made durable (Ctrl-C gives that up)", ""},
+		{SAY_FLUSH_INTERRUPTED, "interrupted: what is not durable by now", ""},
 		{SAY_NO_STORE, "", ""},
 		{SAY_DURABLE, "durable: 000003-000012, step 40, ", "durable "},
 		{SAY_DURABLE_QUIETLY, "", "durable "},

@@ -48,6 +48,17 @@ static void follows_the_order(void **state)
 			"slurm-12_3", "SLURM_ARRAY_JOB_ID"},
 		{NULL, LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_JOB_ID=14"), "slurm-14",
 			"SLURM_JOB_ID"},
+		/* Tasks that are no gang are jobs of their own. */
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "slurm-14-3",
+			"SLURM_JOB_ID"},
+		{NULL,
+			LIST("SLURM_JOB_ID=14", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3",
+				"SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=1"),
+			"slurm-12_3-1", "SLURM_ARRAY_JOB_ID"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=1", "SLURM_PROCID=0"), "slurm-14",
+			"SLURM_JOB_ID"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_PROCID=0", "SLURM_NTASKS=4"), "slurm-14",
+			"SLURM_JOB_ID"},
 		{NULL,
 			LIST("JOBSET_NAME=llm", "REPLICATED_JOB_NAME=workers", "JOB_INDEX=0",
 				"JOB_COMPLETION_INDEX=2"),
@@ -88,6 +99,7 @@ static void names_a_gang_without_its_members(void **state)
 		{LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "fit"},
 		{LIST("AWS_BATCH_JOB_ID=4876da2c-02b0#1"), "batch-4876da2c-02b0"},
 		{LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"), "slurm-12_3"},
+		{LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "slurm-14"},
 	};
 
 	(void)state;
@@ -138,6 +150,39 @@ static void refuses_bad_names_of_the_user(void **state)
 	assert_int_equal(job_name_find(longest, false, get, (void *)NOTHING, "/w", command, &name,
 				       &err),
 			 0);
+}
+
+/* Inside the job of another run what the environment says is of that one. */
+static void names_a_run_inside_another_one_by_itself(void **state)
+{
+#define INSIDE(...) LIST("REPRIEVE_ATTEMPT=2", __VA_ARGS__)
+	const char *const *const others[] = {
+		INSIDE("REPRIEVE_JOB=mine", "REPRIEVE_MACHINE=0"),
+		INSIDE("REPRIEVE_JOB=mine", "REPRIEVE_MACHINE=1"),
+		INSIDE("REPRIEVE_JOB=slurm-7", "REPRIEVE_MACHINE=0", "SLURM_JOB_ID=7"),
+		INSIDE("REPRIEVE_JOB=fit_4", "REPRIEVE_MACHINE=0", "JOB_NAME=fit",
+		       "JOB_COMPLETION_INDEX=4"),
+		INSIDE("REPRIEVE_JOB=../../etc", "REPRIEVE_MACHINE=0"),
+		NOTHING,
+	};
+#undef INSIDE
+	struct job_name names[sizeof(others) / sizeof(others[0])], again;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		name_in(others[i], "/w", command, &names[i]);
+		assert_int_equal(strncmp(names[i].text, "train-", 6), 0);
+		assert_false(names[i].given);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(names[i].text, names[j].text);
+		assert_string_equal(name_in(others[i], "/w", command, &again), names[i].text);
+		assert_string_not_equal(name_in(others[i], "/x", command, &again), names[i].text);
+	}
+	assert_int_equal(job_name_find("mine", false, get, (void *)others[0], "/w", command, &again,
+				       &err),
+			 0);
+	assert_string_equal(again.text, "mine");
 }
 
 static void maps_ids_of_schedulers_apart(void **state)
@@ -215,6 +260,7 @@ int main(void)
 		cmocka_unit_test(follows_the_order),
 		cmocka_unit_test(names_a_gang_without_its_members),
 		cmocka_unit_test(refuses_bad_names_of_the_user),
+		cmocka_unit_test(names_a_run_inside_another_one_by_itself),
 		cmocka_unit_test(maps_ids_of_schedulers_apart),
 		cmocka_unit_test(fingerprints_directory_and_command),
 		cmocka_unit_test(calls_it_by_what_a_person_would_say),

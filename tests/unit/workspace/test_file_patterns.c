@@ -158,9 +158,48 @@ static void test_refusals(void **state)
 	}
 }
 
+/* Only what the known names take is looked at again: whether it is a lock. */
+static void test_names_of_locks(void **state)
+{
+	static const struct {
+		const char *exclude, *include, *path, *name;
+	} rows[] = {
+		{NULL, NULL, "study/journal.log.lock", "*.lock"},
+		{NULL, NULL, "run.lck", "*.lck"},
+		{NULL, NULL, "uv.lock", "*.lock"},
+		{NULL, NULL, "step-5.lock/weights.bin", NULL},
+		{NULL, NULL, "last.pt", NULL},
+		{"uv.*", NULL, "uv.lock", NULL},
+		{NULL, "uv.lock", "uv.lock", NULL},
+		{"*.tmp", "*.pt", "uv.lock", "*.lock"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file_patterns patterns = {0};
+		const char *name;
+
+		if (rows[i].exclude)
+			assert_int_equal(file_patterns_add_exclude(&patterns, rows[i].exclude,
+								   NULL),
+					 0);
+		if (rows[i].include)
+			assert_int_equal(file_patterns_add_include(&patterns, rows[i].include,
+								   NULL),
+					 0);
+		name = file_patterns_lock_name(&patterns, rows[i].path);
+		if (rows[i].name)
+			assert_string_equal(name, rows[i].name);
+		else
+			assert_null(name);
+		file_patterns_release(&patterns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_locks),
 		cmocka_unit_test(test_names_that_are_known),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_refusals),

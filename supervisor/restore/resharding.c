@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile.h"
+#include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
 #include <ctype.h>
@@ -13,13 +13,6 @@
 #include <strings.h>
 
 #define NOBODY UINT32_MAX
-
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static bool matches_any(const char *const *patterns, const char *name)
 {
@@ -82,14 +75,14 @@ static bool is_of_later_rank(const char *name)
 
 static char *directory_of(const char *path)
 {
-	return text_copy_n(path, (size_t)(name_of(path) - path));
+	return text_copy_n(path, (size_t)(text_last_part(path) - path));
 }
 
 static void note_marker(struct path_set *directories, const char *path)
 {
 	auto_free char *directory = directory_of(path);
 
-	if (is_resharded_marker(name_of(path)))
+	if (is_resharded_marker(text_last_part(path)))
 		path_set_mark(directories, directory, 1);
 }
 
@@ -147,9 +140,9 @@ struct resharding resharding_judge(const struct gang_files *files)
 	for (size_t i = 0; i < files->count && found.fits; i++) {
 		const struct gang_file *file = &files->items[i];
 
-		if (file->running || is_by_rank(name_of(file->path)))
+		if (file->running || is_by_rank(text_last_part(file->path)))
 			continue;
-		found.fits = !file->differs && !is_of_later_rank(name_of(file->path));
+		found.fits = !file->differs && !is_of_later_rank(text_last_part(file->path));
 		if (file->differs) {
 			snprintf(found.why, sizeof(found.why),
 				 "%.200s is not the same at all members that have it", file->path);
@@ -166,7 +159,7 @@ struct resharding resharding_judge(const struct gang_files *files)
 bool resharding_needs_all(const struct snapshot_files *own)
 {
 	for (size_t i = 0; i < own->count; i++) {
-		const char *name = name_of(own->items[i].path);
+		const char *name = text_last_part(own->items[i].path);
 
 		if (is_resharded_piece(name) || is_resharded_marker(name))
 			return true;

@@ -1,5 +1,5 @@
 /* Whether another number of machines can read a checkpoint, over the names that real ones have. */
-#include "frameworks/resharding.h"
+#include "restore/resharding.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,13 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "drill/linked_directory.h"
+#include "drill/machine_directory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -26,7 +27,7 @@ static void relative(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		auto_free char *plain = linked_directory_relative(paths[i].path);
+		auto_free char *plain = machine_directory_relative(paths[i].path);
 
 		if (!text_equal(plain, paths[i].plain))
 			fail_msg("'%s' -> '%s'", paths[i].path, plain ? plain : "(null)");
@@ -52,7 +53,7 @@ static void below(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(absolute_paths) / sizeof(absolute_paths[0]); i++) {
 		auto_free char *plain =
-			linked_directory_below(absolute_paths[i].path, absolute_paths[i].from);
+			machine_directory_below(absolute_paths[i].path, absolute_paths[i].from);
 
 		if (!text_equal(plain, absolute_paths[i].plain))
 			fail_msg("'%s' -> '%s'", absolute_paths[i].path, plain ? plain : "(null)");
@@ -79,44 +80,77 @@ static char kind(const char *root, const char *path)
 	return S_ISLNK(about.st_mode) ? 'l' : S_ISDIR(about.st_mode) ? 'd' : 'f';
 }
 
+static void append(const char *root, const char *path, off_t size)
+{
+	auto_free char *whole = text_format("%s/%s", root, path);
+
+	assert_int_equal(truncate(whole, size), 0);
+}
+
+static void make_machine(const char *root, const char *name, const char *scratch)
+{
+	static const char *const left_out[] = {"out/runs/ckpt", "final.npy", NULL};
+	auto_free char *from = text_format("%s/from", root);
+	auto_free char *to = text_format("%s/%s", scratch, name);
+	auto_(tree_look_release) struct tree_look look = {0};
+
+	assert_int_equal(tree_look_take(&look, from, (const char *[]){scratch, NULL}, left_out,
+					NULL),
+			 0);
+	assert_int_equal(machine_directory_make(&look, from, to, left_out, 2, NULL), 0);
+}
+
 static void shows_all_but_what_is_left_out(void **state)
 {
-	static const char *const left_out[] = {"out/runs/ckpt", "final.npy"};
 	char root[] = "/tmp/test-mirror-XXXXXX";
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	make(root, "from/out/runs/ckpt/");
 	make(root, "from/data/");
+	make(root, "from/.git/");
 	make(root, "from/scratch/");
 	make(root, "from/train.py");
-	make(root, "from/.hidden");
+	make(root, "from/large");
+	append(root, "from/large", MACHINE_FILE_MOST + 1);
 	make(root, "from/final.npy");
 	make(root, "from/final.npy.md");
-	make(root, "from/out/notes");
 	make(root, "from/out/runs/log");
 	make(root, "from/out/runs/ckpt/step-1");
-	auto_free char *from = text_format("%s/from", root);
-	auto_free char *to = text_format("%s/from/scratch/machine-1", root);
 	auto_free char *scratch = text_format("%s/from/scratch", root);
+	auto_free char *to = text_format("%s/from/scratch/machine-1", root);
+	auto_free char *latest = text_format("%s/from/latest", root);
+	assert_int_equal(symlink("out/runs", latest), 0);
 
-	assert_int_equal(linked_directory_make(from, to, scratch, left_out, 2, NULL), 0);
-	assert_int_equal(kind(to, "train.py"), 'l');
-	assert_int_equal(kind(to, ".hidden"), 'l');
-	assert_int_equal(kind(to, "data"), 'l');
+	make_machine(root, "machine-1", scratch);
+	assert_int_equal(kind(to, "train.py"), 'f');
+	assert_int_equal(kind(to, "data"), 'd');
+	assert_int_equal(kind(to, ".git"), 'l');
 	assert_int_equal(kind(to, "final.npy"), '-');
-	assert_int_equal(kind(to, "final.npy.md"), 'l');
-	assert_int_equal(kind(to, "out"), 'd');
-	assert_int_equal(kind(to, "out/notes"), 'l');
+	assert_int_equal(kind(to, "final.npy.md"), 'f');
 	assert_int_equal(kind(to, "out/runs"), 'd');
-	assert_int_equal(kind(to, "out/runs/log"), 'l');
+	assert_int_equal(kind(to, "out/runs/log"), 'f');
 	assert_int_equal(kind(to, "out/runs/ckpt"), '-');
 	assert_int_equal(kind(to, "scratch"), '-');
-	/* The links lead to the user's files. */
-	auto_free char *shown = text_format("%s/out/runs/log", to);
+	assert_int_equal(kind(to, "latest"), 'l');
+	assert_int_not_equal(kind(to, "large"),
+			     '-'); /* a link, or a copy that shares its content */
+	/* What one machine writes, neither the user nor the next one has. */
+	make(to, "out/runs/log");
+	make(to, "data/state");
+	make(to, "latest/more");
+	auto_free char *own = text_format("%s/from/out/runs/log", root);
 	auto_(bytes_release) struct bytes text = {0};
-	assert_int_equal(file_read(shown, &text, NULL), 0);
+	assert_int_equal(file_read(own, &text, NULL), 0);
 	assert_int_equal(text.size, strlen("from/out/runs/log"));
+	auto_free char *from = text_format("%s/from", root);
+	auto_free char *next = text_format("%s/from/scratch/machine-2", root);
+	make_machine(root, "machine-2", scratch);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(kind(i ? next : from, "data/state"), '-');
+		assert_int_equal(kind(i ? next : from, "out/runs/more"), '-');
+	}
+	assert_int_equal(kind(to, "out/runs/more"), 'f');
 	assert_int_equal(file_remove_tree(root, NULL), 0);
 }
 

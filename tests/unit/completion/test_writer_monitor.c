@@ -1,5 +1,5 @@
 /* With real processes: who holds a file, and how a process ends that is not our child. */
-#include "completion/untracked_writers.h"
+#include "completion/writer_monitor.h"
 
 #include "base/clock.h"
 #include "base/file.h"

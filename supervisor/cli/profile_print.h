@@ -2,7 +2,7 @@
 #ifndef PROFILE_PRINT_H
 #define PROFILE_PRINT_H
 
-#include "profile.h"
+#include "frameworks/frameworks.h"
 
 #include <jansson.h>
 
