@@ -39,7 +39,7 @@ supervisor/scheduler/termination_message\.c           | access|file_is_directory
 supervisor/process/.*                                 | .*                       | /proc, and the program that is run
 supervisor/doctor/.*                                  | file_read                | looks at this machine
 supervisor/drill/.*                                   | .*                       | a sandbox of its own
-supervisor/job/(child_environment|job_start|job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
+supervisor/(launch/child_environment|job/job_start|job/job_end)\.c | stat|file_(is_directory|exists|directory_is_empty) | chooses words and TMPDIR
 supervisor/options/run_option_table\.c                | file_exists              | a fixed path of SageMaker
 supervisor/cli/cmd_(drill|export|import|restore|save)\.c | .*                    | files and scratch directories that the user names by hand
 supervisor/cli/manual_snapshot\.c                     | stat                     | is that the directory of a running job?

@@ -76,6 +76,11 @@ bool json_true_or(json_t *object, const char *name, bool otherwise)
 	return json_is_boolean(member) ? json_is_true(member) : otherwise;
 }
 
+json_t *json_integer_or_null(int64_t value)
+{
+	return value >= 0 ? json_integer(value) : json_null();
+}
+
 void json_print(json_t *value, bool pretty)
 {
 	/* JSON escapes the control characters of ASCII alone; terminals mind those of Latin-1 too.

@@ -27,6 +27,9 @@ bool json_true_or(json_t *object, const char *name, bool otherwise);
  * there, so that a time of ours may be added to it. */
 int64_t json_seconds_or(json_t *object, const char *name, int64_t otherwise_ms);
 
+/* null for a negative one, which stands for an unknown one. Owned by the caller. */
+json_t *json_integer_or_null(int64_t value);
+
 /* Prints the value on stdout, on one line or indented (`pretty`), and releases it. */
 void json_print(json_t *value, bool pretty);
 

@@ -83,11 +83,9 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 						id, "kept", reasons != 0, "reasons",
 						reasons_json(reasons), "state",
 						snapshot_state_name(info), "step",
-						info->step >= 0 ? json_integer(info->step)
-								: json_null(),
-						"created", info->created, "bytes",
-						(json_int_t)info->bytes, "bytes_alone",
-						(json_int_t)info->bytes_alone));
+						json_integer_or_null(info->step), "created",
+						info->created, "bytes", (json_int_t)info->bytes,
+						"bytes_alone", (json_int_t)info->bytes_alone));
 		return;
 	}
 	if (info->step >= 0)

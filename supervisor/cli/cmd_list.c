@@ -69,8 +69,7 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 		"s:I, s:I}",
 		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
 		"newest", info->newest, "created", info->created, "host", info->host, "reason",
-		info->reason, "step", info->step >= 0 ? json_integer(info->step) : json_null(),
-		"parent",
+		info->reason, "step", json_integer_or_null(info->step), "parent",
 		snapshot_id_is_none(info->parent)
 			? json_null()
 			: json_string(snapshot_id_format(info->parent, parent)),

@@ -110,11 +110,9 @@ static void print_restored(const struct store_command *store_command, struct sna
 	snapshot_id_format(id, text);
 	if (store_command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
-				     directory, "step",
-				     result->step >= 0 ? json_integer(result->step) : json_null(),
-				     "files", (int)result->files, "bytes",
-				     (json_int_t)result->bytes, "bytes_fetched",
-				     (json_int_t)result->bytes_fetched, "seconds",
+				     directory, "step", json_integer_or_null(result->step), "files",
+				     (int)result->files, "bytes", (json_int_t)result->bytes,
+				     "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
 				     (double)milliseconds / 1000),
 			   true);
 		return;

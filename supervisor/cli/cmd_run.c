@@ -287,7 +287,7 @@ int cmd_run(int argc, char **argv)
 
 	job = memory_new(sizeof(*job));
 	if (!options.store && !embedded)
-		job->no_store = err;
+		job->reports.no_store = err;
 	job->options = &options;
 	job->inherited = &inherited;
 	job->name = name;

@@ -30,6 +30,7 @@ struct control_request {
 	bool in_progress; /* the handler has it */
 	bool ended;       /* the client sends no more */
 	bool in_callback; /* inside `asked`: the connection must not be freed */
+	bool held;        /* for control_socket_answer_held() */
 };
 
 struct control_socket {
@@ -104,7 +105,7 @@ void control_request_reply(struct control_request *request, json_t *reply)
 	update_poll_events(request);
 }
 
-static json_t *failure_reply(const char *text)
+json_t *control_failure(const char *text)
 {
 	return json_pack("{s:s, s:s}", "event", "failed", "error", text);
 }
@@ -117,7 +118,7 @@ static void handle_request(struct control_request *request, size_t length)
 
 	if (!message || !json_is_object(message)) {
 		control_request_reply(request,
-				      failure_reply(message ? "not a JSON object" : err.text));
+				      control_failure(message ? "not a JSON object" : err.text));
 		return;
 	}
 	request->in_progress = true;
@@ -140,7 +141,7 @@ static void handle_requests(struct control_request *request)
 		memmove(request->input, end + 1, request->input_size);
 	}
 	if (!request->in_progress && request->input_size == sizeof(request->input)) {
-		control_request_reply(request, failure_reply("the request is too long"));
+		control_request_reply(request, control_failure("the request is too long"));
 		request->input_size = 0;
 		request->ended = true;
 	}
@@ -152,9 +153,28 @@ static void handle_requests(struct control_request *request)
 
 void control_request_finish(struct control_request *request)
 {
-	request->in_progress = false;
+	request->in_progress = request->held = false;
 	if (!request->in_callback)
 		handle_requests(request);
+}
+
+void control_request_answer(struct control_request *request, json_t *reply)
+{
+	control_request_reply(request, reply);
+	control_request_finish(request);
+}
+
+void control_request_hold(struct control_request *request)
+{
+	request->held = true;
+}
+
+void control_socket_answer_held(struct control_socket *control_socket, json_t *reply)
+{
+	for (int i = 0; control_socket && i < CONTROL_CONNECTIONS_MOST; i++)
+		if (control_socket->connections[i] && control_socket->connections[i]->held)
+			control_request_answer(control_socket->connections[i], json_incref(reply));
+	json_decref(reply);
 }
 
 static bool receive_input(struct control_request *request)

@@ -56,6 +56,15 @@ void control_request_reply(struct control_request *request, json_t *reply);
 
 /* Call after the last reply. The request is invalid afterwards. */
 void control_request_finish(struct control_request *request);
+/* Both at once. */
+void control_request_answer(struct control_request *request, json_t *reply);
+/* {"event":"failed","error":why}. Owned by the caller. */
+json_t *control_failure(const char *why);
+
+/* The request waits for what all that are held are answered. */
+void control_request_hold(struct control_request *request);
+/* Takes ownership of `reply`. `control` NULL: nobody is held. */
+void control_socket_answer_held(struct control_socket *control, json_t *reply);
 
 /*
  * The client: sends `request` (borrowed) and calls `replied` for each reply (borrowed) until the

@@ -19,7 +19,7 @@
  * Of this folder only:
  *
  *	step.c			the table of events; step.h: what these files share
- *	names.c			names of events and effects
+ *	names.c			names of events
  *	stopping.c		a notice and what follows: the time, the plan, SIGTERM, SIGKILL
  *	deferring.c		a SIGTERM that waits for a save; a directory that settles
  *	asking.c		requests, and their answers

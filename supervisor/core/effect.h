@@ -46,7 +46,7 @@ enum job_effect_kind {
 	JOB_EFFECTS,
 };
 
-/* What is logged, and written to the event log. */
+/* What is logged, and written to the event log: a row each in reporting/sentences.c. */
 enum job_sentence {
 	SAY_PLAN,
 	SAY_WITHDRAWN,
@@ -104,7 +104,5 @@ struct job_effects {
 
 void job_effects_release(struct job_effects *effects);
 AUTO(struct job_effects, job_effects_release);
-
-const char *job_effect_name(enum job_effect_kind kind); /* "take_snapshot" */
 
 #endif

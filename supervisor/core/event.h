@@ -1,4 +1,5 @@
-/* PURE. What can happen to the job. Each part of the supervisor posts its own (job/sources.c). */
+/* PURE. What can happen to the job. Each part of the supervisor posts its own (job/job_<part>.c).
+ */
 #ifndef EVENT_H
 #define EVENT_H
 

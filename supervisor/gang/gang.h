@@ -13,6 +13,7 @@
  *	gang_view.h		PURE: what the log of the attempt says, folded
  *	gang_rounds.h		PURE: what this member does next about a round
  *	gang_runs.h		PURE: whether the job has begun anew within the attempt
+ *	gang_news.h		PURE: what the log means for the job here
  *	gang_status.h		PURE: what a member tells of its gang
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_feed.h		reads the log and appends to it, and says what is to be done

@@ -379,13 +379,56 @@ static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round
 	return gives(decision) && feed->options.sharers && feed->sharers_given != decision->round;
 }
 
+static void tell_answered(struct gang_feed *feed)
+{
+	struct gang_answer answer = gang_answer_of(&feed->view);
+
+	if (answer.event <= feed->answered.event &&
+	    answer.notice_is_over == feed->answered.notice_is_over)
+		return;
+	feed->answered = answer;
+	feed->options.answered(feed->options.arg, &answer);
+}
+
+/* What the log says is decided upon once all that is said here is in it. */
+static void consider_end(struct gang_feed *feed)
+{
+	uint32_t asked = feed->here.stopping ? feed->view.asked : 0;
+	struct gang_event event = {.kind = GANG_EVENT_ENDED, .code = feed->here.code};
+	struct gang_end_decision decision;
+
+	if (feed->left || feed->outbox_count > 0)
+		return;
+	decision = gang_rounds_end(&feed->view, &feed->here, asked);
+	event.more = decision.more;
+	if (decision.action == GANG_SAY_ENDED)
+		gang_feed_tell(feed, &event, 0);
+	feed->left = decision.action == GANG_LEAVE;
+	if (feed->left)
+		feed->options.left(feed->options.arg, decision.lost);
+}
+
+static void look_here(struct gang_feed *feed)
+{
+	struct gang_here *here = &feed->here;
+	bool wanted = here->wants, had_ended = here->ended;
+
+	here->now_ms = clock_monotonic_ms();
+	here->telling = is_telling(feed);
+	feed->options.look(feed->options.arg, here);
+	if (here->wants && !wanted)
+		here->wanted_ms = here->now_ms;
+	if (here->ended && !had_ended)
+		here->ended_ms = here->now_ms;
+	tell_answered(feed);
+	consider_end(feed);
+}
+
 static struct gang_round_decision decide(struct gang_feed *feed)
 {
 	struct gang_round_decision decision;
 
-	feed->here.now_ms = clock_monotonic_ms();
-	feed->here.telling = is_telling(feed);
-	feed->options.look(feed->options.arg, &feed->here);
+	look_here(feed);
 	decision = gang_rounds_decide(&feed->view, &feed->here);
 	/* What the final round takes of a member depends on it. */
 	if (!feed->recalled && feed->view.round.final)
@@ -489,6 +532,12 @@ void gang_feed_wake(struct gang_feed *feed)
 	feed->unread = true;
 	/* What is due already is due before this. */
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms());
+}
+
+void gang_feed_leave(struct gang_feed *feed)
+{
+	feed->here.leaving = true;
+	gang_feed_wake(feed);
 }
 
 void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step)

@@ -16,6 +16,7 @@
 #include "base/loop.h"
 #include "base/workers.h"
 #include "gang_identity.h"
+#include "gang_news.h"
 #include "gang_poke.h"
 #include "gang_rounds.h"
 
@@ -41,12 +42,17 @@ struct gang_feed_options {
 	/* The snapshot that the attempt has started from; may be none. */
 	struct snapshot_id from;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
-	 * `wanted_ms`, `begun`, `ended`, `finished`, `leaving`, `saving`, `saw`. */
+	 * `begun`, `ended`, `finished`, `in_order`, `code`, `saving`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
 	/* The part is to be given now (TAKE or GIVE_BESIDE), if that can be done. */
 	void (*give)(void *arg, const struct gang_round_decision *decision);
 	/* An event has its place in the log. `request`: of this member's, what it was told with. */
 	void (*happened)(void *arg, const struct gang_event *event, uint64_t request);
+	/* More is answered than before. */
+	void (*answered)(void *arg, const struct gang_answer *answer);
+	/* Once, after gang_feed_leave(): no other member needs this one. `lost`: its last files are
+	 * in no snapshot of all. */
+	void (*left)(void *arg, bool lost);
 	void *arg;
 };
 
@@ -98,6 +104,8 @@ struct gang_feed {
 		uint64_t request;
 	} outbox[GANG_OUTBOX_MOST];
 	size_t outbox_count;
+	struct gang_answer answered; /* that was told of last */
+	bool left;
 
 	/* In this round all `sharers` have given; they are to be looked for once more. */
 	uint32_t sharers_given;
@@ -135,6 +143,8 @@ static inline bool gang_feed_is_running(const struct gang_feed *feed)
 	return feed->workers != NULL;
 }
 
+/* The job has ended, and nothing is left to save here: `left` is called in the end. */
+void gang_feed_leave(struct gang_feed *feed);
 /* Something has changed here. */
 void gang_feed_wake(struct gang_feed *feed);
 void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step);

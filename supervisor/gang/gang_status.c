@@ -1,5 +1,6 @@
 #include "gang_status.h"
 
+#include "base/json.h"
 static const char *const state_names[] = {
 	[GANG_GOES_ON] = "goes on",
 	[GANG_HAS_ENDED] = "has ended",
@@ -39,9 +40,8 @@ static json_t *round_json(const struct gang_view *view, const struct gang_here *
 	if (round->state == GANG_ROUND_NONE)
 		return json_null();
 	json = json_pack("{s:s, s:o, s:s, s:i, s:b}", "id", snapshot_id_format(number, id), "step",
-			 round->step >= 0 ? json_integer(round->step) : json_null(), "state",
-			 round_names[round->state], "opened_by", (int)round->opener, "gave",
-			 here->given == round->number);
+			 json_integer_or_null(round->step), "state", round_names[round->state],
+			 "opened_by", (int)round->opener, "gave", here->given == round->number);
 	if (round->state == GANG_ROUND_OVER)
 		json_object_set_new(json, "why",
 				    json_pack("{s:i, s:s}", "member", (int)round->left_by, "reason",

@@ -2,8 +2,9 @@
 /*
  * One job from restore to exit. The decisions are in core/ (PURE): job_step() takes an event and
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
- * runner.c takes one event after the other, perform.c has a row for each effect, say.c one for each
- * sentence. No part is called from a callback of another.
+ * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
+ * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
+ * (run_facts.h). No part is called from a callback of another.
  *
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *
@@ -27,10 +28,11 @@
  *     TERMINATE, RELEASE_SIGTERM -> process/child.c.
  *  7  SIGCHLD -> job_notices.c: reap_children() has its last files judged; their contents are
  *     checked on a thread, and job_post_child_exit() posts CHILD_EXITED then, or at the deadline
- *     -> core/saving.c: flush() waits for what is not durable yet.
+ *     -> core/durable.c: flush() waits for what is not durable yet.
  *  8  The commit: job_snapshots.c posts SNAPSHOT_DONE -> on_durable(), flush(): the table says
  *     OVER, END -> job_end.c: job_begin_shutdown() leaves no process behind, and the loop stops.
- *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75.
+ *  9  runner.c: job_run() -> job_end.c: job_finish() has scheduler/outcome.c say "preempted", 75,
+ *     and reporting/end_report.c say it aloud.
  *
  * Every other story is the same with other events: core/event.h lists them, core/step.c is their
  * table. `reprieve run -v` logs each change of state with the event that made it.
@@ -38,28 +40,25 @@
  * THE FILES. For other folders:
  *
  *	job.h			job_run(), and why a start would be refused
- *	job_config.h		what the user chose; the command line fills it
  *
  * Of this folder only. They drive the core:
  *
  *	runner.c		posts, steps, timers, and what the parts say just now
  *	perform.c		what the core says is done
- *	say.c			what the core says is said
  *
  * They post what happens, and do what is asked of their part:
  *
- *	job_start.c		open, restore, launch	job_directory.c, job_precedent.c: may it start?
+ *	job_start.c		open, restore, launch (launch/expectation.h: what is taken when)
+ *	job_directory.c		may it start in this directory?
+ *	job_precedent.c		... and after the attempts before?
  *	job_notices.c		signals and notice sources; the exit of the child
- *	job_tracker.c		what the job writes	job_save_place.c: that it saves elsewhere
+ *	job_tracker.c		what the job writes
  *	job_gang.c		notices from, and for, the other members of a gang
- *	job_requests.c		asking the job		job_rank_progress.c: and how far each rank is
+ *	job_requests.c		asking the job
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
- *	job_status.c		what the job tells of itself: to them, and to telemetry/observers.h
+ *	job_report.c		what is known, for reporting/ and telemetry/observers.h
  *	job_snapshots.c		the snapshot queue, retention
- *	job_display.c		shows a person how far an upload is, and what a notice leaves
  *	job_end.c		outcome, exit code, and who is told
- *	job_detached.c		what a command that detaches leaves behind becomes the job
- *	child_environment.c	the variables that the job gets
  */
 // clang-format on
 #ifndef JOB_H
@@ -67,7 +66,6 @@
 
 #include "base/cancel.h"
 #include "base/loop.h"
-#include "base/progress_text.h"
 #include "base/workers.h"
 #include "cloud/cloud.h"
 #include "completion/completion.h"
@@ -75,33 +73,17 @@
 #include "core/core.h"
 #include "frameworks/frameworks.h"
 #include "gang/gang.h"
-#include "job_config.h"
+#include "launch/launch.h"
+#include "options/job_config.h"
 #include "planning/planning.h"
 #include "process/process.h"
+#include "reporting/reporting.h"
 #include "request/request.h"
 #include "restore/restore.h"
 #include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
 #include "upload/upload.h"
 #include "workspace/workspace.h"
-
-#define RESUME_POINT_TEXT OBSERVED_DURABLE_TEXT
-
-/*
- * THE START. What the run has to itself (the lock on the checkpoint directory, the job's name in
- * the store, an attempt) it takes before the command starts if checkpoints are expected: an option
- * says so (--store, --job, --checkpoint-dir, --checkpoint-signal, --restore ...), the command is
- * recognised as training, or the directory has files already, or the store knows the job. Any other
- * command may be `make` or `ls`: it is started at once, nothing is made on the disk, and all of
- * this is taken when the command first writes below the checkpoint directory, before that
- * checkpoint is complete. Of two runs in one directory the later one is not started (exit 70); or,
- * if it has started already, it is told at its first write that nothing of it will be saved.
- */
-enum expectation {
-	EXPECT_NOTHING,    /* as far as can be seen, the command may be anything */
-	EXPECT_BY_COMMAND, /* it was recognised as training */
-	EXPECT_BY_OPTION,
-};
 
 /* One event that waits for its step, with what only the shell needs of it. */
 struct posted_event {
@@ -130,7 +112,6 @@ struct job {
 	struct gang_identity gang; /* this machine in the job's gang; 1 member: there is none */
 	struct profile_choice profile;
 	const char *store;         /* URL; NULL: no store is available */
-	struct err no_store;       /* why the store is unavailable; cleared once logged */
 	bool store_is_needed;      /* the user chose it: without it the job is not started */
 	enum expectation expected; /* checkpoints, when the job starts */
 
@@ -148,10 +129,6 @@ struct job {
 	struct session session;
 	struct observers observers;
 	struct control_socket *control;
-	struct {
-		struct control_request **clients; /* owned; they themselves are the socket's */
-		size_t count;
-	} watchers; /* who waits for the outcome */
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
@@ -164,50 +141,28 @@ struct job {
 	struct {
 		struct gang_feed feed; /* zeroed: there is no gang */
 		struct gang_runs runs;
-		uint32_t answered;   /* the newest event that the core knows to be answered */
-		bool notice_is_over; /* so does it know this */
-		bool has_told;       /* of a notice here */
-		bool leaving, left;
+		bool has_told; /* of a notice here */
 	} in_gang;
 	struct child child;
 	struct checkpoint_request ask;
 	struct sigterm_hold sigterm_hold;
-	struct rank_progress rank_progress; /* of the newest request */
-	struct timer rank_progress_timer;
+	struct rank_watch ranks;                   /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
 	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
-	struct {
-		struct timer timer;
-		struct transfer_meter meter; /* of the upload that began at `upload_ms` */
-		int64_t upload_ms;           /* 0: none */
-		int64_t line_ms;             /* when the last line about it was logged */
-		int64_t said_ms; /* the time left in the last line of the countdown; 0: none */
-	} display;
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
-	char **environment;       /* "NAME=value", added for the job; NULL-terminated; owned */
+	struct child_environment environment;
 
 	struct resume_request resume_request;
 	struct resume_result resume;
 	struct err resume_err;
 	bool resume_failed;
-	bool takes_over_here; /* from an attempt that runs on this machine */
 	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
 	 */
 	int refused;
 	bool done; /* not started: an earlier attempt has finished it */
 
-	struct {
-		char *elsewhere; /* the first file that was saved outside the directory; owned */
-		bool saved_here; /* the checkpoint directory was written to */
-		bool said_elsewhere, said_nowhere;
-		struct timer timer;
-	} save_place;
-	struct {
-		int64_t since_ms;    /* when `child` became another process; 0: it has not */
-		uint64_t left_until; /* see struct detachment; 0: nothing has detached */
-		int status;          /* of the first that failed, as waitpid() gave it */
-	} detached;
+	struct detached_job detached; /* after the main process has ended */
 
 	/* the child has exited, and its last files are being judged: job_notices.c */
 	struct {
@@ -218,10 +173,8 @@ struct job {
 	bool hung; /* a thread is left on a disk that hangs: nothing may be freed */
 
 	/* what was said */
-	bool reported_removal, reported_skipped_files, reported_no_way;
-	struct path_list reported_patterns; /* --exclude and --running that took a file */
-	bool retention_failed;              /* logged once */
-	bool ours_failed; /* any failure of ours, which --strict turns into an error */
+	struct reports reports;
+	bool reported_removal, retention_failed;
 	struct termination_message message;
 };
 
@@ -247,29 +200,14 @@ void job_take_steps(struct job *job);
 void job_forget_client(struct job *job, void *client);
 /* What the parts say just now. `about_stop`: also what takes a look at all processes. */
 struct job_view job_look(const struct job *job, bool about_stop);
-/* Logs a failure of ours, which --strict turns into an error. */
-void job_report_failure(struct job *job, const char *what, const struct err *err);
+/* What is still posted, and what the model owns. */
+void job_release_runner(struct job *job);
 /* The rules, from the options and the profile. */
 struct job_rules job_rules_from(const struct job *job);
 
 /* perform.c */
 void job_perform(struct job *job, const struct job_effect *effect,
 		 const struct posted_event *posted);
-
-/* say.c */
-void job_say(struct job *job, enum job_sentence sentence, const struct posted_event *posted);
-/* "a preemption now would lose 14 min"; returns `buffer`. */
-const char *job_forecast_loss(const struct job *job, char *buffer, size_t capacity);
-/* "plan: a fresh checkpoint (...)": of the notice that stands, else of one that came now. */
-const char *job_forecast_plan(const struct job *job, char *buffer, size_t capacity);
-
-/* job_display.c */
-void job_display_init(struct job *job);
-/* After each step: begins or ends to show an upload and the time that a notice leaves. */
-void job_display_follow(struct job *job);
-void job_display_end(struct job *job);
-/* The upload under way, with its rate; false: there is none. */
-bool job_display_upload(const struct job *job, struct progress_facts *facts);
 
 /* job_end.c */
 /*
@@ -302,13 +240,6 @@ void job_write_child_to_lock(const struct job *job);
 void job_launch_child(struct job *job);
 void job_close(struct job *job);
 
-/* child_environment.c */
-/* REPRIEVE_*, and the variables of profile and identity. Needs to know if there is a tracker. */
-void child_environment_build(struct job *job);
-/* Preloads the shim. On -1 the job can run without it. */
-int child_environment_add_shim(struct job *job, struct err *err);
-void child_environment_free(struct job *job);
-
 /* PURE. The exit code where the store could not be used, and the job is not started: 78 if another
  * start would meet the same, else 70. */
 int job_refusal_code(enum err_kind kind);
@@ -320,8 +251,6 @@ struct restart_rules job_restart_rules(const struct job *job);
 /* Why a start now would be refused, in the words of the log; NULL: it would not be, or the store
  * cannot be read. The caller frees. Blocks for the store. */
 char *job_explain_restart_decision(const struct job *job, struct storage *storage);
-json_t *job_end_facts(const struct job *job,
-		      const struct outcome *outcome); /* owned by the caller */
 
 /* job_notices.c */
 /* Every signal that the supervisor receives. */
@@ -331,7 +260,7 @@ int job_start_notice_watch(struct job *job, struct err *err);
 /* Merges the notice, and posts what it changes. */
 void job_add_notice(struct job *job, const struct notice *notice);
 /* Posts the exit of the child, if that waits for the judgement of its last files. */
-void job_post_child_exit(struct job *job);
+void job_post_child_exit(void *job);
 /* The signal that came is a stop notice. */
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
@@ -360,7 +289,7 @@ void job_leave_gang(struct job *job);
 /* A checkpoint is complete. */
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest);
 /* A process writes to a checkpoint; or (`anew`) runs another program now. */
-void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew);
+void job_note_writer_in_gang(void *job, pid_t pid, bool anew);
 /* A part of a round was given, or was not. */
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome);
 
@@ -369,6 +298,9 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 void job_prepare_requests(struct job *job);
 /* Lowers the flag that the job polls. */
 void job_end_flag(struct job *job, bool answered);
+json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
+/* The processes that wrote checkpoints last. */
+size_t job_list_writers(void *job, pid_t *pids, size_t most);
 /* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
@@ -381,36 +313,10 @@ int64_t job_reported_step(const struct job *job);
 void job_open_control(struct job *job);
 /* Sends news of the asking to all clients whose request it serves. Takes ownership. */
 void job_tell_clients(struct job *job, json_t *reply);
-json_t *job_failure_reply(const char *why);                               /* owned by the caller */
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
 void job_refuse_client(const struct job_effect *effect);
 /* Who asked for the outcome gets it. */
-void job_tell_watchers(struct job *job, const struct outcome *outcome);
-
-/* job_save_place.c */
-void job_expect_save(struct job *job); /* after the launch */
-/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
-bool job_saves_elsewhere(const struct job *job);
-/* The tracker's callback: tracker.h. */
-void job_on_saved_elsewhere(void *arg, const char *path);
-/* Something was written to this path in the directory. False: by a run that the command has
- * started. */
-bool job_note_write(struct job *job, const char *path);
-/* At the end. `nothing_is_said`: that nothing was written has been logged. */
-void job_say_where_it_saved(struct job *job, bool nothing_is_said);
-
-/* job_detached.c */
-/* The process in job->child has ended. True: another one has taken its place, and the job goes on.
- * Reads /proc. */
-bool job_adopt_detached(struct job *job);
-
-/* job_rank_progress.c */
-void job_begin_rank_progress(struct job *job);
-void job_add_rank_progress(struct job *job, const struct rank *ranks, size_t count,
-			   size_t expected);
-/* Observes once more, then stops. The result stays readable. */
-void job_end_rank_progress(struct job *job);
-json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
+void job_tell_outcome(struct job *job, const struct outcome *outcome);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
@@ -421,11 +327,11 @@ void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
 
-/* job_status.c */
+/* job_report.c */
+/* What is known of the run, for those who tell of it. */
+struct run_facts job_facts(const struct job *job, enum run_look look);
 /* Event log in the store, metrics, webhook. */
 int job_open_observers(struct job *job, struct err *err);
 json_t *job_status_json(const struct job *job); /* owned by the caller */
-/* "3-12, step 1200": what a start now would resume from; "": nothing. Returns `text`. */
-const char *job_format_resume_point(const struct job *job, char text[RESUME_POINT_TEXT]);
 
 #endif

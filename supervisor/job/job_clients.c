@@ -3,11 +3,6 @@
 #include "base/text.h"
 #include "job.h"
 
-json_t *job_failure_reply(const char *why)
-{
-	return json_pack("{s:s, s:s}", "event", "failed", "error", why);
-}
-
 void job_reply_to_client(const struct job_effect *effect, json_t *reply)
 {
 	control_request_reply(effect->client, json_incref(reply));
@@ -25,12 +20,6 @@ void job_tell_clients(struct job *job, json_t *reply)
 	json_decref(reply);
 }
 
-static void refuse_client(struct control_request *request, const char *why)
-{
-	control_request_reply(request, job_failure_reply(why));
-	control_request_finish(request);
-}
-
 void job_refuse_client(const struct job_effect *effect)
 {
 	static const char *const reasons[] = {
@@ -46,14 +35,13 @@ void job_refuse_client(const struct job_effect *effect)
 				       "--checkpoint-signal or --checkpoint-command",
 	};
 
-	refuse_client(effect->client, reasons[effect->refusal]);
+	control_request_answer(effect->client, control_failure(reasons[effect->refusal]));
 }
 
 static void reply_with_status(struct job *job, struct control_request *request, json_t *message)
 {
 	(void)message;
-	control_request_reply(request, job_status_json(job));
-	control_request_finish(request);
+	control_request_answer(request, job_status_json(job));
 }
 
 static void reply_with_checkpoints(struct job *job, struct control_request *request,
@@ -64,8 +52,7 @@ static void reply_with_checkpoints(struct job *job, struct control_request *requ
 	(void)message;
 	json_object_set_new(reply, "checkpoints",
 			    job->tracker ? tracker_checkpoints_json(job->tracker) : json_array());
-	control_request_reply(request, reply);
-	control_request_finish(request);
+	control_request_answer(request, reply);
 }
 
 static void request_checkpoint(struct job *job, struct control_request *request, json_t *message)
@@ -81,38 +68,20 @@ static void request_checkpoint(struct job *job, struct control_request *request,
 
 static void await_outcome(struct job *job, struct control_request *request, json_t *message)
 {
-	size_t count = job->watchers.count;
-
-	(void)message;
-	job->watchers.clients =
-		memory_grow(job->watchers.clients, count + 1, sizeof(job->watchers.clients[0]));
-	job->watchers.clients[job->watchers.count++] = request;
+	(void)job, (void)message;
+	control_request_hold(request);
 }
 
-static void forget_watcher(struct job *job, const struct control_request *request)
+void job_tell_outcome(struct job *job, const struct outcome *outcome)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < job->watchers.count; i++)
-		if (job->watchers.clients[i] != request)
-			job->watchers.clients[kept++] = job->watchers.clients[i];
-	job->watchers.count = kept;
-}
-
-void job_tell_watchers(struct job *job, const struct outcome *outcome)
-{
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
 	char durable[RESUME_POINT_TEXT];
 
-	job_format_resume_point(job, durable);
-	for (size_t i = 0; i < job->watchers.count; i++) {
-		control_request_reply(job->watchers.clients[i],
-				      json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended",
-						"job", job->name.text, "outcome",
-						outcome_name(outcome), "exit_code",
-						outcome->exit_code, "durable", durable));
-		control_request_finish(job->watchers.clients[i]);
-	}
-	job->watchers.count = 0;
+	control_socket_answer_held(job->control,
+				   json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended", "job",
+					     job->name.text, "outcome", outcome_name(outcome),
+					     "exit_code", outcome->exit_code, "durable",
+					     run_facts_resume_point(&run, durable)));
 }
 
 /* What a client may ask for. */
@@ -137,12 +106,11 @@ static void handle_client_request(void *arg, struct control_request *request, js
 			return;
 		}
 	}
-	refuse_client(request, "unknown request");
+	control_request_answer(request, control_failure("unknown request"));
 }
 
 static void remove_client(void *arg, struct control_request *request)
 {
-	forget_watcher(arg, request);
 	job_forget_client(arg, request);
 }
 
@@ -157,5 +125,6 @@ void job_open_control(struct job *job)
 	struct err err;
 
 	if (path && control_socket_open(&job->loop, path, &handler, &job->control, &err) < 0)
-		job_report_failure(job, "`reprieve checkpoint` cannot reach this job", &err);
+		report_our_failure(&job->reports, "`reprieve checkpoint` cannot reach this job",
+				   &err);
 }

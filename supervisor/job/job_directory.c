@@ -1,15 +1,9 @@
 /* Before an attempt is claimed: can the command be run, and may the job start in this checkpoint
  * directory, and with the parts that could be set up? */
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
-#include "process/process.h"
 #include "workspace/workspace.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static int check_directory(struct job *job, struct err *err)
 {
@@ -36,7 +30,7 @@ static int refuse_directory(struct job *job, char reason[160])
 	if (check_directory(job, &err) == 0)
 		return 0;
 	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
-		job_report_failure(job, "checkpoints will not be saved", &err);
+		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
 		job->store = NULL;
 		return 0;
 	}
@@ -49,40 +43,19 @@ static int refuse_directory(struct job *job, char reason[160])
  * has been logged. */
 static int refuse_strictly(const struct job *job, char reason[160])
 {
-	if (!job->options->strict || !job->ours_failed)
+	if (!job->options->strict || !job->reports.failed)
 		return 0;
 	log_error("not started: --strict turns the failure above into an error");
 	text_set(reason, 160, "--strict turns a failure there into an error");
 	return EXIT_CONFIGURATION;
 }
 
-/* A program in the checkpoint directory may only come with the restore; where that is, no text
- * with ".." tells. */
-static bool may_be_restored(const struct job *job, const char *command)
-{
-	const char *directory = job->workspace.directory;
-	size_t length = strlen(directory);
-	auto_free char *here = getcwd(NULL, 0);
-	auto_free char *absolute = NULL;
-
-	while (text_starts(command, "./"))
-		command += 2;
-	absolute = *command == '/' ? text_copy(command)
-				   : text_format("%s/%s", here ? here : "", command);
-	return strstr(command, "..") ||
-	       (strncmp(absolute, directory, length) == 0 && absolute[length] == '/');
-}
-
 /* A mistyped command is to leave no job in the store. */
 static int refuse_command(const struct job *job, char reason[160])
 {
-	const char *command = job->options->command[0];
 	struct err err;
-	int refused;
+	int refused = command_check(job->options->command[0], job->workspace.directory, &err);
 
-	if (strchr(command, '/') && may_be_restored(job, command))
-		return 0;
-	refused = child_check_command(command, &err);
 	if (!refused)
 		return 0;
 	log_error("%s", err.text);

@@ -10,41 +10,25 @@
 #include "job.h"
 #include "process/process.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 static const char gang_source[] = "gang";
-/* A notice of less is one all the same. */
-#define LEFT_LEAST_MS 1000
 
 /* --- what was asked, and what answers it --- */
 
-/* Nobody waits for more than what is in the log. */
-static bool all_is_told(const struct job *job)
+static void on_answered(void *arg, const struct gang_answer *answer)
 {
-	return job->in_gang.feed.outbox_count == 0;
-}
-
-static void post_answered(struct job *job)
-{
-	const struct gang_view *view = &job->in_gang.feed.view;
-	/* A round that is open may be committed already. */
-	bool parted = view->parted && !gang_view_is_open(view);
-	bool is_over = view->notice > 0 && (view->answered >= view->notice || parted);
+	struct job *job = arg;
 	char id[SNAPSHOT_ID_TEXT];
 	struct job_event event = {
 		.kind = JOB_EV_GANG_ANSWERED,
-		.gang = {.event = view->answered,
-			 .notice_is_over = is_over,
-			 .unanswered = view->answered < view->notice},
+		.gang = {.event = answer->event,
+			 .notice_is_over = answer->notice_is_over,
+			 .unanswered = answer->unanswered},
 	};
 
-	if (view->answered <= job->in_gang.answered && is_over == job->in_gang.notice_is_over)
-		return;
-	job->in_gang.answered = view->answered;
-	job->in_gang.notice_is_over = is_over;
-	snapshot_id_format((struct snapshot_id){job->resume.attempt.number, view->committed}, id);
+	snapshot_id_format((struct snapshot_id){job->resume.attempt.number, answer->round}, id);
 	job_post_with(job, event, NULL, json_pack("{s:s, s:s}", "event", "durable", "id", id));
 }
 
@@ -54,58 +38,17 @@ static void post_told(struct job *job, uint32_t event, uint64_t request)
 					 .gang = {.event = event, .request = request}});
 }
 
-/* --- the end --- */
-
-static bool has_noticed(const struct job *job)
+static void on_left(void *arg, bool lost)
 {
-	return job->model.stop.stands || job->model.facts.told_to_end;
-}
-
-static int end_code(const struct job *job)
-{
-	return has_noticed(job) ? 0 : wait_status_exit_code(job->model.facts.wait_status);
-}
-
-static void tell_ended(struct job *job, bool more)
-{
-	struct gang_event event = {
-		.kind = GANG_EVENT_ENDED,
-		.code = end_code(job),
-		.more = more,
-	};
-
-	gang_feed_tell(&job->in_gang.feed, &event, 0);
-}
-
-static void leave(struct job *job, bool lost)
-{
-	job->in_gang.left = true;
-	job_post(job, (struct job_event){.kind = JOB_EV_GANG_LEFT, .lost = lost});
-}
-
-static void consider_end(struct job *job)
-{
-	uint32_t asked = job->model.stop.stands ? job->in_gang.feed.view.asked : 0;
-	struct gang_end_decision decision;
-
-	/* What the log says is decided upon once all that is said here is in it. */
-	if (job->in_gang.left || !all_is_told(job))
-		return;
-	decision = gang_rounds_end(&job->in_gang.feed.view, &job->in_gang.feed.here, asked);
-	if (decision.action == GANG_SAY_ENDED)
-		tell_ended(job, decision.more);
-	else if (decision.action == GANG_LEAVE)
-		leave(job, decision.lost);
+	job_post(arg, (struct job_event){.kind = JOB_EV_GANG_LEFT, .lost = lost});
 }
 
 void job_leave_gang(struct job *job)
 {
-	if (!gang_feed_is_running(&job->in_gang.feed)) {
-		job_post(job, (struct job_event){.kind = JOB_EV_GANG_LEFT});
-		return;
-	}
-	job->in_gang.leaving = true;
-	gang_feed_wake(&job->in_gang.feed);
+	if (gang_feed_is_running(&job->in_gang.feed))
+		gang_feed_leave(&job->in_gang.feed);
+	else
+		on_left(job, false);
 }
 
 /* --- what is known here --- */
@@ -119,8 +62,9 @@ static void note_dead_writers(struct job *job)
 			gang_runs_note_dead(runs, runs->writers[i].pid);
 }
 
-void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
+void job_note_writer_in_gang(void *arg, pid_t pid, bool anew)
 {
+	struct job *job = arg;
 	struct gang_runs *runs = &job->in_gang.runs;
 
 	if (anew) {
@@ -137,11 +81,8 @@ void job_note_writer_in_gang(struct job *job, pid_t pid, bool anew)
 }
 
 /* Neither a signal of ours nor an error has cut what it was about to do. */
-static bool has_ended_in_order(const struct job *job)
+static bool has_ended_in_order(const struct outcome_facts *facts, int code)
 {
-	const struct outcome_facts *facts = &job->model.facts;
-	int code = wait_status_exit_code(facts->wait_status);
-
 	return !facts->stopped && (code == 0 || code == EXIT_PREEMPTED || facts->resumes);
 }
 
@@ -149,33 +90,26 @@ static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
 	const struct job_model *model = &job->model;
-	bool wanted = here->wants;
-	bool ended;
+	int code = wait_status_exit_code(model->facts.wait_status);
+	bool noticed = model->stop.stands || model->facts.told_to_end;
 
 	job_take_steps(job);
-	ended = model->state == JOB_UPLOADING || model->state == JOB_OVER;
+	here->ended = model->state == JOB_UPLOADING || model->state == JOB_OVER;
 	here->wants = snapshot_queue_wants_round(job->snapshots) && !model->snapshots.superseded;
-	if (here->wants && !wanted)
-		here->wanted_ms = here->now_ms;
 	here->stopping = model->stop.stands;
 	here->urgent = model->stop.stands || request_table_awaits(&model->requests);
-	if (ended && !here->ended)
-		here->ended_ms = here->now_ms;
-	here->ended = ended;
-	here->finished =
-		ended && !has_noticed(job) && wait_status_exit_code(model->facts.wait_status) == 0;
-	here->in_order = ended && has_ended_in_order(job);
+	here->code = noticed ? 0 : code;
+	here->finished = here->ended && !noticed && code == 0;
+	here->in_order = here->ended && has_ended_in_order(&model->facts, code);
 	if (job->tracker) {
 		here->begun |= tracker_has_begun_checkpoint(job->tracker);
-		here->torn_later = ended && tracker_lacks_step_after(job->tracker, here->step);
+		here->torn_later =
+			here->ended && tracker_lacks_step_after(job->tracker, here->step);
 	}
-	here->leaving = job->in_gang.leaving;
 	here->saving = snapshot_queue_is_running(job->snapshots);
 	here->saw = request_table_saw(&model->requests);
 	note_dead_writers(job);
 	here->holds = gang_runs_holds(&job->in_gang.runs);
-	post_answered(job);
-	consider_end(job);
 }
 
 void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *latest)
@@ -253,64 +187,22 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 
 /* --- what has happened at other members --- */
 
-static void add_gang_notice(struct job *job, const struct gang_event *event, const char *reason,
-			    int64_t left_ms)
-{
-	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
-
-	text_set(notice.source, sizeof(notice.source), gang_source);
-	snprintf(notice.identity, sizeof(notice.identity), "gang-%u", event->member);
-	snprintf(notice.reason, sizeof(notice.reason), "member %u on %.40s: %.80s", event->member,
-		 event->host, reason);
-	notice.deadline_ms = left_ms == CLOCK_NEVER    ? CLOCK_NEVER
-			     : left_ms > LEFT_LEAST_MS ? notice.seen_ms + left_ms
-						       : notice.seen_ms + LEFT_LEAST_MS;
-	job_add_notice(job, &notice);
-}
-
-static int64_t time_left(const struct job *job, const struct gang_event *event)
-{
-	int64_t age_ms = gang_feed_age_ms(&job->in_gang.feed);
-
-	return event->left_ms == CLOCK_NEVER ? CLOCK_NEVER : event->left_ms - age_ms;
-}
-
-/* The others would hang in their next collective until its time-out. Whoever has ended because it
- * was asked to says 0. */
-static void stop_after_failure(struct job *job, const struct gang_event *event)
-{
-	char reason[80];
-
-	if (event->code == 0)
-		return;
-	snprintf(reason, sizeof(reason), "its job has failed (exit code %d)", event->code);
-	add_gang_notice(job, event, reason, 0);
-}
-
 static void take_over_event(struct job *job, const struct gang_event *event)
 {
-	switch (event->kind) {
-	case GANG_EVENT_REQUEST:
+	struct gang_news news = gang_news_of(event, gang_feed_age_ms(&job->in_gang.feed));
+	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
+
+	if (news.kind == GANG_NEWS_ASKS)
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS,
 						 .gang = {.event = event->number}});
-		break;
-	case GANG_EVENT_NOTICE:
-		add_gang_notice(job, event, event->reason, time_left(job, event));
-		break;
-	case GANG_EVENT_REJOIN:
-		add_gang_notice(job, event, "this machine has come anew, so the attempt is over",
-				0);
-		break;
-	case GANG_EVENT_ENDED:
-		stop_after_failure(job, event);
-		break;
-	case GANG_EVENT_GO:
-	case GANG_EVENT_ROUND:
-	case GANG_EVENT_PASSED:
-	case GANG_EVENT_GOES_ON:
-	case GANG_EVENT_LEFT_OUT:
-		break;
-	}
+	if (news.kind != GANG_NEWS_STOP)
+		return;
+	text_set(notice.source, sizeof(notice.source), gang_source);
+	text_set(notice.identity, sizeof(notice.identity), news.identity);
+	text_set(notice.reason, sizeof(notice.reason), news.reason);
+	notice.deadline_ms =
+		news.left_ms == CLOCK_NEVER ? CLOCK_NEVER : notice.seen_ms + news.left_ms;
+	job_add_notice(job, &notice);
 }
 
 static void on_gang_event(void *arg, const struct gang_event *event, uint64_t request)
@@ -357,7 +249,7 @@ bool job_keep_told_notice(struct job *job, const struct notice *stop)
 	if (!job->in_gang.has_told)
 		return false;
 	text_set(told.source, sizeof(told.source), gang_source);
-	snprintf(told.identity, sizeof(told.identity), "gang-%u", job->gang.member);
+	gang_news_identity(job->gang.member, told.identity, sizeof(told.identity));
 	notices_add(&job->notices, &told);
 	log_note("the other members of the gang have been told of the notice, and end: so does "
 		 "this one");
@@ -386,6 +278,8 @@ void job_start_gang_feed(struct job *job)
 		.look = look_at_job,
 		.give = give_part,
 		.happened = on_gang_event,
+		.answered = on_answered,
+		.left = on_left,
 		.arg = job,
 	};
 	const struct notice *stop = notices_stop(&job->notices);
@@ -394,8 +288,8 @@ void job_start_gang_feed(struct job *job)
 	if (job->gang.members == 1)
 		return;
 	if (gang_feed_start(&job->in_gang.feed, &options, &err) < 0)
-		job_report_failure(job, "nothing will be saved together with the other members",
-				   &err);
+		report_our_failure(&job->reports,
+				   "nothing will be saved together with the other members", &err);
 	/* It came during the restore. */
 	else if (stop)
 		job_tell_gang(job, stop);

@@ -48,10 +48,11 @@ static void post_stop(struct job *job)
 
 void job_tell_why(struct job *job, const struct outcome *outcome)
 {
-	const struct notice *stop = notices_stop(&job->notices);
+	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
+	const struct notice *stop = run.stop;
 	char durable[RESUME_POINT_TEXT];
 	struct termination_facts facts = {
-		.durable = job_format_resume_point(job, durable),
+		.durable = run_facts_resume_point(&run, durable),
 		.source = stop ? stop->source : NULL,
 		.reason = stop ? stop->reason : NULL,
 		.outcome = outcome ? outcome_name(outcome) : NULL,
@@ -168,7 +169,7 @@ int job_start_notice_watch(struct job *job, struct err *err)
 		return 0;
 	if (why.kind == ERR_INVALID)
 		return err_set(err, why.kind, "--notice or --deadline: %s", why.text);
-	job_report_failure(job, "no preemption notice except SIGTERM will be seen", &why);
+	report_our_failure(&job->reports, "no preemption notice except SIGTERM will be seen", &why);
 	return 0;
 }
 
@@ -208,8 +209,10 @@ static void on_process_reaped(void *arg, pid_t pid, int status)
 		tracker_process_ended(job->tracker, pid, status);
 }
 
-void job_post_child_exit(struct job *job)
+void job_post_child_exit(void *arg)
 {
+	struct job *job = arg;
+
 	if (!job->exit.judged_later)
 		return;
 	job->exit.judged_later = false;
@@ -240,6 +243,33 @@ static void judge_last_files(struct job *job, const struct job_event *event)
 	tracker_job_ended(job->tracker, ends[end]);
 }
 
+#define WRITERS_MOST 64
+
+/* The main process has ended. True: another one has taken its place, and the job goes on. */
+static bool adopt_detached(struct job *job)
+{
+	pid_t writers[WRITERS_MOST], ended = job->child.pid;
+	struct detachment detachment = {
+		.told_to_end = !job_may_be_left(&job->model),
+		.expected = job->expected != EXPECT_NOTHING,
+		.wrote = job->reports.save_place.saved_here,
+		.writers = writers,
+		.writer_count = job_list_writers(job, writers, WRITERS_MOST),
+	};
+	char text[DETACHED_TEXT_SIZE];
+	int status = job->child.status;
+
+	if (!detached_process_follow(&job->detached, &detachment, job->model.launched_ms,
+				     &job->child, text))
+		return false;
+	if (job->tracker)
+		tracker_process_ended(job->tracker, ended, status);
+	event_log_add(&job->events, "detached", "{s:i, s:s}", "pid", (int)job->child.pid, "command",
+		      text);
+	job_write_child_to_lock(job);
+	return true;
+}
+
 static void on_child_exited(struct job *job)
 {
 	const struct signal_rules *rules = &job->options->signal_rules;
@@ -248,10 +278,8 @@ static void on_child_exited(struct job *job)
 	bool killed;
 	char name[SIGNAL_NAME_SIZE];
 
-	if (job_adopt_detached(job))
+	if (adopt_detached(job))
 		return;
-	if (job->detached.status != 0)
-		job->child.status = job->detached.status;
 	status = job->child.status;
 	killed = WIFSIGNALED(status);
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",

@@ -8,10 +8,7 @@
 #include "job.h"
 #include "telemetry/telemetry.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct restart_rules job_restart_rules(const struct job *job)
 {
@@ -38,120 +35,13 @@ char *job_explain_restart_decision(const struct job *job, struct storage *storag
 		       : attempt_outcomes_refusal(&attempt_outcomes, job->name.text);
 }
 
-static void log_done(struct job *job)
-{
-	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
-
-	log_note("%s", why);
-	event_log_add(&job->events, "nothing_to_do", "{s:i, s:s}", "attempt",
-		      (int)attempt_outcomes->newest, "finished", attempt_outcomes->ended_at);
-	job->done = true;
-}
-
-static void log_no_progress(struct job *job)
-{
-	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, job->name.text);
-
-	log_error("%s", why);
-	event_log_add(&job->events, "no_progress", "{s:i}", "attempts",
-		      (int)attempt_outcomes->decision.without_progress);
-}
-
-static void log_start_decision(struct job *job)
-{
-	const struct restart_decision *decision = &job->resume.attempt_outcomes.decision;
-	char from[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
-
-	snapshot_id_format(job->resume.attempt.start, from);
-	snapshot_id_format(decision->snapshot, suspect);
-	if (decision->action == RESTART_REVERT) {
-		log_warn("crashes also occur from older checkpoints: resuming from %s again",
-			 suspect);
-		event_log_add(&job->events, "reverted", "{s:s}", "id", suspect);
-	} else if (!snapshot_id_is_none(job->resume.attempt.suspect)) {
-		log_warn("crashed twice right after resuming from %s: resuming from the previous "
-			 "one, %s (--restore %s to override)",
-			 suspect, from, suspect);
-		event_log_add(&job->events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
-			      from);
-	}
-}
-
-static bool is_open_attempt(void *arg, const struct session_info *info)
-{
-	struct job *job = arg;
-
-	job->takes_over_here |= info->pid == job->resume.attempt_outcomes.open.supervisor_pid &&
-				info->pid != getpid() && text_equal(info->job, job->name.text);
-	return !job->takes_over_here;
-}
-
-/* Its records alone cannot tell a machine that has vanished from one that still runs. Here, this
- * machine can. Another member may have read of the attempt that is just being begun. */
-static void log_takeover(struct job *job)
-{
-	const struct attempt_outcomes *attempt_outcomes = &job->resume.attempt_outcomes;
-	const struct open_attempt *open = &attempt_outcomes->open;
-	char host[65] = "";
-	auto_free char *text = NULL;
-	bool here;
-
-	if (!open->is_open || job->gang.member > 0 ||
-	    job->resume.predecessor.attempt == attempt_outcomes->newest)
-		return;
-	gethostname(host, sizeof(host) - 1);
-	here = text_equal(open->host, host);
-	if (here)
-		session_each(is_open_attempt, job);
-	if (here && !job->takes_over_here && kill(open->supervisor_pid, 0) < 0 && errno == ESRCH)
-		return;
-	text = attempt_outcomes_takeover(attempt_outcomes, job->name.text, job->takes_over_here);
-	if (job->takes_over_here)
-		log_warn("%s", text);
-	else
-		log_note("%s", text);
-}
-
 bool job_apply_restart_rules(struct job *job, int *code)
 {
 	enum restart_action action = job->resume.attempt_outcomes.decision.action;
 
 	if (job->resume_failed)
 		return false;
-	if (action == RESTART_DONE)
-		log_done(job);
-	else if (action == RESTART_NO_PROGRESS)
-		log_no_progress(job);
-	else {
-		log_takeover(job);
-		log_start_decision(job);
-	}
+	job->done = action == RESTART_DONE;
 	*code = action == RESTART_NO_PROGRESS ? EXIT_NO_PROGRESS : 0;
-	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
-}
-
-json_t *job_end_facts(const struct job *job, const struct outcome *outcome)
-{
-	const struct outcome_facts *facts = &job->model.facts;
-	bool any = job->snapshots && !snapshot_id_is_none(snapshot_queue_newest(job->snapshots));
-	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed && !facts->start_failed &&
-		       outcome_is_crash(facts->wait_status);
-	json_t *about;
-	char id[SNAPSHOT_ID_TEXT];
-
-	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
-			  "newest",
-			  any ? snapshot_id_format(snapshot_queue_newest(job->snapshots), id)
-			      : NULL,
-			  "done", outcome_is_done(facts, outcome), "crashed", crashed,
-			  "checkpoint_complete", job->model.any_complete, "launched",
-			  facts->launched);
-	if (job->model.measured.save_ms >= 0)
-		json_object_set_new(about, "save_ms", json_integer(job->model.measured.save_ms));
-	if (job->model.launched_ms > 0)
-		json_object_set_new(about, "ran_ms",
-				    json_integer(clock_monotonic_ms() - job->model.launched_ms));
-	return about;
+	return resume_log_decision(&job->resume_request, &job->resume, &job->events);
 }

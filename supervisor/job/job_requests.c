@@ -18,17 +18,19 @@
 static void on_request_sending(void *arg)
 {
 	struct job *job = arg;
+	const struct profile *profile = job->profile.profile;
 
 	job_post(job, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = job->ask.by_flag});
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	job_begin_rank_progress(job);
+	rank_watch_begin(&job->ranks,
+			 RANK_PROGRESS_PATIENCE_MS + (profile ? profile->patience_ms : 0));
 }
 
 static void on_request_sent(void *arg, const struct rank *ranks, size_t count, size_t expected)
 {
 	struct job *job = arg;
-	bool more = job->rank_progress.count > 0;
+	bool more = job->ranks.progress.count > 0;
 	bool by_signal = !job->ask.by_flag && job->ask.method != REQUEST_COMMAND;
 	const char *how = job->ask.by_flag ? "flag" : by_signal ? "signal" : "command";
 	char buffer[SIGNAL_NAME_SIZE];
@@ -54,16 +56,37 @@ static void on_request_sent(void *arg, const struct rank *ranks, size_t count, s
 		      save_reason_name(request_table_cause(&job->model.requests)), "again", more);
 	job_post_with(job, (struct job_event){.kind = JOB_EV_ASKED}, NULL,
 		      json_pack("{s:s, s:o, s:b}", "event", "asked", "pids", list, "again", more));
-	job_add_rank_progress(job, ranks, count, expected);
+	rank_watch_add(&job->ranks, ranks, count, expected);
+}
+
+json_t *job_rank_progress_json(const struct job *job)
+{
+	bool asking = job_is_asking(&job->model);
+
+	return rank_progress_json(&job->ranks.progress, asking,
+				  !asking && job->model.asking.answered, clock_monotonic_ms());
+}
+
+static void on_rank_news(void *arg, const char *line)
+{
+	struct job *job = arg;
+	const struct rank_progress *ranks = &job->ranks.progress;
+	json_t *reply = job_rank_progress_json(job);
+
+	event_log_add(&job->events, "rank_progress", "{s:s, s:I, s:I, s:I}", "text", line, "asked",
+		      (json_int_t)ranks->count, "expected", (json_int_t)ranks->expected, "saving",
+		      (json_int_t)rank_progress_saving(ranks));
+	json_object_set_new(reply, "event", json_string("rank_progress"));
+	job_tell_clients(job, reply);
 }
 
 static void on_request_failed(void *arg, const char *why)
 {
 	job_post_with(arg, (struct job_event){.kind = JOB_EV_CANNOT_ASK}, text_copy(why),
-		      job_failure_reply(why));
+		      control_failure(why));
 }
 
-static size_t list_recent_writers(void *arg, pid_t *pids, size_t most)
+size_t job_list_writers(void *arg, pid_t *pids, size_t most)
 {
 	struct job *job = arg;
 	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
@@ -122,6 +145,13 @@ static enum profile_target select_target(const struct job *job)
 
 void job_prepare_requests(struct job *job)
 {
+	job->ranks = (struct rank_watch){
+		.loop = &job->loop,
+		.tracker = job->tracker,
+		.signal = job->rules.request_signal,
+		.news = on_rank_news,
+		.arg = job,
+	};
 	job->ask = (struct checkpoint_request){
 		.loop = &job->loop,
 		.method = job->options->ask == REQUEST_COMMAND || job->options->ask == REQUEST_FLAG
@@ -131,14 +161,14 @@ void job_prepare_requests(struct job *job)
 		.may_flag = job->rules.may_flag,
 		.whom = select_target(job),
 		.command = job->options->checkpoint_command,
-		.environment = (const char *const *)job->environment,
+		.environment = (const char *const *)job->environment.pairs,
 		.inherited = job->inherited,
 		.callbacks =
 			{
 				.on_request_sending = on_request_sending,
 				.asked = on_request_sent,
 				.on_request_failed = on_request_failed,
-				.writers = list_recent_writers,
+				.writers = job_list_writers,
 				.count_polling_processes = count_polling_processes,
 				.raise = raise_request_flag,
 				.arg = job,

@@ -1,6 +1,7 @@
 /* The snapshot queue and retention: their callbacks, and what the queue asks when it begins. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "job.h"
 #include "upload/upload.h"
@@ -39,7 +40,7 @@ static void on_retention_finished(void *arg, bool worked, const struct forget_re
 	if (!worked && err->kind != ERR_CANCELLED && err->kind != ERR_RETRY &&
 	    !job->retention_failed) {
 		job->retention_failed = true;
-		job_report_failure(job, "cannot remove old snapshots", err);
+		report_our_failure(&job->reports, "cannot remove old snapshots", err);
 	}
 	if (worked && result->refused.count > 0 && !job->retention_failed) {
 		job->retention_failed = true;
@@ -57,13 +58,12 @@ static json_t *outcome_reply(const struct snapshot_outcome *outcome, int64_t too
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (!outcome->durable)
-		return job_failure_reply(outcome->err.text);
+		return control_failure(outcome->err.text);
 	return json_pack("{s:s, s:s, s:I, s:o, s:f}", "event", "durable", "id",
 			 snapshot_id_format(outcome->id, id), "bytes",
 			 (json_int_t)outcome->result.bytes, "step",
-			 outcome->checkpoint.step >= 0 ? json_integer(outcome->checkpoint.step)
-						       : json_null(),
-			 "seconds", (double)took_ms / 1000);
+			 json_integer_or_null(outcome->checkpoint.step), "seconds",
+			 (double)took_ms / 1000);
 }
 
 static void on_snapshot_finished(void *arg, const struct snapshot_outcome *outcome)

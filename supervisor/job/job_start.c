@@ -33,14 +33,14 @@ int job_open(struct job *job, struct err *err)
 	if (job_open_observers(job, err) < 0)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
-		job_report_failure(job, "no event log is written", &why);
+		report_our_failure(&job->reports, "no event log is written", &why);
 	if (session_open(job->name.text, &job->session, &why) < 0)
-		job_report_failure(job,
+		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
 	job_open_control(job);
 	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
-		job_report_failure(job, "no metrics are served", &why);
+		report_our_failure(&job->reports, "no metrics are served", &why);
 	/* Before the restore, because a big one takes long enough for a notice to come. */
 	return job_start_notice_watch(job, err);
 }
@@ -64,9 +64,8 @@ void job_close(struct job *job)
 	sigterm_hold_release(&job->sigterm_hold);
 	tracker_free(job->tracker);
 	checkpoint_request_release(&job->ask);
-	rank_progress_release(&job->rank_progress);
+	rank_progress_release(&job->ranks.progress);
 	control_socket_close(job->control);
-	free(job->watchers.clients);
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
 	resume_result_release(&job->resume);
@@ -76,9 +75,9 @@ void job_close(struct job *job)
 	workspace_release(&job->workspace);
 	cancel_release(&job->cancel);
 	loop_release(&job->loop);
-	child_environment_free(job);
-	free(job->save_place.elsewhere);
-	path_list_free(job->reported_patterns.paths);
+	job_release_runner(job);
+	child_environment_release(&job->environment);
+	reports_release(&job->reports);
 }
 
 /* --- resuming --- */
@@ -94,44 +93,6 @@ static json_t *attempt_record_json(const struct job *job)
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
 			 job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
 			 observers_labels(&job->observers));
-}
-
-static void log_resume(struct job *job)
-{
-	const struct resume_result *resume = &job->resume;
-	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
-	bool has_start = !snapshot_id_is_none(resume->attempt.start);
-
-	if (resume->attempt.number == 0)
-		return;
-	if (!job->name.given)
-		log_note("job %s: named after its directory and command; use --job NAME to "
-			 "continue it in another directory",
-			 job->name.text);
-	if (resume->predecessor.attempt > 0)
-		event_log_add(&job->events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
-			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
-			      "ended", resume->predecessor.ended, "seconds",
-			      (double)resume->predecessor.waited_ms / 1000);
-	event_log_add(&job->events, "claimed", "{s:i, s:s?}", "attempt",
-		      (int)resume->attempt.number, "start",
-		      has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
-	for (size_t i = 0; i < resume->passed_over_count; i++)
-		event_log_add(&job->events, "snapshot_skipped", "{s:s, s:s}", "id",
-			      snapshot_id_format(resume->passed_over[i].id, from), "why",
-			      resume->passed_over[i].text);
-	resume_log(&job->resume_request, resume);
-	if (!job->options->store && network_fs_is_own_disk(job->store))
-		log_note("this store is on this machine's own disk and may be lost with the "
-			 "machine: choose another with --store");
-	if (resume->kind == RESUME_RESTORED)
-		event_log_add(&job->events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
-			      snapshot_id_format(resume->from, from), "step",
-			      resume->step >= 0 ? json_integer(resume->step) : json_null(), "files",
-			      (int)resume->restored.files, "bytes",
-			      (json_int_t)resume->restored.bytes, "bytes_fetched",
-			      (json_int_t)resume->restored.bytes_fetched, "seconds",
-			      (double)resume->milliseconds / 1000);
 }
 
 static void resume_worker(void *arg)
@@ -161,7 +122,8 @@ static int refuse_start_without_resume(struct job *job)
 		err_wrap(&job->resume_err, "not started");
 	else if (!job->store_is_needed && job->resume.attempt.number == 0 &&
 		 !job->options->strict) {
-		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
+		report_our_failure(&job->reports, "checkpoints will not be saved",
+				   &job->resume_err);
 		job->store = NULL;
 		return 0;
 	}
@@ -192,7 +154,7 @@ static struct claim_event begin_attempt(struct job *job)
 	if (job->resume.attempt.number == 0)
 		return claim;
 	if (job_start_snapshot_queue(job, &err) < 0) {
-		job_report_failure(job, "checkpoints will not be saved", &err);
+		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
 		claim.phase = ATTEMPT_NONE;
 	} else {
 		claim.phase = ATTEMPT_CLAIMED;
@@ -230,7 +192,7 @@ static void on_resume_done(void *arg)
 		refuse_start(job, code);
 		return;
 	}
-	log_resume(job);
+	resume_log(&job->resume_request, &job->resume, &job->events);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
 
@@ -242,29 +204,19 @@ void job_write_child_to_lock(const struct job *job)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
 }
 
-/* "bash -c 'cd a && reprieve run -- python train.py'": the inner run has the directory. */
-static bool starts_another_run(const struct job_config *options)
-{
-	for (char **word = options->command; *word; word++)
-		if (strstr(*word, "reprieve run") ||
-		    (text_equal(*word, "run") && word > options->command &&
-		     text_ends(word[-1], "reprieve")))
-			return true;
-	return false;
-}
-
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
 static void report_late_refusal(struct job *job)
 {
-	if (job->resume.in_use && starts_another_run(job->options)) {
+	if (job->resume.in_use && expectation_starts_another_run(job->options->command)) {
 		log_note("checkpoints are saved by the run that this command has started");
 	} else if (job->resume.in_use) {
-		job->ours_failed = true;
+		job->reports.failed = true;
 		log_error("nothing of this run is saved: %s, and both write there: end one of "
 			  "them, and start it again with its own --checkpoint-dir",
 			  job->resume_err.text);
 	} else {
-		job_report_failure(job, "checkpoints will not be saved", &job->resume_err);
+		report_our_failure(&job->reports, "checkpoints will not be saved",
+				   &job->resume_err);
 	}
 	event_log_add(&job->events, "claim_failed", "{s:s}", "why", job->resume_err.text);
 	job->store = NULL;
@@ -279,7 +231,7 @@ static void on_late_claim_done(void *arg)
 	if (job->resume_failed)
 		report_late_refusal(job);
 	else
-		log_resume(job);
+		resume_log(&job->resume_request, &job->resume, &job->events);
 	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
 					 : begin_attempt(job);
 	job_post(job, event);
@@ -292,35 +244,15 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
-/* Are several tasks of one launcher started with this command, each below a supervisor of its own?
- * Only one of them can have the directory, and the others must not be refused for it. */
-static bool is_one_of_several_tasks(void)
-{
-	static const char *const sizes[] = {"SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
-					    "PMI_SIZE", "PMIX_SIZE", "WORLD_SIZE"};
-	uint64_t count;
-
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const char *text = getenv(sizes[i]);
-
-		if (text && text_to_u64(text, UINT32_MAX, &count) && count > 1)
-			return true;
-	}
-	return false;
-}
-
 static enum expectation expect_checkpoints(const struct job *job)
 {
 	const struct job_config *options = job->options;
-	const struct profile *profile = job->profile.profile;
+	bool by_option =
+		job->gang.members > 1 || job->store_is_needed || options->directory_chosen ||
+		options->job || options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST;
 
-	if (job->gang.members > 1 || job->store_is_needed || options->directory_chosen ||
-	    options->job || options->ask != REQUEST_AUTO || options->restore != RESTORE_LATEST)
-		return EXPECT_BY_OPTION;
-	if (!profile || profile->only_format || is_one_of_several_tasks() ||
-	    starts_another_run(options))
-		return EXPECT_NOTHING;
-	return EXPECT_BY_COMMAND;
+	return by_option ? EXPECT_BY_OPTION
+			 : expectation_of(options->command, job->profile.profile);
 }
 
 void job_begin_resume(struct job *job)
@@ -344,10 +276,8 @@ void job_begin_resume(struct job *job)
 	if (!job->store) {
 		/* A command that saves nothing needs none: then it is said at the first checkpoint.
 		 */
-		if (job->expected != EXPECT_NOTHING && job->no_store.kind) {
-			job_report_failure(job, "checkpoints will not be saved", &job->no_store);
-			job->no_store = (struct err){0};
-		}
+		if (job->expected != EXPECT_NOTHING)
+			report_no_store(&job->reports, "checkpoints will not be saved");
 		job_post(job, (struct job_event){.kind = JOB_EV_RESTORED,
 						 .claim = {.phase = ATTEMPT_NONE, .step = -1}});
 		return;
@@ -402,6 +332,31 @@ static void post_launched(struct job *job)
 	job_post(job, event);
 }
 
+static void build_environment(struct job *job, const char *channel)
+{
+	auto_free char *notice = session_path(&job->session, SESSION_NOTICE);
+	auto_free char *bin = session_path(&job->session, "bin");
+	struct progress_page *page = job->tracker ? tracker_page(job->tracker) : NULL;
+	struct child_facts facts = {
+		.job = job->name.text,
+		.attempt = job->resume.attempt.number,
+		.resuming = job->resume.kind != RESUME_FRESH,
+		.step = job->resume.step,
+		.workspace = &job->workspace,
+		.members = job->gang.members,
+		.member = job->gang.member,
+		.notice = notice,
+		.channel = channel,
+		.page = page ? progress_page_path(page) : NULL,
+		.run = job->options->run_identity ? job->resume.attempt_outcomes.run : NULL,
+		.profile = job->profile.profile,
+		.like_slurm = job->options->ask_like_slurm,
+		.slurm_directory = bin,
+	};
+
+	child_environment_build(&job->environment, &facts);
+}
+
 void job_launch_child(struct job *job)
 {
 	struct child_options options = {
@@ -409,11 +364,14 @@ void job_launch_child(struct job *job)
 		.inherited = job->inherited,
 		.to_group = job->options->signal_rules.to_group,
 	};
+	bool has_shim = job->options->shim != SHIM_USE_OFF;
+	const char *channel;
 	struct err err;
 
 	job_start_tracker(job);
-	child_environment_build(job);
-	if (job->options->shim != SHIM_USE_OFF && child_environment_add_shim(job, &err) < 0) {
+	channel = has_shim && job->tracker ? tracker_channel(job->tracker) : NULL;
+	build_environment(job, channel);
+	if (has_shim && child_environment_add_shim(&job->environment, channel, &err) < 0) {
 		if (job->options->shim == SHIM_USE_ON) {
 			err_wrap(&err, "--shim on");
 			fail_launch(job, EXIT_CONFIGURATION, &err);
@@ -422,9 +380,9 @@ void job_launch_child(struct job *job)
 		log_note("without the shim (%s): completeness is judged from the directory alone",
 			 err.text);
 	}
-	if (job->options->sigterm_hold && job->options->shim != SHIM_USE_OFF)
+	if (job->options->sigterm_hold && has_shim)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
-	options.set = (const char *const *)job->environment;
+	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
@@ -435,7 +393,7 @@ void job_launch_child(struct job *job)
 	if (job->tracker && tracker_missing_evidence(job->tracker)[0])
 		log_note("%s", tracker_missing_evidence(job->tracker));
 	job_prepare_requests(job);
-	job_expect_save(job);
+	save_place_expect(&job->reports);
 	post_launched(job);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&job->early_signals, signal) == 1)

@@ -12,7 +12,8 @@ int64_t job_reported_step(const struct job *job)
 
 static void on_save_started(void *arg, const char *path)
 {
-	bool foreign = !job_note_write(arg, path);
+	struct job *job = arg;
+	bool foreign = !save_place_note_write(&job->reports, path);
 
 	job_post_with(arg, (struct job_event){.kind = JOB_EV_SAVE_STARTED, .foreign = foreign},
 		      text_copy(path), NULL);
@@ -20,7 +21,8 @@ static void on_save_started(void *arg, const char *path)
 
 static void on_running_written(void *arg, const char *path)
 {
-	bool foreign = !job_note_write(arg, path);
+	struct job *job = arg;
+	bool foreign = !save_place_note_write(&job->reports, path);
 
 	job_post(arg, (struct job_event){.kind = JOB_EV_RUNNING_WRITTEN, .foreign = foreign});
 }
@@ -53,14 +55,11 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-static void on_judged(void *arg)
+static void on_saved_elsewhere(void *arg, const char *path)
 {
-	job_post_child_exit(arg);
-}
+	struct job *job = arg;
 
-static void on_writer(void *arg, pid_t pid, bool anew)
-{
-	job_note_writer_in_gang(arg, pid, anew);
+	save_place_note_elsewhere(&job->reports, path);
 }
 
 void job_start_tracker(struct job *job)
@@ -77,11 +76,11 @@ void job_start_tracker(struct job *job)
 		.saving = on_save_started,
 		.closed = job_on_files_closed,
 		.held = on_sigterm_held,
-		.saved_elsewhere = job_on_saved_elsewhere,
-		.writer = job->gang.members > 1 ? on_writer : NULL,
+		.saved_elsewhere = on_saved_elsewhere,
+		.writer = job->gang.members > 1 ? job_note_writer_in_gang : NULL,
 		.on_complete = on_checkpoint_complete,
 		.on_running = on_running_written,
-		.ended = on_judged,
+		.ended = job_post_child_exit,
 		.patterns = &job->options->patterns,
 		.signatures = job->resume.signatures,
 		.arg = job,

@@ -6,118 +6,80 @@
 
 #include <signal.h>
 
-static void launch(struct job *job, const struct job_effect *effect,
-		   const struct posted_event *posted)
-{
-	(void)effect, (void)posted;
-	job_launch_child(job);
-}
+/* An effect, and what it follows from. */
+struct performed {
+	const struct job_effect *effect;
+	const struct posted_event *posted;
+};
 
-static void cancel_restore(struct job *job, const struct job_effect *effect,
-			   const struct posted_event *posted)
+static void cancel_restore(struct job *job)
 {
-	(void)effect, (void)posted;
 	cancel_raise(&job->cancel);
 }
 
-static void keep_signal(struct job *job, const struct job_effect *effect,
-			const struct posted_event *posted)
+static void keep_signal(struct job *job, const struct performed *what)
 {
-	(void)effect;
-	sigaddset(&job->early_signals, posted->event.signal);
+	sigaddset(&job->early_signals, what->posted->event.signal);
 }
 
-static void claim(struct job *job, const struct job_effect *effect,
-		  const struct posted_event *posted)
+static void pass_signal(struct job *job, const struct performed *what)
 {
-	(void)effect, (void)posted;
-	job_claim_attempt_late(job);
+	child_forward(&job->child, &what->posted->signal);
 }
 
-static void pass_signal(struct job *job, const struct job_effect *effect,
-			const struct posted_event *posted)
+static void take_for_notice(struct job *job, const struct performed *what)
 {
-	(void)effect;
-	child_forward(&job->child, &posted->signal);
+	job_add_signal_notice(job, &what->posted->signal);
 }
 
-static void take_for_notice(struct job *job, const struct job_effect *effect,
-			    const struct posted_event *posted)
+static void tell_next_attempt(struct job *job, const struct performed *what)
 {
-	(void)effect;
-	job_add_signal_notice(job, &posted->signal);
-}
-
-static void tell_next_attempt(struct job *job, const struct job_effect *effect,
-			      const struct posted_event *posted)
-{
-	(void)posted;
 	next_attempt_tell(&job->next_attempt, &job->loop, job->resume.storage,
-			  job->resume.attempt.number, effect->at_ms);
+			  job->resume.attempt.number, what->effect->at_ms);
 }
 
-static void ask(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
+static void ask(struct job *job)
 {
-	(void)effect, (void)posted;
 	checkpoint_request_stop(&job->ask);
 	checkpoint_request_start(&job->ask, job->child.pid);
 }
 
-static void stop_trying(struct job *job, const struct job_effect *effect,
-			const struct posted_event *posted)
+static void stop_trying(struct job *job)
 {
-	(void)effect, (void)posted;
 	checkpoint_request_stop(&job->ask);
 }
 
-static void stop_asking(struct job *job, const struct job_effect *effect,
-			const struct posted_event *posted)
+static void stop_asking(struct job *job)
 {
-	(void)effect, (void)posted;
 	checkpoint_request_stop(&job->ask);
-	job_end_rank_progress(job);
+	rank_watch_end(&job->ranks);
 	job_end_flag(job, false);
 }
 
-static void confirm_flag(struct job *job, const struct job_effect *effect,
-			 const struct posted_event *posted)
+static void confirm_flag(struct job *job)
 {
-	(void)effect, (void)posted;
 	job_end_flag(job, true);
 }
 
-static void reply(struct job *job, const struct job_effect *effect,
-		  const struct posted_event *posted)
+static void reply(struct job *job, const struct performed *what)
 {
 	(void)job;
-	job_reply_to_client(effect, posted->reply);
+	job_reply_to_client(what->effect, what->posted->reply);
 }
 
-static void refuse(struct job *job, const struct job_effect *effect,
-		   const struct posted_event *posted)
+static void refuse(struct job *job, const struct performed *what)
 {
-	(void)job, (void)posted;
-	job_refuse_client(effect);
+	(void)job;
+	job_refuse_client(what->effect);
 }
 
-static void share_request(struct job *job, const struct job_effect *effect,
-			  const struct posted_event *posted)
+static void share_request(struct job *job, const struct performed *what)
 {
-	(void)posted;
-	job_share_request(job, effect->request);
+	job_share_request(job, what->effect->request);
 }
 
-static void leave_gang(struct job *job, const struct job_effect *effect,
-		       const struct posted_event *posted)
+static void forward_sigterm(struct job *job)
 {
-	(void)effect, (void)posted;
-	job_leave_gang(job);
-}
-
-static void forward_sigterm(struct job *job, const struct job_effect *effect,
-			    const struct posted_event *posted)
-{
-	(void)effect, (void)posted;
 	log_note("forwarding SIGTERM to the job");
 	job->ask.by_flag = false;
 	if (job->tracker)
@@ -125,143 +87,127 @@ static void forward_sigterm(struct job *job, const struct job_effect *effect,
 	child_forward_signal(&job->child, SIGTERM);
 }
 
-static void terminate(struct job *job, const struct job_effect *effect,
-		      const struct posted_event *posted)
+static void terminate(struct job *job)
 {
-	(void)effect, (void)posted;
 	log_note("stopping the job (SIGTERM)");
 	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
 	child_forward_signal(&job->child, SIGTERM);
 }
 
-static void kill_job(struct job *job, const struct job_effect *effect,
-		     const struct posted_event *posted)
+static void kill_job(struct job *job)
 {
-	(void)effect, (void)posted;
 	child_signal(&job->child, SIGKILL);
 	kill_tree();
 	job_post_child_exit(job);
 }
 
-static void hold_sigterm(struct job *job, const struct job_effect *effect,
-			 const struct posted_event *posted)
+static void hold_sigterm(struct job *job, const struct performed *what)
 {
-	(void)posted;
-	sigterm_hold_set_notice(&job->sigterm_hold, effect->kind == JOB_DO_HOLD_SIGTERM);
+	sigterm_hold_set_notice(&job->sigterm_hold, what->effect->kind == JOB_DO_HOLD_SIGTERM);
 }
 
-static void release_sigterm(struct job *job, const struct job_effect *effect,
-			    const struct posted_event *posted)
+static void release_sigterm(struct job *job)
 {
-	(void)effect, (void)posted;
 	sigterm_hold_end(&job->sigterm_hold);
 }
 
-static void take_snapshot(struct job *job, const struct job_effect *effect,
-			  const struct posted_event *posted)
+static void take_snapshot(struct job *job)
 {
-	(void)effect, (void)posted;
 	snapshot_queue_submit(job->snapshots, &job->model.newest);
 }
 
-static void cancel_snapshots(struct job *job, const struct job_effect *effect,
-			     const struct posted_event *posted)
+static void cancel_snapshots(struct job *job)
 {
-	(void)effect, (void)posted;
 	if (job->snapshots)
 		snapshot_queue_cancel(job->snapshots);
 	cancel_raise(&job->cancel);
 }
 
-static void set_commit_deadline(struct job *job, const struct job_effect *effect,
-				const struct posted_event *posted)
+static void set_commit_deadline(struct job *job, const struct performed *what)
 {
-	(void)posted;
 	if (job->snapshots)
-		snapshot_queue_set_deadline(job->snapshots, effect->at_ms);
+		snapshot_queue_set_deadline(job->snapshots, what->effect->at_ms);
 }
 
-static void hurry_store(struct job *job, const struct job_effect *effect,
-			const struct posted_event *posted)
+static void hurry_store(struct job *job, const struct performed *what)
 {
-	(void)posted;
-	if (job->snapshots && effect->kind == JOB_DO_HURRY_STORE)
+	if (job->snapshots && what->effect->kind == JOB_DO_HURRY_STORE)
 		storage_set_urgent(job->resume.storage);
 	else if (job->snapshots)
 		storage_clear_urgent(job->resume.storage);
 }
 
-static void start_retention(struct job *job, const struct job_effect *effect,
-			    const struct posted_event *posted)
+static void start_retention(struct job *job)
 {
-	(void)effect, (void)posted;
 	retention_worker_start(job->retention_worker);
 	if (!retention_worker_is_busy(job->retention_worker))
 		job_post(job, (struct job_event){.kind = JOB_EV_RETENTION_DONE});
 }
 
-static void stop_retention(struct job *job, const struct job_effect *effect,
-			   const struct posted_event *posted)
+static void stop_retention(struct job *job)
 {
-	(void)effect, (void)posted;
 	retention_worker_stop(job->retention_worker);
 }
 
-static void limit_retention(struct job *job, const struct job_effect *effect,
-			    const struct posted_event *posted)
+static void limit_retention(struct job *job, const struct performed *what)
 {
-	(void)posted;
-	retention_worker_limit_time(job->retention_worker, effect->at_ms);
+	retention_worker_limit_time(job->retention_worker, what->effect->at_ms);
 }
 
-static void say(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
+static void say(struct job *job, const struct performed *what)
 {
-	job_say(job, effect->sentence, posted);
-}
+	enum job_sentence sentence = what->effect->sentence;
+	const char *text = what->posted->text;
 
-static void end(struct job *job, const struct job_effect *effect, const struct posted_event *posted)
-{
-	(void)effect, (void)posted;
-	job_begin_shutdown(job);
+	report_sentence(&job->reports, sentence, text, what->posted->snapshot);
+	if (sentence == SAY_SUPERSEDED)
+		next_attempt_release(&job->next_attempt);
+	if (sentence == SAY_SAVING || sentence == SAY_SAVING_QUIETLY)
+		job_tell_clients(job, json_pack("{s:s, s:s}", "event", "saving", "path", text));
 }
 
 void job_perform(struct job *job, const struct job_effect *effect,
 		 const struct posted_event *posted)
 {
-	static void (*const rows[JOB_EFFECTS])(struct job * job, const struct job_effect *effect,
-					       const struct posted_event *posted) = {
-		[JOB_DO_LAUNCH] = launch,
-		[JOB_DO_CANCEL_RESTORE] = cancel_restore,
-		[JOB_DO_KEEP_SIGNAL] = keep_signal,
-		[JOB_DO_CLAIM] = claim,
-		[JOB_DO_PASS_SIGNAL] = pass_signal,
-		[JOB_DO_TAKE_FOR_NOTICE] = take_for_notice,
-		[JOB_DO_TELL_NEXT_ATTEMPT] = tell_next_attempt,
-		[JOB_DO_ASK] = ask,
-		[JOB_DO_STOP_TRYING] = stop_trying,
-		[JOB_DO_STOP_ASKING] = stop_asking,
-		[JOB_DO_CONFIRM_FLAG] = confirm_flag,
-		[JOB_DO_REPLY] = reply,
-		[JOB_DO_REFUSE] = refuse,
-		[JOB_DO_SHARE_REQUEST] = share_request,
-		[JOB_DO_FORWARD_SIGTERM] = forward_sigterm,
-		[JOB_DO_TERMINATE] = terminate,
-		[JOB_DO_KILL] = kill_job,
-		[JOB_DO_HOLD_SIGTERM] = hold_sigterm,
-		[JOB_DO_UNHOLD_SIGTERM] = hold_sigterm,
-		[JOB_DO_RELEASE_SIGTERM] = release_sigterm,
-		[JOB_DO_TAKE_SNAPSHOT] = take_snapshot,
-		[JOB_DO_CANCEL_SNAPSHOTS] = cancel_snapshots,
-		[JOB_DO_SET_COMMIT_DEADLINE] = set_commit_deadline,
-		[JOB_DO_HURRY_STORE] = hurry_store,
-		[JOB_DO_CALM_STORE] = hurry_store,
-		[JOB_DO_START_RETENTION] = start_retention,
-		[JOB_DO_STOP_RETENTION] = stop_retention,
-		[JOB_DO_LIMIT_RETENTION] = limit_retention,
-		[JOB_DO_LEAVE_GANG] = leave_gang,
-		[JOB_DO_SAY] = say,
-		[JOB_DO_END] = end,
+	static const struct {
+		void (*plain)(struct job *job); /* it is all in the name; or */
+		void (*with)(struct job *job, const struct performed *what);
+	} rows[JOB_EFFECTS] = {
+		[JOB_DO_LAUNCH] = {.plain = job_launch_child},
+		[JOB_DO_CANCEL_RESTORE] = {.plain = cancel_restore},
+		[JOB_DO_KEEP_SIGNAL] = {.with = keep_signal},
+		[JOB_DO_CLAIM] = {.plain = job_claim_attempt_late},
+		[JOB_DO_PASS_SIGNAL] = {.with = pass_signal},
+		[JOB_DO_TAKE_FOR_NOTICE] = {.with = take_for_notice},
+		[JOB_DO_TELL_NEXT_ATTEMPT] = {.with = tell_next_attempt},
+		[JOB_DO_ASK] = {.plain = ask},
+		[JOB_DO_STOP_TRYING] = {.plain = stop_trying},
+		[JOB_DO_STOP_ASKING] = {.plain = stop_asking},
+		[JOB_DO_CONFIRM_FLAG] = {.plain = confirm_flag},
+		[JOB_DO_REPLY] = {.with = reply},
+		[JOB_DO_REFUSE] = {.with = refuse},
+		[JOB_DO_SHARE_REQUEST] = {.with = share_request},
+		[JOB_DO_FORWARD_SIGTERM] = {.plain = forward_sigterm},
+		[JOB_DO_TERMINATE] = {.plain = terminate},
+		[JOB_DO_KILL] = {.plain = kill_job},
+		[JOB_DO_HOLD_SIGTERM] = {.with = hold_sigterm},
+		[JOB_DO_UNHOLD_SIGTERM] = {.with = hold_sigterm},
+		[JOB_DO_RELEASE_SIGTERM] = {.plain = release_sigterm},
+		[JOB_DO_TAKE_SNAPSHOT] = {.plain = take_snapshot},
+		[JOB_DO_CANCEL_SNAPSHOTS] = {.plain = cancel_snapshots},
+		[JOB_DO_SET_COMMIT_DEADLINE] = {.with = set_commit_deadline},
+		[JOB_DO_HURRY_STORE] = {.with = hurry_store},
+		[JOB_DO_CALM_STORE] = {.with = hurry_store},
+		[JOB_DO_START_RETENTION] = {.plain = start_retention},
+		[JOB_DO_STOP_RETENTION] = {.plain = stop_retention},
+		[JOB_DO_LIMIT_RETENTION] = {.with = limit_retention},
+		[JOB_DO_LEAVE_GANG] = {.plain = job_leave_gang},
+		[JOB_DO_SAY] = {.with = say},
+		[JOB_DO_END] = {.plain = job_begin_shutdown},
 	};
 
-	rows[effect->kind](job, effect, posted);
+	if (rows[effect->kind].plain)
+		rows[effect->kind].plain(job);
+	else
+		rows[effect->kind].with(job, &(struct performed){effect, posted});
 }

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void job_report_failure(struct job *job, const char *what, const struct err *err)
-{
-	job->ours_failed = true;
-	log_warn("%s: %s", what, err->text);
-}
-
 /* --- posting --- */
 
 static struct posted_event *post(struct job *job, const struct job_event *event)
@@ -124,10 +118,10 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		.now_ms = clock_monotonic_ms(),
 		.child_running = job->child.running,
 		.reported_step = -1,
-		.any_rank = job->rank_progress.count > 0,
-		.rank_saving = rank_progress_saving(&job->rank_progress) > 0,
+		.any_rank = job->ranks.progress.count > 0,
+		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
 		.usual_window_ms = preemption_forecast_window_of(job->cloud),
-		.saves_elsewhere = job_saves_elsewhere(job),
+		.saves_elsewhere = save_place_is_elsewhere(&job->reports),
 	};
 
 	if (job->tracker)
@@ -203,7 +197,8 @@ void job_take_steps(struct job *job)
 	}
 	loop_disarm(&job->loop, &runner->steps);
 	arm_due(job);
-	job_display_follow(job);
+	display_follow(&job->reports, &job->model,
+		       job->snapshots ? snapshot_queue_began_ms(job->snapshots) : 0);
 }
 
 static void on_steps_due(struct timer *timer)
@@ -222,7 +217,7 @@ static void on_due(struct timer *timer)
 		arm_due(job);
 }
 
-static void release_runner(struct job *job)
+void job_release_runner(struct job *job)
 {
 	struct runner *runner = &job->runner;
 
@@ -290,11 +285,9 @@ int job_run(struct job *job)
 	job->runner.last = &job->runner.first;
 	job->runner.steps.fired = on_steps_due;
 	job->runner.due.fired = on_due;
-	job_display_init(job);
 	if (job_open(job, &err) < 0) {
 		log_error("%s", err.text);
 		job_close(job);
-		release_runner(job);
 		return err.kind == ERR_INVALID ? EXIT_USAGE : EXIT_OWN_FAILURE;
 	}
 	job_begin_resume(job);
@@ -306,6 +299,5 @@ int job_run(struct job *job)
 		fflush(NULL);
 		_exit(code);
 	}
-	release_runner(job);
 	return code;
 }

@@ -6,8 +6,9 @@
  *
  *	option_table.h       what a row, a group and a verb are; the parser
  *	option_help.h        --help
+ *	job_config.h         what the user chose for one run, as values
+ *	run_option_table.h   the options of `run`, which fill it
  *	environment_names.h  which variables REPRIEVE_* nobody reads
- *	run_option_table.h   the options of `run`; they fill job/job_config.h
  *	profile_options.h    what the framework's profile adds to them
  *	shared_options.h     rows that several verbs have, and the store where none is chosen
  *	transfer_options.h   rows of how content is moved
@@ -20,6 +21,7 @@
 #define OPTIONS_H
 
 #include "environment_names.h"
+#include "job_config.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "profile_options.h"

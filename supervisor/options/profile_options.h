@@ -4,7 +4,7 @@
 #define PROFILE_OPTIONS_H
 
 #include "frameworks/frameworks.h"
-#include "job/job.h"
+#include "job_config.h"
 
 /* Finds the profile; blocks for a moment (profile_detect.h). An explicit --checkpoint-signal or
  * --checkpoint-command stands. ERR_INVALID: there is no such profile. */

@@ -2,7 +2,7 @@
 #ifndef RETENTION_OPTIONS_H
 #define RETENTION_OPTIONS_H
 
-#include "job/job.h"
+#include "job_config.h"
 #include "option_table.h"
 
 /* Of struct retention_rules. */

@@ -3,7 +3,7 @@
 #ifndef RUN_OPTION_TABLE_H
 #define RUN_OPTION_TABLE_H
 
-#include "job/job.h"
+#include "job_config.h"
 #include "option_table.h"
 
 extern const struct verb verb_run;

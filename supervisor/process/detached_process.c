@@ -1,5 +1,8 @@
 #include "detached_process.h"
 
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "process_role.h"
 
@@ -154,6 +157,57 @@ const struct process *detached_process_find(struct detachment *detachment,
 		usleep(READ_AGAIN_MS * 1000);
 	}
 	return next;
+}
+
+/* A command of which nothing is known detaches as under any init; if it is a Python script, that is
+ * worth a word. */
+static void say_left_alone(const struct detachment *detachment, const struct process_tree *tree)
+{
+	struct detachment if_expected = *detachment;
+	const struct process *left;
+	char text[DETACHED_TEXT_SIZE];
+
+	if_expected.expected = true;
+	left = detached_process_choose(&if_expected, tree, getpid());
+	if (!left || detachment->expected ||
+	    !strstr(process_describe(left, text, sizeof(text)), "python"))
+		return;
+	log_note("the command has exited and left process %d (%s) running, which is neither "
+		 "waited for nor saved: run it without \"&\", or with --job NAME to have it "
+		 "waited for",
+		 (int)left->pid, text);
+}
+
+bool detached_process_follow(struct detached_job *detached, struct detachment *detachment,
+			     int64_t launched_ms, struct child *child,
+			     char text[DETACHED_TEXT_SIZE])
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	int64_t since_ms = detached->since_ms ? detached->since_ms : launched_ms;
+	const struct process *next;
+
+	if (detached->status == 0)
+		detached->status = child->status;
+	detachment->succeeded = child->status == 0;
+	detachment->ran_ms = clock_monotonic_ms() - since_ms;
+	detachment->left_until = detached->left_until;
+	child->status = detached->status;
+	/* A failure of the main process itself is the end of the job. */
+	if (detachment->told_to_end || (!detachment->succeeded && detached->left_until == 0))
+		return false;
+	next = detached_process_find(detachment, &tree);
+	if (!next) {
+		say_left_alone(detachment, &tree);
+		return false;
+	}
+	if (detached->left_until == 0)
+		detached->left_until = process_tree_latest_start(&tree);
+	log_note("the command has exited and left process %d (%s) running: it is waited for as "
+		 "the job",
+		 (int)next->pid, process_describe(next, text, DETACHED_TEXT_SIZE));
+	detached->since_ms = clock_monotonic_ms();
+	child_adopt(child, next->pid);
+	return true;
 }
 
 /* --- commands --- */

@@ -1,6 +1,6 @@
 /*
- * PURE, but for detached_process_find(). Commands that detach: "nohup python train.py &", setsid, a
- * script that ends in "&". Their main process exits, and what it has started goes on.
+ * PURE, but for detached_process_find() and _follow(). Commands that detach: "nohup python train.py
+ *&", setsid, a script that ends in "&". Their main process exits, and what it has started goes on.
  *
  * An init leaves such processes alone, and ends with its main process. Here they are the job, and
  * the run goes on until the last of them has ended, if
@@ -15,6 +15,7 @@
 #ifndef DETACHED_PROCESS_H
 #define DETACHED_PROCESS_H
 
+#include "child.h"
 #include "process_tree.h"
 
 #include <stdbool.h>
@@ -22,8 +23,11 @@
 
 /* A main process that detaches its work has no other: it exits this soon. */
 #define DETACHED_SOON_MS 30000
+#define DETACHED_TEXT_SIZE 160
 
 struct detachment {
+	/* The command was told to end: it has ended, and what is left of it is ended too. */
+	bool told_to_end;
 	bool expected;  /* checkpoints are */
 	bool wrote;     /* something was written to the checkpoint directory */
 	bool succeeded; /* the process that was the job until now has exited with 0 */
@@ -51,6 +55,23 @@ const struct process *detached_process_choose(const struct detachment *detachmen
  */
 const struct process *detached_process_find(struct detachment *detachment,
 					    struct process_tree *tree);
+
+/* The chain of those that were the job, one after the other. Zeroed at first. */
+struct detached_job {
+	int64_t since_ms;    /* when the child became another process; 0: it has not */
+	uint64_t left_until; /* see struct detachment; 0: nothing has detached */
+	int status;          /* of the first that failed, as waitpid() gave it */
+};
+
+/*
+ * The child has ended: is the process that it has left behind adopted as the child? False: the job
+ * is over, with the status of the first that failed. The caller fills `told_to_end`, `expected`,
+ * `wrote` and the writers of `detachment`. `text`: how the process is described. Logs what is done;
+ * may block as detached_process_find().
+ */
+bool detached_process_follow(struct detached_job *detached, struct detachment *detachment,
+			     int64_t launched_ms, struct child *child,
+			     char text[DETACHED_TEXT_SIZE]);
 
 /* Why that command must not be started: its work would be done by a server that is nobody's
  * descendant (tmux, screen), so that it could be neither waited for nor stopped. NULL: nothing is

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of parents. */
+#define DEPTH_MOST 64
+
 #define ENVIRONMENT_MOST ((size_t)2 << 20) /* a RANK beyond this is not found */
 
 bool process_is_dead(const struct process *process)
@@ -272,6 +275,20 @@ bool process_read_sample(pid_t pid, struct process_sample *sample)
 		.state = stat.state,
 	};
 	return !proc_state_is_dead(stat.state);
+}
+
+bool process_is_below(pid_t pid, pid_t above)
+{
+	struct process_sample sample;
+
+	for (int depth = 0; depth < DEPTH_MOST && pid > 1; depth++) {
+		if (!process_read_sample(pid, &sample))
+			return false;
+		if (sample.parent == above)
+			return true;
+		pid = sample.parent;
+	}
+	return false;
 }
 
 uint64_t process_start_time(pid_t pid)

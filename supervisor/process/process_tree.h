@@ -78,6 +78,9 @@ struct process_sample {
 /* False: the process is gone or dead. */
 bool process_read_sample(pid_t pid, struct process_sample *sample);
 
+/* `above` is its parent, or the parent of that, and so on. False: not as far as /proc says. */
+bool process_is_below(pid_t pid, pid_t above);
+
 /* Start time as in struct process; 0: the process is gone. */
 uint64_t process_start_time(pid_t pid);
 /* When this process was started, by clock_boot_ms(). It may have stood still before its main(). */

@@ -8,6 +8,7 @@
  *	checkpoint_request.h	sends a request: by signal, by polled flag, or by command
  *	rank_selection.h	PURE: which processes get the signal (part of the above)
  *	rank_progress.h		PURE: for each rank: asked, delivered, saving, late
+ *	rank_watch.h		observes the ranks that were asked, until the request is over
  *	sigterm_hold.h		when processes get a SIGTERM that the shim holds back for them
  */
 #ifndef REQUEST_H
@@ -15,6 +16,7 @@
 
 #include "checkpoint_request.h"
 #include "rank_progress.h"
+#include "rank_watch.h"
 #include "sigterm_hold.h"
 
 #endif

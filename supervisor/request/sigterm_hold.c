@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define DEPTH_MOST 64
 /* A longer pause between two decisions counts as this much waiting time: this process was stalled,
  * and the sender perhaps with it. */
 #define DECIDE_EVERY_MS (SIGTERM_HOLD_PATIENCE_MS / 3)
@@ -22,21 +21,6 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *f
 	if (facts->noticed)
 		return SIGTERM_HOLD_KEEP;
 	return facts->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT : SIGTERM_HOLD_RELEASE;
-}
-
-static bool is_below_us(pid_t pid)
-{
-	struct process_sample sample;
-	pid_t us = getpid();
-
-	for (int depth = 0; depth < DEPTH_MOST && pid > 1; depth++) {
-		if (!process_read_sample(pid, &sample))
-			return false;
-		if (sample.parent == us)
-			return true;
-		pid = sample.parent;
-	}
-	return false;
 }
 
 /* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
@@ -62,7 +46,8 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		struct sigterm_hold_facts facts = {
 			.ended = !sigterm_hold->active,
 			.noticed = sigterm_hold->noticed,
-			.sender_ours = process.sender > 0 && is_below_us(process.sender),
+			.sender_ours =
+				process.sender > 0 && process_is_below(process.sender, getpid()),
 			.for_ours = process.for_ours,
 			.held_ms = process.held_ms += awake_ms,
 		};

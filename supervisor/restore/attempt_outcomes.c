@@ -13,7 +13,7 @@
 #define ATTEMPTS_LEAST 16
 
 /* The facts in an attempt's records: attempt_record_json() (job/job_start.c) writes them at its
- * start, job_end_facts() (job/job_precedent.c) at its end. */
+ * start, end_record() (reporting/end_report.c) at its end. */
 static struct attempt_outcome read_attempt_outcome(const struct attempt_summary *past,
 						   const json_t *about)
 {

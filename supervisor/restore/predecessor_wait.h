@@ -1,6 +1,6 @@
 /*
  * Waits for the previous attempt while it is preempted and still saves. The previous one announces
- * in the store until when it may commit, and repeats that as a heartbeat (job/job_handover.c).
+ * in the store until when it may commit, and repeats that as a heartbeat (next_attempt.h).
  */
 #ifndef PREDECESSOR_WAIT_H
 #define PREDECESSOR_WAIT_H

@@ -18,6 +18,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct event_log;
+
 struct resume_request {
 	const char *store;  /* URL */
 	bool private_store; /* the default one: nobody has said that others may read it */
@@ -91,8 +93,12 @@ struct resume_result {
  * any other kind, another start may succeed. `result` must be zeroed or released. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err);
-/* Says in one line where the job starts from. */
-void resume_log(const struct resume_request *request, const struct resume_result *result);
+/* Logs what earlier attempts mean for this one. True: the job is not started. */
+bool resume_log_decision(const struct resume_request *request, const struct resume_result *result,
+			 struct event_log *events);
+/* Logs what was claimed and restored, if anything was: in one line where the job starts from. */
+void resume_log(const struct resume_request *request, const struct resume_result *result,
+		struct event_log *events);
 void resume_result_release(struct resume_result *result);
 
 #endif

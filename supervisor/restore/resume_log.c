@@ -1,11 +1,17 @@
 #include "resume.h"
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "control/control.h"
+#include "telemetry/telemetry.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
-void resume_log(const struct resume_request *request, const struct resume_result *result)
+static void log_start(const struct resume_request *request, const struct resume_result *result)
 {
 	const char *directory = request->workspace->directory;
 	bool none = request->policy == RESTORE_NONE;
@@ -28,4 +34,142 @@ void resume_log(const struct resume_request *request, const struct resume_result
 			 snapshot_id_format(result->from, from), step,
 			 text_bytes(result->restored.bytes, size, sizeof(size)),
 			 text_duration(result->milliseconds, time, sizeof(time)), directory);
+}
+
+void resume_log(const struct resume_request *request, const struct resume_result *resume,
+		struct event_log *events)
+{
+	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
+	bool has_start = !snapshot_id_is_none(resume->attempt.start);
+
+	if (resume->attempt.number == 0)
+		return;
+	if (!request->named)
+		log_note("job %s: named after its directory and command; use --job NAME to "
+			 "continue it in another directory",
+			 request->job);
+	if (resume->predecessor.attempt > 0)
+		event_log_add(events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
+			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
+			      "ended", resume->predecessor.ended, "seconds",
+			      (double)resume->predecessor.waited_ms / 1000);
+	event_log_add(events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
+		      "start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
+	for (size_t i = 0; i < resume->passed_over_count; i++)
+		event_log_add(events, "snapshot_skipped", "{s:s, s:s}", "id",
+			      snapshot_id_format(resume->passed_over[i].id, from), "why",
+			      resume->passed_over[i].text);
+	log_start(request, resume);
+	if (request->private_store && network_fs_is_own_disk(request->store))
+		log_note("this store is on this machine's own disk and may be lost with the "
+			 "machine: choose another with --store");
+	if (resume->kind == RESUME_RESTORED)
+		event_log_add(events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
+			      snapshot_id_format(resume->from, from), "step",
+			      json_integer_or_null(resume->step), "files",
+			      (int)resume->restored.files, "bytes",
+			      (json_int_t)resume->restored.bytes, "bytes_fetched",
+			      (json_int_t)resume->restored.bytes_fetched, "seconds",
+			      (double)resume->milliseconds / 1000);
+}
+
+/* --- whether it starts --- */
+
+static void log_done(const struct resume_request *request,
+		     const struct attempt_outcomes *attempt_outcomes, struct event_log *events)
+{
+	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
+
+	log_note("%s", why);
+	event_log_add(events, "nothing_to_do", "{s:i, s:s}", "attempt",
+		      (int)attempt_outcomes->newest, "finished", attempt_outcomes->ended_at);
+}
+
+static void log_no_progress(const struct resume_request *request,
+			    const struct attempt_outcomes *attempt_outcomes,
+			    struct event_log *events)
+{
+	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
+
+	log_error("%s", why);
+	event_log_add(events, "no_progress", "{s:i}", "attempts",
+		      (int)attempt_outcomes->decision.without_progress);
+}
+
+static void log_start_decision(const struct resume_result *resume, struct event_log *events)
+{
+	const struct restart_decision *decision = &resume->attempt_outcomes.decision;
+	char from[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+
+	snapshot_id_format(resume->attempt.start, from);
+	snapshot_id_format(decision->snapshot, suspect);
+	if (decision->action == RESTART_REVERT) {
+		log_warn("crashes also occur from older checkpoints: resuming from %s again",
+			 suspect);
+		event_log_add(events, "reverted", "{s:s}", "id", suspect);
+	} else if (!snapshot_id_is_none(resume->attempt.suspect)) {
+		log_warn("crashed twice right after resuming from %s: resuming from the previous "
+			 "one, %s (--restore %s to override)",
+			 suspect, from, suspect);
+		event_log_add(events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
+			      from);
+	}
+}
+
+struct takeover {
+	pid_t from; /* the supervisor of the attempt that has no end */
+	const char *job;
+	bool here; /* it runs on this machine */
+};
+
+static bool is_open_attempt(void *arg, const struct session_info *info)
+{
+	struct takeover *takeover = arg;
+
+	takeover->here |= info->pid == takeover->from && info->pid != getpid() &&
+			  text_equal(info->job, takeover->job);
+	return !takeover->here;
+}
+
+/* Its records alone cannot tell a machine that has vanished from one that still runs. Here, this
+ * machine can. Another member may have read of the attempt that is just being begun. */
+static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
+{
+	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
+	const struct open_attempt *open = &attempt_outcomes->open;
+	struct takeover takeover = {open->supervisor_pid, request->job, false};
+	char host[65] = "";
+	auto_free char *text = NULL;
+	bool here;
+
+	if (!open->is_open || request->gang.member > 0 ||
+	    resume->predecessor.attempt == attempt_outcomes->newest)
+		return;
+	gethostname(host, sizeof(host) - 1);
+	here = text_equal(open->host, host);
+	if (here)
+		session_each(is_open_attempt, &takeover);
+	if (here && !takeover.here && kill(open->supervisor_pid, 0) < 0 && errno == ESRCH)
+		return;
+	text = attempt_outcomes_takeover(attempt_outcomes, request->job, takeover.here);
+	if (takeover.here)
+		log_warn("%s", text);
+	else
+		log_note("%s", text);
+}
+
+bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,
+			 struct event_log *events)
+{
+	enum restart_action action = resume->attempt_outcomes.decision.action;
+
+	if (action == RESTART_DONE)
+		log_done(request, &resume->attempt_outcomes, events);
+	else if (action == RESTART_NO_PROGRESS)
+		log_no_progress(request, &resume->attempt_outcomes, events);
+	else {
+		log_takeover(request, resume);
+		log_start_decision(resume, events);
+	}
+	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
 }

@@ -58,6 +58,13 @@ static void asked(void *arg, struct control_request *request, json_t *message)
 		held = request;
 		later.fired = finish_later;
 		loop_arm(&loop, &later, clock_monotonic_ms() + 20);
+	} else if (text_equal(what, "hold")) {
+		control_request_hold(request);
+	} else if (text_equal(what, "refuse")) {
+		control_request_answer(request, control_failure("no"));
+	} else if (text_equal(what, "release")) {
+		control_request_answer(request, reply("one"));
+		control_socket_answer_held(control, reply("all"));
 	} else if (text_equal(what, "never")) {
 		held = request;
 		control_request_reply(request, reply("one"));
@@ -179,6 +186,32 @@ static void talk(struct client *client, const char *text, size_t size)
 	       (got = recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0)) > 0)
 		used += (size_t)got;
 	close(fd);
+}
+
+/* Who is held is answered when the others are; but not who has left. */
+static void call_held(struct client *client)
+{
+	static const char hold[] = "{\"do\":\"hold\"}\n";
+	int left = dial(), fd = dial();
+	size_t used;
+
+	(void)!send(left, hold, strlen(hold), MSG_NOSIGNAL);
+	(void)!send(fd, hold, strlen(hold), MSG_NOSIGNAL);
+	call(client, "refuse", NULL);
+	close(left);
+	call(client, "release", NULL);
+	used = strlen(client->heard);
+	(void)!recv(fd, client->heard + used, sizeof(client->heard) - 1 - used, 0);
+	close(fd);
+}
+
+static void answers_all_that_are_held(void **state)
+{
+	struct client client = {.run = call_held};
+
+	(void)state;
+	serve(&client);
+	assert_string_equal(client.heard, "failed one {\"event\":\"all\"}\n");
 }
 
 static void call_now(struct client *client)
@@ -401,6 +434,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVED(answers_at_once),
+		SERVED(answers_all_that_are_held),
 		SERVED(answers_later),
 		SERVED(gives_up_and_is_forgotten),
 		SERVED(takes_requests_in_order),

@@ -6,6 +6,7 @@
  *sanitizer) REPRIEVE_HISTORY=SEED test_simulator	that one, step by step REPRIEVE_SURVIVORS=1
  *test_simulator	names the mutants that nothing has noticed
  */
+#include "effect_names.h"
 #include "world.h"
 
 #include <setjmp.h>

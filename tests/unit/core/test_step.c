@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "core/request_table.h"
+#include "effect_names.h"
 
 #include <setjmp.h>
 #include <signal.h>

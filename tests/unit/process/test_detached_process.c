@@ -2,13 +2,19 @@
  */
 #include "process/detached_process.h"
 
+#include "base/log.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SELF 1
 #define MOST 4
@@ -143,11 +149,66 @@ static void test_refuse(void **state)
 	}
 }
 
+/* Writes on when the main process has ended. */
+static pid_t start_writer(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end_writer(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* A writer that is left behind is the job, but for a command that was told to end, and after the
+ * main process itself has failed. */
+static void test_follow(void **state)
+{
+	static const struct {
+		bool told_to_end, adopts;
+		int status, first, says; /* the first that failed; and then the job's */
+		uint64_t left_until;
+	} rows[] = {
+		{false, true, 0, 0, 0, 0},      {true, false, 0, 0, 0, 0},
+		{false, false, 256, 0, 256, 0}, {false, true, 256, 0, 256, 1},
+		{true, false, 0, 512, 512, 1},  {false, true, 256, 512, 512, 1},
+	};
+
+	(void)state;
+	log_set_level(LOG_LEVEL_QUIET);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		pid_t writer = start_writer();
+		struct detached_job detached = {.left_until = rows[i].left_until,
+						.status = rows[i].first};
+		struct detachment detachment = {.told_to_end = rows[i].told_to_end,
+						.writers = &writer,
+						.writer_count = 1};
+		struct child child = {.status = rows[i].status};
+		char text[DETACHED_TEXT_SIZE] = "";
+
+		assert_int_equal(detached_process_follow(&detached, &detachment, 0, &child, text),
+				 rows[i].adopts);
+		assert_int_equal(child.status, rows[i].says);
+		assert_int_equal(child.pid, rows[i].adopts ? writer : 0);
+		assert_int_equal(detached.since_ms > 0, rows[i].adopts);
+		assert_int_equal(detached.left_until > 0, rows[i].adopts || rows[i].left_until);
+		end_writer(writer);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_choose),
 		cmocka_unit_test(test_refuse),
+		cmocka_unit_test(test_follow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

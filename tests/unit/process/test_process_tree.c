@@ -262,16 +262,31 @@ static void stands_a_storm(void **state)
 	assert_int_equal(waitpid(storm, NULL, 0), storm);
 }
 
+static void knows_who_is_below(void **state)
+{
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
+	assert_true(process_is_below(child, getpid()));
+	assert_true(process_is_below(child, getppid()));
+	assert_false(process_is_below(child, child));
+	assert_false(process_is_below(getpid(), child));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(process_is_below(child, getpid()));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sees_parents_before_children),
-		cmocka_unit_test(feels_the_pulse),
-		cmocka_unit_test(includes_another_root),
-		cmocka_unit_test(knows_the_dead),
-		cmocka_unit_test(knows_when_it_began),
-		cmocka_unit_test(reads_ranks),
-		cmocka_unit_test(stands_a_storm),
+		cmocka_unit_test(sees_parents_before_children), cmocka_unit_test(feels_the_pulse),
+		cmocka_unit_test(includes_another_root),        cmocka_unit_test(knows_the_dead),
+		cmocka_unit_test(knows_when_it_began),          cmocka_unit_test(reads_ranks),
+		cmocka_unit_test(knows_who_is_below),           cmocka_unit_test(stands_a_storm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,176 @@
+#include "child_environment.h"
+
+#include "base/beneath.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/inside.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "process/process.h"
+#include "shim/shim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* "NAME=value"; takes ownership. */
+static void add_pair(struct child_environment *environment, char *pair)
+{
+	size_t count = 0;
+
+	while (environment->pairs && environment->pairs[count])
+		count++;
+	environment->pairs = memory_grow(environment->pairs, count + 2, sizeof(char *));
+	environment->pairs[count] = pair;
+	environment->pairs[count + 1] = NULL;
+}
+
+static bool is_variable_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value;
+}
+
+/*
+ * Keeps all attempts of a job in one run of its experiment tracker. W&B takes the id of the run
+ * from the environment (docs.wandb.ai, "Environment variables": WANDB_RUN_ID, WANDB_RESUME). MLflow
+ * does so too, but only for a run that its server knows already, so nothing can be set for it
+ * before the job has created one.
+ */
+static void add_run_name(struct child_environment *environment, const struct child_facts *facts)
+{
+	const char *run = facts->run;
+
+	/* W&B sweeps and grouped runs choose their own ids: leave them alone. */
+	if (!run || !run[0] || is_variable_set("WANDB_SWEEP_ID") ||
+	    is_variable_set("WANDB_RUN_GROUP"))
+		return;
+	if (!is_variable_set("WANDB_RUN_ID"))
+		add_pair(environment, text_format("WANDB_RUN_ID=%s", run));
+	/* Without it, W&B overwrites a run of the same id. */
+	if (!is_variable_set("WANDB_RESUME"))
+		add_pair(environment, text_copy("WANDB_RESUME=allow"));
+}
+
+/* Python's multiprocessing creates sockets there, and unix(7) limits a path to 107 characters. */
+#define TMPDIR_MOST 60
+
+static bool is_same_file_system(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev;
+}
+
+/* A "rename" from another file system is a copy: for a while, the final name would hold half a
+ * file. */
+static void add_tmpdir_variable(struct child_environment *environment,
+				const struct child_facts *facts)
+{
+	auto_free char *path = NULL;
+	struct err err;
+
+	if (getenv("TMPDIR") || !file_is_directory(facts->workspace->directory) ||
+	    is_same_file_system("/tmp", facts->workspace->directory))
+		return;
+	path = workspace_path_beside(facts->workspace, "tmp", &err);
+	if (!path || strlen(path) > TMPDIR_MOST ||
+	    beneath_make_directories(facts->workspace->folder, "tmp", 0700, &err) < 0) {
+		log_debug("TMPDIR is not set");
+		return;
+	}
+	log_note("TMPDIR=%s: a checkpoint is renamed into place and not copied", path);
+	add_pair(environment, text_format("TMPDIR=%s", path));
+}
+
+static void add_slurm_variables(struct child_environment *environment,
+				const struct child_facts *facts)
+{
+	const char *directory = facts->slurm_directory;
+	auto_free char **pairs = NULL;
+	struct err err;
+
+	if (!directory) {
+		log_note("cannot emulate Slurm's environment: no runtime directory");
+		return;
+	}
+	if (lightning_slurm_create(directory, &err) < 0) {
+		log_note("cannot emulate Slurm's environment: %s", err.text);
+		return;
+	}
+	pairs = lightning_slurm_environment(directory, facts->attempt);
+	for (char **pair = pairs; *pair; pair++)
+		add_pair(environment, *pair);
+}
+
+/* The variables that the profile sets. */
+static void add_profile_variables(struct child_environment *environment,
+				  const struct child_facts *facts)
+{
+	const struct profile *profile = facts->profile;
+
+	if (!profile)
+		return;
+	if (profile->local_tmpdir)
+		add_tmpdir_variable(environment, facts);
+	if (facts->like_slurm)
+		add_slurm_variables(environment, facts);
+}
+
+/* A value of NULL leaves the variable unset. */
+static void add_variable(struct child_environment *environment, const char *name, const char *value)
+{
+	if (value)
+		add_pair(environment, text_format("%s=%s", name, value));
+}
+
+void child_environment_build(struct child_environment *environment, const struct child_facts *facts)
+{
+	char attempt[16], step[24] = "", machines[16], machine[16];
+
+	snprintf(attempt, sizeof(attempt), "%u", facts->attempt ? facts->attempt : 1);
+	if (facts->step >= 0)
+		snprintf(step, sizeof(step), "%lld", (long long)facts->step);
+	add_variable(environment, "REPRIEVE_JOB", facts->job);
+	add_variable(environment, INSIDE_VARIABLE, attempt);
+	add_variable(environment, "REPRIEVE_RESUMING", facts->resuming ? "1" : "0");
+	add_variable(environment, "REPRIEVE_STEP", step);
+	add_variable(environment, "REPRIEVE_CHECKPOINT_DIR", facts->workspace->directory);
+	snprintf(machines, sizeof(machines), "%u", facts->members);
+	snprintf(machine, sizeof(machine), "%u", facts->member);
+	add_variable(environment, "REPRIEVE_MACHINES", machines);
+	add_variable(environment, "REPRIEVE_MACHINE", machine);
+	add_variable(environment, "REPRIEVE_NOTICE_FILE", facts->notice);
+	add_variable(environment, SHIM_ENV_CHANNEL, facts->channel);
+	add_variable(environment, "REPRIEVE_PAGE", facts->page);
+	add_profile_variables(environment, facts);
+	add_run_name(environment, facts);
+}
+
+int child_environment_add_shim(struct child_environment *environment, const char *channel,
+			       struct err *err)
+{
+	auto_free char *path = NULL;
+	auto_free char *preload = NULL;
+	auto_free char *sanitizer = NULL;
+
+	if (!channel)
+		return err_set(err, ERR_FAILED, "its channel is not open");
+	if (ld_preload_find(&path, err) < 0 ||
+	    ld_preload_compose(getenv("LD_PRELOAD"), path, &preload, err) < 0)
+		return -1;
+	sanitizer = ld_preload_sanitizer_options(getenv("ASAN_OPTIONS"));
+	add_variable(environment, "LD_PRELOAD", preload);
+	add_variable(environment, "ASAN_OPTIONS", sanitizer);
+	return 0;
+}
+
+void child_environment_release(struct child_environment *environment)
+{
+	for (char **pair = environment->pairs; pair && *pair; pair++)
+		free(*pair);
+	free(environment->pairs);
+	environment->pairs = NULL;
+}

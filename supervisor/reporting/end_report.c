@@ -1,0 +1,233 @@
+/* How the run has ended, and what is durable: for people, and as a record. */
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "reports.h"
+#include "workspace/workspace.h"
+
+#include <stdio.h>
+
+#define DURABLE_TEXT 200
+
+static bool has_durable(const struct run_facts *run)
+{
+	return !snapshot_id_is_none(run->durable);
+}
+
+/* The newest complete checkpoint is in no snapshot, but in the directory. Of a gang, what one
+ * machine has is nothing to go on from. */
+static bool has_local(const struct run_facts *run)
+{
+	return job_has_pending(run->model) && !run->rules->of_gang;
+}
+
+/* Where it is, and how to have it; "": it is not here. The caller frees. */
+static char *local_text(const struct run_facts *run)
+{
+	const char *directory = run->directory;
+	char step[40] = "";
+
+	if (!has_local(run))
+		return text_copy("");
+	if (run->model->newest.step >= 0)
+		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
+	if (run->model->snapshots.superseded)
+		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
+				   "taken "
+				   "over goes on without it",
+				   step, directory);
+	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
+			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
+			   step, directory, directory, run->job, run->store);
+}
+
+/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
+static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
+{
+	const struct job_model *model = run->model;
+	bool restored =
+		snapshot_id_compare(run->durable, run->from) == 0 || model->durable.as_of_start;
+	int64_t end_ms = model->flush.began_ms > 0 ? model->flush.began_ms : clock_monotonic_ms();
+	struct durable_age durable = {
+		.restored = restored,
+		.age_ms = end_ms - (restored ? model->launched_ms : model->durable.written_ms),
+		.step = model->durable.step,
+		.reported = model->durable.reported_step,
+		.last = run->view.reported_step,
+		.newest = model->any_complete ? model->newest.step : -1,
+		.local = has_local(run),
+	};
+	char id[SNAPSHOT_ID_TEXT], age[160];
+
+	snapshot_id_format(run->durable, id);
+	if (!has_durable(run))
+		text_set(text, DURABLE_TEXT, "nothing");
+	else if (model->facts.launched && model->newest.curves_only && !run->rules->of_gang &&
+		 run->fresh)
+		snprintf(text, DURABLE_TEXT,
+			 "%s (only files that are written all the time, as curves; no checkpoint "
+			 "was complete)",
+			 id);
+	else if (!model->facts.launched || (!restored && model->durable.written_ms == 0))
+		text_set(text, DURABLE_TEXT, id);
+	else
+		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
+			 recovery_point_format_age(&durable, age, sizeof(age)));
+}
+
+/* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
+static const char *written_over_text(const struct run_facts *run, const struct end_facts *end)
+{
+	const struct job_model *model = run->model;
+	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less;
+
+	if ((model->any_complete && !job_has_pending(model)) || !fixed || !end->lacks_newest)
+		return "";
+	return ": its files are written all the time, so that no snapshot holds all of them; save "
+	       "under numbered names, or write beside them and rename all at the end, or let a "
+	       "signal ask for the save (--checkpoint-signal)";
+}
+
+static void log_not_durable(const struct run_facts *run, const struct end_facts *end,
+			    const char *durable)
+{
+	bool pending = job_has_pending(run->model);
+	const char *torn = pending ? NULL : end->torn->first;
+	auto_free char *local = local_text(run);
+	char why[80] = "", patience[32];
+
+	if (run->model->flush.given_up && run->rules->of_gang)
+		snprintf(why, sizeof(why), ": nothing came of it at all members within %s",
+			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
+	else if (run->model->flush.given_up)
+		snprintf(why, sizeof(why), ": the store accepted nothing for %s (--flush-time)",
+			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
+	else if (pending && run->model->flush.refused)
+		text_set(why, sizeof(why), ": the store has refused it, and would again");
+	log_warn("the job has exited, but %s in %s is NOT durable%s%s; durable: %s (exit %d)%s",
+		 torn ? torn : "its newest checkpoint", run->directory, why,
+		 written_over_text(run, end), durable, end->outcome.exit_code, local);
+}
+
+/* Why the job does not count as finished although it exited with 0. */
+static void log_restart_reason(const struct run_facts *run, const struct end_facts *end)
+{
+	if (run->model->facts.torn)
+		log_note("the job has exited without an error, but its last files are in no "
+			 "snapshot: it does not count as finished, and the same command starts it "
+			 "again (exit %d)",
+			 end->outcome.exit_code);
+	else if (outcome_may_be_leaving(&run->model->facts))
+		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
+			 "not have finished: the same command starts it again (exit %d)",
+			 end->outcome.exit_code);
+}
+
+static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
+{
+	char more[40] = "";
+
+	if (!torn->first)
+		return;
+	if (torn->count > 1)
+		snprintf(more, sizeof(more), " and %zu more", torn->count - 1);
+	log_warn("%s%s in %s %s in no snapshot (%s%s); the next start there may move %s aside",
+		 torn->first, more, run->directory, torn->count > 1 ? "are" : "is",
+		 torn->count > 1 ? "of the first: " : "", torn->why,
+		 torn->count > 1 ? "them" : "it");
+}
+
+/* Another directory helps only a job that saves in another one. */
+static void log_nothing_written(const struct run_facts *run, const struct end_facts *end,
+				const char *how, const char *elsewhere)
+{
+	char place[512];
+
+	if (elsewhere)
+		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
+			  "to %s; set --checkpoint-dir to where the job saves (exit %d)",
+			  how, run->directory,
+			  save_place_directory(elsewhere, place, sizeof(place)),
+			  end->outcome.exit_code);
+	else
+		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
+			  "far "
+			  "as was seen: nothing was written to %s (exit %d)",
+			  how, run->directory, end->outcome.exit_code);
+}
+
+/* `durable`: format_durable(); `elsewhere`: the first file that was saved there. */
+static void log_lost_work(const struct run_facts *run, const struct end_facts *end,
+			  const char *durable, const char *elsewhere)
+{
+	const char *how = run->model->facts.noticed ? "preempted" : "ended";
+	auto_free char *local = local_text(run);
+
+	if (run->model->gang.lost)
+		log_error("the job has finished here, but what the members have left in the end is "
+			  "NOT durable, because the parts of all did not come together; durable: "
+			  "%s. Start all members again (exit %d)",
+			  durable, end->outcome.exit_code);
+	else if (!run->model->facts.noticed && run->model->facts.all_durable)
+		log_error("the job has finished, but --strict turns the failure above into an "
+			  "error; durable: %s (exit %d)",
+			  durable, end->outcome.exit_code);
+	else if (!has_durable(run) && !run->model->any_complete && end->directory_is_empty)
+		log_nothing_written(run, end, how, elsewhere);
+	else
+		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
+			  written_over_text(run, end), durable, end->outcome.exit_code, local);
+}
+
+void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
+{
+	const struct outcome *outcome = &end->outcome;
+	const struct outcome_facts *facts = &run->model->facts;
+	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT];
+
+	if (facts->launched)
+		log_torn_files(run, end->torn);
+	if (facts->launched)
+		save_place_say_at_end(reports, outcome->kind == OUTCOME_NOT_DURABLE);
+	format_durable(run, durable);
+	event_log_add(reports->events, "ended", "{s:s, s:i, s:s?}", "outcome",
+		      outcome_name(outcome), "exit_code", end->outcome.exit_code, "durable",
+		      has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
+	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
+		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
+			 "not have finished; durable: %s. Run the same command again to continue "
+			 "from there (exit %d)",
+			 durable, end->outcome.exit_code);
+	else if (outcome->kind == OUTCOME_PREEMPTED)
+		log_note("preempted; durable: %s. Run the same command again to continue from "
+			 "there (exit %d)",
+			 durable, end->outcome.exit_code);
+	else if (outcome->kind == OUTCOME_NOT_DURABLE)
+		log_lost_work(run, end, durable, reports->save_place.elsewhere);
+	else if (facts->managed && facts->launched && !facts->all_durable)
+		log_not_durable(run, end, durable);
+	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
+		log_restart_reason(run, end);
+}
+
+json_t *end_record(const struct run_facts *run, const struct outcome *outcome)
+{
+	const struct outcome_facts *facts = &run->model->facts;
+	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed && !facts->start_failed &&
+		       outcome_is_crash(facts->wait_status);
+	json_t *about;
+	char id[SNAPSHOT_ID_TEXT];
+
+	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
+			  "newest", has_durable(run) ? snapshot_id_format(run->durable, id) : NULL,
+			  "done", outcome_is_done(facts, outcome), "crashed", crashed,
+			  "checkpoint_complete", run->model->any_complete, "launched",
+			  facts->launched);
+	if (run->model->measured.save_ms >= 0)
+		json_object_set_new(about, "save_ms", json_integer(run->model->measured.save_ms));
+	if (run->model->launched_ms > 0)
+		json_object_set_new(about, "ran_ms",
+				    json_integer(clock_monotonic_ms() - run->model->launched_ms));
+	return about;
+}

@@ -1,0 +1,94 @@
+/* The reports of one run. All on the loop; nothing blocks. */
+#ifndef REPORTS_H
+#define REPORTS_H
+
+#include "base/loop.h"
+#include "base/progress_text.h"
+#include "completion/completion.h"
+#include "run_facts.h"
+#include "scheduler/scheduler.h"
+#include "upload/upload.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The caller fills what is above the line of a zeroed struct. */
+struct reports {
+	struct loop *loop;
+	struct event_log *events;
+	struct run_facts (*look)(void *arg, enum run_look look);
+	void *arg;
+	struct err no_store; /* why the store is unavailable; cleared once said */
+	/* --- */
+	bool failed; /* any failure of ours was said, which --strict turns into an error */
+	bool said_skipped_files, said_no_way;
+	struct path_list said_patterns; /* --exclude and --running that took a file */
+	struct {
+		struct timer timer;
+		struct transfer_meter meter; /* of the upload that began at `upload_ms` */
+		int64_t upload_ms;           /* 0: none */
+		int64_t line_ms;             /* when the last line about it was logged */
+		int64_t said_ms; /* the time left in the last line of the countdown; 0: none */
+	} display;
+	struct {
+		char *elsewhere; /* the first file that was saved outside the directory; owned */
+		bool saved_here; /* the checkpoint directory was written to */
+		bool said_elsewhere, said_nowhere;
+		struct timer timer;
+	} save_place;
+};
+
+/* --- sentences.c --- */
+void reports_release(struct reports *reports);
+/* Logs a failure of ours. */
+void report_our_failure(struct reports *reports, const char *what, const struct err *err);
+/* ... that there is no store, once. */
+void report_no_store(struct reports *reports, const char *what);
+/* `text`: a path, or a reason; NULL where the sentence has none, as `snapshot`. */
+void report_sentence(struct reports *reports, enum job_sentence sentence, const char *text,
+		     const struct snapshot_outcome *snapshot);
+
+/* --- progress_display.c --- */
+/* After each step: begins or ends to show an upload and the time that a notice leaves. */
+void display_follow(struct reports *reports, const struct job_model *model,
+		    int64_t upload_began_ms);
+void display_end(struct reports *reports);
+/* The upload under way, with its rate; false: there is none. */
+bool display_upload(const struct reports *reports, const struct job_view *view,
+		    struct progress_facts *facts);
+
+/* --- save_place_report.c --- */
+void save_place_expect(struct reports *reports); /* after the launch */
+/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
+bool save_place_is_elsewhere(const struct reports *reports);
+void save_place_note_elsewhere(struct reports *reports, const char *path);
+/* Something was written to this path in the directory. False: by a run that the command has
+ * started. */
+bool save_place_note_write(struct reports *reports, const char *path);
+/* At the end of a job that was launched. `nothing_is_said`: that nothing was written has been
+ * logged. */
+void save_place_say_at_end(struct reports *reports, bool nothing_is_said);
+
+/* --- status_report.c --- */
+/* Owned by the report, as it is made; NULL: there is none. */
+struct status_parts {
+	json_t *counters, *labels, *sources, *rank_progress, *gang;
+	const struct training_progress *training; /* the job's own report; borrowed */
+};
+
+json_t *status_report(const struct reports *reports, struct status_parts *parts); /* the caller's */
+
+/* --- end_report.c --- */
+struct end_facts {
+	struct outcome outcome;
+	const struct torn_files *torn;
+	bool lacks_newest; /* no snapshot could hold the newest checkpoint, by how it writes */
+	bool directory_is_empty; /* or is not there */
+};
+
+void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end);
+/* PURE. What is recorded of it for later attempts. Owned by the caller. */
+json_t *end_record(const struct run_facts *run, const struct outcome *outcome);
+
+#endif

@@ -1,0 +1,102 @@
+/* Says when the job saves elsewhere than where it is watched, or nothing at all (save_place.h). */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "process/process.h"
+#include "reports.h"
+#include "workspace/workspace.h"
+
+#include <sys/wait.h>
+
+static bool has_saved_here(const struct reports *reports, const struct run_facts *run)
+{
+	return reports->save_place.saved_here || run->model->any_complete || !run->fresh;
+}
+
+bool save_place_is_elsewhere(const struct reports *reports)
+{
+	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+
+	return reports->save_place.elsewhere && !has_saved_here(reports, &run);
+}
+
+static struct save_place_facts gather_facts(const struct reports *reports)
+{
+	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+	const struct job_model *model = run.model;
+
+	return (struct save_place_facts){
+		.watched = run.directory,
+		.elsewhere = reports->save_place.elsewhere,
+		.saved_here = has_saved_here(reports, &run),
+		.expected = run.expected,
+		.chosen = run.rules->expects_saves,
+		.ended = model->flush.began_ms > 0,
+		.failed = model->flush.began_ms > 0 &&
+			  wait_status_exit_code(model->facts.wait_status) != 0,
+		.said_elsewhere = reports->save_place.said_elsewhere,
+		.said_nowhere = reports->save_place.said_nowhere,
+		.ran_ms = model->launched_ms > 0 ? run.view.now_ms - model->launched_ms : 0,
+	};
+}
+
+static void say(struct reports *reports, const struct save_place_facts *facts,
+		enum save_place_remark remark)
+{
+	char text[SAVE_PLACE_TEXT];
+
+	if (remark == SAVE_PLACE_SILENT)
+		return;
+	reports->save_place.said_elsewhere |= remark == SAVE_PLACE_ELSEWHERE;
+	reports->save_place.said_nowhere |= remark == SAVE_PLACE_NOWHERE;
+	log_warn("%s", save_place_format(facts, remark, text, sizeof(text)));
+	event_log_add(reports->events,
+		      remark == SAVE_PLACE_ELSEWHERE ? "saves_elsewhere" : "saves_nothing",
+		      "{s:s, s:s?}", "watched", facts->watched, "path", facts->elsewhere);
+}
+
+static void on_patience_over(struct timer *timer)
+{
+	struct reports *reports = container_of(timer, struct reports, save_place.timer);
+	struct save_place_facts facts = gather_facts(reports);
+
+	/* A checkpoint has to become durable soon. */
+	if (reports->look(reports->arg, LOOK_AT_MODEL).model->state == JOB_RUNNING)
+		say(reports, &facts, save_place_decide(&facts));
+}
+
+void save_place_expect(struct reports *reports)
+{
+	reports->save_place.timer.fired = on_patience_over;
+	loop_arm(reports->loop, &reports->save_place.timer,
+		 clock_monotonic_ms() + SAVE_PLACE_PATIENCE_MS);
+}
+
+void save_place_note_elsewhere(struct reports *reports, const char *path)
+{
+	struct save_place_facts facts;
+
+	if (reports->save_place.elsewhere)
+		return;
+	reports->save_place.elsewhere = text_copy(path);
+	text_to_line(reports->save_place.elsewhere);
+	facts = gather_facts(reports);
+	say(reports, &facts, save_place_decide(&facts));
+}
+
+bool save_place_note_write(struct reports *reports, const char *path)
+{
+	bool ours = !text_starts(path, ".reprieve");
+
+	reports->save_place.saved_here |= ours;
+	return ours;
+}
+
+void save_place_say_at_end(struct reports *reports, bool nothing_is_said)
+{
+	struct save_place_facts facts = gather_facts(reports);
+	enum save_place_remark remark = save_place_decide(&facts);
+
+	if (!(nothing_is_said && remark == SAVE_PLACE_NOWHERE))
+		say(reports, &facts, remark);
+}

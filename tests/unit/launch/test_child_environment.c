@@ -1,0 +1,106 @@
+/* The variables that the job gets, and those that it does not. */
+#include "launch/child_environment.h"
+
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "NAME=value" or "NAME": it is unset. */
+static void expect(const struct child_environment *environment, const char *pair)
+{
+	size_t name = strcspn(pair, "=");
+	const char *found = pair + name;
+
+	for (char **is = environment->pairs; *is; is++)
+		if (strncmp(*is, pair, name) == 0 && (*is)[name] == '=')
+			found = *is + name;
+	if (strcmp(found, pair + name) != 0)
+		fail_msg("%s, and not %s", found, pair);
+}
+
+static struct child_environment build(const struct child_facts *facts)
+{
+	struct child_environment environment = {0};
+
+	child_environment_build(&environment, facts);
+	return environment;
+}
+
+static void expect_all(const struct child_facts *facts, const char *const *pairs)
+{
+	auto_(child_environment_release) struct child_environment environment = build(facts);
+
+	for (; *pairs; pairs++)
+		expect(&environment, *pairs);
+}
+
+static void test_variables(void **state)
+{
+	struct workspace workspace = {.directory = (char *)"/checkpoints"};
+	struct child_facts first =
+		{.job = "digits", .step = -1, .workspace = &workspace, .members = 1};
+	struct child_facts resumed = {
+		.job = "digits",
+		.attempt = 3,
+		.resuming = true,
+		.step = 40,
+		.workspace = &workspace,
+		.members = 4,
+		.member = 2,
+		.notice = "/run/notice",
+		.channel = "/run/channel",
+		.page = "/run/page",
+		.run = "abc",
+	};
+
+	(void)state;
+	expect_all(&first,
+		   (const char *const[]){"REPRIEVE_JOB=digits", "REPRIEVE_ATTEMPT=1",
+					 "REPRIEVE_RESUMING=0",
+					 "REPRIEVE_STEP=", "REPRIEVE_CHECKPOINT_DIR=/checkpoints",
+					 "REPRIEVE_MACHINES=1", "REPRIEVE_MACHINE=0",
+					 "REPRIEVE_NOTICE_FILE", "REPRIEVE_PAGE", "WANDB_RUN_ID",
+					 NULL});
+	expect_all(&resumed,
+		   (const char *const[]){"REPRIEVE_ATTEMPT=3", "REPRIEVE_RESUMING=1",
+					 "REPRIEVE_STEP=40", "REPRIEVE_MACHINES=4",
+					 "REPRIEVE_MACHINE=2", "REPRIEVE_NOTICE_FILE=/run/notice",
+					 "REPRIEVE_PAGE=/run/page", "WANDB_RUN_ID=abc",
+					 "WANDB_RESUME=allow", NULL});
+	/* What the user has set stands; a sweep chooses its own ids. */
+	setenv("WANDB_RUN_ID", "mine", 1);
+	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME=allow", NULL});
+	setenv("WANDB_SWEEP_ID", "sweep", 1);
+	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME", NULL});
+	unsetenv("WANDB_RUN_ID");
+	unsetenv("WANDB_SWEEP_ID");
+}
+
+static void test_no_shim_without_its_channel(void **state)
+{
+	struct child_environment environment = {0};
+	struct err err;
+
+	(void)state;
+	assert_int_equal(child_environment_add_shim(&environment, NULL, &err), -1);
+	assert_string_equal(err.text, "its channel is not open");
+	assert_null(environment.pairs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_no_shim_without_its_channel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

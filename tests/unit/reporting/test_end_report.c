@@ -1,0 +1,156 @@
+/* What is said at the end of a run: how it has ended, what is durable, and what is lost. */
+#include "told.h"
+
+#include "base/json.h"
+
+static const struct torn_files none,
+	torn = {.first = (char *)"last.pt", .why = "its writer was killed", .count = 3};
+
+enum { /* what differs from a job that was launched and saved */
+	NOTICED = 1,
+	NOT_ALL_DURABLE = 2,
+	NOTHING_DURABLE = 4,
+	TORN = 8,
+	EMPTY = 16,
+	LACKS_NEWEST = 32,
+	GIVEN_UP = 64,
+	OF_GANG = 128,
+	LOST = 256,
+	PENDING = 512,
+};
+
+static const struct {
+	enum outcome_kind kind;
+	unsigned so;
+	const char *says; /* among the lines; "": there is none */
+} rows[] = {
+	{OUTCOME_FINISHED, 0, ""},
+	{OUTCOME_FAILED, 0, ""},
+	{OUTCOME_PREEMPTED, NOTICED, "preempted; durable: 000003-000012 (step 40, "},
+	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE, "preempted; durable: nothing. Run the same"},
+	{OUTCOME_PREEMPTED, 0, "soon after it was asked for a checkpoint"},
+	{OUTCOME_FINISHED, TORN,
+	 "last.pt and 2 more in /checkpoints are in no snapshot (of the first"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
+	 ". Its newest checkpoint (step 50) lies in /checkpoints: the same command goes on"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP,
+	 "accepted nothing for 1 min 30 s (--flush-time)"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP | OF_GANG,
+	 "at all members within 1 min 30 s"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING,
+	 "preempted, and the newest work is NOT durable; durable: 0000"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | EMPTY,
+	 "as far as was seen: nothing was written to /checkpoints (exit 3)"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | LACKS_NEWEST,
+	 "is NOT durable: its files are written all the time"},
+	{OUTCOME_NOT_DURABLE, 0,
+	 "but --strict turns the failure above into an error; durable: 0000"},
+	{OUTCOME_NOT_DURABLE, LOST, "parts of all did not come together; durable: 0000"},
+};
+
+static void start(struct told_run *run, unsigned so)
+{
+	struct job_model *model = &run->model;
+
+	told_start(run);
+	model->facts.launched = model->facts.managed = true;
+	model->facts.noticed = so & NOTICED;
+	model->facts.all_durable = !(so & NOT_ALL_DURABLE);
+	model->flush.given_up = so & GIVEN_UP;
+	model->gang.lost = so & LOST;
+	model->launched_ms = 1000;
+	model->flush.began_ms = 61000;
+	model->durable.written_ms = 58000;
+	model->durable.step = 40;
+	run->rules.of_gang = so & OF_GANG;
+	run->rules.flush_ms = 90000;
+	run->facts.saves = true;
+	run->facts.durable =
+		so & NOTHING_DURABLE ? (struct snapshot_id){0} : (struct snapshot_id){3, 12};
+	run->reports.save_place.saved_here = true;
+	if (so & PENDING) {
+		model->any_complete = true;
+		model->newest = (struct checkpoint){.generation = 2, .step = 50};
+		model->snapshots.durable_generation = 1;
+	}
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned so = rows[i].so;
+		struct end_facts end = {
+			.outcome = {rows[i].kind, 3},
+			.torn = so & TORN ? &torn : &none,
+			.lacks_newest = so & LACKS_NEWEST,
+			.directory_is_empty = so & EMPTY,
+		};
+		struct told_run run;
+		const char *log;
+
+		start(&run, so);
+		log = HEARD(report_end(&run.reports, &run.facts, &end));
+		if (rows[i].says[0] ? !strstr(log, rows[i].says) : log[0] != '\0')
+			fail_msg("row %zu says: %s", i, log);
+		assert_string_equal(run.said, "ended ");
+		assert_int_equal(json_is_null(json_object_get(run.line, "durable")),
+				 (so & NOTHING_DURABLE) != 0);
+		told_stop(&run);
+	}
+}
+
+/* A run that has saved nothing where it is watched is told so, but not twice. */
+static void test_nothing_was_saved(void **state)
+{
+	static const struct {
+		enum outcome_kind kind;
+		bool says;
+	} cases[] = {{OUTCOME_FINISHED, true}, {OUTCOME_NOT_DURABLE, false}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct end_facts end = {.outcome = {cases[i].kind, 0}, .torn = &none};
+		struct told_run run;
+		const char *log;
+
+		start(&run, 0);
+		run.facts.view.now_ms = 100000;
+		run.facts.expected = run.rules.expects_saves = true;
+		run.reports.save_place.saved_here = false;
+		log = HEARD(report_end(&run.reports, &run.facts, &end));
+		assert_int_equal(strstr(log, "nothing was saved in /checkpoints") != NULL,
+				 cases[i].says);
+		told_stop(&run);
+	}
+}
+
+static void test_record(void **state)
+{
+	struct outcome outcome = {OUTCOME_FAILED, 1};
+	auto_json json_t *record = NULL;
+	struct told_run run;
+
+	(void)state;
+	start(&run, PENDING);
+	run.model.facts.wait_status = 1 << 8;
+	run.model.measured.save_ms = 700;
+	record = end_record(&run.facts, &outcome);
+	assert_string_equal(json_string_value(json_object_get(record, "newest")), "000003-000012");
+	assert_true(json_is_true(json_object_get(record, "crashed")));
+	assert_true(json_is_true(json_object_get(record, "checkpoint_complete")));
+	assert_int_equal(json_integer_value(json_object_get(record, "save_ms")), 700);
+	told_stop(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_nothing_was_saved),
+		cmocka_unit_test(test_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* What `reprieve status` tells, and the line that a person sees while something is under way. */
+#include "told.h"
+
+#include "base/json.h"
+#include "monitor/monitor.h"
+
+static json_t *report(struct told_run *run, const struct training_progress *training)
+{
+	struct status_parts parts = {
+		.counters = json_object(),
+		.labels = json_object(),
+		.sources = json_array(),
+		.training = training,
+	};
+
+	return status_report(&run->reports, &parts);
+}
+
+/* What is not known is not there. */
+static void test_a_run_that_has_not_begun(void **state)
+{
+	static const char *const absent[] = {"loss",   "plan", "training",    "notice",
+					     "saving", "gang", "newest_step", "rank_progress"};
+	auto_json json_t *status = NULL;
+	struct told_run run;
+
+	(void)state;
+	told_start(&run);
+	status = report(&run, NULL);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		assert_null(json_object_get(status, absent[i]));
+	assert_string_equal(json_text_or(status, "state", ""), "restoring");
+	assert_true(json_is_null(json_object_get(status, "durable")));
+	told_stop(&run);
+}
+
+static void test_a_run_under_way(void **state)
+{
+	struct training_progress training = {.step = 7, .mean_ms = 250};
+	struct notice stop = {.kind = NOTICE_STOP, .source = "aws", .deadline_ms = CLOCK_NEVER};
+	auto_json json_t *status = NULL;
+	struct told_run run;
+
+	(void)state;
+	told_start(&run);
+	run.model.state = JOB_RUNNING;
+	run.model.launched_ms = 1;
+	run.model.any_complete = true;
+	run.model.newest = (struct checkpoint){.step = 6, .completed_ms = 1};
+	run.facts.saves = run.facts.view.child_running = run.facts.view.uploading = true;
+	run.facts.view.bytes_done = 10;
+	run.facts.view.bytes_total = 40;
+	run.facts.stop = &stop;
+	status = report(&run, &training);
+	assert_non_null(strstr(json_text_or(status, "loss", ""), "a preemption now would lose "));
+	assert_true(text_starts(json_text_or(status, "plan", ""), "plan: "));
+	assert_int_equal(json_number_or(json_object_get(status, "training"), "step", 0), 7);
+	assert_int_equal(json_number_or(json_object_get(status, "saving"), "bytes_total", 0), 40);
+	assert_int_equal(json_number_or(status, "newest_step", 0), 6);
+	assert_string_equal(json_text_or(json_object_get(status, "notice"), "source", ""), "aws");
+	told_stop(&run);
+}
+
+/* What a start now would resume from: the newest durable, else what was restored; but not files
+ * that were kept. */
+static void test_resume_point(void **state)
+{
+	static const struct {
+		struct snapshot_id durable, from;
+		bool restored;
+		int64_t step;
+		const char *text;
+	} rows[] = {
+		{{0, 0}, {0, 0}, false, -1, ""},
+		{{3, 12}, {2, 5}, true, -1, "000003-000012"},
+		{{3, 12}, {2, 5}, true, 40, "000003-000012, step 40"},
+		{{0, 0}, {2, 5}, true, 40, "000002-000005, step 40"},
+		{{0, 0}, {2, 5}, false, 40, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[RESUME_POINT_TEXT];
+		struct told_run run;
+
+		told_start(&run);
+		run.facts.durable = rows[i].durable;
+		run.facts.from = rows[i].from;
+		run.facts.restored = rows[i].restored;
+		run.model.durable.step = rows[i].step;
+		assert_string_equal(run_facts_resume_point(&run.facts, text), rows[i].text);
+		told_stop(&run);
+	}
+}
+
+/* --- the display --- */
+
+/* Something is looked at while a notice stands, or an upload is under way, and never after the end
+ * of the loop. */
+static void test_when_the_display_looks(void **state)
+{
+	static const struct {
+		bool launched, stands, stopped, looks;
+		int64_t began_ms;
+	} rows[] = {
+		{true, false, false, false, 0}, {true, true, false, true, 0},
+		{true, false, false, true, 5},  {false, true, false, false, 0},
+		{true, true, true, false, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct told_run run;
+		struct err err;
+
+		told_start(&run);
+		assert_int_equal(loop_init(&run.loop, &err), 0);
+		run.loop.stopped = rows[i].stopped;
+		run.model.state = JOB_RUNNING;
+		run.model.facts.launched = rows[i].launched;
+		run.model.stop.stands = rows[i].stands;
+		display_follow(&run.reports, &run.model, rows[i].began_ms);
+		assert_int_equal(run.reports.display.timer.armed, rows[i].looks);
+		display_end(&run.reports);
+		assert_false(run.reports.display.timer.armed);
+		loop_release(&run.loop);
+		told_stop(&run);
+	}
+}
+
+/* The first look at a notice says what is waited for; the next one, with as much time left, not. */
+static void look_once(struct told_run *run)
+{
+	display_follow(&run->reports, &run->model, run->facts.view.upload_began_ms);
+	run->reports.display.timer.fired(&run->reports.display.timer);
+}
+
+static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
+{
+	struct progress_facts upload;
+	struct told_run run;
+	struct err err;
+
+	(void)state;
+	told_start(&run);
+	assert_int_equal(loop_init(&run.loop, &err), 0);
+	run.model.state = JOB_RUNNING;
+	run.model.facts.launched = true;
+	assert_false(display_upload(&run.reports, &run.facts.view, &upload));
+	run.facts.view.uploading = true;
+	run.facts.view.upload_began_ms = run.facts.view.now_ms;
+	run.facts.view.bytes_total = 4000;
+	HEARD(look_once(&run));
+	run.facts.view.now_ms += 2000;
+	run.facts.view.bytes_done = 1000;
+	HEARD(look_once(&run));
+	assert_true(display_upload(&run.reports, &run.facts.view, &upload));
+	assert_int_equal(upload.done, 1000);
+	assert_true(upload.rate > 0);
+	display_end(&run.reports);
+	loop_release(&run.loop);
+	told_stop(&run);
+}
+
+/* --- where it saves --- */
+
+static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
+{
+	struct told_run run;
+
+	(void)state;
+	told_start(&run);
+	assert_non_null(strstr(HEARD(save_place_note_elsewhere(&run.reports, "/other/a.pt")),
+			       "saves a.pt in /other, and nothing in /checkpoints"));
+	assert_string_equal(run.said, "saves_elsewhere ");
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/b.pt")), "");
+	told_stop(&run);
+	told_start(&run);
+	assert_false(save_place_note_write(&run.reports, ".reprieve/lock"));
+	assert_true(save_place_note_write(&run.reports, "a.pt"));
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/b.pt")), "");
+	told_stop(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_run_that_has_not_begun),
+		cmocka_unit_test(test_a_run_under_way),
+		cmocka_unit_test(test_resume_point),
+		cmocka_unit_test(test_when_the_display_looks),
+		cmocka_unit_test(test_an_upload_has_a_rate_once_it_was_looked_at_twice),
+		cmocka_unit_test(test_what_is_saved_elsewhere_is_said_at_once_and_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
