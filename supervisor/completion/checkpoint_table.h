@@ -91,7 +91,8 @@ struct tracked_file {
 	int pid;
 	/* when this writing began, in ms of CLOCK_MONOTONIC */
 	int64_t begun_ms;
-	/* when this machine was last seen to write, close or rename it; 0: another one has, or nobody */
+	/* when this machine was last seen to write, close or rename it; 0: another one has, or
+	 * nobody */
 	int64_t here_ms;
 	/* since when it is closed and not there any more, although nobody told; 0: it is there */
 	int64_t missing_ms;
