@@ -26,8 +26,7 @@
  *	salvage.h		PURE: what of a damaged snapshot is left out, to restore the rest
  *	put_back.h		restores files under fixed names that were moved aside
  *	resume_gang.h		the same for a member of a gang
- *	resume_log.c		says whether the job starts, and what is restored or kept (declared
- *in resume.h)
+ *	resume_log.c		in resume.h: says if the job starts, and what is restored or kept
  */
 #ifndef RESTORE_H
 #define RESTORE_H
