@@ -138,6 +138,12 @@ def test_a_run_inside_a_run_has_the_directory(place, plain):
     assert run.wait() == 0 and "not started" not in run.err and "nothing of this run" not in run.err, run
 
 
+def test_a_command_that_the_restore_does_not_bring_fails(place):
+    """What lies in the checkpoint directory may come with the restore, so it is tried after that."""
+    run = place.run(place.directory / "train.sh")
+    assert run.wait() == 127 and run.event("claimed") and run.event("launched") is None, run
+
+
 def test_a_command_that_saves_nothing_leaves_nothing(place, plain):
     before = made_in(place)
     run = plain("ls")
