@@ -147,7 +147,7 @@ def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
     shim = {"LD_PRELOAD", "ASAN_OPTIONS", "REPRIEVE_SHIM_CHANNEL", "REPRIEVE_PAGE"}
     pythons = {"LC_CTYPE"}
     trackers = {"WANDB_RUN_ID", "WANDB_RESUME"}
-    documented = {f"REPRIEVE_{name}" for name in ("JOB", "ATTEMPT", "RESUMING", "STEP", "CHECKPOINT_DIR", "NOTICE_FILE")}
+    documented = {f"REPRIEVE_{name}" for name in ("JOB", "ATTEMPT", "RESUMING", "STEP", "CHECKPOINT_DIR", "NOTICE_FILE", "MACHINES", "MACHINE")}
     assert documented <= added <= documented | shim | pythons | trackers
     assert not set(cloud.environment) - set(seen), "something of the user's is gone"
 
