@@ -213,24 +213,73 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 	grace_row(texts, check_list);
 }
 
-static bool script_asks_for_signal(const char *script)
+/* What a batch script says of the signal ahead of the end, and of who gets it. */
+struct script_look {
+	bool asks;      /* --signal */
+	bool to_shell;  /* --signal=B:..., to the batch shell alone */
+	bool has_run;   /* `reprieve run` is in it */
+	bool execs_run; /* ... in a line that begins with exec */
+	bool has_srun, has_trap;
+};
+
+static void look_at_line(const char *line, struct script_look *look)
 {
-	for (const char *line = script; line && *line; line += *line == '\n') {
+	const char *option = text_starts(line, "#SBATCH") ? strstr(line, "--signal") : NULL;
+	const char *run = strstr(line, "reprieve");
+
+	line += strspn(line, " \t");
+	look->asks |= option != NULL;
+	look->to_shell |= option && strspn(option + 8, "= RB") > 0 &&
+			  strchr(option, ':') == option + 8 + strspn(option + 8, "= RB");
+	if (*line == '#')
+		return;
+	look->has_srun |= strstr(line, "srun ") != NULL;
+	look->has_trap |= text_starts(line, "trap ");
+	/* As a name of a path, a variable or a word: reprieve run, "$REPRIEVE" run */
+	if (!run)
+		run = strstr(line, "REPRIEVE");
+	if (run && strstr(run, " run ")) {
+		look->has_run = true;
+		look->execs_run |= text_starts(line, "exec ");
+	}
+}
+
+static struct script_look look_at_script(const char *script)
+{
+	struct script_look look = {0};
+
+	for (const char *line = script; *line; line += *line == '\n') {
 		size_t length = strcspn(line, "\n");
 		auto_free char *text = text_copy_n(line, length);
 
-		if (text_starts(text, "#SBATCH") && strstr(text, "--signal"))
-			return true;
+		look_at_line(text, &look);
 		line += length;
 	}
-	return false;
+	return look;
 }
 
+/* Who gets the signal: with B: the batch shell alone, which dies of it, unless it has become
+ * reprieve by exec, or traps it; else all that srun has started, and nothing besides. */
 static void signal_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
+	struct script_look look;
+
 	if (!texts->script)
 		return;
-	if (script_asks_for_signal(texts->script))
+	look = look_at_script(texts->script);
+	if (look.asks && look.to_shell && look.has_run && !look.execs_run && !look.has_trap)
+		check_list_add(check_list, "signal", CHECK_FAIL,
+			       "exec reprieve run ..., or, before other lines, --signal=TERM@120 "
+			       "with srun reprieve run ... || exit $?",
+			       "the signal of --signal=B: ends the script's shell, and with it the "
+			       "job, because it does not exec reprieve");
+	else if (look.asks && !look.to_shell && look.has_run && !look.has_srun)
+		check_list_add(check_list, "signal", CHECK_FAIL,
+			       "--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve "
+			       "run ...",
+			       "without B: the signal of --signal only reaches what srun starts, "
+			       "and the script has no srun");
+	else if (look.asks)
 		check_list_add(check_list, "signal", CHECK_OK, "", "the script sets --signal");
 	else
 		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
 	const char *state = find_field(text, "JobState"), *restarts = find_field(text, "Restarts"),
 		   *requeue = find_field(text, "Requeue"), *batch = find_field(text, "BatchFlag"),
-		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime");
+		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime"),
+		   *code = find_field(text, "ExitCode");
 	struct tm at = {.tm_isdst = -1};
 	size_t length = state ? strcspn(state, " \t\n") : 0;
 
@@ -40,6 +42,9 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 		job->restarts = strtol(restarts, NULL, 10);
 	/* PreemptTime is "None" or a time. */
 	job->preempted = preempted && isdigit((unsigned char)*preempted);
+	/* "CODE:SIGNAL" */
+	if (code)
+		sscanf(code, "%*u:%d", &job->script_signal);
 	if (end && strptime(end, "%Y-%m-%dT%H:%M:%S", &at))
 		job->end_ms = (int64_t)mktime(&at) * 1000;
 	return true;
@@ -65,6 +70,15 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
 		length = snprintf(id, capacity, "%s", job);
 	}
 	return length > 0 && (size_t)length < capacity;
+}
+
+pid_t slurm_job_script(const char *task, pid_t parent)
+{
+	uint64_t pid;
+
+	return task && text_to_u64(task, INT_MAX, &pid) && pid > 1 && (pid_t)pid == parent
+		       ? parent
+		       : 0;
 }
 
 int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms)

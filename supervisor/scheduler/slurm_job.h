@@ -8,14 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The fields of `scontrol --oneliner show job ID`. */
 struct slurm_job {
-	char state[32];   /* "RUNNING", "COMPLETING", ...; "": missing */
-	bool requeueable; /* Requeue=1: --requeue, or JobRequeue of the cluster */
-	bool batch;       /* started by sbatch: there is a script to start again */
-	bool preempted;   /* PreemptTime is set: the grace time has begun */
-	long restarts;    /* -1: missing */
+	char state[32];    /* "RUNNING", "COMPLETING", ...; "": missing */
+	bool requeueable;  /* Requeue=1: --requeue, or JobRequeue of the cluster */
+	bool batch;        /* started by sbatch: there is a script to start again */
+	bool preempted;    /* PreemptTime is set: the grace time has begun */
+	int script_signal; /* ExitCode: the signal that ended the batch script; 0: none has */
+	long restarts;     /* -1: missing */
 	/* EndTime, milliseconds since 1970: the end of the grace time or of the time limit; 0:
 	 * missing */
 	int64_t end_ms;
@@ -38,6 +40,14 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
  * (scancel), EndTime is when that began, which is no deadline.
  */
 int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms);
+
+/*
+ * Whose death is a notice: our parent `parent`, if it is the process that Slurm itself has started
+ * (`task`: SLURM_TASK_PID), as the shell of a batch script that does not start us by exec. When it
+ * ends, the job is over for Slurm, and what it has left behind runs outside of the allocation. 0:
+ * Slurm has started us, or somebody else has.
+ */
+pid_t slurm_job_script(const char *task, pid_t parent);
 
 /* The result of running scontrol. */
 enum slurm_query_result {

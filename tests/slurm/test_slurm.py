@@ -125,6 +125,58 @@ def test_the_batch_script_without_a_signal_is_requeued_by_slurm_alone(slurm, wor
     work.resumed()
 
 
+# --- a script that goes on behind the training ---
+
+BEHIND = "{run} || exit $?\necho evaluates\n"
+
+
+def signal_to_script(slurm, job):
+    """As --signal=B:TERM sends it: to the batch shell alone, which does not exec."""
+    slurm.call("scancel", "--batch", "--signal=TERM", job)
+
+
+def evaluated_once_and_at_the_end(work):
+    assert work.log.count("evaluates") == 1 and work.log.index("evaluates") > work.log.index("finished"), work.log
+
+
+def test_a_signal_that_ends_the_script_alone_is_a_notice(slurm, work):
+    """The shell dies of it, and with it the job: the training must not go on outside of the allocation, but save and be requeued."""
+    job = work.submit(BEHIND.format(run=work.run()), "--partition=still")
+    work.started()
+    signal_to_script(slurm, job)
+    work.wait_log("the script that started reprieve has ended")
+    work.wait_log("requeueing Slurm's job")
+    slurm.wait("the orphans to be gone", lambda: not processes_of(work.path))
+    finishes_after_one_restart(slurm, work, job)
+    evaluated_once_and_at_the_end(work)
+
+
+def test_a_script_that_ends_by_itself_is_not_requeued(slurm, work):
+    job = work.submit(work.run() + " &\nuntil grep -q '^resumes' log; do sleep 0.2; done\nexit 3", "--partition=still")
+    work.wait_log("the script that started reprieve has ended")
+    work.wait_log("not requeued: Slurm has ended this job")
+    slurm.wait("the orphans to be gone", lambda: not processes_of(work.path))
+    assert slurm.state(job) == "FAILED" and restarts(slurm, job) == 0, work.log
+
+
+def test_a_cancelled_script_is_not_requeued(slurm, work):
+    job = work.submit(BEHIND.format(run=work.run()), "--partition=still")
+    work.started()
+    slurm.call("scancel", job)
+    slurm.wait("every process to be gone", lambda: not slurm.step_daemons(job) and not processes_of(work.path))
+    assert slurm.state(job) == "CANCELLED" and restarts(slurm, job) == 0 and "requeueing" not in work.log, work.log
+    assert re.search(r"^saved \d+$", work.log, re.M), work.log
+
+
+def test_the_advised_form_goes_on_behind(slurm, work):
+    """srun in the script, and --signal without B:, which the script itself does not get."""
+    job = work.submit(BEHIND.format(run="srun " + work.run()), "--partition=still")
+    work.started()
+    slurm.call("scancel", "--signal=TERM", job)
+    finishes_after_one_restart(slurm, work, job)
+    evaluated_once_and_at_the_end(work)
+
+
 # --- scancel ---
 
 @pytest.mark.parametrize("prefix", ["srun ", "exec "])
@@ -351,8 +403,10 @@ def processes_of(path):
 
 # --- doctor, and the scripts of examples/ ---
 
-def test_doctor_reads_this_cluster(slurm, work):
-    script = f"#SBATCH --signal=B:TERM@60\n{REPRIEVE} doctor --notice none --store file://{work.path}/store --measure 0 --json >doctor.json"
+@pytest.mark.parametrize("bad", ["", "the signal would end the shell"])
+def test_doctor_reads_this_cluster(slurm, work, bad):
+    store = f"--store file://{work.path}/store"
+    script = f"#SBATCH --signal=B:TERM@60\n{bad and f'{REPRIEVE} run {store} -- true || exit 1'}\n{REPRIEVE} doctor --notice none {store} --measure 0 --json >doctor.json"
     job = work.submit(script, "--no-requeue")
     slurm.wait_state(job, "COMPLETED", "FAILED")
     rows = {row["check"]: row for row in json.loads((work.path / "doctor.json").read_text())["slurm"]}
@@ -360,11 +414,11 @@ def test_doctor_reads_this_cluster(slurm, work):
     # As cluster.py has set it up: KillWait 5, GraceTime 10, send_user_signal; and as this job was submitted.
     levels.pop("requeues", None)  # 22.05 does not show MaxBatchRequeue
     assert levels == {"requeue": "fail", "exit code": "ok", "bad exit": "ok", "kill wait": "warn", "preempt": "ok", "grace": "warn",
-                      "notice": "ok", "signal": "ok", "log": "ok"}, rows
+                      "notice": "ok", "signal": "fail" if bad else "ok", "log": "ok"}, rows
     assert "10 s" in rows["grace"]["text"] and "5 s" in rows["kill wait"]["text"]
 
 
-@pytest.mark.parametrize("name, options, starts", [("single", [], 1), ("array", ["--array=4-5"], 2),
+@pytest.mark.parametrize("name, options, starts", [("single", [], 1), ("then", [], 1), ("array", ["--array=4-5"], 2),
                                                    ("multi-task", ["--nodes=2", "--ntasks=4", "--ntasks-per-node=2"], 4)])
 def test_the_examples(slurm, work, name, options, starts):
     """With their own options, and SIGTERM as --signal sends it; only the job's own way to be asked comes from the environment."""
@@ -375,12 +429,13 @@ def test_the_examples(slurm, work, name, options, starts):
     command.write_text(f'#!/bin/bash\n{restart}exec {sys.executable} {SAVER} --pause 0.05 --on-signal --steps $steps\n')
     command.chmod(0o755)
     job = slurm.call("sbatch", "--parsable", f"--output={work.log_path}", f"--chdir={work.path}", "--partition=still", *options,
-                     ROOT / "examples" / "slurm" / f"{name}.sh", command, **environment).strip()
+                     ROOT / "examples" / "slurm" / f"{name}.sh", *(["echo evaluates"] if name == "then" else []), command, **environment).strip()
     work.jobs.append(job)
     work.started(starts)
-    if name == "multi-task":
+    if name in ("multi-task", "then"):
         slurm.call("scancel", "--signal=TERM", job)
         slurm.wait_state(job, "COMPLETED")
+        assert name != "then" or work.log.count("evaluates") == 1, work.log
     else:
         elements = [f"{job}_4", f"{job}_5"] if name == "array" else [job]
         for element in elements:

@@ -28,12 +28,15 @@ static void test_job_is_parsed(void **state)
 	assert_true(job.requeueable && job.batch);
 	assert_int_equal(job.restarts, 3);
 	assert_false(job.preempted);
+	assert_int_equal(job.script_signal, 0);
 	/* 03:05:09 in the zone of the test, which is UTC. */
 	assert_true(job.end_ms == 1767323109000);
 	assert_true(slurm_job_parse("JobId=7 JobState=RUNNING EndTime=Unknown "
 				    "PreemptTime=2026-01-02T03:04:06",
 				    &job));
 	assert_true(job.preempted && job.end_ms == 0);
+	assert_true(slurm_job_parse("JobId=7 JobState=FAILED ExitCode=0:15", &job));
+	assert_int_equal(job.script_signal, 15);
 	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
 	assert_string_equal(job.state, "COMPLETING");
 	assert_false(job.requeueable || job.batch);
@@ -77,6 +80,18 @@ static void test_ids(void **state)
 	assert_false(slurm_job_id("123456789012345678901234", NULL, NULL, id, sizeof(id)));
 }
 
+static void test_whose_death_is_a_notice(void **state)
+{
+	(void)state;
+	assert_int_equal(slurm_job_script("812", 812), 812);
+	/* by exec; by another process of the script */
+	assert_int_equal(slurm_job_script("812", 700), 0);
+	assert_int_equal(slurm_job_script(NULL, 812), 0);
+	assert_int_equal(slurm_job_script("", 0), 0);
+	assert_int_equal(slurm_job_script("1", 1), 0);
+	assert_int_equal(slurm_job_script("812x", 812), 0);
+}
+
 static void test_the_end(void **state)
 {
 	static const struct {
@@ -110,6 +125,7 @@ int main(void)
 		cmocka_unit_test(test_job_is_parsed),
 		cmocka_unit_test(test_what_is_no_job),
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_whose_death_is_a_notice),
 		cmocka_unit_test(test_the_end),
 	};
 
