@@ -134,8 +134,11 @@ static void deliver_health(void *arg)
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
 		text_set(posted->job->cloud, sizeof(posted->job->cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
+	if (state->optional && state->health == SOURCE_UNAVAILABLE)
+		log_debug("%s", text);
 	/* An armed source may lack something, which `why` says. */
-	if (state->health == SOURCE_UNKNOWN || (state->health == SOURCE_ARMED && state->why[0]))
+	else if (state->health == SOURCE_UNKNOWN ||
+		 (state->health == SOURCE_ARMED && state->why[0]))
 		log_warn("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);

@@ -292,7 +292,8 @@ code=$?
 [ "$code" -eq 75 ] && scontrol requeue "$SLURM_JOB_ID"
 exit "$code"
 """
-TIMED = {"B:TERM@59": "exec {run}", "B:USR1@59": "exec {run}", "TERM@59": "srun {run}", "": "exec {run}",
+ASKED = "no signal, but asked ahead"  # whatever Slurm's version: before 23.02 scontrol knows the end
+TIMED = {ASKED: "exec {run}", "B:TERM@59": "exec {run}", "B:USR1@59": "exec {run}", "TERM@59": "srun {run}", "": "exec {run}",
          "B:TERM@58": OLD_SCRIPT}
 
 
@@ -302,8 +303,9 @@ def timed(slurm, tmp_path_factory):
     jobs = {}
     for option, script in TIMED.items():
         work = Work(slurm, tmp_path_factory.mktemp("timed"))
-        signal_option = [f"--signal={option}"] if option else []
-        jobs[option] = work, work.submit(script.replace("{run}", work.run()), *signal_option, "--time=1", "--partition=still",
+        signal_option = [f"--signal={option}"] if option and option != ASKED else []
+        run = work.run(*["--notice", "slurm"] if option == ASKED else [])
+        jobs[option] = work, work.submit(script.replace("{run}", run), *signal_option, "--time=1", "--partition=still",
                                          "--nodelist=one")
     yield jobs
     for work, _ in jobs.values():
@@ -327,6 +329,13 @@ def test_the_time_limit_without_a_signal_is_meant(slurm, timed):
     slurm.wait_state(job, "TIMEOUT", limit=180)
     assert restarts(slurm, job) == 0
     assert "not requeued: Slurm has ended this job" in work.log, work.log
+
+
+def test_without_a_signal_it_is_asked_ahead_of_the_time_limit(slurm, timed):
+    work, job = timed[ASKED]
+    assert slurm.wait_state(job, "FAILED", limit=180)["ExitCode"] == "75:0"
+    assert restarts(slurm, job) == 0 and "not requeued: this is the job's own time limit" in work.log, work.log
+    assert "notices from slurm: armed" in work.log and re.search(r"^saved \d+$", work.log, re.M), work.log
 
 
 def test_its_own_time_limit_is_no_reason_to_requeue(slurm, work):
