@@ -38,21 +38,12 @@ static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
 	return false;
 }
 
-/* The number at the start of a value such as "30 sec" or "5"; -1: there is none. */
-static long number_of(const char *text, const char *key)
-{
-	char value[VALUE_SIZE];
-
-	if (!value_of(text, key, value) || !isdigit((unsigned char)value[0]))
-		return -1;
-	return strtol(value, NULL, 10);
-}
-
 /* --- the rows --- */
 
 static void requeue_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long of_job = number_of(texts->job, "Requeue"), batch = number_of(texts->job, "BatchFlag");
+	long of_job = slurm_number(texts->job, "Requeue"),
+	     batch = slurm_number(texts->job, "BatchFlag");
 
 	if (batch == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit a script with sbatch",
@@ -63,7 +54,7 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 			       "this job may not be requeued");
 	else if (of_job > 0)
 		check_list_add(check_list, "requeue", CHECK_OK, "", "this job may be requeued");
-	else if (number_of(texts->config, "JobRequeue") == 0)
+	else if (slurm_number(texts->config, "JobRequeue") == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
 			       "jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
@@ -73,7 +64,7 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 
 static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long limit = number_of(texts->config, "MaxBatchRequeue");
+	long limit = slurm_number(texts->config, "MaxBatchRequeue");
 
 	if (limit >= 0)
 		check_list_add(check_list, "requeues",
@@ -127,7 +118,7 @@ static void exit_code_row(const struct slurm_outputs *texts, struct check_list *
 /* Preempted tasks exit with 75 one after another, each when its own work is durable. */
 static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long kills = number_of(texts->config, "KillOnBadExit");
+	long kills = slurm_number(texts->config, "KillOnBadExit");
 
 	if (kills > 0)
 		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
@@ -142,7 +133,7 @@ static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *c
 
 static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long wait = number_of(texts->config, "KillWait");
+	long wait = slurm_number(texts->config, "KillWait");
 
 	if (wait >= 0)
 		check_list_add(check_list, "kill wait",
@@ -157,7 +148,7 @@ static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *
 static void grace_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
-	long grace = number_of(texts->partition, "GraceTime");
+	long grace = slurm_number(texts->partition, "GraceTime");
 
 	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
 	value_of(texts->config, "PreemptParameters", parameters);
@@ -292,7 +283,7 @@ static void log_row(const struct slurm_outputs *texts, struct check_list *check_
 	bool appends = texts->log_appends > 0;
 
 	if (texts->log_appends < 0)
-		appends = number_of(texts->config, "JobFileAppend") > 0;
+		appends = slurm_number(texts->config, "JobFileAppend") > 0;
 	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
 		       appends ? "" : "#SBATCH --open-mode=append",
 		       appends ? "a requeued job appends to its log"
