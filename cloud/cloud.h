@@ -126,6 +126,9 @@ struct source_state {
 	enum source_health health;
 	char why[200]; /* the reason; for ARMED, what is missing all the same */
 	char endpoint[160];
+	/* a cloud that nobody has named is looked for, and another source is watched: that there is
+	 * none is no news */
+	bool optional;
 	uint64_t polls;
 	uint64_t unknowns;
 };

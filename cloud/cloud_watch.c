@@ -82,6 +82,8 @@ static int choose_sources(struct cloud_watch *watch, const struct cloud_options 
 		watch->sources[i].provider = chosen->provider;
 		watcher_init(&watch->sources[i].watcher, &watch->shared, source_entry_name(chosen),
 			     chosen->argument);
+		watch->sources[i].watcher.state.optional =
+			!chosen->provider && watch->chosen.count > 1;
 	}
 	return 0;
 }

@@ -4,11 +4,14 @@
 #include "provider.h"
 #include "watcher.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/datetime.h"
+#include "base/program.h"
 #include "base/text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
 	/* How often to compute the time left: the wall clock may be set. */
@@ -20,6 +23,7 @@ struct deadline {
 	int64_t wall_ms;
 	int64_t monotonic_ms; /* for a duration */
 	bool is_span;
+	bool from_scontrol; /* asked again when the notice is due */
 };
 
 static int64_t time_left_ms(const struct deadline *deadline)
@@ -45,11 +49,67 @@ static void give_notice(struct watcher *watcher, const struct deadline *deadline
 	watcher_notice(watcher, &notice);
 }
 
-static void follow_deadline(struct watcher *watcher, const struct deadline *deadline,
-			    int64_t notice_ms)
+/* --- the time limit of a Slurm job --- */
+
+/* A busy controller is slow, and nothing waits for this. */
+#define SCONTROL_MS 20000
+/* Then the notice waits for it. */
+#define DUE_SCONTROL_MS 3000
+#define SCONTROL_AGAIN_MS 30000
+/* A limit may be set later. */
+#define NO_LIMIT_AGAIN_MS (10 * 60 * 1000)
+
+/* Asks scontrol. ERR_NOT_FOUND: it is not installed. ERR_RETRY: it does not answer so that it can
+ * be read. */
+static enum slurm_end query_slurm_end(const struct environment *environment, int64_t timeout_ms,
+				      int64_t *wall_ms, struct err *err)
+{
+	bool of_array = environment->slurm_array[0] && environment->slurm_element[0];
+	auto_free char *id =
+		of_array
+			? text_format("%s_%s", environment->slurm_array, environment->slurm_element)
+			: text_copy(environment->slurm_job);
+	char *const argv[] = {"scontrol", "--oneliner", "show", "job", id, NULL};
+	auto_free char *shown = NULL;
+	enum slurm_end end;
+
+	if (strspn(id, "0123456789_") != strlen(id)) {
+		err_set(err, ERR_NOT_FOUND, "SLURM_JOB_ID is no number");
+		return SLURM_END_UNREADABLE;
+	}
+	if (program_output(argv, timeout_ms, &shown, err) < 0) {
+		if (err && err->kind == ERR_NOT_FOUND)
+			err_set(err, ERR_NOT_FOUND,
+				"SLURM_JOB_END_TIME is not set (Slurm before 23.02), and there is "
+				"no scontrol here: give --deadline");
+		return SLURM_END_UNREADABLE;
+	}
+	end = slurm_end_parse(shown, wall_ms);
+	if (end == SLURM_END_UNREADABLE)
+		err_set(err, ERR_RETRY, "scontrol show job %s: it does not say the EndTime", id);
+	return end;
+}
+
+/* An administrator may have raised the limit meanwhile. One that cannot be asked for stays as it
+ * was. */
+static bool limit_was_raised(struct watcher *watcher, struct deadline *deadline)
+{
+	int64_t wall_ms;
+
+	if (!deadline->from_scontrol ||
+	    query_slurm_end(watcher_environment(watcher), DUE_SCONTROL_MS, &wall_ms, NULL) !=
+		    SLURM_END_KNOWN ||
+	    wall_ms <= deadline->wall_ms)
+		return false;
+	deadline->wall_ms = wall_ms;
+	return true;
+}
+
+static void follow_deadline(struct watcher *watcher, struct deadline *deadline, int64_t notice_ms)
 {
 	int64_t wait_ms, left_ms;
 	char why[120], at[32];
+	bool given = false;
 
 	do {
 		left_ms = time_left_ms(deadline);
@@ -61,6 +121,10 @@ static void follow_deadline(struct watcher *watcher, const struct deadline *dead
 			return;
 		case DEADLINE_NEAR:
 			watcher_known(watcher);
+			wait_ms = 0;
+			if (!given && limit_was_raised(watcher, deadline))
+				break;
+			given = true;
 			give_notice(watcher, deadline, left_ms);
 			/* The notice remains; only a later start treats this end as stale. */
 			if (left_ms <= 0)
@@ -104,6 +168,39 @@ static int check_deadline(const char *argument, struct err *err)
 	return 0;
 }
 
+/* Slurm before 23.02 does not set SLURM_JOB_END_TIME. False: the source has nothing to watch. */
+static bool ask_for_slurm_end(struct watcher *watcher, int64_t *wall_ms)
+{
+	const struct environment *environment = watcher_environment(watcher);
+	int64_t again_ms;
+	char why[200];
+	struct err err;
+
+	watcher_set_endpoint(watcher, "EndTime of scontrol show job");
+	do {
+		err = (struct err){0};
+		again_ms = SCONTROL_AGAIN_MS;
+		switch (query_slurm_end(environment, SCONTROL_MS, wall_ms, &err)) {
+		case SLURM_END_KNOWN:
+			return true;
+		case SLURM_END_NEVER:
+			watcher_set_endpoint(watcher, "scontrol show job: no time limit so far");
+			watcher_known(watcher);
+			again_ms = NO_LIMIT_AGAIN_MS;
+			break;
+		case SLURM_END_UNREADABLE:
+		default:
+			snprintf(why, sizeof(why), "the time limit is not known: %.130s", err.text);
+			if (err.kind == ERR_NOT_FOUND) {
+				watcher_unavailable(watcher, why);
+				return false;
+			}
+			watcher_unknown(watcher, why);
+		}
+	} while (watcher_sleep(watcher, again_ms));
+	return false;
+}
+
 static void run_slurm(struct watcher *watcher)
 {
 	const struct environment *environment = watcher_environment(watcher);
@@ -114,21 +211,24 @@ static void run_slurm(struct watcher *watcher)
 	};
 
 	watcher_set_endpoint(watcher, "SLURM_JOB_END_TIME");
-	if (!environment->slurm_end[0])
-		watcher_unavailable(watcher,
-				    environment->slurm_job[0]
-					    ? "SLURM_JOB_END_TIME is not set: pass it on to this "
-					      "process, or give --deadline"
-					    : "not a Slurm job (SLURM_JOB_ID is not set)");
-	else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
-		 deadline.is_span)
+	if (!environment->slurm_job[0] && !environment->slurm_end[0]) {
+		watcher_unavailable(watcher, "not a Slurm job (SLURM_JOB_ID is not set)");
+		return;
+	}
+	if (!environment->slurm_end[0]) {
+		deadline.from_scontrol = true;
+		if (!ask_for_slurm_end(watcher, &deadline.wall_ms))
+			return;
+	} else if (!deadline_parse(deadline.text, 0, &deadline.wall_ms, &deadline.is_span) ||
+		   deadline.is_span) {
 		watcher_unavailable(watcher,
 				    "SLURM_JOB_END_TIME is not a time in seconds since 1970: "
 				    "give --deadline");
-	else
-		follow_deadline(watcher, &deadline,
-				deadline_fit_notice_ms(time_left_ms(&deadline),
-						       watcher_deadline_notice_ms(watcher)));
+		return;
+	}
+	follow_deadline(watcher, &deadline,
+			deadline_fit_notice_ms(time_left_ms(&deadline),
+					       watcher_deadline_notice_ms(watcher)));
 }
 
 const struct provider provider_deadline = {

@@ -3,6 +3,8 @@
 #include "base/datetime.h"
 #include "base/text.h"
 
+#include <string.h>
+
 /* As a duration this would be 31 years, so it is a time. */
 #define EPOCH_LEAST_SECONDS 1000000000u
 /* The year 9999. */
@@ -24,6 +26,18 @@ bool deadline_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, boo
 		return true;
 	}
 	return datetime_parse(text, wall_ms);
+}
+
+enum slurm_end slurm_end_parse(const char *shown, int64_t *wall_ms)
+{
+	const char *end = strstr(shown, " EndTime=");
+
+	if (!text_starts(shown, "JobId=") || !end)
+		return SLURM_END_UNREADABLE;
+	end += strlen(" EndTime=");
+	if (datetime_parse_local(end, wall_ms))
+		return SLURM_END_KNOWN;
+	return text_starts(end, "Unknown") ? SLURM_END_NEVER : SLURM_END_UNREADABLE;
 }
 
 int64_t deadline_fit_notice_ms(int64_t left_ms, int64_t wanted_ms)

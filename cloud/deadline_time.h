@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. A known end: --deadline, a time limit. */
+/* PRIVATE. PURE, but for the local time zone. A known end: --deadline, a time limit. */
 #ifndef CLOUD_DEADLINE_TIME_H
 #define CLOUD_DEADLINE_TIME_H
 
@@ -17,6 +17,15 @@ enum {
  * not move it. False for anything else.
  */
 bool deadline_parse(const char *text, int64_t now_wall_ms, int64_t *wall_ms, bool *is_span);
+
+/* What `scontrol --oneliner show job` says of a job's end: its EndTime, in the local zone. It is
+ * "Unknown" where there is no time limit. */
+enum slurm_end {
+	SLURM_END_KNOWN, /* *wall_ms */
+	SLURM_END_NEVER,
+	SLURM_END_UNREADABLE,
+};
+enum slurm_end slurm_end_parse(const char *shown, int64_t *wall_ms);
 
 enum deadline_phase {
 	DEADLINE_AHEAD, /* *wait_ms: time until the notice is due */

@@ -47,6 +47,10 @@ void detect_read_environment(struct environment *environment)
 		      sizeof(environment->gcp_notice));
 	read_variable("SLURM_JOB_ID", environment->slurm_job, sizeof(environment->slurm_job));
 	read_variable("SLURM_JOB_END_TIME", environment->slurm_end, sizeof(environment->slurm_end));
+	read_variable("SLURM_ARRAY_JOB_ID", environment->slurm_array,
+		      sizeof(environment->slurm_array));
+	read_variable("SLURM_ARRAY_TASK_ID", environment->slurm_element,
+		      sizeof(environment->slurm_element));
 	read |= read_dmi("sys_vendor", environment->dmi_vendor, sizeof(environment->dmi_vendor));
 	read |= read_dmi("product_name", environment->dmi_product,
 			 sizeof(environment->dmi_product));
@@ -92,7 +96,5 @@ static unsigned choose_cloud(const struct environment *environment)
 
 unsigned detect_sources(const struct environment *environment)
 {
-	bool is_slurm = environment->slurm_job[0] && environment->slurm_end[0];
-
-	return choose_cloud(environment) | (is_slurm ? DETECT_SLURM : 0u);
+	return choose_cloud(environment) | (environment->slurm_job[0] ? DETECT_SLURM : 0u);
 }

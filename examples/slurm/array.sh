@@ -1,7 +1,7 @@
 #!/bin/bash
 # An array: each element is a job of its own, with its own checkpoints, and is requeued alone. Its name in the store holds both numbers.
 #
-#	sbatch --array=0-9 examples/slurm/array.sh python train.py
+#	sbatch --array=0-9 examples/slurm/array.sh python3 train.py
 #
 #SBATCH --requeue --signal=B:TERM@120 --open-mode=append
 exec reprieve run --store "${REPRIEVE_STORE:-file://$HOME/runs}" --grace 110 \

@@ -3,7 +3,7 @@
 # SIGTERM at the beginning of a grace time as well, and without "B:" the signal goes to them. The first task has the job requeued, once, when the others are through.
 # --kill-on-bad-exit=0: a task that is preempted leaves with 75, which would end those that still save where slurm.conf has KillOnBadExit=1.
 #
-#	sbatch --nodes=2 --ntasks=4 examples/slurm/multi-task.sh python train.py
+#	sbatch --nodes=2 --ntasks=4 examples/slurm/multi-task.sh python3 train.py
 #
 #SBATCH --requeue --signal=TERM@120 --open-mode=append
 # shellcheck disable=SC2016 # each task expands its own number

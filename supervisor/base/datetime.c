@@ -105,6 +105,18 @@ static struct tm split_utc(int64_t wall_ms)
 	return parts;
 }
 
+bool datetime_parse_local(const char *text, int64_t *wall_ms)
+{
+	struct tm parts = {.tm_isdst = -1};
+	time_t at;
+
+	if (!strptime(text, "%Y-%m-%dT%H:%M:%S", &parts))
+		return false;
+	at = mktime(&parts);
+	*wall_ms = (int64_t)at * 1000;
+	return at != (time_t)-1;
+}
+
 const char *datetime_iso(int64_t wall_ms, char buffer[DATETIME_SIZE])
 {
 	struct tm parts = split_utc(wall_ms);

@@ -13,6 +13,10 @@
  */
 bool datetime_parse(const char *text, int64_t *wall_ms);
 
+/* Reads the start of `text`, "2026-04-11T22:26:58", as local time: not PURE, because of the zone.
+ */
+bool datetime_parse_local(const char *text, int64_t *wall_ms);
+
 #define DATETIME_SIZE 32
 /* Each returns `buffer`: "2026-04-11T22:26:58Z", "20260411T222658Z", "Sat, 11 Apr
  * 2026 22:26:58 GMT". */

@@ -10,12 +10,14 @@
 #include "job/job.h"
 #include "options/options.h"
 #include "process/process.h"
+#include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
 #include "verbs.h"
 #include "workspace/workspace.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,12 +245,22 @@ static int print_dry_run(const struct job *job, const char *origin)
 	return code;
 }
 
-/* As `tini -p`. It is lost when a parent died before this. */
-static void arm_parent_death_signal(const struct job_config *options)
+/* As `tini -p`; by default where the parent is the script that Slurm has started. Returns that one;
+ * 0: there is none. The signal is ours to send if the parent has died before this. */
+static pid_t arm_parent_death_signal(const struct signal_rules *rules)
 {
-	if (options->signal_rules.parent_death &&
-	    prctl(PR_SET_PDEATHSIG, (unsigned long)options->signal_rules.parent_death) < 0)
+	pid_t parent = getppid(), script = slurm_job_script(getenv("SLURM_TASK_PID"), parent);
+	int signal = rules->parent_death;
+
+	if (script && !rules->parent_death_chosen)
+		signal = SIGTERM;
+	if (!signal)
+		return 0;
+	if (prctl(PR_SET_PDEATHSIG, (unsigned long)signal) < 0)
 		log_warn("--parent-death: %s", strerror(errno));
+	else if (getppid() != parent)
+		kill(getpid(), signal);
+	return script;
 }
 
 int cmd_run(int argc, char **argv)
@@ -317,7 +329,7 @@ int cmd_run(int argc, char **argv)
 			log_note("no gang: %s; %s (with --gang off nothing is said)", gang.apart,
 				 gang.instead);
 		say_where_it_is_inside(&options, &name);
-		arm_parent_death_signal(&options);
+		job->slurm_script = arm_parent_death_signal(&options.signal_rules);
 		code = job_run(job);
 	}
 	free(job);

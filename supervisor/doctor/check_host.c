@@ -50,6 +50,9 @@ static const char *fix_of_source(const struct source_state *source)
 	if (is_command(source))
 		return "fix the command: it has to exit within 30 s, with 0 for a notice and 1 for "
 		       "none";
+	if (text_equal(source->name, "auto"))
+		return "if this is a cloud's machine, name it with --notice; else only SIGTERM "
+		       "announces a preemption here";
 	return source->health == SOURCE_STARTING
 		       ? "check that the endpoint can be reached from here"
 		       : "fix this; until then, only SIGTERM announces a preemption here";
@@ -72,8 +75,14 @@ static void source_row(const struct source_state *source, bool chosen,
 	case SOURCE_STARTING:
 		starting_row(source, bad, fix_of_source(source), check_list);
 		return;
-	case SOURCE_UNKNOWN:
 	case SOURCE_UNAVAILABLE:
+		if (source->optional) {
+			check_list_add(check_list, "notice", CHECK_OK, "",
+				       "no cloud announces anything here (none answers)");
+			return;
+		}
+		/* fallthrough */
+	case SOURCE_UNKNOWN:
 		check_list_add(check_list, "notice", bad, fix_of_source(source), "%s", text);
 		return;
 	}

@@ -38,21 +38,12 @@ static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
 	return false;
 }
 
-/* The number at the start of a value such as "30 sec" or "5"; -1: there is none. */
-static long number_of(const char *text, const char *key)
-{
-	char value[VALUE_SIZE];
-
-	if (!value_of(text, key, value) || !isdigit((unsigned char)value[0]))
-		return -1;
-	return strtol(value, NULL, 10);
-}
-
 /* --- the rows --- */
 
 static void requeue_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long of_job = number_of(texts->job, "Requeue"), batch = number_of(texts->job, "BatchFlag");
+	long of_job = slurm_number(texts->job, "Requeue"),
+	     batch = slurm_number(texts->job, "BatchFlag");
 
 	if (batch == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit a script with sbatch",
@@ -63,7 +54,7 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 			       "this job may not be requeued");
 	else if (of_job > 0)
 		check_list_add(check_list, "requeue", CHECK_OK, "", "this job may be requeued");
-	else if (number_of(texts->config, "JobRequeue") == 0)
+	else if (slurm_number(texts->config, "JobRequeue") == 0)
 		check_list_add(check_list, "requeue", CHECK_WARN, "submit with sbatch --requeue",
 			       "jobs are not requeued unless they ask for it (JobRequeue=0)");
 	else
@@ -73,7 +64,7 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 
 static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long limit = number_of(texts->config, "MaxBatchRequeue");
+	long limit = slurm_number(texts->config, "MaxBatchRequeue");
 
 	if (limit >= 0)
 		check_list_add(check_list, "requeues",
@@ -127,7 +118,7 @@ static void exit_code_row(const struct slurm_outputs *texts, struct check_list *
 /* Preempted tasks exit with 75 one after another, each when its own work is durable. */
 static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long kills = number_of(texts->config, "KillOnBadExit");
+	long kills = slurm_number(texts->config, "KillOnBadExit");
 
 	if (kills > 0)
 		check_list_add(check_list, "bad exit", CHECK_WARN, "srun --kill-on-bad-exit=0",
@@ -142,7 +133,7 @@ static void bad_exit_row(const struct slurm_outputs *texts, struct check_list *c
 
 static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	long wait = number_of(texts->config, "KillWait");
+	long wait = slurm_number(texts->config, "KillWait");
 
 	if (wait >= 0)
 		check_list_add(check_list, "kill wait",
@@ -157,7 +148,7 @@ static void kill_wait_row(const struct slurm_outputs *texts, struct check_list *
 static void grace_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
 	char parameters[VALUE_SIZE], of_old[VALUE_SIZE];
-	long grace = number_of(texts->partition, "GraceTime");
+	long grace = slurm_number(texts->partition, "GraceTime");
 
 	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
 	value_of(texts->config, "PreemptParameters", parameters);
@@ -213,24 +204,73 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 	grace_row(texts, check_list);
 }
 
-static bool script_asks_for_signal(const char *script)
+/* What a batch script says of the signal ahead of the end, and of who gets it. */
+struct script_look {
+	bool asks;      /* --signal */
+	bool to_shell;  /* --signal=B:..., to the batch shell alone */
+	bool has_run;   /* `reprieve run` is in it */
+	bool execs_run; /* ... in a line that begins with exec */
+	bool has_srun, has_trap;
+};
+
+static void look_at_line(const char *line, struct script_look *look)
 {
-	for (const char *line = script; line && *line; line += *line == '\n') {
+	const char *option = text_starts(line, "#SBATCH") ? strstr(line, "--signal") : NULL;
+	const char *run = strstr(line, "reprieve");
+
+	line += strspn(line, " \t");
+	look->asks |= option != NULL;
+	look->to_shell |= option && strspn(option + 8, "= RB") > 0 &&
+			  strchr(option, ':') == option + 8 + strspn(option + 8, "= RB");
+	if (*line == '#')
+		return;
+	look->has_srun |= strstr(line, "srun ") != NULL;
+	look->has_trap |= text_starts(line, "trap ");
+	/* As a name of a path, a variable or a word: reprieve run, "$REPRIEVE" run */
+	if (!run)
+		run = strstr(line, "REPRIEVE");
+	if (run && strstr(run, " run ")) {
+		look->has_run = true;
+		look->execs_run |= text_starts(line, "exec ");
+	}
+}
+
+static struct script_look look_at_script(const char *script)
+{
+	struct script_look look = {0};
+
+	for (const char *line = script; *line; line += *line == '\n') {
 		size_t length = strcspn(line, "\n");
 		auto_free char *text = text_copy_n(line, length);
 
-		if (text_starts(text, "#SBATCH") && strstr(text, "--signal"))
-			return true;
+		look_at_line(text, &look);
 		line += length;
 	}
-	return false;
+	return look;
 }
 
+/* Who gets the signal: with B: the batch shell alone, which dies of it, unless it has become
+ * reprieve by exec, or traps it; else all that srun has started, and nothing besides. */
 static void signal_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
+	struct script_look look;
+
 	if (!texts->script)
 		return;
-	if (script_asks_for_signal(texts->script))
+	look = look_at_script(texts->script);
+	if (look.asks && look.to_shell && look.has_run && !look.execs_run && !look.has_trap)
+		check_list_add(check_list, "signal", CHECK_FAIL,
+			       "exec reprieve run ..., or, before other lines, --signal=TERM@120 "
+			       "with srun reprieve run ... || exit $?",
+			       "the signal of --signal=B: ends the script's shell, and with it the "
+			       "job, because it does not exec reprieve");
+	else if (look.asks && !look.to_shell && look.has_run && !look.has_srun)
+		check_list_add(check_list, "signal", CHECK_FAIL,
+			       "--signal=B:TERM@120 with exec reprieve run ..., or srun reprieve "
+			       "run ...",
+			       "without B: the signal of --signal only reaches what srun starts, "
+			       "and the script has no srun");
+	else if (look.asks)
 		check_list_add(check_list, "signal", CHECK_OK, "", "the script sets --signal");
 	else
 		check_list_add(check_list, "signal", CHECK_WARN, "#SBATCH --signal=B:TERM@120",
@@ -243,7 +283,7 @@ static void log_row(const struct slurm_outputs *texts, struct check_list *check_
 	bool appends = texts->log_appends > 0;
 
 	if (texts->log_appends < 0)
-		appends = number_of(texts->config, "JobFileAppend") > 0;
+		appends = slurm_number(texts->config, "JobFileAppend") > 0;
 	check_list_add(check_list, "log", appends ? CHECK_OK : CHECK_WARN,
 		       appends ? "" : "#SBATCH --open-mode=append",
 		       appends ? "a requeued job appends to its log"

@@ -137,6 +137,7 @@ struct job {
 	char cloud[16];              /* the notice source that is armed; "": none */
 	struct notice signal_notice; /* made from the newest signal */
 	struct slurm_deadline slurm_deadline;
+	pid_t slurm_script; /* slurm_job_script(): its death is a notice; 0: none */
 	struct next_attempt next_attempt;
 	struct {
 		struct gang_feed feed; /* zeroed: there is no gang */
@@ -262,6 +263,8 @@ void job_add_notice(struct job *job, const struct notice *notice);
 /* Posts the exit of the child, if that waits for the judgement of its last files. */
 void job_post_child_exit(void *job);
 /* The signal that came is a stop notice. */
+/* Was our parent the script that Slurm has started, and has it ended? */
+bool job_slurm_script_ended(const struct job *job);
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);

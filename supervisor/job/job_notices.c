@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* --- a notice arrives --- */
 
@@ -134,8 +135,11 @@ static void deliver_health(void *arg)
 	if (state->health == SOURCE_ARMED && preemption_forecast_window_of(state->name) > 0)
 		text_set(posted->job->cloud, sizeof(posted->job->cloud), state->name);
 	notice_format_source(state, text, sizeof(text));
+	if (state->optional && state->health == SOURCE_UNAVAILABLE)
+		log_debug("%s", text);
 	/* An armed source may lack something, which `why` says. */
-	if (state->health == SOURCE_UNKNOWN || (state->health == SOURCE_ARMED && state->why[0]))
+	else if (state->health == SOURCE_UNKNOWN ||
+		 (state->health == SOURCE_ARMED && state->why[0]))
 		log_warn("%s", text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
@@ -306,13 +310,19 @@ static void reap_children(struct job *job)
 		on_child_exited(job);
 }
 
-/* Slurm knows better than its signal. */
+bool job_slurm_script_ended(const struct job *job)
+{
+	return job->slurm_script > 0 && getppid() != job->slurm_script;
+}
+
+/* Slurm knows better than its signal. After its script's end, nobody ends us but ourselves. */
 static void on_slurm_deadline(void *arg, int64_t deadline_ms, const char *reason)
 {
 	struct job *job = arg;
 	struct notice notice = job->signal_notice;
 
-	if (job->loop.stopped || !notices_stop(&job->notices))
+	if (job->loop.stopped || !notices_stop(&job->notices) ||
+	    text_equal(notice.identity, "script"))
 		return;
 	notice.deadline_ms = deadline_ms;
 	text_set(notice.reason, sizeof(notice.reason), reason);
@@ -331,12 +341,20 @@ static void query_slurm(struct job *job)
 
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info)
 {
-	bool by_term = info->ssi_signo == SIGTERM;
+	bool by_script = (pid_t)info->ssi_pid == job->slurm_script && job_slurm_script_ended(job);
+	bool by_term = info->ssi_signo == SIGTERM && !by_script;
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
 	text_set(notice.source, sizeof(notice.source), by_term ? "sigterm" : "slurm");
-	text_set(notice.identity, sizeof(notice.identity), by_term ? "sigterm" : "sigusr1");
-	text_set(notice.reason, sizeof(notice.reason), by_term ? "SIGTERM" : "SIGUSR1 (--signal)");
+	text_set(notice.identity, sizeof(notice.identity),
+		 by_script ? "script"
+		 : by_term ? "sigterm"
+			   : "sigusr1");
+	text_set(notice.reason, sizeof(notice.reason),
+		 by_script ? "the script that started reprieve has ended: use exec, or srun and "
+			     "--signal without B:"
+		 : by_term ? "SIGTERM"
+			   : "SIGUSR1 (--signal)");
 	notice.deadline_ms = notice.seen_ms + job->options->grace_ms;
 	job_add_notice(job, &notice);
 	job->signal_notice = notice;

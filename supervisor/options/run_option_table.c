@@ -397,7 +397,7 @@ static const struct option_row process_rows[] = {
 		SET(add_rewrite, signal_rules)},
 	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH",
 		"the signal that counts as received when the process that started us dies: TERM, "
-		"... (default: none)",
+		"... (default: none; in a script of Slurm's that does not exec us, TERM)",
 		SET(set_parent_death, signal_rules), .choices = "none TERM INT HUP"},
 	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE",
 		"an exit code of the job that is success, as 143; may be given several times",

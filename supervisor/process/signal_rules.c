@@ -62,6 +62,7 @@ int signal_rules_set_parent_death(struct signal_rules *signal_rules, const char 
 		return err_set(err, ERR_INVALID,
 			       "invalid signal '%s': use TERM, KILL, ..., or none", text);
 	signal_rules->parent_death = (uint8_t)signal;
+	signal_rules->parent_death_chosen = true;
 	return 0;
 }
 

@@ -16,9 +16,10 @@
 /* All zero: every signal is forwarded unchanged to the main process. */
 struct signal_rules {
 	uint8_t counts_as[SIGNAL_RULES_COUNT]; /* 0: itself; SIGNAL_RULES_DROPPED: nothing */
-	uint8_t parent_death; /* signal that we get when our parent dies; 0: none */
-	bool to_group;        /* forward to the job's whole process group */
-	uint64_t success[4];  /* bit n: exit code n of the job means success */
+	uint8_t parent_death;     /* signal that we get when our parent dies; 0: none */
+	bool parent_death_chosen; /* by the user; "none" is a choice too */
+	bool to_group;            /* forward to the job's whole process group */
+	uint64_t success[4];      /* bit n: exit code n of the job means success */
 };
 
 /* The setters parse an option's value. ERR_INVALID: the sentence says what is allowed. */

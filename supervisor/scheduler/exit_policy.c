@@ -101,8 +101,14 @@ const struct exit_policy exit_policy_table[] = {
 			"RequeueExit=74,75\n"
 			"RequeueExitHold=78,93\n"
 			"\n"
-			"# batch script\n"
-			"#SBATCH --requeue --open-mode=append --signal=B:TERM@120\n",
+			"# batch script, of which the training is the last line\n"
+			"#SBATCH --requeue --open-mode=append --signal=B:TERM@120\n"
+			"exec reprieve run --store URL --grace 110 -- python3 train.py\n"
+			"\n"
+			"# batch script that goes on behind it: no B:, which would end its shell\n"
+			"#SBATCH --requeue --open-mode=append --signal=TERM@120\n"
+			"srun reprieve run --store URL --grace 110 -- python3 train.py || exit $?\n"
+			"python3 evaluate.py\n",
 	},
 	/* docs.skypilot.co, managed jobs: job_recovery.recover_on_exit_codes */
 	{

@@ -15,6 +15,8 @@ static void query_worker(void *arg)
 	char id[SLURM_JOB_ID_SIZE];
 
 	slurm_deadline->asked = slurm_job_query(SCONTROL_MS, id, &slurm_deadline->answer);
+	if (slurm_deadline->asked == SLURM_QUERY_OK)
+		slurm_times_query(&slurm_deadline->answer, SCONTROL_MS, &slurm_deadline->times);
 }
 
 static void join_worker(void *arg)
@@ -32,18 +34,16 @@ static void on_joined(void *arg)
 static void on_answered(void *arg)
 {
 	struct slurm_deadline *slurm_deadline = arg;
-	const struct slurm_job *answer = &slurm_deadline->answer;
-	int64_t wall_ms = clock_wall_ms(), ahead_ms = clock_monotonic_ms() - wall_ms, deadline_ms;
+	int64_t ahead_ms = clock_monotonic_ms() - clock_wall_ms();
+	struct slurm_job_end end;
 
 	slurm_deadline->asking = false;
 	if (slurm_deadline->asked != SLURM_QUERY_OK)
 		return;
-	deadline_ms = ahead_ms +
-		      slurm_job_deadline(answer, wall_ms, slurm_deadline->deadline_ms - ahead_ms);
-	if (deadline_ms < slurm_deadline->deadline_ms)
-		slurm_deadline->earlier(slurm_deadline->arg, deadline_ms,
-					answer->preempted ? "the end of Slurm's grace time"
-							  : "the end time that Slurm has set");
+	end = slurm_job_end(&slurm_deadline->answer, &slurm_deadline->times,
+			    slurm_deadline->signal_wall_ms, slurm_deadline->deadline_ms - ahead_ms);
+	if (end.why)
+		slurm_deadline->earlier(slurm_deadline->arg, ahead_ms + end.at_ms, end.why);
 }
 
 void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadline_ms,
@@ -62,6 +62,7 @@ void slurm_deadline_query(struct slurm_deadline *slurm_deadline, int64_t deadlin
 		return;
 	}
 	slurm_deadline->asking = true;
+	slurm_deadline->signal_wall_ms = clock_wall_ms();
 	slurm_deadline->deadline_ms = deadline_ms;
 	slurm_deadline->storage = storage;
 	workers_run(slurm_deadline->workers, query_worker, on_answered, slurm_deadline);

@@ -1,6 +1,6 @@
 /*
- * Slurm's SIGTERM does not say how much time is left: that depends on the partition's GraceTime and
- * on --signal. scontrol knows, and is asked on a thread.
+ * Slurm's SIGTERM does not say how much time is left: KillWait, unless --signal or the partition's
+ * GraceTime gives more (slurm_job_end()). scontrol knows, and is asked on a thread.
  */
 #ifndef SLURM_DEADLINE_H
 #define SLURM_DEADLINE_H
@@ -29,6 +29,8 @@ struct slurm_deadline {
 	struct storage *storage;
 	enum slurm_query_result asked;
 	struct slurm_job answer;
+	struct slurm_times times;
+	int64_t signal_wall_ms; /* when the signal came, milliseconds since 1970 */
 };
 
 /*

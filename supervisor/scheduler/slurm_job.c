@@ -1,15 +1,19 @@
 #include "slurm_job.h"
 
 #include "base/cleanup.h"
+#include "base/datetime.h"
 #include "base/log.h"
 #include "base/program.h"
 #include "base/text.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+/* Slurm's default. */
+#define KILL_WAIT_MS 30000
 
 /* Finds "KEY=" at the start of a word; returns the text behind it, or NULL. */
 static const char *find_field(const char *text, const char *key)
@@ -26,8 +30,8 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
 	const char *state = find_field(text, "JobState"), *restarts = find_field(text, "Restarts"),
 		   *requeue = find_field(text, "Requeue"), *batch = find_field(text, "BatchFlag"),
-		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime");
-	struct tm at = {.tm_isdst = -1};
+		   *preempted = find_field(text, "PreemptTime"), *end = find_field(text, "EndTime"),
+		   *code = find_field(text, "ExitCode"), *partition = find_field(text, "Partition");
 	size_t length = state ? strcspn(state, " \t\n") : 0;
 
 	*job = (struct slurm_job){.restarts = -1};
@@ -39,9 +43,15 @@ bool slurm_job_parse(const char *text, struct slurm_job *job)
 	if (restarts && isdigit((unsigned char)*restarts))
 		job->restarts = strtol(restarts, NULL, 10);
 	/* PreemptTime is "None" or a time. */
-	job->preempted = preempted && isdigit((unsigned char)*preempted);
-	if (end && strptime(end, "%Y-%m-%dT%H:%M:%S", &at))
-		job->end_ms = (int64_t)mktime(&at) * 1000;
+	job->preempted = preempted && datetime_parse_local(preempted, &job->preempt_ms);
+	if (partition)
+		snprintf(job->partition, sizeof(job->partition), "%.*s",
+			 (int)strcspn(partition, " \t\n"), partition);
+	/* "CODE:SIGNAL" */
+	if (code)
+		sscanf(code, "%*u:%d", &job->script_signal);
+	if (end && !datetime_parse_local(end, &job->end_ms))
+		job->end_ms = 0;
 	return true;
 }
 
@@ -67,11 +77,107 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
 	return length > 0 && (size_t)length < capacity;
 }
 
-int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms)
+pid_t slurm_job_script(const char *task, pid_t parent)
 {
-	bool ahead = text_equal(job->state, "RUNNING") && job->end_ms > now_ms;
+	uint64_t pid;
 
-	return ahead && job->end_ms < deadline_ms ? job->end_ms : deadline_ms;
+	return task && text_to_u64(task, INT_MAX, &pid) && pid > 1 && (pid_t)pid == parent
+		       ? parent
+		       : 0;
+}
+
+long slurm_number(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
+		const char *value = at + length + strspn(at + length, " ");
+
+		if ((at != text && !isspace((unsigned char)at[-1])) || *value != '=')
+			continue;
+		value++;
+		/* A blank behind "=" only where there is one before it too. */
+		value += at[length] == ' ' ? strspn(value, " ") : 0;
+		return isdigit((unsigned char)*value) ? strtol(value, NULL, 10) : -1;
+	}
+	return -1;
+}
+
+static bool is_running(const struct slurm_job *job)
+{
+	return text_equal(job->state, "RUNNING") || text_equal(job->state, "SUSPENDED") ||
+	       text_equal(job->state, "STOPPED");
+}
+
+static bool has_open_end(const struct slurm_job *job)
+{
+	return is_running(job) && job->preempted && job->end_ms == 0;
+}
+
+bool slurm_job_needs_kill_wait(const struct slurm_job *job)
+{
+	return !is_running(job) || has_open_end(job);
+}
+
+bool slurm_job_needs_grace(const struct slurm_job *job)
+{
+	return has_open_end(job);
+}
+
+struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slurm_times *times,
+				   int64_t now_ms, int64_t deadline_ms)
+{
+	int64_t kill_wait_ms = times->kill_wait_ms >= 0 ? times->kill_wait_ms : KILL_WAIT_MS;
+	struct slurm_job_end end = {.at_ms = deadline_ms};
+
+	if (!is_running(job))
+		end = (struct slurm_job_end){
+			now_ms + kill_wait_ms,
+			"Slurm is ending the job: SIGKILL comes KillWait after SIGTERM",
+		};
+	else if (has_open_end(job))
+		end = (struct slurm_job_end){
+			job->preempt_ms + (times->grace_ms > 0 ? times->grace_ms : kill_wait_ms),
+			"the end of Slurm's grace time",
+		};
+	else if (job->end_ms > now_ms)
+		end = (struct slurm_job_end){
+			job->end_ms,
+			job->preempted ? "the end of Slurm's grace time"
+				       : "the end time that Slurm has set",
+		};
+	return end.at_ms < deadline_ms ? end : (struct slurm_job_end){.at_ms = deadline_ms};
+}
+
+static long query_number(char *const *argv, int64_t timeout_ms, const char *key)
+{
+	auto_free char *said = NULL;
+	struct err err;
+
+	if (program_output(argv, timeout_ms, &said, &err) < 0) {
+		log_debug("%s", err.text);
+		return -1;
+	}
+	return slurm_number(said, key);
+}
+
+static int64_t to_ms(long seconds)
+{
+	return seconds < 0 ? -1 : (int64_t)seconds * 1000;
+}
+
+void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times)
+{
+	char partition[sizeof(job->partition)];
+	char *const config[] = {"scontrol", "show", "config", NULL};
+	char *const show[] = {"scontrol", "--oneliner", "show", "partition", partition, NULL};
+
+	*times = (struct slurm_times){-1, -1};
+	text_set(partition, sizeof(partition), job->partition);
+	if (slurm_job_needs_kill_wait(job))
+		times->kill_wait_ms = to_ms(query_number(config, timeout_ms, "KillWait"));
+	if (slurm_job_needs_grace(job) && partition[0])
+		times->grace_ms = to_ms(query_number(show, timeout_ms, "GraceTime"));
 }
 
 enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],

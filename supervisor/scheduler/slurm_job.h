@@ -8,14 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The fields of `scontrol --oneliner show job ID`. */
 struct slurm_job {
-	char state[32];   /* "RUNNING", "COMPLETING", ...; "": missing */
-	bool requeueable; /* Requeue=1: --requeue, or JobRequeue of the cluster */
-	bool batch;       /* started by sbatch: there is a script to start again */
-	bool preempted;   /* PreemptTime is set: the grace time has begun */
-	long restarts;    /* -1: missing */
+	char state[32];     /* "RUNNING", "COMPLETING", ...; "": missing */
+	bool requeueable;   /* Requeue=1: --requeue, or JobRequeue of the cluster */
+	bool batch;         /* started by sbatch: there is a script to start again */
+	bool preempted;     /* PreemptTime is set: the grace time has begun */
+	int64_t preempt_ms; /* PreemptTime, milliseconds since 1970; valid if preempted */
+	char partition[64];
+	int script_signal; /* ExitCode: the signal that ended the batch script; 0: none has */
+	long restarts;     /* -1: missing */
 	/* EndTime, milliseconds since 1970: the end of the grace time or of the time limit; 0:
 	 * missing */
 	int64_t end_ms;
@@ -32,12 +36,43 @@ bool slurm_job_parse(const char *text, struct slurm_job *job);
 bool slurm_job_id(const char *job, const char *array_job, const char *array_task, char *id,
 		  size_t capacity);
 
+/* The number at the start of the value of KEY, in the form "KEY=30" or, as `scontrol show config`
+ * prints it, "KEY   = 30 sec"; -1: there is none. */
+long slurm_number(const char *text, const char *key);
+
+/* What the configuration says of the time from a SIGTERM to SIGKILL, in milliseconds; -1: not known
+ * or not asked for. */
+struct slurm_times {
+	int64_t kill_wait_ms; /* KillWait: after the SIGTERM of a job that Slurm ends */
+	int64_t grace_ms;     /* GraceTime of the partition: after that of a preemption */
+};
+
+/* What must be asked for, beside the job, to know when it ends. */
+bool slurm_job_needs_kill_wait(const struct slurm_job *job);
+bool slurm_job_needs_grace(const struct slurm_job *job);
+
+struct slurm_job_end {
+	int64_t at_ms;   /* milliseconds since 1970 */
+	const char *why; /* for people; NULL: `deadline_ms` stands */
+};
+
 /*
- * When the job will end: EndTime if it is in the future and before `deadline_ms`, else
- * `deadline_ms`. All times are milliseconds since 1970. For a job that Slurm is already ending
- * (scancel), EndTime is when that began, which is no deadline.
+ * When the job will end after a SIGTERM that came at `now_ms`, `deadline_ms` at the latest. A job
+ * that Slurm is ending already (scancel, requeue, preemption without a grace time, the time limit)
+ * has KillWait, and its EndTime is when that began. One that runs has until EndTime, which is the
+ * end of the grace time if it is preempted; where it has no time limit, Slurm shows no EndTime, and
+ * the grace time counts from PreemptTime.
  */
-int64_t slurm_job_deadline(const struct slurm_job *job, int64_t now_ms, int64_t deadline_ms);
+struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slurm_times *times,
+				   int64_t now_ms, int64_t deadline_ms);
+
+/*
+ * Whose death is a notice: our parent `parent`, if it is the process that Slurm itself has started
+ * (`task`: SLURM_TASK_PID), as the shell of a batch script that does not start us by exec. When it
+ * ends, the job is over for Slurm, and what it has left behind runs outside of the allocation. 0:
+ * Slurm has started us, or somebody else has.
+ */
+pid_t slurm_job_script(const char *task, pid_t parent);
 
 /* The result of running scontrol. */
 enum slurm_query_result {
@@ -47,6 +82,9 @@ enum slurm_query_result {
 };
 
 #define SLURM_JOB_ID_SIZE 48
+/* Asks scontrol for what slurm_job_end() needs of them. Blocks for at most `timeout_ms` a call. */
+void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct slurm_times *times);
+
 /* Runs `scontrol show job` for the job that this process is in, and parses its output. Blocks for
  * at most `timeout_ms`. `id` gets the id of the job; "": the environment has none. */
 enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],

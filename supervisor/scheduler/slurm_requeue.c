@@ -1,15 +1,19 @@
 #include "slurm_requeue.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
 #include "base/text.h"
 #include "slurm_task_barrier.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* A controller that preempts many jobs at once is slow, and nothing else is left to do. */
 #define SCONTROL_MS 20000
+#define SETTLE_MS 15000
 
 static bool is_first_task(const struct slurm_requeue_facts *facts)
 {
@@ -27,6 +31,19 @@ static struct slurm_requeue skip_requeue(enum slurm_requeue_verdict verdict, con
 	return (struct slurm_requeue){verdict, why};
 }
 
+/*
+ * The batch script got the signal in our place (--signal=B:TERM, without exec), and died of it. For
+ * Slurm the job has failed then, and nobody else requeues it, or can cancel it any more. SIGKILL is
+ * no notice, but somebody's wish to end it.
+ */
+static bool script_died_of_signal(const struct slurm_requeue_facts *facts)
+{
+	int signal = facts->job.script_signal;
+
+	return facts->script_ended && text_equal(facts->job.state, "FAILED") && signal > 0 &&
+	       signal != SIGKILL;
+}
+
 static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *facts)
 {
 	const struct slurm_job *job = &facts->job;
@@ -38,11 +55,15 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 	if (job->restarts > facts->restarts || text_equal(job->state, "PENDING") ||
 	    text_equal(job->state, "REQUEUED"))
 		return skip_requeue(SLURM_SKIP_NOTE, "Slurm has requeued this job already");
+	if (facts->script_ended && text_equal(job->state, "COMPLETED"))
+		return skip_requeue(SLURM_SKIP_WARN,
+				    "not requeued: the batch script has ended before the training: "
+				    "it has to wait for it");
 	/*
 	 * Cancelled, timed out, or preempted with no grace time left: scontrol says COMPLETING for
 	 * all of them. Slurm requeues preempted jobs by itself; the others are meant to end.
 	 */
-	if (!text_equal(job->state, "RUNNING"))
+	if (!text_equal(job->state, "RUNNING") && !script_died_of_signal(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: Slurm has ended this job (scancel, the time "
 				    "limit without --signal), or requeues it itself (preemption)");
@@ -83,10 +104,12 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 	return decide_by_job(facts);
 }
 
-/* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). */
-static void requeue(const struct slurm_requeue_run *run, char *id)
+/* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). One that has
+ * failed cannot be. */
+static void requeue(const struct slurm_requeue_run *run, char *id, bool failed)
 {
-	char *const argv[] = {"scontrol", "requeue", "Incomplete", id, NULL};
+	char *const argv[] = {"scontrol", "requeue", failed ? id : "Incomplete", failed ? NULL : id,
+			      NULL};
 	auto_free char *said = NULL;
 	struct err err;
 
@@ -94,6 +117,22 @@ static void requeue(const struct slurm_requeue_run *run, char *id)
 	run->requeueing(run->arg, id);
 	if (program_output(argv, SCONTROL_MS, &said, &err) < 0)
 		log_warn("cannot requeue the job: %s; try `scontrol requeue %s`", err.text, id);
+}
+
+/* After its script's end a job is COMPLETING, whatever comes of it, for a moment. */
+static void query_job(struct slurm_requeue_facts *facts, char id[SLURM_JOB_ID_SIZE])
+{
+	int64_t until_ms = clock_monotonic_ms() + SETTLE_MS;
+	const struct timespec moment = {.tv_nsec = 500 * 1000 * 1000};
+
+	facts->asked = slurm_job_query(SCONTROL_MS, id, &facts->job);
+	while (facts->script_ended && facts->asked == SLURM_QUERY_OK &&
+	       (text_equal(facts->job.state, "COMPLETING") ||
+		text_equal(facts->job.state, "RUNNING")) &&
+	       clock_monotonic_ms() < until_ms) {
+		nanosleep(&moment, NULL);
+		facts->asked = slurm_job_query(SCONTROL_MS, id, &facts->job);
+	}
 }
 
 void slurm_requeue_run(const struct slurm_requeue_run *run)
@@ -106,7 +145,7 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 	facts.task = getenv("SLURM_PROCID");
 	facts.restarts = restarts ? strtol(restarts, NULL, 10) : 0;
 	if (slurm_requeue_needs_job(&facts))
-		facts.asked = slurm_job_query(SCONTROL_MS, id, &facts.job);
+		query_job(&facts, id);
 	decision = slurm_requeue_decide(&facts);
 	if (decision.verdict == SLURM_SKIP_NOTE)
 		log_note("%s", decision.why);
@@ -116,5 +155,5 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 		return;
 	if (run->seen_ms > 0)
 		slurm_task_barrier_await(run->storage, run->seen_ms, run->deadline_ms);
-	requeue(run, id);
+	requeue(run, id, script_died_of_signal(&facts));
 }

@@ -13,13 +13,14 @@
 struct storage;
 
 struct slurm_requeue_facts {
-	bool wanted;      /* --requeue auto, in a job of Slurm's */
-	bool preempted;   /* the outcome: there was a notice, and the work is durable */
-	bool lost;        /* the outcome: there was a notice, and the newest work is not durable */
-	bool durable;     /* some checkpoint is durable, perhaps an older one */
-	bool at_limit;    /* the only notice was the job's own time limit */
-	const char *task; /* SLURM_PROCID; NULL: not set */
-	long restarts;    /* SLURM_RESTART_COUNT; 0: not set */
+	bool wanted;       /* --requeue auto, in a job of Slurm's */
+	bool preempted;    /* the outcome: there was a notice, and the work is durable */
+	bool lost;         /* the outcome: there was a notice, and the newest work is not durable */
+	bool durable;      /* some checkpoint is durable, perhaps an older one */
+	bool at_limit;     /* the only notice was the job's own time limit */
+	const char *task;  /* SLURM_PROCID; NULL: not set */
+	long restarts;     /* SLURM_RESTART_COUNT; 0: not set */
+	bool script_ended; /* our parent was slurm_job_script(), and has ended */
 	enum slurm_query_result asked;
 	struct slurm_job job; /* valid if `asked` is SLURM_QUERY_OK */
 };
@@ -44,8 +45,8 @@ bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
 
 /* All borrowed. */
 struct slurm_requeue_run {
-	/* of `facts`, what is known before the environment and scontrol are asked: the first five
-	 */
+	/* of `facts`, what is known before the environment and scontrol are asked: the first five,
+	 * and `script_ended` */
 	struct slurm_requeue_facts facts;
 	struct storage *storage; /* where the other tasks are waited for; may be NULL */
 	int64_t seen_ms;         /* of the stop notice, monotonic; 0: there is none */
@@ -56,7 +57,8 @@ struct slurm_requeue_run {
 };
 
 /* The last step of a job's end. Logs the decision and what fails. Blocks for scontrol, 20 s a call
- * at most, and for slurm_task_barrier_await(). */
+ * at most, for slurm_task_barrier_await(), and after the script's end until Slurm has written down
+ * how it has ended, 15 s at most. */
 void slurm_requeue_run(const struct slurm_requeue_run *run);
 
 #endif

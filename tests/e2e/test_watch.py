@@ -460,7 +460,7 @@ def test_what_a_command_leaves_behind_does_not_hang_it(start):
     assert watch.end() == 0
 
 
-def test_deadline_and_slurm(start):
+def test_deadline_and_slurm(start, tmp_path):
     watch = start.watch("--notice", "none", "--deadline", "3s", "--deadline-notice", "2s")
     watch.wait_health("armed")
     notice = watch.wait_notice()
@@ -472,6 +472,29 @@ def test_deadline_and_slurm(start):
     assert watch.wait_notice()["seconds_left"] <= 2.1
     watch = start.watch(SLURM_JOB_ID="1", SLURM_JOB_END_TIME=str(int(time.time()) + 100000), REPRIEVE_NOTICE="auto")
     assert watch.wait_health("armed")["name"] == "slurm"
+    # Before 23.02 only scontrol knows the end. An administrator may raise the limit, or set one later.
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f"""#!/bin/sh
+echo "$*" >>{tmp_path}/asked
+echo "JobId=1 JobState=RUNNING EndTime=$(date -d "@$(cat {tmp_path}/end)" +%Y-%m-%dT%H:%M:%S) Deadline=N/A"
+""")
+    scontrol.chmod(0o755)
+    slurm = {"SLURM_JOB_ID": "3", "SLURM_ARRAY_JOB_ID": "3", "SLURM_ARRAY_TASK_ID": "1", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "end").write_text(str(int(time.time()) + 32))
+    watch = start.watch("--notice", "slurm", "--deadline-notice", "30s", **slurm)
+    watch.wait_health("armed")
+    (tmp_path / "end").write_text(str(int(time.time()) + 36))
+    assert 25 < watch.wait_notice()["seconds_left"] <= 30
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert len(asked) >= 2 and set(asked) == {"--oneliner show job 3_1"}
+    scontrol.write_text("#!/bin/sh\necho 'JobId=1 JobState=RUNNING EndTime=Unknown Deadline=N/A'\n")
+    watch = start.watch("--notice", "slurm", **slurm)
+    assert "no time limit" in watch.wait_health("armed")["endpoint"]
+    scontrol.write_text("#!/bin/sh\nexit 1\n")
+    watch = start.watch("--notice", "slurm", **slurm)
+    assert "the time limit is not known" in watch.wait_health("unknown")["why"]
+    watch = start.watch("--notice", "slurm", SLURM_JOB_ID="3", PATH="/nowhere")
+    assert "give --deadline" in watch.wait_health("unavailable")["why"]
     watch = start.watch("--notice", "slurm")
     assert "SLURM_JOB_ID" in watch.wait_health("unavailable")["why"]
     watch = start.watch("--notice", "none", "--deadline", "2020-01-01T00:00:00Z")

@@ -1,6 +1,6 @@
 """A real Slurm on this machine's loopback: munged, slurmctld and two slurmd, as root, all of it in one directory.
 
-Two nodes of this one host (slurmd -N), two partitions: `low` is preempted by `high`, with a grace time. No cgroups: proctrack/linuxproc.
+Two nodes of this one host (slurmd -N), three partitions: `low` and `endless` (no time limit) are preempted by `high`, with a grace time. No cgroups: proctrack/linuxproc.
 """
 import ctypes
 import os
@@ -12,6 +12,7 @@ import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "scancel")
 GRACE = 10
+KILL_WAIT = 5
 
 
 def missing():
@@ -67,7 +68,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldParameters=preempt_send_user_signal
 SlurmdParameters=config_overrides
-KillWait=5
+KillWait={KILL_WAIT}
 MinJobAge=600
 SlurmdTimeout=10
 SlurmctldTimeout=10
@@ -77,6 +78,7 @@ ReturnToService=2
 NodeName=one NodeHostname={host} NodeAddr=127.0.0.1 Port={one} CPUs=16 RealMemory=1
 NodeName=two NodeHostname={host} NodeAddr=127.0.0.1 Port={two} CPUs=16 RealMemory=1
 PartitionName=low Nodes=one,two Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime={GRACE} MaxTime=60 DefaultTime=10
+PartitionName=endless Nodes=one,two PriorityTier=1 PreemptMode=REQUEUE GraceTime={GRACE} MaxTime=UNLIMITED
 PartitionName=still Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
 PartitionName=high Nodes=one,two PriorityTier=10 PreemptMode=OFF MaxTime=60 DefaultTime=10
 """

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster import GRACE
+from cluster import GRACE, KILL_WAIT
 from harness import REPRIEVE, ROOT
 
 SAVER = ROOT / "tests" / "e2e" / "saver.py"
+SLOW = "--on-signal --between 1"  # so that scontrol answers before the save is through
 BUSY = ("--nodelist=one", "--cpus-per-task=9")  # so much of a node that two such jobs do not fit
 
 
@@ -98,12 +99,37 @@ def test_srun_gets_the_grace_time_and_is_requeued(slurm, work):
 
 def test_a_grace_time_that_is_shorter_than_we_are_told(slurm, work):
     """--grace promises five minutes; Slurm, asked when SIGTERM comes, gives ten seconds."""
-    job = work.submit("srun " + work.run("--grace", "300"), *BUSY)
+    job = work.submit("srun " + work.run("--grace", "300", saver=SLOW), *BUSY)
     work.started()
     preempt(slurm)
     left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
     assert float(left) <= GRACE
     finishes_after_one_restart(slurm, work, job)
+
+
+def test_a_grace_time_without_a_time_limit(slurm, work):
+    """Slurm shows no EndTime then."""
+    job = work.submit("srun " + work.run("--grace", "300", saver=SLOW), "--partition=endless", *BUSY)
+    work.started()
+    assert slurm.show(job)["EndTime"] == "Unknown"
+    preempt(slurm)
+    left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
+    assert float(left) <= GRACE
+    finishes_after_one_restart(slurm, work, job)
+
+
+@pytest.mark.parametrize("end", ["requeue", "cancel"])
+def test_who_is_ended_by_slurm_has_kill_wait(slurm, work, end):
+    """--grace promises five minutes; but nobody has asked for a grace time."""
+    job = work.submit("exec " + work.run("--grace", "300", saver=SLOW), "--partition=still")
+    work.started()
+    slurm.call(*(["scontrol", "requeue"] if end == "requeue" else ["scancel"]), job)
+    left, = work.wait_log(r"KillWait after SIGTERM\): ([\d.]+) s left")
+    assert float(left) <= KILL_WAIT
+    if end == "requeue":
+        slurm.wait_state(job, "COMPLETED")
+        work.resumed()
+    assert "requeueing" not in work.log, work.log
 
 
 def test_the_batch_script_gets_it_through_the_signal(slurm, work):
@@ -123,6 +149,58 @@ def test_the_batch_script_without_a_signal_is_requeued_by_slurm_alone(slurm, wor
     # Which of the two it says depends on how far Slurm is.
     assert "requeueing" not in work.log and re.search("Slurm has (requeued|ended) this job", work.log), work.log
     work.resumed()
+
+
+# --- a script that goes on behind the training ---
+
+BEHIND = "{run} || exit $?\necho evaluates\n"
+
+
+def signal_to_script(slurm, job):
+    """As --signal=B:TERM sends it: to the batch shell alone, which does not exec."""
+    slurm.call("scancel", "--batch", "--signal=TERM", job)
+
+
+def evaluated_once_and_at_the_end(work):
+    assert work.log.count("evaluates") == 1 and work.log.index("evaluates") > work.log.index("finished"), work.log
+
+
+def test_a_signal_that_ends_the_script_alone_is_a_notice(slurm, work):
+    """The shell dies of it, and with it the job: the training must not go on outside of the allocation, but save and be requeued."""
+    job = work.submit(BEHIND.format(run=work.run()), "--partition=still")
+    work.started()
+    signal_to_script(slurm, job)
+    work.wait_log("the script that started reprieve has ended")
+    work.wait_log("requeueing Slurm's job")
+    slurm.wait("the orphans to be gone", lambda: not processes_of(work.path))
+    finishes_after_one_restart(slurm, work, job)
+    evaluated_once_and_at_the_end(work)
+
+
+def test_a_script_that_ends_by_itself_is_not_requeued(slurm, work):
+    job = work.submit(work.run() + " &\nuntil grep -q '^resumes' log; do sleep 0.2; done\nexit 3", "--partition=still")
+    work.wait_log("the script that started reprieve has ended")
+    work.wait_log("not requeued: Slurm has ended this job")
+    slurm.wait("the orphans to be gone", lambda: not processes_of(work.path))
+    assert slurm.state(job) == "FAILED" and restarts(slurm, job) == 0, work.log
+
+
+def test_a_cancelled_script_is_not_requeued(slurm, work):
+    job = work.submit(BEHIND.format(run=work.run()), "--partition=still")
+    work.started()
+    slurm.call("scancel", job)
+    slurm.wait("every process to be gone", lambda: not slurm.step_daemons(job) and not processes_of(work.path))
+    assert slurm.state(job) == "CANCELLED" and restarts(slurm, job) == 0 and "requeueing" not in work.log, work.log
+    assert re.search(r"^saved \d+$", work.log, re.M), work.log
+
+
+def test_the_advised_form_goes_on_behind(slurm, work):
+    """srun in the script, and --signal without B:, which the script itself does not get."""
+    job = work.submit(BEHIND.format(run="srun " + work.run()), "--partition=still")
+    work.started()
+    slurm.call("scancel", "--signal=TERM", job)
+    finishes_after_one_restart(slurm, work, job)
+    evaluated_once_and_at_the_end(work)
 
 
 # --- scancel ---
@@ -240,7 +318,8 @@ code=$?
 [ "$code" -eq 75 ] && scontrol requeue "$SLURM_JOB_ID"
 exit "$code"
 """
-TIMED = {"B:TERM@59": "exec {run}", "B:USR1@59": "exec {run}", "TERM@59": "srun {run}", "": "exec {run}",
+ASKED = "no signal, but asked ahead"  # whatever Slurm's version: before 23.02 scontrol knows the end
+TIMED = {ASKED: "exec {run}", "B:TERM@59": "exec {run}", "B:USR1@59": "exec {run}", "TERM@59": "srun {run}", "": "exec {run}",
          "B:TERM@58": OLD_SCRIPT}
 
 
@@ -250,8 +329,9 @@ def timed(slurm, tmp_path_factory):
     jobs = {}
     for option, script in TIMED.items():
         work = Work(slurm, tmp_path_factory.mktemp("timed"))
-        signal_option = [f"--signal={option}"] if option else []
-        jobs[option] = work, work.submit(script.replace("{run}", work.run()), *signal_option, "--time=1", "--partition=still",
+        signal_option = [f"--signal={option}"] if option and option != ASKED else []
+        run = work.run(*["--notice", "slurm"] if option == ASKED else [])
+        jobs[option] = work, work.submit(script.replace("{run}", run), *signal_option, "--time=1", "--partition=still",
                                          "--nodelist=one")
     yield jobs
     for work, _ in jobs.values():
@@ -275,6 +355,13 @@ def test_the_time_limit_without_a_signal_is_meant(slurm, timed):
     slurm.wait_state(job, "TIMEOUT", limit=180)
     assert restarts(slurm, job) == 0
     assert "not requeued: Slurm has ended this job" in work.log, work.log
+
+
+def test_without_a_signal_it_is_asked_ahead_of_the_time_limit(slurm, timed):
+    work, job = timed[ASKED]
+    assert slurm.wait_state(job, "FAILED", limit=180)["ExitCode"] == "75:0"
+    assert restarts(slurm, job) == 0 and "not requeued: this is the job's own time limit" in work.log, work.log
+    assert "notices from slurm: armed" in work.log and re.search(r"^saved \d+$", work.log, re.M), work.log
 
 
 def test_its_own_time_limit_is_no_reason_to_requeue(slurm, work):
@@ -351,8 +438,10 @@ def processes_of(path):
 
 # --- doctor, and the scripts of examples/ ---
 
-def test_doctor_reads_this_cluster(slurm, work):
-    script = f"#SBATCH --signal=B:TERM@60\n{REPRIEVE} doctor --notice none --store file://{work.path}/store --measure 0 --json >doctor.json"
+@pytest.mark.parametrize("bad", ["", "the signal would end the shell"])
+def test_doctor_reads_this_cluster(slurm, work, bad):
+    store = f"--store file://{work.path}/store"
+    script = f"#SBATCH --signal=B:TERM@60\n{bad and f'{REPRIEVE} run {store} -- true || exit 1'}\n{REPRIEVE} doctor --notice none {store} --measure 0 --json >doctor.json"
     job = work.submit(script, "--no-requeue")
     slurm.wait_state(job, "COMPLETED", "FAILED")
     rows = {row["check"]: row for row in json.loads((work.path / "doctor.json").read_text())["slurm"]}
@@ -360,11 +449,11 @@ def test_doctor_reads_this_cluster(slurm, work):
     # As cluster.py has set it up: KillWait 5, GraceTime 10, send_user_signal; and as this job was submitted.
     levels.pop("requeues", None)  # 22.05 does not show MaxBatchRequeue
     assert levels == {"requeue": "fail", "exit code": "ok", "bad exit": "ok", "kill wait": "warn", "preempt": "ok", "grace": "warn",
-                      "notice": "ok", "signal": "ok", "log": "ok"}, rows
+                      "notice": "ok", "signal": "fail" if bad else "ok", "log": "ok"}, rows
     assert "10 s" in rows["grace"]["text"] and "5 s" in rows["kill wait"]["text"]
 
 
-@pytest.mark.parametrize("name, options, starts", [("single", [], 1), ("array", ["--array=4-5"], 2),
+@pytest.mark.parametrize("name, options, starts", [("single", [], 1), ("then", [], 1), ("array", ["--array=4-5"], 2),
                                                    ("multi-task", ["--nodes=2", "--ntasks=4", "--ntasks-per-node=2"], 4)])
 def test_the_examples(slurm, work, name, options, starts):
     """With their own options, and SIGTERM as --signal sends it; only the job's own way to be asked comes from the environment."""
@@ -375,12 +464,13 @@ def test_the_examples(slurm, work, name, options, starts):
     command.write_text(f'#!/bin/bash\n{restart}exec {sys.executable} {SAVER} --pause 0.05 --on-signal --steps $steps\n')
     command.chmod(0o755)
     job = slurm.call("sbatch", "--parsable", f"--output={work.log_path}", f"--chdir={work.path}", "--partition=still", *options,
-                     ROOT / "examples" / "slurm" / f"{name}.sh", command, **environment).strip()
+                     ROOT / "examples" / "slurm" / f"{name}.sh", *(["echo evaluates"] if name == "then" else []), command, **environment).strip()
     work.jobs.append(job)
     work.started(starts)
-    if name == "multi-task":
+    if name in ("multi-task", "then"):
         slurm.call("scancel", "--signal=TERM", job)
         slurm.wait_state(job, "COMPLETED")
+        assert name != "then" or work.log.count("evaluates") == 1, work.log
     else:
         elements = [f"{job}_4", f"{job}_5"] if name == "array" else [job]
         for element in elements:

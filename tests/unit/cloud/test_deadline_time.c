@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -38,6 +40,36 @@ static void times(void **state)
 			fail_msg("%s", rows[i].text);
 		if (good)
 			assert_true(wall_ms == rows[i].wall_ms);
+	}
+}
+
+/* scontrol 22.05, --oneliner, shortened */
+#define SHOWN(end)                                                                     \
+	"JobId=7 JobName=EndTime=x JobState=RUNNING PreemptTime=None EndTime=" end " " \
+	"Deadline=N/A Command=/tmp/x\n"
+
+static void slurms_end(void **state)
+{
+	static const struct {
+		const char *shown;
+		enum slurm_end end;
+		int64_t wall_ms;
+	} rows[] = {
+		{SHOWN("2026-04-11T22:05:00"), SLURM_END_KNOWN, NOW + 300000},
+		{SHOWN("Unknown"), SLURM_END_NEVER, 0},
+		{SHOWN("soon"), SLURM_END_UNREADABLE, 0},
+		{"JobId=7 JobState=RUNNING", SLURM_END_UNREADABLE, 0},
+		{"slurm_load_jobs error: Invalid job id specified", SLURM_END_UNREADABLE, 0},
+		{"", SLURM_END_UNREADABLE, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t wall_ms = 0;
+
+		if (slurm_end_parse(rows[i].shown, &wall_ms) != rows[i].end ||
+		    (rows[i].end == SLURM_END_KNOWN && wall_ms != rows[i].wall_ms))
+			fail_msg("%s", rows[i].shown);
 	}
 }
 
@@ -81,9 +113,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times),
+		cmocka_unit_test(slurms_end),
 		cmocka_unit_test(phases),
 		cmocka_unit_test(a_short_job_keeps_most_of_its_time),
 	};
 
+	setenv("TZ", "UTC", 1);
+	tzset();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,8 @@ static void what_is_chosen(void **state)
 		{"auto", NULL, {.dmi_readable = false}, "auto"},
 		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7", .slurm_end = "1700000000"},
 			"slurm auto"},
+		/* before 23.02 scontrol knows the end */
+		{"auto", NULL, {.dmi_readable = false, .slurm_job = "7"}, "slurm auto"},
 		{"auto",
 			NULL, {LAPTOP, .endpoints[METADATA_AZURE] = NAMED,
 				.endpoints[METADATA_GOOGLE] = NAMED}, "gcp azure"},

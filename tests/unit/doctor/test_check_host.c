@@ -35,6 +35,14 @@ static const struct source_state UNKNOWN = {
 	.health = SOURCE_UNKNOWN,
 	.why = "HTTP 500",
 };
+static const struct source_state NO_CLOUD = {.name = "auto",
+					     .health = SOURCE_UNAVAILABLE,
+					     .why = "no cloud answers"};
+static const struct source_state NO_CLOUD_BUT_SLURM = {
+	.name = "auto",
+	.health = SOURCE_UNAVAILABLE,
+	.optional = true,
+};
 static const struct source_state UNAVAILABLE = {.name = "aws", .health = SOURCE_UNAVAILABLE};
 #define SOURCE(state) .sources = &(state), .source_count = 1
 #define WELL                                                                           \
@@ -59,6 +67,8 @@ static const struct {
 	{{WELL, .notice = "gcp", SOURCE(REFUSED)}, "notice", CHECK_FAIL, "refused"},
 	{{WELL, SOURCE(UNKNOWN)}, "notice", CHECK_WARN, "HTTP 500"},
 	{{WELL, .notice = "auto", SOURCE(UNAVAILABLE)}, "notice", CHECK_WARN, "unavailable"},
+	{{WELL, SOURCE(NO_CLOUD)}, "notice", CHECK_WARN, "no cloud answers"},
+	{{WELL, SOURCE(NO_CLOUD_BUT_SLURM)}, "notice", CHECK_OK, "no cloud announces"},
 	{{WELL, .notice = "aws", SOURCE(UNAVAILABLE)}, "notice", CHECK_FAIL, "unavailable"},
 
 	{{WELL}, "shim", CHECK_OK, "/lib/shim.so loads"},

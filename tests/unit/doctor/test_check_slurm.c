@@ -93,6 +93,35 @@ static void test_table(void **state)
 			"signal", CHECK_WARN},
 		{{.config = "", .script = "#!/bin/sh\n\n#SBATCH --requeue --signal=B:TERM@120"},
 			"signal", CHECK_OK},
+		/* who gets it */
+		{{.config = "",
+			 .script = "#SBATCH --signal=B:TERM@120\nexec reprieve run -- python x\n"},
+			"signal", CHECK_OK},
+		{{.config = "",
+			 .script = "#SBATCH --signal B:TERM@120\nreprieve run -- python x\n"},
+			"signal", CHECK_FAIL},
+		{{.config = "",
+			 .script = "#SBATCH --signal=RB:TERM@120 --requeue\n"
+				   "  /opt/reprieve run -- python x || exit $?\npython y\n"},
+			"signal", CHECK_FAIL},
+		{{.config = "",
+			 .script = "#SBATCH --signal=B:TERM@120\nsrun reprieve run -- python x\n"},
+			"signal", CHECK_FAIL},
+		{{.config = "",
+			 .script = "#SBATCH --signal=B:TERM@120\ntrap 'kill %1' TERM\n"
+				   "reprieve run -- python x &\nwait\n"},
+			"signal", CHECK_OK},
+		{{.config = "",
+			 .script = "#SBATCH --signal=TERM@120 --open-mode=append\n"
+				   "srun reprieve run -- python x || exit $?\npython y\n"},
+			"signal", CHECK_OK},
+		{{.config = "",
+			 .script = "#SBATCH --signal=TERM@120 -J a:b\n# srun is better\n"
+				   "exec reprieve run -- python x\n"},
+			"signal", CHECK_FAIL},
+		/* it may be in another script */
+		{{.config = "", .script = "#SBATCH --signal=B:TERM@120\n./train.sh\n"}, "signal",
+			CHECK_OK},
 		{{.config = "", .log_appends = 1}, "log", CHECK_OK},
 		{{.config = "JobFileAppend           = 1\n", .log_appends = 0}, "log",
 			CHECK_WARN},

@@ -14,7 +14,8 @@
 #define SHOWN                                                                                   \
 	"JobId=7 ArrayJobId=5 ArrayTaskId=2 JobName=wrap UserId=root(0) JobState=RUNNING "      \
 	"Reason=None Dependency=(null) Requeue=1 Restarts=3 BatchFlag=1 Reboot=0 ExitCode=0:0 " \
-	"RunTime=00:00:03 TimeLimit=00:05:00 PreemptEligibleTime=2026-01-02T03:04:05 "          \
+	"Partition=low RunTime=00:00:03 TimeLimit=00:05:00 "                                    \
+	"PreemptEligibleTime=2026-01-02T03:04:05 "                                              \
 	"PreemptTime=None EndTime=2026-01-02T03:05:09 Deadline=N/A "                            \
 	"Command=/tmp/JobState=CANCELLED\n"
 
@@ -27,13 +28,17 @@ static void test_job_is_parsed(void **state)
 	assert_string_equal(job.state, "RUNNING");
 	assert_true(job.requeueable && job.batch);
 	assert_int_equal(job.restarts, 3);
+	assert_string_equal(job.partition, "low");
 	assert_false(job.preempted);
+	assert_int_equal(job.script_signal, 0);
 	/* 03:05:09 in the zone of the test, which is UTC. */
 	assert_true(job.end_ms == 1767323109000);
 	assert_true(slurm_job_parse("JobId=7 JobState=RUNNING EndTime=Unknown "
 				    "PreemptTime=2026-01-02T03:04:06",
 				    &job));
-	assert_true(job.preempted && job.end_ms == 0);
+	assert_true(job.preempted && job.end_ms == 0 && job.preempt_ms == 1767323046000);
+	assert_true(slurm_job_parse("JobId=7 JobState=FAILED ExitCode=0:15", &job));
+	assert_int_equal(job.script_signal, 15);
 	assert_true(slurm_job_parse("JobId=7 JobState=COMPLETING Requeue=0 BatchFlag=0", &job));
 	assert_string_equal(job.state, "COMPLETING");
 	assert_false(job.requeueable || job.batch);
@@ -77,31 +82,70 @@ static void test_ids(void **state)
 	assert_false(slurm_job_id("123456789012345678901234", NULL, NULL, id, sizeof(id)));
 }
 
+static void test_whose_death_is_a_notice(void **state)
+{
+	(void)state;
+	assert_int_equal(slurm_job_script("812", 812), 812);
+	/* by exec; by another process of the script */
+	assert_int_equal(slurm_job_script("812", 700), 0);
+	assert_int_equal(slurm_job_script(NULL, 812), 0);
+	assert_int_equal(slurm_job_script("", 0), 0);
+	assert_int_equal(slurm_job_script("1", 1), 0);
+	assert_int_equal(slurm_job_script("812x", 812), 0);
+}
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(slurm_number("A = 1\nKillWait                = 5 sec\n", "KillWait"), 5);
+	assert_int_equal(slurm_number("Name=low GraceTime=10 X=3", "GraceTime"), 10);
+	assert_int_equal(slurm_number("UnkillableKillWait = 7\n", "KillWait"), -1);
+	assert_int_equal(slurm_number("GraceTime= X=3", "GraceTime"), -1);
+	assert_int_equal(slurm_number("", "KillWait"), -1);
+	assert_int_equal(slurm_number(NULL, "KillWait"), -1);
+}
+
 static void test_the_end(void **state)
 {
 	static const struct {
 		const char *what;
 		struct slurm_job job;
+		struct slurm_times times;
 		int64_t deadline_ms, expected_ms;
 	} rows[] = {
 		// clang-format off
-		{"a grace time shorter than --grace", {.state = "RUNNING", .end_ms = 10000}, 30000,
-			10000},
+		{"a grace time shorter than --grace", {.state = "RUNNING", .end_ms = 10000},
+			{-1, -1}, 30000, 10000},
 		{"--grace is what the user is sure of", {.state = "RUNNING", .end_ms = 90000},
+			{-1, -1}, 30000, 30000},
+		{"the end is over, and it runs", {.state = "RUNNING", .end_ms = 1000}, {-1, -1},
 			30000, 30000},
-		{"the end is over, and it runs", {.state = "RUNNING", .end_ms = 1000}, 30000,
+		{"no end: --signal, or somebody's SIGTERM", {.state = "RUNNING"}, {5000, 10000},
+			90000, 90000},
+		{"scancel, requeue, the time limit: KillWait", {.state = "COMPLETING",
+			.end_ms = 2000}, {5000, -1}, 90000, 6500},
+		{"preempted without a grace time", {.state = "PENDING", .preempted = true,
+			.preempt_ms = 1000}, {5000, 60000}, 90000, 6500},
+		{"KillWait is not known: Slurm's default", {.state = "CANCELLED"}, {-1, -1},
+			90000, 31500},
+		{"KillWait is longer than --grace", {.state = "CANCELLED"}, {120000, -1}, 30000,
 			30000},
-		{"scancel: the end is when that was", {.state = "COMPLETING", .end_ms = 2000},
-			30000, 30000},
-		{"no end", {.state = "RUNNING"}, 30000, 30000},
+		{"preempted, without a time limit", {.state = "RUNNING", .preempted = true,
+			.preempt_ms = 1000}, {5000, 60000}, 90000, 61000},
+		{"... and without a grace time", {.state = "RUNNING", .preempted = true,
+			.preempt_ms = 1000}, {5000, 0}, 90000, 6000},
 		// clang-format on
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (slurm_job_deadline(&rows[i].job, 1500, rows[i].deadline_ms) !=
-		    rows[i].expected_ms)
-			fail_msg("%s", rows[i].what);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct slurm_job_end end =
+			slurm_job_end(&rows[i].job, &rows[i].times, 1500, rows[i].deadline_ms);
+
+		if (end.at_ms != rows[i].expected_ms)
+			fail_msg("%s: %lld", rows[i].what, (long long)end.at_ms);
+		assert_true((end.why != NULL) == (end.at_ms < rows[i].deadline_ms));
+	}
 }
 
 int main(void)
@@ -110,6 +154,8 @@ int main(void)
 		cmocka_unit_test(test_job_is_parsed),
 		cmocka_unit_test(test_what_is_no_job),
 		cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_whose_death_is_a_notice),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_the_end),
 	};
 

@@ -70,6 +70,49 @@ static void test_table(void **state)
 		{{.wanted = true, .preempted = true, .job = JOB("NODE_FAIL")}, SLURM_SKIP_NOTE},
 		{{.wanted = true, .preempted = true, .job = JOB("SUSPENDED")}, SLURM_SKIP_NOTE},
 		{{.wanted = true, .preempted = true, .job = JOB("PENDING")}, SLURM_SKIP_NOTE},
+		/* the script died of the signal in our place; then nobody can cancel it any more */
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"FAILED", true, true, .script_signal = 15}},
+			SLURM_REQUEUE},
+		{{.wanted = true,
+			 .lost = true,
+			 .durable = true,
+			 .script_ended = true,
+			 .job = {"FAILED", true, true, .script_signal = 10}},
+			SLURM_REQUEUE},
+		/* it failed by itself, was killed, cancelled, or did not wait for us */
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"FAILED", true, true}},
+			SLURM_SKIP_NOTE},
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"FAILED", true, true, .script_signal = 9}},
+			SLURM_SKIP_NOTE},
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"CANCELLED", true, true, .script_signal = 15}},
+			SLURM_SKIP_NOTE},
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"COMPLETED", true, true}},
+			SLURM_SKIP_WARN},
+		{{.wanted = true,
+			 .preempted = true,
+			 .script_ended = true,
+			 .job = {"FAILED", false, true, .script_signal = 15}},
+			SLURM_SKIP_WARN},
+		/* another one's script */
+		{{.wanted = true,
+			 .preempted = true,
+			 .job = {"FAILED", true, true, .script_signal = 15}},
+			SLURM_SKIP_NOTE},
 		/* salloc: there is no script to start again */
 		{{.wanted = true,
 			 .preempted = true,
@@ -143,14 +186,16 @@ static void note_requeueing(void *arg, const char *id)
 static void test_run(void **state)
 {
 	static const struct {
-		bool preempted;
+		bool preempted, script_ended;
 		const char *task, *job_state, *asked; /* "": scontrol was not called */
 		unsigned requeued;
 	} rows[] = {
-		{true, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1},
-		{true, "0", "COMPLETING", "--oneliner show job 7\n", 0},
-		{true, "1", "RUNNING", "", 0},
-		{false, "0", "RUNNING", "", 0},
+		{true, false, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1},
+		{true, false, "0", "COMPLETING", "--oneliner show job 7\n", 0},
+		{true, true, "0", "FAILED ExitCode=0:15", "--oneliner show job 7\nrequeue 7\n", 1},
+		{true, true, "0", "FAILED ExitCode=1:0", "--oneliner show job 7\n", 0},
+		{true, false, "1", "RUNNING", "", 0},
+		{false, false, "0", "RUNNING", "", 0},
 	};
 
 	(void)state;
@@ -164,7 +209,10 @@ static void test_run(void **state)
 		auto_free char *search = NULL, *path = NULL;
 		unsigned requeued = 0;
 		struct slurm_requeue_run run = {
-			.facts = {.wanted = true, .durable = true, .preempted = rows[i].preempted},
+			.facts = {.wanted = true,
+				  .durable = true,
+				  .preempted = rows[i].preempted,
+				  .script_ended = rows[i].script_ended},
 			.requeueing = note_requeueing,
 			.arg = &requeued,
 		};
