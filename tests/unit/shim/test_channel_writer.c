@@ -1,27 +1,12 @@
 /* The producer's side of PROTOCOL.md: which channel a process takes part in, and what lies in it
  * after each report. */
-#include "shim/channel_writer.h"
+#include "own_channel.h"
 
 #include "shim/fd_table.h"
 #include "shim/sigterm_handler.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* With it, this program is a process of the job that ends with this code. */
 #define ENDS_WITH "REPRIEVE_TEST_ENDS_WITH"
@@ -35,86 +20,12 @@ void sigterm_handler_forked(void)
 {
 }
 
-static char place[] = "/tmp/reprieve-test.XXXXXX";
-static char channel_name[64], doorbell[64], directory[64];
-static struct shim_header *header;
-static struct shim_record *records;
-static int rung; /* the doorbell's other end */
-
-static int set_up(void **state)
-{
-	int fd;
-
-	(void)state;
-	assert_non_null(mkdtemp(place));
-	snprintf(channel_name, sizeof(channel_name), "%s/channel", place);
-	snprintf(doorbell, sizeof(doorbell), "%s/doorbell", place);
-	snprintf(directory, sizeof(directory), "%s/checkpoints", place);
-	assert_int_equal(mkdir(directory, 0700), 0);
-	assert_int_equal(mkfifo(doorbell, 0600), 0);
-	rung = open(doorbell, O_RDONLY | O_NONBLOCK);
-	fd = open(channel_name, O_CREAT | O_RDWR, 0600);
-	assert_true(rung >= 0 && fd >= 0);
-	assert_int_equal(ftruncate(fd, SHIM_CHANNEL_SIZE), 0);
-	header = mmap(NULL, SHIM_CHANNEL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(header != MAP_FAILED);
-	records = (struct shim_record *)((char *)header + SHIM_HEADER_SIZE);
-	return close(fd);
-}
-
-static int tear_down(void **state)
-{
-	char command[64];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", place);
-	return system(command);
-}
-
-/* As the supervisor makes it. */
-static void fill_header(void)
-{
-	struct stat namespace;
-
-	assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);
-	memset(header, 0, SHIM_HEADER_SIZE);
-	*header = (struct shim_header){
-		.magic = SHIM_MAGIC,
-		.version = SHIM_VERSION,
-		.directory_length = (uint32_t)strlen(directory),
-		.supervisor_pid = (uint32_t)getpid(),
-		.namespace_device = namespace.st_dev,
-		.namespace_inode = namespace.st_ino,
-	};
-	snprintf(header->directory, sizeof(header->directory), "%s", directory);
-	snprintf(header->doorbell, sizeof(header->doorbell), "%s", doorbell);
-}
-
-/* Whether a process takes part that finds the channel under this name. */
-static bool join(const char *name)
-{
-	assert_int_equal(name ? setenv(SHIM_ENV_CHANNEL, name, 1) : unsetenv(SHIM_ENV_CHANNEL), 0);
-	atomic_store(&channel_state, CHANNEL_UNTRIED);
-	return channel_ready();
-}
-
 static int join_each(void **state)
 {
 	(void)state;
 	fill_header();
 	assert_true(join(channel_name));
 	return 0;
-}
-
-/* The record with this number, which must be whole. */
-static const struct shim_record *published(uint64_t sequence)
-{
-	const struct shim_record *record = &records[sequence % SHIM_RECORDS];
-
-	assert_true(sequence < header->head);
-	assert_int_equal(record->published, sequence + 1);
-	assert_int_equal(record->checksum, shim_checksum(record, sequence));
-	return record;
 }
 
 static void check(uint64_t sequence, enum shim_event event, int descriptor, unsigned flags,
@@ -144,17 +55,6 @@ static struct resolved_path inside(const char *path, unsigned flags)
 
 	memcpy(found.path, path, found.length);
 	return found;
-}
-
-/* What ends with the return of a process that waits for nothing: of fork(), whatever it does. */
-static int code_of(pid_t child)
-{
-	int status;
-
-	assert_true(child > 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
 }
 
 /* --- which channel --- */
@@ -513,5 +413,5 @@ int main(void)
 
 	if (getenv(ENDS_WITH))
 		return atoi(getenv(ENDS_WITH));
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, own_channel_make, own_channel_remove);
 }
