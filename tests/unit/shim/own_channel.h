@@ -7,6 +7,8 @@
 
 #include "shim/channel_writer.h"
 
+#include "base/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,11 +54,8 @@ static int own_channel_make(void **state)
 
 static int own_channel_remove(void **state)
 {
-	char command[64];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", place);
-	return system(command);
+	return file_remove_tree(place, NULL);
 }
 
 /* As the supervisor makes it. */
