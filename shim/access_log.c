@@ -42,6 +42,8 @@ static void add_line(char kind, const struct resolved_path *resolved_path)
 	size_t length = put_number(line, 2, resolved_path->device);
 	int fd;
 
+	if (atomic_fetch_add(&lines, 1) >= ACCESS_LOG_MOST)
+		return;
 	length = put_number(line, length, resolved_path->inode);
 	memcpy(line + length, resolved_path->path, resolved_path->length);
 	length += resolved_path->length;
@@ -59,8 +61,7 @@ void access_log_note(const struct resolved_path *resolved_path, int flags)
 	int access = flags & O_ACCMODE;
 
 	if (!resolved_path->inside || !resolved_path->regular || (flags & O_PATH) ||
-	    memchr(resolved_path->path, '\n', resolved_path->length) ||
-	    atomic_fetch_add(&lines, 1) >= ACCESS_LOG_MOST)
+	    memchr(resolved_path->path, '\n', resolved_path->length))
 		return;
 	/* First what it may have read: its content from before. */
 	if (access != O_WRONLY && !(flags & O_TRUNC) && !(resolved_path->flags & SHIM_FLAG_EMPTY))

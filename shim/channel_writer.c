@@ -78,7 +78,9 @@ static bool header_is_sound(const struct shim_header *found)
 #ifdef __LP64__
 static void *map_file(int fd, size_t size)
 {
-	return (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	const off_t start = 0; /* of this width: it is an argument after the "..." */
+
+	return (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, start);
 }
 
 static void unmap_file(void *memory, size_t size)

@@ -42,9 +42,9 @@ enum shim_hold channel_sigterm_hold(void);
 void channel_send(enum shim_event event, int descriptor, unsigned flags,
 		  const struct resolved_path *path, const struct resolved_path *path2);
 
-/* Sends EXITING, once per process. `code` as passed to exit(). */
 /* A file was opened for writing, with these flags of open(). */
 void channel_send_opened(int fd, int open_flags, const struct resolved_path *path);
+/* Sends EXITING, once per process. `code` as passed to exit(). */
 void channel_send_exiting(int code, unsigned flags);
 
 #endif

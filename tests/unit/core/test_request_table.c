@@ -121,6 +121,17 @@ static const struct row one_who_asks_during_the_save[] = {
 	{{0}, NULL},
 };
 
+/* The job gets the SIGTERM as it is: its save answers all that wait. */
+static const struct row a_sigterm_is_passed_on[] = {
+	{CLIENT('A'), "ask"},
+	{{.kind = REQUEST_EV_SENDING}, ""},
+	{CLIENT('B', .saving = true), "later asked:B"},
+	{{.kind = REQUEST_EV_FORWARDED}, ""},
+	{{.kind = REQUEST_EV_COMPLETE, .generation = 1}, "saved:A saved:B stop"},
+	{{.kind = REQUEST_EV_DURABLE, .generation = 1}, "durable:A! durable:B!"},
+	{{0}, NULL},
+};
+
 static const struct row another_member_saves[] = {
 	{CLIENT('A'), "ask"},
 	{{.kind = REQUEST_EV_TOLD, .id = 1, .event = 4}, ""},
@@ -230,6 +241,7 @@ static const struct row *wrong_example(void)
 		two_share_a_save,
 		one_who_asks_during_the_save,
 		a_save_that_comes_to_nothing,
+		a_sigterm_is_passed_on,
 		another_member_saves,
 		a_notice_is_answered_elsewhere,
 		who_does_not_wait,

@@ -24,7 +24,7 @@ struct story {
 	struct job_effects effects; /* of the last event */
 };
 
-static int client; /* its address is somebody who waits */
+static int client, other; /* their addresses are those who wait */
 
 static void post(struct story *story, struct job_event event)
 {
@@ -38,6 +38,15 @@ static const struct job_effect *find(const struct story *story, enum job_effect_
 		if (story->effects.items[i].kind == kind)
 			return &story->effects.items[i];
 	return NULL;
+}
+
+static bool says(const struct story *story, enum job_sentence sentence)
+{
+	for (size_t i = 0; i < story->effects.count; i++)
+		if (story->effects.items[i].kind == JOB_DO_SAY &&
+		    story->effects.items[i].sentence == sentence)
+			return true;
+	return false;
 }
 
 static void check_done(const struct story *story, enum job_effect_kind kind, bool done)
@@ -135,6 +144,11 @@ static void test_claims(void **state)
 		if (story.model.durable.step != rows[i].step ||
 		    facts_of(&story).managed != rows[i].managed)
 			fail_msg("row %zu", i);
+		/* From then on, work is at risk that came later. */
+		assert_int_equal(story.model.durable.written_ms,
+				 rows[i].claim.restored || rows[i].claim.any_checkpoint
+					 ? story.view.now_ms
+					 : 0);
 		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
 		/* Whoever writes a checkpoint is managed from then on. */
 		complete(&story, 1, true);
@@ -410,6 +424,7 @@ static void test_a_second_interrupt_ends_the_flush(void **state)
 		assert_int_equal(presses, rows[i].presses);
 		if (presses < 9) {
 			check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+			assert_false(says(&story, SAY_OUT_OF_TIME));
 			assert_false(facts_of(&story).all_durable);
 		}
 		stop(&story);
@@ -732,6 +747,212 @@ static void test_the_others_are_not_waited_for_for_ever(void **state)
 	stop(&story);
 }
 
+/* --- what waits, and for how long --- */
+
+static void nothing_happens(struct story *story)
+{
+	(void)story;
+}
+
+static void is_durable(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.durable = true});
+}
+
+static void is_durable_without_the_newest(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.durable = true, .lacks_newest = true});
+}
+
+static void store_fails(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.error = ERR_RETRY});
+}
+
+static void files_change(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.changed = true, .error = ERR_RETRY});
+}
+
+static void nothing_is_left(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.empty = true});
+}
+
+static void is_superseded(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.error = ERR_EXISTS});
+}
+
+static void asks_twice_during_a_save(struct story *story)
+{
+	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	post(story, (struct job_event){.kind = JOB_EV_SENDING});
+	story->view.saving = true;
+	post(story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &other});
+}
+
+static void is_asked_regularly(struct story *story)
+{
+	story->rules.every_ms = 30000;
+	post(story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+}
+
+/* Nobody else comes back to what waits: its timer is armed. */
+static void test_what_waits_has_its_time(void **state)
+{
+	static const struct {
+		void (*happens)(struct story *story);
+		enum job_timer timer;
+		int64_t in_ms; /* -1: not at all */
+	} rows[] = {
+		{is_durable_without_the_newest, TIMER_RETRY, 10000},
+		{store_fails, TIMER_RETRY, 10000},
+		{files_change, TIMER_RETRY, 100},
+		{nothing_is_left, TIMER_RETRY, -1},
+		{is_superseded, TIMER_RETRY, -1},
+		{is_superseded, TIMER_SNAPSHOT, -1},
+		{is_durable, TIMER_RETRY, -1},
+		{asks_twice_during_a_save, TIMER_SAVE_OVER, 20},
+		{is_asked_regularly, TIMER_INTERVAL, 30000},
+		{nothing_happens, TIMER_INTERVAL, -1},
+		/* Too much work may be at risk, or one checkpoint wait for too long. */
+		{nothing_happens, TIMER_RISK, 600000},
+		{nothing_happens, TIMER_POINT, -1},
+		{store_fails, TIMER_POINT, 60001},
+		{is_durable, TIMER_POINT, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		int64_t due_ms;
+
+		start(&story, REQUEST_SIGNAL);
+		rows[i].happens(&story);
+		due_ms = story.model.due_ms[rows[i].timer];
+		if (due_ms != (rows[i].in_ms < 0 ? CLOCK_NEVER : story.view.now_ms + rows[i].in_ms))
+			fail_msg("row %zu: in %lld ms", i, (long long)(due_ms - story.view.now_ms));
+		stop(&story);
+	}
+}
+
+/* A checkpoint waits for a minute: it is said, but not where nothing will be saved any more. */
+static void test_an_upload_that_falls_behind(void **state)
+{
+	static const struct {
+		void (*happens)(struct story *story);
+		int64_t wait_ms;
+		bool said;
+	} rows[] = {
+		{store_fails, 60001, true},
+		{store_fails, 60000, false},
+		{is_superseded, 60001, false},
+		{is_durable, 60001, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		rows[i].happens(&story);
+		story.view.now_ms += rows[i].wait_ms;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_POINT});
+		if (says(&story, SAY_UPLOAD_BEHIND) != rows[i].said)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* --- how it ended --- */
+
+#define EXITS(code) ((code) << 8)
+
+/* What it wrote last counts as complete, or as cut. */
+static void test_how_the_end_is_judged(void **state)
+{
+	static const struct {
+		int status, mapped;
+		bool asked, told, resumes;
+		enum child_end end;
+	} rows[] = {
+		{EXITS(0), EXITS(0), false, false, false, CHILD_END_CLEAN},
+		{EXITS(75), EXITS(75), false, false, false, CHILD_END_CLEAN},
+		{EXITS(1), EXITS(1), false, false, false, CHILD_END_CRASHED},
+		{SIGKILL, SIGKILL, true, true, true, CHILD_END_CRASHED},
+		{SIGTERM, SIGTERM, true, true, true, CHILD_END_CRASHED},
+		/* Its way to say that it has saved. */
+		{EXITS(42), EXITS(42), true, false, false, CHILD_END_CLEAN},
+		{EXITS(42), EXITS(42), false, false, false, CHILD_END_CRASHED},
+		{EXITS(255), EXITS(255), false, true, false, CHILD_END_CLEAN},
+		{EXITS(255), EXITS(255), false, false, false, CHILD_END_CRASHED},
+		{EXITS(143), EXITS(143), false, true, false, CHILD_END_CLEAN},
+		{EXITS(138), EXITS(138), true, false, false, CHILD_END_CLEAN},
+		{EXITS(138), EXITS(138), false, false, false, CHILD_END_CRASHED},
+		{EXITS(9), EXITS(9), true, false, true, CHILD_END_CLEAN},
+		{EXITS(1), EXITS(1), true, false, false, CHILD_END_AMBIGUOUS},
+		{EXITS(128), EXITS(128), true, false, false, CHILD_END_AMBIGUOUS},
+		/* As a shell says it of its child's. */
+		{EXITS(139), EXITS(139), true, false, false, CHILD_END_CRASHED},
+		{EXITS(139), EXITS(0), false, false, false, CHILD_END_CLEAN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_rules rules = {.request_signal = SIGUSR1};
+		struct job_model model = job_model_new(&rules);
+		struct child_exit child = {
+			.wait_status = rows[i].status,
+			.mapped_status = rows[i].mapped,
+			.resumes = rows[i].resumes,
+		};
+
+		model.asking.sent_ms = rows[i].asked ? 1 : 0;
+		model.facts.told_to_end = rows[i].told;
+		if (job_child_end(&model, &rules, &child) != rows[i].end)
+			fail_msg("row %zu", i);
+	}
+}
+
+/* Until it has saved, or is told to end. */
+static void test_when_the_job_is_asking(void **state)
+{
+	(void)state;
+	for (enum job_state now = JOB_RESTORING; now < JOB_STATES; now++)
+		for (int asking = 0; asking < 2; asking++) {
+			struct job_rules rules = {0};
+			struct job_model model = job_model_new(&rules);
+
+			model.state = now;
+			model.requests.asking = asking ? ASKING_SENT : ASKING_NONE;
+			assert_int_equal(job_is_asking(&model),
+					 asking &&
+						 (now == JOB_RUNNING || now == JOB_CHECKPOINTING));
+		}
+}
+
+/* The time of a notice is over during the last upload. */
+static void test_out_of_time(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, true);
+	story.view.now_ms = 2000000;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+	assert_true(says(&story, SAY_OUT_OF_TIME));
+	assert_false(facts_of(&story).all_durable);
+	stop(&story);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -757,6 +978,11 @@ int main(void)
 		cmocka_unit_test(test_the_others_are_not_waited_for_for_ever),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
+		cmocka_unit_test(test_what_waits_has_its_time),
+		cmocka_unit_test(test_an_upload_that_falls_behind),
+		cmocka_unit_test(test_how_the_end_is_judged),
+		cmocka_unit_test(test_when_the_job_is_asking),
+		cmocka_unit_test(test_out_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

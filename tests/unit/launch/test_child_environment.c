@@ -1,7 +1,11 @@
 /* The variables that the job gets, and those that it does not. */
 #include "launch/child_environment.h"
 
+#include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
+#include "heard.h"
+#include "shim/shim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,17 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "NAME=value" or "NAME": it is unset. */
+/* "NAME=value", or "NAME": it is not among them. */
 static void expect(const struct child_environment *environment, const char *pair)
 {
 	size_t name = strcspn(pair, "=");
-	const char *found = pair + name;
+	const char *found = "";
 
 	for (char **is = environment->pairs; *is; is++)
 		if (strncmp(*is, pair, name) == 0 && (*is)[name] == '=')
 			found = *is + name;
 	if (strcmp(found, pair + name) != 0)
-		fail_msg("%s, and not %s", found, pair);
+		fail_msg("\"%s\", and not %s", found, pair);
 }
 
 static struct child_environment build(const struct child_facts *facts)
@@ -68,13 +72,14 @@ static void test_variables(void **state)
 					 "REPRIEVE_STEP=", "REPRIEVE_CHECKPOINT_DIR=/checkpoints",
 					 "REPRIEVE_MACHINES=1", "REPRIEVE_MACHINE=0",
 					 "REPRIEVE_NOTICE_FILE", "REPRIEVE_PAGE", "WANDB_RUN_ID",
-					 NULL});
+					 SHIM_ENV_CHANNEL, NULL});
 	expect_all(&resumed,
 		   (const char *const[]){"REPRIEVE_ATTEMPT=3", "REPRIEVE_RESUMING=1",
 					 "REPRIEVE_STEP=40", "REPRIEVE_MACHINES=4",
 					 "REPRIEVE_MACHINE=2", "REPRIEVE_NOTICE_FILE=/run/notice",
 					 "REPRIEVE_PAGE=/run/page", "WANDB_RUN_ID=abc",
-					 "WANDB_RESUME=allow", NULL});
+					 SHIM_ENV_CHANNEL "=/run/channel", "WANDB_RESUME=allow",
+					 NULL});
 	/* What the user has set stands; a sweep chooses its own ids. */
 	setenv("WANDB_RUN_ID", "mine", 1);
 	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME=allow", NULL});
@@ -95,11 +100,87 @@ static void test_no_shim_without_its_channel(void **state)
 	assert_null(environment.pairs);
 }
 
+/* Both are read by all that the job starts; what the user has set there stays. */
+static void test_the_shim_is_preloaded(void **state)
+{
+	static const struct {
+		const char *preload, *sanitizer, *before, *wants_sanitizer;
+	} rows[] = {
+		{NULL, NULL, "", "ASAN_OPTIONS=verify_asan_link_order=0"},
+		{"/a.so", "x=1", "/a.so:", "ASAN_OPTIONS=x=1:verify_asan_link_order=0"},
+	};
+	auto_free char *program = realpath("/proc/self/exe", NULL);
+
+	(void)state;
+	/* Any file that can be read. */
+	setenv("REPRIEVE_SHIM_PATH", program, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(child_environment_release) struct child_environment environment = {0};
+		auto_free char *preload = text_format("LD_PRELOAD=%s%s", rows[i].before, program);
+		struct err err;
+
+		if (rows[i].preload) {
+			setenv("LD_PRELOAD", rows[i].preload, 1);
+			setenv("ASAN_OPTIONS", rows[i].sanitizer, 1);
+		} else {
+			unsetenv("LD_PRELOAD");
+			unsetenv("ASAN_OPTIONS");
+		}
+		assert_int_equal(child_environment_add_shim(&environment, "/run/channel", &err), 0);
+		expect(&environment, preload);
+		expect(&environment, rows[i].wants_sanitizer);
+	}
+	unsetenv("LD_PRELOAD");
+	unsetenv("REPRIEVE_SHIM_PATH");
+}
+
+/* Only where the profile is one that is asked so, and there is a place for its programs. */
+static void test_an_environment_like_slurms(void **state)
+{
+	static const struct profile profile;
+	char directory[] = "/tmp/reprieve-test.XXXXXX";
+	const struct {
+		bool has_profile, like_slurm;
+		const char *directory, *job, *said;
+	} rows[] = {
+		{true, true, directory, "SLURM_JOB_ID=", ""},
+		{true, true, NULL, NULL, "no runtime directory"},
+		{true, true, "/proc/none", NULL, "cannot emulate Slurm's environment: "},
+		{true, false, directory, NULL, ""},
+		{false, true, directory, NULL, ""},
+	};
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct workspace workspace = {.directory = directory};
+		struct child_facts facts = {
+			.job = "digits",
+			.workspace = &workspace,
+			.profile = rows[i].has_profile ? &profile : NULL,
+			.like_slurm = rows[i].like_slurm,
+			.slurm_directory = rows[i].directory,
+		};
+		auto_(child_environment_release) struct child_environment environment = {0};
+		const char *said = HEARD(child_environment_build(&environment, &facts));
+		bool has = false;
+
+		assert_non_null(strstr(said, rows[i].said));
+		assert_int_equal(said[0] == '\0', rows[i].said[0] == '\0');
+		for (char **pair = environment.pairs; *pair; pair++)
+			has |= strncmp(*pair, "SLURM_JOB_ID=", strlen("SLURM_JOB_ID=")) == 0;
+		assert_int_equal(has, rows[i].job != NULL);
+	}
+	assert_int_equal(file_remove_tree(directory, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_no_shim_without_its_channel),
+		cmocka_unit_test(test_the_shim_is_preloaded),
+		cmocka_unit_test(test_an_environment_like_slurms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 static const struct torn_files none,
+	one = {.first = (char *)"last.pt", .why = "its writer was killed", .count = 1},
 	torn = {.first = (char *)"last.pt", .why = "its writer was killed", .count = 3};
 
 enum { /* what differs from a job that was launched and saved */
@@ -17,6 +18,8 @@ enum { /* what differs from a job that was launched and saved */
 	OF_GANG = 128,
 	LOST = 256,
 	PENDING = 512,
+	ONE_TORN = 1024,
+	NOT_IN_SNAPSHOT = 2048,
 };
 
 static const struct {
@@ -30,7 +33,13 @@ static const struct {
 	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE, "preempted; durable: nothing. Run the same"},
 	{OUTCOME_PREEMPTED, 0, "soon after it was asked for a checkpoint"},
 	{OUTCOME_FINISHED, TORN,
-	 "last.pt and 2 more in /checkpoints are in no snapshot (of the first"},
+	 "last.pt and 2 more in /checkpoints are in no snapshot (of the first: its writer was "
+	 "killed); the next start there may move them aside\n"},
+	{OUTCOME_FINISHED, ONE_TORN,
+	 "last.pt in /checkpoints is in no snapshot (its writer was killed); the next start there "
+	 "may move it aside\n"},
+	{OUTCOME_FINISHED, NOT_IN_SNAPSHOT, "it does not count as finished, and the same command"},
+	{OUTCOME_FAILED, NOT_IN_SNAPSHOT, ""},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
 	 ". Its newest checkpoint (step 50) lies in /checkpoints: the same command goes on"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
@@ -59,6 +68,7 @@ static void start(struct told_run *run, unsigned so)
 	model->facts.all_durable = !(so & NOT_ALL_DURABLE);
 	model->flush.given_up = so & GIVEN_UP;
 	model->gang.lost = so & LOST;
+	model->facts.torn = so & NOT_IN_SNAPSHOT;
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;
@@ -83,7 +93,9 @@ static void test_rows(void **state)
 		unsigned so = rows[i].so;
 		struct end_facts end = {
 			.outcome = {rows[i].kind, 3},
-			.torn = so & TORN ? &torn : &none,
+			.torn = so & TORN       ? &torn
+				: so & ONE_TORN ? &one
+						: &none,
 			.lacks_newest = so & LACKS_NEWEST,
 			.directory_is_empty = so & EMPTY,
 		};

@@ -38,6 +38,7 @@ static void test_a_run_under_way(void **state)
 {
 	struct training_progress training = {.step = 7, .mean_ms = 250};
 	struct notice stop = {.kind = NOTICE_STOP, .source = "aws", .deadline_ms = CLOCK_NEVER};
+	int64_t before = clock_monotonic_ms();
 	auto_json json_t *status = NULL;
 	struct told_run run;
 
@@ -57,6 +58,8 @@ static void test_a_run_under_way(void **state)
 	assert_int_equal(json_number_or(json_object_get(status, "training"), "step", 0), 7);
 	assert_int_equal(json_number_or(json_object_get(status, "saving"), "bytes_total", 0), 40);
 	assert_int_equal(json_number_or(status, "newest_step", 0), 6);
+	assert_true(json_real_value(json_object_get(status, "newest_seconds")) >=
+		    (double)(before - 1) / 1000);
 	assert_string_equal(json_text_or(json_object_get(status, "notice"), "source", ""), "aws");
 	told_stop(&run);
 }
@@ -164,6 +167,40 @@ static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
 
 /* --- where it saves --- */
 
+/* After a minute it is said that nothing was saved, unless something is under way. */
+static void test_nothing_was_saved_for_a_minute(void **state)
+{
+	static const struct {
+		enum job_state state;
+		int64_t ran_ms;
+		const char *said;
+	} rows[] = {
+		{JOB_RUNNING, SAVE_PLACE_PATIENCE_MS, "saves_nothing "},
+		{JOB_RUNNING, SAVE_PLACE_PATIENCE_MS - 1, ""},
+		{JOB_CHECKPOINTING, SAVE_PLACE_PATIENCE_MS, ""},
+		{JOB_STOPPING, SAVE_PLACE_PATIENCE_MS, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct told_run run;
+		struct err err;
+
+		told_start(&run);
+		assert_int_equal(loop_init(&run.loop, &err), 0);
+		run.facts.expected = true;
+		run.model.state = rows[i].state;
+		run.model.launched_ms = 1000;
+		run.facts.view.now_ms = 1000 + rows[i].ran_ms;
+		save_place_expect(&run.reports);
+		assert_true(run.reports.save_place.timer.armed);
+		HEARD(run.reports.save_place.timer.fired(&run.reports.save_place.timer));
+		assert_string_equal(run.said, rows[i].said);
+		loop_release(&run.loop);
+		told_stop(&run);
+	}
+}
+
 static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 {
 	struct told_run run;
@@ -190,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_resume_point),
 		cmocka_unit_test(test_when_the_display_looks),
 		cmocka_unit_test(test_an_upload_has_a_rate_once_it_was_looked_at_twice),
+		cmocka_unit_test(test_nothing_was_saved_for_a_minute),
 		cmocka_unit_test(test_what_is_saved_elsewhere_is_said_at_once_and_once),
 	};
 

@@ -1,0 +1,736 @@
+/* What each interposed function reports, and that it does what libc's does. The shim is compiled
+ * into this program, which is thereby a process of the job. */
+#include "shim/hooks.h"
+
+#include "own_channel.h"
+
+#include "shim/fd_table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int directory_fd, const char *path, int flags);
+int __openat64_2(int directory_fd, const char *path, int flags);
+int close_range(unsigned first, unsigned last, int flags);
+void closefrom(int first);
+
+/* Descriptors from here on are the tests' own, and begin with the letter "a". */
+#define FIRST_FD 100
+
+static uint64_t read_until;
+
+/* --- what is told --- */
+
+static const char *const event_names[] = {
+	[SHIM_OPENED] = "opened",     [SHIM_CLOSED] = "closed",
+	[SHIM_DUPLICATED] = "copied", [SHIM_RENAMED] = "renamed",
+	[SHIM_LINKED] = "linked",     [SHIM_UNLINKED] = "unlinked",
+	[SHIM_EXITING] = "exiting",   [SHIM_SAVED_ELSEWHERE] = "elsewhere",
+};
+
+static const char *const flag_names[] = {"cut",       "empty",     "nameless", "failed",
+					 "unflushed", "exchanged", "foreign",  "appends"};
+
+static size_t put_record(char *text, size_t size, const struct shim_record *record)
+{
+	int fd = record->descriptor;
+	size_t length = (size_t)snprintf(text, size, "%s", event_names[record->event]);
+
+	if (fd >= SHIM_MAPPING_FIRST)
+		length += (size_t)snprintf(text + length, size - length, " m%d",
+					   fd - SHIM_MAPPING_FIRST);
+	else if (fd >= FIRST_FD)
+		length +=
+			(size_t)snprintf(text + length, size - length, " %c", 'a' + fd - FIRST_FD);
+	length += (size_t)snprintf(text + length, size - length, " %.*s", record->path_length,
+				   record->text);
+	if (record->path2_length || record->event == SHIM_RENAMED)
+		length +=
+			(size_t)snprintf(text + length, size - length, ">%.*s",
+					 record->path2_length, record->text + record->path_length);
+	for (size_t bit = 0; bit < sizeof(flag_names) / sizeof(flag_names[0]); bit++)
+		if (record->flags & 1u << bit)
+			length += (size_t)snprintf(text + length, size - length, " %s",
+						   flag_names[bit]);
+	return length + (size_t)snprintf(text + length, size - length, "; ");
+}
+
+/* Everything that was reported since the last call. */
+static const char *told(void)
+{
+	static char text[8192];
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (; read_until < header->head; read_until++)
+		length += put_record(text + length, sizeof(text) - length, published(read_until));
+	assert_int_equal(header->dropped, 0);
+	header->tail = read_until;
+	return text;
+}
+
+#define assert_told(text) assert_string_equal(told(), text)
+
+/* --- a checkpoint directory, and a file beside it --- */
+
+static int begin(void **state)
+{
+	(void)state;
+	fill_header();
+	assert_true(join(channel_name));
+	read_until = 0;
+	return chdir(directory);
+}
+
+static void end_files(void)
+{
+	closefrom(FIRST_FD);
+	assert_int_equal(system("rm -rf ./* ../beside*"), 0);
+	told();
+}
+
+static int end(void **state)
+{
+	(void)state;
+	end_files();
+	return 0;
+}
+
+static void make(const char *name, const char *content)
+{
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(content, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	told();
+}
+
+/* Moves it to the numbers of the tests, past all hooks. */
+static int moved(int fd, int number)
+{
+	assert_true(fd >= 0);
+	assert_int_equal(dup2(fd, FIRST_FD + number), FIRST_FD + number);
+	assert_int_equal(close(fd), 0);
+	return FIRST_FD + number;
+}
+
+/* Opened for writing as number `number`; what was told of it is forgotten. */
+static int opened(const char *name, int number)
+{
+	int fd = moved(open(name, O_CREAT | O_RDWR, 0600), number);
+
+	told();
+	return fd;
+}
+
+/* --- opening and closing --- */
+
+static FILE *reopened(const char *path, const char *mode, bool wide)
+{
+	FILE *file = fopen("/dev/null", "r");
+
+	return (wide ? freopen64 : freopen)(path, mode, file);
+}
+
+#define OPENER(name, type, call)             \
+	static type by_##name(const char *a) \
+	{                                    \
+		return call;                 \
+	}
+OPENER(open, int, open(a, O_CREAT | O_WRONLY, 0640))
+OPENER(open64, int, open64(a, O_CREAT | O_WRONLY, 0640))
+OPENER(openat, int, openat(AT_FDCWD, a, O_CREAT | O_WRONLY, 0640))
+OPENER(openat64, int, openat64(AT_FDCWD, a, O_CREAT | O_WRONLY, 0640))
+OPENER(creat, int, creat(a, 0640))
+OPENER(creat64, int, creat64(a, 0640))
+OPENER(open_2, int, (make(a, ""), __open_2(a, O_WRONLY)))
+OPENER(open64_2, int, (make(a, ""), __open64_2(a, O_RDWR)))
+OPENER(openat_2, int, (make(a, ""), __openat_2(AT_FDCWD, a, O_WRONLY)))
+OPENER(openat64_2, int, (make(a, ""), __openat64_2(AT_FDCWD, a, O_RDWR)))
+OPENER(fopen, FILE *, fopen(a, "w"))
+OPENER(fopen64, FILE *, fopen64(a, "wx"))
+OPENER(fopen_update, FILE *, (make(a, ""), fopen(a, "r+")))
+OPENER(freopen, FILE *, reopened(a, "w", false))
+OPENER(freopen64, FILE *, reopened(a, "w+", true))
+
+/* Each of them must say the same. */
+static void test_every_way_to_open(void **state)
+{
+	static const struct {
+		int (*open)(const char *);
+		FILE *(*open_stream)(const char *);
+		mode_t mode;
+	} rows[] = {
+		{by_open, NULL, 0640},         {by_open64, NULL, 0640},
+		{by_openat, NULL, 0640},       {by_openat64, NULL, 0640},
+		{by_creat, NULL, 0640},        {by_creat64, NULL, 0640},
+		{by_open_2, NULL, 0666},       {by_open64_2, NULL, 0666},
+		{by_openat_2, NULL, 0666},     {by_openat64_2, NULL, 0666},
+		{NULL, by_fopen, 0666},        {NULL, by_fopen64, 0666},
+		{NULL, by_fopen_update, 0666}, {NULL, by_freopen, 0666},
+		{NULL, by_freopen64, 0666},
+	};
+
+	(void)state;
+	umask(0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		FILE *stream = rows[i].open ? NULL : rows[i].open_stream("file");
+		int fd = stream ? fileno(stream) : rows[i].open("file");
+		struct stat status;
+
+		assert_true(fd >= 0);
+		if (strcmp(told(), "opened file empty; ") != 0)
+			fail_msg("row %zu", i);
+		assert_int_equal(fstat(fd, &status), 0);
+		assert_int_equal(status.st_mode & 07777, rows[i].mode);
+		assert_int_equal(published(read_until - 1)->descriptor, fd);
+		assert_int_equal(published(read_until - 1)->inode, status.st_ino);
+		assert_int_equal(stream ? fclose(stream) : close(fd), 0);
+		assert_told("closed file; ");
+		assert_int_equal(unlink("file"), 0);
+		assert_told("unlinked file; ");
+	}
+}
+
+#define PATTERN(name, call)                 \
+	static int by_##name(char *pattern) \
+	{                                   \
+		return call;                \
+	}
+PATTERN(mkstemp, mkstemp(pattern))
+PATTERN(mkstemp64, mkstemp64(pattern))
+PATTERN(mkostemp, mkostemp(pattern, O_CLOEXEC))
+PATTERN(mkostemp64, mkostemp64(pattern, O_CLOEXEC))
+PATTERN(mkstemps, mkstemps(pattern, 0))
+PATTERN(mkstemps64, mkstemps64(pattern, 0))
+PATTERN(mkostemps, mkostemps(pattern, 0, O_CLOEXEC))
+PATTERN(mkostemps64, mkostemps64(pattern, 0, O_CLOEXEC))
+
+static void test_every_way_to_make_a_temporary_file(void **state)
+{
+	static int (*const rows[])(
+		char *) = {by_mkstemp,  by_mkstemp64,  by_mkostemp,  by_mkostemp64,
+			   by_mkstemps, by_mkstemps64, by_mkostemps, by_mkostemps64};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char name[] = "f.XXXXXX", expected[64];
+		int fd = rows[i](name);
+
+		assert_true(fd >= 0);
+		snprintf(expected, sizeof(expected), "opened %s empty; ", name);
+		assert_told(expected);
+		assert_int_equal(close(fd), 0);
+		snprintf(expected, sizeof(expected), "closed %s; ", name);
+		assert_told(expected);
+	}
+}
+
+static void test_which_openings_are_told(void **state)
+{
+	static const struct {
+		const char *name;
+		int flags;
+		const char *told;
+	} rows[] = {
+		{"full", O_RDONLY, ""},
+		{"full", O_RDONLY | O_TRUNC, ""},
+		{"full", O_WRONLY, "opened full; closed full; "},
+		{"full", O_WRONLY | O_APPEND, "opened full appends; closed full; "},
+		{"full", O_RDWR | O_PATH, ""},
+		{"full", O_RDWR | O_CREAT | O_EXCL, ""}, /* fails */
+		{"full", O_RDWR | O_TRUNC, "opened full empty; closed full; "},
+		{"pipe", O_RDWR, ""},
+		{"../beside", O_RDWR | O_CREAT, ""},
+		{"/dev/null", O_RDWR, ""},
+		{"leads-in", O_RDWR, "opened full; closed full; "},
+		{"leads-out", O_RDWR | O_CREAT, ""},
+	};
+
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_int_equal(symlink("full", "leads-in"), 0);
+	assert_int_equal(symlink("../beside2", "leads-out"), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd;
+
+		make("full", "content");
+		errno = EDOM;
+		fd = open(rows[i].name, rows[i].flags, 0600);
+		/* What we do besides leaves no trace. */
+		assert_int_equal(errno, fd < 0 ? EEXIST : EDOM);
+		if (fd >= 0)
+			assert_int_equal(close(fd), 0);
+		assert_int_equal(errno, fd < 0 ? EEXIST : EDOM);
+		if (strcmp(told(), rows[i].told) != 0)
+			fail_msg("row %zu", i);
+	}
+}
+
+/* Asked for by name, it has none; by the descriptor it is given one. */
+static void test_a_nameless_file(void **state)
+{
+	char self[64];
+	int fd = open(directory, O_TMPFILE | O_RDWR, 0640), copy;
+	struct stat status;
+
+	(void)state;
+	if (fd < 0)
+		skip(); /* not on this file system */
+	assert_non_null(strstr(told(), " empty nameless; "));
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0640);
+	copy = moved(fd, 0);
+	assert_non_null(strstr(told(), "nameless; closed #"));
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", copy);
+	assert_int_equal(linkat(AT_FDCWD, self, AT_FDCWD, "named", AT_SYMLINK_FOLLOW), 0);
+	assert_told("linked a >named; ");
+	assert_int_equal(close(copy), 0);
+	/* The kernel goes on to call it as before. */
+	assert_null(strstr(told(), "nameless"));
+}
+
+/* In its own directory, once; but not the job's programs. */
+static void test_what_is_saved_beside_the_directory(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("../beside.d", 0700), 0);
+	assert_int_equal(close(open("../beside.d/train.py", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_told("");
+	assert_int_equal(close(open("../beside.d/model.pt", O_CREAT | O_WRONLY, 0600)), 0);
+	assert_non_null(strstr(told(), "/beside.d/model.pt; "));
+	assert_int_equal(rename("../beside.d/train.py", "../beside.d/optimizer.pt"), 0);
+	assert_told("");
+	assert_int_equal(mkdir("../beside.e", 0700), 0);
+	assert_int_equal(rename("../beside.d/optimizer.pt", "../beside.e/optimizer.pt"), 0);
+	assert_non_null(strstr(told(), "/beside.e/optimizer.pt; "));
+}
+
+static void test_how_descriptors_multiply_and_end(void **state)
+{
+	int file, other;
+
+	(void)state;
+	file = opened("file", 0);
+	other = opened("other", 1);
+	assert_int_equal(dup2(file, file), file);
+	assert_int_equal(dup2(file, FIRST_FD + 2), FIRST_FD + 2);
+	assert_told("copied c file; ");
+	assert_int_equal(dup3(file, FIRST_FD + 3, O_CLOEXEC), FIRST_FD + 3);
+	assert_true(fcntl(FIRST_FD + 3, F_GETFD) & FD_CLOEXEC);
+	assert_told("copied d file; ");
+	assert_int_equal(fcntl(file, F_DUPFD, FIRST_FD), FIRST_FD + 4);
+	assert_told("copied e file; ");
+	assert_int_equal(fcntl64(file, F_DUPFD_CLOEXEC, FIRST_FD), FIRST_FD + 5);
+	assert_told("copied f file; ");
+	/* Over another one, which is closed. */
+	assert_int_equal(dup2(other, FIRST_FD + 2), FIRST_FD + 2);
+	assert_told("closed c file; copied c other; ");
+	/* Nothing is closed by what fails, and what follows is told. */
+	assert_int_equal(dup2(FIRST_FD + 50, FIRST_FD + 2), -1);
+	assert_int_equal(dup3(other, other, 0), -1);
+	assert_int_equal(dup3(FIRST_FD + 50, FIRST_FD + 2, 0), -1);
+	assert_told("");
+	/* Not those that are open at another place, or only marked. */
+	assert_int_equal(close_range(FIRST_FD + 3, FIRST_FD + 4, 4), 0);
+	assert_int_equal(close_range(FIRST_FD + 4, FIRST_FD + 3, 0), -1);
+	assert_told("");
+	assert_int_equal(close_range(FIRST_FD + 3, FIRST_FD + 4, 0), 0);
+	assert_told("closed d file; closed e file; ");
+	assert_int_equal(close(FIRST_FD + 2), 0);
+	assert_told("closed c other; ");
+	assert_int_equal(close(FIRST_FD + 2), -1);
+	assert_told("");
+	closefrom(FIRST_FD + 1);
+	assert_told("closed b other; closed f file; ");
+	assert_int_equal(unlink("file"), 0);
+	assert_int_equal(close(file), 0);
+	assert_told("unlinked file; closed a file nameless; ");
+}
+
+/* A system call of the job's has closed it. */
+static void test_a_descriptor_that_went_unseen(void **state)
+{
+	int file = opened("file", 0);
+
+	(void)state;
+	syscall(SYS_close, file);
+	assert_int_equal(close(file), -1);
+	assert_int_equal(errno, EBADF);
+	assert_told("closed a ; ");
+}
+
+/* --- streams --- */
+
+static void test_a_stream_that_begins_anew(void **state)
+{
+	static FILE *volatile kept; /* libc does not free what it cannot open anew */
+	FILE *file = fopen("one", "a");
+
+	(void)state;
+	assert_told("opened one empty appends; ");
+	file = freopen("two", "w", file);
+	assert_non_null(file);
+	assert_told("closed one; opened two empty; ");
+	/* The old one is closed all the same. */
+	kept = file;
+	assert_null(freopen("none/three", "w", kept));
+	assert_told("closed two; ");
+	file = fopen("two", "r");
+	assert_int_equal(fclose(file), 0);
+	assert_told("");
+	errno = EDOM;
+	file = fmemopen(NULL, 10, "w");
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(errno, EDOM);
+	assert_told("");
+}
+
+/* --- writes that fail --- */
+
+static const char bytes[64];
+
+static ssize_t by_writev(int fd)
+{
+	struct iovec part = {.iov_base = (void *)bytes, .iov_len = sizeof(bytes)};
+
+	return writev(fd, &part, 1);
+}
+
+static ssize_t by_sendfile(int fd, bool wide)
+{
+	int from = open("/proc/self/exe", O_RDONLY);
+	ssize_t sent = wide ? sendfile64(fd, from, NULL, 64) : sendfile(fd, from, NULL, 64);
+	int saved = errno;
+
+	close(from);
+	errno = saved;
+	return sent;
+}
+
+static ssize_t by_stream(int fd)
+{
+	FILE *stream = fdopen(fd, "w");
+
+	assert_int_equal(fwrite(bytes, 1, sizeof(bytes), stream), sizeof(bytes));
+	return fclose(stream);
+}
+
+static ssize_t by_stream_before(int fd)
+{
+	FILE *stream = fdopen(fd, "w");
+
+	assert_int_equal(fwrite(bytes, 1, sizeof(bytes), stream), sizeof(bytes));
+	assert_int_equal(fflush(stream), -1);
+	/* It has nothing left to write. */
+	fclose(stream);
+	errno = EFBIG;
+	return -1;
+}
+
+#define WRITER(name, call)               \
+	static ssize_t by_##name(int fd) \
+	{                                \
+		return call;             \
+	}
+WRITER(write, write(fd, bytes, sizeof(bytes)))
+WRITER(pwrite, pwrite(fd, bytes, sizeof(bytes), 1 << 20))
+WRITER(pwrite64, pwrite64(fd, bytes, sizeof(bytes), 1 << 20))
+WRITER(sendfile_32, by_sendfile(fd, false))
+WRITER(sendfile_64, by_sendfile(fd, true))
+
+/* The job may catch the error and go on: the close says that content is missing. */
+static void test_a_write_that_found_no_room(void **state)
+{
+	static ssize_t (*const rows[])(
+		int) = {by_write,       by_writev,      by_pwrite, by_pwrite64,
+			by_sendfile_32, by_sendfile_64, by_stream, by_stream_before};
+	struct rlimit whole, most;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+	most = (struct rlimit){.rlim_cur = 32, .rlim_max = whole.rlim_max};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd = opened("file", 0), error;
+		ssize_t written;
+
+		assert_int_equal(ftruncate(fd, 32), 0);
+		assert_int_equal(lseek(fd, 32, SEEK_SET), 32);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+		written = rows[i](fd);
+		error = errno;
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+		assert_int_equal(written, -1);
+		assert_int_equal(error, EFBIG);
+		if (i < 6)
+			assert_int_equal(close(fd), 0);
+		if (strcmp(told(), "closed a file failed; ") != 0)
+			fail_msg("row %zu", i);
+		/* The next file of that number is another one. */
+		fd = opened("file", 0);
+		assert_int_equal(by_write(fd), sizeof(bytes));
+		assert_int_equal(close(fd), 0);
+		assert_told("closed a file; ");
+	}
+}
+
+/* It was the caller's mistake, and it tries again or does not. */
+static void test_a_write_that_failed_otherwise(void **state)
+{
+	int fd = opened("file", 0);
+	int read_only;
+
+	(void)state;
+	assert_int_equal(pwrite(fd, bytes, 1, -1), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(close(fd), 0);
+	assert_told("closed a file; ");
+	read_only = moved(open("file", O_RDONLY), 1);
+	assert_int_equal(write(read_only, bytes, 1), -1);
+	assert_int_equal(close(read_only), 0);
+	assert_told("");
+}
+
+/* --- names --- */
+
+static void test_what_becomes_of_names(void **state)
+{
+	static const struct {
+		const char *call, *old, *new, *told;
+	} rows[] = {
+		{"rename", "a", "b", "renamed a>b; "},
+		{"rename", "a", "none/b", ""},
+		{"rename", "a", "../beside", "renamed a>; "},
+		{"rename", "../beside", "b", "renamed >b; "},
+		{"rename", "../beside", "../beside2", ""},
+		{"renameat", "a", "b", "renamed a>b; "},
+		{"renameat2", "a", "b", "renamed a>b; "},
+		{"exchange", "a", "../beside", "renamed a> exchanged; "},
+		{"link", "a", "b", "linked a>b; "},
+		{"link", "a", "a", ""},
+		{"linkat", "../beside", "b", "linked >b; "},
+		{"unlink", "a", NULL, "unlinked a; "},
+		{"unlink", "none", NULL, ""},
+		{"unlink", "../beside", NULL, ""},
+		{"unlinkat", "./a", NULL, "unlinked a; "},
+		{"unlinkat", "none", NULL, ""},
+		{"rmdir", "d", NULL, "unlinked d; "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *call = rows[i].call, *old = rows[i].old, *new = rows[i].new;
+		int result = -1;
+
+		make("a", "");
+		make("../beside", "");
+		assert_int_equal(mkdir("d", 0700), 0);
+		if (strcmp(call, "rename") == 0)
+			result = rename(old, new);
+		else if (strcmp(call, "renameat") == 0)
+			result = renameat(AT_FDCWD, old, AT_FDCWD, new);
+		else if (strcmp(call, "renameat2") == 0)
+			result = renameat2(AT_FDCWD, old, AT_FDCWD, new, 0);
+		else if (strcmp(call, "exchange") == 0)
+			result = renameat2(AT_FDCWD, old, AT_FDCWD, new, RENAME_EXCHANGE);
+		else if (strcmp(call, "link") == 0)
+			result = link(old, new);
+		else if (strcmp(call, "linkat") == 0)
+			result = linkat(AT_FDCWD, old, AT_FDCWD, new, 0);
+		else if (strcmp(call, "unlink") == 0)
+			result = unlink(old);
+		else if (strcmp(call, "unlinkat") == 0)
+			result = unlinkat(AT_FDCWD, old, 0);
+		else if (strcmp(call, "rmdir") == 0)
+			result = unlinkat(AT_FDCWD, old, AT_REMOVEDIR);
+		if (strcmp(told(), rows[i].told) != 0)
+			fail_msg("row %zu", i);
+		if (*rows[i].told)
+			assert_int_equal(result, 0);
+		end_files();
+	}
+}
+
+/* By which descriptor a file without a name is given one. */
+static void test_what_names_a_descriptor(void **state)
+{
+	static const struct {
+		const char *old;
+		int flags;
+		const char *told;
+	} rows[] = {
+		{"", AT_EMPTY_PATH, "linked a >new; "},
+		{"/proc/self/fd/100", AT_SYMLINK_FOLLOW, "linked a >new; "},
+		{"/proc/self/fd/100/.", AT_SYMLINK_FOLLOW, ""},
+		{"file", AT_SYMLINK_FOLLOW, "linked file>new; "},
+		{"file", 0, "linked file>new; "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd = opened("file", 0);
+
+		if (linkat(*rows[i].old ? AT_FDCWD : fd, rows[i].old, AT_FDCWD, "new",
+			   rows[i].flags) < 0 &&
+		    errno == ENOENT)
+			continue; /* it takes a privilege */
+		if (strcmp(told(), rows[i].told) != 0)
+			fail_msg("row %zu", i);
+		end_files();
+	}
+}
+
+/* --- mappings --- */
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
+
+/* A mapping holds its file open for writing, until its last part is gone. */
+static void test_a_mapping_is_one_more_descriptor(void **state)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	int fd = opened("file", 0);
+	char *first, *second, *moved_to;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, (off_t)(4 * PAGE)), 0);
+	first = mmap(NULL, 4 * PAGE, both, MAP_SHARED, fd, 0);
+	assert_told("copied m0 file; ");
+	second = mmap64(NULL, PAGE, both, MAP_SHARED, fd, (off_t)PAGE);
+	assert_told("copied m1 file; ");
+	first[PAGE] = 'x';
+	assert_int_equal(second[0], 'x');
+	assert_int_equal(close(fd), 0);
+	assert_told("closed a file; ");
+	assert_int_equal(munmap(first, 2 * PAGE), 0);
+	assert_told("");
+	moved_to = mremap(second, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+	assert_true(moved_to != MAP_FAILED);
+	assert_told("");
+	assert_int_equal(munmap(first + 2 * PAGE, 2 * PAGE), 0);
+	assert_told("closed m0 ; ");
+	/* Another one takes its place. */
+	assert_true(mmap(moved_to, 2 * PAGE, both, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			 0) == moved_to);
+	assert_told("closed m1 ; ");
+	assert_int_equal(munmap(moved_to, 2 * PAGE), 0);
+	assert_told("");
+}
+
+static void test_a_mapping_that_is_moved_over_another(void **state)
+{
+	const int both = PROT_READ | PROT_WRITE;
+	int fd = opened("file", 0);
+	char *first, *second;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+	first = mmap(NULL, PAGE, both, MAP_SHARED, fd, 0);
+	second = mmap(NULL, PAGE, both, MAP_SHARED, fd, 0);
+	assert_told("copied m0 file; copied m1 file; ");
+	assert_true(mremap(first, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, second) == second);
+	assert_told("closed m1 ; ");
+	assert_int_equal(munmap(second, PAGE), 0);
+	assert_told("closed m0 ; ");
+}
+
+static void test_which_mappings_write_to_a_file(void **state)
+{
+	static const struct {
+		int protection, flags;
+		bool told;
+	} rows[] = {
+		{PROT_READ | PROT_WRITE, MAP_SHARED, true},
+		{PROT_WRITE, MAP_SHARED_VALIDATE, true},
+		{PROT_READ, MAP_SHARED, false},
+		{PROT_READ | PROT_WRITE, MAP_PRIVATE, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd = opened("file", 0);
+		void *start;
+
+		assert_int_equal(ftruncate(fd, (off_t)PAGE), 0);
+		start = mmap(NULL, PAGE, rows[i].protection, rows[i].flags, fd, 0);
+		assert_true(start != MAP_FAILED);
+		assert_told(rows[i].told ? "copied m0 file; " : "");
+		assert_int_equal(munmap(start, PAGE), 0);
+		assert_told(rows[i].told ? "closed m0 ; " : "");
+		/* One that fails is none. */
+		assert_true(mmap(NULL, 0, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+		assert_told("");
+		assert_int_equal(close(fd), 0);
+		told();
+	}
+}
+
+/* --- the end --- */
+
+/* By _exit(), as the children of a pool end: what their streams hold is lost. */
+static void test_the_end_of_a_forked_process(void **state)
+{
+	static const struct {
+		bool opens, capital;
+		int code;
+		const char *told;
+	} rows[] = {
+		{false, false, 0, "exiting ; "},
+		{false, true, 3, "exiting  failed; "},
+		{true, false, 0, "opened file empty; exiting  unflushed; "},
+		{true, true, 0, "opened file empty; exiting  unflushed; "},
+	};
+	/* Its parent has it, and reports it. */
+	int fd = opened("parents", 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			if (rows[i].opens)
+				(void)!open("file", O_CREAT | O_WRONLY, 0600);
+			if (rows[i].capital)
+				_Exit(rows[i].code);
+			_exit(rows[i].code);
+		}
+		assert_int_equal(code_of(child), rows[i].code);
+		assert_told(rows[i].told);
+		unlink("file");
+		told();
+	}
+	assert_int_equal(close(fd), 0);
+	assert_told("closed a parents; ");
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(test_every_way_to_open),
+		TEST(test_every_way_to_make_a_temporary_file),
+		TEST(test_which_openings_are_told),
+		TEST(test_a_nameless_file),
+		TEST(test_what_is_saved_beside_the_directory),
+		TEST(test_how_descriptors_multiply_and_end),
+		TEST(test_a_descriptor_that_went_unseen),
+		TEST(test_a_stream_that_begins_anew),
+		TEST(test_a_write_that_found_no_room),
+		TEST(test_a_write_that_failed_otherwise),
+		TEST(test_what_becomes_of_names),
+		TEST(test_what_names_a_descriptor),
+		TEST(test_a_mapping_is_one_more_descriptor),
+		TEST(test_a_mapping_that_is_moved_over_another),
+		TEST(test_which_mappings_write_to_a_file),
+		TEST(test_the_end_of_a_forked_process),
+	};
+
+	return cmocka_run_group_tests(tests, own_channel_make, own_channel_remove);
+}
