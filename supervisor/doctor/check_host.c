@@ -76,14 +76,13 @@ static void source_row(const struct source_state *source, bool chosen,
 		starting_row(source, bad, fix_of_source(source), check_list);
 		return;
 	case SOURCE_UNAVAILABLE:
-		if (source->optional) {
+	case SOURCE_UNKNOWN:
+		if (source->health == SOURCE_UNAVAILABLE && source->optional)
 			check_list_add(check_list, "notice", CHECK_OK, "",
 				       "no cloud announces anything here (none answers)");
-			return;
-		}
-		/* fallthrough */
-	case SOURCE_UNKNOWN:
-		check_list_add(check_list, "notice", bad, fix_of_source(source), "%s", text);
+		else
+			check_list_add(check_list, "notice", bad, fix_of_source(source), "%s",
+				       text);
 		return;
 	}
 }
