@@ -91,6 +91,7 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 }
 
 #define DURABLE_TEXT 200
+#define CONTINUE_TEXT 280
 /* What was cancelled ends within milliseconds, but for a disk that hangs. */
 #define HUNG_MS 3000
 
@@ -273,9 +274,22 @@ static void log_lost_work(const struct job *job, const struct outcome *outcome, 
 			  written_over_text(job), durable, outcome->exit_code, local);
 }
 
+/* A scheduler that starts this job again keeps its name; a new submission has another one. */
+static const char *how_to_continue(const struct job *job, char text[CONTINUE_TEXT])
+{
+	if (job->name.of_scheduler)
+		snprintf(text, CONTINUE_TEXT,
+			 "Another start of this job continues from there, and so does the same "
+			 "command with --job %s",
+			 job->name.text);
+	else
+		text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
+	return text;
+}
+
 static void log_outcome(struct job *job, const struct outcome *outcome)
 {
-	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT];
+	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT], again[CONTINUE_TEXT];
 	bool any = has_durable(job);
 
 	if (any)
@@ -285,13 +299,11 @@ static void log_outcome(struct job *job, const struct outcome *outcome)
 		      "exit_code", outcome->exit_code, "durable", any ? id : NULL);
 	if (outcome->kind == OUTCOME_PREEMPTED && !job->model.facts.noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
-			 "not have finished; durable: %s. Run the same command again to continue "
-			 "from there (exit %d)",
-			 durable, outcome->exit_code);
+			 "not have finished; durable: %s. %s (exit %d)",
+			 durable, how_to_continue(job, again), outcome->exit_code);
 	else if (outcome->kind == OUTCOME_PREEMPTED)
-		log_note("preempted; durable: %s. Run the same command again to continue from "
-			 "there (exit %d)",
-			 durable, outcome->exit_code);
+		log_note("preempted; durable: %s. %s (exit %d)", durable,
+			 how_to_continue(job, again), outcome->exit_code);
 	else if (outcome->kind == OUTCOME_NOT_DURABLE)
 		log_lost_work(job, outcome, durable);
 	else if (job->model.facts.managed && job->model.facts.launched &&

@@ -86,6 +86,21 @@ pid_t slurm_job_script(const char *task, pid_t parent)
 		       : 0;
 }
 
+enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
+					 const char *array)
+{
+	auto_free char *elements = array ? text_format("slurm-%s_", array) : NULL;
+	uint64_t count;
+
+	if (text_equal(holder, own))
+		return tasks && text_to_u64(tasks, UINT_MAX, &count) && count > 1
+			       ? SLURM_TASK
+			       : SLURM_STRANGER;
+	return elements && text_starts(holder, elements) && text_starts(own, elements)
+		       ? SLURM_ELEMENT
+		       : SLURM_STRANGER;
+}
+
 long slurm_number(const char *text, const char *key)
 {
 	size_t length = strlen(key);

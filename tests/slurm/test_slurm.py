@@ -215,7 +215,8 @@ def test_what_was_cancelled_stays_so(slurm, work, prefix):
     assert restarts(slurm, job) == 0 and slurm.state(job) == "CANCELLED"
     work.wait_log("not requeued: Slurm has ended this job")
     assert "requeueing" not in work.log
-    # And the work is there for whoever submits it again.
+    # And the work is there for whoever submits it again: by its name, because the next job has another one.
+    assert f"and so does the same command with --job slurm-{job} (exit 75)" in work.log, work.log
     assert re.search(r"^saved \d+$", work.log, re.M), work.log
 
 
