@@ -161,14 +161,16 @@ static void on_failed(const struct step *step, const struct snapshot_event *snap
 		arm(step, TIMER_RETRY, step->view->now_ms + CHANGED_RETRY_MS);
 		return;
 	}
-	say(step, model->snapshots.failing || snapshot->error == ERR_EXISTS ? SAY_STILL_FAILING
-									    : SAY_NOT_DURABLE);
+	/* Only what the store has refused is a failure to speak of, and the end of one is news. */
+	say(step, model->snapshots.failing || snapshot->not_whole || snapshot->error == ERR_EXISTS
+			  ? SAY_STILL_FAILING
+			  : SAY_NOT_DURABLE);
 	answer_lost(step, generation);
 	if (snapshot->error == ERR_EXISTS) {
 		on_superseded(step);
 		return;
 	}
-	model->snapshots.failing = true;
+	model->snapshots.failing |= !snapshot->not_whole;
 	if (model->state == JOB_UPLOADING)
 		retry_flush(step, snapshot->error);
 	else

@@ -81,7 +81,9 @@ struct gang_told {
 
 struct snapshot_event {
 	bool durable, empty, changed; /* see save_result */
-	bool lacks_newest;   /* the newest checkpoint had to be left out: it is not durable by it */
+	bool lacks_newest; /* the newest checkpoint had to be left out: it is not durable by it */
+	bool not_whole; /* a part of a gang's that is not complete yet: no failure, but tried again
+			 */
 	enum err_kind error; /* if it is not durable */
 	struct checkpoint checkpoint;
 	uint64_t running_generation;

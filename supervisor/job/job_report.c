@@ -10,6 +10,7 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.rules = &job->rules,
 		.view = {.now_ms = clock_monotonic_ms(), .child_running = job->child.running},
 		.job = job->name.text,
+		.of_scheduler = job->name.of_scheduler,
 		.directory = job->workspace.directory,
 		.store = job->store,
 		.attempt = job->resume.attempt.number,

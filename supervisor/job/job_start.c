@@ -113,6 +113,21 @@ int job_refusal_code(enum err_kind kind)
 	return configuration ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 }
 
+static enum slurm_neighbour holder_is(const struct job *job)
+{
+	return slurm_job_neighbour(job->workspace.holder, job->name.text,
+				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_ARRAY_JOB_ID"));
+}
+
+/* On another machine, or one after the other, no lock keeps them apart. */
+static void warn_of_shared_directory(const struct job *job)
+{
+	if (holder_is(job) == SLURM_ELEMENT)
+		log_warn("the last run in %s was %s, whose checkpoints may be in it: %s",
+			 job->workspace.directory, job->workspace.holder,
+			 slurm_neighbour_advice(SLURM_ELEMENT));
+}
+
 /* The exit code with which the job is not started: because the user named the store, because there
  * is a checkpoint that could not be restored, or because the directory is not safe to work in. 0:
  * it starts without. */
@@ -127,10 +142,8 @@ static int refuse_start_without_resume(struct job *job)
 		job->store = NULL;
 		return 0;
 	}
-	log_error("%s%s", job->resume_err.text,
-		  job->resume.in_use
-			  ? ": end that process, or choose another directory with --checkpoint-dir"
-			  : "");
+	log_error("%s%s%s", job->resume_err.text, job->resume.in_use ? ": " : "",
+		  job->resume.in_use ? slurm_neighbour_advice(holder_is(job)) : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
 	 * machine. A wrong configuration, or what is damaged, will not. */
 	return job->resume.all_damaged ? EXIT_CONFIGURATION
@@ -192,6 +205,7 @@ static void on_resume_done(void *arg)
 		refuse_start(job, code);
 		return;
 	}
+	warn_of_shared_directory(job);
 	resume_log(&job->resume_request, &job->resume, &job->events);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
@@ -228,10 +242,12 @@ static void on_late_claim_done(void *arg)
 	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
 	job_write_child_to_lock(job);
-	if (job->resume_failed)
+	if (job->resume_failed) {
 		report_late_refusal(job);
-	else
+	} else {
+		warn_of_shared_directory(job);
 		resume_log(&job->resume_request, &job->resume, &job->events);
+	}
 	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
 					 : begin_attempt(job);
 	job_post(job, event);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define DURABLE_TEXT 200
+#define CONTINUE_TEXT 280
 
 static bool has_durable(const struct run_facts *run)
 {
@@ -180,11 +181,24 @@ static void log_lost_work(const struct run_facts *run, const struct end_facts *e
 			  written_over_text(run, end), durable, end->outcome.exit_code, local);
 }
 
+/* A scheduler that starts this job again keeps its name; a new submission has another one. */
+static const char *how_to_continue(const struct run_facts *run, char text[CONTINUE_TEXT])
+{
+	if (run->of_scheduler)
+		snprintf(text, CONTINUE_TEXT,
+			 "Another start of this job continues from there, and so does the same "
+			 "command with --job %s",
+			 run->job);
+	else
+		text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
+	return text;
+}
+
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
 {
 	const struct outcome *outcome = &end->outcome;
 	const struct outcome_facts *facts = &run->model->facts;
-	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT];
+	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT], again[CONTINUE_TEXT];
 
 	if (facts->launched)
 		log_torn_files(run, end->torn);
@@ -196,13 +210,11 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 		      has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
 	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
-			 "not have finished; durable: %s. Run the same command again to continue "
-			 "from there (exit %d)",
-			 durable, end->outcome.exit_code);
+			 "not have finished; durable: %s. %s (exit %d)",
+			 durable, how_to_continue(run, again), end->outcome.exit_code);
 	else if (outcome->kind == OUTCOME_PREEMPTED)
-		log_note("preempted; durable: %s. Run the same command again to continue from "
-			 "there (exit %d)",
-			 durable, end->outcome.exit_code);
+		log_note("preempted; durable: %s. %s (exit %d)", durable,
+			 how_to_continue(run, again), end->outcome.exit_code);
 	else if (outcome->kind == OUTCOME_NOT_DURABLE)
 		log_lost_work(run, end, durable, reports->save_place.elsewhere);
 	else if (facts->managed && facts->launched && !facts->all_durable)

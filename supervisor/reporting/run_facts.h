@@ -24,6 +24,7 @@ struct run_facts {
 	const struct job_rules *rules;
 	struct job_view view;
 	const char *job, *directory;
+	bool of_scheduler; /* the job's name is the scheduler's: a new submission has another */
 	const char *store; /* URL; NULL: none is available */
 	unsigned attempt;  /* 0: none is claimed */
 	pid_t pid;         /* of the job */

@@ -234,7 +234,7 @@ int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void
 			continue;
 		sanitize_id(id, name);
 		name->origin = schedulers[i].origin;
-		name->given = true;
+		name->given = name->of_scheduler = true;
 		return 0;
 	}
 	name_by_fingerprint(NULL, directory, argv, name);

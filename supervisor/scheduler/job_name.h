@@ -21,6 +21,8 @@ struct job_name {
 	const char *origin;
 	/* by the user or a scheduler; false: a fingerprint */
 	bool given;
+	/* by a scheduler: another submission of the same command has another one */
+	bool of_scheduler;
 };
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);

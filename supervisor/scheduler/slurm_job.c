@@ -86,6 +86,38 @@ pid_t slurm_job_script(const char *task, pid_t parent)
 		       : 0;
 }
 
+enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
+					 const char *array)
+{
+	auto_free char *elements = array ? text_format("slurm-%s_", array) : NULL;
+	uint64_t count;
+
+	if (text_equal(holder, own))
+		return tasks && text_to_u64(tasks, UINT_MAX, &count) && count > 1
+			       ? SLURM_TASK
+			       : SLURM_STRANGER;
+	return elements && text_starts(holder, elements) && text_starts(own, elements)
+		       ? SLURM_ELEMENT
+		       : SLURM_STRANGER;
+}
+
+const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
+{
+	static const char *const advice[] = {
+		[SLURM_STRANGER] = "end that process, or choose another directory with "
+				   "--checkpoint-dir",
+		[SLURM_TASK] =
+			"that is another task of this step. If the tasks are one training, "
+			"start one supervisor a node (--ntasks-per-node=1), or give --gang "
+			"auto; else give each task a --job and a --checkpoint-dir of its own",
+		[SLURM_ELEMENT] = "that is another element of this array: give each its own "
+				  "directory, as --checkpoint-dir "
+				  "checkpoints-$SLURM_ARRAY_TASK_ID",
+	};
+
+	return advice[neighbour];
+}
+
 long slurm_number(const char *text, const char *key)
 {
 	size_t length = strlen(key);

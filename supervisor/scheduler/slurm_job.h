@@ -74,6 +74,20 @@ struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slu
  */
 pid_t slurm_job_script(const char *task, pid_t parent);
 
+/* What a run of the job `holder` is to ours, of the job `own`, in whose checkpoint directory it is
+ * or was. */
+enum slurm_neighbour {
+	SLURM_STRANGER,
+	SLURM_TASK,    /* another task of the same step, which has several */
+	SLURM_ELEMENT, /* another element of the same array */
+};
+/* `tasks`: SLURM_STEP_NUM_TASKS, `array`: SLURM_ARRAY_JOB_ID; NULL: not set. */
+enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
+					 const char *array);
+
+/* A clause: what to do about such a run that uses the checkpoint directory. */
+const char *slurm_neighbour_advice(enum slurm_neighbour neighbour);
+
 /* The result of running scontrol. */
 enum slurm_query_result {
 	SLURM_QUERY_OK,

@@ -82,7 +82,7 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 		return skip_requeue(SLURM_SKIP_SILENTLY, NULL);
 	if (!is_first_task(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
-				    "the job's first task requeues it, not this one");
+				    "whether the job is requeued is for its first task to say");
 	if (facts->at_limit)
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: this is the job's own time limit; submit it "

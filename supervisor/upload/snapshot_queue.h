@@ -43,8 +43,9 @@ struct snapshot_outcome {
 	uint64_t running_generation; /* of the running files, as of the plan */
 	bool lacks_newest; /* the checkpoint had to be left out: it is not durable by it */
 	struct snapshot_round round;
-	bool unasked; /* no checkpoint was waiting for that round: snapshot_queue_give_beside() */
-	bool never;   /* the round cannot have a part of this member, or no commit */
+	bool unasked;   /* no checkpoint was waiting for that round: snapshot_queue_give_beside() */
+	bool not_whole; /* of a gang: this member's part is not complete yet; nothing has failed */
+	bool never;     /* the round cannot have a part of this member, or no commit */
 	/* for each of the user's --exclude and --running patterns that matched: the first path */
 	char **matched;  /* "--exclude wandb: wandb/run-1.log"; NULL-terminated, owned */
 	int64_t took_ms; /* from the start of the upload to the commit */

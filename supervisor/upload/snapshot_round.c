@@ -23,6 +23,7 @@ bool snapshot_round_refuse(struct snapshot_run *run)
 	err_set(&report->err, ERR_RETRY, "the checkpoint of step %lld is not whole",
 		(long long)report->checkpoint.step);
 	report->result.id = report->id;
+	report->not_whole = true;
 	report->result.changed = run->moved;
 	report->never = report->lacks_newest && !run->moved;
 	return true;

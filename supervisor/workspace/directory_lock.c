@@ -73,7 +73,7 @@ void directory_lock_note_job(int fd, pid_t pid)
 
 /* Content of the lock file; it describes the last holder if nobody holds the lock. */
 struct lock_note {
-	char boot[64], job[160];
+	char boot[64], job[LOCK_HOLDER_SIZE];
 	int supervisor; /* 0: not written yet */
 	int pid;        /* the job's; 0: unknown */
 	uint64_t start_time, namespace;
@@ -147,16 +147,28 @@ static bool is_lock_file(int fd, int folder)
 	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-int directory_lock(int folder, const char *job, struct cancel *cancel, struct err *err)
+static void read_holder(int fd, char holder[LOCK_HOLDER_SIZE])
+{
+	struct lock_note note;
+
+	read_note(fd, &note);
+	text_set(holder, LOCK_HOLDER_SIZE, note.supervisor ? note.job : "");
+}
+
+int directory_lock(int folder, const char *job, struct cancel *cancel,
+		   char holder[LOCK_HOLDER_SIZE], struct err *err)
 {
 	auto_close int fd = beneath_open(folder, "lock", O_RDWR | O_CREAT | O_NONBLOCK, 0600);
 	char who[320];
 
+	holder[0] = '\0';
 	if (fd < 0)
 		return -2;
 	for (int64_t waited = 0;; waited += RETRY_MS) {
-		bool held = flock(fd, LOCK_EX | LOCK_NB) < 0;
+		bool held;
 
+		read_holder(fd, holder);
+		held = flock(fd, LOCK_EX | LOCK_NB) < 0;
 		if (held && (errno != EWOULDBLOCK || !is_locked_on_this_host(fd, who, sizeof(who))))
 			return -2;
 		if (!held && !has_running_job(fd, who, sizeof(who)))

@@ -17,11 +17,15 @@
  * Takes the lock in `folder` (DIR.reprieve, held open), and writes into it who holds it. Blocks
  * for up to a second if another run, or the job of a dead one, is just ending.
  *
+ * `holder` gets the name of the job that holds it, or held it last; "": none is known.
+ *
  * Returns a descriptor that holds the lock until it is closed. -2: locks do not work here, but
  * nobody on this machine holds it. -1: ERR_EXISTS, the sentence names the run or job that holds it;
  * ERR_RETRY, its holder has just ended and removed the folder, so make that anew; or ERR_CANCELLED.
  */
-int directory_lock(int folder, const char *job, struct cancel *cancel, struct err *err);
+#define LOCK_HOLDER_SIZE 160
+int directory_lock(int folder, const char *job, struct cancel *cancel,
+		   char holder[LOCK_HOLDER_SIZE], struct err *err);
 
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */

@@ -206,7 +206,7 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (workspace_make_beside(workspace, &why) < 0)
 			return refuse_without_folder(workspace, &why, err);
-		fd = directory_lock(workspace->folder, job, cancel, &why);
+		fd = directory_lock(workspace->folder, job, cancel, workspace->holder, &why);
 		if (fd != -1 || why.kind != ERR_RETRY)
 			break;
 		free(steal(&workspace->beside));

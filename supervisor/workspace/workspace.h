@@ -71,6 +71,7 @@ struct workspace {
 	atomic_int folder; /* the same, held open; 0: not needed yet */
 	int held;    /* the directory, between workspace_hold() and workspace_let_go(); 0: not */
 	int lock_fd; /* 0: not held */
+	char holder[LOCK_HOLDER_SIZE]; /* workspace_lock(): the job that has it, or had it last */
 	bool warned_of_folder;
 	/* The job in it has its name after its directory and command: set by whoever runs it. */
 	bool unnamed;

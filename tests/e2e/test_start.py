@@ -345,3 +345,31 @@ def test_what_a_finished_job_wrote_last_is_durable(place, names, saved_before):
     assert listing.code == 0, listing
     for name in LAST[names]:
         assert json.dumps(name)[1:-1] in listing.out, listing
+
+
+# --- neighbours under Slurm --------------------------------------------------------------------------------------------------
+
+TASK = {"SLURM_JOB_ID": "21", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_NUM_NODES": "1", "SLURM_NODEID": "0"}
+ELEMENT = {"SLURM_JOB_ID": "22", "SLURM_ARRAY_JOB_ID": "21"}
+
+
+@pytest.mark.parametrize("first, second, way_out", [
+    ({**TASK, "SLURM_PROCID": "0"}, {**TASK, "SLURM_PROCID": "1"}, "another task of this step"),
+    ({**ELEMENT, "SLURM_ARRAY_TASK_ID": "1"}, {**ELEMENT, "SLURM_ARRAY_TASK_ID": "2"}, "another element of this array"),
+    ({"SLURM_JOB_ID": "20"}, {"SLURM_JOB_ID": "21"}, "end that process"),
+])
+def test_who_else_is_in_the_directory(place, plain, first, second, way_out):
+    options = ("--checkpoint-dir", place.directory)
+    holder = plain(PYTHON, script(place), "checkpoints/a.bin", options=options, **first)
+    holder.wait_for_output("ready")
+    refused = plain("true", options=options, **second)
+    assert refused.wait() == EXIT_OURS and way_out in refused.err, refused
+    go(place, "go-0", "end")
+    assert holder.wait() == 0, holder
+
+
+def test_an_element_that_comes_after_another_one_is_warned(place, plain):
+    options = ("--checkpoint-dir", place.directory)
+    for element, warned in (("1", False), ("1", False), ("2", True)):
+        run = plain("true", options=options, **ELEMENT, SLURM_ARRAY_TASK_ID=element)
+        assert run.wait() == 0 and ("slurm-21_1, another element of this array" in run.err) == warned, run

@@ -12,7 +12,7 @@ from cluster import GRACE, KILL_WAIT
 from harness import REPRIEVE, ROOT
 
 SAVER = ROOT / "tests" / "e2e" / "saver.py"
-SLOW = "--on-signal --between 1"  # so that scontrol answers before the save is through
+SLOW = ("--quiet-time", "2")  # so that scontrol answers before the save is through
 BUSY = ("--nodelist=one", "--cpus-per-task=9")  # so much of a node that two such jobs do not fit
 
 
@@ -99,7 +99,7 @@ def test_srun_gets_the_grace_time_and_is_requeued(slurm, work):
 
 def test_a_grace_time_that_is_shorter_than_we_are_told(slurm, work):
     """--grace promises five minutes; Slurm, asked when SIGTERM comes, gives ten seconds."""
-    job = work.submit("srun " + work.run("--grace", "300", saver=SLOW), *BUSY)
+    job = work.submit("srun " + work.run("--grace", "300", *SLOW), *BUSY)
     work.started()
     preempt(slurm)
     left, = work.wait_log(r"the end of Slurm's grace time\): ([\d.]+) s left")
@@ -109,7 +109,7 @@ def test_a_grace_time_that_is_shorter_than_we_are_told(slurm, work):
 
 def test_a_grace_time_without_a_time_limit(slurm, work):
     """Slurm shows no EndTime then."""
-    job = work.submit("srun " + work.run("--grace", "300", saver=SLOW), "--partition=endless", *BUSY)
+    job = work.submit("srun " + work.run("--grace", "300", *SLOW), "--partition=endless", *BUSY)
     work.started()
     assert slurm.show(job)["EndTime"] == "Unknown"
     preempt(slurm)
@@ -121,7 +121,7 @@ def test_a_grace_time_without_a_time_limit(slurm, work):
 @pytest.mark.parametrize("end", ["requeue", "cancel"])
 def test_who_is_ended_by_slurm_has_kill_wait(slurm, work, end):
     """--grace promises five minutes; but nobody has asked for a grace time."""
-    job = work.submit("exec " + work.run("--grace", "300", saver=SLOW), "--partition=still")
+    job = work.submit("exec " + work.run("--grace", "300", *SLOW), "--partition=still")
     work.started()
     slurm.call(*(["scontrol", "requeue"] if end == "requeue" else ["scancel"]), job)
     left, = work.wait_log(r"KillWait after SIGTERM\): ([\d.]+) s left")
@@ -215,7 +215,8 @@ def test_what_was_cancelled_stays_so(slurm, work, prefix):
     assert restarts(slurm, job) == 0 and slurm.state(job) == "CANCELLED"
     work.wait_log("not requeued: Slurm has ended this job")
     assert "requeueing" not in work.log
-    # And the work is there for whoever submits it again.
+    # And the work is there for whoever submits it again: by its name, because the next job has another one.
+    assert f"and so does the same command with --job slurm-{job} (exit 75)" in work.log, work.log
     assert re.search(r"^saved \d+$", work.log, re.M), work.log
 
 

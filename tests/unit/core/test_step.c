@@ -953,6 +953,29 @@ static void test_out_of_time(void **state)
 	stop(&story);
 }
 
+/* Of a gang: a part that is not whole yet is tried again; the store has not failed, and so it does
+ * not "work again". */
+static void test_what_is_not_whole_is_no_failure_of_the_store(void **state)
+{
+	struct snapshot_event failed = {.error = ERR_RETRY};
+	struct story story;
+
+	(void)state;
+	for (int not_whole = 0; not_whole < 2; not_whole++) {
+		failed.not_whole = not_whole;
+		start(&story, REQUEST_SIGNAL);
+		complete(&story, 1, true);
+		end_snapshot(&story, failed);
+		assert_int_equal(says(&story, SAY_NOT_DURABLE), !not_whole);
+		assert_true(not_whole == says(&story, SAY_STILL_FAILING));
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		assert_int_equal(says(&story, SAY_STORE_WORKS), !not_whole);
+		stop(&story);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -967,6 +990,7 @@ int main(void)
 		cmocka_unit_test(test_a_refusal_is_final),
 		cmocka_unit_test(test_a_second_interrupt_ends_the_flush),
 		cmocka_unit_test(test_durable_in_the_end),
+		cmocka_unit_test(test_what_is_not_whole_is_no_failure_of_the_store),
 		cmocka_unit_test(test_asked_at_a_notice),
 		cmocka_unit_test(test_all_members_are_asked),
 		cmocka_unit_test(test_another_member_asks),

@@ -94,6 +94,32 @@ static void test_whose_death_is_a_notice(void **state)
 	assert_int_equal(slurm_job_script("812x", 812), 0);
 }
 
+static void test_neighbours(void **state)
+{
+	static const struct {
+		const char *holder, *own, *tasks, *array;
+		enum slurm_neighbour neighbour;
+	} rows[] = {
+		{"slurm-7", "slurm-7", "3", NULL, SLURM_TASK},
+		{"train", "train", "3", NULL, SLURM_TASK},
+		/* an earlier start of the same job */
+		{"slurm-7", "slurm-7", "1", NULL, SLURM_STRANGER},
+		{"slurm-7", "slurm-7", NULL, NULL, SLURM_STRANGER},
+		{"slurm-6", "slurm-7", "3", NULL, SLURM_STRANGER},
+		{"slurm-7_1", "slurm-7_2", NULL, "7", SLURM_ELEMENT},
+		{"slurm-7_1", "slurm-7_1", NULL, "7", SLURM_STRANGER},
+		{"slurm-71_1", "slurm-7_2", NULL, "7", SLURM_STRANGER},
+		{"slurm-7_1", "mine", NULL, "7", SLURM_STRANGER},
+		{"", "slurm-7_2", NULL, "7", SLURM_STRANGER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (slurm_job_neighbour(rows[i].holder, rows[i].own, rows[i].tasks,
+					rows[i].array) != rows[i].neighbour)
+			fail_msg("%s and %s", rows[i].holder, rows[i].own);
+}
+
 static void test_numbers(void **state)
 {
 	(void)state;
@@ -155,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_no_job),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_whose_death_is_a_notice),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_the_end),
 	};

@@ -56,11 +56,13 @@ static int end(void **state)
 	return file_remove_tree(root, NULL);
 }
 
+static char holder[LOCK_HOLDER_SIZE];
+
 static int lock_root(const char *name, struct cancel *cancel, struct err *why)
 {
 	auto_close int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return directory_lock(folder, name, cancel, why);
+	return directory_lock(folder, name, cancel, holder, why);
 }
 
 static void test_two_runs(void **state)
@@ -70,7 +72,9 @@ static void test_two_runs(void **state)
 
 	(void)state;
 	assert_true(first >= 0);
+	assert_string_equal(holder, "");
 	assert_int_equal(lock_root("second", NULL, &err), -1);
+	assert_string_equal(holder, "first");
 	assert_int_equal(err.kind, ERR_EXISTS);
 	assert_non_null(strstr(err.text, "another run here uses it"));
 	assert_non_null(strstr(err.text, "job first"));
@@ -97,6 +101,7 @@ static void test_a_job_that_outlives_its_run(void **state)
 	end_job();
 	second = lock_root("second", NULL, &err);
 	assert_true(second >= 0);
+	assert_string_equal(holder, "first");
 }
 
 static uint64_t own_namespace(void)
