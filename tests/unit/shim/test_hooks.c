@@ -193,6 +193,7 @@ static void test_every_way_to_open(void **state)
 		assert_int_equal(status.st_mode & 07777, rows[i].mode);
 		assert_int_equal(published(read_until - 1)->descriptor, fd);
 		assert_int_equal(published(read_until - 1)->inode, status.st_ino);
+		assert_int_equal(published(read_until - 1)->device, status.st_dev);
 		assert_int_equal(stream ? fclose(stream) : close(fd), 0);
 		assert_told("closed file; ");
 		assert_int_equal(unlink("file"), 0);

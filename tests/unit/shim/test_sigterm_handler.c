@@ -11,13 +11,18 @@
 
 /* --- in this process: what the application sees --- */
 
-/* By the kernel, whose structure begins with the handler. */
-static bool is_caught(int signal)
+/* By the kernel, whose structure begins with it. */
+static sighandler_t real_handler(int signal)
 {
 	uintptr_t action[16] = {0};
 
-	assert_int_equal(syscall(SYS_rt_sigaction, signal, NULL, action, 8), 0);
-	return action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN;
+	(void)syscall(SYS_rt_sigaction, signal, NULL, action, 8);
+	return (sighandler_t)action[0];
+}
+
+static bool is_caught(int signal)
+{
+	return real_handler(signal) != SIG_DFL && real_handler(signal) != SIG_IGN;
 }
 
 /* The application has none: it is marked, so that nobody takes it for one that handles SIGTERM. */
@@ -193,6 +198,25 @@ static void test_the_mark_is_not_seen(void **state)
 	assert_true(signal(SHIM_MARK_SIGNAL, SIG_DFL) == first);
 	assert_true(signal(SHIM_MARK_SIGNAL, SIG_DFL) == SIG_DFL);
 	check_marked(true);
+	action.sa_handler = SIG_DFL;
+	assert_int_equal(sigaction(SHIM_MARK_SIGNAL, &action, NULL), 0);
+	check_marked(true);
+}
+
+/* It has its own handlers, and our memory is its parent's. */
+static void test_a_child_without_a_fork_sets_its_own(void **state)
+{
+	const struct sigaction action = {.sa_handler = first};
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	(void)state;
+	if (child == 0) {
+		bool good = sigaction(SIGTERM, &action, NULL) == 0 &&
+			    real_handler(SIGTERM) == first && seen() == SIG_DFL;
+
+		syscall(SYS_exit_group, good ? 0 : 1);
+	}
+	assert_int_equal(code_of(child), 0);
 }
 
 /* --- in a process of the job: what becomes of a SIGTERM --- */
@@ -438,6 +462,7 @@ int main(void)
 		INSTALLED(test_each_older_function_does_as_well),
 		INSTALLED(test_siginterrupt_changes_how_calls_go_on),
 		INSTALLED(test_the_mark_is_not_seen),
+		INSTALLED(test_a_child_without_a_fork_sets_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, share, own_channel_remove);
