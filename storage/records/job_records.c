@@ -185,13 +185,15 @@ int job_record_finish_manifest(struct storage *storage, struct manifest *manifes
 bool job_record_parse_id(const char *name, struct snapshot_id *id)
 {
 	auto_free char *text = text_copy(name);
+	char written[SNAPSHOT_ID_TEXT];
 
 	if (!text_ends(text, ".json"))
 		return false;
 	text[strlen(text) - strlen(".json")] = '\0';
-	/* Keys are compared as text, which would misplace numbers of more than six digits; those
+	/* As it is written: a person may leave zeros out, but then the key would be another one.
+	 * Keys are compared as text, which would misplace numbers of more than six digits; those
 	 * are never written. */
-	return snapshot_id_parse(text, id);
+	return snapshot_id_parse(text, id) && text_equal(snapshot_id_format(*id, written), text);
 }
 
 bool job_record_parse_leading_number(const char *name, uint32_t *number, const char **rest)

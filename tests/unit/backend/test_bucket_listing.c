@@ -75,9 +75,10 @@ static void test_dates(void **state)
 {
 	static const char text[] =
 		PAGE("<Contents><Key>a</Key><LastModified>1970-01-01T00:00:09.000Z</"
-		     "LastModified><Size>1</Size></Contents>"
-		     "<Contents><Key>b</Key><LastModified>once</LastModified><Size>1</Size></"
-		     "Contents>" ITEM("c", "1"));
+		     "LastModified><Size>1</Size></Contents>" ITEM(
+			     "b", "1") "<Contents><Key>c</Key><LastModified>once</"
+				       "LastModified><Size>1</Size></"
+				       "Contents>");
 	auto_(store_listing_release) struct store_listing listing = {0};
 	auto_free char *next = NULL;
 	struct err err = {0};

@@ -343,6 +343,11 @@ static const struct saw_row at_a_notice_during_a_request[] = {
 static const struct saw_row a_forwarded_sigterm[] = {
 	{TOLD(0, 4), 0}, {{.kind = REQUEST_EV_FORWARDED}, 0}, {COMPLETE(1), 4}, {{0}, 0},
 };
+/* A notice that has no number yet takes none away. */
+static const struct saw_row a_notice_without_a_number[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {COMPLETE(1), 3},
+	{MADE(SAVED_AT_NOTICE), 3}, {SENDING, 3}, {COMPLETE(2), 3}, {TOLD(0, 5), 5}, {{0}, 0},
+};
 // clang-format on
 
 static void test_what_is_seen_of_the_log(void **state)
@@ -351,6 +356,7 @@ static void test_what_is_seen_of_the_log(void **state)
 		what_others_ask,  during_a_save,       under_way_before,
 		told_late,        not_in_its_order,    at_a_notice,
 		at_a_notice_here, a_forwarded_sigterm, at_a_notice_during_a_request,
+		a_notice_without_a_number,
 	};
 
 	(void)state;

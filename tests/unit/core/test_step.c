@@ -953,6 +953,347 @@ static void test_out_of_time(void **state)
 	stop(&story);
 }
 
+/* --- a SIGTERM that is passed on --- */
+
+static void announce_by_sigterm(struct story *story)
+{
+	post(story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+				       .stop = {.deadline_ms = story->view.now_ms + 120000,
+						.by_sigterm = true,
+						.alone = true}});
+}
+
+static void check_forwarded(const struct story *story, bool forwarded)
+{
+	check_done(story, JOB_DO_FORWARD_SIGTERM, forwarded);
+	assert_int_equal(story->model.facts.told_to_end, forwarded);
+	if (!forwarded)
+		return;
+	/* Nobody else has said what it means: it counts as an asking, by this signal. */
+	assert_int_equal(story->model.asking.sent_ms, story->view.now_ms);
+	assert_true(job_asked_by_sigterm(&story->model, &story->rules, 0));
+	assert_int_equal(story->model.requests.asking, ASKING_SENT);
+}
+
+static void begin_save(struct story *story)
+{
+	story->view.saving = true;
+	post(story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	story->view.now_ms += 3000;
+}
+
+static void end_save(struct story *story, uint64_t generation)
+{
+	story->view.saving = false;
+	story->view.last_write_ms = story->view.now_ms;
+	complete(story, generation, true);
+}
+
+static void deferral_is_due(struct story *story, int64_t in_ms)
+{
+	assert_int_equal(story->model.due_ms[TIMER_DEFERRAL], story->view.now_ms + in_ms);
+	story->view.now_ms += in_ms;
+	post(story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+}
+
+/* It would tear the save under way: it is passed on once that is complete, and the directory has
+ * settled. */
+static void test_a_sigterm_waits_for_the_save_under_way(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.model.asking.by_flag = true; /* of an asking before */
+	begin_save(&story);
+	announce_by_sigterm(&story);
+	assert_true(says(&story, SAY_DEFERRED));
+	assert_int_equal(story.model.deferral.facts.saving_for_ms, 3000);
+	check_forwarded(&story, false);
+	deferral_is_due(&story, 100);
+	check_forwarded(&story, false);
+	end_save(&story, 1);
+	check_forwarded(&story, false);
+	deferral_is_due(&story, 0);
+	check_forwarded(&story, false);
+	deferral_is_due(&story, 20);
+	check_forwarded(&story, false);
+	story.view.now_ms += 1000;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	check_forwarded(&story, true);
+	stop(&story);
+}
+
+static void test_a_sigterm_that_tears_nothing_is_passed_on_at_once(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	announce_by_sigterm(&story);
+	assert_false(says(&story, SAY_DEFERRED));
+	check_forwarded(&story, true);
+	stop(&story);
+}
+
+/* The saves that an earlier one has waited for do not count. */
+static void test_each_sigterm_waits_for_its_own_save(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	begin_save(&story);
+	announce_by_sigterm(&story);
+	end_save(&story, 1);
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+	begin_save(&story);
+	announce_by_sigterm(&story);
+	end_save(&story, 2);
+	/* The next one has begun: it is waited for too. */
+	begin_save(&story);
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	story.view.now_ms += 6000;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	check_forwarded(&story, false);
+	stop(&story);
+}
+
+/* Only what comes when the job has ended is late, and only where nothing had come before. */
+static void test_a_late_notice(void **state)
+{
+	struct story story;
+
+	(void)state;
+	exit_with_pending(&story, true);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 1900000}});
+	assert_false(story.model.facts.noticed_late);
+	stop(&story);
+	exit_with_pending(&story, false);
+	assert_false(story.model.facts.noticed);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 1900000}});
+	assert_true(story.model.facts.noticed_late);
+	assert_true(story.model.facts.noticed);
+	stop(&story);
+}
+
+/* A job that has answered gets ten seconds to exit, whatever the notice allows; one that has not
+ * all of it. */
+static void test_how_long_it_may_take_to_exit(void **state)
+{
+	static const struct {
+		bool answers;
+		int64_t until_ms;
+	} rows[] = {{true, 10000}, {false, 100000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t due_ms;
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = story.view.now_ms + 600000,
+							 .alone = true}});
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+		post(&story, (struct job_event){.kind = JOB_EV_ASKED});
+		if (rows[i].answers) {
+			complete(&story, 1, true);
+			story.view.now_ms += 1000;
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		} else {
+			story.view.now_ms = story.model.budget.stop_until_ms;
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		}
+		assert_int_equal(story.model.state, JOB_STOPPING);
+		due_ms = story.model.due_ms[TIMER_BUDGET] - story.view.now_ms;
+		if (rows[i].answers ? due_ms != rows[i].until_ms : due_ms <= 0)
+			fail_msg("row %zu: %lld ms", i, (long long)due_ms);
+		stop(&story);
+	}
+}
+
+/* --- what asks, and what for --- */
+
+/* A job that ends when it is asked is asked by a stop alone. */
+static void test_who_may_ask(void **state)
+{
+#define ADVICE                        \
+	{                             \
+		.kind = JOB_EV_ADVICE \
+	}
+#define NOTICE                                                                   \
+	{                                                                        \
+		.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000 } \
+	}
+#define INTERVAL                                              \
+	{                                                     \
+		.kind = JOB_EV_TIMER, .timer = TIMER_INTERVAL \
+	}
+	static const struct {
+		struct job_event event;
+		bool ends_when_asked, polled, asked;
+	} rows[] = {
+		{ADVICE, false, false, true},
+		{ADVICE, true, false, false},
+		/* By the flag it goes on. */
+		{ADVICE, true, true, true},
+		{NOTICE, false, false, true},
+		{NOTICE, true, false, true},
+		{INTERVAL, false, false, true},
+		{INTERVAL, true, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		story.rules.ends_when_asked = rows[i].ends_when_asked;
+		story.rules.may_flag = story.view.polled = rows[i].polled;
+		post(&story, rows[i].event);
+		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked ||
+		    says(&story, SAY_NO_WAY_TO_ASK) == rows[i].asked)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* What was asked for first is still being saved: a second signal would begin it again. */
+static void test_a_save_that_goes_on_is_used(void **state)
+{
+	const struct job_event notice = {.kind = JOB_EV_STOP_ANNOUNCED,
+					 .stop = {.deadline_ms = 2000000}};
+
+	(void)state;
+	for (int saving = 0; saving < 2; saving++) {
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		post(&story, notice);
+		post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		story.view.saving = story.view.rank_saving = saving;
+		post(&story, notice);
+		assert_int_equal(says(&story, SAY_SAVE_IS_USED), saving);
+		check_done(&story, JOB_DO_ASK, !saving);
+		stop(&story);
+	}
+}
+
+/* Whoever asks during a save is promised what comes after it. */
+static void test_the_next_save_is_asked_for_when_this_one_is_over(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	asks_twice_during_a_save(&story);
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SAVE_OVER});
+	check_done(&story, JOB_DO_ASK, false);
+	end_save(&story, 1);
+	check_done(&story, JOB_DO_ASK, false);
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SAVE_OVER});
+	check_done(&story, JOB_DO_ASK, true);
+	stop(&story);
+}
+
+static void check_reason(struct story *story, bool fresh, enum save_reason reason)
+{
+	complete(story, story->model.newest.generation + 1, fresh);
+	assert_int_equal(story->model.newest.reason, reason);
+}
+
+/* The snapshot holds what was asked for, also where another checkpoint comes before it is made. */
+static void test_why_a_checkpoint_was_saved(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	check_reason(&story, true, SAVED_BY_ITSELF);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	check_reason(&story, false, SAVED_BY_ITSELF);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	check_reason(&story, true, SAVED_ON_REQUEST);
+	check_reason(&story, false, SAVED_ON_REQUEST);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	check_reason(&story, true, SAVED_BY_ITSELF);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	story.view.child_running = false;
+	story.view.running_generation = 1;
+	post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+	assert_int_equal(story.model.state, JOB_UPLOADING);
+	check_reason(&story, false, SAVED_AT_EXIT);
+	stop(&story);
+}
+
+/* --- what is measured --- */
+
+/* With --every auto, how long a save takes decides how often: but not of one that a notice asked
+ * for. */
+static void test_a_save_decides_the_interval(void **state)
+{
+	static const struct {
+		bool every_auto, noticed, said;
+	} rows[] = {{true, false, true}, {false, false, false}, {true, true, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct checkpoint saved = {.generation = 1};
+		struct story story;
+
+		begin(&story, REQUEST_SIGNAL);
+		story.rules.every_auto = rows[i].every_auto;
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		assert_int_equal(says(&story, SAY_INTERVAL), rows[i].every_auto);
+		if (rows[i].noticed)
+			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+							.stop = {.deadline_ms = 2000000}});
+		begin_save(&story);
+		story.view.saving = false;
+		saved.written_ms = story.view.now_ms;
+		post(&story, (struct job_event){.kind = JOB_EV_COMPLETE,
+						.checkpoint = saved,
+						.fresh = true});
+		assert_int_equal(story.model.measured.save_ms, 3000);
+		if (says(&story, SAY_INTERVAL) != rows[i].said)
+			fail_msg("row %zu", i);
+		if (rows[i].said)
+			assert_int_equal(story.model.due_ms[TIMER_INTERVAL],
+					 story.view.now_ms +
+						 story.model.measured.interval.every_ms);
+		stop(&story);
+	}
+}
+
+/* Saving and uploading takes longer than a notice leaves: it is said once. */
+static void test_a_window_that_is_too_short_is_said_once(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.model.measured.save_ms = 3000;
+	for (uint64_t generation = 1; generation <= 2; generation++) {
+		complete(&story, generation, true);
+		story.view.now_ms += 600000;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
+		end_snapshot(&story, (struct snapshot_event){.durable = true, .took_ms = 8000});
+		assert_int_equal(says(&story, SAY_WINDOW_TOO_SHORT), generation == 1);
+	}
+	stop(&story);
+}
+
 /* Of a gang: a part that is not whole yet is tried again; the store has not failed, and so it does
  * not "work again". */
 static void test_what_is_not_whole_is_no_failure_of_the_store(void **state)
@@ -1007,6 +1348,17 @@ int main(void)
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_who_may_ask),
+		cmocka_unit_test(test_a_save_that_goes_on_is_used),
+		cmocka_unit_test(test_the_next_save_is_asked_for_when_this_one_is_over),
+		cmocka_unit_test(test_why_a_checkpoint_was_saved),
+		cmocka_unit_test(test_a_sigterm_waits_for_the_save_under_way),
+		cmocka_unit_test(test_a_sigterm_that_tears_nothing_is_passed_on_at_once),
+		cmocka_unit_test(test_each_sigterm_waits_for_its_own_save),
+		cmocka_unit_test(test_a_late_notice),
+		cmocka_unit_test(test_how_long_it_may_take_to_exit),
+		cmocka_unit_test(test_a_save_decides_the_interval),
+		cmocka_unit_test(test_a_window_that_is_too_short_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

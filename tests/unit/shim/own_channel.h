@@ -8,6 +8,7 @@
 #include "shim/channel_writer.h"
 
 #include "base/file.h"
+#include "process_start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,6 +71,7 @@ static void fill_header(void)
 		.version = SHIM_VERSION,
 		.directory_length = (uint32_t)strlen(directory),
 		.supervisor_pid = (uint32_t)getpid(),
+		.supervisor_start = start_of(getpid()),
 		.namespace_device = namespace.st_dev,
 		.namespace_inode = namespace.st_ino,
 	};

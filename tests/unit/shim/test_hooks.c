@@ -4,6 +4,7 @@
 
 #include "own_channel.h"
 
+#include "shim/access_log.h"
 #include "shim/fd_table.h"
 
 #include <errno.h>
@@ -192,6 +193,7 @@ static void test_every_way_to_open(void **state)
 		assert_int_equal(status.st_mode & 07777, rows[i].mode);
 		assert_int_equal(published(read_until - 1)->descriptor, fd);
 		assert_int_equal(published(read_until - 1)->inode, status.st_ino);
+		assert_int_equal(published(read_until - 1)->device, status.st_dev);
 		assert_int_equal(stream ? fclose(stream) : close(fd), 0);
 		assert_told("closed file; ");
 		assert_int_equal(unlink("file"), 0);
@@ -588,6 +590,60 @@ static void test_what_names_a_descriptor(void **state)
 	}
 }
 
+/* --- reading, in a drill --- */
+
+/* What may have been read, besides what was written: the numbers of each file are left out. */
+static void test_what_a_drill_learns(void **state)
+{
+	static const struct {
+		bool stream;
+		const char *name, *mode;
+		int flags;
+		const char *log;
+	} rows[] = {
+		{false, "file", NULL, O_RDONLY, "r"},
+		{false, "file", NULL, O_RDWR, "rw"},
+		{false, "file", NULL, O_WRONLY, "w"},
+		{false, "none", NULL, O_RDONLY, ""},
+		{false, "../beside", NULL, O_RDONLY, ""},
+		{true, "file", "r", 0, "r"},
+		{true, "file", "r+", 0, "rw"},
+		{true, "file", "a", 0, "w"},
+		{true, "none", "r", 0, ""},
+	};
+	char log[64];
+
+	(void)state;
+	make("file", "content");
+	make("../beside", "content");
+	snprintf(log, sizeof(log), "%s/log", place);
+	assert_int_equal(setenv(SHIM_ENV_ACCESS_LOG, log, 1), 0);
+	access_log_start();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int fd = open(log, O_CREAT | O_TRUNC | O_RDWR, 0600);
+		char text[512], kinds[8] = "";
+		ssize_t got;
+
+		if (rows[i].stream) {
+			FILE *stream = fopen(rows[i].name, rows[i].mode);
+
+			assert_int_equal(stream != NULL, rows[i].log[0] != '\0');
+			if (stream)
+				fclose(stream);
+		} else {
+			(void)!close(open(rows[i].name, rows[i].flags));
+		}
+		got = read(fd, text, sizeof(text));
+		for (ssize_t at = 0; at < got; at++)
+			if (at == 0 || text[at - 1] == '\n')
+				strncat(kinds, text + at, 1);
+		if (strcmp(kinds, rows[i].log) != 0)
+			fail_msg("row %zu: %s", i, kinds);
+		assert_int_equal(close(fd), 0);
+	}
+	atomic_store(&access_log_wanted, false);
+}
+
 /* --- mappings --- */
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
@@ -726,6 +782,7 @@ int main(void)
 		TEST(test_a_write_that_failed_otherwise),
 		TEST(test_what_becomes_of_names),
 		TEST(test_what_names_a_descriptor),
+		TEST(test_what_a_drill_learns),
 		TEST(test_a_mapping_is_one_more_descriptor),
 		TEST(test_a_mapping_that_is_moved_over_another),
 		TEST(test_which_mappings_write_to_a_file),

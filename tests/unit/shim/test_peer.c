@@ -1,5 +1,7 @@
 /* Whether the supervisor that a channel names is still there: itself, not another process with its
  * number. */
+#include "process_start.h"
+
 #include "shim/peer.h"
 
 #include <setjmp.h>
@@ -10,33 +12,9 @@
 #include <cmocka.h>
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* In clock ticks since boot: field 22 of /proc/PID/stat. */
-static uint64_t start_of(pid_t pid)
-{
-	char path[40], line[1024];
-	unsigned long long start = 0;
-	const char *at;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_non_null(fgets(line, sizeof(line), file));
-	fclose(file);
-	at = strrchr(line, ')');
-	assert_non_null(at);
-	for (int field = 2; field < 22; field++)
-		at = strchr(at + 1, ' ');
-	assert_int_equal(sscanf(at, "%llu", &start), 1);
-	assert_true(start > 0);
-	return start;
-}
 
 static struct shim_header header_of(pid_t pid)
 {

@@ -1,0 +1,87 @@
+/* Which names are those of a job's records: what others put there is none of them. */
+#include "storage/records/job_records.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static void test_names_of_manifests(void **state)
+{
+	static const struct {
+		const char *name;
+		struct snapshot_id id; /* 0: it is none */
+	} rows[] = {
+		{"000001-000012.json", {1, 12}},
+		{"999999-999999.json", {999999, 999999}},
+		{"000001-000012", {0, 0}},
+		{"000001-000012.json.tmp", {0, 0}},
+		{"000001-000012.jso", {0, 0}},
+		{"000001-000012-json", {0, 0}},
+		{"1-12.json", {0, 0}},
+		{"000001-.json", {0, 0}},
+		{"-000012.json", {0, 0}},
+		{".json", {0, 0}},
+		{"", {0, 0}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct snapshot_id id = {0};
+		bool is_one = job_record_parse_id(rows[i].name, &id);
+
+		if (is_one != (rows[i].id.attempt > 0) ||
+		    (is_one && snapshot_id_compare(id, rows[i].id) != 0))
+			fail_msg("%s", rows[i].name);
+	}
+}
+
+static void test_names_of_numbered_records(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t number, attempt; /* 0: it is none of that kind */
+	} rows[] = {
+		{"000012.json", 12, 12},
+		{"000012.end.json", 0, 12},
+		{"1.json", 1, 1},
+		{"4294967295.json", UINT32_MAX, UINT32_MAX},
+		{"4294967296.json", 0, 0},
+		{"000000000000001.json", 1, 1},
+		{"0000000000000001.json", 0, 0},
+		{"000000.json", 0, 0},
+		{"000012", 0, 0},
+		{"000012json", 0, 0},
+		{"000012.json.tmp", 0, 0},
+		{"-00012.json", 0, 0},
+		{"a00012.json", 0, 0},
+		{".json", 0, 0},
+		{"", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t number = 0, attempt = 0;
+		bool numbered = job_record_parse_number(rows[i].name, &number);
+		bool of_attempt = job_record_parse_attempt(rows[i].name, &attempt);
+
+		if (numbered != (rows[i].number > 0) || number * numbered != rows[i].number)
+			fail_msg("%s: %u", rows[i].name, number);
+		if (of_attempt != (rows[i].attempt > 0) || attempt * of_attempt != rows[i].attempt)
+			fail_msg("%s, of an attempt: %u", rows[i].name, attempt);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_manifests),
+		cmocka_unit_test(test_names_of_numbered_records),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
