@@ -37,6 +37,8 @@ static const char *const not_for_users[] = {
 	"SEED", "SEEDS", "SMALL", "STATIC",
 	"STATIC_BUILD", "SURVIVORS", "TESTS", "TEST_*",
 	"WERROR",
+	/* handed on to a run inside the job (base/inside.h) */
+	"OUTER_*",
 	/* Kubernetes, for a Service of this name */
 	"SERVICE_HOST", "SERVICE_PORT*", "PORT", "PORT_[0-9]*",
 	"*_SERVICE_HOST", "*_SERVICE_PORT*", "*_PORT",
