@@ -36,15 +36,21 @@ static int report_failure(int code, const struct err *err)
 	return code;
 }
 
-static int find_job_name(const struct job_config *options, bool of_gang, struct job_name *name,
-			 struct err *err)
+/* `gang` NULL: by the name that all of its members would have. */
+static int find_job_name(const struct job_config *options, const struct gang_identity *gang,
+			 struct job_name *name, struct err *err)
 {
+	struct job_place place = {.of_gang = !gang || gang->members > 1};
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
 
+	if (!place.of_gang) {
+		place.index = gang->index;
+		place.index_from = gang->index_from;
+	}
 	if (!getcwd(directory, sizeof(directory)))
 		directory[0] = '\0';
-	return job_name_find(by_variable ? NULL : options->job, of_gang, environment_value, NULL,
+	return job_name_find(by_variable ? NULL : options->job, &place, environment_value, NULL,
 			     directory, (const char *const *)options->command, name, err);
 }
 
@@ -63,7 +69,7 @@ static void tell_other_members(const struct job_config *options, const char *lau
 	bool awaited = true;
 	struct err err;
 
-	if (!*launch || !options->store || find_job_name(options, true, &name, &err) < 0 ||
+	if (!*launch || !options->store || find_job_name(options, NULL, &name, &err) < 0 ||
 	    !name.given || cancel_init(&soon, &err) < 0)
 		return;
 	open.job = name.text;
@@ -113,31 +119,32 @@ static int find_identity(const struct job_config *options, struct job_name *name
 			tell_other_members(options, gang->launch, err);
 		return -1;
 	}
-	if (find_job_name(options, gang->members > 1, name, err) < 0)
+	if (find_job_name(options, gang, name, err) < 0)
 		return -1;
 	if (gang->members == 1 || check_gang(options, name, gang, err) == 0)
 		return 0;
 	if (!gang->by_default)
 		return -1;
-	*gang = (struct gang_identity){
-		.members = 1,
-		.instead = "each machine is a job of its own",
-	};
+	gang->members = 1;
+	gang->member = 0;
+	gang->by_default = false;
 	text_set(gang->apart, sizeof(gang->apart), err->text);
-	return find_job_name(options, false, name, err);
+	return find_job_name(options, gang, name, err);
 }
 
 /* What it would have taken from the environment, and is the outer run's. */
 static void say_where_it_is_inside(const struct job_config *options, const struct job_name *name)
 {
-	const char *attempt = getenv(INSIDE_VARIABLE), *outer = getenv("REPRIEVE_JOB");
-	bool named = text_equal(name->origin, "--job");
+	const char *attempt = getenv(INSIDE_VARIABLE), *outer = getenv("REPRIEVE_OUTER_JOB");
+	bool inside = inside_run(environment_value, NULL);
 
-	if (attempt && *attempt && outer && *outer && !named)
-		log_note("inside attempt %.16s of job %.128s: this is job %s, by itself, with "
+	if (attempt && *attempt && outer && *outer && !text_equal(name->origin, "--job") &&
+	    !text_equal(name->origin, "REPRIEVE_JOB"))
+		log_note("%s attempt %.16s of job %.128s: this is job %s, by itself, with "
 			 "checkpoints in %s (REPRIEVE_JOB and the like are of the outer run here; "
 			 "--job NAME and --checkpoint-dir DIR choose)",
-			 attempt, outer, name->text, options->checkpoint_dir);
+			 inside ? "inside" : "submitted by", attempt, outer, name->text,
+			 options->checkpoint_dir);
 }
 
 /* A store that has nothing of the job yet: could it be used? */
@@ -325,9 +332,13 @@ int cmd_run(int argc, char **argv)
 				 gang.by_default ? ": one checkpoint of all; with --gang off each "
 						   "machine is a job of its own"
 						 : "");
+		else if (gang.apart[0] && gang.index[0])
+			log_note("no gang: %s; this goes on as job %s (--gang auto: one training; "
+				 "--gang off: the name as it is)",
+				 gang.apart, name.text);
 		else if (gang.apart[0])
-			log_note("no gang: %s; %s (with --gang off nothing is said)", gang.apart,
-				 gang.instead);
+			log_note("no gang: %s (--gang auto: a gang; --gang off: nothing is said)",
+				 gang.apart);
 		say_where_it_is_inside(&options, &name);
 		job->slurm_script = arm_parent_death_signal(&options.signal_rules);
 		code = job_run(job);

@@ -51,19 +51,21 @@ static bool environment_is_strict(void)
 int command_check_environment(bool strict)
 {
 	const struct verb *verbs[sizeof(commands) / sizeof(commands[0])];
-	auto_free char *unknown = NULL;
+	auto_(unknown_names_release) struct unknown_names unknown = {0};
 
 	for (size_t i = 0; i < command_count; i++)
 		verbs[i] = commands[i].verb;
 	unknown = environment_unknown_names(environ, verbs, command_count);
-	if (unknown && (strict || environment_is_strict())) {
+	if (unknown.mistyped && (strict || environment_is_strict())) {
 		log_error("not done (--strict): the environment has what is no setting of "
 			  "Reprieve's: %s. Correct it, or unset it",
-			  unknown);
+			  unknown.mistyped);
 		return EXIT_CONFIGURATION;
 	}
-	if (unknown)
+	if (unknown.mistyped)
 		log_warn("in the environment, but no setting of Reprieve's, and without effect: %s",
-			 unknown);
+			 unknown.mistyped);
+	if (unknown.others)
+		log_note("in the environment, but no setting of Reprieve's: %s", unknown.others);
 	return 0;
 }

@@ -60,7 +60,8 @@ static int check_finding(const struct finding *found, const struct gang_sources 
 	if (found->members_from && found->members > 1 && !found->member_from)
 		return err_set(err, ERR_UNFIT,
 			       "%s says that the job has %u machines, but nothing says which one "
-			       "this is: give --member I, from 0",
+			       "this is: give --member I, from 0, or --gang off if it is the only "
+			       "one",
 			       found->members_from, found->members);
 	if (found->member_from && found->member >= found->members)
 		return err_set(err, ERR_UNFIT,
@@ -131,24 +132,6 @@ static void find_launch(const struct gang_environment *environment, const char *
 	}
 }
 
-/* Nobody has asked for a gang. Returns whether it is none: one source says that there is one
- * machine, or none says that there are several. */
-static bool is_apart(const struct gang_sources *sources, char *why, size_t size)
-{
-	const struct gang_source *one = NULL, *several = NULL;
-
-	for (size_t i = 0; i < sources->count; i++) {
-		const struct gang_source *source = &sources->items[i];
-
-		if (source->members_from)
-			*(source->members == 1 ? &one : &several) = source;
-	}
-	if (one && several)
-		snprintf(why, size, "%s says that the job has %u machines, and %s says 1",
-			 several->members_from, several->members, one->members_from);
-	return one != NULL;
-}
-
 static int merge_sources(const struct gang_sources *sources, struct finding *found, struct err *err)
 {
 	for (size_t i = 0; i < sources->count; i++)
@@ -167,67 +150,190 @@ static void fill_identity(const struct gang_environment *environment, const stru
 		 found->member_from);
 }
 
-static void set_apart(struct gang_identity *identity, const char *why, const char *instead)
+/* --- nobody has asked for a gang --- */
+
+/* What two launchers say alike is said once, as a task of one node is a node. If they differ, all
+ * of it is said: so what is different stays different. */
+static void set_index(const struct gang_sources *sources, struct gang_identity *identity)
 {
-	*identity = (struct gang_identity){.members = 1, .instead = instead};
-	text_set(identity->apart, sizeof(identity->apart), why);
+	const struct gang_source *first = NULL;
+	bool differ = false;
+	size_t used = 0;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		const struct gang_source *source = &sources->items[i];
+
+		if (!source->index_from || !gang_source_says_several(source))
+			continue;
+		differ |= first && first->index != source->index;
+		first = first ? first : source;
+	}
+	identity->index_from = first && !differ ? first->index_from : NULL;
+	for (size_t i = 0; first && i < sources->count; i++) {
+		const struct gang_source *source = &sources->items[i];
+
+		if (!source->index_from || !gang_source_says_several(source))
+			continue;
+		used += (size_t)snprintf(identity->index + used, sizeof(identity->index) - used,
+					 "%s%u", used > 0 ? "-" : "", source->index);
+		if (!differ || used >= sizeof(identity->index))
+			return;
+	}
 }
 
-static const char each_machine[] = "each machine is a job of its own";
+/* The first that says that there are several; NULL: none does. */
+static const struct gang_source *find_several(const struct gang_sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		if (gang_source_says_several(&sources->items[i]))
+			return &sources->items[i];
+	return NULL;
+}
 
-/* From what the launcher says, as if it were meant for this process. */
-static void find_by_words(const struct gang_environment *environment, const char *const *argv,
-			  struct gang_identity *identity)
+/* The certain number of machines; NULL: there is none. One machine goes before several. */
+static const struct gang_source *find_certain(const struct gang_sources *sources)
+{
+	const struct gang_source *found = NULL;
+
+	for (size_t i = 0; i < sources->count; i++)
+		if (sources->items[i].members_from &&
+		    (!found || (sources->items[i].members == 1 && found->members != 1)))
+			found = &sources->items[i];
+	return found;
+}
+
+/* The tasks or ranks of another number than that of the machines; NULL: there are none. */
+static const struct gang_source *find_other_tasks(const struct gang_sources *sources,
+						  uint32_t members)
+{
+	for (size_t i = 0; i < sources->count; i++)
+		if (sources->items[i].may_be_tasks && sources->items[i].started != members)
+			return &sources->items[i];
+	return NULL;
+}
+
+/* `several` NULL: it is elastic. */
+static int say_two_numbers(const struct gang_sources *sources, const struct gang_source *several,
+			   const struct gang_source *certain, struct err *why)
+{
+	if (!several)
+		return err_set(why, ERR_UNFIT, "%s is %s, and %s says %u", sources->elastic_from,
+			       sources->elastic, certain->members_from, certain->members);
+	if (several->started == 0)
+		return err_set(why, ERR_UNFIT,
+			       "%s says that this is machine %u, and %s that the job has %u",
+			       several->index_from, several->index, certain->members_from,
+			       certain->members);
+	if (several == certain)
+		return err_set(why, ERR_UNFIT, "the %u of %s are all on this machine",
+			       several->started, several->started_from);
+	return err_set(why, ERR_UNFIT, "%s says %u, and %s says %u", several->started_from,
+		       several->started, certain->members_from, certain->members);
+}
+
+/* Whether the launcher has started one training of several machines, and says all of it. -1: it is
+ * not certain, and `why` says what is missing. */
+static int find_certain_gang(const struct gang_sources *sources, struct err *why)
+{
+	const struct gang_source *certain = find_certain(sources), *tasks;
+	struct finding found = {0};
+	const struct gang_source *several = find_several(sources);
+
+	if (!certain) {
+		found.member_from = several ? several->member_from : NULL;
+		if (check_finding(&found, sources, why) < 0)
+			return -1;
+		return err_set(why, ERR_UNFIT, "%s says %u, but nothing says which one this is",
+			       several->started_from, several->started);
+	}
+	if (certain->members == 1)
+		return say_two_numbers(sources, several, certain, why);
+	tasks = find_other_tasks(sources, certain->members);
+	if (tasks)
+		return say_two_numbers(sources, tasks, certain, why);
+	return 0;
+}
+
+/* One supervisor stands for all machines, from the first one. */
+static bool is_first(const struct gang_environment *environment, const char *index)
+{
+	const char *main_node = gang_variable(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX");
+
+	return !*index || text_equal(index, main_node ? main_node : "0");
+}
+
+static int refuse_without_index(const struct gang_identity *identity, struct err *err)
+{
+	return err_set(err, ERR_UNFIT,
+		       "%s. Several machines with one job name would undo each other's work: give "
+		       "--gang N and --member I; or --gang off, if this is the only one, or each "
+		       "has another --job",
+		       identity->apart);
+}
+
+/* Whether it is by itself whatever the launcher says, and then why. */
+static bool is_by_itself(const struct gang_environment *environment,
+			 const struct gang_sources *sources, const char *const *argv,
+			 struct gang_identity *identity)
+{
+	const struct gang_source *several = find_several(sources);
+	const char *launcher = gang_launcher_of_all(argv);
+	bool stands_for_all = launcher && is_first(environment, identity->index);
+	bool inside = inside_run(environment->get, environment->arg);
+	char why[256];
+
+	if (inside)
+		snprintf(why, sizeof(why),
+			 "this run is inside attempt %.16s of another one, and what %s says is "
+			 "meant for that",
+			 gang_variable(environment, INSIDE_VARIABLE),
+			 !several                ? sources->elastic_from
+			 : several->started_from ? several->started_from
+						 : several->index_from);
+	else if (launcher)
+		snprintf(why, sizeof(why), "%.64s starts the job on all machines%s", launcher,
+			 stands_for_all ? ": one supervisor stands for all of them"
+					: ", but this is not the first");
+	if (stands_for_all)
+		identity->index[0] = '\0';
+	if (inside || launcher)
+		text_set(identity->apart, sizeof(identity->apart), why);
+	return launcher || (inside && identity->index[0]);
+}
+
+static int find_members(const struct gang_environment *environment,
+			const struct gang_sources *sources, struct gang_identity *identity,
+			struct err *err)
+{
+	struct finding found = {0};
+
+	if (merge_sources(sources, &found, err) == 0 && check_finding(&found, sources, err) == 0) {
+		identity->by_default = true;
+		fill_identity(environment, &found, identity);
+		return 0;
+	}
+	for (size_t i = 0; i < sources->count && !found.member_from; i++)
+		found.member_from = sources->items[i].member_from;
+	find_launch(environment, found.member_from ? found.member_from : "", identity);
+	return -1;
+}
+
+static int find_by_default(const struct gang_environment *environment, const char *const *argv,
+			   struct gang_identity *identity, struct err *err)
 {
 	struct gang_sources sources = {.cautious = true};
-	struct finding found = {0};
 	struct err why;
 
 	gang_sources_list(&sources, environment, argv);
-	if (is_apart(&sources, identity->apart, sizeof(identity->apart))) {
-		identity->instead = identity->apart[0] ? each_machine : NULL;
-		return;
-	}
-	/* Two indices and no number are no gang, whatever they are of. */
-	for (size_t i = sources.count; i > 0; i--)
-		if (sources.items[i - 1].members_from)
-			found = (struct finding){
-				.members_from = sources.items[i - 1].members_from,
-				.members = sources.items[i - 1].members,
-			};
-	if (!found.members_from && sources.count > 0)
-		found.member_from = sources.items[0].member_from;
-	if ((found.members_from && merge_sources(&sources, &found, &why) < 0) ||
-	    check_finding(&found, &sources, &why) < 0) {
-		set_apart(identity, why.text, each_machine);
-	} else if (found.members_from) {
-		identity->by_default = true;
-		fill_identity(environment, &found, identity);
-	}
-}
-
-static void find_by_default(const struct gang_environment *environment, const char *const *argv,
-			    struct gang_identity *identity)
-{
-	const char *attempt = gang_variable(environment, INSIDE_VARIABLE);
-	const char *launcher = gang_launcher_of_all(argv);
-	char why[256];
-
-	find_by_words(environment, argv, identity);
-	if (attempt && identity->members == 1) {
-		set_apart(identity, "", NULL);
-	} else if (attempt) {
-		snprintf(why, sizeof(why),
-			 "this run is inside attempt %.16s of another one, and what %s say is "
-			 "meant "
-			 "for that",
-			 attempt, identity->origin);
-		set_apart(identity, why, "it is a job of its own");
-	} else if (launcher && (identity->members > 1 || identity->apart[0])) {
-		snprintf(why, sizeof(why), "%.64s starts the job on all machines", launcher);
-		set_apart(identity, why,
-			  "one supervisor stands for all of them; --gang auto makes a gang");
-	}
+	set_index(&sources, identity);
+	if ((!find_several(&sources) && !sources.elastic) ||
+	    is_by_itself(environment, &sources, argv, identity))
+		return 0;
+	if (!identity->apart[0] && find_certain_gang(&sources, &why) == 0)
+		return find_members(environment, &sources, identity, err);
+	if (!identity->apart[0])
+		text_set(identity->apart, sizeof(identity->apart), why.text);
+	return identity->index[0] ? 0 : refuse_without_index(identity, err);
 }
 
 int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get, void *arg,
@@ -240,10 +346,8 @@ int gang_identity_find(const char *gang, const char *member, gang_getenv_fn get,
 	*identity = (struct gang_identity){.members = 1};
 	if (text_equal(gang ? gang : "", "off"))
 		return 0;
-	if (!gang && !member) {
-		find_by_default(&environment, argv, identity);
-		return 0;
-	}
+	if (!gang && !member)
+		return find_by_default(&environment, argv, identity, err);
 	if (read_given(gang ? gang : "auto", member, &found, err) < 0)
 		return -1;
 	if (found.members_from && found.members == 1)

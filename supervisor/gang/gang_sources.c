@@ -24,16 +24,52 @@ bool gang_number(const char *text, uint32_t *number)
 	return true;
 }
 
+bool gang_source_says_several(const struct gang_source *source)
+{
+	return source->started > 1 || (source->index_from && source->started == 0) ||
+	       source->index > 0;
+}
+
 static void add_source(struct gang_sources *sources, const struct gang_source *source)
 {
-	if ((source->members_from || source->member_from) && sources->count < GANG_SOURCES_MOST)
-		sources->items[sources->count++] = *source;
+	struct gang_source *added = &sources->items[sources->count];
+
+	if ((!source->members_from && !source->member_from) || sources->count == GANG_SOURCES_MOST)
+		return;
+	sources->count++;
+	*added = *source;
+	if (!added->started_from && added->members_from) {
+		added->started_from = added->members_from;
+		added->started = added->members;
+	}
+	if (!added->index_from && added->member_from) {
+		added->index_from = added->member_from;
+		added->index = added->member;
+	}
+}
+
+static void read_started(struct gang_source *source, const char *text, const char *from)
+{
+	if (gang_number(text, &source->started) && source->started > 0)
+		source->started_from = from;
+}
+
+/* torchrun's "2:2" is no range. */
+static bool is_range_of_one(const char *text, uint32_t *number)
+{
+	const char *colon = strchr(text, ':');
+	size_t length = colon ? (size_t)(colon - text) : 0;
+
+	return colon && strncmp(text, colon + 1, length) == 0 && !colon[1 + length] &&
+	       gang_number(colon + 1, number);
 }
 
 static void read_members(struct gang_sources *sources, struct gang_source *source, const char *text,
 			 const char *from)
 {
-	if (gang_number(text, &source->members) && source->members > 0) {
+	if (text &&
+	    (gang_number(text, &source->members) || is_range_of_one(text, &source->members)) &&
+	    source->members > 0) {
 		source->members_from = from;
 	} else if (text && strchr(text, ':')) {
 		sources->elastic = text;
@@ -47,9 +83,12 @@ static void read_doubtful_members(struct gang_sources *sources, struct gang_sour
 {
 	if (!sources->cautious || (text && text_equal(text, "1"))) {
 		read_members(sources, source, text, from);
-	} else if (text && !sources->doubtful) {
-		sources->doubtful = text;
-		sources->doubtful_from = from;
+	} else if (text) {
+		read_started(source, text, from);
+		if (!sources->doubtful) {
+			sources->doubtful = text;
+			sources->doubtful_from = from;
+		}
 	}
 }
 
@@ -96,6 +135,9 @@ static void add_launcher(struct gang_sources *sources, const struct gang_environ
 		read_members(sources, &source, "1", launcher->local);
 	else
 		read_doubtful_members(sources, &source, members, launcher->members);
+	if (launcher->local)
+		read_started(&source, members, launcher->members);
+	source.may_be_tasks = !source.members_from;
 	read_member(&source, member, launcher->member);
 	add_source(sources, &source);
 }
@@ -122,6 +164,7 @@ static void add_slurm_step(struct gang_sources *sources, const struct gang_envir
 {
 	const char *nodes = gang_variable(environment, "SLURM_STEP_NUM_NODES");
 	const char *tasks = gang_variable(environment, "SLURM_STEP_NUM_TASKS");
+	const char *task = gang_variable(environment, "SLURM_PROCID");
 	bool by_node = nodes && (!tasks || text_equal(nodes, tasks));
 	struct gang_source source = {0};
 
@@ -133,8 +176,12 @@ static void add_slurm_step(struct gang_sources *sources, const struct gang_envir
 		read_members(sources, &source, nodes, "SLURM_STEP_NUM_NODES");
 	else
 		read_doubtful_members(sources, &source, tasks, "SLURM_STEP_NUM_TASKS");
-	read_member(&source, gang_variable(environment, by_node ? "SLURM_NODEID" : "SLURM_PROCID"),
+	read_member(&source, by_node ? gang_variable(environment, "SLURM_NODEID") : task,
 		    by_node ? "SLURM_NODEID" : "SLURM_PROCID");
+	read_started(&source, tasks, "SLURM_STEP_NUM_TASKS");
+	if (gang_number(task, &source.index))
+		source.index_from = "SLURM_PROCID";
+	source.may_be_tasks = !source.members_from;
 	add_source(sources, &source);
 }
 
@@ -225,18 +272,63 @@ static bool is_option(const char *word, const char *const *options, const char *
 	return false;
 }
 
-/* torchrun's and accelerate's arguments. */
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (text_equal(word, *words))
+			return true;
+	return false;
+}
+
+/* The words behind torchrun or accelerate; NULL: the command is none of theirs. What stands before
+ * (env, numactl, uv run, a wrapper) does not matter, up to a program in Python: words behind that
+ * are its own. */
+static const char *const *launcher_arguments(const char *const *argv)
+{
+	static const char *const names[] =
+		{"torchrun",   "torch.distributed.run",      "torch.distributed.launch",
+		 "accelerate", "accelerate.commands.launch", NULL};
+
+	for (; *argv && !text_ends(*argv, ".py"); argv++)
+		if (is_one_of(last_part(*argv), names))
+			return argv + 1;
+	return NULL;
+}
+
+/* What begins at `word` is the launcher's no more: its script, or what stands for it. */
+static bool is_program(const char *word, const char *before)
+{
+	static const char *const modules[] = {"-m", "--module", NULL};
+	static const char *const flags[] = {"--standalone", "--no-python", "--no_python",
+					    "--run-path",   "--run_path",  NULL};
+	bool follows_option = *before == '-' && !strchr(before, '=') && !is_one_of(before, flags);
+
+	if (*word == '-' || text_equal(word, "launch"))
+		return false;
+	return text_ends(word, ".py") || text_ends(word, ".sh") || !follows_option ||
+	       is_one_of(before, modules);
+}
+
+/* torchrun's and accelerate's arguments, up to the script: that has its own behind it. */
 static void add_command(struct gang_sources *sources, const char *const *argv)
 {
+	const char *const *words = launcher_arguments(argv);
 	struct gang_source source = {0};
 
-	for (size_t i = 0; argv[i]; i++) {
+	for (; words && *words && !is_program(*words, words[-1]); words++) {
 		const char *name, *value;
 
-		if (is_option(argv[i], size_options, &name, &value))
-			read_members(sources, &source, value ? value : argv[i + 1], name);
-		else if (is_option(argv[i], rank_options, &name, &value))
-			read_member(&source, value ? value : argv[i + 1], name);
+		if (is_option(*words, size_options, &name, &value))
+			read_members(sources, &source, value ? value : words[1], name);
+		else if (is_option(*words, rank_options, &name, &value))
+			read_member(&source, value ? value : words[1], name);
 	}
 	add_source(sources, &source);
 }
@@ -250,11 +342,13 @@ void gang_sources_list(struct gang_sources *sources, const struct gang_environme
 	static const char *const volcano_sizes[] = {"WORLD_SIZE", "VC_WORKER_NUM", NULL};
 	bool master = gang_variable(environment, "VC_MASTER_NUM");
 
-	/* A rank of torchrun's has what the machine's launcher said as well. */
+	/* A rank of torchrun's has what the machine's launcher said as well. That counts where
+	 * torch is on this machine alone. */
 	if (gang_variable(environment, "TORCHELASTIC_RUN_ID") &&
 	    gang_variable(environment, "LOCAL_WORLD_SIZE")) {
 		add_launcher(sources, environment, &torch_pair);
-		return;
+		if (!sources->cautious || sources->count == 0 || sources->items[0].members != 1)
+			return;
 	}
 	add_slurm_step(sources, environment);
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)

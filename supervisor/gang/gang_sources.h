@@ -11,6 +11,13 @@
 struct gang_source {
 	const char *members_from, *member_from; /* for people; NULL: it does not say */
 	uint32_t members, member;
+	/* What the launcher has started, whatever that is (machines, tasks, ranks of one machine),
+	 * and which of them this is: two that are not one job must not have one name. 0: it does
+	 * not say how many. */
+	const char *started_from, *index_from;
+	uint32_t started, index;
+	/* The number may be one of ranks or tasks, so the member may be one of those as well. */
+	bool may_be_tasks;
 };
 
 #define GANG_SOURCES_MOST 16
@@ -37,6 +44,9 @@ struct gang_environment {
 /* NULL also for an empty one. */
 const char *gang_variable(const struct gang_environment *environment, const char *name);
 bool gang_number(const char *text, uint32_t *number);
+
+/* Whether the launcher has started several: it says so, or which one of them this is. */
+bool gang_source_says_several(const struct gang_source *source);
 
 /* `sources` is zeroed but for `cautious`. */
 void gang_sources_list(struct gang_sources *sources, const struct gang_environment *environment,

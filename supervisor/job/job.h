@@ -161,6 +161,9 @@ struct job {
 	/* The command or the checkpoint directory is refused, with this exit code; 0: neither is.
 	 */
 	int refused;
+	/* It is the command, for this reason. */
+	bool command_refused;
+	struct err command_err;
 	bool done; /* not started: an earlier attempt has finished it */
 
 	struct detached_job detached; /* after the main process has ended */

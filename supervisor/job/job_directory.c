@@ -50,16 +50,16 @@ static int refuse_strictly(const struct job *job, char reason[160])
 	return EXIT_CONFIGURATION;
 }
 
-/* A mistyped command is to leave no job in the store. */
-static int refuse_command(const struct job *job, char reason[160])
+/* A mistyped command is to leave no job in the store. It is said once it is known that the job has
+ * not finished (resume.h). */
+static int refuse_command(struct job *job, char reason[160])
 {
-	struct err err;
-	int refused = command_check(job->options->command[0], job->workspace.directory, &err);
+	int refused = command_check(job->options->command[0], job->workspace.directory,
+				    &job->command_err);
 
-	if (!refused)
-		return 0;
-	log_error("%s", err.text);
-	text_set(reason, 160, err.text);
+	job->command_refused = refused != 0;
+	if (refused)
+		text_set(reason, 160, job->command_err.text);
 	return refused;
 }
 

@@ -185,6 +185,13 @@ static void refuse_start(struct job *job, int code)
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORE_FAILED, .code = code});
 }
 
+static void refuse_checked_start(struct job *job)
+{
+	if (job->command_refused)
+		log_error("%s", job->command_err.text);
+	refuse_start(job, job->refused);
+}
+
 static void on_resume_done(void *arg)
 {
 	struct job *job = arg;
@@ -193,8 +200,8 @@ static void on_resume_done(void *arg)
 	if (job->loop.stopped)
 		return;
 	/* The other members are told. */
-	if (job->refused) {
-		refuse_start(job, job->refused);
+	if (job->refused && job->resume_failed) {
+		refuse_checked_start(job);
 		return;
 	}
 	if (job->resume_failed && (code = refuse_start_without_resume(job)) != 0) {
@@ -285,8 +292,8 @@ void job_begin_resume(struct job *job)
 		      "store", job->store, "checkpoint_dir", job->workspace.directory,
 		      "supervisor_pid", (int)getpid());
 	job->refused = job_check_start(job, reason);
-	if (job->refused && (job->gang.members == 1 || !job->store)) {
-		refuse_start(job, job->refused);
+	if (job->refused && (!job->store || (job->gang.members == 1 && !job->command_refused))) {
+		refuse_checked_start(job);
 		return;
 	}
 	if (!job->store) {
@@ -320,6 +327,7 @@ void job_begin_resume(struct job *job)
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};
+	job->resume_request.command_refused = job->command_refused;
 	text_set(job->resume_request.refused, sizeof(job->resume_request.refused), reason);
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }

@@ -126,6 +126,29 @@ static void add_variable(struct child_environment *environment, const char *name
 		add_pair(environment, text_format("%s=%s", name, value));
 }
 
+/* What the job has in it, whoever has set it. */
+static const char *value_in_job(const struct child_environment *environment, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char **pair = environment->pairs; pair && *pair; pair++)
+		if (strncmp(*pair, name, length) == 0 && (*pair)[length] == '=')
+			return *pair + length + 1;
+	return getenv(name);
+}
+
+/* What an outer run has handed on to this one is not handed on once more. */
+static void hand_on(struct child_environment *environment)
+{
+	for (const char *const *variable = inside_handed_on; *variable; variable++) {
+		char name[INSIDE_NAME_SIZE];
+		const char *value = value_in_job(environment, *variable);
+		bool stale = getenv(inside_outer_name(*variable, name));
+
+		add_variable(environment, name, value && *value ? value : stale ? "" : NULL);
+	}
+}
+
 void child_environment_build(struct child_environment *environment, const struct child_facts *facts)
 {
 	char attempt[16], step[24] = "", machines[16], machine[16];
@@ -147,6 +170,7 @@ void child_environment_build(struct child_environment *environment, const struct
 	add_variable(environment, "REPRIEVE_PAGE", facts->page);
 	add_profile_variables(environment, facts);
 	add_run_name(environment, facts);
+	hand_on(environment);
 }
 
 int child_environment_add_shim(struct child_environment *environment, const char *channel,

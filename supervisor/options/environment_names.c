@@ -37,6 +37,8 @@ static const char *const not_for_users[] = {
 	"SEED", "SEEDS", "SMALL", "STATIC",
 	"STATIC_BUILD", "SURVIVORS", "TESTS", "TEST_*",
 	"WERROR",
+	/* handed on to a run inside the job (base/inside.h) */
+	"OUTER_*",
 	/* Kubernetes, for a Service of this name */
 	"SERVICE_HOST", "SERVICE_PORT*", "PORT", "PORT_[0-9]*",
 	"*_SERVICE_HOST", "*_SERVICE_PORT*", "*_PORT",
@@ -117,16 +119,25 @@ static unsigned slips_most(const char *name)
 	return most < 3 ? most : 3;
 }
 
-char *environment_unknown_names(char *const *environment, const struct verb *const *verbs,
-				size_t verb_count)
+/* Takes ownership of `name`. */
+static void add_name(char **listed, char *name)
 {
-	char *listed = NULL;
+	char *more = *listed ? text_format("%s, %s", *listed, name) : text_copy(name);
+
+	free(*listed);
+	free(name);
+	*listed = more;
+}
+
+struct unknown_names environment_unknown_names(char *const *environment,
+					       const struct verb *const *verbs, size_t verb_count)
+{
+	struct unknown_names names = {0};
 
 	for (; *environment; environment++) {
 		size_t length = strcspn(*environment, "=");
 		auto_free char *name = NULL;
 		struct nearest nearest = {NULL, NAME_MOST};
-		char *more;
 
 		if (!text_starts(*environment, PREFIX) || !(*environment)[length] ||
 		    !(*environment)[length + 1])
@@ -135,13 +146,16 @@ char *environment_unknown_names(char *const *environment, const struct verb *con
 		if (is_known(name, verbs, verb_count, &nearest))
 			continue;
 		if (nearest.name && nearest.slips <= slips_most(name))
-			more = text_format("%s%s%s (is %s meant?)", listed ? listed : "",
-					   listed ? ", " : "", name, nearest.name);
+			add_name(&names.mistyped,
+				 text_format("%s (is %s meant?)", name, nearest.name));
 		else
-			more = text_format("%s%s%s", listed ? listed : "", listed ? ", " : "",
-					   name);
-		free(listed);
-		listed = more;
+			add_name(&names.others, steal(&name));
 	}
-	return listed;
+	return names;
+}
+
+void unknown_names_release(struct unknown_names *names)
+{
+	free(names->mistyped);
+	free(names->others);
 }

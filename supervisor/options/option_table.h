@@ -53,8 +53,8 @@ struct option_row {
 	const char *choices;
 	/* More such values, "a, b, c"; the caller frees. NULL: none. */
 	char *(*names)(void);
-	/* It says which run this is, or where that one alone writes: of a run inside the job of
-	 * another one its variable is no option (base/inside.h). */
+	/* It says which run this is, or where that one alone writes: as another run has handed its
+	 * variable on, it is no option (base/inside.h). */
 	bool of_one_run;
 };
 

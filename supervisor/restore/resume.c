@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define PREDECESSOR_EXIT_MS 30000
+#define FINISHED_LOOK_MS 5000
 
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why)
 {
@@ -106,6 +107,29 @@ static bool may_start_after_earlier(const struct resume_request *request,
 					&result->attempt_outcomes, cancel, err);
 	action = result->attempt_outcomes.decision.action;
 	return *status == 0 && action != RESTART_DONE && action != RESTART_NO_PROGRESS;
+}
+
+/* Nothing is written, and a store that does not answer is not waited for. */
+static bool has_finished(const struct resume_request *request, const struct storage_options *wanted,
+			 struct resume_result *result)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	struct storage_options options = *wanted;
+	struct err err;
+	bool finished;
+	int status;
+
+	options.create = false;
+	options.read_only = true;
+	if (cancel_init(&soon, &err) < 0)
+		return false;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + FINISHED_LOOK_MS);
+	finished = storage_open(&options, &result->storage, &soon, &err) == 0 &&
+		   !may_start_after_earlier(request, result, &soon, &err, &status) && status == 0 &&
+		   result->attempt_outcomes.decision.action == RESTART_DONE;
+	if (!finished)
+		resume_result_release(result);
+	return finished;
 }
 
 /* What the last supervisor here has recorded of this job; none: nothing. */
@@ -271,8 +295,13 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	int status;
 
 	resume_result_release(result);
-	result->step = -1;
 	options.transfer = request->transfer;
+	if (request->command_refused && request->rules.done_counts &&
+	    has_finished(request, &options, result))
+		return 0;
+	result->step = -1;
+	if (request->command_refused && request->gang.members == 1)
+		return err_set(err, ERR_INVALID, "not started: %s", request->refused);
 	if (request->if_known && !store_has_job(&options, cancel))
 		return 0;
 	if (check_transport(request, err) < 0 ||

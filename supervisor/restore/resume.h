@@ -41,9 +41,12 @@ struct resume_request {
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
 	int64_t join_ms;           /* for the others to come, and to restore */
 	enum gang_parts_choice parts;
-	/* The checkpoint directory is refused, for this reason: the other members are told, and
-	 * nothing is claimed. "": it is not. */
+	/* The command or the checkpoint directory is refused, for this reason: the other members
+	 * are told, and nothing is claimed. "": neither is. */
 	char refused[160];
+	/* It is the command. A job that has finished needs none: the done marker is read first, and
+	 * only then is it an error. */
+	bool command_refused;
 	bool without_pokes; /* the others are told of nothing at once (gang_poke.h) */
 };
 

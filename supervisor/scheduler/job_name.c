@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
@@ -114,10 +115,24 @@ static bool is_only_task(const char *variable, job_name_getenv_fn get, void *arg
 	return text_equal(variable, "SLURM_PROCID") && (!tasks || text_equal(tasks, "1"));
 }
 
-/* NULL: this scheduler does not run us. The caller frees. */
-static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_name_getenv_fn get,
-			  void *arg)
+static void append_part(char **id, const char *part)
 {
+	char *longer = text_format("%s-%s", *id, part);
+
+	free(*id);
+	*id = longer;
+}
+
+static bool is_variable(const char *variable, const char *other)
+{
+	return variable && other && text_equal(variable, other);
+}
+
+/* NULL: this scheduler does not run us. The caller frees. The index of `place` is in it once. */
+static char *scheduler_id(const struct scheduler *scheduler, const struct job_place *place,
+			  job_name_getenv_fn get, void *arg)
+{
+	bool of_gang = place->of_gang, has_index = !place->index || !*place->index;
 	const char *first = getenv_value(get, arg, scheduler->needed[0]);
 	const char *second = getenv_value(get, arg, scheduler->needed[1]);
 	auto_free char *id = NULL;
@@ -130,6 +145,9 @@ static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_n
 		second = NULL;
 	id = text_format("%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
 			 second ? second : "");
+	has_index |= second && is_variable(scheduler->needed[1], place->index_from);
+	has_index |=
+		strchr(first, '#') && is_variable("AWS_BATCH_JOB_NODE_INDEX", place->index_from);
 	/* AWS Batch: "id#1" is the second node of a job of several. */
 	if (of_gang)
 		id[strcspn(id, "#")] = '\0';
@@ -139,10 +157,11 @@ static char *scheduler_id(const struct scheduler *scheduler, bool of_gang, job_n
 		if (!value || (of_gang && is_index(scheduler->more[i])) ||
 		    is_only_task(scheduler->more[i], get, arg))
 			continue;
-		char *longer = text_format("%s-%s", id, value);
-		free(id);
-		id = longer;
+		append_part(&id, value);
+		has_index |= is_variable(scheduler->more[i], place->index_from);
 	}
+	if (!has_index)
+		append_part(&id, place->index);
 	return steal(&id);
 }
 
@@ -189,7 +208,8 @@ static void readable_prefix(const char *const *argv, char target[33])
 	target[kept] = '\0';
 }
 
-/* `outer`: the run that this one is inside of, and which of its machines this is; NULL: none. */
+/* `outer`: the run that this one is inside of, and which of its machines and of what it has started
+ * this is; NULL: none. */
 static void name_by_fingerprint(const char *const *outer, const char *directory,
 				const char *const *argv, struct job_name *name)
 {
@@ -210,33 +230,67 @@ static void name_by_fingerprint(const char *const *outer, const char *directory,
 	name->given = false;
 }
 
-int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void *arg,
-		  const char *directory, const char *const *argv, struct job_name *name,
-		  struct err *err)
+static void name_inside(job_name_getenv_fn get, void *arg, const char *directory,
+			const char *const *argv, struct job_name *name)
 {
-	const char *given = getenv_value(get, arg, "REPRIEVE_JOB");
+	const char *job = getenv_value(get, arg, "REPRIEVE_OUTER_JOB");
 	const char *machine = getenv_value(get, arg, "REPRIEVE_MACHINE");
-	const char *outer[] = {given ? given : "", machine, NULL};
+	const char *task = getenv_value(get, arg, "SLURM_PROCID");
+	const char *element = getenv_value(get, arg, "SLURM_ARRAY_TASK_ID");
+	const char *const outer[] = {
+		job ? job : "", machine ? machine : "0", task ? task : "0", element ? element : "",
+		NULL,
+	};
 
-	*name = (struct job_name){0};
-	if (chosen)
-		return use_given_name(chosen, "--job", name, err);
-	if (getenv_value(get, arg, INSIDE_VARIABLE)) {
-		name_by_fingerprint(outer, directory, argv, name);
-		return 0;
-	}
-	if (given)
-		return use_given_name(given, "REPRIEVE_JOB", name, err);
+	name_by_fingerprint(outer, directory, argv, name);
+}
+
+static bool name_by_scheduler(const struct job_place *place, job_name_getenv_fn get, void *arg,
+			      struct job_name *name)
+{
 	for (size_t i = 0; i < sizeof(schedulers) / sizeof(schedulers[0]); i++) {
-		auto_free char *id = scheduler_id(&schedulers[i], of_gang, get, arg);
+		auto_free char *id = scheduler_id(&schedulers[i], place, get, arg);
 
 		if (!id)
 			continue;
 		sanitize_id(id, name);
 		name->origin = schedulers[i].origin;
 		name->given = name->of_scheduler = true;
-		return 0;
+		return true;
 	}
-	name_by_fingerprint(NULL, directory, argv, name);
+	return false;
+}
+
+static int add_index(const char *index, struct job_name *name, struct err *err)
+{
+	char text[sizeof(name->text)];
+	int length = snprintf(text, sizeof(text), "%s-%s", name->text, index);
+
+	if (length > JOB_NAME_MOST)
+		return err_set(err, ERR_INVALID,
+			       "%s: the job name \"%s\" has no room for \"-%s\", which tells this "
+			       "one from the others: %d characters at most",
+			       name->origin, name->text, index, JOB_NAME_MOST);
+	text_set(name->text, sizeof(name->text), text);
 	return 0;
+}
+
+int job_name_find(const char *chosen, const struct job_place *place, job_name_getenv_fn get,
+		  void *arg, const char *directory, const char *const *argv, struct job_name *name,
+		  struct err *err)
+{
+	const char *given = chosen ? chosen : getenv_value(get, arg, "REPRIEVE_JOB");
+
+	*name = (struct job_name){0};
+	if (chosen || (given && !inside_is_of_outer("REPRIEVE_JOB", get, arg))) {
+		if (use_given_name(given, chosen ? "--job" : "REPRIEVE_JOB", name, err) < 0)
+			return -1;
+	} else if (inside_run(get, arg)) {
+		name_inside(get, arg, directory, argv, name);
+	} else if (name_by_scheduler(place, get, arg, name)) {
+		return 0;
+	} else {
+		name_by_fingerprint(NULL, directory, argv, name);
+	}
+	return place->index && *place->index ? add_index(place->index, name, err) : 0;
 }

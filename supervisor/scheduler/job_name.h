@@ -1,8 +1,11 @@
 /*
  * PURE. Which job this is, so that the next machine finds its snapshots: the user's name, else a
  * scheduler's id that stays the same over restarts, else a fingerprint of directory and command.
- * Inside the job of another run (base/inside.h) both of the first are of that one: there it is a
- * fingerprint of the outer job's name, directory and command.
+ * Inside the job of another run (base/inside.h) the scheduler's id is of that one, and so is a name
+ * that it has handed on: there it is a fingerprint of the outer job's name, directory and command,
+ * and of which machine, task and element of an array this is.
+ * What a launcher starts several times, and is no gang, has a name each: whatever the name is, the
+ * index is in it, once (gang_identity.h says when).
  * Host names and process ids are not used, because they change with the machine.
  */
 #ifndef JOB_NAME_H
@@ -27,14 +30,25 @@ struct job_name {
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);
 
+/* What tells this process from others that the same launcher has started. */
+struct job_place {
+	/* They are one job, and what tells them apart is no part of the name. */
+	bool of_gang;
+	/* "3": they are jobs of their own; NULL or "": nothing tells them apart, or there are none.
+	 */
+	const char *index;
+	/* The variable that says so ("SLURM_PROCID"): a scheduler's id that has it in it has it
+	 * once. */
+	const char *index_from;
+};
+
 /*
- * `chosen` is --job, or NULL. `of_gang`: several machines are one job, and what tells them apart is
- * no part of the name. `directory` and `argv` (ends with NULL) go into the fingerprint. A
+ * `chosen` is --job, or NULL. `directory` and `argv` (ends with NULL) go into the fingerprint. A
  * scheduler's id is mapped to the allowed characters; if that changes it, a digest is appended.
  * ERR_INVALID only for a name that the user gave (--job, REPRIEVE_JOB).
  */
-int job_name_find(const char *chosen, bool of_gang, job_name_getenv_fn get, void *arg,
-		  const char *directory, const char *const *argv, struct job_name *name,
+int job_name_find(const char *chosen, const struct job_place *place, job_name_getenv_fn get,
+		  void *arg, const char *directory, const char *const *argv, struct job_name *name,
 		  struct err *err);
 
 #endif

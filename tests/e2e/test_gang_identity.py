@@ -28,30 +28,67 @@ def test_the_launcher_makes_a_gang_without_options(place):
         assert said in run.err, f"{run}"
 
 
+# The name of the job that was called "job" on the command line.
 ONE_NODE = {
-    "srun": step_of(1, 0),
-    "srun with tasks": step_of(1, 0, 4, 3),
-    "torchrun's rank": {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "none"},
-    "mpirun": {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"},
-    "PyTorchJob": {"PET_NNODES": "1", "PET_NODE_RANK": "0", "WORLD_SIZE": "1", "RANK": "0"},
-    "an indexed Job": {"JOB_COMPLETION_INDEX": "3"},
-    "nodes, and --gang off": {**step_of(4, 2), "REPRIEVE_GANG": "off"},
+    "srun": (step_of(1, 0), "job"),
+    "srun with tasks": (step_of(1, 0, 4, 3), "job-3"),
+    "torchrun's rank": ({"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "none"}, "job-3"),
+    "mpirun": ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "job-3"),
+    "PyTorchJob": ({"PET_NNODES": "1", "PET_NODE_RANK": "0", "WORLD_SIZE": "1", "RANK": "0"}, "job"),
+    "an indexed Job": ({"JOB_COMPLETION_INDEX": "3"}, "job-3"),
+    "nodes, and --gang off": ({**step_of(4, 2), "REPRIEVE_GANG": "off"}, "job"),
+    "tasks, and --gang off": ({**step_of(1, 0, 4, 3), "REPRIEVE_GANG": "off"}, "job"),
 }
 
 
 @pytest.mark.parametrize("launcher", ONE_NODE)
 def test_one_machine_is_none(place, launcher):
     """Nothing in the store tells that gangs exist."""
+    environment, name = ONE_NODE[launcher]
     run = place.run(PYTHON, RANK, "--dir", place.directory, "--meet", place.path / "meet", "--rank", "0", "--ranks", "1", "--steps", "20",
-                    **ONE_NODE[launcher])
+                    **environment)
     assert run.wait() == 0, f"{run}"
-    top = place.store_path / "jobs/job"
+    top = place.store_path / "jobs" / name
     assert {path.name for path in top.iterdir()}.isdisjoint({"gang", "parts"})
     assert next((top / "snapshots").iterdir()).read_text().startswith('{"reprieve":"snapshot","version":3,')
     claim = json.loads((top / "attempts/000001.json").read_text().splitlines()[1])
     assert "gang" not in claim["about"]
-    assert ("no gang: JOB_COMPLETION_INDEX says which machine this is" in run.err) == (launcher == "an indexed Job"), f"{run}"
-    assert "member" not in run.err or launcher == "an indexed Job", f"{run}"
+    said = f"this goes on as job {name} (--gang auto: one training; --gang off: the name as it is)"
+    assert (said in run.err) == ("no gang: " in run.err) == (name == "job-3"), f"{run}"
+
+
+TOGETHER = {
+    "tasks of two nodes": ["true"],
+    "a training on each of two": ["torchrun", "--nnodes=1"],
+    "tasks of one node": ["true"],
+    "a launcher on each": ["ray", "start"],
+}
+
+
+@pytest.mark.parametrize("what", TOGETHER)
+def test_what_one_launcher_starts_never_has_one_name(place, what):
+    """All at once, under one --job: each has its own work in the store."""
+    count = 4 if "tasks" in what else 2
+    wrapper = place.path / TOGETHER[what][0]
+    wrapper.write_text('#!/bin/sh\nmkdir -p "$DIR/step-1" && echo "$OWN" > "$DIR/step-1/w"\n')
+    wrapper.chmod(0o755)
+
+    runs = []
+    for i in range(count):
+        environment = step_of(1 if "one node" in what else 2, i * 2 // count, count, i)
+        if "launcher" in what:
+            environment = {"SKYPILOT_NUM_NODES": "2", "SKYPILOT_NODE_RANK": str(i), "SKYPILOT_TASK_ID": "sky"}
+        directory = place.path / f"dir{i}"
+        runs.append(place.run(wrapper, *TOGETHER[what][1:], directory=directory, DIR=str(directory), OWN=str(i), **environment))
+    assert [run.wait() for run in runs] == [0] * count, "\n".join(map(str, runs))
+    names = [f"job-{i}" for i in range(count)]
+    names[0] = "job" if "launcher" in what else names[0]
+    assert {path.name for path in (place.store_path / "jobs").iterdir()} == set(names)
+    for i, name in enumerate(names):
+        back = place.query("restore", "--store", place.store, "--job", name, "latest", place.path / f"back{i}")
+        assert back.code == 0, back
+        assert (place.path / f"back{i}/step-1/w").read_text() == f"{i}\n"
+        assert not list((place.store_path / "jobs" / name / "attempts").glob("000002*"))
 
 
 def test_without_a_store_that_all_reach_each_machine_is_a_job_of_its_own(place):
@@ -85,7 +122,8 @@ CONTRADICTION = "SLURM_STEP_NUM_NODES says that the job has 3 machines, and PET_
 
 
 def ask_in_vain(place, *options, **environment):
-    return place.query("run", "--job", "job", "--store", place.store, "--checkpoint-dir", place.path / "wrong", *options, "--", "true",
+    command = () if "--" in options else ("--", "true")
+    return place.query("run", "--job", "job", "--store", place.store, "--checkpoint-dir", place.path / "wrong", *options, *command,
                        **environment)
 
 
@@ -134,13 +172,30 @@ def test_a_mistake_ends_no_other_start_and_puts_nothing_into_a_store(place, what
     assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
 
 
-@pytest.mark.parametrize("what", ["tasks", "contradiction", "launcher"])
+def test_a_contradiction_at_one_member_is_an_error_of_all(place):
+    """Of a launcher, and nobody has asked for a gang: a rank that is the same on all."""
+    gang = Gang(place, 2, given=None, steps=20, every=10)
+    gang.start(0, **step_of(2, 0))
+    wait_for("it has joined", lambda: joins(place, 0), process=gang.runs[0].process)
+    wrong = ask_in_vain(place, "--", "torchrun", "--nnodes=2", "--node-rank=0", **step_of(2, 1))
+    said = "SLURM_NODEID says that this is machine 1, and --node-rank says 0"
+    assert wrong.code == harness.EXIT_CONFIGURATION and said in wrong.err, wrong
+    assert gang.runs[0].wait() == harness.EXIT_CONFIGURATION
+    assert f"not started: {HOST} cannot take part: {said}" in gang.runs[0].err, f"{gang}"
+
+
+def test_without_an_index_nothing_is_started(place):
+    """Two of them would have one name."""
+    refused = ask_in_vain(place, "--", "torchrun", "--nnodes=2", "--rdzv-backend=c10d", "train.py")
+    assert refused.code == harness.EXIT_CONFIGURATION and "--nnodes says that the job has 2 machines, but nothing says which" in refused.err
+    assert "--gang off" in refused.err and not place.store_path.exists(), refused
+
+
+@pytest.mark.parametrize("what", ["tasks", "launcher"])
 def test_what_is_not_certain_is_no_gang_by_default(place, what):
     """The job runs, at once, and one line says what it is."""
     command, environment, said = ["true"], step_of(2, 1, 4, 3), "the 4 of SLURM_STEP_NUM_TASKS are machines of one job is not certain"
-    instead = "each machine is a job of its own"
-    if what == "contradiction":
-        environment, said = WRONG, CONTRADICTION
+    instead = "this goes on as job job-3 (--gang auto"
     if what == "launcher":
         command, environment = [place.path / "mpirun"], {"AWS_BATCH_JOB_NUM_NODES": "2", "AWS_BATCH_JOB_NODE_INDEX": "0"}
         command[0].write_text("#!/bin/sh\nexit 0\n")
@@ -150,9 +205,27 @@ def test_what_is_not_certain_is_no_gang_by_default(place, what):
     assert run.wait() == 0, f"{run}"
     assert run.err.count("no gang: ") == 1 and said in run.err and instead in run.err, f"{run}"
     # Who asks for it waits for the others, or hears what is wrong.
-    if what != "contradiction":
-        asked = place.run(*command, options=("--gang", "auto", "--rerun", "--join-time", "1s"), **environment)
-        assert asked.wait() == harness.EXIT_OURS and "has not (" in asked.err, f"{asked}"
+    asked = place.run(*command, options=("--gang", "auto", "--rerun", "--join-time", "1s"), **environment)
+    assert asked.wait() == harness.EXIT_OURS and "has not (" in asked.err, f"{asked}"
+
+
+SUBMIT = """
+for task in 1 2; do
+    cd "$INNER" && SLURM_JOB_ID=1$task SLURM_ARRAY_JOB_ID=10 SLURM_ARRAY_TASK_ID=$task "$BINARY" run --checkpoint-dir "c$task" -- sh -c '
+        mkdir -p "$REPRIEVE_CHECKPOINT_DIR/step-1" && echo > "$REPRIEVE_CHECKPOINT_DIR/step-1/w"' || exit
+done
+REPRIEVE_JOB=case-a "$BINARY" run --checkpoint-dir c3 -- true
+"""
+
+
+def test_a_batch_job_that_a_job_submits_is_not_inside(place):
+    """sbatch hands the environment on: the new job is the scheduler's own, and so is a name that was set anew."""
+    (place.path / "inner").mkdir()
+    run = place.run("sh", "-c", SUBMIT, SLURM_JOB_ID="7", INNER=str(place.path / "inner"), BINARY=harness.REPRIEVE, REPRIEVE_STORE=place.store)
+    assert run.wait() == 0, f"{run}"
+    assert {path.name for path in (place.store_path / "jobs").iterdir()} >= {"slurm-10_1", "slurm-10_2", "case-a"}, f"{run}"
+    assert "submitted by attempt 1 of job job: this is job slurm-10_1, by itself" in run.err, f"{run}"
+    assert "of job case-a" not in run.err, f"{run}"
 
 
 INNER = """

@@ -413,31 +413,37 @@ def test_a_snapshot_interval_is_a_duration(place):
     assert result.code == EXIT_USAGE and "--snapshot-interval" in one_line(result) and "'often'" in result.err
 
 
+TYPO = {"REPRIEVE_STOER": "file:///elsewhere"}
+IMAGE = {"REPRIEVE_VERSION": "1.2", "REPRIEVE_IMAGE": "i", "REPRIEVE_HOME": "/opt"}
+
+
 def saved_in_vain(line):
-    return "REPRIEVE_STOER (is REPRIEVE_STORE meant?)" in line and "REPRIEVE_BANANA" in line
+    return "REPRIEVE_STOER (is REPRIEVE_STORE meant?)" in line and "REPRIEVE_VERSION" not in line
 
 
 def test_a_mistyped_variable_is_named_once(place):
-    typo = {"REPRIEVE_STOER": "file:///elsewhere", "REPRIEVE_BANANA": "1"}
-    run = place.run("true", **typo)
+    run = place.run("true", **TYPO, **IMAGE)
     assert run.wait() == 0
-    lines = [line for line in run.err.splitlines() if "BANANA" in line]
+    lines = [line for line in run.err.splitlines() if "STOER" in line]
     assert len(lines) == 1 and "warning" in lines[0] and saved_in_vain(lines[0]), run
-    listed = place.verb("list", **typo)
+    listed = place.verb("list", **TYPO)
     assert listed.code == 0 and saved_in_vain(one_line(listed))
 
 
 @pytest.mark.parametrize("strict", ["option", "variable"])
 def test_a_mistyped_variable_is_refused_if_strict(place, strict):
-    typo = {"REPRIEVE_STOER": "file:///elsewhere", "REPRIEVE_BANANA": "1"}
+    """One that is near to a setting of ours, and no other."""
     options = ["--strict"] if strict == "option" else []
-    environment = {**typo, "REPRIEVE_STRICT": "1"} if strict == "variable" else typo
+    environment = {"REPRIEVE_STRICT": "1"} if strict == "variable" else {}
     mark = place.path / "ran"
-    result = place.query("run", *options, "--", "touch", mark, **environment)
+    result = place.query("run", *options, "--", "touch", mark, **environment, **TYPO, **IMAGE)
     assert result.code == EXIT_CONFIGURATION and saved_in_vain(one_line(result)) and not mark.exists(), result
     if strict == "variable":
-        result = place.verb("list", **environment)
+        result = place.verb("list", **environment, **TYPO)
         assert result.code == EXIT_CONFIGURATION and saved_in_vain(one_line(result)), result
+    result = place.query("run", *options, "--", "touch", mark, **environment, **IMAGE)
+    assert result.code == 0 and mark.exists() and "warning" not in result.err, result
+    assert all(name in result.err for name in IMAGE), result
 
 
 def variables_of_this_tree():

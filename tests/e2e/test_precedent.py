@@ -54,6 +54,22 @@ def test_a_finished_job_is_not_run_again(place):
     assert list(records(place, ".json")) == [1]
 
 
+def test_a_finished_job_needs_no_program(place):
+    """The next start is on a machine, or from an image, that has it no more."""
+    program = place.path / "train"
+    program.write_text("#!/bin/sh\nmkdir -p checkpoints\n")
+    program.chmod(0o755)
+    assert place.run(program, options=QUICK).wait() == 0
+    program.unlink()
+    again = place.run(program, options=QUICK)
+    assert again.wait() == 0 and "nothing to do" in one_line(again.err), f"{again}"
+    # It is missing where there is something to do.
+    for options in (("--rerun",), ("--job", "another")):
+        missing = place.run(program, options=(*QUICK, *options))
+        assert missing.wait() == 127 and "nothing to do" not in missing.err and str(program) in one_line(missing.err), f"{missing}"
+    assert list(records(place, ".json")) == [1] and {path.name for path in (place.store_path / "jobs").iterdir()} == {place.job}
+
+
 def test_a_dry_run_says_that_a_finished_job_is_not_started(place):
     command = trainer(place, "--every", "5", "--steps", "6")
     line = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory)

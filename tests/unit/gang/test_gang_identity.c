@@ -234,111 +234,162 @@ static void test_rows(void **state)
 }
 
 /* Nobody has said anything of a gang. `apart`: why there is none; NULL: nothing says that there are
- * several machines. */
+ * several. `index`: what it has in its name then; NULL: nothing. Of 0 members: it is an error with
+ * `apart` in it. */
 struct default_row {
 	const char *what;
 	const char *settings[SETTINGS_MOST];
 	const char *command[8];
 	uint32_t members, found;
-	const char *apart;
+	const char *apart, *index;
 };
 
 // clang-format off
 static const struct default_row default_rows[] = {
-	{"nothing", {0}, {"python"}, 1, 0, NULL},
+	{"nothing", {0}, {"python"}, 1, 0, NULL, NULL},
 	{"srun on nodes", {"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"}, {"python"},
-		4, 2, NULL},
+		4, 2, NULL, NULL},
 	{"srun, several tasks a node",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5"},
-		{"python"}, 1, 0, "SLURM_PROCID says which one this is, but that the 8 of SLURM_STEP_NUM_TASKS"},
+		{"python"}, 1, 0, "SLURM_PROCID says which one this is, but that the 8 of SLURM_STEP_NUM_TASKS", "5"},
 	{"srun, several tasks on one node",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5"},
-		{"python"}, 1, 0, NULL},
+		{"python"}, 1, 0, "the 8 of SLURM_STEP_NUM_TASKS are all on this machine", "5"},
 	{"so with PMI2",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=0", "SLURM_PROCID=5",
-			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, NULL},
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "the 8 of", "5"},
 	{"PMI2 on nodes",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=8", "SLURM_NODEID=1", "SLURM_PROCID=5",
-			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "SLURM_STEP_NUM_TASKS"},
+			"PMI_SIZE=8", "PMI_RANK=5"}, {"python"}, 1, 0, "SLURM_STEP_NUM_TASKS", "5"},
 	{"a batch script", {"SLURM_JOB_NUM_NODES=4", "SLURM_NNODES=4", "SLURM_NODEID=0", "SLURM_PROCID=0"},
-		{"srun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "srun starts the job on all machines"},
-	{"torchrun on one machine", {0}, {"torchrun", "--nproc-per-node=8", "t.py"}, 1, 0, NULL},
-	{"torchrun, standalone", {0}, {"torchrun", "--standalone", "--nnodes=1", "t.py"}, 1, 0, NULL},
-	{"torchrun on machines", {0}, {"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 2, 1, NULL},
-	{"torchrun, which one?", {0}, {"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "t.py"}, 1, 0,
-		"--member I"},
-	{"torchrun, elastic", {0}, {"torchrun", "--nnodes=1:4", "t.py"}, 1, 0, "1:4"},
+		{"srun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "srun starts the job on all machines", NULL},
+	{"torchrun on one machine", {0}, {"torchrun", "--nproc-per-node=8", "t.py"}, 1, 0, NULL, NULL},
+	{"torchrun, standalone", {0}, {"torchrun", "--standalone", "--nnodes=1", "t.py"}, 1, 0, NULL, NULL},
+	{"torchrun on machines", {0}, {"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 2, 1, NULL, NULL},
+	{"torchrun, which one?", {0}, {"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "t.py"}, 0, 0,
+		"give --member I, from 0, or --gang off", NULL},
+	{"torchrun, elastic", {0}, {"torchrun", "--nnodes=1:4", "t.py"}, 0, 0, "1:4", NULL},
+	{"torchrun, of a range of one", {0}, {"torchrun", "--nnodes=2:2", "--node-rank=1", "t.py"}, 2, 1, NULL, NULL},
+	{"torchrun, one by a range", {0}, {"torchrun", "--nnodes=1:1", "t.py"}, 1, 0, NULL, NULL},
+	{"torchrun, elastic, in a step", {"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=2", "SLURM_PROCID=1"},
+		{"torchrun", "--nnodes=1:4", "t.py"}, 1, 0, "the 2 of SLURM_STEP_NUM_TASKS", "1"},
+	{"torchrun, elastic, on one machine", {"PET_NNODES=1"}, {"torchrun", "--nnodes=1:4", "t.py"}, 0, 0,
+		"--nnodes is 1:4, and PET_NNODES says 1", NULL},
+	{"a script's own", {0}, {"python", "train.py", "--nnodes", "8"}, 1, 0, NULL, NULL},
+	{"a program's own", {0}, {"./train", "--nnodes", "8"}, 1, 0, NULL, NULL},
+	{"a module's own", {0}, {"python", "-m", "my.train", "--nnodes", "8"}, 1, 0, NULL, NULL},
+	{"a script's own, behind torchrun", {0}, {"torchrun", "--nproc-per-node", "8", "t.py", "--nnodes", "8"},
+		1, 0, NULL, NULL},
+	{"a program's own, behind torchrun", {0}, {"torchrun", "--no-python", "./train", "--nnodes", "8"},
+		1, 0, NULL, NULL},
+	{"a module's own, behind torchrun", {0}, {"torchrun", "-m", "train", "--nnodes", "8"}, 1, 0, NULL, NULL},
+	{"a script's own, behind both", {0},
+		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py", "--nnodes", "8"}, 2, 1, NULL, NULL},
+	{"torchrun behind another program", {0},
+		{"env", "A=b", "python3", "-m", "torch.distributed.run", "--nnodes=2", "--node-rank=1"}, 2, 1, NULL, NULL},
+	{"accelerate, of several words", {0},
+		{"accelerate", "launch", "--multi_gpu", "--num_machines", "2", "--machine_rank=1", "t.py"},
+		2, 1, NULL, NULL},
 	{"a rank of torchrun's on one machine",
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5", "LOCAL_WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=none"},
-		{"python"}, 1, 0, NULL},
+		{"python"}, 1, 0, "the 8 of WORLD_SIZE are all on this machine", "5"},
+	{"the same on each machine of a step",
+		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=5", "LOCAL_WORLD_SIZE=8", "TORCHELASTIC_RUN_ID=none",
+			"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1", "SLURM_PROCID=1"},
+		{"python"}, 1, 0, "the 8 of WORLD_SIZE", "5-1"},
 	{"one of several machines",
 		{"RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=none"},
-		{"python"}, 8, 5, NULL},
-	{"ranks of one machine, or pods", {"RANK=1", "WORLD_SIZE=4"}, {"python"}, 1, 0, "RANK says"},
-	{"one rank", {"RANK=0", "WORLD_SIZE=1"}, {"python"}, 1, 0, NULL},
+		{"python"}, 8, 5, NULL, NULL},
+	{"ranks of one machine, or pods", {"RANK=1", "WORLD_SIZE=4"}, {"python"}, 1, 0, "RANK says", "1"},
+	{"one rank", {"RANK=0", "WORLD_SIZE=1"}, {"python"}, 1, 0, NULL, NULL},
 	{"mpirun on one machine",
 		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=4"},
-		{"python"}, 1, 0, NULL},
+		{"python"}, 1, 0, "the 4 of OMPI_COMM_WORLD_SIZE", "3"},
 	{"mpirun on several",
 		{"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_LOCAL_SIZE=2"},
-		{"python"}, 4, 3, NULL},
-	{"mpiexec on one machine", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, NULL},
-	{"mpiexec on several", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=2"}, {"python"}, 4, 3, NULL},
-	{"mpiexec, where?", {"PMI_SIZE=4", "PMI_RANK=3"}, {"python"}, 1, 0, "PMI_RANK says"},
-	{"an indexed Job of tasks that are apart", {"JOB_COMPLETION_INDEX=3"}, {"python"}, 1, 0, "--gang N"},
+		{"python"}, 4, 3, NULL, NULL},
+	{"mpiexec on one machine", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0,
+		"the 4 of PMI_SIZE", "3"},
+	{"mpiexec on several", {"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=2"}, {"python"}, 4, 3, NULL, NULL},
+	{"mpiexec, where?", {"PMI_SIZE=4", "PMI_RANK=3"}, {"python"}, 1, 0, "PMI_RANK says", "3"},
+	{"an indexed Job of tasks that are apart", {"JOB_COMPLETION_INDEX=3"}, {"python"}, 1, 0, "--gang N", "3"},
+	{"the first of them", {"JOB_COMPLETION_INDEX=0"}, {"python"}, 1, 0, "--gang N", "0"},
 	{"each of them with two ranks", {"JOB_COMPLETION_INDEX=3", "WORLD_SIZE=2"}, {"python"}, 1, 0,
-		"JOB_COMPLETION_INDEX"},
+		"JOB_COMPLETION_INDEX", "3"},
 	{"each of them with torchrun", {"JOB_COMPLETION_INDEX=3"},
-		{"torchrun", "--nnodes=1", "--node-rank=0", "t.py"}, 1, 0, NULL},
-	{"a TrainJob", {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2", "PET_NODE_RANK=1"}, {"torchrun"}, 2, 1, NULL},
+		{"torchrun", "--nnodes=1", "--node-rank=0", "t.py"}, 1, 0,
+		"JOB_COMPLETION_INDEX says that this is machine 3, and --nnodes that the job has 1", "3"},
+	{"a TrainJob", {"JOB_COMPLETION_INDEX=1", "PET_NNODES=2", "PET_NODE_RANK=1"}, {"torchrun"}, 2, 1, NULL, NULL},
 	{"of one machine", {"JOB_COMPLETION_INDEX=0", "PET_NNODES=1", "PET_NODE_RANK=0"}, {"torchrun"},
-		1, 0, NULL},
-	{"elastic", {"PET_NNODES=1:4", "PET_NODE_RANK=1"}, {"torchrun"}, 1, 0, "PET_NNODES"},
-	{"Volcano", {"VC_TASK_INDEX=1", "VC_WORKER_NUM=2"}, {"python"}, 1, 0, "VC_TASK_INDEX"},
-	{"AWS Batch", {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2"}, {"python"}, 4, 2, NULL},
-	{"SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"python"}, 2, 1, NULL},
-	{"SageMaker", {"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2"}, {"python"}, 2, 1, NULL},
-	{"SageMaker on one", {"SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-1"}, {"python"}, 1, 0, NULL},
+		1, 0, NULL, NULL},
+	{"elastic", {"PET_NNODES=1:4", "PET_NODE_RANK=1"}, {"torchrun"}, 1, 0, "PET_NNODES", "1"},
+	{"elastic, which one?", {"PET_NNODES=1:4"}, {"torchrun"}, 0, 0, "give --gang N and --member I; or --gang off", NULL},
+	{"Volcano", {"VC_TASK_INDEX=1", "VC_WORKER_NUM=2"}, {"python"}, 1, 0, "VC_TASK_INDEX", "1"},
+	{"AWS Batch", {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2"}, {"python"}, 4, 2, NULL, NULL},
+	{"SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"python"}, 2, 1, NULL, NULL},
+	{"SageMaker", {"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2"}, {"python"}, 2, 1, NULL, NULL},
+	{"SageMaker on two, with a training on each",
+		{"SM_HOSTS=[\"algo-1\",\"algo-2\"]", "SM_CURRENT_HOST=algo-2", "TRAINING_JOB_NAME=t"},
+		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "SM_HOSTS says 2, and --nnodes says 1", "1"},
+	{"SageMaker on one", {"SM_HOSTS=[\"algo-1\"]", "SM_CURRENT_HOST=algo-1"}, {"python"}, 1, 0, NULL, NULL},
 	{"two trainings of one machine each in a step",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=2", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says 1"},
+		{"torchrun", "--nnodes=1", "t.py"}, 1, 0, "--nnodes says 1", "1"},
 	{"two numbers", {"SLURM_STEP_NUM_NODES=4", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 1, 0, "--nnodes says 2"},
+		{"torchrun", "--nnodes=2", "--node-rank=1", "t.py"}, 0, 0, "--nnodes says 2", NULL},
 	{"two places", {"SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
-		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "--node-rank says 0"},
-	{"beyond", {"PET_NNODES=2", "PET_NODE_RANK=2"}, {"torchrun"}, 1, 0, "only 2"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 0, 0, "--node-rank says 0", NULL},
+	{"two places of a pod", {"JOB_COMPLETION_INDEX=1"}, {"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 0, 0,
+		"--node-rank says 0", NULL},
+	{"beyond", {"PET_NNODES=2", "PET_NODE_RANK=2"}, {"torchrun"}, 0, 0, "only 2", NULL},
 	{"tasks of several nodes with a training of several machines each",
 		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=1", "SLURM_PROCID=2"},
-		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "says"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS says 4, and --nnodes says 2",
+		"2-0"},
+	{"the first of them",
+		{"SLURM_STEP_NUM_NODES=2", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=0", "SLURM_PROCID=0"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "SLURM_STEP_NUM_TASKS says 4", "0"},
 	{"hydra's ranks under Slurm, one a node, whose daemons are in another order",
 		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
-			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=1"}, {"python"}, 4, 3, NULL},
+			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=1"}, {"python"}, 4, 3, NULL, NULL},
 	{"hydra's ranks under Slurm, all on one node",
 		{"SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1", "SLURM_NODEID=0", "SLURM_PROCID=0",
-			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, NULL},
+			"PMI_SIZE=4", "PMI_RANK=3", "MPI_LOCALNRANKS=4"}, {"python"}, 1, 0, "the 4 of PMI_SIZE", "3"},
 	{"srun with PMI2, one task a node",
 		{"SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2", "SLURM_PROCID=2",
-			"PMI_SIZE=4", "PMI_RANK=2"}, {"python"}, 4, 2, NULL},
+			"PMI_SIZE=4", "PMI_RANK=2"}, {"python"}, 4, 2, NULL, NULL},
 
 	/* One supervisor in front of all machines. */
 	{"the main node of AWS Batch", {"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=0"},
-		{"mpirun", "-np", "32", "python"}, 1, 0, "mpirun starts the job on all machines"},
+		{"mpirun", "-np", "32", "python"}, 1, 0, "mpirun starts the job on all machines", NULL},
 	{"rank 0 of SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
-		{"/usr/bin/env", "A=b", "horovodrun", "-np", "2"}, 1, 0, "horovodrun starts"},
-	{"a batch script that starts a step", {"SLURM_JOB_NUM_NODES=4"}, {"srun", "python", "t.py"}, 1, 0, NULL},
-	{"the launcher of an MPIJob", {"KUBERNETES_SERVICE_HOST=10.0.0.1"}, {"mpirun", "python"}, 1, 0, NULL},
+		{"/usr/bin/env", "A=b", "horovodrun", "-np", "2"}, 1, 0, "horovodrun starts", NULL},
+	{"any other of SkyPilot", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"},
+		{"horovodrun", "-H", "localhost:4"}, 1, 0, "horovodrun starts the job on all machines, but", "1"},
+	{"ray on each", {"SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=1"}, {"ray", "start"}, 1, 0, "ray starts", "1"},
+	{"a main node that is not 0",
+		{"AWS_BATCH_JOB_NUM_NODES=4", "AWS_BATCH_JOB_NODE_INDEX=2", "AWS_BATCH_JOB_MAIN_NODE_INDEX=2"},
+		{"mpirun", "python"}, 1, 0, "one supervisor stands for all", NULL},
+	{"which says of how many", {0}, {"mpirun", "torchrun", "--nnodes=4", "t.py"}, 1, 0, "stands for all", NULL},
+	{"a batch script that starts a step", {"SLURM_JOB_NUM_NODES=4"}, {"srun", "python", "t.py"}, 1, 0, NULL, NULL},
+	{"the launcher of an MPIJob", {"KUBERNETES_SERVICE_HOST=10.0.0.1"}, {"mpirun", "python"}, 1, 0, NULL, NULL},
 
 	/* Inside the job of another run. */
 	{"a run of a member's job",
 		{"REPRIEVE_ATTEMPT=3", "SLURM_STEP_NUM_NODES=4", "SLURM_STEP_NUM_TASKS=4", "SLURM_NODEID=2"},
-		{"python"}, 1, 0, "inside attempt 3 of another one, and what SLURM_STEP_NUM_NODES"},
+		{"python"}, 1, 0, "inside attempt 3 of another one, and what SLURM_STEP_NUM_TASKS", "2"},
 	{"in front of all machines", {"REPRIEVE_ATTEMPT=3", "SKYPILOT_NUM_NODES=2", "SKYPILOT_NODE_RANK=0"},
-		{"mpirun", "python"}, 1, 0, "inside attempt 3"},
-	{"of a job of one machine", {"REPRIEVE_ATTEMPT=3"}, {"python"}, 1, 0, NULL},
+		{"mpirun", "python"}, 1, 0, "inside attempt 3", NULL},
+	{"of a job of one machine", {"REPRIEVE_ATTEMPT=3"}, {"python"}, 1, 0, NULL, NULL},
 	{"of one that says why it is no gang", {"REPRIEVE_ATTEMPT=3", "JOB_COMPLETION_INDEX=3"}, {"python"},
-		1, 0, NULL},
+		1, 0, "inside attempt 3", "3"},
 	{"what it was told is no option", {"REPRIEVE_ATTEMPT=3", "REPRIEVE_MACHINES=4", "REPRIEVE_MACHINE=1"},
-		{"python"}, 1, 0, NULL},
+		{"python"}, 1, 0, NULL, NULL},
+	{"two places are the outer one's", {"REPRIEVE_ATTEMPT=3", "SLURM_STEP_NUM_NODES=2", "SLURM_NODEID=1"},
+		{"torchrun", "--nnodes=2", "--node-rank=0", "t.py"}, 1, 0, "inside attempt 3", "1-0"},
+	{"a batch job that a job has submitted",
+		{"REPRIEVE_ATTEMPT=3", "REPRIEVE_OUTER_SLURM_JOB_ID=6", "SLURM_JOB_ID=7", "SLURM_STEP_NUM_NODES=4",
+			"SLURM_NODEID=2"}, {"python"}, 4, 2, NULL, NULL},
 };
 // clang-format on
 
@@ -355,19 +406,26 @@ static void test_by_default(void **state)
 		memcpy(settings.settings, row->settings, sizeof(settings.settings));
 		result = gang_identity_find(NULL, NULL, setting, &settings, row->command, &identity,
 					    &err);
-		if (result < 0)
-			fail_msg("%s: %s", row->what, err.text);
+		if ((result < 0) != (row->members == 0))
+			fail_msg("%s: %s", row->what, result < 0 ? err.text : "no error");
+		if (result < 0) {
+			if (err.kind != ERR_UNFIT || !strstr(err.text, row->apart))
+				fail_msg("%s: %s", row->what, err.text);
+			continue;
+		}
 		if (identity.members != row->members || identity.member != row->found ||
 		    identity.by_default != (row->members > 1))
 			fail_msg("%s: %u of %u", row->what, identity.member, identity.members);
 		if (row->apart ? !strstr(identity.apart, row->apart) : identity.apart[0] != '\0')
 			fail_msg("%s: apart \"%s\"", row->what, identity.apart);
-		if ((identity.instead != NULL) != (row->apart != NULL))
-			fail_msg("%s: what is it instead?", row->what);
+		/* Of a gang it is what it would be without one. */
+		if (row->members == 1 && strcmp(identity.index, row->index ? row->index : "") != 0)
+			fail_msg("%s: index \"%s\"", row->what, identity.index);
 		assert_int_equal(gang_identity_find("off", NULL, setting, &settings, row->command,
 						    &identity, &err),
 				 0);
 		assert_int_equal(identity.members, 1);
+		assert_string_equal(identity.index, "");
 	}
 }
 
@@ -467,6 +525,11 @@ static void test_launch_after_an_error(void **state)
 		const char *launch;
 	} wrong[] = {
 		{"auto",
+		 NULL,
+		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
+		  "PET_NNODES=4"},
+		 "7/2/0"},
+		{NULL,
 		 NULL,
 		 {"SLURM_JOB_ID=7", "SLURM_STEP_ID=2", "SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1",
 		  "PET_NNODES=4"},

@@ -80,6 +80,21 @@ static void test_variables(void **state)
 					 "REPRIEVE_PAGE=/run/page", "WANDB_RUN_ID=abc",
 					 SHIM_ENV_CHANNEL "=/run/channel", "WANDB_RESUME=allow",
 					 NULL});
+	/* What a run inside compares with: as the job sees it, and not what this one was handed. */
+	setenv("REPRIEVE_EVENTS", "/e", 1);
+	setenv("REPRIEVE_OUTER_EVENTS", "/outer", 1);
+	setenv("SLURM_JOB_ID", "7", 1);
+	setenv("REPRIEVE_OUTER_GANG", "4", 1);
+	expect_all(&resumed,
+		   (const char *const[]){"REPRIEVE_OUTER_JOB=digits",
+					 "REPRIEVE_OUTER_CHECKPOINT_DIR=/checkpoints",
+					 "REPRIEVE_OUTER_EVENTS=/e",
+					 "REPRIEVE_OUTER_SLURM_JOB_ID=7",
+					 "REPRIEVE_OUTER_GANG=", "REPRIEVE_OUTER_MEMBER", NULL});
+	unsetenv("REPRIEVE_EVENTS");
+	unsetenv("REPRIEVE_OUTER_EVENTS");
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("REPRIEVE_OUTER_GANG");
 	/* What the user has set stands; a sweep chooses its own ids. */
 	setenv("WANDB_RUN_ID", "mine", 1);
 	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME=allow", NULL});

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -15,14 +16,17 @@ static void check(const char *variable, const char *expected)
 	auto_free char *copy = text_copy(variable);
 	char *environment[] = {copy, NULL};
 	const struct verb *verbs[] = {&verb_run};
-	auto_free char *unknown = environment_unknown_names(environment, verbs, 1);
+	auto_(unknown_names_release) struct unknown_names unknown =
+		environment_unknown_names(environment, verbs, 1);
+	/* What is near to a known name is mistyped. */
+	bool near = expected && strchr(expected, '?');
 
+	if (!expected || near)
+		assert_null(unknown.others);
+	if (!expected || !near)
+		assert_null(unknown.mistyped);
 	if (expected)
-		assert_non_null(unknown);
-	else
-		assert_null(unknown);
-	if (expected)
-		assert_string_equal(unknown, expected);
+		assert_string_equal(near ? unknown.mistyped : unknown.others, expected);
 }
 
 static void each_variable(void **state)
@@ -42,6 +46,11 @@ static void each_variable(void **state)
 		/* nothing is near */
 		{"REPRIEVE_BANANA=x", "REPRIEVE_BANANA"},
 		{"REPRIEVE_X=x", "REPRIEVE_X"},
+		/* those of an image */
+		{"REPRIEVE_VERSION=1.2", "REPRIEVE_VERSION"},
+		{"REPRIEVE_IMAGE=i", "REPRIEVE_IMAGE"},
+		{"REPRIEVE_HOME=/opt", "REPRIEVE_HOME"},
+		{"REPRIEVE_OUTER_JOB=a", NULL},
 		{"REPRIEVE_=x", "REPRIEVE_"},
 		/* what is read, or set by Reprieve */
 		{"REPRIEVE_STORE=x", NULL},
@@ -68,13 +77,17 @@ static void each_variable(void **state)
 
 static void all_in_one_line(void **state)
 {
-	char a[] = "REPRIEVE_STOER=x", b[] = "PATH=/bin", c[] = "REPRIEVE_BANANA=y";
-	char *environment[] = {a, b, c, NULL};
+	char a[] = "REPRIEVE_STOER=x", b[] = "PATH=/bin", c[] = "REPRIEVE_BANANA=y",
+	     d[] = "REPRIEVE_VERSION=1", e[] = "REPRIEVE_JOBB=j";
+	char *environment[] = {a, b, c, d, e, NULL};
 	const struct verb *verbs[] = {&verb_run};
-	auto_free char *unknown = environment_unknown_names(environment, verbs, 1);
+	auto_(unknown_names_release) struct unknown_names unknown =
+		environment_unknown_names(environment, verbs, 1);
 
 	(void)state;
-	assert_string_equal(unknown, "REPRIEVE_STOER (is REPRIEVE_STORE meant?), REPRIEVE_BANANA");
+	assert_string_equal(unknown.mistyped, "REPRIEVE_STOER (is REPRIEVE_STORE meant?), "
+					      "REPRIEVE_JOBB (is REPRIEVE_JOB meant?)");
+	assert_string_equal(unknown.others, "REPRIEVE_BANANA, REPRIEVE_VERSION");
 }
 
 /* A long name is no overflow. */

@@ -1,5 +1,7 @@
 #include "options/run_option_table.h"
 
+#include "base/inside.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -291,6 +293,58 @@ static void test_what_the_user_has_chosen(void **state)
 	assert_string_equal(options.checkpoint_dir, "here");
 }
 
+static bool is_handed_on(const char *variable)
+{
+	for (const char *const *name = inside_handed_on; *name; name++)
+		if (strcmp(*name, variable) == 0)
+			return true;
+	return false;
+}
+
+/* What says which run one is, is handed on to its job, and nothing else that is an option. */
+static void test_what_is_of_one_run_is_handed_on(void **state)
+{
+	(void)state;
+	for (const struct option_group *group = verb_run.groups; group->rows; group++)
+		for (const struct option_row *row = group->rows; row->name; row++)
+			if (row->variable && row->of_one_run != is_handed_on(row->variable))
+				fail_msg("%s", row->variable);
+}
+
+/* As an outer run has handed it on it is no option; set to something else it is. */
+static void test_what_an_outer_run_has_handed_on(void **state)
+{
+	const char *const words[WORDS] = {"true"};
+	static const struct {
+		const char *value, *outer, *taken;
+	} rows[] = {
+		{"mine", "mine", NULL},
+		{"case-a", "mine", "case-a"},
+		{"case-a", "", "case-a"},
+		{"case-a", NULL, "case-a"},
+	};
+
+	(void)state;
+	setenv("REPRIEVE_ATTEMPT", "2", 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(job_config_release) struct job_config options = {0};
+		struct err err;
+
+		setenv("REPRIEVE_JOB", rows[i].value, 1);
+		unsetenv("REPRIEVE_OUTER_JOB");
+		if (rows[i].outer)
+			setenv("REPRIEVE_OUTER_JOB", rows[i].outer, 1);
+		assert_int_equal(parse(words, &options, &err), 0);
+		if (rows[i].taken)
+			assert_string_equal(options.job, rows[i].taken);
+		else
+			assert_null(options.job);
+	}
+	unsetenv("REPRIEVE_ATTEMPT");
+	unsetenv("REPRIEVE_JOB");
+	unsetenv("REPRIEVE_OUTER_JOB");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +358,8 @@ int main(void)
 		cmocka_unit_test(test_one_way_to_ask),
 		cmocka_unit_test(test_choices),
 		cmocka_unit_test(test_what_the_user_has_chosen),
+		cmocka_unit_test(test_what_is_of_one_run_is_handed_on),
+		cmocka_unit_test(test_what_an_outer_run_has_handed_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

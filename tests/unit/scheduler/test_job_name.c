@@ -28,6 +28,8 @@ static const char *const command[] = {"python", "train.py", NULL};
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define NOTHING LIST("PATH=/bin")
 
+static const struct job_place alone = {0}, of_gang = {.of_gang = true};
+
 static void follows_the_order(void **state)
 {
 	const struct {
@@ -77,7 +79,7 @@ static void follows_the_order(void **state)
 		struct job_name name;
 		struct err err;
 
-		assert_int_equal(job_name_find(rows[i].chosen, false, get,
+		assert_int_equal(job_name_find(rows[i].chosen, &alone, get,
 					       (void *)rows[i].environment, "/w", command, &name,
 					       &err),
 				 0);
@@ -107,8 +109,8 @@ static void names_a_gang_without_its_members(void **state)
 		struct job_name name;
 		struct err err;
 
-		assert_int_equal(job_name_find(NULL, true, get, (void *)rows[i].environment, "/w",
-					       command, &name, &err),
+		assert_int_equal(job_name_find(NULL, &of_gang, get, (void *)rows[i].environment,
+					       "/w", command, &name, &err),
 				 0);
 		assert_string_equal(name.text, rows[i].text);
 		assert_true(name.given);
@@ -120,8 +122,8 @@ static const char *name_in(const char *const *environment, const char *directory
 {
 	struct err err;
 
-	assert_int_equal(job_name_find(NULL, false, get, (void *)environment, directory, argv, name,
-				       &err),
+	assert_int_equal(job_name_find(NULL, &alone, get, (void *)environment, directory, argv,
+				       name, &err),
 			 0);
 	return name->text;
 }
@@ -137,34 +139,105 @@ static void refuses_bad_names_of_the_user(void **state)
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(job_name_find(bad[i], false, get, (void *)NOTHING, "/w", command,
+		assert_int_equal(job_name_find(bad[i], &alone, get, (void *)NOTHING, "/w", command,
 					       &name, &err),
 				 -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 	}
-	assert_int_equal(job_name_find(NULL, false, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w",
+	assert_int_equal(job_name_find(NULL, &alone, get, (void *)LIST("REPRIEVE_JOB=a/b"), "/w",
 				       command, &name, &err),
 			 -1);
 	assert_non_null(strstr(err.text, "REPRIEVE_JOB"));
 	longest[JOB_NAME_MOST] = '\0';
-	assert_int_equal(job_name_find(longest, false, get, (void *)NOTHING, "/w", command, &name,
+	assert_int_equal(job_name_find(longest, &alone, get, (void *)NOTHING, "/w", command, &name,
 				       &err),
 			 0);
 }
 
-/* Inside the job of another run what the environment says is of that one. */
+/* Whatever a name comes from, the index is in it, once. */
+static void has_the_index_in_it(void **state)
+{
+	char longest[JOB_NAME_MOST + 1];
+	const struct {
+		const char *chosen;
+		const char *const *environment;
+		const char *index, *from, *text;
+	} rows[] = {
+		// clang-format off
+		{"digits", NOTHING, "3", "SLURM_PROCID", "digits-3"},
+		{"digits", NOTHING, "3-0", NULL, "digits-3-0"},
+		{"digits", NOTHING, "", NULL, "digits"},
+		{NULL, LIST("REPRIEVE_JOB=digits"), "3", "SLURM_PROCID", "digits-3"},
+		{NULL, LIST("SKYPILOT_TASK_ID=sky"), "1", "SKYPILOT_NODE_RANK", "sky-1"},
+		{NULL, LIST("TRAINING_JOB_NAME=fit"), "1", "SM_CURRENT_HOST", "fit-1"},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=t7"), "5", "RANK", "t7-5"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "3", "SLURM_PROCID",
+			"slurm-14-3"},
+		{NULL, LIST("SLURM_JOB_ID=14", "SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=3"), "3-1", NULL,
+			"slurm-14-3-3-1"},
+		{NULL, LIST("SLURM_JOB_ID=14"), "3", "OMPI_COMM_WORLD_RANK", "slurm-14-3"},
+		{NULL, LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "4", "JOB_COMPLETION_INDEX", "fit_4"},
+		{NULL, LIST("JOB_NAME=fit", "JOB_COMPLETION_INDEX=4"), "1", "RANK", "fit_4-1"},
+		{NULL, NOTHING, "3", "RANK", "train-94a4fb2bfe2f-3"},
+		// clang-format on
+	};
+	struct job_name name;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job_place place = {.index = rows[i].index, .index_from = rows[i].from};
+
+		assert_int_equal(job_name_find(rows[i].chosen, &place, get,
+					       (void *)rows[i].environment, "/w", command, &name,
+					       &err),
+				 0);
+		assert_string_equal(name.text, rows[i].text);
+	}
+	/* There must be room for it. */
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(job_name_find(longest, &(struct job_place){.index = "3"}, get,
+				       (void *)NOTHING, "/w", command, &name, &err),
+			 -1);
+	assert_int_equal(err.kind, ERR_INVALID);
+}
+
+/* Inside the job of another run what that one has handed on is its own. */
 static void names_a_run_inside_another_one_by_itself(void **state)
 {
 #define INSIDE(...) LIST("REPRIEVE_ATTEMPT=2", __VA_ARGS__)
+#define MINE "REPRIEVE_JOB=mine", "REPRIEVE_OUTER_JOB=mine"
 	const char *const *const others[] = {
-		INSIDE("REPRIEVE_JOB=mine", "REPRIEVE_MACHINE=0"),
-		INSIDE("REPRIEVE_JOB=mine", "REPRIEVE_MACHINE=1"),
-		INSIDE("REPRIEVE_JOB=slurm-7", "REPRIEVE_MACHINE=0", "SLURM_JOB_ID=7"),
-		INSIDE("REPRIEVE_JOB=fit_4", "REPRIEVE_MACHINE=0", "JOB_NAME=fit",
+		INSIDE(MINE, "REPRIEVE_MACHINE=0"),
+		INSIDE(MINE, "REPRIEVE_MACHINE=1"),
+		INSIDE(MINE, "REPRIEVE_MACHINE=0", "SLURM_PROCID=1"),
+		INSIDE(MINE, "REPRIEVE_MACHINE=0", "SLURM_ARRAY_TASK_ID=1"),
+		INSIDE(MINE, "REPRIEVE_MACHINE=0", "SLURM_ARRAY_TASK_ID=2"),
+		INSIDE("REPRIEVE_JOB=slurm-7", "REPRIEVE_OUTER_JOB=slurm-7", "SLURM_JOB_ID=7",
+		       "REPRIEVE_OUTER_SLURM_JOB_ID=7"),
+		INSIDE("REPRIEVE_JOB=fit_4", "REPRIEVE_OUTER_JOB=fit_4", "JOB_NAME=fit",
 		       "JOB_COMPLETION_INDEX=4"),
-		INSIDE("REPRIEVE_JOB=../../etc", "REPRIEVE_MACHINE=0"),
+		INSIDE("REPRIEVE_JOB=../../etc", "REPRIEVE_OUTER_JOB=../../etc"),
 		NOTHING,
 	};
+	const struct {
+		const char *const *environment;
+		const char *text;
+	} own[] = {
+		/* set inside */
+		{INSIDE("REPRIEVE_JOB=case-a", "REPRIEVE_OUTER_JOB=mine"), "case-a"},
+		{INSIDE("REPRIEVE_JOB=case-a"), "case-a"},
+		/* batch jobs that a job has submitted, with its environment */
+		{INSIDE(MINE, "REPRIEVE_OUTER_SLURM_JOB_ID=7", "SLURM_JOB_ID=8"), "slurm-8"},
+		{INSIDE(MINE, "REPRIEVE_OUTER_SLURM_JOB_ID=7", "SLURM_JOB_ID=9",
+			"SLURM_ARRAY_JOB_ID=8", "SLURM_ARRAY_TASK_ID=1"),
+		 "slurm-8_1"},
+		{INSIDE("REPRIEVE_JOB=case-a", "REPRIEVE_OUTER_JOB=mine", "SLURM_JOB_ID=8"),
+		 "case-a"},
+		{INSIDE(MINE, "SLURM_JOB_ID=8"), "slurm-8"},
+	};
+#undef MINE
 #undef INSIDE
 	struct job_name names[sizeof(others) / sizeof(others[0])], again;
 	struct err err;
@@ -179,8 +252,11 @@ static void names_a_run_inside_another_one_by_itself(void **state)
 		assert_string_equal(name_in(others[i], "/w", command, &again), names[i].text);
 		assert_string_not_equal(name_in(others[i], "/x", command, &again), names[i].text);
 	}
-	assert_int_equal(job_name_find("mine", false, get, (void *)others[0], "/w", command, &again,
-				       &err),
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_string_equal(name_in(own[i].environment, "/w", command, &again),
+				    own[i].text);
+	assert_int_equal(job_name_find("mine", &alone, get, (void *)others[0], "/w", command,
+				       &again, &err),
 			 0);
 	assert_string_equal(again.text, "mine");
 }
@@ -259,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(follows_the_order),
 		cmocka_unit_test(names_a_gang_without_its_members),
+		cmocka_unit_test(has_the_index_in_it),
 		cmocka_unit_test(refuses_bad_names_of_the_user),
 		cmocka_unit_test(names_a_run_inside_another_one_by_itself),
 		cmocka_unit_test(maps_ids_of_schedulers_apart),
