@@ -100,13 +100,15 @@ static char **environment_with(const char *const *variables)
 /* Runs between fork and exec. The metadata server has threads, so only async-signal-safe calls are
  * allowed. */
 static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
-			       char **environment, const struct signals_inherited *inherited,
-			       int input, int output)
+			       char **environment, const struct shared_directories *shared,
+			       const struct signals_inherited *inherited, int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
 
 	/* Detach from the terminal: Ctrl-C is for the drill, which kills the machines itself. */
 	setsid();
+	if (shared && !shared_directories_close(shared))
+		goto failed;
 	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
@@ -114,11 +116,13 @@ static _Noreturn void exec_run(const struct instance *instance, char *const *arg
 		signals_restore(inherited);
 		execve("/proc/self/exe", argv, environment);
 	}
+failed:
 	(void)!write(output, said, sizeof(said) - 1);
 	_exit(70);
 }
 
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
+		   const struct shared_directories *shared,
 		   const struct signals_inherited *inherited, struct err *err)
 {
 	auto_free char **environment = environment_with(variables);
@@ -139,7 +143,7 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 	if (instance->pid < 0)
 		return err_os(err, errno, "cannot start a process");
 	if (instance->pid == 0)
-		exec_run(instance, argv, environment, inherited, input, output);
+		exec_run(instance, argv, environment, shared, inherited, input, output);
 	instance->running = true;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "opened_files.h"
 #include "printed_lines.h"
 #include "process/process.h"
+#include "shared_directories.h"
 #include "tree_look.h"
 
 #include <stdbool.h>
@@ -52,8 +53,10 @@ void instance_release(struct instance *instance);
 AUTO(struct instance, instance_release);
 
 /* `argv` and `variables` ("NAME=value", which replace those of the environment) end with NULL. The
- * directory must exist. Does not block. */
+ * directory must exist. `shared` is read-only for the machine; NULL: all is as it is. Does not
+ * block. */
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
+		   const struct shared_directories *shared,
 		   const struct signals_inherited *inherited, struct err *err);
 
 /* Notes which runs have ended, of all that live. Does not block. */

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,20 @@ static int make_scratch(struct sandbox *sandbox, const char *directory, struct e
 	return 0;
 }
 
+/* All have the same, or one would lack what another has: half of what is free, for all together. */
+static uint64_t room_of_machine(const char *scratch, const struct scenario_options *options)
+{
+	uint64_t machines =
+		options->members > 0
+			? (options->compare ? 2 : 1) * (uint64_t)options->members + options->rounds
+			: (options->compare ? 2 : 1) + (uint64_t)options->rounds;
+	struct statvfs about;
+
+	if (statvfs(scratch, &about) < 0)
+		return 0;
+	return (uint64_t)about.f_bavail * about.f_frsize / 2 / machines;
+}
+
 int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err)
 {
 	*sandbox = (struct sandbox){.from = getcwd(NULL, 0)};
@@ -43,6 +58,7 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 		return err_os(err, errno, "working directory");
 	if (make_scratch(sandbox, options->directory, err) < 0)
 		return -1;
+	sandbox->room = room_of_machine(sandbox->scratch, options);
 	sandbox->store = options->store ? text_copy(options->store)
 					: text_format("file://%s/store", sandbox->scratch);
 	/* The store may be the user's own: the drill must not claim attempts of a real job in it.
@@ -59,26 +75,57 @@ void sandbox_release(struct sandbox *sandbox)
 	free(sandbox->store);
 	free(sandbox->job);
 	tree_look_release(&sandbox->users);
+	shared_directories_release(&sandbox->read_only);
 	*sandbox = (struct sandbox){0};
+}
+
+/* The same path without links, relative to the user's directory. NULL: it is not in there. */
+static char *resolved_below(const struct sandbox *sandbox, const char *path)
+{
+	auto_free char *whole = path ? text_format("%s/%s", sandbox->from, path) : NULL;
+	auto_free char *real = whole ? file_absolute(whole) : NULL;
+
+	return real ? machine_directory_below(real, sandbox->from) : NULL;
+}
+
+/* NULL: it is not on this machine. */
+static const char *store_path(const struct sandbox *sandbox)
+{
+	static const char file[] = "file://";
+
+	return text_starts(sandbox->store, file) ? sandbox->store + strlen(file) : NULL;
 }
 
 /* The drill's own directories may lie in the user's. */
 static int look_at_users(const struct sandbox *sandbox, const struct scenario_options *options,
 			 struct tree_look *look, struct err *err)
 {
-	static const char file[] = "file://";
-	const char *without[] = {sandbox->scratch,
-				 text_starts(sandbox->store, file) ? sandbox->store + strlen(file)
-								   : NULL,
-				 NULL};
-	const char *within[] = {options->checkpoint_dir, options->compare, NULL};
+	const char *without[] = {sandbox->scratch, store_path(sandbox), NULL};
+	const char *within[5] = {options->checkpoint_dir};
+	const char *paths[] = {options->compare, resolved_below(sandbox, options->checkpoint_dir),
+			       resolved_below(sandbox, options->compare)};
+	size_t count = 1;
+	int result;
 
-	return tree_look_take(look, sandbox->from, without, within, err);
+	for (size_t i = 0; i < 3; i++)
+		if (paths[i])
+			within[count++] = paths[i];
+	result = tree_look_take(look, sandbox->from, without, within, err);
+	free((char *)paths[1]);
+	free((char *)paths[2]);
+	return result;
 }
 
 int sandbox_look(struct sandbox *sandbox, const struct scenario_options *options, struct err *err)
 {
-	return look_at_users(sandbox, options, &sandbox->users, err);
+	const char *written[] = {sandbox->scratch, store_path(sandbox), NULL};
+
+	if (look_at_users(sandbox, options, &sandbox->users, err) < 0)
+		return -1;
+	shared_directories_find(&sandbox->read_only, &sandbox->users, sandbox->from, written);
+	if (sandbox->read_only.count > 0 && !shared_directories_can_close(&sandbox->read_only))
+		shared_directories_release(&sandbox->read_only);
+	return 0;
 }
 
 bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *options)
@@ -87,7 +134,7 @@ bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *
 	size_t before = strlen(sandbox->shared);
 
 	if (look_at_users(sandbox, options, &now, NULL) == 0)
-		written_to_users_own(&sandbox->users, &now, sandbox->shared);
+		written_to_users_own(&sandbox->users, &now, sandbox->shared, &sandbox->shared_way);
 	return strlen(sandbox->shared) > before;
 }
 
@@ -213,11 +260,32 @@ static void add_gang_variables(struct variables *variables, const struct scenari
 	add_variable(variables, text_format("PET_MASTER_PORT=%u", start->port));
 }
 
-int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
+static int make_directory(struct sandbox *sandbox, const struct scenario_options *options,
+			  const struct instance *instance, struct err *err)
+{
+	auto_free char *whole = text_format("%s/%s", sandbox->from, options->checkpoint_dir);
+	auto_free char *real = file_absolute(whole);
+	auto_free char *beside = text_format("%s.reprieve", options->checkpoint_dir);
+	auto_free char *beside_real = text_format("%s.reprieve", real);
+	const char *excluded[] = {options->checkpoint_dir, beside, beside_real, options->compare};
+	bool first = !sandbox->left_out[0];
+
+	if (machine_directory_make(&sandbox->users, sandbox->from, instance->directory, excluded,
+				   options->compare ? 4 : 3, sandbox->room, sandbox->left_out,
+				   err) < 0)
+		return -1;
+	if (first && sandbox->left_out[0])
+		console_warn(options->console, instance,
+			     "the machines do not have %s: a copy finds no room in %s (set TMPDIR "
+			     "or "
+			     "--directory to a place with more), or would hold itself",
+			     sandbox->left_out, sandbox->scratch);
+	return 0;
+}
+
+int sandbox_start(struct sandbox *sandbox, const struct scenario_options *options,
 		  struct instance *instance, const struct sandbox_start *start, struct err *err)
 {
-	auto_free char *beside = text_format("%s.reprieve", options->checkpoint_dir);
-	const char *left_out[] = {options->checkpoint_dir, beside, options->compare};
 	const char *nothing[] = {NULL};
 	auto_free char *members = text_format("%" PRIu32, options->members);
 	auto_free char *member = text_format("%u", instance->number);
@@ -255,12 +323,10 @@ int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *
 		add_gang_variables(&variables, options, instance, start);
 	}
 	arguments = run_arguments(options, ours, count);
-	if ((!start->has_directory &&
-	     machine_directory_make(&sandbox->users, sandbox->from, instance->directory, left_out,
-				    options->compare ? 3 : 2, err) < 0) ||
+	if ((!start->has_directory && make_directory(sandbox, options, instance, err) < 0) ||
 	    tree_look_take(&instance->look, instance->directory, nothing, nothing, err) < 0 ||
 	    instance_start(instance, arguments, (const char *const *)variables.pairs,
-			   options->inherited, err) < 0)
+			   &sandbox->read_only, options->inherited, err) < 0)
 		return err_wrap(err, "%s", instance->label);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "cloud/mock/mock.h"
 #include "console.h"
 #include "instance.h"
+#include "machine_directory.h"
 #include "process/process.h"
 #include "storage/storage.h"
 #include "written_files.h"
@@ -46,9 +47,16 @@ struct sandbox {
 	char *store;   /* URL */
 	char *job;     /* a new name, never that of a real job */
 
+	uint64_t room; /* bytes that each machine's directory may have copies of */
+	/* what finds none, and no machine has; "": nothing (machine_directory_make()) */
+	char left_out[MACHINE_TEXT];
+
+	struct shared_directories read_only; /* of the user's, for the machines of now */
+
 	struct tree_look users; /* at the user's directory, before the machines of now */
 	/* what machines have written in the user's own directory, which all see; "": nothing */
 	char shared[WRITTEN_TEXT];
+	enum users_way shared_way;
 };
 
 /* Creates the scratch directory. ERR_EXISTS: --directory is not empty. */
@@ -76,7 +84,7 @@ struct sandbox_start {
 	bool has_directory; /* the machine has run before, and has its disk */
 };
 /* Starts `reprieve run` on a machine. */
-int sandbox_start(const struct sandbox *sandbox, const struct scenario_options *options,
+int sandbox_start(struct sandbox *sandbox, const struct scenario_options *options,
 		  struct instance *instance, const struct sandbox_start *start, struct err *err);
 
 /* Sleeps for one turn, after which event logs and the clock are to be read again, or until a child

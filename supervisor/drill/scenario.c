@@ -262,6 +262,8 @@ static void judge_drill(struct scenario *scenario)
 	struct drill_facts *facts = &scenario->facts;
 
 	facts->shared = scenario->sandbox.shared;
+	facts->shared_way = scenario->sandbox.shared_way;
+	facts->left_out = scenario->sandbox.left_out;
 	facts->timed_out = scenario->signal == SIGALRM;
 	if (verdict_is_no_command(facts->undisturbed_exit))
 		facts->command_exit = facts->undisturbed_exit;

@@ -1,10 +1,14 @@
 /*
- * What lies in a directory at one time, so that two looks tell what was written between them. The
- * entries near the root come first, and there are at most TREE_LOOK_MOST: a directory whose entries
- * no longer fit is one entry, of which it is seen only that it has new or fewer of its own. Not
- * looked into: .git, __pycache__, node_modules and virtual environments, which hold programs and no
- * state, and in "/" the directories of the system. A link that leads out of the root is followed.
- * Blocks.
+ * What lies in a directory at one time, so that two looks tell what was written between them, and a
+ * copy can be made (machine_directory.h). The entries near the root come first, and there are at
+ * most TREE_LOOK_MOST: a directory whose entries no longer fit is one entry, of which it is seen
+ * only that it has new or fewer of its own. What was read in vain is bounded as well: when that is
+ * as much again, no further directory is opened (but those of `within`). Not looked into: .git,
+ * __pycache__, node_modules and virtual environments, which hold programs and no state, and in "/"
+ * the directories of the system.
+ *
+ * A link whose target lies in the root is a link. One that leads out is followed; a directory that
+ * was come upon before, or that holds the root, is not entered again. Blocks.
  */
 #ifndef TREE_LOOK_H
 #define TREE_LOOK_H
@@ -23,14 +27,19 @@ enum tree_kind {
 	TREE_FILE,
 	TREE_DIRECTORY,
 	TREE_CLOSED, /* a directory that was not looked into */
-	TREE_LINK,   /* to what is in the root as well; it is seen there */
+	TREE_LINK, /* to what is in the root as well, and is seen there; or it cannot be followed */
 	TREE_OTHER,
 };
 
 struct tree_entry {
 	char *path; /* relative to the root */
+	/* NULL: it is no link, or a TREE_LINK that leads out of the root. Of another TREE_LINK:
+	 * what a copy of it says, so that it leads to the same place in a copy of the root. Of what
+	 * a link leads to: where that is, absolute, without links. */
+	char *target;
 	enum tree_kind kind;
 	bool program; /* TREE_CLOSED for what it is, and not for its size */
+	bool system;  /* TREE_CLOSED, and the system's or the kernel's: not the user's own */
 	dev_t device;
 	ino_t inode;
 	uint64_t size;    /* TREE_FILE */
@@ -40,6 +49,7 @@ struct tree_entry {
 struct tree_look {
 	struct tree_entry *items; /* a directory comes before what is in it */
 	size_t count, capacity;
+	size_t dropped; /* names that were read and did not fit */
 };
 
 /*
@@ -58,8 +68,10 @@ AUTO(struct tree_look, tree_look_release);
 size_t tree_look_compare(const struct tree_look *before, const struct tree_look *after,
 			 const struct tree_entry ***changed);
 
-/* PURE. Does the target of a link at `path` below the root lie in the root as well? By the text
- * alone. */
-bool tree_link_stays(const char *path, const char *target);
+/* PURE, by the text alone; the caller frees. What a relative target of a link at `path` names below
+ * the root ("": the root); NULL: it leads out of it. */
+char *tree_link_path(const char *path, const char *target);
+/* The target for a link at `path`, so that it names `named`. */
+char *tree_link_target(const char *path, const char *named);
 
 #endif

@@ -411,7 +411,25 @@ __attribute__((format(printf, 4, 5))) static enum drill_result say(
 	return result;
 }
 
-enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity)
+static const char *what_would_keep_it_apart(enum users_way way)
+{
+	switch (way) {
+	case USERS_BY_PATH:
+		return "The job names it by an absolute path: let it use one that is relative to "
+		       "its working directory";
+	case USERS_BY_MLFLOW:
+		return "MLflow writes where the meta.yaml in mlruns says, by an absolute path: set "
+		       "MLFLOW_TRACKING_URI=file:mlruns-of-drill for the drill, or move mlruns "
+		       "away";
+	case USERS_SHARED:
+		return "The machines share that directory, which has too many files to copy: let "
+		       "the "
+		       "job write to another one";
+	}
+	return "";
+}
+
+static enum drill_result judge_drill(const struct drill_facts *facts, char *reason, size_t capacity)
 {
 	unsigned failed = facts->rounds_done - facts->rounds_passed - facts->rounds_unproven;
 
@@ -432,12 +450,11 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 	if (what_differs(facts->comparison))
 		return say(DRILL_FAIL, reason, capacity, "%s", what_differs(facts->comparison));
 	if (facts->shared && facts->shared[0])
-		return say(
-			DRILL_UNPROVEN, reason, capacity,
-			"your own directory, which all machines of the drill see, was written to "
-			"while they ran: %s. What the job keeps there a new machine does not have. "
-			"Let it write to its working directory, by a relative path",
-			facts->shared);
+		return say(DRILL_UNPROVEN, reason, capacity,
+			   "your own directory, which all machines of the drill see, was written "
+			   "to while they ran: %s. What the job keeps there a new machine does not "
+			   "have. %s",
+			   facts->shared, what_would_keep_it_apart(facts->shared_way));
 	if (facts->timed_out)
 		return say(DRILL_UNPROVEN, reason, capacity,
 			   "the drill did not end within --timeout: give it more time, or the job "
@@ -454,4 +471,18 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 		return say(DRILL_UNPROVEN, reason, capacity, "%s",
 			   what_is_missing(facts->comparison));
 	return say(DRILL_PASS, reason, capacity, "%s", "");
+}
+
+enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, size_t capacity)
+{
+	char failed[900];
+	enum drill_result result = judge_drill(facts, failed, sizeof(failed));
+
+	if (result == DRILL_FAIL && facts->left_out && facts->left_out[0])
+		return say(DRILL_UNPROVEN, reason, capacity,
+			   "the machines did not have %s (a copy finds no room: set TMPDIR or "
+			   "--directory to a place with more), and what fails without it is not "
+			   "refuted: %s",
+			   facts->left_out, failed);
+	return say(result, reason, capacity, "%s", failed);
 }

@@ -92,6 +92,10 @@ struct drill_facts {
 	bool timed_out;   /* --timeout */
 	/* what machines have written in the user's own directory; "": nothing */
 	const char *shared;
+	enum users_way shared_way;
+	/* what no machine has, for want of room, so that a failure refutes nothing; NULL or "":
+	 * they have all */
+	const char *left_out;
 	int undisturbed_exit; /* of the undisturbed run; 0 if there is none */
 	bool last_ran;        /* the last machine has run the job to its end */
 	int last_exit;

@@ -114,8 +114,35 @@ static void drop_held_files(struct held *held)
 	}
 }
 
+static bool has_file(const struct tree_look *look, const char *path)
+{
+	for (size_t i = 0; i < look->count; i++)
+		if (look->items[i].kind == TREE_FILE && text_equal(look->items[i].path, path))
+			return true;
+	return false;
+}
+
+enum users_way written_way(const struct tree_look *before, const struct tree_entry *one)
+{
+	static const char mlruns[] = "mlruns/";
+	const char *at = strstr(one->path, mlruns);
+
+	if (one->kind == TREE_CLOSED)
+		return USERS_SHARED;
+	for (; at; at = strstr(at + 1, mlruns)) {
+		const char *experiment = at + sizeof(mlruns) - 1;
+		size_t length = (size_t)(experiment - one->path) + strcspn(experiment, "/");
+		auto_free char *directory = text_copy_n(one->path, length);
+		auto_free char *names = text_format("%s/meta.yaml", directory);
+
+		if ((at == one->path || at[-1] == '/') && has_file(before, names))
+			return USERS_BY_MLFLOW;
+	}
+	return USERS_BY_PATH;
+}
+
 void written_to_users_own(const struct tree_look *before, const struct tree_look *after,
-			  char text[WRITTEN_TEXT])
+			  char text[WRITTEN_TEXT], enum users_way *way)
 {
 	auto_free const struct tree_entry **changed = NULL;
 	struct held held = {.count = tree_look_compare(before, after, &changed)};
@@ -123,6 +150,9 @@ void written_to_users_own(const struct tree_look *before, const struct tree_look
 	held.entries = changed;
 	drop_hidden(&held);
 	drop_held_files(&held);
-	if (held.count > 0)
-		print_files(held.entries[0], held.count, text);
+	if (held.count == 0)
+		return;
+	if (!*text)
+		*way = written_way(before, held.entries[0]);
+	print_files(held.entries[0], held.count, text);
 }
