@@ -116,31 +116,35 @@ bool saved_elsewhere_is_kept_place(const char *path, const char *directory)
 
 /* --- reporting --- */
 
-/* The directories that this process has reported, by hash; 0: a free place. */
-static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST];
+/* The directories that this process has reported, by hash, and of each the file; 0: a free place;
+ * of a file: it was reported twice. */
+static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST], reported_file[SAVED_ELSEWHERE_MOST];
 
-static uint64_t hash_directory(const char *path)
+static uint64_t hash_text(const char *text, const char *end)
 {
-	const char *end = strrchr(path, '/');
 	uint64_t hash = 14695981039346656037u;
 
-	for (; path < end; path++)
-		hash = (hash ^ (unsigned char)*path) * 1099511628211u;
+	for (; text < end; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211u;
 	return hash ? hash : 1;
 }
 
-/* True for the one caller that is the first to name this directory. */
-static bool is_new_directory(const char *path)
+/* True for the one caller that is the first to name this directory, and for the one that is the
+ * first to save the same file again. */
+static bool is_new(const char *path)
 {
-	uint64_t hash = hash_directory(path);
+	uint64_t hash = hash_text(path, strrchr(path, '/'));
+	uint64_t file = hash_text(path, path + strlen(path));
 
 	for (size_t i = 0; i < SAVED_ELSEWHERE_MOST; i++) {
 		uint64_t found = 0;
 
-		if (atomic_compare_exchange_strong(&reported[i], &found, hash))
+		if (atomic_compare_exchange_strong(&reported[i], &found, hash)) {
+			atomic_store(&reported_file[i], file);
 			return true;
+		}
 		if (found == hash)
-			return false;
+			return atomic_compare_exchange_strong(&reported_file[i], &file, 0);
 	}
 	return false;
 }
@@ -149,11 +153,10 @@ void saved_elsewhere_report(int directory_fd, const char *path)
 {
 	struct resolved_path whole;
 
-	if (!path || atomic_load(&reported[SAVED_ELSEWHERE_MOST - 1]) != 0 ||
-	    !saved_elsewhere_is_checkpoint_name(path))
+	if (!path || !saved_elsewhere_is_checkpoint_name(path))
 		return;
 	if (path_resolve_absolute(directory_fd, path, &whole) &&
 	    saved_elsewhere_is_kept_place(whole.path, channel_header()->directory) &&
-	    is_new_directory(whole.path))
+	    is_new(whole.path))
 		channel_send(SHIM_SAVED_ELSEWHERE, -1, 0, &whole, NULL);
 }

@@ -33,6 +33,10 @@ struct reports {
 	} display;
 	struct {
 		char *elsewhere; /* the first file that was saved outside the directory; owned */
+		/* Each file that was, in the order of its first save; and whether checkpoints are
+		 * among them. */
+		struct path_list files;
+		bool checkpoints_elsewhere;
 		bool saved_here; /* the checkpoint directory was written to */
 		bool said_elsewhere, said_nowhere;
 		struct timer timer;
@@ -60,7 +64,8 @@ bool display_upload(const struct reports *reports, const struct job_view *view,
 
 /* --- save_place_report.c --- */
 void save_place_expect(struct reports *reports); /* after the launch */
-/* It was seen to save elsewhere, and the directory was neither written to nor held a checkpoint. */
+/* It was seen to save its checkpoints elsewhere: the directory is the default one, and was neither
+ * written to nor held a checkpoint. */
 bool save_place_is_elsewhere(const struct reports *reports);
 void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has

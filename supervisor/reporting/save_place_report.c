@@ -8,6 +8,9 @@
 
 #include <sys/wait.h>
 
+/* A process names a few (shim/saved_elsewhere.h), and a job has many of them. */
+#define FILES_MOST 256
+
 static bool has_saved_here(const struct reports *reports, const struct run_facts *run)
 {
 	return reports->save_place.saved_here || run->model->any_complete || !run->fresh;
@@ -17,7 +20,8 @@ bool save_place_is_elsewhere(const struct reports *reports)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
 
-	return reports->save_place.elsewhere && !has_saved_here(reports, &run);
+	return reports->save_place.checkpoints_elsewhere && !run.place_chosen &&
+	       !has_saved_here(reports, &run);
 }
 
 static struct save_place_facts gather_facts(const struct reports *reports)
@@ -72,10 +76,25 @@ void save_place_expect(struct reports *reports)
 		 clock_monotonic_ms() + SAVE_PLACE_PATIENCE_MS);
 }
 
+/* It is from then on. */
+static bool is_known_file(struct reports *reports, const char *path)
+{
+	struct path_list *files = &reports->save_place.files;
+
+	for (size_t i = 0; i < files->count; i++)
+		if (text_equal(files->paths[i], path))
+			return true;
+	if (files->count < FILES_MOST)
+		path_list_add(files, path);
+	return false;
+}
+
 void save_place_note_elsewhere(struct reports *reports, const char *path)
 {
 	struct save_place_facts facts;
 
+	reports->save_place.checkpoints_elsewhere |=
+		save_place_is_checkpoint(path, is_known_file(reports, path));
 	if (reports->save_place.elsewhere)
 		return;
 	reports->save_place.elsewhere = text_copy(path);

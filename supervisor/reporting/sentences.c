@@ -21,6 +21,7 @@ void reports_release(struct reports *reports)
 {
 	path_list_free(reports->said_patterns.paths);
 	free(reports->save_place.elsewhere);
+	path_list_free(reports->save_place.files.paths);
 }
 
 void report_our_failure(struct reports *reports, const char *what, const struct err *err)

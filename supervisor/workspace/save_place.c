@@ -24,6 +24,16 @@ enum save_place_remark save_place_decide(const struct save_place_facts *facts)
 	return waited && !facts->said_nowhere ? SAVE_PLACE_NOWHERE : SAVE_PLACE_SILENT;
 }
 
+/* Of the directories only the innermost: those above are of the experiment. */
+bool save_place_is_checkpoint(const char *path, bool again)
+{
+	const char *start = path + strlen(path);
+
+	for (int slashes = 0; start > path && slashes < 2; start--)
+		slashes += start[-1] == '/';
+	return again || checkpoint_name_parse(*start == '/' ? start + 1 : start).certain;
+}
+
 static void remove_last_part(char *path)
 {
 	char *slash = strrchr(path, '/');

@@ -3,6 +3,11 @@
  * checkpoint directory, and when: a save that is seen elsewhere is said at once, that nothing was
  * seen at all after a minute, and both again at the end. Nothing is said once the job has written
  * to the directory, or has found a checkpoint there: then what it saves elsewhere is its business.
+ *
+ * That is said. To be told at once of a notice, and not after its first save here, a job has to do
+ * more: to save a numbered checkpoint elsewhere, or the same file twice. A single file may be
+ * anything, as a data set in a cache. It is never so where the user has chosen the directory, or an
+ * earlier attempt has saved there: there a save is expected, whatever else the job writes.
  */
 #ifndef SAVE_PLACE_H
 #define SAVE_PLACE_H
@@ -30,6 +35,9 @@ enum save_place_remark {
 	SAVE_PLACE_ELSEWHERE,
 	SAVE_PLACE_NOWHERE,
 };
+
+/* Is that file one of the checkpoints that the job saves? `again`: it was saved before. */
+bool save_place_is_checkpoint(const char *path, bool again);
 
 enum save_place_remark save_place_decide(const struct save_place_facts *facts);
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import LIMIT, PYTHON, REPRIEVE, is_alive, one_line, wait_for
+from harness import LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -893,18 +893,28 @@ def test_strict_says_what_failed_and_not_that_work_is_lost(place):
     assert "--strict" in last and "durable: 000001-" in last and "NOT durable" not in run.err, run
 
 
-def test_where_a_job_has_saved_instead_is_said_and_its_end_is_not_waited_for(place):
-    """By the shim's word it saves elsewhere: a first save here will not come, and the grace time is not spent on it."""
-    script = ("import os, time; os.makedirs('runs'); open('runs/model-1.pt', 'w').write('m' * 5000); time.sleep(1.5); print('saved', flush=True);"
-              " time.sleep(1000)")
-    run = place.run(PYTHON, "-c", script, options=(*QUICK, "--grace", "1000"))
-    run.wait_for_output("saved")
-    wait_for("word of the other place", lambda: run.event("saves_elsewhere"), process=run.process)
-    run.signal(signal.SIGTERM)
-    assert run.wait() == 74, run
-    last = run.err.splitlines()[-1]
-    assert f"nothing was written to {place.directory}, but to {place.path / 'runs'}; set --checkpoint-dir" in last, run
-    assert "first save" not in run.err and "may do so in time" not in run.err
+ELSEWHERE = {
+    "a numbered one": "open('runs/step-1.pt', 'w').write('m' * 5000)",
+    "the same twice": "[open('runs/model.pt', 'w').write('m' * 5000) for _ in range(2)]",
+}
+
+
+@pytest.mark.parametrize("what", ELSEWHERE)
+def test_where_a_job_has_saved_instead_is_said_and_its_end_is_not_waited_for(place, what):
+    """By the shim's word its checkpoints are elsewhere: a first save in the default directory will not come, and the grace time is not spent
+    on it."""
+    script = f"import os, time; os.makedirs('runs'); {ELSEWHERE[what]}; time.sleep(1.5); print('saved', flush=True); time.sleep(1000)"
+    run = subprocess.Popen([REPRIEVE, "run", "--store", place.store, "--job", "job", "--events", place.path / "events", *QUICK, "--grace", "1000",
+                            "--", PYTHON, "-c", script], cwd=place.path, env=place.environment, text=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, preexec_fn=die_with_parent)
+    assert run.stdout.readline() == "saved\n"
+    wait_for("word of the other place", lambda: "saves_elsewhere" in (place.path / "events").read_text(), process=run)
+    run.send_signal(signal.SIGTERM)
+    said = run.communicate(timeout=LIMIT)[1]
+    assert run.returncode == 74, said
+    last = said.splitlines()[-1]
+    assert f"nothing was written to {place.path / 'checkpoints'}, but to {place.path / 'runs'}; set --checkpoint-dir" in last, said
+    assert "first save" not in said and "may do so in time" not in said
 
 
 def test_what_is_not_durable_and_lies_here_is_said_with_the_way_to_have_it(place):

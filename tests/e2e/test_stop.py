@@ -294,6 +294,21 @@ def test_the_first_save_is_waited_for_while_there_is_time(place):
     assert place.newest()["step"] == 1 and "forwarding SIGTERM" in run.err, run
 
 
+@pytest.mark.parametrize("name", ["dataset.pt", "step-1.pt"])
+def test_what_is_saved_elsewhere_ends_no_wait_where_the_directory_was_chosen(place, name):
+    """The job caches its features before it trains."""
+    script = f'mkdir -p cache/features && echo > cache/features/{name} && exec "$@"'
+    run = place.run("sh", "-c", script, "sh", PYTHON, GATED, "1", options=("--quiet-time", "0.3", "--grace", "60"))
+    wait_for("the other save is seen", lambda: run.event("saves_elsewhere"), process=run.process)
+    time.sleep(1.2)
+    run.signal(signal.SIGTERM)
+    wait_for("SIGTERM is kept", lambda: FIRST in run.err, process=run.process)
+    begin(place, 1)
+    go(place, 1)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 1, run
+
+
 def test_a_first_save_that_does_not_come_is_waited_for_until_the_time_is_over(place):
     run = start_unsaved(place, "--grace", "4")
     run.signal(signal.SIGTERM)

@@ -17,7 +17,7 @@
 
 /* In place of the channel: what would be sent. */
 static struct shim_header header = {.directory = "/data/checkpoints"};
-static char sent[SAVED_ELSEWHERE_MOST + 1][SHIM_PATH_MOST];
+static char sent[SAVED_ELSEWHERE_MOST + 2][SHIM_PATH_MOST];
 static size_t sent_count;
 
 const struct shim_header *channel_header(void)
@@ -32,7 +32,7 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 	assert_int_equal(descriptor, -1);
 	assert_int_equal(flags, 0);
 	assert_null(path2);
-	assert_true(sent_count < SAVED_ELSEWHERE_MOST + 1);
+	assert_true(sent_count < SAVED_ELSEWHERE_MOST + 2);
 	snprintf(sent[sent_count++], sizeof(sent[0]), "%.*s", (int)path->length, path->path);
 }
 
@@ -105,7 +105,7 @@ static void test_places(void **state)
 			fail_msg("%s", rows[i].path);
 }
 
-static void test_reports_each_directory_once_and_few_of_them(void **state)
+static void test_reports_each_directory_and_few_of_them(void **state)
 {
 	(void)state;
 	saved_elsewhere_report(AT_FDCWD, NULL);
@@ -116,13 +116,19 @@ static void test_reports_each_directory_once_and_few_of_them(void **state)
 	saved_elsewhere_report(AT_FDCWD, "/home/u/out/model2.pt");
 	assert_int_equal(sent_count, 1);
 	assert_string_equal(sent[0], "/home/u/out/model.pt");
+	/* Once more if it is saved again, and no more. */
+	for (int i = 0; i < 3; i++) {
+		saved_elsewhere_report(AT_FDCWD, "/home/u/out/model.pt");
+		assert_int_equal(sent_count, 2);
+		assert_string_equal(sent[1], "/home/u/out/model.pt");
+	}
 	for (int i = 0; i < 2 * SAVED_ELSEWHERE_MOST; i++) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "/home/u/out/checkpoint-%d/model.pt", i);
 		saved_elsewhere_report(AT_FDCWD, path);
 	}
-	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST);
+	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST + 1);
 }
 
 int main(void)
@@ -130,7 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_reports_each_directory_once_and_few_of_them),
+		cmocka_unit_test(test_reports_each_directory_and_few_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

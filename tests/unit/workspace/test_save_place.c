@@ -78,6 +78,32 @@ static void test_directory(void **state)
 				    rows[i].directory);
 }
 
+/* What a job saves elsewhere once, and without a number, may be anything. */
+static void test_checkpoints(void **state)
+{
+	static const struct {
+		const char *path;
+		bool again, is_checkpoint;
+	} rows[] = {
+		{"/a/cache/features/dataset.pt", false, false},
+		{"/a/cache/features/dataset.pt", true, true},
+		{"/a/out/last.pt", false, false},
+		{"/a/out/last.pt", true, true},
+		{"/a/out/model-160.pt", false, false},
+		{"/a/out/step-500.pt", false, true},
+		{"/a/out/checkpoint-500/model.pt", false, true},
+		{"/a/out/checkpoint-500", false, true},
+		{"/runs/step-3/cache/dataset.pt", false, false},
+		{"/step-3.pt", false, true},
+		{"/model.pt", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (save_place_is_checkpoint(rows[i].path, rows[i].again) != rows[i].is_checkpoint)
+			fail_msg("row %zu: %s", i, rows[i].path);
+}
+
 static void test_lines(void **state)
 {
 	struct save_place_facts facts = {.watched = "/w", .elsewhere = "/a/out/ckpt-3/model.pt"};
@@ -101,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_checkpoints),
 		cmocka_unit_test(test_lines),
 	};
 
