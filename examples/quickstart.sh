@@ -64,9 +64,9 @@ The job lost its machine twice and the weights are the same: what was not saved 
 Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir). SIGUSR1 is the
 signal that this example saves at; leave the option out if your script saves at SIGTERM, or only from time to time:
 
-  $reprieve run --checkpoint-signal USR1 --store file:///a/shared/disk -- python train.py
+  $reprieve run --checkpoint-signal USR1 --store file:///a/shared/disk -- python3 train.py
 
 and the same drill with it, before you rely on it:
 
-  $reprieve drill -- run --checkpoint-signal USR1 -- python train.py
+  $reprieve drill -- run --checkpoint-signal USR1 -- python3 train.py
 END

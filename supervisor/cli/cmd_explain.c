@@ -146,8 +146,8 @@ static void print_script_idiom(void)
 {
 	printf("\nIn a script, what follows the training must not run in an attempt that was "
 	       "preempted. With\nReprieve around the training alone, its code says so:\n\n"
-	       "  reprieve run --store URL -- python train.py || exit $?\n"
-	       "  python evaluate.py   # only after the training has finished\n\n"
+	       "  reprieve run --store URL -- python3 train.py || exit $?\n"
+	       "  python3 evaluate.py   # only after the training has finished\n\n"
 	       "In a batch script of Slurm's, write `srun reprieve run` and --signal=TERM@120: "
 	       "with "
 	       "B: the signal\nends the shell, and with it the job, before a line behind can "
@@ -155,10 +155,10 @@ static void print_script_idiom(void)
 	       "with 0 at a "
 	       "SIGTERM looks\nfinished to `&&` and to the next line. Look for the notice there:"
 	       "\n\n"
-	       "  python train.py || exit $?\n"
+	       "  python3 train.py || exit $?\n"
 	       "  if [ -e \"$REPRIEVE_NOTICE_FILE\" ]; then exit 0; fi   # preempted: go on in "
 	       "the next attempt\n"
-	       "  python evaluate.py\n");
+	       "  python3 evaluate.py\n");
 }
 
 static int explain_policies(bool json)

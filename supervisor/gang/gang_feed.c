@@ -129,13 +129,15 @@ static uint64_t take_from_outbox(struct gang_feed *feed, const struct gang_event
 static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 {
 	int64_t now_ms = clock_monotonic_ms();
+	char id[SNAPSHOT_ID_TEXT];
 
 	if (!feed->view.round.final && feed->left_out_said_ms > 0 &&
 	    now_ms < feed->left_out_said_ms + SAY_EVERY_MS)
 		return;
 	feed->left_out_said_ms = now_ms;
-	log_note("there will be no snapshot %u-%u: member %u on %s has no part of it: %s",
-		 feed->options.attempt, event->round, event->member, event->host, event->reason);
+	log_note("there will be no snapshot %s: member %u on %s has no part of it: %s",
+		 snapshot_id_format((struct snapshot_id){feed->options.attempt, event->round}, id),
+		 event->member, event->host, event->reason);
 }
 
 static void note_sign(struct gang_feed *feed, const struct gang_event *event)
@@ -202,12 +204,14 @@ static void say_who_is_missing(const struct gang_feed *feed)
 {
 	const char *host =
 		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
+	char id[SNAPSHOT_ID_TEXT];
 
 	if (feed->work.missing >= feed->view.members)
 		return;
-	log_note("the snapshot %u-%u waits for the part of member %u%s%s: %u of %u are there",
-		 feed->options.attempt, feed->work.round, feed->work.missing,
-		 host && *host ? " on " : "", host ? host : "", feed->work.have,
+	log_note("the snapshot %s waits for the part of member %u%s%s: %u of %u are there",
+		 snapshot_id_format((struct snapshot_id){feed->options.attempt, feed->work.round},
+				    id),
+		 feed->work.missing, host && *host ? " on " : "", host ? host : "", feed->work.have,
 		 feed->view.members);
 }
 

@@ -179,15 +179,16 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 static int finish_snapshot(struct gang_start *start, struct cancel *cancel, struct err *err)
 {
 	uint32_t attempt = start->claim.attempt, round = 0;
+	char id[SNAPSHOT_ID_TEXT];
 
 	if (start->claim.members != start->self.own.members)
 		return 0;
 	if (storage_gang_finish(start->storage, attempt, &round, cancel, err) < 0)
 		return -1;
 	if (round > 0)
-		log_note("committed snapshot %u-%u: the parts of all members were there, and the "
+		log_note("committed snapshot %s: the parts of all members were there, and the "
 			 "last of them had ended before that",
-			 attempt, round);
+			 snapshot_id_format((struct snapshot_id){attempt, round}, id));
 	return 0;
 }
 

@@ -210,10 +210,15 @@ static void durable(struct reports *reports, const struct told *told)
 	if (deadline_ms != CLOCK_NEVER)
 		snprintf(spare, sizeof(spare), ", %.1f s before the deadline",
 			 (double)clock_left_ms(deadline_ms) / 1000);
-	log_note("durable: %s%s, %s (%s written) in %s%s", snapshot_id_format(snapshot->id, id),
-		 step, text_bytes(snapshot->result.bytes, size, sizeof(size)),
-		 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
-		 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
+	/* What a member has given whose files another one keeps, or that has none. */
+	if (told->run.rules->of_gang && snapshot->result.bytes == 0)
+		log_note("durable: %s%s%s", snapshot_id_format(snapshot->id, id), step, spare);
+	else
+		log_note("durable: %s%s, %s (%s written) in %s%s",
+			 snapshot_id_format(snapshot->id, id), step,
+			 text_bytes(snapshot->result.bytes, size, sizeof(size)),
+			 text_bytes(snapshot->result.bytes_sent, sent, sizeof(sent)),
+			 text_duration(snapshot->took_ms, time, sizeof(time)), spare);
 	durable_quietly(reports, told);
 }
 

@@ -98,10 +98,15 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 }
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone.) */
-static void log_moved_aside(const struct workspace *workspace, int64_t newer_step,
+static void log_moved_aside(const struct workspace *workspace, bool of_gang, int64_t newer_step,
 			    const char *aside)
 {
-	if (newer_step < 0)
+	if (newer_step >= 0 && of_gang)
+		log_warn("%s held files that are not in the snapshot, up to step %lld, which is "
+			 "newer, but which the members had not committed together; they were moved "
+			 "to %s, and stay there",
+			 workspace->directory, (long long)newer_step, aside);
+	else if (newer_step < 0)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",
 			 workspace->directory, aside);
 	else
@@ -131,7 +136,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
-		log_moved_aside(workspace, request->gang.members > 1 ? -1 : newer_step, aside);
+		log_moved_aside(workspace, request->gang.members > 1, newer_step, aside);
 	log_clashes(&result->restored, result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,

@@ -11,7 +11,7 @@ const struct exit_policy exit_policy_table[] = {
 		.name = "posix", .title = "anything that looks at exit codes",
 		.why = "Codes of sysexits(3): 75 is EX_TEMPFAIL (run it again), 74 EX_IOERR.",
 		.setup =
-			"until reprieve run -- python train.py; do\n"
+			"until reprieve run -- python3 train.py; do\n"
 			"  code=$?\n"
 			"  case $code in 74|75) sleep 5 ;; *) exit $code ;; esac\n"
 			"done\n",
@@ -226,7 +226,7 @@ const struct exit_policy exit_policy_table[] = {
 		"\n"
 		"[Service]\n"
 		"ExecStart=/usr/local/bin/reprieve run --store s3://bucket/runs --job digits "
-			"--grace 100 --max-no-progress 10 -- python train.py\n"
+			"--grace 100 --max-no-progress 10 -- python3 train.py\n"
 		"KillMode=mixed\n"
 		"TimeoutStopSec=110\n"
 		"Restart=on-failure\n"

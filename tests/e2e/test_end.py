@@ -276,7 +276,7 @@ def test_the_next_line_of_a_script_does_not_run_in_a_preempted_attempt(place):
 def test_the_code_of_a_preempted_training_ends_its_script(place):
     """What `explain exit` prints is what is tried here."""
     said = place.query("explain", "exit").out
-    assert "python train.py || exit $?" in said and 'if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi' in said
+    assert "python3 train.py || exit $?" in said and 'if [ -e "$REPRIEVE_NOTICE_FILE" ]; then exit 0; fi' in said
     begin = f"{REPRIEVE} run --store {place.store} --job j --checkpoint-dir {place.directory} --quiet-time 150ms --notice file:notice"
     script = AROUND.format(run=begin, python=PYTHON, trainer=TRAINER, directory=place.directory, steps=100000)
     with open(place.path / "script.out", "wb") as out:

@@ -1,6 +1,7 @@
 """The start of a gang, and what it restores: who is in, who is stale, and that all start from one step. test_gang.py is about the rest."""
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -312,6 +313,22 @@ def test_all_are_told_the_same(place):
     assert second.resumed() == [step] * 3
     assert all(f"told 1 {step}\n" in run.out for run in second.runs), f"{second}"
     assert [run.wait() for run in second.runs] == [0] * 3
+
+
+def test_what_one_member_alone_has_saved_later_is_named_with_its_step(place):
+    """The other's supervisor is killed, and the ranks train on: what comes then, no snapshot of all has."""
+    first = Gang(place, 2, every=5, steps=1000).start_all()
+    first.wait_for_commits(1)
+    first.runs[1].signal(signal.SIGKILL)
+    first.runs[1].wait()
+    step = place.snapshots()[0]["step"] + 30
+    first.runs[0].wait_for_output(f"saved {step}")
+    first.kill_all()
+    second = Gang(place, 2, 2, steps=step + 1000).start_all()
+    second.resumed()
+    said, = re.findall(r"up to step (\d+), which is newer, but which the members had not committed together; they were moved to", second.runs[0].err)
+    assert int(said) >= step, f"{second}"
+    second.kill_all()
 
 
 def test_restore_none_begins_afresh_everywhere(place, tmp_path):
