@@ -107,10 +107,12 @@ static struct outcome_facts facts_of(const struct story *story)
 
 static void test_launched(void **state)
 {
+	enum job_timer timer;
 	struct story story;
 
 	(void)state;
 	begin(&story, REQUEST_NONE);
+	assert_int_equal(job_next_due_ms(&story.model, &timer), CLOCK_NEVER);
 	assert_false(facts_of(&story).launched);
 	stop(&story);
 	start(&story, REQUEST_NONE);
@@ -433,15 +435,17 @@ static void test_a_second_interrupt_ends_the_flush(void **state)
 
 static void test_durable_in_the_end(void **state)
 {
-	struct story story;
-
 	(void)state;
-	exit_with_pending(&story, false);
-	end_snapshot(&story, (struct snapshot_event){.durable = true});
-	check_done(&story, JOB_DO_END, true);
-	assert_true(facts_of(&story).all_durable);
-	assert_int_equal(story.model.durable.step, 7);
-	stop(&story);
+	for (int noticed = 0; noticed < 2; noticed++) {
+		struct story story;
+
+		exit_with_pending(&story, noticed);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		check_done(&story, JOB_DO_END, true);
+		assert_true(facts_of(&story).all_durable);
+		assert_int_equal(story.model.durable.step, 7);
+		stop(&story);
+	}
 }
 
 static void test_asked_at_a_notice(void **state)
@@ -1036,6 +1040,65 @@ static void test_a_sigterm_that_tears_nothing_is_passed_on_at_once(void **state)
 	stop(&story);
 }
 
+/* It has begun no later than the checkpoint before it was complete. */
+static void test_a_save_whose_begin_was_not_seen(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	is_durable(&story);
+	story.view.now_ms += 2000;
+	story.view.saving = true;
+	announce_by_sigterm(&story);
+	assert_true(says(&story, SAY_DEFERRED));
+	assert_int_equal(story.model.deferral.facts.saving_for_ms, 2000);
+	stop(&story);
+}
+
+/* Again when it has changed, and only then. */
+static void test_the_plan_is_said(void **state)
+{
+	struct job_event notice = {.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}};
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	is_durable(&story);
+	post(&story, notice);
+	assert_true(says(&story, SAY_PLAN));
+	notice.stop.deadline_ms = 1900000;
+	post(&story, notice);
+	assert_false(says(&story, SAY_PLAN));
+	begin_save(&story);
+	notice.stop.deadline_ms = 1800000;
+	post(&story, notice);
+	assert_true(says(&story, SAY_PLAN));
+	assert_int_equal(story.model.plan.choice, PREEMPTION_AWAIT_SAVE);
+	stop(&story);
+}
+
+/* A job that saves all the time does not fill the log. */
+static void test_not_each_of_many_saves_has_its_line(void **state)
+{
+	struct story story;
+	unsigned said = 0, quiet = 0;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.rules.snapshot_interval_ms = 0;
+	for (uint64_t generation = 1; generation <= 20; generation++) {
+		story.view.now_ms += 1000;
+		complete(&story, generation, true);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		said += says(&story, SAY_DURABLE);
+		quiet += says(&story, SAY_DURABLE_QUIETLY);
+	}
+	assert_int_equal(said, 5);
+	assert_int_equal(quiet, 15);
+	stop(&story);
+}
+
 /* The saves that an earlier one has waited for do not count. */
 static void test_each_sigterm_waits_for_its_own_save(void **state)
 {
@@ -1324,6 +1387,9 @@ int main(void)
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_a_save_whose_begin_was_not_seen),
+		cmocka_unit_test(test_the_plan_is_said),
+		cmocka_unit_test(test_not_each_of_many_saves_has_its_line),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_a_save_that_goes_on_is_used),
 		cmocka_unit_test(test_the_next_save_is_asked_for_when_this_one_is_over),
