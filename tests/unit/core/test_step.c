@@ -751,6 +751,54 @@ static void test_the_others_are_not_waited_for_for_ever(void **state)
 	stop(&story);
 }
 
+/* A job that ends when it is asked is not asked because another one was. */
+static void test_which_members_join_in(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool ends_when_asked, polled, asked;
+	} rows[] = {
+		{REQUEST_SIGNAL, false, false, true}, {REQUEST_SIGNAL, true, false, false},
+		{REQUEST_SIGNAL, true, true, true},   {REQUEST_NONE, false, false, false},
+		{REQUEST_AUTO, false, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, rows[i].ask);
+		story.rules.of_gang = true;
+		story.rules.ends_when_asked = rows[i].ends_when_asked;
+		story.rules.may_flag = story.view.polled = rows[i].polled;
+		post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
+		if ((find(&story, JOB_DO_ASK) != NULL) != rows[i].asked)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* What another member has saved is an answer of this one too, from when it is known. */
+static void test_another_members_checkpoint_is_an_answer(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	story.view.now_ms += 5000;
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang = {.event = 2}});
+	assert_false(story.model.asking.answered);
+	assert_int_equal(story.model.asking.first_answer_ms, 0);
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED, .gang = {.event = 3}});
+	assert_true(story.model.asking.answered);
+	assert_int_equal(story.model.asking.first_answer_ms, story.view.now_ms);
+	assert_int_equal(story.model.durable.written_ms, story.view.now_ms);
+	stop(&story);
+}
+
 /* --- what waits, and for how long --- */
 
 static void nothing_happens(struct story *story)
@@ -1040,6 +1088,32 @@ static void test_a_sigterm_that_tears_nothing_is_passed_on_at_once(void **state)
 	stop(&story);
 }
 
+/* Not for ever, where something is written on and on. */
+static void test_a_directory_that_does_not_settle(void **state)
+{
+	struct story story;
+	int64_t since_ms;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	begin_save(&story);
+	announce_by_sigterm(&story);
+	/* However long the save takes. */
+	for (int i = 0; i < 100; i++) {
+		deferral_is_due(&story, 100);
+		check_forwarded(&story, false);
+	}
+	end_save(&story, 1);
+	since_ms = story.view.now_ms;
+	while (!find(&story, JOB_DO_FORWARD_SIGTERM) && story.view.now_ms <= since_ms + 6000) {
+		story.view.last_write_ms = story.view.now_ms += 20;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	}
+	assert_in_range(story.view.now_ms - since_ms, 5000, 5020);
+	check_forwarded(&story, true);
+	stop(&story);
+}
+
 /* It has begun no later than the checkpoint before it was complete. */
 static void test_a_save_whose_begin_was_not_seen(void **state)
 {
@@ -1226,6 +1300,61 @@ static void test_who_may_ask(void **state)
 	}
 }
 
+/* Whoever waits is told at once. */
+static void test_a_job_that_cannot_be_asked(void **state)
+{
+	const struct job_effect *effect;
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	post(&story, (struct job_event){.kind = JOB_EV_CANNOT_ASK});
+	assert_true(says(&story, SAY_CANNOT_ASK));
+	effect = find(&story, JOB_DO_REPLY);
+	assert_non_null(effect);
+	assert_int_equal(effect->reply, REQUEST_DO_REPLY_FAILED);
+	assert_ptr_equal(effect->client, &client);
+	stop(&story);
+}
+
+/* By its first write in this directory, while it lives: afterwards it would only serve what is
+ * torn. What a run writes that the command has started is that run's. */
+static void test_an_attempt_is_claimed_by_the_first_write(void **state)
+{
+	static const struct {
+		enum job_event_kind kind;
+		bool foreign, runs;
+		enum attempt_phase attempt;
+		bool claims;
+	} rows[] = {
+		{JOB_EV_SAVE_STARTED, false, true, ATTEMPT_UNCLAIMED, true},
+		{JOB_EV_RUNNING_WRITTEN, false, true, ATTEMPT_UNCLAIMED, true},
+		{JOB_EV_SAVE_STARTED, true, true, ATTEMPT_UNCLAIMED, false},
+		{JOB_EV_RUNNING_WRITTEN, true, true, ATTEMPT_UNCLAIMED, false},
+		{JOB_EV_SAVE_STARTED, false, false, ATTEMPT_UNCLAIMED, false},
+		{JOB_EV_RUNNING_WRITTEN, false, false, ATTEMPT_UNCLAIMED, false},
+		{JOB_EV_SAVE_STARTED, false, true, ATTEMPT_CLAIMED, false},
+		{JOB_EV_SAVE_STARTED, false, true, ATTEMPT_CLAIMING, false},
+		{JOB_EV_SAVE_STARTED, false, true, ATTEMPT_NONE, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.attempt = rows[i].attempt;
+		story.view.child_running = rows[i].runs;
+		post(&story, (struct job_event){.kind = rows[i].kind, .foreign = rows[i].foreign});
+		if ((find(&story, JOB_DO_CLAIM) != NULL) != rows[i].claims)
+			fail_msg("row %zu", i);
+		assert_int_equal(story.model.attempt,
+				 rows[i].claims ? ATTEMPT_CLAIMING : rows[i].attempt);
+		stop(&story);
+	}
+}
+
 /* What was asked for first is still being saved: a second signal would begin it again. */
 static void test_a_save_that_goes_on_is_used(void **state)
 {
@@ -1339,6 +1468,24 @@ static void test_a_save_decides_the_interval(void **state)
 	}
 }
 
+/* From one commit to the next, but not to the first. */
+static void test_how_often_it_becomes_durable(void **state)
+{
+	static const int64_t gaps[] = {0, 7000, 9000};
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.rules.snapshot_interval_ms = 0;
+	for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+		story.view.now_ms += gaps[i];
+		complete(&story, i + 1, true);
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		assert_int_equal(story.model.durable.gap_ms, gaps[i]);
+	}
+	stop(&story);
+}
+
 /* Saving and uploading takes longer than a notice leaves: it is said once. */
 static void test_a_window_that_is_too_short_is_said_once(void **state)
 {
@@ -1387,6 +1534,12 @@ int main(void)
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_a_directory_that_does_not_settle),
+		cmocka_unit_test(test_a_job_that_cannot_be_asked),
+		cmocka_unit_test(test_an_attempt_is_claimed_by_the_first_write),
+		cmocka_unit_test(test_which_members_join_in),
+		cmocka_unit_test(test_another_members_checkpoint_is_an_answer),
+		cmocka_unit_test(test_how_often_it_becomes_durable),
 		cmocka_unit_test(test_a_save_whose_begin_was_not_seen),
 		cmocka_unit_test(test_the_plan_is_said),
 		cmocka_unit_test(test_not_each_of_many_saves_has_its_line),
