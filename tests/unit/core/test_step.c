@@ -23,6 +23,39 @@ static void test_launched(void **state)
 	stop(&story);
 }
 
+/* Before the start, those that end a program end this one; the others are kept for the job. */
+static void test_signals_before_the_start(void **state)
+{
+	static const struct {
+		int signal;
+		bool ignored;
+		int refusal; /* 0: it is not ended */
+		bool kept;
+	} rows[] = {
+		{SIGINT, false, 128 + SIGINT, false},
+		{SIGQUIT, false, 128 + SIGQUIT, false},
+		{SIGHUP, false, 128 + SIGHUP, false},
+		{SIGHUP, true, 0, false},
+		{SIGUSR2, false, 0, true},
+		{SIGUSR2, true, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL,
+						.signal = rows[i].signal,
+						.ignored = rows[i].ignored});
+		assert_int_equal(story.model.refusal, rows[i].refusal);
+		assert_int_equal(story.model.state, rows[i].refusal ? JOB_OVER : JOB_RESTORING);
+		check_done(&story, JOB_DO_CANCEL_RESTORE, rows[i].refusal != 0);
+		check_done(&story, JOB_DO_KEEP_SIGNAL, rows[i].kept);
+		stop(&story);
+	}
+}
+
 /* What is durable at the start, and whose it is. */
 static void test_claims(void **state)
 {
@@ -611,6 +644,48 @@ static void test_a_save_decides_the_interval(void **state)
 	}
 }
 
+/* A job that has saved by itself is asked when the interval since then is over. */
+static void test_an_interval_begins_with_a_save(void **state)
+{
+	static const struct {
+		bool every_auto, asked;
+	} rows[] = {{true, false}, {false, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		story.rules.every_auto = rows[i].every_auto;
+		story.model.measured.interval.every_ms = 30000;
+		story.view.now_ms += 20000;
+		complete(&story, 1, false);
+		story.view.now_ms += 10000;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_INTERVAL});
+		check_done(&story, JOB_DO_ASK, rows[i].asked);
+		assert_int_equal(story.model.due_ms[TIMER_INTERVAL],
+				 story.view.now_ms + (rows[i].asked ? 30000 : 20000));
+		stop(&story);
+	}
+}
+
+/* What is durable is known by its step and by the job's own. */
+static void test_which_step_is_durable(void **state)
+{
+	struct checkpoint saved =
+		{.generation = 1, .step = 7, .reported_step = 11, .written_ms = 900000};
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	post(&story, (struct job_event){.kind = JOB_EV_COMPLETE, .checkpoint = saved});
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_int_equal(story.model.durable.step, 7);
+	assert_int_equal(story.model.durable.reported_step, 11);
+	assert_int_equal(story.model.durable.written_ms, 900000);
+	stop(&story);
+}
+
 /* From one commit to the next, but not to the first. */
 static void test_how_often_it_becomes_durable(void **state)
 {
@@ -651,6 +726,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launched),
+		cmocka_unit_test(test_signals_before_the_start),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_whoever_writes_is_managed),
 		cmocka_unit_test(test_refused_clients),
@@ -669,6 +745,8 @@ int main(void)
 		cmocka_unit_test(test_why_a_checkpoint_was_saved),
 		cmocka_unit_test(test_a_save_decides_the_interval),
 		cmocka_unit_test(test_how_often_it_becomes_durable),
+		cmocka_unit_test(test_an_interval_begins_with_a_save),
+		cmocka_unit_test(test_which_step_is_durable),
 		cmocka_unit_test(test_a_window_that_is_too_short_is_said_once),
 	};
 

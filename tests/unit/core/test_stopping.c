@@ -311,6 +311,92 @@ static void test_a_late_notice(void **state)
 	stop(&story);
 }
 
+/* One SIGKILL does not end what is forked after it. */
+static void test_it_is_killed_again(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1060000, .alone = true}});
+	while (story.model.state != JOB_STOPPING || !story.model.killed) {
+		assert_true(story.model.due_ms[TIMER_BUDGET] <= 1060000);
+		story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	}
+	for (int i = 0; i < 3; i++) {
+		check_done(&story, JOB_DO_KILL, true);
+		assert_int_equal(says(&story, SAY_KILLING), i == 0);
+		assert_int_equal(story.model.due_ms[TIMER_BUDGET], story.view.now_ms + 1000);
+		story.view.now_ms += 1000;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	}
+	stop(&story);
+}
+
+static void upload_is_cancelled(struct story *story)
+{
+	complete(story, 1, true);
+	end_snapshot(story, (struct snapshot_event){.error = ERR_CANCELLED});
+}
+
+/* What was given up for want of time has time again. */
+static void test_a_withdrawn_notice_saves_what_is_pending(void **state)
+{
+	static const struct {
+		void (*happens)(struct story *story);
+		bool queued;
+	} rows[] = {{upload_is_cancelled, true}, {is_durable, false}, {is_superseded, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1060000, .alone = true}});
+		rows[i].happens(&story);
+		assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_CANCELLED});
+		assert_true(says(&story, SAY_WITHDRAWN));
+		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) ||
+		     story.model.due_ms[TIMER_SNAPSHOT] != CLOCK_NEVER) != rows[i].queued)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* Nobody handles SIGTERM. One that has come is passed on, as an init would; another notice is no
+ * reason to end the job by one. */
+static void test_nobody_handles_sigterm(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool by_sigterm, forwarded;
+	} rows[] = {
+		{REQUEST_AUTO, true, true},
+		{REQUEST_AUTO, false, false},
+		{REQUEST_SIGNAL, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, rows[i].ask);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1060000,
+							 .by_sigterm = rows[i].by_sigterm,
+							 .alone = true}});
+		post(&story, (struct job_event){.kind = JOB_EV_CANNOT_ASK});
+		check_done(&story, JOB_DO_FORWARD_SIGTERM, rows[i].forwarded);
+		check_done(&story, JOB_DO_STOP_TRYING, rows[i].forwarded);
+		assert_int_equal(says(&story, SAY_CANNOT_ASK), !rows[i].forwarded);
+		stop(&story);
+	}
+}
+
 /* A job that has answered gets ten seconds to exit, whatever the notice allows; one that has not
  * all of it. */
 static void test_how_long_it_may_take_to_exit(void **state)
@@ -498,6 +584,9 @@ int main(void)
 		cmocka_unit_test(test_the_plan_is_said),
 		cmocka_unit_test(test_a_late_notice),
 		cmocka_unit_test(test_how_long_it_may_take_to_exit),
+		cmocka_unit_test(test_it_is_killed_again),
+		cmocka_unit_test(test_a_withdrawn_notice_saves_what_is_pending),
+		cmocka_unit_test(test_nobody_handles_sigterm),
 		cmocka_unit_test(test_a_sigterm_waits_for_the_save_under_way),
 		cmocka_unit_test(test_a_sigterm_that_tears_nothing_is_passed_on_at_once),
 		cmocka_unit_test(test_a_directory_that_does_not_settle),
