@@ -348,6 +348,13 @@ static const struct saw_row a_notice_without_a_number[] = {
 	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {COMPLETE(1), 3},
 	{MADE(SAVED_AT_NOTICE), 3}, {SENDING, 3}, {COMPLETE(2), 3}, {TOLD(0, 5), 5}, {{0}, 0},
 };
+/* Another notice is not answered by what the one before it was. */
+static const struct saw_row a_second_notice[] = {
+	{ASKED_BY_OTHERS(3), 0}, {SENDING, 0}, {COMPLETE(1), 3},
+	{MADE(SAVED_AT_NOTICE), 3}, {SENDING, 3}, {COMPLETE(2), 3},
+	{{.kind = REQUEST_EV_WITHDRAWN}, 3}, {MADE(SAVED_AT_NOTICE), 3}, {TOLD(0, 8), 3}, {SENDING, 3},
+	{COMPLETE(3), 8}, {{0}, 0},
+};
 // clang-format on
 
 static void test_what_is_seen_of_the_log(void **state)
@@ -356,7 +363,7 @@ static void test_what_is_seen_of_the_log(void **state)
 		what_others_ask,  during_a_save,       under_way_before,
 		told_late,        not_in_its_order,    at_a_notice,
 		at_a_notice_here, a_forwarded_sigterm, at_a_notice_during_a_request,
-		a_notice_without_a_number,
+		a_notice_without_a_number, a_second_notice,
 	};
 
 	(void)state;

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "NAME=value", or "NAME": it is not among them. */
 static void expect(const struct child_environment *environment, const char *pair)
@@ -189,6 +190,61 @@ static void test_an_environment_like_slurms(void **state)
 	assert_int_equal(file_remove_tree(directory, NULL), 0);
 }
 
+/* What is renamed from another file system is copied. */
+static void test_temporary_files_lie_beside_the_checkpoints(void **state)
+{
+	static const struct profile local = {.local_tmpdir = true}, other;
+	char near[] = "/tmp/reprieve-test.XXXXXX", far[] = "/dev/shm/reprieve-test.XXXXXX";
+	const struct {
+		const struct profile *profile;
+		const char *place, *below, *tmpdir;
+		bool set;
+	} rows[] = {
+		{&local, far, "d", NULL, true},
+		{&other, far, "d", NULL, false},
+		{&local, far, "d", "/mine", false},
+		{&local, near, "d", NULL, false},
+		{&local, far, "none/d", NULL, false},
+		/* Python's multiprocessing has sockets there. */
+		{&local, far, "a-directory-whose-path-is-too-long", NULL, false},
+	};
+	struct stat first, second;
+
+	(void)state;
+	if (!mkdtemp(far))
+		skip();
+	assert_non_null(mkdtemp(near));
+	assert_int_equal(stat("/tmp", &first) + stat(far, &second), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && first.st_dev != second.st_dev;
+	     i++) {
+		auto_free char *directory = text_format("%s/%s", rows[i].place, rows[i].below);
+		auto_free char *tmp = text_format("%s.reprieve/tmp", directory);
+		auto_free char *pair = text_format("TMPDIR=%s", tmp);
+		auto_(child_environment_release) struct child_environment environment = {0};
+		struct workspace workspace = {0};
+		struct child_facts facts = {.job = "digits",
+					    .workspace = &workspace,
+					    .profile = rows[i].profile};
+
+		(void)mkdir(directory, 0700);
+		workspace_init(&workspace, directory);
+		if (rows[i].tmpdir)
+			setenv("TMPDIR", rows[i].tmpdir, 1);
+		else
+			unsetenv("TMPDIR");
+		HEARD(child_environment_build(&environment, &facts));
+		expect(&environment, rows[i].set ? pair : "TMPDIR");
+		if (rows[i].set) {
+			assert_int_equal(stat(tmp, &second), 0);
+			assert_int_equal(second.st_mode & 0777, 0700);
+		}
+		workspace_release(&workspace);
+	}
+	unsetenv("TMPDIR");
+	assert_int_equal(file_remove_tree(near, NULL), 0);
+	assert_int_equal(file_remove_tree(far, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_no_shim_without_its_channel),
 		cmocka_unit_test(test_the_shim_is_preloaded),
 		cmocka_unit_test(test_an_environment_like_slurms),
+		cmocka_unit_test(test_temporary_files_lie_beside_the_checkpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,27 +113,35 @@ static void test_rows(void **state)
 	}
 }
 
-/* A run that has saved nothing where it is watched is told so, but not twice. */
+/* A run that has saved nothing where it is watched is told so, but not twice; one that has failed
+ * at once had no time to. */
 static void test_nothing_was_saved(void **state)
 {
 	static const struct {
 		enum outcome_kind kind;
+		int64_t ran_ms;
+		int wait_status;
 		bool says;
-	} cases[] = {{OUTCOME_FINISHED, true}, {OUTCOME_NOT_DURABLE, false}};
+	} cases[] = {
+		{OUTCOME_FINISHED, 99000, 0, true},    {OUTCOME_NOT_DURABLE, 99000, 0, false},
+		{OUTCOME_FINISHED, 1000, 0, true},     {OUTCOME_FAILED, 1000, 1 << 8, false},
+		{OUTCOME_FAILED, 99000, 1 << 8, true},
+	};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct end_facts end = {.outcome = {cases[i].kind, 0}, .torn = &none};
 		struct told_run run;
 		const char *log;
 
 		start(&run, 0);
-		run.facts.view.now_ms = 100000;
+		run.facts.view.now_ms = run.model.launched_ms + cases[i].ran_ms;
 		run.facts.expected = run.rules.expects_saves = true;
+		run.model.facts.wait_status = cases[i].wait_status;
 		run.reports.save_place.saved_here = false;
 		log = HEARD(report_end(&run.reports, &run.facts, &end));
-		assert_int_equal(strstr(log, "nothing was saved in /checkpoints") != NULL,
-				 cases[i].says);
+		if ((strstr(log, "nothing was saved in /checkpoints") != NULL) != cases[i].says)
+			fail_msg("case %zu: %s", i, log);
 		told_stop(&run);
 	}
 }

@@ -172,6 +172,40 @@ static void test_the_interval_once_a_save_was_measured(void **state)
 	told_stop(&run);
 }
 
+static void check_number(const struct told_run *run, const char *name, double number)
+{
+	json_t *value = json_object_get(run->line, name);
+
+	if (!json_is_number(value) || json_number_value(value) != number)
+		fail_msg("%s: %f", name, json_number_value(value));
+}
+
+/* Times are in seconds, whatever they are measured in. */
+static void test_the_numbers_of_events(void **state)
+{
+	struct told_run run;
+
+	(void)state;
+	told_start(&run);
+	run.model.stop.deadline_ms = CLOCK_NEVER;
+	run.model.measured.save_ms = 3000;
+	run.model.measured.upload_ms = 8000;
+	run.model.launched_ms = run.facts.view.now_ms - 500;
+	run.rules.grace_ms = 10000;
+	HEARD(report_sentence(&run.reports, SAY_WINDOW_TOO_SHORT, NULL, NULL));
+	check_number(&run, "save_seconds", 3);
+	check_number(&run, "upload_seconds", 8);
+	check_number(&run, "window_seconds", 10);
+	HEARD(report_sentence(&run.reports, SAY_AT_RISK, NULL, NULL));
+	check_number(&run, "seconds", 0.5);
+	HEARD(report_sentence(&run.reports, SAY_DURABLE, NULL, &snapshot));
+	check_number(&run, "seconds", 8);
+	check_number(&run, "bytes", 3 << 20);
+	check_number(&run, "bytes_sent", 1 << 20);
+	check_number(&run, "step", 40);
+	told_stop(&run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +214,7 @@ int main(void)
 		cmocka_unit_test(test_said_once),
 		cmocka_unit_test(test_cannot_ask),
 		cmocka_unit_test(test_the_interval_once_a_save_was_measured),
+		cmocka_unit_test(test_the_numbers_of_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,13 +54,18 @@ static void test_a_run_under_way(void **state)
 	run.facts.stop = &stop;
 	status = report(&run, &training);
 	assert_non_null(strstr(json_text_or(status, "loss", ""), "a preemption now would lose "));
-	assert_true(text_starts(json_text_or(status, "plan", ""), "plan: "));
+	assert_non_null(strstr(json_text_or(status, "plan", ""),
+			       "plan: nothing is durable, and the job cannot be asked for"));
 	assert_int_equal(json_number_or(json_object_get(status, "training"), "step", 0), 7);
 	assert_int_equal(json_number_or(json_object_get(status, "saving"), "bytes_total", 0), 40);
 	assert_int_equal(json_number_or(status, "newest_step", 0), 6);
 	assert_true(json_real_value(json_object_get(status, "newest_seconds")) >=
 		    (double)(before - 1) / 1000);
 	assert_string_equal(json_text_or(json_object_get(status, "notice"), "source", ""), "aws");
+	json_decref(steal(&status));
+	run.facts.view.has_target = true;
+	status = report(&run, &training);
+	assert_null(strstr(json_text_or(status, "plan", ""), "cannot be asked"));
 	told_stop(&run);
 }
 
@@ -124,6 +129,11 @@ static void test_when_the_display_looks(void **state)
 		run.model.stop.stands = rows[i].stands;
 		display_follow(&run.reports, &run.model, rows[i].began_ms);
 		assert_int_equal(run.reports.display.timer.armed, rows[i].looks);
+		run.reports.display.upload_ms = run.reports.display.said_ms = 1;
+		run.loop.stopped = true;
+		display_follow(&run.reports, &run.model, rows[i].began_ms);
+		assert_false(run.reports.display.timer.armed);
+		assert_int_equal(run.reports.display.upload_ms + run.reports.display.said_ms, 0);
 		display_end(&run.reports);
 		assert_false(run.reports.display.timer.armed);
 		loop_release(&run.loop);
@@ -131,11 +141,51 @@ static void test_when_the_display_looks(void **state)
 	}
 }
 
-/* The first look at a notice says what is waited for; the next one, with as much time left, not. */
 static void look_once(struct told_run *run)
 {
 	display_follow(&run->reports, &run->model, run->facts.view.upload_began_ms);
 	run->reports.display.timer.fired(&run->reports.display.timer);
+}
+
+/* The time that a notice leaves: the notice itself has just been logged, and so has a later
+ * deadline. */
+static void test_a_countdown_is_logged_now_and_then(void **state)
+{
+	static const struct {
+		int64_t left_ms;
+		enum job_state state;
+		bool saving;
+		const char *says;
+	} rows[] = {
+		{300000, JOB_CHECKPOINTING, false, ""},
+		{299000, JOB_CHECKPOINTING, false, ""},
+		{20500, JOB_CHECKPOINTING, false, "waiting for the job to save"},
+		{20400, JOB_CHECKPOINTING, false, ""},
+		{300000, JOB_CHECKPOINTING, true, ""},
+		{20500, JOB_CHECKPOINTING, true, "the job is saving"},
+		{300000, JOB_STOPPING, true, ""},
+		{20500, JOB_STOPPING, true, "the job is ending"},
+	};
+	struct told_run run;
+	struct err err;
+
+	(void)state;
+	told_start(&run);
+	assert_int_equal(loop_init(&run.loop, &err), 0);
+	run.model.facts.launched = run.model.stop.stands = run.facts.view.child_running = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *log;
+
+		run.model.state = rows[i].state;
+		run.facts.view.saving = rows[i].saving;
+		run.model.stop.deadline_ms = clock_monotonic_ms() + rows[i].left_ms;
+		log = HEARD(look_once(&run));
+		if (rows[i].says[0] ? !strstr(log, rows[i].says) : log[0] != '\0')
+			fail_msg("row %zu: %s", i, log);
+	}
+	display_end(&run.reports);
+	loop_release(&run.loop);
+	told_stop(&run);
 }
 
 static void test_an_upload_has_a_rate_once_it_was_looked_at_twice(void **state)
@@ -226,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_a_run_under_way),
 		cmocka_unit_test(test_resume_point),
 		cmocka_unit_test(test_when_the_display_looks),
+		cmocka_unit_test(test_a_countdown_is_logged_now_and_then),
 		cmocka_unit_test(test_an_upload_has_a_rate_once_it_was_looked_at_twice),
 		cmocka_unit_test(test_nothing_was_saved_for_a_minute),
 		cmocka_unit_test(test_what_is_saved_elsewhere_is_said_at_once_and_once),

@@ -550,6 +550,50 @@ static void test_described(void **state)
 	assert_true(llabs(health.skew_ms) < 60000);
 }
 
+/* Opening it asks nothing. */
+static void test_in_the_clear(void **state)
+{
+	static const struct {
+		const char *endpoint;
+		bool clear;
+	} rows[] = {
+		{"http://192.0.2.1:9000", true},
+		{"https://192.0.2.1:9000", false},
+		{"http://127.0.0.1:9000", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(store_close) struct store *store = NULL;
+		struct store_health health = {0};
+		struct err err = {0};
+
+		setenv("AWS_ENDPOINT_URL_S3", rows[i].endpoint, 1);
+		assert_int_equal(store_open("s3://bucket", false, false, &store, NULL, &err), 0);
+		store->ops->read_health(store, &health);
+		assert_int_equal(health.in_the_clear, rows[i].clear);
+	}
+}
+
+static void test_as_many_headers_as_there_may_be(void **state)
+{
+	(void)state;
+	for (unsigned count = 15; count <= 17; count++) {
+		auto_(store_close) struct store *store = NULL;
+		char text[512] = "";
+		struct err err = {0};
+		int result;
+
+		for (unsigned i = 0; i < count; i++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "x-%u: v,", i);
+		setenv("REPRIEVE_S3_HEADERS", text, 1);
+		result = store_open("s3://bucket", false, false, &store, NULL, &err);
+		assert_int_equal(result, count > 16 ? -1 : 0);
+		if (result < 0)
+			assert_non_null(strstr(err.text, "more than 16"));
+	}
+}
+
 static void test_no_checksum(void **state)
 {
 	auto_(store_close) struct store *store = NULL;
@@ -852,6 +896,8 @@ int main(void)
 		cmocka_unit_test_setup(test_race, set_up),
 		cmocka_unit_test_setup(test_headers, set_up),
 		cmocka_unit_test_setup(test_described, set_up),
+		cmocka_unit_test_setup(test_in_the_clear, set_up),
+		cmocka_unit_test_setup(test_as_many_headers_as_there_may_be, set_up),
 		cmocka_unit_test_setup(test_no_checksum, set_up),
 		cmocka_unit_test_setup(test_bad_settings, set_up),
 		cmocka_unit_test_setup(test_faults, set_up),
