@@ -422,9 +422,8 @@ static const char *what_would_keep_it_apart(enum users_way way)
 		       "MLFLOW_TRACKING_URI=file:mlruns-of-drill for the drill, or move mlruns "
 		       "away";
 	case USERS_SHARED:
-		return "The machines share that directory, which has too many files to copy: let "
-		       "the "
-		       "job write to another one";
+		return "The machines share that directory, which is not copied (it is a virtual "
+		       "environment or has too many files): let the job write to another one";
 	}
 	return "";
 }
