@@ -120,8 +120,8 @@ void shared_directories_find(struct shared_directories *shared, const struct tre
 	struct timespec now;
 
 	shared_directories_release(shared);
-	/* The clock of files is this one, and not finer. */
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	/* Of files the clock may be coarser, by less than a machine takes to start. */
+	clock_gettime(CLOCK_REALTIME, &now);
 	shared->found_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	for (size_t i = 0; i < look->count; i++) {
 		const struct tree_entry *entry = &look->items[i];
