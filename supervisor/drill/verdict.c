@@ -479,9 +479,10 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 
 	if (result == DRILL_FAIL && facts->left_out && facts->left_out[0])
 		return say(DRILL_UNPROVEN, reason, capacity,
-			   "the machines did not have %s (a copy finds no room: set TMPDIR or "
-			   "--directory to a place with more), and what fails without it is not "
-			   "refuted: %s",
+			   "the machines did not have %s (a copy finds no room, for which TMPDIR "
+			   "or "
+			   "--directory can name another place, or it would hold itself), and what "
+			   "fails without it is not refuted: %s",
 			   facts->left_out, failed);
 	return say(result, reason, capacity, "%s", failed);
 }
