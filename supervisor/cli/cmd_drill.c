@@ -174,8 +174,8 @@ const struct verb verb_drill = {
 		"next machine went on from the checkpoint: the restored files that the job opened, "
 		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
 		"bar) or in the names of its checkpoints. Each machine has its own copy of the current "
-		"directory, without the checkpoints; what is too large to copy is a link, and a "
-		"drill in which your own files were written to does not pass. A machine dies "
+		"directory, without the checkpoints; virtual environments and directories of very many "
+		"files are shared, and a drill in which your own files were written to does not pass. A machine dies "
 		"with all its processes. Snapshots go to a store in the scratch directory, whatever "
 		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
 		"its own.",

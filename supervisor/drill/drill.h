@@ -25,6 +25,9 @@
  *	continuation.h		PURE: did its count go on where the checkpoint was made?
  *	resumption.h		PURE: is it proven that it went on from the checkpoint?
  *	evidence.h		collects these facts of one machine and the next
+ *	file_copy.h		a copy of one file
+ *	git_directory.h		a machine's own .git
+ *	shared_directories.h	what machines share with the user, and only read
  *	tree_look.h		what lies in a directory, and PURE: what differs between two looks
  *	written_files.h		what a machine wrote beside its checkpoints, or in the user's own
  *	junit.h			PURE: the verdict as JUnit's XML

@@ -75,7 +75,7 @@ void sandbox_release(struct sandbox *sandbox)
 	free(sandbox->store);
 	free(sandbox->job);
 	tree_look_release(&sandbox->users);
-	shared_directories_release(&sandbox->read_only);
+	shared_directories_release(&sandbox->directories);
 	*sandbox = (struct sandbox){0};
 }
 
@@ -122,10 +122,20 @@ int sandbox_look(struct sandbox *sandbox, const struct scenario_options *options
 
 	if (look_at_users(sandbox, options, &sandbox->users, err) < 0)
 		return -1;
-	shared_directories_find(&sandbox->read_only, &sandbox->users, sandbox->from, written);
-	if (sandbox->read_only.count > 0 && !shared_directories_can_close(&sandbox->read_only))
-		shared_directories_release(&sandbox->read_only);
+	shared_directories_find(&sandbox->directories, &sandbox->users, sandbox->from, written);
 	return 0;
+}
+
+static void look_at_shared(struct sandbox *sandbox)
+{
+	auto_free char *found = shared_directories_find_change(&sandbox->directories);
+	auto_free char *below = found ? machine_directory_below(found, sandbox->from) : NULL;
+
+	if (!found)
+		return;
+	if (!sandbox->shared[0])
+		sandbox->shared_way = USERS_SHARED;
+	written_add(below ? below : found, sandbox->shared);
 }
 
 bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *options)
@@ -135,6 +145,7 @@ bool sandbox_look_again(struct sandbox *sandbox, const struct scenario_options *
 
 	if (look_at_users(sandbox, options, &now, NULL) == 0)
 		written_to_users_own(&sandbox->users, &now, sandbox->shared, &sandbox->shared_way);
+	look_at_shared(sandbox);
 	return strlen(sandbox->shared) > before;
 }
 
@@ -326,7 +337,8 @@ int sandbox_start(struct sandbox *sandbox, const struct scenario_options *option
 	if ((!start->has_directory && make_directory(sandbox, options, instance, err) < 0) ||
 	    tree_look_take(&instance->look, instance->directory, nothing, nothing, err) < 0 ||
 	    instance_start(instance, arguments, (const char *const *)variables.pairs,
-			   &sandbox->read_only, options->inherited, err) < 0)
+			   sandbox->directories.read_only ? &sandbox->directories : NULL,
+			   options->inherited, err) < 0)
 		return err_wrap(err, "%s", instance->label);
 	return 0;
 }

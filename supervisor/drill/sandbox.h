@@ -51,7 +51,7 @@ struct sandbox {
 	/* what finds none, and no machine has; "": nothing (machine_directory_make()) */
 	char left_out[MACHINE_TEXT];
 
-	struct shared_directories read_only; /* of the user's, for the machines of now */
+	struct shared_directories directories; /* of the user's, by the look below */
 
 	struct tree_look users; /* at the user's directory, before the machines of now */
 	/* what machines have written in the user's own directory, which all see; "": nothing */

@@ -1,6 +1,7 @@
 #include "shared_directories.h"
 
 #include "base/text.h"
+#include "base/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool holds(const char *directory, const char *path)
@@ -29,29 +32,6 @@ static bool holds_any(const char *directory, const char *const *paths)
 			return true;
 	}
 	return false;
-}
-
-void shared_directories_find(struct shared_directories *shared, const struct tree_look *look,
-			     const char *from, const char *const *written)
-{
-	shared_directories_release(shared);
-	for (size_t i = 0; i < look->count; i++) {
-		const struct tree_entry *entry = &look->items[i];
-		auto_free char *whole = text_format("%s/%s", from, entry->path);
-		auto_free char *real = NULL;
-
-		/* A machine has its own .git. */
-		if (entry->kind != TREE_CLOSED || entry->system ||
-		    text_equal(text_last_part(entry->path), ".git"))
-			continue;
-		real = realpath(whole, NULL);
-		if (!real || holds_any(real, written))
-			continue;
-		shared->paths = memory_grow(shared->paths, shared->count + 1, sizeof(char *));
-		shared->paths[shared->count++] = steal(&real);
-	}
-	snprintf(shared->user_map, sizeof(shared->user_map), "%u %u 1", geteuid(), geteuid());
-	snprintf(shared->group_map, sizeof(shared->group_map), "%u %u 1", getegid(), getegid());
 }
 
 void shared_directories_release(struct shared_directories *shared)
@@ -120,7 +100,8 @@ bool shared_directories_close(const struct shared_directories *shared)
 	return true;
 }
 
-bool shared_directories_can_close(const struct shared_directories *shared)
+/* Tries it in a child. */
+static bool can_close(const struct shared_directories *shared)
 {
 	pid_t pid = fork();
 	int status = 0;
@@ -131,4 +112,77 @@ bool shared_directories_can_close(const struct shared_directories *shared)
 		if (errno != EINTR)
 			return false;
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void shared_directories_find(struct shared_directories *shared, const struct tree_look *look,
+			     const char *from, const char *const *written)
+{
+	struct timespec now;
+
+	shared_directories_release(shared);
+	/* Of files the clock may be coarser, by less than a machine takes to start. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	shared->found_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	for (size_t i = 0; i < look->count; i++) {
+		const struct tree_entry *entry = &look->items[i];
+		auto_free char *whole = text_format("%s/%s", from, entry->path);
+		auto_free char *real = NULL;
+
+		/* A machine has its own .git. */
+		if (entry->kind != TREE_CLOSED || entry->system ||
+		    text_equal(text_last_part(entry->path), ".git"))
+			continue;
+		real = realpath(whole, NULL);
+		if (!real || holds_any(real, written))
+			continue;
+		shared->paths = memory_grow(shared->paths, shared->count + 1, sizeof(char *));
+		shared->paths[shared->count++] = steal(&real);
+	}
+	snprintf(shared->user_map, sizeof(shared->user_map), "%u %u 1", geteuid(), geteuid());
+	snprintf(shared->group_map, sizeof(shared->group_map), "%u %u 1", getegid(), getegid());
+	shared->read_only = can_close(shared);
+}
+
+static bool is_changed(const struct shared_directories *shared, const struct stat *about)
+{
+	return (int64_t)about->st_ctim.tv_sec * 1000000000 + about->st_ctim.tv_nsec >
+	       shared->found_ns;
+}
+
+static bool is_compiled(const char *name)
+{
+	return text_equal(name, "__pycache__") || text_ends(name, ".pyc");
+}
+
+static char *find_change_in(const struct shared_directories *shared, const char *root, size_t *left)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct stat about;
+
+	if (walk_open(&walk, root, 0) < 0)
+		return NULL;
+	while (*left > 0 && walk_next(&walk)) {
+		--*left;
+		if (is_compiled(walk.name) ||
+		    fstatat(walk.directory, walk.name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (!S_ISDIR(about.st_mode)) {
+			if (is_changed(shared, &about))
+				return text_format("%s/%s", root, walk.path);
+			continue;
+		}
+		/* Its own time says nothing: a new __pycache__ changes that. */
+		walk_enter(&walk);
+	}
+	return NULL;
+}
+
+char *shared_directories_find_change(const struct shared_directories *shared)
+{
+	size_t left = SHARED_SEARCHED_MOST;
+	char *found = NULL;
+
+	for (size_t i = 0; i < shared->count && !found && !shared->read_only; i++)
+		found = find_change_in(shared, shared->paths[i], &left);
+	return found;
 }

@@ -422,9 +422,8 @@ static const char *what_would_keep_it_apart(enum users_way way)
 		       "MLFLOW_TRACKING_URI=file:mlruns-of-drill for the drill, or move mlruns "
 		       "away";
 	case USERS_SHARED:
-		return "The machines share that directory, which has too many files to copy: let "
-		       "the "
-		       "job write to another one";
+		return "The machines share that directory, which is not copied (it is a virtual "
+		       "environment or has too many files): let the job write to another one";
 	}
 	return "";
 }
@@ -480,9 +479,10 @@ enum drill_result verdict_drill(const struct drill_facts *facts, char *reason, s
 
 	if (result == DRILL_FAIL && facts->left_out && facts->left_out[0])
 		return say(DRILL_UNPROVEN, reason, capacity,
-			   "the machines did not have %s (a copy finds no room: set TMPDIR or "
-			   "--directory to a place with more), and what fails without it is not "
-			   "refuted: %s",
+			   "the machines did not have %s (a copy finds no room, for which TMPDIR "
+			   "or "
+			   "--directory can name another place, or it would hold itself), and what "
+			   "fails without it is not refuted: %s",
 			   facts->left_out, failed);
 	return say(result, reason, capacity, "%s", failed);
 }

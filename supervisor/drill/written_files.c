@@ -25,6 +25,13 @@ static void print_files(const struct tree_entry *first, size_t count, char text[
 	snprintf(text + used, WRITTEN_TEXT - used, "%s%s%s", used > 0 ? ", " : "", name, more);
 }
 
+void written_add(const char *path, char text[WRITTEN_TEXT])
+{
+	const struct tree_entry one = {.path = (char *)path};
+
+	print_files(&one, 1, text);
+}
+
 /* `path` or below it. */
 static bool is_at(const char *path, const char *directory)
 {

@@ -24,6 +24,9 @@ enum users_way {
 /* PURE. `one`: it differs from what was `before`. */
 enum users_way written_way(const struct tree_look *before, const struct tree_entry *one);
 
+/* PURE. Adds a path to `text`, if that does not name it yet. */
+void written_add(const char *path, char text[WRITTEN_TEXT]);
+
 /*
  * In the user's own directory, which all machines can see, when none of their processes is left.
  * Hidden files are left out, which editors and the like change all the time. What a
