@@ -15,14 +15,36 @@ bool continuation_is_same_count(const struct count_facts *facts)
 	       facts->step <= facts->high + facts->stride;
 }
 
-int64_t continuation_lost_steps(const struct count_facts *facts)
+static int64_t steps_of(double steps)
 {
-	if (facts->next > facts->last)
-		return 0;
+	return steps > 0 ? (int64_t)steps : 0;
+}
+
+/* Beyond what was kept, which lies between these. */
+static struct steps_between steps_beyond(const struct count_facts *facts, double kept_least,
+					 double kept_most)
+{
+	return (struct steps_between){
+		.least = steps_of(facts->last - kept_most),
+		.most = steps_of(facts->last + facts->stride - 1 - kept_least),
+	};
+}
+
+struct steps_between continuation_steps_since(const struct count_facts *facts, double kept)
+{
+	return steps_beyond(facts, kept, kept);
+}
+
+struct steps_between continuation_lost_steps(const struct count_facts *facts)
+{
+	double least = facts->next - facts->stride;
+
 	/* Some print the step that they go on from. */
-	if (continuation_is_same_count(facts) && facts->next >= facts->step)
-		return facts->last > facts->step ? (int64_t)(facts->last - facts->step) : 0;
-	return (int64_t)(facts->last - facts->next + facts->stride);
+	if (continuation_is_same_count(facts) && facts->next >= facts->step) {
+		least = facts->step > least ? facts->step : least;
+		return continuation_steps_since(facts, least);
+	}
+	return steps_beyond(facts, least, facts->next - 1);
 }
 
 static enum continuation judge_earlier(const struct count_facts *facts, double low, double slack)

@@ -36,10 +36,20 @@ struct count_facts {
 
 enum continuation continuation_judge(const struct count_facts *facts);
 
-/* How many steps are done twice; `next` must be known. What the next machine counts decides: what
- * it does not do again is not lost. Where it counts on from a step that the checkpoint names, this
- * is exact; else as exact as the job prints. */
-int64_t continuation_lost_steps(const struct count_facts *facts);
+/* Of a number that is known only to one interval of what the job prints. */
+struct steps_between {
+	int64_t least, most;
+};
+
+/*
+ * How many steps are done twice; `next` must be known. What the next machine counts decides: what
+ * it does not do again is not lost. A job that prints each tenth step has done up to nine more
+ * since its last line, and has gone on from up to ten before its first: only the bounds are known.
+ * A step that the checkpoint names, and one that is printed each time, are exact.
+ */
+struct steps_between continuation_lost_steps(const struct count_facts *facts);
+/* The same of a machine whose work is `kept` up to that step. */
+struct steps_between continuation_steps_since(const struct count_facts *facts, double kept);
 
 /* The step that the checkpoint names is one of this count, and not of another (its epoch). */
 bool continuation_is_same_count(const struct count_facts *facts);
