@@ -78,7 +78,7 @@ enum continuation continuation_judge(const struct count_facts *facts)
 		return judge_earlier(facts, low, slack);
 	if (facts->next <= high + 2 * facts->stride)
 		return CONTINUATION_PROVEN;
-	if (facts->saves || facts->bare)
+	if (facts->saves || facts->bare || facts->stride_unknown)
 		return CONTINUATION_UNKNOWN;
 	/* The lines of a program that buffers them come late. */
 	if (!exact && facts->next <= facts->last + 2 * facts->stride)
@@ -132,6 +132,11 @@ static bool count_output(const struct job_counter *counter, const struct run_eve
 	    !continuation_count_at_save(counter, events, written, facts))
 		return false;
 	facts->next = next->samples[0].value;
+	/* A machine that was taken away early has not shown how seldom the job prints. */
+	if (counter->count < 2) {
+		facts->stride = next->stride;
+		facts->stride_unknown = next->count < 2;
+	}
 	return true;
 }
 
@@ -250,5 +255,7 @@ struct continuation_facts continuation_of_machines(
 	}
 	if (!named && count_saves(events, next, &count))
 		take(&best, &count, "checkpoint");
+	/* The machine before had not come so far. */
+	best.counted |= job_log_steps(next_log) && !job_log_steps(log);
 	return best;
 }

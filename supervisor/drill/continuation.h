@@ -22,16 +22,17 @@ enum continuation {
 
 /* One count on two machines. */
 struct count_facts {
-	double first, last; /* on the machine before */
-	double low, high;   /* the least and the most that the checkpoint can be of */
-	double saved;       /* about the count that it is of */
-	double before;      /* at the save before that; `first`: there was none */
-	double stride;      /* the greatest rise from one to the next */
-	double step;        /* that the checkpoint itself names; -1: none */
-	double next;        /* the first on the next machine */
-	bool saves;         /* checkpoints are counted: the next one is always a later one */
-	bool bare;          /* what is counted is not said: it may be a clock */
-	bool nested;        /* in an epoch, perhaps, and each epoch begins anew */
+	double first, last;  /* on the machine before */
+	double low, high;    /* the least and the most that the checkpoint can be of */
+	double saved;        /* about the count that it is of */
+	double before;       /* at the save before that; `first`: there was none */
+	double stride;       /* the greatest rise from one to the next */
+	double step;         /* that the checkpoint itself names; -1: none */
+	double next;         /* the first on the next machine */
+	bool stride_unknown; /* neither machine has counted twice: what is left out is not known */
+	bool saves;          /* checkpoints are counted: the next one is always a later one */
+	bool bare;           /* what is counted is not said: it may be a clock */
+	bool nested;         /* in an epoch, perhaps, and each epoch begins anew */
 };
 
 enum continuation continuation_judge(const struct count_facts *facts);
@@ -56,7 +57,8 @@ bool continuation_is_same_count(const struct count_facts *facts);
 
 struct continuation_facts {
 	enum continuation continuation;
-	bool counted; /* both machines have a count, be it that it says nothing */
+	bool counted; /* both machines, or only the next one, have a count, be it that it says
+			 nothing */
 	/* What decided, if it is known. */
 	char word[16]; /* "step" */
 	struct count_facts count;

@@ -178,6 +178,7 @@ char *gang_report_junit(const struct gang_scenario *scenario)
 				  verdict->reason[0] ? verdict->reason : verdict->proof);
 		}
 	}
+	report_add_missing(&scenario->facts, &junit);
 	report_add_last(&scenario->facts, &junit);
 	report_add_comparison(&compared, &junit);
 	if (result == DRILL_PASS)

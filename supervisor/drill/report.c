@@ -200,6 +200,7 @@ char *report_junit(const struct scenario *scenario)
 		junit_add(&junit, name, verdict->result,
 			  verdict->reason[0] ? verdict->reason : verdict->proof);
 	}
+	report_add_missing(&scenario->facts, &junit);
 	report_add_last(&scenario->facts, &junit);
 	report_add_comparison(&compared, &junit);
 	if (result == DRILL_PASS)

@@ -68,6 +68,21 @@ void report_add_comparison(const struct compared *compared, struct junit *junit)
 	}
 }
 
+static const char *why_missing(const struct drill_facts *facts)
+{
+	return facts->timed_out ? "it has not taken place to its end: --timeout ended the drill"
+				: "it did not take place";
+}
+
+void report_add_missing(const struct drill_facts *facts, struct junit *junit)
+{
+	for (unsigned i = facts->rounds_done; i < facts->rounds_wanted; i++) {
+		auto_free char *name = text_format("preemption %u", i + 1);
+
+		junit_add(junit, name, DRILL_UNPROVEN, why_missing(facts));
+	}
+}
+
 void report_add_last(const struct drill_facts *facts, struct junit *junit)
 {
 	auto_free char *ended = text_format("the job ended with %d", facts->last_exit);
@@ -78,7 +93,7 @@ void report_add_last(const struct drill_facts *facts, struct junit *junit)
 		  !facts->last_ran        ? DRILL_UNPROVEN
 		  : facts->last_exit != 0 ? DRILL_FAIL
 					  : DRILL_PASS,
-		  facts->last_ran ? ended : "it did not take place");
+		  facts->last_ran ? ended : why_missing(facts));
 }
 
 void report_print_comparison(const struct compared *compared, bool passed)

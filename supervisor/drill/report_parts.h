@@ -51,6 +51,8 @@ void report_print_comparison(const struct compared *compared, bool passed);
 /* The cases of the comparison, if one was asked for, and of the last run. */
 void report_add_comparison(const struct compared *compared, struct junit *junit);
 void report_add_last(const struct drill_facts *facts, struct junit *junit);
+/* One case for each preemption that did not take place. */
+void report_add_missing(const struct drill_facts *facts, struct junit *junit);
 
 /* The end of "machine 2's log"; `lines` NULL: nothing. */
 void report_print_last_lines(const char *lines, const char *whose, unsigned number);

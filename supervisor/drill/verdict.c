@@ -270,6 +270,12 @@ static bool was_restored(const struct round_facts *facts, struct round_verdict *
 	char text[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT];
 
 	snapshot_id_format(said, text);
+	if (facts->next_cut) {
+		fail_round(verdict, "--timeout ended the drill before the next machine had shown "
+				    "where it goes on: give it more time, or the job fewer steps");
+		verdict->result = DRILL_UNPROVEN;
+		return false;
+	}
 	if (!facts->next_launched)
 		return fail_round(verdict, "the next machine did not start the job");
 	if (snapshot_id_is_none(facts->next_restored))

@@ -8,7 +8,7 @@
  * newest one that is durable, and the job has to be seen to go on from that (resumption.h). What it
  * did since then may be lost; how many steps these are is said, and `lost_most` is their limit.
  * Where the job's lines bound them only, "up to N" is said, and the upper bound is held against the
- * limit. Where proof is missing, the round is unproven.
+ * limit. Where proof is missing, the round is unproven; so is what --timeout has cut.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -43,6 +43,7 @@ struct round_facts {
 	struct snapshot_id store_newest; /* the next attempt would start from it */
 	bool commit_good; /* the event log's newest commit is in the store and valid */
 
+	bool next_cut; /* --timeout has ended the next machine: nothing is known of it */
 	bool next_launched;
 	struct snapshot_id next_restored; /* none: it started from scratch */
 	int64_t next_step;                /* of that snapshot; -1: unknown */

@@ -263,6 +263,19 @@ static void no_next(struct round_facts *facts)
 	facts->next_launched = false;
 }
 
+/* It is not known, be it that it ran. */
+static void timeout_cuts_the_next(struct round_facts *facts)
+{
+	facts->next_launched = false;
+	facts->next_cut = true;
+}
+
+static void timeout_after_nothing_was_saved(struct round_facts *facts)
+{
+	nothing_saved(facts);
+	timeout_cuts_the_next(facts);
+}
+
 static void next_afresh(struct round_facts *facts)
 {
 	facts->next_restored = (struct snapshot_id){0};
@@ -318,6 +331,8 @@ static const struct {
 	{next_afresh,             "started from scratch instead of from 000001-000002", DRILL_FAIL},
 	{does_not_load,           "the job began again", DRILL_FAIL},
 	{proves_nothing,          "the job opened", DRILL_UNPROVEN},
+	{timeout_cuts_the_next,   "--timeout ended the drill before the next machine had shown", DRILL_UNPROVEN},
+	{timeout_after_nothing_was_saved, "nothing is durable", DRILL_FAIL},
 	{next_from_older,         "started from 000001-000001 instead of 000001-000002", DRILL_FAIL},
 };
 // clang-format on
