@@ -15,14 +15,36 @@ bool continuation_is_same_count(const struct count_facts *facts)
 	       facts->step <= facts->high + facts->stride;
 }
 
-int64_t continuation_lost_steps(const struct count_facts *facts)
+static int64_t steps_of(double steps)
 {
-	if (facts->next > facts->last)
-		return 0;
+	return steps > 0 ? (int64_t)steps : 0;
+}
+
+/* Beyond what was kept, which lies between these. */
+static struct steps_between steps_beyond(const struct count_facts *facts, double kept_least,
+					 double kept_most)
+{
+	return (struct steps_between){
+		.least = steps_of(facts->last - kept_most),
+		.most = steps_of(facts->last + facts->stride - 1 - kept_least),
+	};
+}
+
+struct steps_between continuation_steps_since(const struct count_facts *facts, double kept)
+{
+	return steps_beyond(facts, kept, kept);
+}
+
+struct steps_between continuation_lost_steps(const struct count_facts *facts)
+{
+	double least = facts->next - facts->stride;
+
 	/* Some print the step that they go on from. */
-	if (continuation_is_same_count(facts) && facts->next >= facts->step)
-		return facts->last > facts->step ? (int64_t)(facts->last - facts->step) : 0;
-	return (int64_t)(facts->last - facts->next + facts->stride);
+	if (continuation_is_same_count(facts) && facts->next >= facts->step) {
+		least = facts->step > least ? facts->step : least;
+		return continuation_steps_since(facts, least);
+	}
+	return steps_beyond(facts, least, facts->next - 1);
 }
 
 static enum continuation judge_earlier(const struct count_facts *facts, double low, double slack)
@@ -56,7 +78,7 @@ enum continuation continuation_judge(const struct count_facts *facts)
 		return judge_earlier(facts, low, slack);
 	if (facts->next <= high + 2 * facts->stride)
 		return CONTINUATION_PROVEN;
-	if (facts->saves || facts->bare)
+	if (facts->saves || facts->bare || facts->stride_unknown)
 		return CONTINUATION_UNKNOWN;
 	/* The lines of a program that buffers them come late. */
 	if (!exact && facts->next <= facts->last + 2 * facts->stride)
@@ -110,6 +132,11 @@ static bool count_output(const struct job_counter *counter, const struct run_eve
 	    !continuation_count_at_save(counter, events, written, facts))
 		return false;
 	facts->next = next->samples[0].value;
+	/* A machine that was taken away early has not shown how seldom the job prints. */
+	if (counter->count < 2) {
+		facts->stride = next->stride;
+		facts->stride_unknown = next->count < 2;
+	}
 	return true;
 }
 
@@ -228,5 +255,7 @@ struct continuation_facts continuation_of_machines(
 	}
 	if (!named && count_saves(events, next, &count))
 		take(&best, &count, "checkpoint");
+	/* The machine before had not come so far. */
+	best.counted |= job_log_steps(next_log) && !job_log_steps(log);
 	return best;
 }

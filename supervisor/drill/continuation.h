@@ -22,31 +22,43 @@ enum continuation {
 
 /* One count on two machines. */
 struct count_facts {
-	double first, last; /* on the machine before */
-	double low, high;   /* the least and the most that the checkpoint can be of */
-	double saved;       /* about the count that it is of */
-	double before;      /* at the save before that; `first`: there was none */
-	double stride;      /* the greatest rise from one to the next */
-	double step;        /* that the checkpoint itself names; -1: none */
-	double next;        /* the first on the next machine */
-	bool saves;         /* checkpoints are counted: the next one is always a later one */
-	bool bare;          /* what is counted is not said: it may be a clock */
-	bool nested;        /* in an epoch, perhaps, and each epoch begins anew */
+	double first, last;  /* on the machine before */
+	double low, high;    /* the least and the most that the checkpoint can be of */
+	double saved;        /* about the count that it is of */
+	double before;       /* at the save before that; `first`: there was none */
+	double stride;       /* the greatest rise from one to the next */
+	double step;         /* that the checkpoint itself names; -1: none */
+	double next;         /* the first on the next machine */
+	bool stride_unknown; /* neither machine has counted twice: what is left out is not known */
+	bool saves;          /* checkpoints are counted: the next one is always a later one */
+	bool bare;           /* what is counted is not said: it may be a clock */
+	bool nested;         /* in an epoch, perhaps, and each epoch begins anew */
 };
 
 enum continuation continuation_judge(const struct count_facts *facts);
 
-/* How many steps are done twice; `next` must be known. What the next machine counts decides: what
- * it does not do again is not lost. Where it counts on from a step that the checkpoint names, this
- * is exact; else as exact as the job prints. */
-int64_t continuation_lost_steps(const struct count_facts *facts);
+/* Of a number that is known only to one interval of what the job prints. */
+struct steps_between {
+	int64_t least, most;
+};
+
+/*
+ * How many steps are done twice; `next` must be known. What the next machine counts decides: what
+ * it does not do again is not lost. A job that prints each tenth step has done up to nine more
+ * since its last line, and has gone on from up to ten before its first: only the bounds are known.
+ * A step that the checkpoint names, and one that is printed each time, are exact.
+ */
+struct steps_between continuation_lost_steps(const struct count_facts *facts);
+/* The same of a machine whose work is `kept` up to that step. */
+struct steps_between continuation_steps_since(const struct count_facts *facts, double kept);
 
 /* The step that the checkpoint names is one of this count, and not of another (its epoch). */
 bool continuation_is_same_count(const struct count_facts *facts);
 
 struct continuation_facts {
 	enum continuation continuation;
-	bool counted; /* both machines have a count, be it that it says nothing */
+	bool counted; /* both machines, or only the next one, have a count, be it that it says
+			 nothing */
 	/* What decided, if it is known. */
 	char word[16]; /* "step" */
 	struct count_facts count;

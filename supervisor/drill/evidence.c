@@ -111,8 +111,12 @@ static void note_next_step(const struct evidence *evidence, const struct instanc
 	const struct job_counter *again = steps ? job_log_match(&next->counts, steps) : NULL;
 
 	before->next_counted = again && !again->fell_at_once;
-	if (before->next_counted)
-		before->count.next = again->samples[0].value;
+	if (!before->next_counted)
+		return;
+	before->count.next = again->samples[0].value;
+	/* A machine that was taken away early may not have shown how seldom the job prints. */
+	if (steps->count < 3 && again->stride > before->count.stride)
+		before->count.stride = again->stride;
 }
 
 static void note_next(const struct evidence *evidence, const struct instance *next,

@@ -70,34 +70,33 @@ static void print_sums(const struct gang_scenario *scenario)
 }
 
 /* Of each round, what the member lost that lost most. */
-static void add_lost(const struct gang_scenario *scenario, int64_t *lost_ms, int64_t *lost_steps)
+static struct losses add_lost(const struct gang_scenario *scenario)
 {
-	*lost_ms = *lost_steps = 0;
+	struct losses losses = {0};
+
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		const struct gang_preemption *round = &scenario->rounds[i];
-		int64_t most_ms = VERDICT_UNKNOWN, most_steps = VERDICT_UNKNOWN;
+		struct losses most = {VERDICT_UNKNOWN, VERDICT_UNKNOWN, VERDICT_UNKNOWN};
 
 		for (uint32_t m = 0; m < round->members; m++) {
-			const struct round_verdict *verdict = &round->verdicts[m];
+			struct losses member = report_losses_of(&round->verdicts[m]);
 
-			most_ms = verdict->lost_ms > most_ms ? verdict->lost_ms : most_ms;
-			most_steps =
-				verdict->lost_steps > most_steps ? verdict->lost_steps : most_steps;
+			most.ms = member.ms > most.ms ? member.ms : most.ms;
+			if (member.steps > most.steps) {
+				most.steps = member.steps;
+				most.steps_least = member.steps_least;
+			}
 		}
-		*lost_ms = most_ms == VERDICT_UNKNOWN || *lost_ms == VERDICT_UNKNOWN
-				   ? VERDICT_UNKNOWN
-				   : *lost_ms + most_ms;
-		*lost_steps = most_steps == VERDICT_UNKNOWN || *lost_steps == VERDICT_UNKNOWN
-				      ? VERDICT_UNKNOWN
-				      : *lost_steps + most_steps;
+		report_add_losses(&losses, &most);
 	}
+	return losses;
 }
 
 void gang_report_print(const struct gang_scenario *scenario, bool colour, bool kept)
 {
 	char reason[960];
 	struct compared compared = compared_files(scenario);
-	int64_t lost_ms, lost_steps;
+	struct losses losses = add_lost(scenario);
 	enum drill_result result = gang_scenario_judge(scenario, reason, sizeof(reason));
 
 	printf("\n");
@@ -108,9 +107,8 @@ void gang_report_print(const struct gang_scenario *scenario, bool colour, bool k
 	report_print_kept(kept ? scenario->sandbox.scratch : NULL, "start-*-member-*.log", result);
 	puts("");
 	fputs(report_result_colour(result, colour), stdout);
-	add_lost(scenario, &lost_ms, &lost_steps);
 	if (result == DRILL_PASS)
-		report_print_pass(&compared, lost_ms, lost_steps, reason, sizeof(reason));
+		report_print_pass(&compared, &losses, reason, sizeof(reason));
 	terminal_line_print("%s: %s", drill_result_name(result), reason);
 	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
@@ -164,7 +162,7 @@ char *gang_report_junit(const struct gang_scenario *scenario)
 {
 	auto_(junit_release) struct junit junit = {0};
 	struct compared compared = compared_files(scenario);
-	int64_t lost_ms, lost_steps;
+	struct losses losses = add_lost(scenario);
 	char reason[960];
 	enum drill_result result = gang_scenario_judge(scenario, reason, sizeof(reason));
 
@@ -180,11 +178,11 @@ char *gang_report_junit(const struct gang_scenario *scenario)
 				  verdict->reason[0] ? verdict->reason : verdict->proof);
 		}
 	}
+	report_add_missing(&scenario->facts, &junit);
 	report_add_last(&scenario->facts, &junit);
 	report_add_comparison(&compared, &junit);
-	add_lost(scenario, &lost_ms, &lost_steps);
 	if (result == DRILL_PASS)
-		report_print_pass(&compared, lost_ms, lost_steps, reason, sizeof(reason));
+		report_print_pass(&compared, &losses, reason, sizeof(reason));
 	junit_add(&junit, "the drill as a whole", result, reason);
 	return junit_format(&junit);
 }

@@ -350,6 +350,9 @@ static void judge_rounds(struct gang_scenario *scenario)
 	facts->shared_way = scenario->sandbox.shared_way;
 	facts->left_out = scenario->sandbox.left_out;
 	facts->timed_out = scenario->signal == SIGALRM;
+	if (facts->timed_out && facts->rounds_done > 0 && !facts->last_ran)
+		for (uint32_t i = 0; i < scenario->options->members; i++)
+			scenario->rounds[facts->rounds_done - 1].each[i].next_cut = true;
 	if (verdict_is_no_command(facts->undisturbed_exit))
 		facts->command_exit = facts->undisturbed_exit;
 	for (unsigned i = 0; i < facts->rounds_done; i++) {

@@ -10,13 +10,14 @@
 
 static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL])
 {
-	char length[CELL], whole[2 * CELL];
+	struct losses losses = report_losses_of(verdict);
+	char length[CELL], steps[CELL], whole[3 * CELL];
 
 	report_time_cell(verdict->lost_ms, length);
 	if (verdict->lost_steps == VERDICT_UNKNOWN)
 		return report_time_cell(verdict->lost_ms, cell);
-	snprintf(whole, sizeof(whole), "%s, %" PRId64 " step%s", length, verdict->lost_steps,
-		 verdict->lost_steps == 1 ? "" : "s");
+	snprintf(whole, sizeof(whole), "%s, %s step%s", length,
+		 report_steps(&losses, steps, sizeof(steps)), losses.steps == 1 ? "" : "s");
 	text_set(cell, CELL, whole);
 	return cell;
 }
@@ -62,27 +63,15 @@ static void print_table(const struct scenario *scenario, bool colour)
 	       "the store. margin: from then to the machine's end.\n\n");
 }
 
-struct totals {
-	int64_t lost_ms;
-	int64_t lost_steps;
-};
-
 /* The sums of what is known; unknown if it is so for any round. */
-static struct totals add_totals(const struct scenario *scenario)
+static struct losses add_totals(const struct scenario *scenario)
 {
-	struct totals totals = {0};
+	struct losses totals = {0};
 
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
-		const struct round_verdict *verdict = &scenario->verdicts[i];
+		struct losses round = report_losses_of(&scenario->verdicts[i]);
 
-		if (verdict->lost_ms == VERDICT_UNKNOWN)
-			totals.lost_ms = VERDICT_UNKNOWN;
-		else if (totals.lost_ms != VERDICT_UNKNOWN)
-			totals.lost_ms += verdict->lost_ms;
-		if (verdict->lost_steps == VERDICT_UNKNOWN)
-			totals.lost_steps = VERDICT_UNKNOWN;
-		else if (totals.lost_steps != VERDICT_UNKNOWN)
-			totals.lost_steps += verdict->lost_steps;
+		report_add_losses(&totals, &round);
 	}
 	return totals;
 }
@@ -96,21 +85,20 @@ static struct compared compared_files(const struct scenario *scenario)
 	};
 }
 
-static void print_lost(struct totals totals)
+static void print_lost(struct losses totals)
 {
-	char length[32] = "unknown", steps[48] = "unknown";
+	char length[32] = "unknown", steps[48];
 
-	if (totals.lost_steps != VERDICT_UNKNOWN)
-		snprintf(steps, sizeof(steps), "%" PRId64, totals.lost_steps);
-	if (totals.lost_ms != VERDICT_UNKNOWN)
-		text_duration(totals.lost_ms, length, sizeof(length));
-	terminal_line_print("  work lost   steps: %s, time: %s", steps, length);
+	if (totals.ms != VERDICT_UNKNOWN)
+		text_duration(totals.ms, length, sizeof(length));
+	terminal_line_print("  work lost   steps: %s, time: %s",
+			    report_steps(&totals, steps, sizeof(steps)), length);
 }
 
 static void print_sums(const struct scenario *scenario)
 {
 	const struct drill_facts *facts = &scenario->facts;
-	struct totals totals = add_totals(scenario);
+	struct losses totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
 
 	terminal_line_print("  survived    %u of %u preemptions", facts->rounds_passed,
@@ -139,7 +127,7 @@ static enum drill_result judge(const struct scenario *scenario, char *reason, si
 void report_print(const struct scenario *scenario, bool colour, bool kept)
 {
 	char reason[900];
-	struct totals totals = add_totals(scenario);
+	struct losses totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
 	enum drill_result result = judge(scenario, reason, sizeof(reason));
 
@@ -154,8 +142,7 @@ void report_print(const struct scenario *scenario, bool colour, bool kept)
 	puts("");
 	fputs(report_result_colour(result, colour), stdout);
 	if (result == DRILL_PASS)
-		report_print_pass(&compared, totals.lost_ms, totals.lost_steps, reason,
-				  sizeof(reason));
+		report_print_pass(&compared, &totals, reason, sizeof(reason));
 	terminal_line_print("%s: %s", drill_result_name(result), reason);
 	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
@@ -165,7 +152,7 @@ void report_json(const struct scenario *scenario, bool kept)
 {
 	const struct scenario_options *options = scenario->options;
 	const struct drill_facts *facts = &scenario->facts;
-	struct totals totals = add_totals(scenario);
+	struct losses totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
 	json_t *rounds = json_array();
 	char reason[900];
@@ -187,8 +174,8 @@ void report_json(const struct scenario *scenario, bool kept)
 	json_object_update_new(whole, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
 						"rounds_passed", (json_int_t)facts->rounds_passed,
 						"rounds", rounds, "lost_seconds",
-						report_seconds_json(totals.lost_ms), "lost_steps",
-						report_number_json(totals.lost_steps), "last_exit",
+						report_seconds_json(totals.ms), "lost_steps",
+						report_number_json(totals.steps), "last_exit",
 						facts->last_ran ? json_integer(facts->last_exit)
 								: json_null(),
 						"comparison", report_comparison_json(&compared),
@@ -201,7 +188,7 @@ void report_json(const struct scenario *scenario, bool kept)
 char *report_junit(const struct scenario *scenario)
 {
 	auto_(junit_release) struct junit junit = {0};
-	struct totals totals = add_totals(scenario);
+	struct losses totals = add_totals(scenario);
 	struct compared compared = compared_files(scenario);
 	char reason[900];
 	enum drill_result result = judge(scenario, reason, sizeof(reason));
@@ -213,11 +200,11 @@ char *report_junit(const struct scenario *scenario)
 		junit_add(&junit, name, verdict->result,
 			  verdict->reason[0] ? verdict->reason : verdict->proof);
 	}
+	report_add_missing(&scenario->facts, &junit);
 	report_add_last(&scenario->facts, &junit);
 	report_add_comparison(&compared, &junit);
 	if (result == DRILL_PASS)
-		report_print_pass(&compared, totals.lost_ms, totals.lost_steps, reason,
-				  sizeof(reason));
+		report_print_pass(&compared, &totals, reason, sizeof(reason));
 	junit_add(&junit, "the drill as a whole", result, reason);
 	return junit_format(&junit);
 }

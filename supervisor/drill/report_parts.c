@@ -68,6 +68,21 @@ void report_add_comparison(const struct compared *compared, struct junit *junit)
 	}
 }
 
+static const char *why_missing(const struct drill_facts *facts)
+{
+	return facts->timed_out ? "it has not taken place to its end: --timeout ended the drill"
+				: "it did not take place";
+}
+
+void report_add_missing(const struct drill_facts *facts, struct junit *junit)
+{
+	for (unsigned i = facts->rounds_done; i < facts->rounds_wanted; i++) {
+		auto_free char *name = text_format("preemption %u", i + 1);
+
+		junit_add(junit, name, DRILL_UNPROVEN, why_missing(facts));
+	}
+}
+
 void report_add_last(const struct drill_facts *facts, struct junit *junit)
 {
 	auto_free char *ended = text_format("the job ended with %d", facts->last_exit);
@@ -78,7 +93,7 @@ void report_add_last(const struct drill_facts *facts, struct junit *junit)
 		  !facts->last_ran        ? DRILL_UNPROVEN
 		  : facts->last_exit != 0 ? DRILL_FAIL
 					  : DRILL_PASS,
-		  facts->last_ran ? ended : "it did not take place");
+		  facts->last_ran ? ended : why_missing(facts));
 }
 
 void report_print_comparison(const struct compared *compared, bool passed)
@@ -120,22 +135,57 @@ void report_print_comparison(const struct compared *compared, bool passed)
 	}
 }
 
-void report_print_pass(const struct compared *compared, int64_t lost_ms, int64_t lost_steps,
-		       char *text, size_t capacity)
+static void add_known(int64_t *sum, int64_t more)
 {
-	char steps[48] = "steps of a number that is not known", length[32];
+	*sum = *sum == VERDICT_UNKNOWN || more == VERDICT_UNKNOWN ? VERDICT_UNKNOWN : *sum + more;
+}
+
+void report_add_losses(struct losses *losses, const struct losses *more)
+{
+	add_known(&losses->ms, more->ms);
+	add_known(&losses->steps, more->steps);
+	add_known(&losses->steps_least, more->steps_least);
+}
+
+struct losses report_losses_of(const struct round_verdict *verdict)
+{
+	return (struct losses){
+		.ms = verdict->lost_ms,
+		.steps = verdict->lost_steps,
+		.steps_least = verdict->lost_steps_least,
+	};
+}
+
+const char *report_steps(const struct losses *losses, char *text, size_t capacity)
+{
+	if (losses->steps == VERDICT_UNKNOWN)
+		text_set(text, capacity, "unknown");
+	else
+		snprintf(text, capacity, "%s%" PRId64,
+			 losses->steps_least < losses->steps ? "up to " : "", losses->steps);
+	return text;
+}
+
+void report_print_pass(const struct compared *compared, const struct losses *losses, char *text,
+		       size_t capacity)
+{
+	char steps[48], length[32];
+	bool known = losses->steps != VERDICT_UNKNOWN;
 	auto_free char *result =
 		compared->result == COMPARISON_EQUAL
 			? text_format("%s equals that of an undisturbed run", compared->path)
 			: text_copy("the result was not compared (--compare FILE)");
 
-	if (lost_steps != VERDICT_UNKNOWN)
-		snprintf(steps, sizeof(steps), "%" PRId64 " step%s", lost_steps,
-			 lost_steps == 1 ? "" : "s");
-	text_duration(lost_ms, length, sizeof(length));
-	snprintf(text, capacity, "lost %s%s%s%s; %s", steps, lost_ms == VERDICT_UNKNOWN ? "" : ", ",
-		 lost_ms == VERDICT_UNKNOWN ? "" : length,
-		 lost_ms == VERDICT_UNKNOWN ? "" : " of work", result);
+	report_steps(losses, steps, sizeof(steps));
+	text_duration(losses->ms, length, sizeof(length));
+	snprintf(text, capacity, "lost %s%s%s%s%s; %s",
+		 known ? steps : "steps of a number that is not known",
+		 !known               ? ""
+		 : losses->steps == 1 ? " step"
+				      : " steps",
+		 losses->ms == VERDICT_UNKNOWN ? "" : ", ",
+		 losses->ms == VERDICT_UNKNOWN ? "" : length,
+		 losses->ms == VERDICT_UNKNOWN ? "" : " of work", result);
 }
 
 void report_print_shared(const char *shared)
@@ -206,14 +256,17 @@ json_t *report_round_json(const struct round_facts *facts, const struct round_ve
 				  report_text_json(verdict->remark));
 
 	json_object_update_new(round,
-			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "noticed_seconds",
+			       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+					 "noticed_seconds",
 					 report_seconds_json(verdict->noticed_ms), "asked_seconds",
 					 report_seconds_json(verdict->asked_ms), "saved_seconds",
 					 report_seconds_json(verdict->saved_ms), "durable_seconds",
 					 report_seconds_json(verdict->durable_ms), "margin_seconds",
 					 report_seconds_json(verdict->margin_ms), "lost_seconds",
 					 report_seconds_json(verdict->lost_ms), "lost_steps",
-					 report_number_json(verdict->lost_steps)));
+					 report_number_json(verdict->lost_steps),
+					 "lost_steps_least",
+					 report_number_json(verdict->lost_steps_least)));
 	json_object_update_new(round,
 			       json_pack("{s:o, s:o, s:I, s:o, s:b, s:o, s:o, s:o}", "snapshot",
 					 id_json(events->commit.id), "snapshot_step",

@@ -29,10 +29,18 @@ struct compared {
 	uint32_t members; /* of a gang; 0: one machine */
 	uint32_t member;  /* of a gang: whose differs, or is missing */
 };
-/* What a pass does not say by itself: "3 steps (1.2 s) of work lost; ..." `lost_ms`, `lost_steps`:
- * VERDICT_UNKNOWN where it is. */
-void report_print_pass(const struct compared *compared, int64_t lost_ms, int64_t lost_steps,
-		       char *text, size_t capacity);
+/* What was lost; VERDICT_UNKNOWN where it is. */
+struct losses {
+	int64_t ms, steps, steps_least;
+};
+/* Adds those of a round; what is unknown of one is unknown of all. */
+void report_add_losses(struct losses *losses, const struct losses *more);
+struct losses report_losses_of(const struct round_verdict *verdict);
+/* "3", "up to 29" or "unknown". Returns `text`. */
+const char *report_steps(const struct losses *losses, char *text, size_t capacity);
+/* What a pass does not say by itself: "lost up to 29 steps, 1.2 s of work; ..." */
+void report_print_pass(const struct compared *compared, const struct losses *losses, char *text,
+		       size_t capacity);
 /* What was written in the user's own directory; "": no line. */
 void report_print_shared(const char *shared);
 /* Where the machines, their logs and their store are left, and why; NULL: nowhere. */
@@ -43,6 +51,8 @@ void report_print_comparison(const struct compared *compared, bool passed);
 /* The cases of the comparison, if one was asked for, and of the last run. */
 void report_add_comparison(const struct compared *compared, struct junit *junit);
 void report_add_last(const struct drill_facts *facts, struct junit *junit);
+/* One case for each preemption that did not take place. */
+void report_add_missing(const struct drill_facts *facts, struct junit *junit);
 
 /* The end of "machine 2's log"; `lines` NULL: nothing. */
 void report_print_last_lines(const char *lines, const char *whose, unsigned number);

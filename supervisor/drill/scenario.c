@@ -265,6 +265,8 @@ static void judge_drill(struct scenario *scenario)
 	facts->shared_way = scenario->sandbox.shared_way;
 	facts->left_out = scenario->sandbox.left_out;
 	facts->timed_out = scenario->signal == SIGALRM;
+	if (facts->timed_out && facts->rounds_done > 0 && !facts->last_ran)
+		scenario->rounds[facts->rounds_done - 1].next_cut = true;
 	if (verdict_is_no_command(facts->undisturbed_exit))
 		facts->command_exit = facts->undisturbed_exit;
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {

@@ -54,27 +54,26 @@ static bool begins_anew(const struct round_facts *facts)
 		facts->resumption.continuation.continuation == CONTINUATION_ANEW);
 }
 
-static int64_t lost_steps(const struct round_facts *facts)
+static struct steps_between lost_steps(const struct round_facts *facts)
 {
 	const struct run_events *events = &facts->events;
 	const struct count_facts *count = &facts->count;
+	const struct steps_between unknown = {VERDICT_UNKNOWN, VERDICT_UNKNOWN};
 	double kept = 0;
 
 	if (!facts->counted)
-		return VERDICT_UNKNOWN;
+		return unknown;
 	if (facts->next_launched && facts->next_counted)
 		return continuation_lost_steps(count);
 	/* It has not said where it goes on. */
 	if (facts->next_launched &&
 	    facts->resumption.continuation.continuation != CONTINUATION_PROVEN)
-		return VERDICT_UNKNOWN;
+		return unknown;
 	if (has_commit(facts))
 		kept = continuation_is_same_count(count) ? count->step : -1;
 	else if (!snapshot_id_is_none(events->restored))
 		kept = (double)events->restored_step;
-	if (kept < 0)
-		return VERDICT_UNKNOWN;
-	return count->last > kept ? (int64_t)(count->last - kept) : 0;
+	return kept < 0 ? unknown : continuation_steps_since(count, kept);
 }
 
 static int64_t lost_ms(const struct round_facts *facts, int64_t steps)
@@ -96,11 +95,13 @@ static int64_t lost_ms(const struct round_facts *facts, int64_t steps)
 static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
+	struct steps_between steps = lost_steps(facts);
 
 	verdict->noticed_ms = since_notice(events->noticed_ms, facts->fired_ms);
 	verdict->asked_ms = since_notice(events->asked_ms, facts->fired_ms);
 	verdict->saved_ms = verdict->durable_ms = verdict->margin_ms = VERDICT_UNKNOWN;
-	verdict->lost_steps = lost_steps(facts);
+	verdict->lost_steps = steps.most;
+	verdict->lost_steps_least = steps.least;
 	verdict->lost_ms = lost_ms(facts, verdict->lost_steps);
 	if (!has_commit(facts))
 		return;
@@ -269,6 +270,12 @@ static bool was_restored(const struct round_facts *facts, struct round_verdict *
 	char text[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT];
 
 	snapshot_id_format(said, text);
+	if (facts->next_cut) {
+		fail_round(verdict, "--timeout ended the drill before the next machine had shown "
+				    "where it goes on: give it more time, or the job fewer steps");
+		verdict->result = DRILL_UNPROVEN;
+		return false;
+	}
 	if (!facts->next_launched)
 		return fail_round(verdict, "the next machine did not start the job");
 	if (snapshot_id_is_none(facts->next_restored))
@@ -336,10 +343,19 @@ static void limit_loss(const struct round_facts *facts, struct round_verdict *ve
 			   "the job print its step (\"step 121\")",
 			   facts->lost_most);
 		verdict->result = DRILL_UNPROVEN;
+	} else if (verdict->lost_steps_least > facts->lost_most) {
+		fail_round(verdict,
+			   "%s%" PRId64 " steps were lost, and no more than %u may be (--max-lost)",
+			   verdict->lost_steps_least < verdict->lost_steps ? "at least " : "",
+			   verdict->lost_steps_least, facts->lost_most);
 	} else if (verdict->lost_steps > facts->lost_most) {
 		fail_round(verdict,
-			   "%" PRId64 " steps were lost, and no more than %u may be (--max-lost)",
-			   verdict->lost_steps, facts->lost_most);
+			   "up to %" PRId64 " steps were lost, and no more than %u may be "
+			   "(--max-lost): the job prints only each %.0f steps, so no more is "
+			   "known. "
+			   "Let it print each step",
+			   verdict->lost_steps, facts->lost_most, facts->count.stride);
+		verdict->result = DRILL_UNPROVEN;
 	}
 }
 

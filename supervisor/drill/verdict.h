@@ -7,7 +7,8 @@
  * none, the newest before it has to be durable before the deadline. The next machine has to get the
  * newest one that is durable, and the job has to be seen to go on from that (resumption.h). What it
  * did since then may be lost; how many steps these are is said, and `lost_most` is their limit.
- * Where proof is missing, the round is unproven.
+ * Where the job's lines bound them only, "up to N" is said, and the upper bound is held against the
+ * limit. Where proof is missing, the round is unproven; so is what --timeout has cut.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -42,6 +43,7 @@ struct round_facts {
 	struct snapshot_id store_newest; /* the next attempt would start from it */
 	bool commit_good; /* the event log's newest commit is in the store and valid */
 
+	bool next_cut; /* --timeout has ended the next machine: nothing is known of it */
 	bool next_launched;
 	struct snapshot_id next_restored; /* none: it started from scratch */
 	int64_t next_step;                /* of that snapshot; -1: unknown */
@@ -64,7 +66,8 @@ struct round_verdict {
 	/* What the next machine does again. The time is that from the start of the save to the
 	 * job's end on this machine; of a job that began anew, all that it had. */
 	int64_t lost_ms;
-	int64_t lost_steps;
+	/* Both or none are unknown. They differ where the job does not print each step. */
+	int64_t lost_steps, lost_steps_least; /* at most, and at least */
 };
 
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict);

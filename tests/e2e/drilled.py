@@ -30,6 +30,7 @@ WAYS = {
     "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
     "says_nothing": {"say": None},
     "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
+    "prints_seldom": {"every": 40, "prints": 50},
     "is_deaf_to_the_end": {"every": 30, "asked": signal.SIGTERM, "ignores": True},
     "crashes_at_the_end": {"every": 30, "asked": signal.SIGTERM, "crashes": True},
     # Cheating.
@@ -75,6 +76,7 @@ class Job:
         self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
         self.log, self.held = None, None
         self.part, self.slow, self.ignores, self.crashes = way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
+        self.prints = way.get("prints", 1)
         self.directory.mkdir(exist_ok=True)
         if way.get("log"):
             self.log = open(self.directory / way["log"], "a")
@@ -120,7 +122,7 @@ class Job:
         return state if self.load == "ignores" else loaded
 
     def print(self, step):
-        if self.say:
+        if self.say and step % self.prints == 0:
             print(self.say(step), end=self.end)
         if self.log:
             self.log.write(f"{step},{1 / step:.4f}\n")

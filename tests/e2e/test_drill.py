@@ -237,7 +237,16 @@ def test_a_timeout_ends_the_drill(drill, place, gang):
     result = drill(*gang, "--timeout", "1500ms", "--notice-after", "10m", "--junit", place.path / "verdict.xml", steps=100000)
     assert result.code == 2 and "the drill did not end within --timeout" in result.out.splitlines()[-1], result
     suite = xml.etree.ElementTree.parse(place.path / "verdict.xml").getroot()
-    assert int(suite.get("failures")) == 2 and suite.find("testcase[last()]/failure").get("type") == "UNPROVEN"
+    assert int(suite.get("failures")) == 3 and suite.find("testcase[last()]/failure").get("type") == "UNPROVEN"
+
+
+@pytest.mark.parametrize("gang", [(), ("--gang", "2")])
+def test_what_a_timeout_cuts_on_the_next_machine_is_no_failure(drill, place, gang):
+    """That it has started the job or not says nothing. The first machine loses its work in a moment; the second one never ends."""
+    result = drill(*gang, "--timeout", "12s", "--notice-after", "1s", "--junit", place.path / "verdict.xml", steps=1000000, slow_attempts=2)
+    assert result.code == 2 and result.out.splitlines()[-1].startswith("UNPROVEN: ") and "--timeout" in result.out.splitlines()[-1], result
+    suite = xml.etree.ElementTree.parse(place.path / "verdict.xml").getroot()
+    assert all(case.get("type") == "UNPROVEN" and "--timeout" in case.get("message") for case in suite.iter("failure")), result
 
 
 def test_the_verdict_as_junit(drill, place):

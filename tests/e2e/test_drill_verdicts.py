@@ -145,6 +145,16 @@ def test_one_rule_for_what_may_be_lost(drill, way):
     assert one["lost_steps"] == 0 or "and no more than 0 may be (--max-lost)" in result.json["reason"], result
 
 
+def test_a_loss_that_is_known_to_an_interval_is_held_against_the_limit_by_its_upper_bound(drill):
+    result = drill("prints_seldom")
+    assert result.code == 0 and last_line(result).startswith("PASS: lost up to "), result
+    shutil.rmtree(result.scratch)
+    result = drill("prints_seldom", "--max-lost", "20", "--json")
+    [one] = result.json["rounds"]
+    assert result.code == 2 and one["lost_steps_least"] <= 20 < one["lost_steps"], result
+    assert f"up to {one['lost_steps']} steps were lost, and no more than 20 may be (--max-lost)" in result.json["reason"], result
+
+
 def test_a_job_that_crashes_where_it_is_asked_is_not_started_again(drill):
     result = drill("crashes_at_the_end", run=("--checkpoint-signal", "TERM"))
     assert result.code == 1 and "the job was asked (SIGTERM), and `reprieve run` ended with 1 instead of 75: nothing would start it again" in last_line(result), result

@@ -121,6 +121,10 @@ static const struct {
 	{"names that count something else", {"0: m-1-of-2.pt", "0: m-2-of-2.pt", "0: m-1-of-2.pt"}, {"0: m-1-of-2.pt"}, -1, 20, -1, UNKNOWN, ""},
 	{"two places in turn", {"1: hello"}, {"1: hello"}, 0, 1, 0, UNKNOWN, ""},
 	{"checkpoints that all name one number", {"1: hello"}, {"1: hello"}, 22, 22, 22, UNKNOWN, ""},
+	{"one line before the save, and the interval is seen later", {"19: step 10"}, {"1: step 20", "2: step 30"}, -1, -1, -1, PROVEN, "step"},
+	{"one line, and much is left out", {"19: step 10"}, {"1: step 60", "2: step 70"}, -1, -1, -1, AHEAD, "step"},
+	{"one line on each, whose interval nobody knows", {"19: step 10"}, {"1: step 20"}, -1, -1, -1, UNKNOWN, ""},
+	{"one line, and again from scratch", {"19: step 10"}, {"1: step 10", "2: step 20"}, -1, -1, -1, UNKNOWN, ""},
 	{"nothing", {"1: hello"}, {"1: hello"}, -1, -1, -1, UNKNOWN, ""},
 };
 // clang-format on
@@ -148,11 +152,31 @@ static void whole_machines(void **state)
 	}
 }
 
+/* Its save came too early, which is no lack of a count. */
+static void only_the_next_machine_counts(void **state)
+{
+	static const char *const one[] = {"1: hello", NULL};
+	static const char *const next[] = {"1: step 20", "2: step 30", NULL};
+	auto_(job_log_release) struct job_log log = {0};
+	auto_(job_log_release) struct job_log next_log = {0};
+	struct run_events events = saving(-1, -1), after;
+	struct save_time written;
+
+	(void)state;
+	event_log_reader_init(&after);
+	add_lines(&log, one);
+	continuation_time_of_save(&events, &written);
+	assert_false(continuation_of_machines(&log, &events, &written, &next_log, &after).counted);
+	add_lines(&next_log, next);
+	assert_true(continuation_of_machines(&log, &events, &written, &next_log, &after).counted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_count),
 		cmocka_unit_test(whole_machines),
+		cmocka_unit_test(only_the_next_machine_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

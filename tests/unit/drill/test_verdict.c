@@ -76,6 +76,7 @@ static void measures(void **state)
 	assert_int_equal(verdict.margin_ms, 29200);
 	assert_int_equal(verdict.lost_ms, 1000);
 	assert_int_equal(verdict.lost_steps, 3);
+	assert_int_equal(verdict.lost_steps_least, 3);
 }
 
 static void not_launched(struct round_facts *facts)
@@ -262,6 +263,19 @@ static void no_next(struct round_facts *facts)
 	facts->next_launched = false;
 }
 
+/* It is not known, be it that it ran. */
+static void timeout_cuts_the_next(struct round_facts *facts)
+{
+	facts->next_launched = false;
+	facts->next_cut = true;
+}
+
+static void timeout_after_nothing_was_saved(struct round_facts *facts)
+{
+	nothing_saved(facts);
+	timeout_cuts_the_next(facts);
+}
+
 static void next_afresh(struct round_facts *facts)
 {
 	facts->next_restored = (struct snapshot_id){0};
@@ -317,6 +331,8 @@ static const struct {
 	{next_afresh,             "started from scratch instead of from 000001-000002", DRILL_FAIL},
 	{does_not_load,           "the job began again", DRILL_FAIL},
 	{proves_nothing,          "the job opened", DRILL_UNPROVEN},
+	{timeout_cuts_the_next,   "--timeout ended the drill before the next machine had shown", DRILL_UNPROVEN},
+	{timeout_after_nothing_was_saved, "nothing is durable", DRILL_FAIL},
 	{next_from_older,         "started from 000001-000001 instead of 000001-000002", DRILL_FAIL},
 };
 // clang-format on
@@ -389,6 +405,67 @@ static void what_may_be_lost_passes_with_a_remark(void **state)
 		    verdict.saved_ms != passes[i].saved_ms || verdict.lost_ms != passes[i].lost_ms)
 			fail_msg("%zu: %d '%s' '%s' %lld", i, verdict.result, verdict.reason,
 				 verdict.remark, (long long)verdict.lost_ms);
+	}
+}
+
+/* Saves each 40 and prints each 50: 142 were done, and 22 of them are lost. */
+static void prints_seldom(struct round_facts *facts)
+{
+	facts->events.commit.step = 120;
+	facts->count =
+		(struct count_facts){.first = 50,
+				     .low = 100,
+				     .high = 100,
+				     .saved = 120,
+				     .last = 100,
+				     .stride = 50,
+				     .step = 120,
+				     .next = 150};
+	facts->next_counted = true;
+}
+
+/* The upper bound of what the job's lines leave open is held against --max-lost. */
+// clang-format off
+static const struct {
+	double next, step, last;
+	unsigned lost_most;
+	int64_t least, most;
+	enum drill_result result;
+	const char *said; /* part of the reason */
+} limits[] = {
+	{150, 120, 100, UINT_MAX, 0, 29, DRILL_PASS, ""},
+	{150, 120, 100, 29, 0, 29, DRILL_PASS, ""},
+	{150, 120, 100, 28, 0, 29, DRILL_UNPROVEN, "up to 29 steps were lost, and no more than 28 may be (--max-lost): the job prints only each 50 steps"},
+	{150, 120, 100, 0, 0, 29, DRILL_UNPROVEN, "up to 29 steps"},
+	{150, -1, 100, 40, 0, 49, DRILL_UNPROVEN, "up to 49 steps"},
+	{100, -1, 200, 99, 101, 199, DRILL_FAIL, "at least 101 steps were lost"},
+	{150, 120, 200, 79, 80, 129, DRILL_FAIL, "at least 80 steps were lost"},
+	{-1, 120, 200, 80, 80, 129, DRILL_UNPROVEN, "up to 129 steps were lost"},
+	/* It has gone on from beyond the save, as it says. */
+	{200, 120, 150, 49, 0, 49, DRILL_PASS, ""},
+};
+// clang-format on
+
+static void what_is_known_to_an_interval_is_said_so(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct round_facts facts = good();
+		struct round_verdict verdict;
+
+		prints_seldom(&facts);
+		facts.next_counted = limits[i].next >= 0;
+		facts.count.next = limits[i].next;
+		facts.count.step = limits[i].step;
+		facts.count.last = limits[i].last;
+		facts.lost_most = limits[i].lost_most;
+		verdict = judge(&facts);
+		if (verdict.result != limits[i].result || verdict.lost_steps != limits[i].most ||
+		    verdict.lost_steps_least != limits[i].least ||
+		    !strstr(verdict.reason, limits[i].said))
+			fail_msg("%zu: %d '%s' %lld to %lld", i, verdict.result, verdict.reason,
+				 (long long)verdict.lost_steps_least,
+				 (long long)verdict.lost_steps);
 	}
 }
 
@@ -557,6 +634,7 @@ int main(void)
 		cmocka_unit_test(each_fact_can_fail_it),
 		cmocka_unit_test(what_may_be_lost_passes_with_a_remark),
 		cmocka_unit_test(what_is_done_twice_is_lost),
+		cmocka_unit_test(what_is_known_to_an_interval_is_said_so),
 		cmocka_unit_test(killed_after_the_commit_passes),
 		cmocka_unit_test(an_epoch_is_no_step),
 		cmocka_unit_test(without_a_commit_all_is_lost),
