@@ -113,21 +113,6 @@ int job_refusal_code(enum err_kind kind)
 	return configuration ? EXIT_CONFIGURATION : EXIT_OWN_FAILURE;
 }
 
-static enum slurm_neighbour holder_is(const struct job *job)
-{
-	return slurm_job_neighbour(job->workspace.holder, job->name.text,
-				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_ARRAY_JOB_ID"));
-}
-
-/* On another machine, or one after the other, no lock keeps them apart. */
-static void warn_of_shared_directory(const struct job *job)
-{
-	if (holder_is(job) == SLURM_ELEMENT)
-		log_warn("the last run in %s was %s, whose checkpoints may be in it: %s",
-			 job->workspace.directory, job->workspace.holder,
-			 slurm_neighbour_advice(SLURM_ELEMENT));
-}
-
 /* The exit code with which the job is not started: because the user named the store, because there
  * is a checkpoint that could not be restored, or because the directory is not safe to work in. 0:
  * it starts without. */
@@ -142,8 +127,8 @@ static int refuse_start_without_resume(struct job *job)
 		job->store = NULL;
 		return 0;
 	}
-	log_error("%s%s%s", job->resume_err.text, job->resume.in_use ? ": " : "",
-		  job->resume.in_use ? slurm_neighbour_advice(holder_is(job)) : "");
+	log_error("%s%s", job->resume_err.text,
+		  job->resume.in_use ? resume_way_out_of_use(&job->resume_request) : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
 	 * machine. A wrong configuration, or what is damaged, will not. */
 	return job->resume.all_damaged ? EXIT_CONFIGURATION
@@ -185,11 +170,12 @@ static void refuse_start(struct job *job, int code)
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORE_FAILED, .code = code});
 }
 
-static void refuse_checked_start(struct job *job)
+/* What was found before the restore. */
+static int log_refusal(const struct job *job)
 {
 	if (job->command_refused)
 		log_error("%s", job->command_err.text);
-	refuse_start(job, job->refused);
+	return job->refused;
 }
 
 static void on_resume_done(void *arg)
@@ -199,20 +185,13 @@ static void on_resume_done(void *arg)
 
 	if (job->loop.stopped)
 		return;
-	/* The other members are told. */
-	if (job->refused && job->resume_failed) {
-		refuse_checked_start(job);
-		return;
-	}
-	if (job->resume_failed && (code = refuse_start_without_resume(job)) != 0) {
+	/* Where it was refused before, the other members have been told. */
+	if (job->resume_failed)
+		code = job->refused ? log_refusal(job) : refuse_start_without_resume(job);
+	if (code || job_apply_restart_rules(job, &code)) {
 		refuse_start(job, code);
 		return;
 	}
-	if (job_apply_restart_rules(job, &code)) {
-		refuse_start(job, code);
-		return;
-	}
-	warn_of_shared_directory(job);
 	resume_log(&job->resume_request, &job->resume, &job->events);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
@@ -249,12 +228,10 @@ static void on_late_claim_done(void *arg)
 	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
 	job_write_child_to_lock(job);
-	if (job->resume_failed) {
+	if (job->resume_failed)
 		report_late_refusal(job);
-	} else {
-		warn_of_shared_directory(job);
+	else
 		resume_log(&job->resume_request, &job->resume, &job->events);
-	}
 	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
 					 : begin_attempt(job);
 	job_post(job, event);
@@ -293,7 +270,7 @@ void job_begin_resume(struct job *job)
 		      "supervisor_pid", (int)getpid());
 	job->refused = job_check_start(job, reason);
 	if (job->refused && (!job->store || (job->gang.members == 1 && !job->command_refused))) {
-		refuse_checked_start(job);
+		refuse_start(job, log_refusal(job));
 		return;
 	}
 	if (!job->store) {

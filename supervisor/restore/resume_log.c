@@ -4,11 +4,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "control/control.h"
+#include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void log_start(const struct resume_request *request, const struct resume_result *result)
@@ -36,12 +38,33 @@ static void log_start(const struct resume_request *request, const struct resume_
 			 text_duration(result->milliseconds, time, sizeof(time)), directory);
 }
 
+static enum slurm_neighbour holder_is(const struct resume_request *request)
+{
+	return slurm_job_neighbour(request->workspace->holder, request->job,
+				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_ARRAY_JOB_ID"));
+}
+
+const char *resume_way_out_of_use(const struct resume_request *request)
+{
+	return slurm_neighbour_advice(holder_is(request));
+}
+
+/* On another machine, or one after the other, no lock keeps them apart. */
+static void warn_of_shared_directory(const struct resume_request *request)
+{
+	if (holder_is(request) == SLURM_ELEMENT)
+		log_warn("the last run in %s was %s, whose checkpoints may be in it%s",
+			 request->workspace->directory, request->workspace->holder,
+			 slurm_neighbour_advice(SLURM_ELEMENT));
+}
+
 void resume_log(const struct resume_request *request, const struct resume_result *resume,
 		struct event_log *events)
 {
 	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
 	bool has_start = !snapshot_id_is_none(resume->attempt.start);
 
+	warn_of_shared_directory(request);
 	if (resume->attempt.number == 0)
 		return;
 	if (!request->named)

@@ -104,13 +104,13 @@ enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, co
 const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 {
 	static const char *const advice[] = {
-		[SLURM_STRANGER] = "end that process, or choose another directory with "
+		[SLURM_STRANGER] = ": end that process, or choose another directory with "
 				   "--checkpoint-dir",
 		[SLURM_TASK] =
-			"that is another task of this step. If the tasks are one training, "
+			": that is another task of this step. If the tasks are one training, "
 			"start one supervisor a node (--ntasks-per-node=1), or give --gang "
 			"auto; else give each task a --job and a --checkpoint-dir of its own",
-		[SLURM_ELEMENT] = "that is another element of this array: give each its own "
+		[SLURM_ELEMENT] = ": that is another element of this array: give each its own "
 				  "directory, as --checkpoint-dir "
 				  "checkpoints-$SLURM_ARRAY_TASK_ID",
 	};

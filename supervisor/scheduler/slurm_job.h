@@ -85,7 +85,7 @@ enum slurm_neighbour {
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
 					 const char *array);
 
-/* A clause: what to do about such a run that uses the checkpoint directory. */
+/* ": ...": what to do about such a run that uses the checkpoint directory. */
 const char *slurm_neighbour_advice(enum slurm_neighbour neighbour);
 
 /* The result of running scontrol. */

@@ -360,10 +360,17 @@ static const struct saw_row a_second_notice[] = {
 static void test_what_is_seen_of_the_log(void **state)
 {
 	static const struct saw_row *const all[] = {
-		what_others_ask,  during_a_save,       under_way_before,
-		told_late,        not_in_its_order,    at_a_notice,
-		at_a_notice_here, a_forwarded_sigterm, at_a_notice_during_a_request,
-		a_notice_without_a_number, a_second_notice,
+		what_others_ask,
+		during_a_save,
+		under_way_before,
+		told_late,
+		not_in_its_order,
+		at_a_notice,
+		at_a_notice_here,
+		a_forwarded_sigterm,
+		at_a_notice_during_a_request,
+		a_notice_without_a_number,
+		a_second_notice,
 	};
 
 	(void)state;
