@@ -132,6 +132,21 @@ static void test_sigaction_gives_back_what_it_got(void **state)
 	check_marked(true);
 }
 
+/* From then on the process has none, and is marked. */
+static void test_a_handler_for_one_time(void **state)
+{
+	const struct sigaction action = {.sa_handler = first, .sa_flags = (int)SA_RESETHAND};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGTERM, &action, NULL), 0);
+	check_marked(false);
+	/* By itself: it is delivered. */
+	assert_int_equal(kill(getpid(), SIGTERM), 0);
+	assert_true(seen() == SIG_DFL);
+	assert_true(is_caught(SIGTERM));
+	check_marked(true);
+}
+
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 sighandler_t bsd_signal(int signal, sighandler_t handler);
@@ -459,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_a_held_one_says_when_the_supervisors_came),
 		INSTALLED(test_a_plain_process_seems_to_have_no_handler),
 		INSTALLED(test_sigaction_gives_back_what_it_got),
+		INSTALLED(test_a_handler_for_one_time),
 		INSTALLED(test_each_older_function_does_as_well),
 		INSTALLED(test_siginterrupt_changes_how_calls_go_on),
 		INSTALLED(test_the_mark_is_not_seen),
