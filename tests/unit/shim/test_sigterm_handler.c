@@ -279,6 +279,8 @@ static void be_a_job(enum handler handler, int orders, int answers)
 	while (read(orders, &order, 1) == 1) {
 		if (order == 'I')
 			kill(getpid(), SIGTERM);
+		if (order == 'T')
+			raise(SIGTERM);
 		(void)!write(answers, ".", 1);
 	}
 	_exit(0);
@@ -334,7 +336,7 @@ static const struct shim_record *find_held(uint64_t from)
 }
 
 /* Who sends a SIGTERM, one after the other: O outside, S the supervisor, R the supervisor, which
- * releases, P the parent, I the job itself. */
+ * releases, P the parent, I the job itself, T a thread of it. */
 static void test_whose_sigterm_is_held_back(void **state)
 {
 	static const struct {
@@ -361,6 +363,8 @@ static void test_whose_sigterm_is_held_back(void **state)
 		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "R", false, false, 0},
 		{SHIM_HOLD_ACTIVE, false, false, BY_DEFAULT, "I", false, true, 0},
 		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "I", false, false, 1},
+		{SHIM_HOLD_ACTIVE, false, false, BY_DEFAULT, "T", false, true, 0},
+		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "T", false, false, 1},
 		{SHIM_HOLD_ACTIVE, false, true, BY_DEFAULT, "P", false, true, 0},
 		{SHIM_HOLD_ACTIVE, false, true, HANDLES, "P", false, false, 1},
 		{SHIM_HOLD_ACTIVE, false, true, HANDLES, "O", true, false, 0},
