@@ -18,8 +18,9 @@ static bool may_be_restored(const char *command, const char *directory)
 
 	while (text_starts(command, "./"))
 		command += 2;
+	/* In "/", what follows its slash. */
 	absolute = *command == '/' ? text_copy(command)
-				   : text_format("%s/%s", here ? here : "", command);
+				   : text_format("%s/%s", here && here[1] ? here : "", command);
 	return strstr(command, "..") ||
 	       (strncmp(absolute, directory, length) == 0 && absolute[length] == '/');
 }

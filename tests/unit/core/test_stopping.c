@@ -41,6 +41,9 @@ static void test_flush_time_is_not_the_limit_at_a_notice(void **state)
 	end_snapshot(&story, (struct snapshot_event){.error = ERR_RETRY});
 	assert_false(story.model.flush.given_up);
 	check_done(&story, JOB_DO_END, false);
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	assert_false(story.model.flush.given_up);
+	check_done(&story, JOB_DO_END, false);
 	stop(&story);
 }
 
@@ -367,6 +370,31 @@ static void test_a_withdrawn_notice_saves_what_is_pending(void **state)
 	}
 }
 
+/* Nothing was saved, so there is nothing to wait for: each is passed on as an init would. If the
+ * job answers with its first checkpoint and ends, it was told to. */
+static void test_a_sigterm_for_a_job_that_saves_nothing(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	for (int i = 0; i < 2; i++) {
+		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL, .signal = SIGTERM});
+		check_done(&story, JOB_DO_PASS_SIGNAL, true);
+		check_done(&story, JOB_DO_RELEASE_SIGTERM, true);
+		check_done(&story, JOB_DO_TAKE_FOR_NOTICE, false);
+		assert_int_equal(story.model.state, JOB_RUNNING);
+	}
+	assert_true(story.model.facts.noticed && story.model.facts.by_signal_only);
+	assert_true(story.model.facts.told_to_end);
+	complete(&story, 1, true);
+	story.view.now_ms += 2000; /* another wish */
+	post(&story, (struct job_event){.kind = JOB_EV_SIGNAL, .signal = SIGTERM});
+	check_done(&story, JOB_DO_PASS_SIGNAL, false);
+	check_done(&story, JOB_DO_TAKE_FOR_NOTICE, true);
+	stop(&story);
+}
+
 /* Nobody handles SIGTERM. One that has come is passed on, as an init would; another notice is no
  * reason to end the job by one. */
 static void test_nobody_handles_sigterm(void **state)
@@ -587,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_it_is_killed_again),
 		cmocka_unit_test(test_a_withdrawn_notice_saves_what_is_pending),
 		cmocka_unit_test(test_nobody_handles_sigterm),
+		cmocka_unit_test(test_a_sigterm_for_a_job_that_saves_nothing),
 		cmocka_unit_test(test_a_sigterm_waits_for_the_save_under_way),
 		cmocka_unit_test(test_a_sigterm_that_tears_nothing_is_passed_on_at_once),
 		cmocka_unit_test(test_a_directory_that_does_not_settle),

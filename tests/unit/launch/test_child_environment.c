@@ -96,6 +96,10 @@ static void test_variables(void **state)
 	unsetenv("REPRIEVE_OUTER_EVENTS");
 	unsetenv("SLURM_JOB_ID");
 	unsetenv("REPRIEVE_OUTER_GANG");
+	resumed.run = "";
+	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME", NULL});
+	resumed.run = "a";
+	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID=a", "WANDB_RESUME=allow", NULL});
 	/* What the user has set stands; a sweep chooses its own ids. */
 	setenv("WANDB_RUN_ID", "mine", 1);
 	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME=allow", NULL});

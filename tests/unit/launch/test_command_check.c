@@ -8,12 +8,19 @@
 
 #include <cmocka.h>
 
+#include <unistd.h>
+
 static void test_commands(void **state)
 {
 	static const struct {
 		const char *command;
 		int code;
 	} rows[] = {
+		/* As the shell finds it here, in "/". */
+		{"./checkpoints/run.sh", 0},
+		{"././checkpoints/run.sh", 0},
+		{"checkpoints/run.sh", 0},
+		{"./checkpoints2/run.sh", 127},
 		{"sh", 0},
 		{"/bin/sh", 0},
 		{"no-such-program", 127},
@@ -26,6 +33,7 @@ static void test_commands(void **state)
 	};
 
 	(void)state;
+	assert_int_equal(chdir("/"), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct err err;
 		int code = command_check(rows[i].command, "/checkpoints", &err);

@@ -20,6 +20,8 @@ enum { /* what differs from a job that was launched and saved */
 	PENDING = 512,
 	ONE_TORN = 1024,
 	NOT_IN_SNAPSHOT = 2048,
+	FIXED_NAMES = 4096,
+	STEP_ZERO = 8192,
 };
 
 static const struct {
@@ -53,6 +55,11 @@ static const struct {
 	 "as far as was seen: nothing was written to /checkpoints (exit 3)"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | LACKS_NEWEST,
 	 "is NOT durable: its files are written all the time"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
+	 "is NOT durable: its files are written all the time"},
+	/* Numbered names are not written over. */
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | STEP_ZERO,
+	 "is NOT durable; durable: 0000"},
 	{OUTCOME_NOT_DURABLE, 0,
 	 "but --strict turns the failure above into an error; durable: 0000"},
 	{OUTCOME_NOT_DURABLE, LOST, "parts of all did not come together; durable: 0000"},
@@ -81,7 +88,12 @@ static void start(struct told_run *run, unsigned so)
 	run->reports.save_place.saved_here = true;
 	if (so & PENDING) {
 		model->any_complete = true;
-		model->newest = (struct checkpoint){.generation = 2, .step = 50};
+		model->newest = (struct checkpoint){
+			.generation = 2,
+			.step = so & FIXED_NAMES ? -1
+				: so & STEP_ZERO ? 0
+						 : 50,
+		};
 		model->snapshots.durable_generation = 1;
 	}
 }

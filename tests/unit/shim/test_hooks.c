@@ -691,10 +691,10 @@ static void test_a_mapping_that_is_moved_over_another(void **state)
 	first = mmap(NULL, PAGE, both, MAP_SHARED, fd, 0);
 	second = mmap(NULL, PAGE, both, MAP_SHARED, fd, 0);
 	assert_told("copied m0 file; copied m1 file; ");
-	assert_true(mremap(first, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, second) == second);
-	assert_told("closed m1 ; ");
-	assert_int_equal(munmap(second, PAGE), 0);
+	assert_true(mremap(second, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, first) == first);
 	assert_told("closed m0 ; ");
+	assert_int_equal(munmap(first, PAGE), 0);
+	assert_told("closed m1 ; ");
 }
 
 static void test_which_mappings_write_to_a_file(void **state)

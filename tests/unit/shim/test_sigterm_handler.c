@@ -132,6 +132,21 @@ static void test_sigaction_gives_back_what_it_got(void **state)
 	check_marked(true);
 }
 
+/* From then on the process has none, and is marked. */
+static void test_a_handler_for_one_time(void **state)
+{
+	const struct sigaction action = {.sa_handler = first, .sa_flags = (int)SA_RESETHAND};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGTERM, &action, NULL), 0);
+	check_marked(false);
+	/* By itself: it is delivered. */
+	assert_int_equal(kill(getpid(), SIGTERM), 0);
+	assert_true(seen() == SIG_DFL);
+	assert_true(is_caught(SIGTERM));
+	check_marked(true);
+}
+
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 sighandler_t bsd_signal(int signal, sighandler_t handler);
@@ -264,6 +279,8 @@ static void be_a_job(enum handler handler, int orders, int answers)
 	while (read(orders, &order, 1) == 1) {
 		if (order == 'I')
 			kill(getpid(), SIGTERM);
+		if (order == 'T')
+			raise(SIGTERM);
 		(void)!write(answers, ".", 1);
 	}
 	_exit(0);
@@ -319,7 +336,7 @@ static const struct shim_record *find_held(uint64_t from)
 }
 
 /* Who sends a SIGTERM, one after the other: O outside, S the supervisor, R the supervisor, which
- * releases, P the parent, I the job itself. */
+ * releases, P the parent, I the job itself, T a thread of it. */
 static void test_whose_sigterm_is_held_back(void **state)
 {
 	static const struct {
@@ -346,6 +363,8 @@ static void test_whose_sigterm_is_held_back(void **state)
 		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "R", false, false, 0},
 		{SHIM_HOLD_ACTIVE, false, false, BY_DEFAULT, "I", false, true, 0},
 		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "I", false, false, 1},
+		{SHIM_HOLD_ACTIVE, false, false, BY_DEFAULT, "T", false, true, 0},
+		{SHIM_HOLD_ACTIVE, false, false, HANDLES, "T", false, false, 1},
 		{SHIM_HOLD_ACTIVE, false, true, BY_DEFAULT, "P", false, true, 0},
 		{SHIM_HOLD_ACTIVE, false, true, HANDLES, "P", false, false, 1},
 		{SHIM_HOLD_ACTIVE, false, true, HANDLES, "O", true, false, 0},
@@ -459,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_a_held_one_says_when_the_supervisors_came),
 		INSTALLED(test_a_plain_process_seems_to_have_no_handler),
 		INSTALLED(test_sigaction_gives_back_what_it_got),
+		INSTALLED(test_a_handler_for_one_time),
 		INSTALLED(test_each_older_function_does_as_well),
 		INSTALLED(test_siginterrupt_changes_how_calls_go_on),
 		INSTALLED(test_the_mark_is_not_seen),
