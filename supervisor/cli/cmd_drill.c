@@ -104,7 +104,8 @@ static const struct option_row preemption_rows[] = {
 		"how many machines are taken away (default: 1); a last one is left alone to the "
 		"end",
 		OPTION_NUMBER(struct drill_options, scenario.rounds), .least = 1, .most = 1000},
-	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s)",
+	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s, and until the job has counted or "
+		"saved twice, at most 60s)",
 		OPTION_DURATION(struct drill_options, scenario.notice_after_ms)},
 	{"notice", 0, "DURATION", NULL,
 		"from the notice to the machine's end (default: 120s on aws and tencent, 30s on "
@@ -500,7 +501,7 @@ int cmd_drill(int argc, char **argv)
 			{
 				.cloud = MOCK_AWS,
 				.rounds = 1,
-				.notice_after_ms = 5000,
+				.notice_after_ms = NOTICE_AFTER_UNSAID,
 				.lost_most = UINT_MAX,
 				.inherited = &inherited,
 				.console = &console,

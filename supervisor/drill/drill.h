@@ -24,6 +24,7 @@
  *	opened_files.h		PURE: which of the restored files did it open?
  *	continuation.h		PURE: did its count go on where the checkpoint was made?
  *	resumption.h		PURE: is it proven that it went on from the checkpoint?
+ *	notice_time.h		PURE: when the notice comes
  *	evidence.h		collects these facts of one machine and the next
  *	tree_look.h		what lies in a directory, and PURE: what differs between two looks
  *	written_files.h		what a machine wrote beside its checkpoints, or in the user's own

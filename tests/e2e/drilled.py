@@ -31,6 +31,7 @@ WAYS = {
     "says_nothing": {"say": None},
     "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
     "prints_seldom": {"every": 40, "prints": 50},
+    "imports_slowly": {"prints": 10, "starts": 7},
     "is_deaf_to_the_end": {"every": 30, "asked": signal.SIGTERM, "ignores": True},
     "crashes_at_the_end": {"every": 30, "asked": signal.SIGTERM, "crashes": True},
     # Cheating.
@@ -77,6 +78,7 @@ class Job:
         self.log, self.held = None, None
         self.part, self.slow, self.ignores, self.crashes = way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
         self.prints = way.get("prints", 1)
+        time.sleep(way.get("starts", 0) if self.attempt == 1 else 0)
         self.directory.mkdir(exist_ok=True)
         if way.get("log"):
             self.log = open(self.directory / way["log"], "a")

@@ -191,6 +191,12 @@ def test_a_command_alone_is_drilled_without_options_of_run(place):
     assert result.code == 0 and last_line(result).startswith("PASS: "), result
 
 
+def test_a_notice_whose_time_is_not_said_waits_until_the_job_has_counted_twice(place):
+    shutil.copy(os.path.join(os.path.dirname(__file__), "drilled.py"), place.path)
+    result = place.query("drill", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "imports_slowly")
+    assert result.code == 0 and "the notice waits until the job has counted or saved twice" in result.out, result
+
+
 def test_the_page_of_verdicts_names_every_way():
     page = (harness.ROOT / "supervisor" / "drill" / "VERDICTS.md").read_text()
     missing = [way for way in [*HONEST, *OTHERS] if f"`{way}`" not in page]
