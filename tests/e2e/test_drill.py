@@ -33,7 +33,7 @@ while state["step"] < steps:
     state["step"] += 1
     state["digest"] = hashlib.sha256((state["digest"] + str(state["step"])).encode()).hexdigest()
     print("step", state["step"], flush=True)
-    if asked and mode != "deaf":
+    if (asked and mode != "deaf") or (mode == "each" and state["step"] % 15 == 0):
         asked = False
         os.makedirs(directory, exist_ok=True)
         path = os.path.join(directory, "step-%06d.json" % state["step"])
