@@ -33,6 +33,7 @@ OTHERS = {
     # It does save; the reason must not be that it does not.
     "never_closes_its_checkpoint": (1, "the job wrote to its checkpoint directory (1 time, last state.bin), but no checkpoint there was known to be"),
     "exits_without_saving": (1, "nothing is durable: the job was asked (SIGTERM) and no complete checkpoint appeared"),
+    "crashes_after_the_notice": (1, "the job itself ended with 1 before it had saved. Its last line: ModuleNotFoundError: No module named 'no_such_module'"),
     "saves_at_the_end": (1, "nothing is durable: the job saved nothing, and it was not asked to"),
     # Goes on, but not by what was restored.
     "resumes_from_a_private_copy": (1, "but did not open the restored file: it loads from a place that a new machine does not have"),
