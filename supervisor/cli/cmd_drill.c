@@ -104,7 +104,8 @@ static const struct option_row preemption_rows[] = {
 		"how many machines are taken away (default: 1); a last one is left alone to the "
 		"end",
 		OPTION_NUMBER(struct drill_options, scenario.rounds), .least = 1, .most = 1000},
-	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s)",
+	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s, and until the job has counted or "
+		"saved twice, at most 60s)",
 		OPTION_DURATION(struct drill_options, scenario.notice_after_ms)},
 	{"notice", 0, "DURATION", NULL,
 		"from the notice to the machine's end (default: 120s on aws and tencent, 30s on "
@@ -437,14 +438,36 @@ static int exit_code_of(enum drill_result result, const struct drill_facts *fact
 	return 2;
 }
 
-/* Takes over `text`. The verdict stands without it. */
-static void write_junit(const char *path, char *text)
+/* Takes over `text`. */
+static int write_junit(const char *path, char *text, struct err *err)
 {
 	auto_free char *owned = text;
+	struct err cause = {0};
+
+	if (file_write(path, owned, strlen(owned), &cause) < 0)
+		return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path,
+			       cause.text);
+	return 0;
+}
+
+/* Written before the drill, so that a path that is wrong is heard of at once, and whatever ends the
+ * drill leaves a file that does not pass. */
+static int begin_junit(const char *path, struct err *err)
+{
+	return write_junit(path, junit_without_verdict("the drill was cut off before its verdict"),
+			   err);
+}
+
+/* Takes over `text`, NULL: there is no verdict, and `failure` says why. Returns the exit code: who
+ * asked for the file and gets none has not passed. */
+static int end_junit(const char *path, char *text, const struct err *failure, int exit_code)
+{
 	struct err err = {0};
 
-	if (file_write(path, owned, strlen(owned), &err) < 0)
-		log_error("--junit %s was not written: %s", path, err.text);
+	if (write_junit(path, text ? text : junit_without_verdict(failure->text), &err) == 0)
+		return exit_code;
+	log_error("drill: %s", err.text);
+	return exit_code == 0 ? EXIT_OWN_FAILURE : exit_code;
 }
 
 static int run_scenario(const struct drill_options *options, bool colour)
@@ -455,18 +478,19 @@ static int run_scenario(const struct drill_options *options, bool colour)
 	enum drill_result result =
 		played ? verdict_drill(&scenario.facts, NULL, 0) : DRILL_UNPROVEN;
 	bool kept = is_kept(options, played, result);
+	int exit_code;
 
 	if (played && options->json)
 		report_json(&scenario, kept);
 	else if (played)
 		report_print(&scenario, colour, kept);
-	if (played && options->junit)
-		write_junit(options->junit, report_junit(&scenario));
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
-	if (!played)
-		return report_failure(&err, scenario.signal);
-	return exit_code_of(result, &scenario.facts);
+	exit_code = played ? exit_code_of(result, &scenario.facts)
+			   : report_failure(&err, scenario.signal);
+	if (!options->junit)
+		return exit_code;
+	return end_junit(options->junit, played ? report_junit(&scenario) : NULL, &err, exit_code);
 }
 
 static int run_gang_scenario(const struct drill_options *options, bool colour)
@@ -477,18 +501,20 @@ static int run_gang_scenario(const struct drill_options *options, bool colour)
 	enum drill_result result =
 		played ? gang_scenario_judge(&scenario, NULL, 0) : DRILL_UNPROVEN;
 	bool kept = is_kept(options, played, result);
+	int exit_code;
 
 	if (played && options->json)
 		gang_report_json(&scenario, kept);
 	else if (played)
 		gang_report_print(&scenario, colour, kept);
-	if (played && options->junit)
-		write_junit(options->junit, gang_report_junit(&scenario));
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
-	if (!played)
-		return report_failure(&err, scenario.signal);
-	return exit_code_of(result, &scenario.facts);
+	exit_code = played ? exit_code_of(result, &scenario.facts)
+			   : report_failure(&err, scenario.signal);
+	if (!options->junit)
+		return exit_code;
+	return end_junit(options->junit, played ? gang_report_junit(&scenario) : NULL, &err,
+			 exit_code);
 }
 
 int cmd_drill(int argc, char **argv)
@@ -500,7 +526,7 @@ int cmd_drill(int argc, char **argv)
 			{
 				.cloud = MOCK_AWS,
 				.rounds = 1,
-				.notice_after_ms = 5000,
+				.notice_after_ms = NOTICE_AFTER_UNSAID,
 				.lost_most = UINT_MAX,
 				.inherited = &inherited,
 				.console = &console,
@@ -516,6 +542,8 @@ int cmd_drill(int argc, char **argv)
 	result = read_command_line(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
 		return result == OPTION_HELPED ? 0 : report_failure(&err, 0);
+	if (options.junit && begin_junit(options.junit, &err) < 0)
+		return report_failure(&err, 0);
 	if (child_prepare(&err) < 0)
 		return report_failure(&err, 0);
 	console.silent = options.json;

@@ -14,6 +14,7 @@
  *	console.h		prints the drill as it happens
  *	gang_scenario.h		the same of a gang: all members start, one machine is taken away
  *	gang_report.h		its verdict, for people or as JSON
+ *	junit.h			PURE: the verdict as JUnit's XML
  *
  * Of this folder only:
  *
@@ -24,13 +25,13 @@
  *	opened_files.h		PURE: which of the restored files did it open?
  *	continuation.h		PURE: did its count go on where the checkpoint was made?
  *	resumption.h		PURE: is it proven that it went on from the checkpoint?
+ *	notice_time.h		PURE: when the notice comes
  *	evidence.h		collects these facts of one machine and the next
  *	file_copy.h		a copy of one file
  *	git_directory.h		a machine's own .git
  *	shared_directories.h	what machines share with the user, and only read
  *	tree_look.h		what lies in a directory, and PURE: what differs between two looks
  *	written_files.h		what a machine wrote beside its checkpoints, or in the user's own
- *	junit.h			PURE: the verdict as JUnit's XML
  *	comparison.h		compares two result files byte for byte
  *	gang_machines.h		the machines of a gang in one start
  *	gang_verdict.h		PURE: have all members gone on from one snapshot?
@@ -41,6 +42,7 @@
 
 #include "gang_report.h"
 #include "gang_scenario.h"
+#include "junit.h"
 #include "machine_directory.h"
 #include "report.h"
 #include "scenario.h"

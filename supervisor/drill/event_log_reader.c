@@ -21,6 +21,7 @@ void event_log_reader_init(struct run_events *events)
 		.first_step = -1,
 		.commit = {.step = -1, .written_ms = -1},
 		.child_exited_ms = -1,
+		.child_code = -1,
 	};
 }
 
@@ -154,8 +155,9 @@ static void on_stopping(struct run_events *events, json_t *line)
 static void on_child_exited(struct run_events *events, json_t *line)
 {
 	events->child_exited_ms = events->at_ms;
-	events->finished = json_number_or(line, "code", -1) == 0 && events->asked_ms < 0 &&
-			   events->stopping_ms < 0;
+	events->child_code = (int)json_number_or(line, "code", -1);
+	events->finished =
+		events->child_code == 0 && events->asked_ms < 0 && events->stopping_ms < 0;
 }
 
 static void on_ended(struct run_events *events, json_t *line)

@@ -73,7 +73,8 @@ struct run_events {
 
 	unsigned complete_after_notice, durable_after_notice;
 	int64_t child_exited_ms;
-	bool finished; /* with 0, and neither asked nor told to stop */
+	int child_code; /* of its exit; -1: it has not exited, or by a signal */
+	bool finished;  /* with 0, and neither asked nor told to stop */
 	char outcome[32];
 };
 

@@ -165,6 +165,7 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 		facts->counted = true;
 	}
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
+	text_set(facts->said, sizeof(facts->said), instance->said);
 	note_written(options, instance, facts);
 	read_store(evidence, sandbox, facts);
 	evidence->counts = instance->counts;

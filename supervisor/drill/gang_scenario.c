@@ -20,7 +20,7 @@
 struct launched {
 	uint32_t count;
 	int64_t newest_ms;
-	bool saved, committed; /* any of them */
+	bool saved, committed, has_pace; /* any of them */
 };
 
 static struct launched look_at_launched(const struct gang_scenario *scenario)
@@ -34,6 +34,7 @@ static struct launched look_at_launched(const struct gang_scenario *scenario)
 		if (events->launched_ms > launched.newest_ms)
 			launched.newest_ms = events->launched_ms;
 		launched.saved |= events->checkpoint_count > 0 || events->saving_ms >= 0;
+		launched.has_pace |= notice_has_pace(&scenario->instances[i].counts, events);
 		launched.committed |= !snapshot_id_is_none(events->commit.id);
 	}
 	return launched;
@@ -45,9 +46,11 @@ static bool is_due(const struct gang_scenario *scenario)
 {
 	struct launched launched = look_at_launched(scenario);
 	int64_t passed_ms = clock_monotonic_ms() - launched.newest_ms;
-	int64_t after_ms = scenario->options->notice_after_ms;
+	int64_t chosen_ms = scenario->options->notice_after_ms;
+	int64_t after_ms = notice_after_ms(chosen_ms);
 
-	return launched.count == scenario->options->members && passed_ms >= after_ms &&
+	return launched.count == scenario->options->members &&
+	       notice_is_due(chosen_ms, passed_ms, launched.has_pace) &&
 	       (!launched.saved || launched.committed || passed_ms >= 2 * after_ms);
 }
 

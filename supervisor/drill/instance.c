@@ -256,6 +256,15 @@ static void take_warning(struct instance *instance, const char *line, size_t len
 	text_set(instance->warning, sizeof(instance->warning), text);
 }
 
+static void take_said(struct instance *instance, const char *line, size_t length)
+{
+	auto_free char *text = text_copy_n(line, length);
+
+	text_to_line(text);
+	if (text[strspn(text, " ")] && !text_starts(text, "reprieve: "))
+		text_set(instance->said, sizeof(instance->said), text);
+}
+
 /* A last line without its end may be incomplete: "step 12" of "step 120". */
 static void take_lines(struct instance *instance)
 {
@@ -272,6 +281,7 @@ static void take_lines(struct instance *instance)
 		job_log_add(&instance->counts, text + at, length, now_ms);
 		printed_lines_add(&instance->lines, text + at, length, now_ms);
 		take_warning(instance, text + at, length);
+		take_said(instance, text + at, length);
 		at += length + 1;
 	}
 	lines->size -= at;

@@ -39,6 +39,7 @@ struct instance {
 	struct job_log counts; /* in the job's output */
 	struct printed_lines lines;
 	char warning[300];     /* the last of reprieve's, without the job's; "": none */
+	char said[300];        /* the last line of the job; "": none */
 	struct bytes log_line; /* as `line`, of the log */
 	off_t log_read;
 };

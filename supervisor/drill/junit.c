@@ -64,6 +64,14 @@ char *junit_format(const struct junit *junit)
 			   junit->cases.data ? (const char *)junit->cases.data : "");
 }
 
+char *junit_without_verdict(const char *reason)
+{
+	auto_(junit_release) struct junit junit = {0};
+
+	junit_add(&junit, "the drill as a whole", DRILL_UNPROVEN, reason);
+	return junit_format(&junit);
+}
+
 void junit_release(struct junit *junit)
 {
 	bytes_release(&junit->cases);

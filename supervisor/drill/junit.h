@@ -14,6 +14,8 @@ struct junit {
 
 /* `reason`: why it has not passed; of a pass it is shown as output. NULL: nothing to say. */
 void junit_add(struct junit *junit, const char *name, enum drill_result result, const char *reason);
+/* The whole file of a drill that has no verdict; the caller frees. */
+char *junit_without_verdict(const char *reason);
 /* The whole file; the caller frees. */
 char *junit_format(const struct junit *junit);
 void junit_release(struct junit *junit);

@@ -7,6 +7,7 @@
 #include "console.h"
 #include "instance.h"
 #include "machine_directory.h"
+#include "notice_time.h"
 #include "process/process.h"
 #include "storage/storage.h"
 #include "written_files.h"
@@ -18,7 +19,7 @@
 struct scenario_options {
 	enum mock_cloud cloud; /* whose metadata server is mocked */
 	unsigned rounds;
-	int64_t notice_after_ms; /* from the job's launch */
+	int64_t notice_after_ms; /* from the job's launch; NOTICE_AFTER_UNSAID (notice_time.h) */
 	int64_t notice_ms;       /* from the notice to the machine's end; not 0 */
 	/* the result file, from machine_directory_relative(); NULL: nothing is compared */
 	const char *compare;

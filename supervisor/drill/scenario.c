@@ -29,11 +29,32 @@ static bool turn(struct scenario *scenario, struct instance *instance, struct er
 	return waited && instance->running;
 }
 
-static int64_t notice_due_ms(const struct scenario *scenario, const struct instance *instance)
+static int64_t since_launch_ms(const struct instance *instance)
 {
 	int64_t launched_ms = instance->events.launched_ms;
 
-	return launched_ms < 0 ? CLOCK_NEVER : launched_ms + scenario->options->notice_after_ms;
+	return launched_ms < 0 ? -1 : clock_monotonic_ms() - launched_ms;
+}
+
+static bool is_notice_due(const struct scenario *scenario, const struct instance *instance)
+{
+	return notice_is_due(scenario->options->notice_after_ms, since_launch_ms(instance),
+			     notice_has_pace(&instance->counts, &instance->events));
+}
+
+/* Once. */
+static void print_waiting(const struct scenario *scenario, const struct instance *instance,
+			  bool *printed)
+{
+	int64_t after_ms = notice_after_ms(scenario->options->notice_after_ms);
+
+	if (*printed || since_launch_ms(instance) <= after_ms)
+		return;
+	*printed = true;
+	console_print(scenario->options->console, instance,
+		      "the notice waits until the job has counted or saved twice, at most %d s "
+		      "(--notice-after says when instead)",
+		      NOTICE_AFTER_MOST_MS / 1000);
 }
 
 static void keep_last_lines(struct scenario *scenario, const struct instance *instance)
@@ -144,9 +165,13 @@ static void print_end(struct scenario *scenario, const struct instance *instance
 static int watch_preempted(struct scenario *scenario, struct instance *instance, struct mock *mock,
 			   struct round_facts *facts, struct err *err)
 {
-	while (clock_monotonic_ms() < notice_due_ms(scenario, instance))
+	bool printed = false;
+
+	while (!is_notice_due(scenario, instance)) {
+		print_waiting(scenario, instance, &printed);
 		if (!turn(scenario, instance, err))
 			return 0;
+	}
 	if (fire_notice(scenario, instance, mock, facts, err) < 0)
 		return -1;
 	while (clock_monotonic_ms() < facts->deadline_ms)

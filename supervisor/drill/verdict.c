@@ -125,6 +125,12 @@ static bool has_no_command(const struct round_facts *facts, struct round_verdict
 	return true;
 }
 
+/* What stands before the job's last line. */
+static const char *said_mark(const struct round_facts *facts)
+{
+	return facts->said[0] ? ". Its last line: " : "";
+}
+
 static bool was_preempted(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
@@ -137,14 +143,33 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 	if (facts->fired_ms < 0 && facts->exit_code == 0)
 		return not_tried(verdict, "before the notice");
 	if (facts->fired_ms < 0)
-		return fail_round(verdict, "the job ended by itself before the notice, with %d",
-				  facts->exit_code);
+		return fail_round(verdict, "the job ended by itself before the notice, with %d%s%s",
+				  facts->exit_code, said_mark(facts), facts->said);
 	if (!facts->killed && facts->exit_code == 0)
 		return not_tried(verdict, "during the notice");
 	if (events->noticed_ms < 0)
 		return fail_round(verdict, "reprieve did not see the notice within %" PRId64 " s",
 				  (facts->gone_ms - facts->fired_ms) / 1000);
 	return true;
+}
+
+/* By itself, be it that it was asked: it was not told to stop. */
+static bool has_crashed(const struct run_events *events)
+{
+	return events->child_code > 0 && events->stopping_ms < 0;
+}
+
+static bool fail_crashed(const struct round_facts *facts, struct round_verdict *verdict)
+{
+	const struct run_events *events = &facts->events;
+	bool asked = events->asked_ms >= 0;
+
+	return fail_round(verdict,
+			  "nothing is durable: the job %s%s%sitself ended with %d before it had "
+			  "saved%s%s",
+			  asked ? "was asked (" : "", asked ? events->asked_how : "",
+			  asked ? "), and " : "", events->child_code, said_mark(facts),
+			  facts->said);
 }
 
 /* Reprieve's own last warning says best why files that were written are no checkpoint. */
@@ -172,6 +197,8 @@ static bool fail_without_commit(const struct round_facts *facts, struct round_ve
 		return fail_round(verdict,
 				  "nothing is durable: a checkpoint was complete, but its upload "
 				  "was not finished in time");
+	if (has_crashed(events))
+		return fail_crashed(facts, verdict);
 	if (events->saving_ms >= 0 || facts->accesses.written > 0)
 		return fail_incomplete(facts, verdict);
 	if (events->elsewhere[0])

@@ -35,6 +35,7 @@ struct round_facts {
 	struct file_accesses accesses;
 	char wrote[WRITTEN_TEXT]; /* outside its checkpoint directory; "": nothing */
 	char warning[300];        /* the last of reprieve's; "": none */
+	char said[300];           /* the job's last line; "": none */
 	unsigned lost_most;       /* steps that may be lost; UINT_MAX: any number */
 
 	/* The store itself, read after the machine was gone. */

@@ -31,6 +31,8 @@ WAYS = {
     "says_nothing": {"say": None},
     "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
     "prints_seldom": {"every": 40, "prints": 50},
+    "imports_slowly": {"prints": 10, "starts": 7},
+    "crashes_after_the_notice": {"every": 0, "say": None, "fails": True},
     "is_deaf_to_the_end": {"every": 30, "asked": signal.SIGTERM, "ignores": True},
     "crashes_at_the_end": {"every": 30, "asked": signal.SIGTERM, "crashes": True},
     # Cheating.
@@ -76,7 +78,8 @@ class Job:
         self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
         self.log, self.held = None, None
         self.part, self.slow, self.ignores, self.crashes = way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
-        self.prints = way.get("prints", 1)
+        self.prints, self.fails = way.get("prints", 1), way.get("fails")
+        time.sleep(way.get("starts", 0) if self.attempt == 1 else 0)
         self.directory.mkdir(exist_ok=True)
         if way.get("log"):
             self.log = open(self.directory / way["log"], "a")
@@ -169,6 +172,8 @@ class Job:
             state = {"step": state["step"] + 1, "chain": hash((state["chain"], state["step"] + 1))}
             if not self.slow:
                 self.print(state["step"])
+            if self.fails and os.path.exists(os.environ["REPRIEVE_NOTICE_FILE"]):
+                import no_such_module  # noqa: F401
             if self.asked and self.deaf:
                 sys.exit(0)
             if self.asked or (self.every and state["step"] % self.every == 0):

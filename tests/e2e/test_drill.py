@@ -33,7 +33,7 @@ while state["step"] < steps:
     state["step"] += 1
     state["digest"] = hashlib.sha256((state["digest"] + str(state["step"])).encode()).hexdigest()
     print("step", state["step"], flush=True)
-    if asked and mode != "deaf":
+    if (asked and mode != "deaf") or (mode == "each" and state["step"] % 15 == 0):
         asked = False
         os.makedirs(directory, exist_ok=True)
         path = os.path.join(directory, "step-%06d.json" % state["step"])
@@ -259,6 +259,17 @@ def test_the_verdict_as_junit(drill, place):
     assert suite.find("testcase[last()]/system-out").text.startswith("lost ")
 
 
+def test_a_pass_whose_junit_is_lost_is_none(drill, place):
+    directory = place.path / "results"
+    directory.mkdir()
+    process = drill.start("--notice-after", "500ms", "--junit", directory / "verdict.xml")
+    harness.wait_for("the drill began", lambda: (directory / "verdict.xml").exists(), process=process)
+    assert "cut off before its verdict" in (directory / "verdict.xml").read_text()
+    directory.rename(place.path / "elsewhere")
+    out, err = process.communicate(timeout=harness.LIMIT)
+    assert process.returncode == 70 and "verdict.xml cannot be written" in harness.one_line(err), (out, err)
+
+
 def test_the_users_own_store_is_used_under_another_name(drill, place):
     result = drill("--notice-after", "500ms", "--json", run=("--checkpoint-signal", "USR1", "--store", place.store, "--job", "precious"))
     verdict = verdict_of(result)
@@ -314,8 +325,8 @@ def test_a_temporary_directory_goes_with_a_pass(drill, place):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
-    process = drill.start("--notice-after", "600", steps=100000)
+def test_a_signal_ends_the_drill_and_all_its_machines(drill, place, number):
+    process = drill.start("--notice-after", "600", "--junit", place.path / "verdict.xml", steps=100000)
     log = drill.scratch / "machine-1.log"
     harness.wait_for("the job runs", lambda: log.exists() and "step 3\n" in log.read_text(), process=process)
     launched = next(event for event in drill.events(1) if event["event"] == "launched")
@@ -323,6 +334,8 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
     out, err = process.communicate(timeout=harness.LIMIT)
     assert process.returncode == 128 + number, (out, err)
     assert not harness.is_alive(launched["pid"])
+    suite = xml.etree.ElementTree.parse(place.path / "verdict.xml").getroot()
+    assert suite.find("testcase/failure").get("message") == "ended by a signal"
 
 
 @pytest.mark.parametrize("arguments, said", [
@@ -338,6 +351,7 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, number):
     (["--", "run", "--checkpoint-dir", "/abs", "--", "true"], "below the current directory"),
     (["--", "run", "--checkpoint-dir", "a/../../b", "--", "true"], "below the current directory"),
     (["--directory", ".", "--", "run", "--", "true"], "not an empty directory"),
+    (["--junit", "no/such/x.xml", "--", "run", "--", "true"], "--junit no/such/x.xml cannot be written"),
     (["--", "run", "--notify", "http://127.0.0.1:1/", "--", "true"], "--notify has no place in a drill"),
     (["--", "run", "--restore=3-1", "--", "true"], "--restore has no place in a drill"),
 ])

@@ -33,6 +33,7 @@ OTHERS = {
     # It does save; the reason must not be that it does not.
     "never_closes_its_checkpoint": (1, "the job wrote to its checkpoint directory (1 time, last state.bin), but no checkpoint there was known to be"),
     "exits_without_saving": (1, "nothing is durable: the job was asked (SIGTERM) and no complete checkpoint appeared"),
+    "crashes_after_the_notice": (1, "the job itself ended with 1 before it had saved. Its last line: ModuleNotFoundError: No module named 'no_such_module'"),
     "saves_at_the_end": (1, "nothing is durable: the job saved nothing, and it was not asked to"),
     # Goes on, but not by what was restored.
     "resumes_from_a_private_copy": (1, "but did not open the restored file: it loads from a place that a new machine does not have"),
@@ -186,6 +187,12 @@ def test_a_command_alone_is_drilled_without_options_of_run(place):
     shutil.copy(os.path.join(os.path.dirname(__file__), "drilled.py"), place.path)
     result = place.query("drill", "--notice-after", "2s", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "step_lines")
     assert result.code == 0 and last_line(result).startswith("PASS: "), result
+
+
+def test_a_notice_whose_time_is_not_said_waits_until_the_job_has_counted_twice(place):
+    shutil.copy(os.path.join(os.path.dirname(__file__), "drilled.py"), place.path)
+    result = place.query("drill", "--notice", "5s", "--", harness.PYTHON, "drilled.py", "imports_slowly")
+    assert result.code == 0 and "the notice waits until the job has counted or saved twice" in result.out, result
 
 
 def test_the_page_of_verdicts_names_every_way():

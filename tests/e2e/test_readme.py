@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from harness import LIMIT, REPRIEVE, ROOT, die_with_parent, wait_for
+from test_drill import JOB
 
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
@@ -195,12 +196,17 @@ def test_drill(shell):
 def test_a_drill_in_ci(shell, name, find):
     """What the page shows is YAML, and its command passes and writes the file that is uploaded."""
     yaml = pytest.importorskip("yaml", reason="python3-yaml: examples/install_packages.sh test")
-    [command] = [line for line in find(yaml.safe_load(example(name))) if line.startswith("reprieve drill")]
-    (shell.path / "train.py").write_text((ROOT / "tests" / "e2e" / "drilled.py").read_text().replace("sys.argv[1]", '"step_lines"'))
+    steps = find(yaml.safe_load(example(name)))
+    [command] = [line for line in steps if line.startswith("reprieve drill")]
+    # A tag of this version is installed, with the script that is here, and what the job needs.
+    before = "\n".join(steps[:steps.index(command)])
+    [tag, script] = re.search(r"--branch v(\S+) .*\n/tmp/reprieve/(\S+) build static\npip install /tmp/reprieve\npip install -r requirements.txt", before).groups()
+    assert f"project(reprieve VERSION {tag}" in (ROOT / "CMakeLists.txt").read_text() and os.access(ROOT / script, os.X_OK)
+    (shell.path / "train.py").write_text("import sys\nsys.argv[1:] = 'each', '5000', 'checkpoints', '1', '0'\n" + JOB.replace("final.txt", "final.pt"))
     code, out, err = shell(command)
-    assert code == 0 and out.splitlines()[-1].startswith("PASS: lost "), f"{out}\n{err}"
+    assert code == 0 and out.splitlines()[-1].endswith("; final.pt equals that of an undisturbed run"), f"{out}\n{err}"
     suite = xml.etree.ElementTree.parse(shell.path / "drill.xml").getroot()
-    assert suite.get("failures") == "0" and suite.get("tests") == "3"
+    assert suite.get("failures") == "0" and suite.get("tests") == "4"
 
 
 def test_watch(shell):

@@ -147,6 +147,26 @@ static void nothing_saved_nor_asked(struct round_facts *facts)
 	facts->events.asked_ms = -1;
 }
 
+static void crashed_before_a_save(struct round_facts *facts)
+{
+	nothing_saved_nor_asked(facts);
+	facts->exit_code = facts->events.child_code = 1;
+	strcpy(facts->said, "ModuleNotFoundError: No module named 'nets'");
+}
+
+static void crashed_where_it_was_asked(struct round_facts *facts)
+{
+	nothing_saved(facts);
+	facts->exit_code = facts->events.child_code = 1;
+}
+
+/* A job that takes SIGTERM for an error. */
+static void failed_when_it_was_stopped(struct round_facts *facts)
+{
+	crashed_before_a_save(facts);
+	facts->events.stopping_ms = 10200;
+}
+
 static void upload_failed(struct round_facts *facts)
 {
 	nothing_saved(facts);
@@ -312,6 +332,9 @@ static const struct {
 	{starved,                 "(14 times, last state.pkl), but no checkpoint there was known to be complete. Reprieve said: metrics.csv is open", DRILL_FAIL},
 	{nothing_complete,        "no checkpoint there was known to be complete", DRILL_FAIL},
 	{saved_elsewhere,         "the job saves elsewhere (/a/model.pt)", DRILL_FAIL},
+	{crashed_before_a_save,   "the job itself ended with 1 before it had saved. Its last line: ModuleNotFoundError: No module named 'nets'", DRILL_FAIL},
+	{crashed_where_it_was_asked, "the job was asked (SIGUSR1), and itself ended with 1 before it had saved", DRILL_FAIL},
+	{failed_when_it_was_stopped, "if it can be asked, set --checkpoint-signal", DRILL_FAIL},
 	{upload_failed,           "disk full", DRILL_FAIL},
 	{sealed_only,             "not finished in time", DRILL_FAIL},
 	{late,                    "after the deadline", DRILL_FAIL},
