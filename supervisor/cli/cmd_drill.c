@@ -164,6 +164,7 @@ const struct verb verb_drill = {
 		"reprieve drill --compare final.npy -- run -c out -- python train.py",
 	.arguments = "-- COMMAND [ARG...]\n-- run [run options] -- COMMAND [ARG...]",
 	.takes_command = true,
+	.command_verb = &verb_run,
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Preemption", preemption_rows, 0),
 		OPTION_GROUP("Verdict", verdict_rows, 0),

@@ -370,8 +370,9 @@ static void judge_rounds(struct gang_scenario *scenario)
 int gang_scenario_play(const struct scenario_options *options, struct gang_scenario *scenario,
 		       struct err *err)
 {
-	*scenario =
-		(struct gang_scenario){.options = options, .facts.rounds_wanted = options->rounds};
+	*scenario = (struct gang_scenario){.options = options,
+					   .facts = {.rounds_wanted = options->rounds,
+						     .command = options->command[0]}};
 	if (sandbox_make(&scenario->sandbox, options, err) < 0)
 		return -1;
 	prepare(scenario);

@@ -322,7 +322,9 @@ static int play_machines(struct scenario *scenario, struct err *err)
 int scenario_play(const struct scenario_options *options, struct scenario *scenario,
 		  struct err *err)
 {
-	*scenario = (struct scenario){.options = options, .facts.rounds_wanted = options->rounds};
+	*scenario = (struct scenario){.options = options,
+				      .facts = {.rounds_wanted = options->rounds,
+						.command = options->command[0]}};
 	scenario->rounds = memory_new(options->rounds * sizeof(*scenario->rounds));
 	scenario->verdicts = memory_new(options->rounds * sizeof(*scenario->verdicts));
 	if (sandbox_make(&scenario->sandbox, options, err) < 0)

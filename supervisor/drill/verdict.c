@@ -418,7 +418,9 @@ static const char *what_differs(enum comparison comparison)
 	case COMPARISON_NOT_MADE:
 		return NULL;
 	case COMPARISON_DIFFERENT:
-		return "the result differs from the undisturbed run's";
+		return "the result differs from the undisturbed run's. (Is it the same each time "
+		       "without a preemption? Run the job twice, without reprieve, and compare: "
+		       "if not, seed it, and write no time into the file)";
 	case COMPARISON_MISSING:
 		return "the preempted run did not write the file to compare";
 	}
@@ -475,6 +477,12 @@ static enum drill_result judge_drill(const struct drill_facts *facts, char *reas
 {
 	unsigned failed = facts->rounds_done - facts->rounds_passed - facts->rounds_unproven;
 
+	/* A whole line in quotes is one word. */
+	if (facts->command_exit == 127 && facts->command && strchr(facts->command, ' '))
+		return say(DRILL_NOT_RUN, reason, capacity,
+			   "the command cannot be run: there is no command named '%s' (127): write "
+			   "it without the quotes, or behind `sh -c`",
+			   facts->command);
 	if (facts->command_exit != 0)
 		return say(DRILL_NOT_RUN, reason, capacity, "the command cannot be run: %s (%d)",
 			   facts->command_exit == 127 ? "there is no such command"

@@ -92,8 +92,9 @@ struct drill_facts {
 	unsigned rounds_done;
 	unsigned rounds_passed;
 	unsigned rounds_unproven;
-	int command_exit; /* 126, 127: the command could not be run at all; 0: it could */
-	bool timed_out;   /* --timeout */
+	int command_exit;    /* 126, 127: the command could not be run at all; 0: it could */
+	const char *command; /* its first word; NULL: not known */
+	bool timed_out;      /* --timeout */
 	/* what machines have written in the user's own directory; "": nothing */
 	const char *shared;
 	enum users_way shared_way;

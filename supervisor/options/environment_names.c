@@ -1,14 +1,13 @@
 #include "environment_names.h"
 
 #include "base/text.h"
+#include "nearest_name.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PREFIX "REPRIEVE_"
-/* A longer name is not compared: none of ours is. */
-#define NAME_MOST 63
 
 // clang-format off
 static const char *const without_option[] = {
@@ -46,77 +45,21 @@ static const char *const not_for_users[] = {
 };
 // clang-format on
 
-/* --- how far one name is from another --- */
-
-static unsigned least_of(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/* How many letters were left out, added, exchanged, or swapped with their neighbour. */
-static unsigned count_slips(const char *a, const char *b)
-{
-	unsigned rows[3][NAME_MOST + 1];
-	size_t a_length = strlen(a), b_length = strlen(b);
-
-	if (a_length > NAME_MOST || b_length > NAME_MOST)
-		return NAME_MOST;
-	for (size_t j = 0; j <= b_length; j++)
-		rows[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= a_length; i++) {
-		unsigned *now = rows[i % 3], *before = rows[(i - 1) % 3];
-
-		now[0] = (unsigned)i;
-		for (size_t j = 1; j <= b_length; j++) {
-			now[j] = least_of(least_of(before[j] + 1, now[j - 1] + 1),
-					  before[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				now[j] = least_of(now[j], rows[(i - 2) % 3][j - 2] + 1);
-		}
-	}
-	return rows[a_length % 3][b_length];
-}
-
-/* --- the names --- */
-
-struct nearest {
-	const char *name;
-	unsigned slips;
-};
-
-/* True: it is the same. */
-static bool compare_name(const char *name, const char *known, struct nearest *nearest)
-{
-	unsigned slips = count_slips(name, known);
-
-	if (slips < nearest->slips)
-		*nearest = (struct nearest){known, slips};
-	return slips == 0;
-}
-
 static bool is_known(const char *name, const struct verb *const *verbs, size_t verb_count,
-		     struct nearest *nearest)
+		     struct nearest_name *nearest)
 {
 	bool known = false;
 
 	for (size_t i = 0; i < verb_count; i++)
 		for (const struct option_group *group = verbs[i]->groups; group->rows; group++)
 			for (const struct option_row *row = group->rows; row->name; row++)
-				known |=
-					row->variable && compare_name(name, row->variable, nearest);
+				known |= row->variable &&
+					 nearest_name_compare(nearest, row->variable);
 	for (size_t i = 0; i < sizeof(without_option) / sizeof(without_option[0]); i++)
-		known |= compare_name(name, without_option[i], nearest);
+		known |= nearest_name_compare(nearest, without_option[i]);
 	for (size_t i = 0; i < sizeof(not_for_users) / sizeof(not_for_users[0]); i++)
 		known |= fnmatch(not_for_users[i], name + strlen(PREFIX), 0) == 0;
 	return known;
-}
-
-/* Of a short name a few slips make any other: one in three letters at most. */
-static unsigned slips_most(const char *name)
-{
-	unsigned most = (unsigned)strlen(name + strlen(PREFIX)) / 3;
-
-	return most < 3 ? most : 3;
 }
 
 /* Takes ownership of `name`. */
@@ -137,17 +80,19 @@ struct unknown_names environment_unknown_names(char *const *environment,
 	for (; *environment; environment++) {
 		size_t length = strcspn(*environment, "=");
 		auto_free char *name = NULL;
-		struct nearest nearest = {NULL, NAME_MOST};
+		struct nearest_name nearest = {0};
+		const char *meant;
 
 		if (!text_starts(*environment, PREFIX) || !(*environment)[length] ||
 		    !(*environment)[length + 1])
 			continue;
 		name = text_copy_n(*environment, length);
+		nearest.typed = name;
 		if (is_known(name, verbs, verb_count, &nearest))
 			continue;
-		if (nearest.name && nearest.slips <= slips_most(name))
-			add_name(&names.mistyped,
-				 text_format("%s (is %s meant?)", name, nearest.name));
+		meant = nearest_name_found(&nearest, strlen(PREFIX));
+		if (meant)
+			add_name(&names.mistyped, text_format("%s (is %s meant?)", name, meant));
 		else
 			add_name(&names.others, steal(&name));
 	}

@@ -4,6 +4,7 @@
 #include "base/inside.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "nearest_name.h"
 #include "option_help.h"
 #include "scheduler/scheduler.h"
 
@@ -246,11 +247,59 @@ static const struct getopt_row *row_found(const struct getopt_table *table, int 
 	return NULL;
 }
 
+static bool has_letter(const struct verb *verb, int letter)
+{
+	for (const struct option_group *group = verb->groups; group->rows; group++)
+		for (const struct option_row *row = group->rows; row->name; row++)
+			if (row->letter && row->letter == letter)
+				return true;
+	return false;
+}
+
+/* True: it is one of these. */
+static bool compare_with(const struct verb *verb, struct nearest_name *nearest)
+{
+	bool same = false;
+
+	for (const struct option_group *group = verb->groups; group->rows; group++)
+		for (const struct option_row *row = group->rows; row->name; row++)
+			same |= nearest_name_compare(nearest, row->name);
+	return same;
+}
+
+/* `letter`: of "-x"; 0: `word` is a long one, which may have a value. */
+static int refuse_unknown(const struct verb *verb, int letter, const char *word, struct err *err)
+{
+	const char short_name[] = {'-', (char)letter, '\0'};
+	auto_free char *name =
+		letter ? text_copy(short_name) : text_copy_n(word, strcspn(word, "="));
+	struct nearest_name nearest = {.typed = name + strspn(name, "-")};
+	struct nearest_name behind = nearest;
+	const struct verb *of_command = verb->command_verb;
+	const char *meant;
+
+	if (of_command &&
+	    (letter ? has_letter(of_command, letter) : compare_with(of_command, &behind)))
+		return err_set(err, ERR_INVALID,
+			       "'%s' is an option of `%s`: write it behind `--`, as in `reprieve "
+			       "%s -- "
+			       "%s %s ... -- COMMAND`",
+			       name, of_command->name, verb->name, of_command->name, name);
+	if (!letter)
+		compare_with(verb, &nearest);
+	meant = letter ? NULL : nearest_name_found(&nearest, 0);
+	if (meant)
+		return err_set(err, ERR_INVALID,
+			       "unknown option '%s' (is --%s meant?): see `reprieve %s --help`",
+			       word, meant, verb->name);
+	return err_set(err, ERR_INVALID, "unknown option '%s': see `reprieve %s --help`",
+		       letter ? name : word, verb->name);
+}
+
 /* What is wrong with what getopt_long() has found, in words; 0 when nothing is. The "--" before
  * the command is nobody's value. */
 static int check_found(const struct verb *verb, int found, char **argv, struct err *err)
 {
-	const char letter[] = {'-', (char)optopt, '\0'};
 	const char *last = argv[optind - 1];
 
 	if (found == ':' || (optarg && optarg == last && text_equal(optarg, "--")))
@@ -262,8 +311,7 @@ static int check_found(const struct verb *verb, int found, char **argv, struct e
 			       "option '%s' takes no value: see `reprieve %s --help`", last,
 			       verb->name);
 	if (found == '?')
-		return err_set(err, ERR_INVALID, "unknown option '%s': see `reprieve %s --help`",
-			       optopt ? letter : last, verb->name);
+		return refuse_unknown(verb, optopt, last, err);
 	return 0;
 }
 

@@ -112,6 +112,8 @@ struct verb {
 	int arguments_least, arguments_most;
 	/* What stands behind the options is a command, whose options are not ours. */
 	bool takes_command;
+	/* Whose options may stand at the head of it, behind `--`; NULL: nobody's. */
+	const struct verb *command_verb;
 	/* Ended by one without rows; the last one is "Other", to which --help is added. */
 	const struct option_group *groups;
 	/* What else there is to know; NULL: nothing. */

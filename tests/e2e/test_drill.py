@@ -223,6 +223,11 @@ def test_a_command_that_cannot_be_run_is_no_failed_training(place, work, command
     assert list(temporary.iterdir()) == []
 
 
+def test_a_command_in_quotes_is_one_word(place, work):
+    result = subprocess.run([harness.REPRIEVE, "drill", "--", "python train.py"], cwd=work, text=True, env=place.environment, capture_output=True, timeout=harness.LIMIT)
+    assert result.returncode == 127 and "'python train.py' (127): write it without the quotes" in result.stdout.splitlines()[-1], result
+
+
 def test_a_drill_that_has_not_passed_says_what_it_leaves_and_why(drill, place):
     place.environment["TMPDIR"] = str(place.path)
     arguments = drill.arguments("--notice-after", "60", steps=10)
@@ -344,6 +349,9 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, place, number):
     (["--rounds", "0", "--", "run", "--", "true"], "--rounds"),
     (["--notice", "soon", "--", "run", "--", "true"], "--notice"),
     (["--no-such-option", "--", "run", "--", "true"], "--no-such-option"),
+    (["--notise", "5s", "--", "run", "--", "true"], "is --notice meant?"),
+    (["-c", "out", "--", "true"], "'-c' is an option of `run`: write it behind `--`, as in `reprieve drill -- run -c ... -- COMMAND`"),
+    (["--checkpoint-signal=USR1", "--", "true"], "'--checkpoint-signal' is an option of `run`"),
     (["--compare", "/tmp/x", "--", "run", "--", "true"], "--compare"),
     (["--", "walk", "--", "true"], "begins with `run`"),
     (["--", "run", "--"], "missing command"),

@@ -199,6 +199,8 @@ static void test_refusals(void **state)
 		{{"--no"}, "unknown option '--no': see `reprieve paint --help`"},
 		{{"-x"}, "unknown option '-x': see `reprieve paint --help`"},
 		{{"-wx"}, "unknown option '-x': see `reprieve paint --help`"},
+		{{"--titel", "x"}, "unknown option '--titel' (is --title meant?): see `reprieve paint --help`"},
+		{{"--widht=3"}, "unknown option '--widht=3' (is --width meant?): see `reprieve paint --help`"},
 		{{"--wet=1"}, "option '--wet=1' takes no value: see `reprieve paint --help`"},
 		{{"a", "--title"}, "option '--title' needs a value: see `reprieve paint --help`"},
 		{{"a", "-t"}, "option '-t' needs a value: see `reprieve paint --help`"},
