@@ -363,6 +363,106 @@ static void test_not_each_of_many_saves_has_its_line(void **state)
 	stop(&story);
 }
 
+/* A snapshot holds what is complete when it is planned: no other one is due for that. */
+static void test_a_plan_takes_in_what_is_pending(void **state)
+{
+	(void)state;
+	for (int planned = 0; planned < 2; planned++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.rules.snapshot_interval_ms = 0;
+		complete(&story, 1, true);
+		complete(&story, 2, true);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+		if (planned)
+			post(&story, (struct job_event){.kind = JOB_EV_PLANNED, .generation = 2});
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, !planned);
+		stop(&story);
+	}
+}
+
+/* What lies there already, and is newer than the store. */
+static void test_what_was_there_is_saved_at_once(void **state)
+{
+	(void)state;
+	for (int fresh = 0; fresh < 2; fresh++) {
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED,
+						.fresh = fresh,
+						.checkpoint = {.generation = 0, .step = 7}});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, fresh);
+		assert_int_equal(job_has_pending(&story.model), fresh);
+		if (fresh) {
+			end_snapshot(&story, (struct snapshot_event){.durable = true});
+			assert_false(job_has_pending(&story.model));
+			assert_int_equal(story.model.durable.step, 7);
+		}
+		stop(&story);
+	}
+}
+
+/* A part of the newest checkpoint, and nothing new: the next one that is complete begins it. */
+static void test_less_than_a_checkpoint_is_not_saved(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.view.holds_less = true;
+	complete(&story, 1, true);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	story.model.due_ms[TIMER_SNAPSHOT] = story.view.now_ms;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
+	story.view.holds_less = false;
+	complete(&story, 2, true);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	stop(&story);
+}
+
+/* Much work is not durable: it is said of a job that saves, while something can be done about it.
+ */
+static void test_when_work_is_at_risk(void **state)
+{
+	static const struct {
+		bool managed, superseded, ends, said;
+	} rows[] = {
+		{true, false, false, true},
+		{false, false, false, false},
+		{true, true, false, false},
+		{true, false, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.facts.managed = rows[i].managed;
+		if (rows[i].superseded)
+			is_superseded(&story);
+		if (rows[i].ends)
+			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+							.stop = {.deadline_ms = 9000000}});
+		story.view.now_ms += 600000;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RISK});
+		if (says(&story, SAY_AT_RISK) != rows[i].said)
+			fail_msg("row %zu", i);
+		/* Later and later. */
+		assert_int_equal(story.model.due_ms[TIMER_RISK],
+				 story.model.launched_ms + 2 * 600000);
+		stop(&story);
+	}
+}
+
 /* --- how it ended --- */
 
 #define EXITS(code) ((code) << 8)
@@ -553,6 +653,40 @@ static void test_a_save_that_goes_on_is_used(void **state)
 	}
 }
 
+/* A save that nobody asked for is no answer. */
+static void test_a_save_of_its_own_is_not_used(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.view.saving = story.view.rank_saving = true;
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	assert_false(says(&story, SAY_SAVE_IS_USED));
+	check_done(&story, JOB_DO_ASK, true);
+	stop(&story);
+}
+
+/* What is sent at a notice tells the job to end, and nothing else that is sent. */
+static void test_what_tells_the_job_to_end(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	assert_false(story.model.facts.told_to_end);
+	complete(&story, 1, true);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	assert_false(story.model.facts.told_to_end);
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	assert_true(story.model.facts.told_to_end);
+	stop(&story);
+}
+
 /* Whoever asks during a save is promised what comes after it. */
 static void test_the_next_save_is_asked_for_when_this_one_is_over(void **state)
 {
@@ -624,6 +758,8 @@ static void test_a_save_decides_the_interval(void **state)
 		story.view.child_running = true;
 		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
 		assert_int_equal(says(&story, SAY_INTERVAL), rows[i].every_auto);
+		if (rows[i].every_auto)
+			assert_int_equal(story.model.measured.interval.save_ms, -1);
 		if (rows[i].noticed)
 			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
 							.stop = {.deadline_ms = 2000000}});
@@ -735,12 +871,18 @@ int main(void)
 		cmocka_unit_test(test_what_waits_has_its_time),
 		cmocka_unit_test(test_an_upload_that_falls_behind),
 		cmocka_unit_test(test_not_each_of_many_saves_has_its_line),
+		cmocka_unit_test(test_a_plan_takes_in_what_is_pending),
+		cmocka_unit_test(test_what_was_there_is_saved_at_once),
+		cmocka_unit_test(test_less_than_a_checkpoint_is_not_saved),
+		cmocka_unit_test(test_when_work_is_at_risk),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_a_job_that_cannot_be_asked),
 		cmocka_unit_test(test_an_attempt_is_claimed_by_the_first_write),
 		cmocka_unit_test(test_a_save_that_goes_on_is_used),
+		cmocka_unit_test(test_a_save_of_its_own_is_not_used),
+		cmocka_unit_test(test_what_tells_the_job_to_end),
 		cmocka_unit_test(test_the_next_save_is_asked_for_when_this_one_is_over),
 		cmocka_unit_test(test_why_a_checkpoint_was_saved),
 		cmocka_unit_test(test_a_save_decides_the_interval),

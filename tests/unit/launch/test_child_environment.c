@@ -81,6 +81,8 @@ static void test_variables(void **state)
 					 "REPRIEVE_PAGE=/run/page", "WANDB_RUN_ID=abc",
 					 SHIM_ENV_CHANNEL "=/run/channel", "WANDB_RESUME=allow",
 					 NULL});
+	resumed.step = 0;
+	expect_all(&resumed, (const char *const[]){"REPRIEVE_STEP=0", NULL});
 	resumed.run = "";
 	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME", NULL});
 	resumed.run = "a";
