@@ -463,6 +463,76 @@ static void test_when_work_is_at_risk(void **state)
 	}
 }
 
+/* It is said once that the store works again. */
+static void test_a_store_that_works_again(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.rules.snapshot_interval_ms = 0;
+	store_fails(&story);
+	assert_true(says(&story, SAY_NOT_DURABLE));
+	story.view.now_ms = story.model.due_ms[TIMER_RETRY];
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_true(says(&story, SAY_STORE_WORKS));
+	complete(&story, 2, true);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_false(says(&story, SAY_STORE_WORKS));
+	stop(&story);
+}
+
+/* An attempt that is taken late may find a notice, or the job's end. */
+static void test_a_late_claim_hurries(void **state)
+{
+	static const struct {
+		bool ended, noticed, hurries;
+	} rows[] = {{false, false, false}, {true, false, true}, {false, true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.attempt = ATTEMPT_CLAIMING;
+		assert_false(job_may_upload_early(&story.model));
+		if (rows[i].noticed)
+			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+							.stop = {.deadline_ms = 2000000}});
+		if (rows[i].ended) {
+			story.view.child_running = false;
+			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+			assert_int_equal(story.model.state, JOB_UPLOADING);
+		}
+		post(&story, (struct job_event){.kind = JOB_EV_CLAIMED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		check_done(&story, JOB_DO_HURRY_STORE, rows[i].hurries);
+		assert_true(job_may_upload_early(&story.model));
+		stop(&story);
+	}
+}
+
+/* What a preemption now would lose: from the last write of what is durable, else from the start. */
+static void test_how_far_durability_is_behind(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, REQUEST_NONE);
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 0);
+	stop(&story);
+	start(&story, REQUEST_NONE);
+	story.view.now_ms += 5000;
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 5000);
+	post(&story, (struct job_event){.kind = JOB_EV_COMPLETE,
+					.checkpoint = {.generation = 1,
+						       .written_ms = story.view.now_ms - 2000}});
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 2000);
+	stop(&story);
+}
+
 /* --- how it ended --- */
 
 #define EXITS(code) ((code) << 8)
@@ -875,6 +945,9 @@ int main(void)
 		cmocka_unit_test(test_what_was_there_is_saved_at_once),
 		cmocka_unit_test(test_less_than_a_checkpoint_is_not_saved),
 		cmocka_unit_test(test_when_work_is_at_risk),
+		cmocka_unit_test(test_a_store_that_works_again),
+		cmocka_unit_test(test_a_late_claim_hurries),
+		cmocka_unit_test(test_how_far_durability_is_behind),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_who_may_ask),

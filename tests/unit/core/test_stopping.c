@@ -272,6 +272,33 @@ static void test_out_of_time(void **state)
 	stop(&story);
 }
 
+/* A job without a profile is asked by SIGTERM, if somebody handles it. */
+static void test_the_plan_knows_who_can_be_asked(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool has_target, can_ask;
+	} rows[] = {
+		{REQUEST_AUTO, true, true},
+		{REQUEST_AUTO, false, false},
+		{REQUEST_SIGNAL, false, true},
+		{REQUEST_NONE, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, rows[i].ask);
+		story.view.has_target = rows[i].has_target;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 2000000}});
+		assert_true(story.model.plan.made);
+		assert_int_equal(story.model.plan.facts.can_ask, rows[i].can_ask);
+		stop(&story);
+	}
+}
+
 /* Again when it has changed, and only then. */
 static void test_the_plan_is_said(void **state)
 {
@@ -656,6 +683,7 @@ int main(void)
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_the_plan_knows_who_can_be_asked),
 		cmocka_unit_test(test_the_plan_is_said),
 		cmocka_unit_test(test_a_late_notice),
 		cmocka_unit_test(test_how_long_it_may_take_to_exit),
