@@ -513,6 +513,99 @@ static void test_a_late_claim_hurries(void **state)
 	}
 }
 
+/* What was complete before the attempt was claimed is saved then. */
+static void test_a_claim_saves_what_is_complete(void **state)
+{
+	static const struct {
+		enum attempt_phase phase;
+		bool complete, takes;
+	} rows[] = {
+		{ATTEMPT_CLAIMED, true, true},
+		{ATTEMPT_CLAIMED, false, false},
+		{ATTEMPT_NONE, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.attempt = ATTEMPT_UNCLAIMED;
+		if (rows[i].complete)
+			complete(&story, 1, true);
+		check_done(&story, JOB_DO_CLAIM, rows[i].complete);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+		post(&story, (struct job_event){.kind = JOB_EV_CLAIMED,
+						.claim = {.phase = rows[i].phase, .step = -1}});
+		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) != NULL) != rows[i].takes)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* What waits for the interval between two snapshots waits no more. */
+static void test_a_notice_ends_the_wait_for_a_snapshot(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	/* The first ones need not wait. */
+	for (uint64_t i = 1; story.model.due_ms[TIMER_SNAPSHOT] == CLOCK_NEVER; i++) {
+		assert_true(i < 20);
+		story.view.now_ms += 1000;
+		complete(&story, i, true);
+		if (find(&story, JOB_DO_TAKE_SNAPSHOT))
+			end_snapshot(&story, (struct snapshot_event){.durable = true});
+	}
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	stop(&story);
+}
+
+/* Where only running files have grown, it is the checkpoint of the start that they are saved with;
+ * or there is none. */
+static void test_what_running_files_are_saved_with(void **state)
+{
+	static const struct {
+		struct claim_event claim;
+		bool work;
+		int64_t step;
+		bool as_of_start, curves_only;
+	} rows[] = {
+		{{.phase = ATTEMPT_CLAIMED, .step = -1}, true, -1, false, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = -1}, false, -1, false, true},
+		{{.phase = ATTEMPT_CLAIMED, .step = 42, .any_checkpoint = true},
+		 false,
+		 42,
+		 true,
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct checkpoint *newest;
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED, .claim = rows[i].claim});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		story.view.running_generation = 1;
+		story.view.only_running = true;
+		story.view.running_work = rows[i].work;
+		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+		newest = &story.model.newest;
+		assert_int_equal(newest->step, rows[i].step);
+		assert_int_equal(newest->as_of_start, rows[i].as_of_start);
+		assert_int_equal(newest->curves_only, rows[i].curves_only);
+		stop(&story);
+	}
+}
+
 /* What a preemption now would lose: from the last write of what is durable, else from the start. */
 static void test_how_far_durability_is_behind(void **state)
 {
@@ -948,6 +1041,9 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_works_again),
 		cmocka_unit_test(test_a_late_claim_hurries),
 		cmocka_unit_test(test_how_far_durability_is_behind),
+		cmocka_unit_test(test_a_claim_saves_what_is_complete),
+		cmocka_unit_test(test_a_notice_ends_the_wait_for_a_snapshot),
+		cmocka_unit_test(test_what_running_files_are_saved_with),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_who_may_ask),
