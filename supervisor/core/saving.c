@@ -25,14 +25,14 @@ bool job_has_running_tail(const struct job_model *model, const struct job_view *
 	return generation > model->snapshots.durable_running;
 }
 
-bool job_may_upload_early(const struct job_model *model)
+static bool can_save(const struct job_model *model)
 {
 	return model->attempt == ATTEMPT_CLAIMED && !model->snapshots.superseded;
 }
 
-static bool can_save(const struct job_model *model)
+bool job_may_upload_early(const struct job_model *model)
 {
-	return model->attempt == ATTEMPT_CLAIMED && !model->snapshots.superseded;
+	return can_save(model);
 }
 
 /* --- an attempt is taken --- */

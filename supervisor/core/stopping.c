@@ -215,7 +215,6 @@ static void launch_child(const struct step *step)
 
 static void cancel_restore(const struct step *step)
 {
-	step->model->facts.noticed = true;
 	act(step, JOB_DO_CANCEL_RESTORE);
 }
 

@@ -207,6 +207,26 @@ static void test_which_members_join_in(void **state)
 	}
 }
 
+/* A save that was under way when the others were asked is no answer to them; unless it was begun
+ * for nobody, and this job is asked now. */
+static void test_asked_during_a_save(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	story.view.saving = true;
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 3}});
+	check_done(&story, JOB_DO_ASK, true);
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ASKS, .gang = {.event = 5}});
+	complete(&story, 1, true);
+	assert_int_equal(request_table_saw(&story.model.requests), 3);
+	assert_true(request_table_is_open(&story.model.requests));
+	stop(&story);
+}
+
 /* What another member has saved is an answer of this one too, from when it is known. */
 static void test_another_members_checkpoint_is_an_answer(void **state)
 {
@@ -240,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_a_notice_that_nobody_answers),
 		cmocka_unit_test(test_the_others_are_not_waited_for_for_ever),
 		cmocka_unit_test(test_which_members_join_in),
+		cmocka_unit_test(test_asked_during_a_save),
 		cmocka_unit_test(test_another_members_checkpoint_is_an_answer),
 	};
 

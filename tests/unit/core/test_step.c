@@ -363,6 +363,269 @@ static void test_not_each_of_many_saves_has_its_line(void **state)
 	stop(&story);
 }
 
+/* A snapshot holds what is complete when it is planned: no other one is due for that. */
+static void test_a_plan_takes_in_what_is_pending(void **state)
+{
+	(void)state;
+	for (int planned = 0; planned < 2; planned++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.rules.snapshot_interval_ms = 0;
+		complete(&story, 1, true);
+		complete(&story, 2, true);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+		if (planned)
+			post(&story, (struct job_event){.kind = JOB_EV_PLANNED, .generation = 2});
+		end_snapshot(&story, (struct snapshot_event){.durable = true});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, !planned);
+		stop(&story);
+	}
+}
+
+/* What lies there already, and is newer than the store. */
+static void test_what_was_there_is_saved_at_once(void **state)
+{
+	(void)state;
+	for (int fresh = 0; fresh < 2; fresh++) {
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED,
+						.fresh = fresh,
+						.checkpoint = {.generation = 0, .step = 7}});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, fresh);
+		assert_int_equal(job_has_pending(&story.model), fresh);
+		if (fresh) {
+			end_snapshot(&story, (struct snapshot_event){.durable = true});
+			assert_false(job_has_pending(&story.model));
+			assert_int_equal(story.model.durable.step, 7);
+		}
+		stop(&story);
+	}
+}
+
+/* A part of the newest checkpoint, and nothing new: the next one that is complete begins it. */
+static void test_less_than_a_checkpoint_is_not_saved(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.view.holds_less = true;
+	complete(&story, 1, true);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	story.model.due_ms[TIMER_SNAPSHOT] = story.view.now_ms;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SNAPSHOT});
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], CLOCK_NEVER);
+	story.view.holds_less = false;
+	complete(&story, 2, true);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	stop(&story);
+}
+
+/* Much work is not durable: it is said of a job that saves, while something can be done about it.
+ */
+static void test_when_work_is_at_risk(void **state)
+{
+	static const struct {
+		bool managed, superseded, ends, said;
+	} rows[] = {
+		{true, false, false, true},
+		{false, false, false, false},
+		{true, true, false, false},
+		{true, false, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.facts.managed = rows[i].managed;
+		if (rows[i].superseded)
+			is_superseded(&story);
+		if (rows[i].ends)
+			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+							.stop = {.deadline_ms = 9000000}});
+		story.view.now_ms += 600000;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RISK});
+		if (says(&story, SAY_AT_RISK) != rows[i].said)
+			fail_msg("row %zu", i);
+		/* Later and later. */
+		assert_int_equal(story.model.due_ms[TIMER_RISK],
+				 story.model.launched_ms + 2 * 600000);
+		stop(&story);
+	}
+}
+
+/* It is said once that the store works again. */
+static void test_a_store_that_works_again(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.rules.snapshot_interval_ms = 0;
+	store_fails(&story);
+	assert_true(says(&story, SAY_NOT_DURABLE));
+	story.view.now_ms = story.model.due_ms[TIMER_RETRY];
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_RETRY});
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_true(says(&story, SAY_STORE_WORKS));
+	complete(&story, 2, true);
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_false(says(&story, SAY_STORE_WORKS));
+	stop(&story);
+}
+
+/* An attempt that is taken late may find a notice, or the job's end. */
+static void test_a_late_claim_hurries(void **state)
+{
+	static const struct {
+		bool ended, noticed, hurries;
+	} rows[] = {{false, false, false}, {true, false, true}, {false, true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.attempt = ATTEMPT_CLAIMING;
+		assert_false(job_may_upload_early(&story.model));
+		if (rows[i].noticed)
+			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+							.stop = {.deadline_ms = 2000000}});
+		if (rows[i].ended) {
+			story.view.child_running = false;
+			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+			assert_int_equal(story.model.state, JOB_UPLOADING);
+		}
+		post(&story, (struct job_event){.kind = JOB_EV_CLAIMED,
+						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});
+		check_done(&story, JOB_DO_HURRY_STORE, rows[i].hurries);
+		assert_true(job_may_upload_early(&story.model));
+		stop(&story);
+	}
+}
+
+/* What was complete before the attempt was claimed is saved then. */
+static void test_a_claim_saves_what_is_complete(void **state)
+{
+	static const struct {
+		enum attempt_phase phase;
+		bool complete, takes;
+	} rows[] = {
+		{ATTEMPT_CLAIMED, true, true},
+		{ATTEMPT_CLAIMED, false, false},
+		{ATTEMPT_NONE, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		story.model.attempt = ATTEMPT_UNCLAIMED;
+		if (rows[i].complete)
+			complete(&story, 1, true);
+		check_done(&story, JOB_DO_CLAIM, rows[i].complete);
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+		post(&story, (struct job_event){.kind = JOB_EV_CLAIMED,
+						.claim = {.phase = rows[i].phase, .step = -1}});
+		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) != NULL) != rows[i].takes)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
+/* What waits for the interval between two snapshots waits no more. */
+static void test_a_notice_ends_the_wait_for_a_snapshot(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	/* The first ones need not wait. */
+	for (uint64_t i = 1; story.model.due_ms[TIMER_SNAPSHOT] == CLOCK_NEVER; i++) {
+		assert_true(i < 20);
+		story.view.now_ms += 1000;
+		complete(&story, i, true);
+		if (find(&story, JOB_DO_TAKE_SNAPSHOT))
+			end_snapshot(&story, (struct snapshot_event){.durable = true});
+	}
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, false);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	stop(&story);
+}
+
+/* Where only running files have grown, it is the checkpoint of the start that they are saved with;
+ * or there is none. */
+static void test_what_running_files_are_saved_with(void **state)
+{
+	static const struct {
+		struct claim_event claim;
+		bool work;
+		int64_t step;
+		bool as_of_start, curves_only;
+	} rows[] = {
+		{{.phase = ATTEMPT_CLAIMED, .step = -1}, true, -1, false, false},
+		{{.phase = ATTEMPT_CLAIMED, .step = -1}, false, -1, false, true},
+		{{.phase = ATTEMPT_CLAIMED, .step = 42, .any_checkpoint = true},
+		 false,
+		 42,
+		 true,
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct checkpoint *newest;
+		struct story story;
+
+		begin(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_RESTORED, .claim = rows[i].claim});
+		story.view.child_running = true;
+		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
+		story.view.running_generation = 1;
+		story.view.only_running = true;
+		story.view.running_work = rows[i].work;
+		post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+		newest = &story.model.newest;
+		assert_int_equal(newest->step, rows[i].step);
+		assert_int_equal(newest->as_of_start, rows[i].as_of_start);
+		assert_int_equal(newest->curves_only, rows[i].curves_only);
+		stop(&story);
+	}
+}
+
+/* What a preemption now would lose: from the last write of what is durable, else from the start. */
+static void test_how_far_durability_is_behind(void **state)
+{
+	struct story story;
+
+	(void)state;
+	begin(&story, REQUEST_NONE);
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 0);
+	stop(&story);
+	start(&story, REQUEST_NONE);
+	story.view.now_ms += 5000;
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 5000);
+	post(&story, (struct job_event){.kind = JOB_EV_COMPLETE,
+					.checkpoint = {.generation = 1,
+						       .written_ms = story.view.now_ms - 2000}});
+	end_snapshot(&story, (struct snapshot_event){.durable = true});
+	assert_int_equal(job_forecast(&story.model, &story.rules, &story.view).behind_ms, 2000);
+	stop(&story);
+}
+
 /* --- how it ended --- */
 
 #define EXITS(code) ((code) << 8)
@@ -553,6 +816,40 @@ static void test_a_save_that_goes_on_is_used(void **state)
 	}
 }
 
+/* A save that nobody asked for is no answer. */
+static void test_a_save_of_its_own_is_not_used(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.view.saving = story.view.rank_saving = true;
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	assert_false(says(&story, SAY_SAVE_IS_USED));
+	check_done(&story, JOB_DO_ASK, true);
+	stop(&story);
+}
+
+/* What is sent at a notice tells the job to end, and nothing else that is sent. */
+static void test_what_tells_the_job_to_end(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	post(&story, (struct job_event){.kind = JOB_EV_CLIENT, .client = &client});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	assert_false(story.model.facts.told_to_end);
+	complete(&story, 1, true);
+	post(&story,
+	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 2000000}});
+	assert_false(story.model.facts.told_to_end);
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	assert_true(story.model.facts.told_to_end);
+	stop(&story);
+}
+
 /* Whoever asks during a save is promised what comes after it. */
 static void test_the_next_save_is_asked_for_when_this_one_is_over(void **state)
 {
@@ -624,6 +921,8 @@ static void test_a_save_decides_the_interval(void **state)
 		story.view.child_running = true;
 		post(&story, (struct job_event){.kind = JOB_EV_LAUNCHED});
 		assert_int_equal(says(&story, SAY_INTERVAL), rows[i].every_auto);
+		if (rows[i].every_auto)
+			assert_int_equal(story.model.measured.interval.save_ms, -1);
 		if (rows[i].noticed)
 			post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
 							.stop = {.deadline_ms = 2000000}});
@@ -758,12 +1057,24 @@ int main(void)
 		cmocka_unit_test(test_what_waits_has_its_time),
 		cmocka_unit_test(test_an_upload_that_falls_behind),
 		cmocka_unit_test(test_not_each_of_many_saves_has_its_line),
+		cmocka_unit_test(test_a_plan_takes_in_what_is_pending),
+		cmocka_unit_test(test_what_was_there_is_saved_at_once),
+		cmocka_unit_test(test_less_than_a_checkpoint_is_not_saved),
+		cmocka_unit_test(test_when_work_is_at_risk),
+		cmocka_unit_test(test_a_store_that_works_again),
+		cmocka_unit_test(test_a_late_claim_hurries),
+		cmocka_unit_test(test_how_far_durability_is_behind),
+		cmocka_unit_test(test_a_claim_saves_what_is_complete),
+		cmocka_unit_test(test_a_notice_ends_the_wait_for_a_snapshot),
+		cmocka_unit_test(test_what_running_files_are_saved_with),
 		cmocka_unit_test(test_how_the_end_is_judged),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_a_job_that_cannot_be_asked),
 		cmocka_unit_test(test_an_attempt_is_claimed_by_the_first_write),
 		cmocka_unit_test(test_a_save_that_goes_on_is_used),
+		cmocka_unit_test(test_a_save_of_its_own_is_not_used),
+		cmocka_unit_test(test_what_tells_the_job_to_end),
 		cmocka_unit_test(test_the_next_save_is_asked_for_when_this_one_is_over),
 		cmocka_unit_test(test_why_a_checkpoint_was_saved),
 		cmocka_unit_test(test_a_save_decides_the_interval),

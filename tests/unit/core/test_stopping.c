@@ -272,6 +272,33 @@ static void test_out_of_time(void **state)
 	stop(&story);
 }
 
+/* A job without a profile is asked by SIGTERM, if somebody handles it. */
+static void test_the_plan_knows_who_can_be_asked(void **state)
+{
+	static const struct {
+		enum request_method ask;
+		bool has_target, can_ask;
+	} rows[] = {
+		{REQUEST_AUTO, true, true},
+		{REQUEST_AUTO, false, false},
+		{REQUEST_SIGNAL, false, true},
+		{REQUEST_NONE, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, rows[i].ask);
+		story.view.has_target = rows[i].has_target;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 2000000}});
+		assert_true(story.model.plan.made);
+		assert_int_equal(story.model.plan.facts.can_ask, rows[i].can_ask);
+		stop(&story);
+	}
+}
+
 /* Again when it has changed, and only then. */
 static void test_the_plan_is_said(void **state)
 {
@@ -311,6 +338,53 @@ static void test_a_late_notice(void **state)
 	     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED, .stop = {.deadline_ms = 1900000}});
 	assert_true(story.model.facts.noticed_late);
 	assert_true(story.model.facts.noticed);
+	stop(&story);
+}
+
+/* It was told nothing: any later moment than right after a save loses work. */
+static void test_a_job_that_cannot_be_asked_ends_after_a_save(void **state)
+{
+	static const struct {
+		bool in_time, stops; /* before the last moment to ask */
+	} rows[] = {{true, false}, {false, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = story.view.now_ms + 120000,
+							 .alone = true}});
+		begin_save(&story);
+		if (!rows[i].in_time)
+			story.view.now_ms = story.model.budget.ask_until_ms;
+		end_save(&story, 1);
+		assert_int_equal(story.model.state,
+				 rows[i].stops ? JOB_STOPPING : JOB_CHECKPOINTING);
+		check_done(&story, JOB_DO_TERMINATE, rows[i].stops);
+		assert_int_equal(story.model.facts.told_to_end, rows[i].stops);
+		stop(&story);
+	}
+}
+
+/* Once it is told to end, nobody waits for its directory to settle. */
+static void test_nothing_settles_in_the_end(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1120000, .alone = true}});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING});
+	complete(&story, 1, true);
+	assert_int_not_equal(story.model.due_ms[TIMER_SETTLING], CLOCK_NEVER);
+	story.view.now_ms = story.model.budget.stop_until_ms;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+	assert_int_equal(story.model.state, JOB_STOPPING);
+	assert_int_equal(story.model.due_ms[TIMER_SETTLING], CLOCK_NEVER);
+	assert_true(story.model.facts.told_to_end);
 	stop(&story);
 }
 
@@ -609,9 +683,12 @@ int main(void)
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
 		cmocka_unit_test(test_out_of_time),
+		cmocka_unit_test(test_the_plan_knows_who_can_be_asked),
 		cmocka_unit_test(test_the_plan_is_said),
 		cmocka_unit_test(test_a_late_notice),
 		cmocka_unit_test(test_how_long_it_may_take_to_exit),
+		cmocka_unit_test(test_a_job_that_cannot_be_asked_ends_after_a_save),
+		cmocka_unit_test(test_nothing_settles_in_the_end),
 		cmocka_unit_test(test_it_is_killed_again),
 		cmocka_unit_test(test_a_withdrawn_notice_saves_what_is_pending),
 		cmocka_unit_test(test_nobody_handles_sigterm),

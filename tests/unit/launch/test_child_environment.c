@@ -96,6 +96,8 @@ static void test_variables(void **state)
 	unsetenv("REPRIEVE_OUTER_EVENTS");
 	unsetenv("SLURM_JOB_ID");
 	unsetenv("REPRIEVE_OUTER_GANG");
+	resumed.step = 0;
+	expect_all(&resumed, (const char *const[]){"REPRIEVE_STEP=0", NULL});
 	resumed.run = "";
 	expect_all(&resumed, (const char *const[]){"WANDB_RUN_ID", "WANDB_RESUME", NULL});
 	resumed.run = "a";

@@ -26,6 +26,7 @@ static void test_a_run_that_has_not_begun(void **state)
 
 	(void)state;
 	told_start(&run);
+	run.facts.saves = true;
 	status = report(&run, NULL);
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
 		assert_null(json_object_get(status, absent[i]));
@@ -254,6 +255,7 @@ static void test_nothing_was_saved_for_a_minute(void **state)
 static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 {
 	struct told_run run;
+	struct err err;
 
 	(void)state;
 	told_start(&run);
@@ -261,6 +263,16 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 			       "saves a.pt in /other, and nothing in /checkpoints"));
 	assert_string_equal(run.said, "saves_elsewhere ");
 	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/b.pt")), "");
+	assert_int_equal(loop_init(&run.loop, &err), 0);
+	run.model.state = JOB_RUNNING;
+	save_place_expect(&run.reports);
+	assert_string_equal(HEARD(run.reports.save_place.timer.fired(
+				    &run.reports.save_place.timer)),
+			    "");
+	/* In the end again. */
+	run.model.flush.began_ms = 1;
+	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, false)), "");
+	loop_release(&run.loop);
 	told_stop(&run);
 	told_start(&run);
 	assert_false(save_place_note_write(&run.reports, ".reprieve/lock"));

@@ -568,24 +568,28 @@ static void test_what_names_a_descriptor(void **state)
 		const char *old;
 		int flags;
 		const char *told;
+		int descriptor;
 	} rows[] = {
-		{"", AT_EMPTY_PATH, "linked a >new; "},
-		{"/proc/self/fd/100", AT_SYMLINK_FOLLOW, "linked a >new; "},
-		{"/proc/self/fd/100/.", AT_SYMLINK_FOLLOW, ""},
-		{"file", AT_SYMLINK_FOLLOW, "linked file>new; "},
-		{"file", 0, "linked file>new; "},
+		{"", AT_EMPTY_PATH, "linked a >new; ", FIRST_FD},
+		{"/proc/self/fd/100", AT_SYMLINK_FOLLOW, "linked a >new; ", FIRST_FD},
+		/* A name below a directory that is open. */
+		{"/proc/self/fd/101/file", AT_SYMLINK_FOLLOW, "linked >new; ", -1},
+		{"file", AT_SYMLINK_FOLLOW, "linked file>new; ", -1},
+		{"file", 0, "linked file>new; ", -1},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int fd = opened("file", 0);
 
+		moved(open(".", O_RDONLY | O_DIRECTORY), 1);
 		if (linkat(*rows[i].old ? AT_FDCWD : fd, rows[i].old, AT_FDCWD, "new",
 			   rows[i].flags) < 0 &&
 		    errno == ENOENT)
 			continue; /* it takes a privilege */
 		if (strcmp(told(), rows[i].told) != 0)
 			fail_msg("row %zu", i);
+		assert_int_equal(published(read_until - 1)->descriptor, rows[i].descriptor);
 		end_files();
 	}
 }
