@@ -41,7 +41,8 @@ static void log_start(const struct resume_request *request, const struct resume_
 static enum slurm_neighbour holder_is(const struct resume_request *request)
 {
 	return slurm_job_neighbour(request->workspace->holder, request->job,
-				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_ARRAY_JOB_ID"));
+				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
+				   getenv("SLURM_ARRAY_JOB_ID"));
 }
 
 const char *resume_way_out_of_use(const struct resume_request *request)

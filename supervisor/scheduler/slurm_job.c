@@ -86,16 +86,27 @@ pid_t slurm_job_script(const char *task, pid_t parent)
 		       : 0;
 }
 
+/* "train-3" of task 3 and "train-0". */
+static bool differ_by_task(const char *holder, const char *own, const char *task)
+{
+	const char *held = strrchr(holder, '-'), *index = strrchr(own, '-');
+
+	return task && held && index && text_equal(index + 1, task) &&
+	       held - holder == index - own && strncmp(holder, own, (size_t)(held - holder)) == 0;
+}
+
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
-					 const char *array)
+					 const char *task, const char *array)
 {
 	auto_free char *elements = array ? text_format("slurm-%s_", array) : NULL;
+	bool of_several;
 	uint64_t count;
 
+	of_several = tasks && text_to_u64(tasks, UINT_MAX, &count) && count > 1;
+	if (of_several && (text_equal(holder, own) || differ_by_task(holder, own, task)))
+		return SLURM_TASK;
 	if (text_equal(holder, own))
-		return tasks && text_to_u64(tasks, UINT_MAX, &count) && count > 1
-			       ? SLURM_TASK
-			       : SLURM_STRANGER;
+		return SLURM_STRANGER;
 	return elements && text_starts(holder, elements) && text_starts(own, elements)
 		       ? SLURM_ELEMENT
 		       : SLURM_STRANGER;

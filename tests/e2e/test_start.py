@@ -372,4 +372,4 @@ def test_an_element_that_comes_after_another_one_is_warned(place, plain):
     options = ("--checkpoint-dir", place.directory)
     for element, warned in (("1", False), ("1", False), ("2", True)):
         run = plain("true", options=options, **ELEMENT, SLURM_ARRAY_TASK_ID=element)
-        assert run.wait() == 0 and ("slurm-21_1, another element of this array" in run.err) == warned, run
+        assert run.wait() == 0 and ("slurm-21_1, whose checkpoints may be in it: that is another element of this array" in run.err) == warned, run

@@ -97,25 +97,30 @@ static void test_whose_death_is_a_notice(void **state)
 static void test_neighbours(void **state)
 {
 	static const struct {
-		const char *holder, *own, *tasks, *array;
+		const char *holder, *own, *tasks, *task, *array;
 		enum slurm_neighbour neighbour;
 	} rows[] = {
-		{"slurm-7", "slurm-7", "3", NULL, SLURM_TASK},
-		{"train", "train", "3", NULL, SLURM_TASK},
+		{"slurm-7", "slurm-7", "3", NULL, NULL, SLURM_TASK},
+		{"train", "train", "3", NULL, NULL, SLURM_TASK},
+		{"slurm-7-0", "slurm-7-1", "3", "1", NULL, SLURM_TASK},
+		{"train-0", "train-1", "3", "1", NULL, SLURM_TASK},
+		{"train-0", "train-1", "1", "1", NULL, SLURM_STRANGER},
+		{"other-0", "train-1", "3", "1", NULL, SLURM_STRANGER},
+		{"slurm-6", "slurm-7", "3", "1", NULL, SLURM_STRANGER},
 		/* an earlier start of the same job */
-		{"slurm-7", "slurm-7", "1", NULL, SLURM_STRANGER},
-		{"slurm-7", "slurm-7", NULL, NULL, SLURM_STRANGER},
-		{"slurm-6", "slurm-7", "3", NULL, SLURM_STRANGER},
-		{"slurm-7_1", "slurm-7_2", NULL, "7", SLURM_ELEMENT},
-		{"slurm-7_1", "slurm-7_1", NULL, "7", SLURM_STRANGER},
-		{"slurm-71_1", "slurm-7_2", NULL, "7", SLURM_STRANGER},
-		{"slurm-7_1", "mine", NULL, "7", SLURM_STRANGER},
-		{"", "slurm-7_2", NULL, "7", SLURM_STRANGER},
+		{"slurm-7", "slurm-7", "1", NULL, NULL, SLURM_STRANGER},
+		{"slurm-7", "slurm-7", NULL, NULL, NULL, SLURM_STRANGER},
+		{"slurm-6", "slurm-7", "3", NULL, NULL, SLURM_STRANGER},
+		{"slurm-7_1", "slurm-7_2", NULL, NULL, "7", SLURM_ELEMENT},
+		{"slurm-7_1", "slurm-7_1", NULL, NULL, "7", SLURM_STRANGER},
+		{"slurm-71_1", "slurm-7_2", NULL, NULL, "7", SLURM_STRANGER},
+		{"slurm-7_1", "mine", NULL, NULL, "7", SLURM_STRANGER},
+		{"", "slurm-7_2", NULL, NULL, "7", SLURM_STRANGER},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (slurm_job_neighbour(rows[i].holder, rows[i].own, rows[i].tasks,
+		if (slurm_job_neighbour(rows[i].holder, rows[i].own, rows[i].tasks, rows[i].task,
 					rows[i].array) != rows[i].neighbour)
 			fail_msg("%s and %s", rows[i].holder, rows[i].own);
 }
