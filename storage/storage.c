@@ -178,9 +178,9 @@ char *storage_waiting_text(const char *url)
 
 	/* How long a file system hangs, it alone knows. */
 	if (text_starts(url, "file:") || patience_ms < 0)
-		return text_format("store %s does not answer so far: waiting for its file system",
-				   url);
-	return text_format("store %s does not answer so far: it is tried for up to %s "
+		return text_format(
+			"store %s gives no good answer so far: waiting for its file system", url);
+	return text_format("store %s gives no good answer so far: it is tried for up to %s "
 			   "(REPRIEVE_STORE_PATIENCE)",
 			   url, text_duration(patience_ms, time, sizeof(time)));
 }

@@ -126,7 +126,7 @@ void storage_format_versions(int *store, int *manifest);
  * opened: storage_open() says why. */
 bool storage_is_in_the_clear(const char *url);
 
-/* What is waited for while a store does not answer, and for how long: "store s3://b/p does not
+/* What is waited for while a store does not answer, and for how long: "store s3://b/p gives no good
  * answer so far: it is tried for up to 30 s (REPRIEVE_STORE_PATIENCE)". Said by the caller of a
  * function that takes longer than STORAGE_SLOW_MS. The caller frees. Does not block. */
 #define STORAGE_SLOW_MS 2500

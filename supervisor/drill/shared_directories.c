@@ -88,13 +88,13 @@ bool shared_directories_close(const struct shared_directories *shared)
 	if (shared->count == 0)
 		return true;
 	/* A mount of ours is not to appear on the whole computer. */
-	if (!enter_namespace(shared) || mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+	if (!enter_namespace(shared) || mount("none", "/", "none", MS_REC | MS_SLAVE, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < shared->count; i++) {
 		const char *path = shared->paths[i];
 
-		if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0 ||
-		    mount(NULL, path, NULL, flags_of(path), NULL) < 0)
+		if (mount(path, path, "none", MS_BIND | MS_REC, NULL) < 0 ||
+		    mount("none", path, "none", flags_of(path), NULL) < 0)
 			return false;
 	}
 	return true;

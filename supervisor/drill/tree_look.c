@@ -447,10 +447,10 @@ static const struct tree_entry **sort_entries(const struct tree_look *look)
 /* One of them may be NULL: it is not in that look. */
 static bool differs(const struct tree_entry *before, const struct tree_entry *after)
 {
-	const struct tree_entry *one = after ? after : before;
-
-	if (!before || !after)
-		return one->kind == TREE_FILE;
+	if (!before)
+		return after && after->kind == TREE_FILE;
+	if (!after)
+		return before->kind == TREE_FILE;
 	if (before->kind != after->kind)
 		return true;
 	return before->ctime_ns != after->ctime_ns ||

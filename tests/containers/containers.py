@@ -102,7 +102,8 @@ def image_of(instructions):
 
 def tmpfs_of(path, image):
     """What the file's own `podman run` line mounts: [(directory, mode)]. Without a mode it has that of the image's directory."""
-    line = next(line for line in Path(path).read_text().splitlines() if "podman run" in line)
+    text = Path(path).read_text().replace("\\\n#", " ")  # it may go on in the next line
+    line = next(line for line in text.splitlines() if "podman run" in line)
     words = shlex.split(line.lstrip("#"))
     assert "--read-only" in words, line
     found = []

@@ -42,13 +42,13 @@ def wait_for_saves(run, count):
 def test_a_store_that_does_not_answer_is_named_before_it_is_given_up(cloud, faults):
     """What is waited for, and for how long: while it is waited for."""
     faults.load(SILENCE)
-    waiting = f"store {cloud.store} does not answer so far: it is tried for up to 16 min 40 s (REPRIEVE_STORE_PATIENCE)"
+    waiting = f"store {cloud.store} gives no good answer so far: it is tried for up to 16 min 40 s (REPRIEVE_STORE_PATIENCE)"
     run = cloud.run("true", REPRIEVE_STORE_PATIENCE=FOR_EVER)
     wait_for("word of the store", lambda: waiting in run.err, process=run.process)
     run.signal(signal.SIGTERM)
     run.wait()
     listed = cloud.verb("list", REPRIEVE_STORE_PATIENCE="3s")
-    assert "does not answer so far: it is tried for up to 3.0 s" in listed.err and listed.code != 0, listed
+    assert "gives no good answer so far: it is tried for up to 3.0 s" in listed.err and listed.code != 0, listed
 
 
 # --- how it ends ---

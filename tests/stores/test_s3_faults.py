@@ -36,7 +36,7 @@ AMPLE = "2m"  # where it must succeed in the end, on a machine that is busy with
 CASES = {path.stem: json.loads(path.read_text()) for path in sorted(FAULTS.glob("*.json"))}
 # Said besides: how far it is, where the store is, and what is passed over before the end.
 BESIDES = re.compile(r"^reprieve: ((saving|restoring)[^\n]*: [^\n]* of |store [^\n]*, credentials: "
-                     r"|(warning: )?snapshot [^\n]* is damaged[:,] )[^\n]*\n", re.M)
+                     r"|warning: store [^\n]* so far: it is tried for |(warning: )?snapshot [^\n]* is damaged[:,] )[^\n]*\n", re.M)
 PARAMETERS = [(name, phase) for name, case in CASES.items() for phase in case.get("phases", PHASES)]
 
 

@@ -84,9 +84,12 @@ static int open_for_writing(const struct place *place, const char *path)
 	int status;
 
 	if (pid == 0) {
-		if (!shared_directories_close(&place->shared))
-			_exit(255);
-		_exit(open(whole, O_WRONLY | O_CREAT, 0666) < 0 ? errno : 0);
+		int code = 255;
+
+		if (shared_directories_close(&place->shared))
+			code = open(whole, O_WRONLY | O_CREAT, 0666) < 0 ? errno : 0;
+		free(steal(&whole));
+		_exit(code);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WEXITSTATUS(status);
