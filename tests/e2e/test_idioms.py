@@ -130,7 +130,7 @@ def train_until_preempted(place, idiom):
     else:
         run.signal(signal.SIGTERM)
     # Without time for what is half written, it may be said that this is lost; what was whole is durable either way.
-    assert run.wait() in ([EXIT_DURABLE, EXIT_NOT_DURABLE] if idiom.amid and idiom.seconds else [EXIT_DURABLE]), run
+    assert run.wait() in ([EXIT_DURABLE, EXIT_NOT_DURABLE] if idiom.amid and idiom.seconds else [EXIT_DURABLE]), str(run)
     notice.unlink(missing_ok=True)
     return run, wanted
 

@@ -86,6 +86,7 @@ def test_a_run_on_another_machine_holds_the_directory(shared, machines):
     first.wait_for_event("durable", 2)
 
 
+@pytest.mark.long
 def test_what_lives_for_a_moment(shared, machines):
     """A job that saves 25 times a second and keeps three: each is gone before the directory would be looked through again."""
     run = shared.run(PYTHON, SAVER, directory=machines[0] / "often", options=("--snapshot-interval", "0"))
