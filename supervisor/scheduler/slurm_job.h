@@ -81,8 +81,8 @@ enum slurm_neighbour {
 	SLURM_TASK,    /* another task of the same step, which has several */
 	SLURM_ELEMENT, /* another element of the same array */
 };
-/* `tasks`: SLURM_STEP_NUM_TASKS, `task`: SLURM_PROCID, which may stand behind the name (job_name.h),
- * `array`: SLURM_ARRAY_JOB_ID; NULL: not set. */
+/* `tasks`: SLURM_STEP_NUM_TASKS, `task`: SLURM_PROCID, which may stand behind the name
+ * (job_name.h), `array`: SLURM_ARRAY_JOB_ID; NULL: not set. */
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
 					 const char *task, const char *array);
 
