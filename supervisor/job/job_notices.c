@@ -321,8 +321,7 @@ static void on_slurm_deadline(void *arg, int64_t deadline_ms, const char *reason
 	struct job *job = arg;
 	struct notice notice = job->signal_notice;
 
-	if (job->loop.stopped || !notices_stop(&job->notices) ||
-	    text_equal(notice.identity, "script"))
+	if (job->loop.stopped || !notices_stop(&job->notices) || job_slurm_script_ended(job))
 		return;
 	notice.deadline_ms = deadline_ms;
 	text_set(notice.reason, sizeof(notice.reason), reason);
