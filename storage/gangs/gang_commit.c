@@ -293,6 +293,22 @@ static int wait_for_commit(struct gang_round *round, enum gang_outcome *outcome,
 	}
 }
 
+/* What is committed has the part that was put just now. After an earlier try of the same round it
+ * may have that one's, although it is there no longer: those of attempts that are over are swept.
+ */
+static int check_own_part(struct gang_round *round, bool *named, struct err *err)
+{
+	auto_(manifest_release) struct manifest found = {0};
+	uint32_t member = round->storage->gang.member;
+
+	if (job_record_get_manifest_head(round->storage, round->request->id, &found, round->cancel,
+					 err) < 0)
+		return -1;
+	*named = member < found.part_count &&
+		 text_equal(found.parts[member].nonce, round->own->manifest.nonce);
+	return 0;
+}
+
 int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
 		struct err *err)
@@ -305,11 +321,15 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		.own = &own,
 	};
 
+	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, named = true;
+
 	*outcome = GANG_COMMITTED;
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
 		return -1;
-	if (round.other_files) {
+	if (again && !round.earlier_part && check_own_part(&round, &named, err) < 0)
+		return -1;
+	if (round.other_files || !named) {
 		*outcome = GANG_ROUND_OVER;
 		return err_set(err, ERR_RETRY,
 			       "the gang has committed what this member had put for it before");

@@ -768,6 +768,32 @@ static void the_same_round_again(void **state)
 	}
 }
 
+/* ... after a sweep has removed what it had put: what it puts now is in no snapshot. */
+static void the_same_round_after_a_sweep(void **state)
+{
+	static const struct gang_given other[] = {{.absent = true}, {.step = 20}};
+	static const struct gang_given own[] = {{.step = 20}, {.absent = true}};
+
+	(void)state;
+	for (int changed = 0; changed < 2; changed++) {
+		struct gang gang;
+		auto_free char *part = NULL;
+
+		give_up_in_round_2(&gang);
+		gang_round(&gang, 2, other);
+		gang_assert_committed(&gang, 2);
+		part = text_format("%s/jobs/job/parts/000001/000002/00000.json", gang.store.store);
+		assert_int_equal(unlink(part), 0);
+		if (changed)
+			fixture_write(&gang.machines[0].files, "weights", 100000, 51);
+		gang_round(&gang, 2, own);
+		assert_int_equal(gang.machines[0].failed, -1);
+		assert_int_equal(gang.machines[0].err.kind, ERR_RETRY);
+		assert_true(gang.machines[0].result.changed);
+		gang_stop(&gang);
+	}
+}
+
 /* --- what an open round may name --- */
 
 static void retention_keeps_what_an_open_round_names(void **state)
@@ -897,6 +923,7 @@ int main(void)
 		cmocka_unit_test(it_was_committed_after_all),
 		cmocka_unit_test(it_was_not),
 		cmocka_unit_test(the_same_round_again),
+		cmocka_unit_test(the_same_round_after_a_sweep),
 		cmocka_unit_test(retention_keeps_what_an_open_round_names),
 		cmocka_unit_test(a_pack_that_is_gone),
 		cmocka_unit_test(leftovers_are_swept),
