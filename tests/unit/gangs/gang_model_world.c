@@ -205,12 +205,11 @@ static int model_put(struct store *store, const char *key, const void *data, siz
 		     enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	enum outcome outcome = decide("put", key, true);
-	bool again = model.now && model.off == MODEL_RULE_ONE_PART && strstr(key, "/parts/");
 
 	(void)store, (void)cancel;
 	if (!happens(outcome))
 		return answer(outcome, err);
-	if (mode == STORE_IF_ABSENT && !again && memory_objects_find(&model.objects, key))
+	if (mode == STORE_IF_ABSENT && memory_objects_find(&model.objects, key))
 		return outcome == WORKS ? err_set(err, ERR_EXISTS, "%s exists", key)
 					: answer(outcome, err);
 	memory_objects_put(&model.objects, key, data, size);

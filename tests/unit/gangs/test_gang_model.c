@@ -526,7 +526,6 @@ static void each_rule_is_missed(void **state)
 		const char *name;
 	} rows[] = {
 		{MODEL_RULE_PARTS_AGREE, 2, "parts of different steps are no snapshot"},
-		{MODEL_RULE_ONE_PART, 0, "a member puts one part in a round"},
 		{MODEL_RULE_NEWEST_ATTEMPT, 3, "a member looks for a newer attempt"},
 		{MODEL_RULE_NEWER_PACKS, 1, "packs of later rounds are kept"},
 		{MODEL_RULE_FINISH, 4, "the next start finishes the last round"},
