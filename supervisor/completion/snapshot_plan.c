@@ -104,6 +104,18 @@ static char **list_complete(const struct detector *detector)
 	return list.paths;
 }
 
+static void note_held(struct snapshot_plan *plan, const struct detector *detector)
+{
+	const struct checkpoint *held = NULL;
+
+	each_checkpoint (checkpoint, &detector->table)
+		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+		    (!held || checkpoint->begun_ms >= held->begun_ms))
+			held = checkpoint;
+	plan->held_step = held && held->step >= 0 ? held->step : held ? held->number : -1;
+	plan->held_ms = held ? held->last_ms : 0;
+}
+
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
@@ -121,6 +133,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.lacks_newest = lacks,
 		.holds_less = part,
 	};
+	note_held(plan, detector);
 }
 
 void snapshot_plan_release(struct snapshot_plan *plan)

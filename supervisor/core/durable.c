@@ -61,13 +61,20 @@ static void note_store_works(const struct step *step, const struct snapshot_even
 	model->flush.refused = false;
 }
 
-/* It holds what else is complete. What is missing may be written all the time. */
+/* It holds what else is complete: snapshot->checkpoint says what. What is missing may be written
+ * all the time. */
 static void on_durable_without_newest(const struct step *step,
 				      const struct snapshot_event *snapshot)
 {
 	struct job_model *model = step->model;
 
 	note_store_works(step, snapshot);
+	if (snapshot->checkpoint.written_ms > model->durable.written_ms) {
+		model->durable.written_ms = snapshot->checkpoint.written_ms;
+		model->durable.step = snapshot->checkpoint.step;
+		model->durable.reported_step = snapshot->checkpoint.reported_step;
+		model->durable.as_of_start = false;
+	}
 	if (model->state != JOB_UPLOADING)
 		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
 	start_retention(step);

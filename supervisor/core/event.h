@@ -81,7 +81,9 @@ struct gang_told {
 
 struct snapshot_event {
 	bool durable, empty, changed; /* see save_result */
-	bool lacks_newest; /* the newest checkpoint had to be left out: it is not durable by it */
+	/* the newest checkpoint had to be left out: it is not durable by it; `checkpoint` has the
+	 * step and last write (0: none) of the newest that is */
+	bool lacks_newest;
 	bool not_whole; /* a part of a gang's that is not complete yet: no failure, but tried again
 			 */
 	enum err_kind error; /* if it is not durable */

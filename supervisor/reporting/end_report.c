@@ -23,6 +23,16 @@ static bool has_local(const struct run_facts *run)
 	return job_has_pending(run->model) && !run->rules->of_gang;
 }
 
+/* What is durable has the step of the newest checkpoint; what is not are files with fixed names,
+ * which were written over meanwhile. */
+static bool lacks_fixed_names(const struct run_facts *run)
+{
+	const struct job_model *model = run->model;
+
+	return job_has_pending(model) && model->newest.step >= 0 &&
+	       model->durable.step == model->newest.step;
+}
+
 /* Where it is, and how to have it; "": it is not here. The caller frees. */
 static char *local_text(const struct run_facts *run)
 {
@@ -31,7 +41,7 @@ static char *local_text(const struct run_facts *run)
 
 	if (!has_local(run))
 		return text_copy("");
-	if (run->model->newest.step >= 0)
+	if (run->model->newest.step >= 0 && !lacks_fixed_names(run))
 		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
 	if (run->model->snapshots.superseded)
 		return text_format(". Its newest checkpoint%s lies in %s; the attempt that has "
@@ -56,7 +66,7 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 		.step = model->durable.step,
 		.reported = model->durable.reported_step,
 		.last = run->view.reported_step,
-		.newest = model->any_complete ? model->newest.step : -1,
+		.newest = model->any_complete && !lacks_fixed_names(run) ? model->newest.step : -1,
 		.local = has_local(run),
 	};
 	char id[SNAPSHOT_ID_TEXT], age[160];
@@ -81,7 +91,8 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 static const char *written_over_text(const struct run_facts *run, const struct end_facts *end)
 {
 	const struct job_model *model = run->model;
-	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less;
+	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less ||
+		     lacks_fixed_names(run);
 
 	if ((model->any_complete && !job_has_pending(model)) || !fixed || !end->lacks_newest)
 		return "";
@@ -107,8 +118,11 @@ static void log_not_durable(const struct run_facts *run, const struct end_facts 
 	else if (pending && run->model->flush.refused)
 		text_set(why, sizeof(why), ": the store has refused it, and would again");
 	log_warn("the job has exited, but %s in %s is NOT durable%s%s; durable: %s (exit %d)%s",
-		 torn ? torn : "its newest checkpoint", run->directory, why,
-		 written_over_text(run, end), durable, end->outcome.exit_code, local);
+		 torn                     ? torn
+		 : lacks_fixed_names(run) ? "what it wrote last under fixed names"
+					  : "its newest checkpoint",
+		 run->directory, why, written_over_text(run, end), durable, end->outcome.exit_code,
+		 local);
 }
 
 /* Why the job does not count as finished although it exited with 0. */

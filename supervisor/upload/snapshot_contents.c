@@ -279,6 +279,6 @@ void snapshot_drop_pointers(struct snapshot_run *run)
 			path_list_add(&dropped, run->read.paths.paths[i]);
 	/* What was complete last may be the pointer alone: then it is not durable by this. */
 	if (dropped.count > 0 && !*run->plan.key)
-		run->report.lacks_newest = true;
+		snapshot_run_lacks_newest(run);
 	run->pointers = dropped.paths;
 }

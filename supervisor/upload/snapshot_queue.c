@@ -274,6 +274,18 @@ static struct snapshot_run *run_new(struct snapshot_queue *queue,
 	return run;
 }
 
+void snapshot_run_lacks_newest(struct snapshot_run *run)
+{
+	struct checkpoint *checkpoint = &run->report.checkpoint;
+
+	run->report.lacks_newest = true;
+	checkpoint->written_ms = run->plan.held_ms;
+	if (run->plan.held_ms == 0 || run->owner->options.of_gang)
+		return;
+	checkpoint->step = run->plan.held_step;
+	checkpoint->reported_step = -1;
+}
+
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
 			  const struct snapshot_round *round)
 {
@@ -283,7 +295,8 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	run->expected = checkpoint->generation;
 	queue->options.plan(queue->options.arg, &run->plan, &run->report.checkpoint);
 	run->report.running_generation = run->plan.running_generation;
-	run->report.lacks_newest = run->plan.lacks_newest;
+	if (run->plan.lacks_newest)
+		snapshot_run_lacks_newest(run);
 	/* Each of its files stands for itself. */
 	run->plan.holds_less &= !run->report.round.beside;
 	run->about = describe_run(queue);

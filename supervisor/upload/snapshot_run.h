@@ -70,6 +70,10 @@ struct snapshot_queue {
 void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint *checkpoint,
 			  const struct snapshot_round *round);
 
+/* It has to do without the newest checkpoint, and is one of the newest that it holds. Of a gang
+ * its round says which one that is. */
+void snapshot_run_lacks_newest(struct snapshot_run *run);
+
 /* --- snapshot_round.c, of a gang --- */
 
 /* What this member, or those whose files it saves as well, have written of the checkpoint. Blocks;

@@ -262,6 +262,38 @@ static void test_no_half_of_a_set_beside_a_numbered_one(void **state)
 	snapshot_plan_release(&plan);
 }
 
+/* A snapshot that has to do without the newest says which one it holds. */
+static void test_the_newest_that_is_held(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("state.json", "oc", 1000);
+	decide(3000);
+	snapshot_plan_make(&plan, &detector, "");
+	assert_int_equal(plan.held_step, -1);
+	assert_int_equal(plan.held_ms, 0);
+	snapshot_plan_release(&plan);
+	write_file("checkpoint-2/model.pt", "oc", 4000);
+	write_file("checkpoint-10/model.pt", "oc", 5000);
+	decide(7000);
+	write_file("state.json", "oc", 8000);
+	decide(10000);
+	write_file("state.json", "o", 11000);
+	write_file("checkpoint-12/model.pt", "o", 11000);
+	snapshot_plan_make(&plan, &detector, "");
+	assert_true(plan.lacks_newest);
+	assert_int_equal(plan.held_step, 10);
+	assert_int_equal(plan.held_ms, 5000);
+	snapshot_plan_release(&plan);
+	/* One whose number is the newest, and is written over. */
+	write_file("checkpoint-10/model.pt", "o", 12000);
+	snapshot_plan_make(&plan, &detector, "checkpoint-10/");
+	assert_true(plan.lacks_newest);
+	assert_int_equal(plan.held_step, 2);
+	snapshot_plan_release(&plan);
+}
+
 static void test_one_alone_that_is_written_over_holds_up_no_other(void **state)
 {
 	struct snapshot_plan plan;
@@ -402,6 +434,7 @@ int main(void)
 		TEST(test_fixed_names_are_not_dropped_if_they_are_the_checkpoint),
 		TEST(test_the_newest_is_written_over),
 		TEST(test_no_half_of_a_set_beside_a_numbered_one),
+		TEST(test_the_newest_that_is_held),
 		TEST(test_one_alone_that_is_written_over_holds_up_no_other),
 		TEST(test_new_paths_are_reported_at_once),
 		TEST(test_a_slow_disk_is_left_in_peace),

@@ -236,6 +236,35 @@ static void test_a_client_hears_of_a_failing_store(void **state)
 	}
 }
 
+/* What a snapshot without the newest checkpoint holds is durable, and no more; and nothing that is
+ * older than what was durable before. */
+static void test_durable_without_the_newest(void **state)
+{
+	static const struct {
+		int64_t written_ms, step, durable_step;
+	} rows[] = {{0, 0, 100}, {900, 90, 100}, {2000, 200, 200}, {2000, -1, -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		story.model.durable.step = 100;
+		story.model.durable.written_ms = 1000;
+		complete(&story, 1, true);
+		post(&story, (struct job_event){
+				     .kind = JOB_EV_SNAPSHOT_DONE,
+				     .snapshot = {.durable = true,
+						  .lacks_newest = true,
+						  .checkpoint = {.step = rows[i].step,
+								 .written_ms = rows[i].written_ms}},
+			     });
+		assert_int_equal(story.model.durable.step, rows[i].durable_step);
+		assert_true(job_has_pending(&story.model));
+		stop(&story);
+	}
+}
+
 /* --- what waits, and for how long --- */
 
 static void nothing_happens(struct story *story)
@@ -1054,6 +1083,7 @@ int main(void)
 		cmocka_unit_test(test_refused_clients),
 		cmocka_unit_test(test_a_client_is_served),
 		cmocka_unit_test(test_a_client_hears_of_a_failing_store),
+		cmocka_unit_test(test_durable_without_the_newest),
 		cmocka_unit_test(test_what_waits_has_its_time),
 		cmocka_unit_test(test_an_upload_that_falls_behind),
 		cmocka_unit_test(test_not_each_of_many_saves_has_its_line),

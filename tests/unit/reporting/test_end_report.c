@@ -22,6 +22,7 @@ enum { /* what differs from a job that was launched and saved */
 	NOT_IN_SNAPSHOT = 2048,
 	FIXED_NAMES = 4096,
 	STEP_ZERO = 8192,
+	NUMBER_IS_HELD = 16384,
 };
 
 static const struct {
@@ -57,6 +58,11 @@ static const struct {
 	 "is NOT durable: its files are written all the time"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
 	 "is NOT durable: its files are written all the time"},
+	/* The newest number is durable, and what was written over is not. */
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD,
+	 "newest work is NOT durable: its files are written all the time"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD,
+	 "but what it wrote last under fixed names in /checkpoints is NOT durable: its files"},
 	/* Numbered names are not written over. */
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | STEP_ZERO,
 	 "is NOT durable; durable: 0000"},
@@ -79,7 +85,7 @@ static void start(struct told_run *run, unsigned so)
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;
-	model->durable.step = 40;
+	model->durable.step = so & NUMBER_IS_HELD ? 50 : 40;
 	run->rules.of_gang = so & OF_GANG;
 	run->rules.flush_ms = 90000;
 	run->facts.saves = true;
