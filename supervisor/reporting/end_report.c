@@ -101,12 +101,23 @@ static const char *written_over_text(const struct run_facts *run, const struct e
 	       "signal ask for the save (--checkpoint-signal)";
 }
 
-static void log_not_durable(const struct run_facts *run, const struct end_facts *end,
-			    const char *durable)
+/* What the store has said last, whose first words may be far above; "": it does not fail. The
+ * caller frees. */
+static char *failure_text(const struct reports *reports, const struct run_facts *run)
+{
+	const char *failure = reports->store_failure.text;
+
+	if (!job_has_pending(run->model) || !run->model->snapshots.failing || !*failure)
+		return text_copy("");
+	return text_format(": %s", failure);
+}
+
+static void log_not_durable(const struct reports *reports, const struct run_facts *run,
+			    const struct end_facts *end, const char *durable)
 {
 	bool pending = job_has_pending(run->model);
 	const char *torn = pending ? NULL : end->torn->first;
-	auto_free char *local = local_text(run);
+	auto_free char *local = local_text(run), *failure = failure_text(reports, run);
 	char why[80] = "", patience[32];
 
 	if (run->model->flush.given_up && run->rules->of_gang)
@@ -117,12 +128,12 @@ static void log_not_durable(const struct run_facts *run, const struct end_facts 
 			 text_duration(run->rules->flush_ms, patience, sizeof(patience)));
 	else if (pending && run->model->flush.refused)
 		text_set(why, sizeof(why), ": the store has refused it, and would again");
-	log_warn("the job has exited, but %s in %s is NOT durable%s%s; durable: %s (exit %d)%s",
+	log_warn("the job has exited, but %s in %s is NOT durable%s%s%s; durable: %s (exit %d)%s",
 		 torn                     ? torn
 		 : lacks_fixed_names(run) ? "what it wrote last under fixed names"
 					  : "its newest checkpoint",
-		 run->directory, why, written_over_text(run, end), durable, end->outcome.exit_code,
-		 local);
+		 run->directory, why, failure, written_over_text(run, end), durable,
+		 end->outcome.exit_code, local);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -172,12 +183,12 @@ static void log_nothing_written(const struct run_facts *run, const struct end_fa
 			  how, run->directory, end->outcome.exit_code);
 }
 
-/* `durable`: format_durable(); `elsewhere`: the first file that was saved there. */
-static void log_lost_work(const struct run_facts *run, const struct end_facts *end,
-			  const char *durable, const char *elsewhere)
+/* `durable`: format_durable(). */
+static void log_lost_work(const struct reports *reports, const struct run_facts *run,
+			  const struct end_facts *end, const char *durable)
 {
 	const char *how = run->model->facts.noticed ? "preempted" : "ended";
-	auto_free char *local = local_text(run);
+	auto_free char *local = local_text(run), *failure = failure_text(reports, run);
 
 	if (run->model->gang.lost)
 		log_error("the job has finished here, but what the members have left in the end is "
@@ -189,10 +200,11 @@ static void log_lost_work(const struct run_facts *run, const struct end_facts *e
 			  "error; durable: %s (exit %d)",
 			  durable, end->outcome.exit_code);
 	else if (!has_durable(run) && !run->model->any_complete && end->directory_is_empty)
-		log_nothing_written(run, end, how, elsewhere);
+		log_nothing_written(run, end, how, reports->save_place.elsewhere);
 	else
-		log_error("%s, and the newest work is NOT durable%s; durable: %s (exit %d)%s", how,
-			  written_over_text(run, end), durable, end->outcome.exit_code, local);
+		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
+			  how, failure, written_over_text(run, end), durable,
+			  end->outcome.exit_code, local);
 }
 
 /* A scheduler that starts this job again keeps its name; a new submission has another one. */
@@ -230,9 +242,9 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 		log_note("preempted; durable: %s. %s (exit %d)", durable,
 			 how_to_continue(run, again), end->outcome.exit_code);
 	else if (outcome->kind == OUTCOME_NOT_DURABLE)
-		log_lost_work(run, end, durable, reports->save_place.elsewhere);
+		log_lost_work(reports, run, end, durable);
 	else if (facts->managed && facts->launched && !facts->all_durable)
-		log_not_durable(run, end, durable);
+		log_not_durable(reports, run, end, durable);
 	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
 		log_restart_reason(run, end);
 }

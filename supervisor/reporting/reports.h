@@ -21,6 +21,7 @@ struct reports {
 	void *arg;
 	struct err no_store; /* why the store is unavailable; cleared once said */
 	/* --- */
+	struct err store_failure; /* of the last snapshot that failed */
 	bool failed; /* any failure of ours was said, which --strict turns into an error */
 	bool said_skipped_files, said_no_way;
 	struct path_list said_patterns; /* --exclude and --running that took a file */

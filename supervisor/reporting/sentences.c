@@ -224,6 +224,8 @@ static void durable(struct reports *reports, const struct told *told)
 
 static void still_failing(struct reports *reports, const struct told *told)
 {
+	if (!told->snapshot->not_whole)
+		reports->store_failure = told->snapshot->err;
 	event_log_add(reports->events, "snapshot_failed", "{s:s}", "why", told->snapshot->err.text);
 }
 

@@ -23,6 +23,7 @@ enum { /* what differs from a job that was launched and saved */
 	FIXED_NAMES = 4096,
 	STEP_ZERO = 8192,
 	NUMBER_IS_HELD = 16384,
+	STORE_IS_FULL = 32768,
 };
 
 static const struct {
@@ -58,6 +59,12 @@ static const struct {
 	 "is NOT durable: its files are written all the time"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
 	 "is NOT durable: its files are written all the time"},
+	/* What the store has said stands in the last line too, while it fails. */
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | PENDING | STORE_IS_FULL,
+	 "work is NOT durable: No space left on device; durable: 0000"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING | STORE_IS_FULL | GIVEN_UP,
+	 "(--flush-time): No space left on device; durable: 0000"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | PENDING, "work is NOT durable; durable:"},
 	/* The newest number is durable, and what was written over is not. */
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD,
 	 "newest work is NOT durable: its files are written all the time"},
@@ -81,6 +88,8 @@ static void start(struct told_run *run, unsigned so)
 	model->facts.all_durable = !(so & NOT_ALL_DURABLE);
 	model->flush.given_up = so & GIVEN_UP;
 	model->gang.lost = so & LOST;
+	model->snapshots.failing = so & STORE_IS_FULL;
+	err_set(&run->reports.store_failure, ERR_NO_SPACE, "No space left on device");
 	model->facts.torn = so & NOT_IN_SNAPSHOT;
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
