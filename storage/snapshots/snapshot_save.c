@@ -39,7 +39,8 @@ static void report_progress(void *arg, uint64_t bytes_done)
 	int64_t now = clock_monotonic_ms(), due = atomic_load(&saving->next_progress_ms);
 	/* Bytes that are packed but not yet put do not count. A file that had to be read again
 	 * counts twice, so the sum is capped. */
-	uint64_t waiting = pack_uploader_bytes_waiting(uploader);
+	uint64_t waiting =
+		pack_uploader_bytes_waiting(uploader) + atomic_load(&saving->packing.bytes_held);
 	uint64_t there = bytes_done > waiting ? bytes_done - waiting : 0;
 	struct save_progress progress = {
 		.bytes_total = saving->bytes_total,

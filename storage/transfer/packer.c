@@ -22,8 +22,17 @@ int packer_init(struct packer *packer, struct packing *packing, struct err *err)
 	return 0;
 }
 
+static void hold_no_more(struct packer *packer)
+{
+	if (packer->held == 0)
+		return;
+	atomic_fetch_sub(&packer->packing->bytes_held, packer->held);
+	packer->held = 0;
+}
+
 void packer_release(struct packer *packer)
 {
+	hold_no_more(packer);
 	if (packer->upload && packer->builder.count)
 		chunk_index_pack_lost(&packer->packing->transfer->index, packer->pack);
 	if (packer->upload)
@@ -50,6 +59,8 @@ static void send_pack(struct packer *packer)
 	size_t size = pack_finish(&packer->builder);
 
 	pack_uploader_send(packer->packing->uploader, steal(&packer->upload), packer->pack, size);
+	/* Now the uploader counts them. */
+	hold_no_more(packer);
 	packer->builder.count = 0;
 }
 
@@ -191,6 +202,8 @@ void packer_add_looked(struct packer *packer, struct chunk *chunk)
 	if (packer->builder.count == 0)
 		open_pack(packer);
 	pack_append(&packer->builder, &record);
+	packer->held += size;
+	atomic_fetch_add(&packing->bytes_held, size);
 	*chunk = (struct chunk){
 		.pack = packer->pack,
 		.offset = record.offset,

@@ -17,6 +17,8 @@ struct packing {
 	struct cancel *cancel;
 	atomic_uint packs; /* packs begun so far, for their names */
 	atomic_uint chunks_sent, chunks_kept;
+	/* Read for packs that are not full yet, which no uploader knows of. */
+	_Atomic uint64_t bytes_held;
 };
 
 struct packer {
@@ -26,6 +28,7 @@ struct packer {
 	uint8_t *scratch;           /* a compressed chunk; or what is only looked at */
 	uint8_t *room;              /* where the next chunk is read to */
 	uint32_t pack;              /* number of the pack in the index, once it has a chunk */
+	uint64_t held;              /* raw bytes of its chunks: of bytes_held */
 	/* What is known so far of the bytes that are being looked at. */
 	struct {
 		struct checksum_stream *fingerprint, *checksum;
