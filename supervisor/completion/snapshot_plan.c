@@ -112,8 +112,11 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 		    (!held || checkpoint->begun_ms >= held->begun_ms))
 			held = checkpoint;
-	plan->held_step = held && held->step >= 0 ? held->step : held ? held->number : -1;
-	plan->held_ms = held ? held->last_ms : 0;
+	plan->held_step = -1;
+	if (!held)
+		return;
+	plan->held_step = held->step >= 0 ? held->step : held->number;
+	plan->held_ms = held->last_ms;
 }
 
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,

@@ -25,12 +25,13 @@ struct snapshot_plan {
 	/* The newest complete checkpoint has been written over since, so that it had to be left
 	 * out: a snapshot of this plan does not make it durable. */
 	bool lacks_newest;
-	/* The newest numbered one that it does hold: its step (-1: unknown), and its last write in
-	 * ms of CLOCK_MONOTONIC (0: there is none). */
-	int64_t held_step, held_ms;
 	/* ... and a snapshot would hold a part of a set of fixed names, or less than the one
 	 * before it, and no whole checkpoint beside: none is made */
 	bool holds_less;
+	/* The newest numbered checkpoint that is complete, and so in every snapshot of this plan:
+	 * its step (-1: unknown), and its last write in ms of CLOCK_MONOTONIC (0: there is none).
+	 */
+	int64_t held_step, held_ms;
 };
 
 /* Of all that the detector knows now; `newest`: key of the newest complete checkpoint, NULL: there
