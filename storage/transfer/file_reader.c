@@ -223,10 +223,19 @@ static int finish_file(struct read_job *reading, struct file_reading *file, stru
 	return 0;
 }
 
+static void report_progress(struct read_job *reading)
+{
+	uint64_t bytes_done;
+
+	pthread_mutex_lock(&reading->mutex);
+	bytes_done = reading->locked.bytes_done;
+	pthread_mutex_unlock(&reading->mutex);
+	reading->request->on_progress(reading->request->arg, bytes_done);
+}
+
 static int finish_piece(struct read_job *reading, struct file_reading *file,
 			const struct file_piece *piece, bool torn, struct err *err)
 {
-	uint64_t bytes_done;
 	bool last;
 
 	pthread_mutex_lock(&reading->mutex);
@@ -235,9 +244,8 @@ static int finish_piece(struct read_job *reading, struct file_reading *file,
 		append_progress_note(reading->request->append_progress, !piece->changed);
 	last = --file->left == 0;
 	reading->locked.bytes_done += piece->size;
-	bytes_done = reading->locked.bytes_done;
 	pthread_mutex_unlock(&reading->mutex);
-	reading->request->on_progress(reading->request->arg, bytes_done);
+	report_progress(reading);
 	return last ? finish_file(reading, file, err) : 0;
 }
 
@@ -371,6 +379,8 @@ static void read_on_threads(struct read_job *reading, size_t threads)
 		read_worker(reading, NULL);
 	while (!priority_pool_wait(&pool, POLL_EVERY_MS)) {
 		pack_uploader_poll(reading->packing->uploader, reading->packing->cancel);
+		/* Packs arrive while the workers wait for a buffer, too. */
+		report_progress(reading);
 		if (is_enough(reading))
 			pack_uploader_interrupt(reading->packing->uploader);
 		if (priority_pool_fill_vacancies(&pool) < 0)

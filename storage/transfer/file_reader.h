@@ -22,7 +22,8 @@ struct file_reader_request {
 	/* May be NULL. Returns true to end early; what has been read is sent. Called from any
 	 * thread. */
 	bool (*enough)(void *arg);
-	void (*on_progress)(void *arg, uint64_t bytes_done); /* progress; called from any thread */
+	/* Called from any thread, and also while all readers wait for a buffer. */
+	void (*on_progress)(void *arg, uint64_t bytes_done);
 	void *arg;
 };
 
