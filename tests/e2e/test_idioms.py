@@ -42,13 +42,14 @@ class Idiom:
     waited for. `seconds`: the notice is a file with this time; None: SIGTERM. `running`: the files that get a line in each step, how a
     line is read, and how many steps they may be behind at the end. `says`: what the resumed job prints. `saves_often`: many more
     checkpoints than snapshots. `behind`: the pointer that named the newest whole one may be lost, so that the job resumes up to so many
-    steps before it."""
+    steps before it. `cut_beside`: the notice may cut a write over a fixed name that has no other copy; then it is said that this one is
+    not durable, and the numbered checkpoints beside it are."""
 
     def __init__(self, script, *arguments, saves=3, amid=False, seconds=None, running=None, says=(), saves_often=False, own=False,
-                 behind=0, directory="checkpoints", name=None):
+                 behind=0, cut_beside=False, directory="checkpoints", name=None):
         self.script, self.arguments, self.saves, self.amid, self.seconds = script, arguments, saves, amid, seconds
         self.running, self.says, self.saves_often, self.own, self.directory = running, says, saves_often, own, directory
-        self.behind = behind
+        self.behind, self.cut_beside = behind, cut_beside
         self.name = name or "-".join([Path(script).stem, *arguments])
 
     def command(self, directory):
@@ -87,7 +88,7 @@ IDIOMS = [
     Idiom("latest_pointer.py", own=True),
     Idiom("symlink_latest.py", own=True),
     Idiom("history_json.py", own=True),
-    Idiom("async_saver.py", saves=2, own=True),
+    Idiom("async_saver.py", saves=2, cut_beside=True, own=True),
     Idiom("sharded.py", amid=True, own=True),
     Idiom("two_ranks.py", amid=True, own=True),
     Idiom("replay_buffer.py", own=True),
@@ -130,7 +131,11 @@ def train_until_preempted(place, idiom):
     else:
         run.signal(signal.SIGTERM)
     # Without time for what is half written, it may be said that this is lost; what was whole is durable either way.
-    assert run.wait() in ([EXIT_DURABLE, EXIT_NOT_DURABLE] if idiom.amid and idiom.seconds else [EXIT_DURABLE]), str(run)
+    cut = idiom.amid and idiom.seconds or idiom.cut_beside
+    code = run.wait()
+    assert code in ([EXIT_DURABLE, EXIT_NOT_DURABLE] if cut else [EXIT_DURABLE]), str(run)
+    if idiom.cut_beside and code == EXIT_NOT_DURABLE:
+        assert "what it wrote last under fixed names" in run.err, str(run)
     notice.unlink(missing_ok=True)
     return run, wanted
 
