@@ -11,7 +11,6 @@
 #include "verbs.h"
 #include "workspace/workspace.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,91 +195,6 @@ static bool is_chosen(char **options, size_t count, const char *name)
 	return false;
 }
 
-/* A machine shows the current directory at another place: what is found from here by "../" is not
- * found from there. */
-static int check_command(char *const *command, struct err *err)
-{
-	for (; *command; command++) {
-		auto_free char *whole = NULL;
-
-		if (!text_starts(*command, "../") || !file_exists(*command))
-			continue;
-		whole = file_absolute(*command);
-		return err_set(err, ERR_INVALID,
-			       "'%s' leads out of the current directory, which the machines of a "
-			       "drill see at another place: write %s",
-			       *command, whole);
-	}
-	return 0;
-}
-
-/* Whether the word has this path in it: not one below, which may be a file that is only read, nor
- * one that merely begins so. */
-static bool names_path(const char *word, const char *path)
-{
-	for (const char *at = word; (at = strstr(at, path)); at++) {
-		const char *rest = at + strlen(path);
-
-		/* "/mnt/home/..." is not "/home/...". */
-		if (at > word && (isalnum((unsigned char)at[-1]) || strchr("._-/", at[-1])))
-			continue;
-		rest += strspn(rest, "/");
-		if (*rest == '\0' || (!isalnum((unsigned char)*rest) && !strchr("._-", *rest)))
-			return true;
-	}
-	return false;
-}
-
-/* A job that is told of them by an absolute path would save into the user's own checkpoints, and
- * the machine's stay empty. */
-static int check_checkpoints(char *const *command, const char *written, const char *relative,
-			     struct err *err)
-{
-	auto_free char *here = getcwd(NULL, 0);
-	auto_free char *whole = text_format("%s/%s", here ? here : "", relative);
-
-	for (; *command; command++)
-		if (names_path(*command, whole) ||
-		    (*written == '/' && names_path(*command, written)))
-			return err_set(err, ERR_INVALID,
-				       "'%s' names your own checkpoints, and each machine of a "
-				       "drill has its own: write %s there, relative to the current "
-				       "directory",
-				       *command, relative);
-	return 0;
-}
-
-static bool is_among(char **argv, const char *const *names, size_t count)
-{
-	for (; *argv && !text_equal(*argv, "--"); argv++)
-		for (size_t i = 0; i < count; i++)
-			if (text_starts(*argv, names[i]) && strchr("=", (*argv)[strlen(names[i])]))
-				return true;
-	return false;
-}
-
-/* Of the environment they are left out (sandbox.c). */
-static int check_options(char **argv, struct err *err)
-{
-	static const char *const real[] = {"--notify",   "--metrics", "--metrics-file",
-					   "--deadline", "--restore", "--exit-policy"};
-	static const char *const of_gang[] = {"--gang", "--member"};
-
-	if (is_among(argv, of_gang, sizeof(of_gang) / sizeof(of_gang[0])))
-		return err_set(err, ERR_INVALID,
-			       "run: --gang and --member have no place in a drill, which starts "
-			       "all "
-			       "members itself: reprieve drill --gang N -- ...");
-	for (; *argv && !text_equal(*argv, "--"); argv++)
-		for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
-			if (text_starts(*argv, real[i]) && strchr("=", (*argv)[strlen(real[i])]))
-				return err_set(err, ERR_INVALID,
-					       "run: %s has no place in a drill, whose preemptions "
-					       "are not real: leave it out",
-					       real[i]);
-	return 0;
-}
-
 /* A command alone is run without options. NULL: it is none. */
 static char **make_run(char **command)
 {
@@ -305,6 +219,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	struct scenario_options *scenario = &options->scenario;
 	enum option_result result;
 	auto_(job_config_release) struct job_config run = {0};
+	auto_free char *here = getcwd(NULL, 0);
 	int argc = 0;
 
 	if (!argv[0] || !text_equal(argv[0], "run"))
@@ -322,7 +237,7 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
 			       "run: --dry-run starts nothing: there is nothing to drill");
-	if (check_options(argv, err) < 0)
+	if (drilled_options_check(argv, err) < 0)
 		return -1;
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);
 	if (!options->checkpoint_dir)
@@ -339,8 +254,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 			    .command = run.command,
 		    },
 		    err) < 0 ||
-	    check_command(run.command, err) < 0 ||
-	    check_checkpoints(run.command, run.checkpoint_dir, options->checkpoint_dir, err) < 0)
+	    drilled_command_check(run.command, run.checkpoint_dir, options->checkpoint_dir, here,
+				  err) < 0)
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;

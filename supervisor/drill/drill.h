@@ -6,6 +6,7 @@
  * For other folders, through this header alone; read scenario.h first:
  *
  *	scenario.h		plays the drill: machine after machine, each with a notice
+ *	drilled_command.h	may this command be drilled?
  *	report.h		prints the verdict, for people or as JSON
  *	machine_directory.h	a machine's working directory: its own copy of the user's
  *	sandbox.h		what all machines share: scratch directory, store, options
@@ -40,6 +41,7 @@
 #ifndef DRILL_H
 #define DRILL_H
 
+#include "drilled_command.h"
 #include "gang_report.h"
 #include "gang_scenario.h"
 #include "junit.h"
