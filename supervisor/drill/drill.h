@@ -10,8 +10,8 @@
  *	report.h		prints the verdict, for people or as JSON
  *	machine_directory.h	a machine's working directory: its own copy of the user's
  *	sandbox.h		what all machines share: scratch directory, store, options
- *	verdict.h		PURE: did each preemption cost work? did the drill pass? VERDICTS.md
- *				has the table
+ *	round_verdict.h		PURE: did the preemption of one machine cost work?
+ *	verdict.h		PURE: did the drill pass? VERDICTS.md has the table
  *	console.h		prints the drill as it happens
  *	gang_scenario.h		the same of a gang: all members start, one machine is taken away
  *	gang_report.h		its verdict, for people or as JSON

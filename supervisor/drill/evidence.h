@@ -6,7 +6,7 @@
 #define EVIDENCE_H
 
 #include "base/cleanup.h"
-#include "drill/verdict.h"
+#include "drill/round_verdict.h"
 #include "instance.h"
 #include "sandbox.h"
 

@@ -11,6 +11,7 @@
 #include "evidence.h"
 #include "gang_verdict.h"
 #include "sandbox.h"
+#include "verdict.h"
 
 struct gang_scenario {
 	const struct scenario_options *options;

@@ -6,7 +6,7 @@
 #ifndef GANG_VERDICT_H
 #define GANG_VERDICT_H
 
-#include "drill/verdict.h"
+#include "drill/round_verdict.h"
 
 struct gang_preemption {
 	uint32_t members;

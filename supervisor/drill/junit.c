@@ -1,6 +1,6 @@
 #include "junit.h"
 
-#include "drill/verdict.h"
+#include "drill/resumption.h"
 
 #include <string.h>
 

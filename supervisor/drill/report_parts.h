@@ -2,6 +2,7 @@
 #ifndef REPORT_PARTS_H
 #define REPORT_PARTS_H
 
+#include "drill/round_verdict.h"
 #include "drill/verdict.h"
 #include "junit.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "drill/round_verdict.h"
 #include "drill/verdict.h"
 #include "evidence.h"
 #include "sandbox.h"
