@@ -66,8 +66,10 @@ int err_os(struct err *err, int errno_value, const char *format, ...)
 	vsnprintf(whole, sizeof(whole), format, args);
 	va_end(args);
 	/* strerrordesc_np() needs glibc 2.32; GNU strerror_r() is older and also thread-safe. */
-	err_set(err, kind_of_errno(errno_value), "%s",
-		strerror_r(errno_value, words, sizeof(words)));
+	/* The one cause that a user can raise, and that its words do not lead to. */
+	err_set(err, kind_of_errno(errno_value), "%s%s",
+		strerror_r(errno_value, words, sizeof(words)),
+		errno_value == EMFILE ? " (`ulimit -n` is the limit)" : "");
 	err->os = errno_value;
 	return err_wrap(err, "%s", whole);
 }

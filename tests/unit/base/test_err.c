@@ -54,6 +54,15 @@ static void test_errno_becomes_a_kind(void **state)
 	}
 }
 
+static void test_too_many_files_name_the_limit(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	err_os(&err, EMFILE, "pipe");
+	assert_string_equal(err.text, "pipe: Too many open files (`ulimit -n` is the limit)");
+}
+
 static void test_wrap_puts_words_in_front_and_keeps_the_kind(void **state)
 {
 	struct err err = {0};
@@ -140,6 +149,7 @@ int main(void)
 		cmocka_unit_test(test_set_returns_minus_one_and_fills),
 		cmocka_unit_test(test_null_is_allowed),
 		cmocka_unit_test(test_errno_becomes_a_kind),
+		cmocka_unit_test(test_too_many_files_name_the_limit),
 		cmocka_unit_test(test_wrap_puts_words_in_front_and_keeps_the_kind),
 		cmocka_unit_test(test_long_texts_keep_their_reason),
 		cmocka_unit_test(test_what_is_not_utf8_is_replaced),
