@@ -74,6 +74,9 @@ struct save_request {
 	 * has it. For files under fixed names that are just being written over. Called after
 	 * `frozen`. NULL: none. */
 	bool (*carried)(void *arg, const char *path);
+	/* May `carried` say so of any path? It spares reading the parent's manifest. Called after
+	 * `frozen`. NULL: it may. */
+	bool (*carries)(void *arg);
 	/* The same for files that stay only if one of the others does, which may name them: those
 	 * of checkpoints that the job has removed since. NULL: none. */
 	bool (*carried_along)(void *arg, const char *path);

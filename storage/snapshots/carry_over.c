@@ -20,19 +20,6 @@ static bool tree_has(const struct file_tree *tree, size_t count, const char *pat
 	return count && bsearch(&wanted, tree->items, count, sizeof(wanted), compare_items);
 }
 
-/* The index has the paths of the parent: most of the time that is all that has to be read. */
-static bool is_any_carried(struct storage *storage, const struct save_request *request,
-			   const struct file_tree *tree)
-{
-	const struct chunk_index *index = &storage->transfer.index;
-
-	for (size_t i = 0; i < index->file_count; i++)
-		if (request->carried(request->arg, index->files[i].path) &&
-		    !tree_has(tree, tree->count, index->files[i].path))
-			return true;
-	return false;
-}
-
 /* The chunks as the index has them; false: one of them is not in the store. */
 static bool find_chunks(struct storage *storage, struct entry *entry)
 {
@@ -73,10 +60,65 @@ static void add_directories(struct file_tree *tree, size_t known, struct manifes
 	}
 }
 
+/* What the hard link shares with the file that it is a link to, under its own name. The caller
+ * releases it. */
+static struct entry entry_of_link(const struct entry *link, const struct entry *file)
+{
+	size_t count = chunk_count(file->size);
+	struct entry entry = *file;
+
+	entry.path = text_copy(link->path);
+	entry.target = NULL;
+	entry.chunks = memory_new(count * sizeof(struct chunk));
+	if (count)
+		memcpy(entry.chunks, file->chunks, count * sizeof(struct chunk));
+	entry.xattrs = memory_new(file->xattr_count * sizeof(*entry.xattrs));
+	for (size_t i = 0; i < file->xattr_count; i++) {
+		const struct bytes *value = &file->xattrs[i].value;
+
+		entry.xattrs[i].name = text_copy(file->xattrs[i].name);
+		bytes_append(&entry.xattrs[i].value, value->data, value->size, NULL);
+	}
+	return entry;
+}
+
+static const struct entry *find_file(const struct manifest *manifest, const char *path)
+{
+	for (size_t i = 0; i < manifest->entry_count; i++)
+		if (manifest->entries[i].type == ENTRY_FILE &&
+		    text_equal(manifest->entries[i].path, path))
+			return &manifest->entries[i];
+	return NULL;
+}
+
 static bool stays(const struct save_request *request, const char *path)
 {
 	return request->carried(request->arg, path) ||
 	       (request->carried_along && request->carried_along(request->arg, path));
+}
+
+/* Before its files are moved: a link needs the content of its file. What the link is to may be gone
+ * or written over, so it becomes a file of its own, of the same chunks. */
+static void carry_links(struct storage *storage, const struct save_request *request,
+			struct file_tree *tree, size_t known, struct manifest *parent)
+{
+	for (size_t i = 0; i < parent->entry_count; i++) {
+		const struct entry *link = &parent->entries[i], *file;
+		struct entry entry;
+
+		if (link->type != ENTRY_HARDLINK || !stays(request, link->path) ||
+		    tree_has(tree, known, link->path))
+			continue;
+		file = find_file(parent, link->target);
+		if (!file)
+			continue;
+		entry = entry_of_link(link, file);
+		if (find_chunks(storage, &entry)) {
+			add_directories(tree, known, parent, entry.path);
+			add_item(tree, &entry);
+		}
+		entry_release(&entry);
+	}
 }
 
 int carry_over(struct storage *storage, const struct save_request *request, struct file_tree *tree,
@@ -86,10 +128,11 @@ int carry_over(struct storage *storage, const struct save_request *request, stru
 	size_t known = tree->count;
 
 	if (!request->carried || snapshot_id_is_none(request->parent) ||
-	    !is_any_carried(storage, request, tree))
+	    (request->carries && !request->carries(request->arg)))
 		return 0;
 	if (job_record_get_manifest(storage, request->parent, &parent, cancel, err) < 0)
 		return -1;
+	carry_links(storage, request, tree, known, &parent);
 	for (size_t i = 0; i < parent.entry_count; i++) {
 		struct entry *entry = &parent.entries[i];
 

@@ -149,6 +149,22 @@ bool snapshot_carries(void *arg, const char *path)
 	       (!run->report.round.beside || companion_file_is(path));
 }
 
+static bool carries_one_of(struct snapshot_run *run, char *const *paths)
+{
+	for (; paths && *paths; paths++)
+		if (snapshot_carries(run, *paths))
+			return true;
+	return false;
+}
+
+bool snapshot_carries_any(void *arg)
+{
+	struct snapshot_run *run = arg;
+
+	return carries_one_of(run, run->plan.excluded) || carries_one_of(run, run->plan.dropped) ||
+	       carries_one_of(run, run->pointers);
+}
+
 bool snapshot_carries_along(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;

@@ -181,6 +181,7 @@ static void take_snapshot_worker(void *arg)
 		.source = snapshot_database_copy,
 		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
+		.carries = snapshot_carries_any,
 		.carried_along = snapshot_carries_along,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,

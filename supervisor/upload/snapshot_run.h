@@ -101,6 +101,8 @@ bool snapshot_excludes(void *arg, const char *path);
  * another checkpoint each time, and is in a snapshot whole or not at all.
  */
 bool snapshot_carries(void *arg, const char *path);
+/* Is there any such path? */
+bool snapshot_carries_any(void *arg);
 /* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
  * Of one that is still there in part, nothing is mixed in. */
 bool snapshot_carries_along(void *arg, const char *path);
