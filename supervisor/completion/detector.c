@@ -22,6 +22,7 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 void detector_release(struct detector *detector)
 {
 	free(detector->moved_path);
+	path_set_release(&detector->ran);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
 }

@@ -51,6 +51,7 @@ struct fixed_write {
 	uint64_t name, size;
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;
+	bool best; /* companion_file_is_best() */
 };
 
 /* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, to have
@@ -74,6 +75,9 @@ struct detector {
 	bool running_work;
 	/* the running file that was written last; "": none yet */
 	char running_path[256];
+	/* those that were running ones by behaviour in the snapshot that was restored: no save has
+	 * to teach that again */
+	struct path_set ran;
 	/* saves that were begun so far */
 	uint64_t saves;
 	/* last write to an ordinary file */
@@ -226,7 +230,8 @@ void detector_requested(struct detector *detector, int64_t now_ms);
 
 /* --- signatures --- */
 
-/* All that is known, for the manifest; NULL: nothing. The caller owns it. */
+/* All that is known, for the manifest: the signatures, and which files are running ones by
+ * behaviour; NULL: nothing. The caller owns it. */
 json_t *detector_signatures_json(const struct detector *detector);
 /* From the manifest of the snapshot that was restored. Ignores what it does not understand. */
 void detector_load_signatures(struct detector *detector, const json_t *json);

@@ -110,7 +110,7 @@ static uint64_t begin_of_save(const struct detector *detector, uint64_t from, in
 /*
  * A fixed name was written again. What was written since its last time, up to a pause that is like
  * the one between two saves, is what is written together with it: the signature of saves that this
- * name begins.
+ * name begins. The best so far is in some of them only.
  */
 static void learn_companions(struct detector *detector, const struct tracked_file *again,
 			     uint64_t from)
@@ -127,7 +127,8 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 		if (!is_within_save(pause, longest))
 			break;
 		pause_ms = pause > pause_ms ? pause : pause_ms;
-		if (write->name != RENAMED && !learned_already(names, count, write->name))
+		if (write->name != RENAMED && (!write->best || write->name == again->name) &&
+		    !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
 	detector_leader_name(again, leader);
@@ -136,18 +137,21 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 	detector->saves++;
 }
 
-/* The save that it was part of the last time is over: what was not written since is at rest. */
-static void begin_round(struct detector *detector, const struct tracked_file *again)
+/* It was written in this save already, so the next one has begun: what was not written since is at
+ * rest. `last`: its write before this one. */
+static void begin_round(struct detector *detector, const struct tracked_file *again,
+			const struct fixed_write *last, int64_t now_ms)
 {
 	struct checkpoint *fixed = again->checkpoint;
 
+	if (last->begun_ms < fixed->begun_ms)
+		return;
 	each_file (file, fixed)
-		if (file != again && file->begun_ms < again->begun_ms &&
+		if (file != again &&
 		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
 		    !writer_table_has_open(&detector->writers, file->path))
 			file->marks &= ~(unsigned)FILE_FRESH;
-	if (again->begun_ms > fixed->begun_ms)
-		fixed->begun_ms = again->begun_ms;
+	fixed->begun_ms = again->begun_ms > last->begun_ms ? again->begun_ms : now_ms;
 }
 
 bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
@@ -168,7 +172,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 
 	if (before != UINT64_MAX) {
 		learn_companions(detector, file, before);
-		begin_round(detector, file);
+		begin_round(detector, file, write_at(detector, before), now_ms);
 	}
 	detector->writes[detector->write_count++ % DETECTOR_WRITES] = (struct fixed_write){
 		.name = file->name,
@@ -176,6 +180,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		.begun_ms = file->begun_ms,
 		.ms = now_ms,
 		.pid = file->pid,
+		.best = companion_file_is_best(file->path),
 	};
 }
 

@@ -15,13 +15,22 @@ static bool counts(const struct checkpoint *checkpoint, const struct tracked_fil
 	return (file->marks & FILE_FRESH) || (*checkpoint->key && !checkpoint->rewritten);
 }
 
-/* The fixed name that this save was begun with. */
+static bool leads(const struct tracked_file *file, const struct tracked_file *leader)
+{
+	bool best = companion_file_is_best(file->path);
+
+	if (!leader || best != companion_file_is_best(leader->path))
+		return !leader || !best;
+	return file->begun_ms < leader->begun_ms;
+}
+
+/* The fixed name that this save was begun with; the best so far only if there is no other. */
 static const struct tracked_file *find_leader(const struct checkpoint *fixed)
 {
 	const struct tracked_file *leader = NULL;
 
 	each_file (file, fixed)
-		if ((file->marks & FILE_FRESH) && (!leader || file->begun_ms < leader->begun_ms))
+		if ((file->marks & FILE_FRESH) && leads(file, leader))
 			leader = file;
 	return leader;
 }
@@ -42,12 +51,18 @@ static struct family *family_of(const struct detector *detector,
 	return checkpoint_table_find_family(&detector->table, name);
 }
 
-/* Its files that count; the caller frees. */
+/* Its files that count; the caller frees. The best so far is no part of what a save has to have,
+ * unless there is nothing else. */
 static struct named_file *list_files(const struct checkpoint *checkpoint, size_t *count)
 {
 	struct named_file *names = memory_new((checkpoint->file_count + 1) * sizeof(*names));
 
 	*count = 0;
+	each_file (file, checkpoint)
+		if (counts(checkpoint, file) && !companion_file_is_best(file->path))
+			names[(*count)++] = (struct named_file){file->name, file->size};
+	if (*count > 0)
+		return names;
 	each_file (file, checkpoint)
 		if (counts(checkpoint, file))
 			names[(*count)++] = (struct named_file){file->name, file->size};
@@ -254,7 +269,7 @@ static void learn_all_names(struct checkpoint *fixed)
 	size_t count = 0;
 
 	each_file (file, fixed)
-		if (!(file->marks & out))
+		if (!(file->marks & out) && !companion_file_is_best(file->path))
 			names[count++] = (struct named_file){file->name, file->size};
 	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
 }

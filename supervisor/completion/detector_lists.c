@@ -1,5 +1,6 @@
 /* The detector's lists, and the evidence of writers without the shim. See detector.h. */
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "detector_parts.h"
 
@@ -217,17 +218,50 @@ bool detector_has_ordinary_files(const struct detector *detector)
 
 /* --- signatures --- */
 
+/* Where the running files stand, among the kinds of checkpoints, none of which is called so. */
+#define RUNNING_KEY "running"
+/* More than this are learned again. */
+#define RUNNING_KEPT_MOST 100
+
+static void add_running(void *argument, const char *path)
+{
+	json_t *paths = argument;
+
+	/* One that is no UTF-8 is learned again, too. */
+	if (json_array_size(paths) < RUNNING_KEPT_MOST)
+		json_array_append_new(paths, json_string(path));
+}
+
+static void load_running(struct detector *detector, const json_t *paths)
+{
+	const json_t *path;
+	size_t i;
+
+	json_array_foreach((json_t *)paths, i, path)
+	{
+		const char *text = json_string_value(path);
+
+		if (text && *text)
+			path_set_mark(&detector->ran, text, 1);
+	}
+}
+
 json_t *detector_signatures_json(const struct detector *detector)
 {
+	auto_json json_t *running = json_array();
 	json_t *kinds = json_object();
 
 	for (const struct family *family = detector->table.families; family;
 	     family = family->next) {
-		json_t *signature = signature_to_json(&family->signature);
+		json_t *known = family->parts ? json_pack("{s:b}", "parts", true)
+					      : signature_to_json(&family->signature);
 
-		if (signature)
-			json_object_set_new(kinds, family->name, signature);
+		if (known)
+			json_object_set_new(kinds, family->name, known);
 	}
+	detector_each_running(detector, add_running, running);
+	if (json_array_size(running) > 0)
+		json_object_set(kinds, RUNNING_KEY, running);
 	if (json_object_size(kinds) > 0)
 		return kinds;
 	json_decref(kinds);
@@ -237,14 +271,16 @@ json_t *detector_signatures_json(const struct detector *detector)
 void detector_load_signatures(struct detector *detector, const json_t *json)
 {
 	const char *name;
-	json_t *signature;
+	json_t *known;
 
-	json_object_foreach((json_t *)json, name, signature)
+	load_running(detector, json_object_get(json, RUNNING_KEY));
+	json_object_foreach((json_t *)json, name, known)
 	{
 		struct family *family = checkpoint_table_family(&detector->table, name);
 
+		family->parts |= json_is_true(json_object_get(known, "parts"));
 		if (family->signature.learned == 0)
-			signature_from_json(&family->signature, signature);
+			signature_from_json(&family->signature, known);
 	}
 }
 

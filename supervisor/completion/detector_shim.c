@@ -23,18 +23,23 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 	unsigned marks = FILE_REPORTED | (empty ? FILE_CREATED : 0) |
 			 (message->flags & SHIM_FLAG_APPENDS ? FILE_APPENDED : 0);
 	struct tracked_file *file;
+	bool again;
 
 	if (detector_passes_over(detector, message->path))
 		return;
 	file = checkpoint_table_find(&detector->table, message->path);
+	again = file && (file->marks & FILE_WITNESSED);
 	if (empty)
 		detector_begin_anew(detector, file);
 	else if (!writer_table_has_open(&detector->writers, message->path))
 		unmark(file, FILE_CREATED | FILE_NEW);
-	if (file && (file->marks & FILE_WITNESSED))
+	if (again)
 		unmark(file, FILE_NEW);
 	unmark(file, FILE_APPENDED);
 	file = detector_touch(detector, message->path, marks, message->pid, now_ms);
+	/* Also in the save that it was closed in, which may not be decided yet. */
+	if (file && again)
+		file->begun_ms = now_ms;
 	unmark(file, FILE_UNCLOSED);
 	*writer_table_add(&detector->writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};

@@ -139,6 +139,14 @@ static void note_change(struct detector *detector, struct checkpoint *checkpoint
 	checkpoint->stalled_ms = 0;
 }
 
+/* The first write to it here. One that is begun anew from empty may be another kind of file now. */
+static bool ran_before(const struct detector *detector, const struct tracked_file *file,
+		       unsigned marks)
+{
+	return file->begun_ms == 0 && !(marks & FILE_CREATED) &&
+	       path_set_marks(&detector->ran, file->path) != 0;
+}
+
 struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
 				    int pid, int64_t now_ms)
 {
@@ -148,7 +156,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
 
 	if (!(file->marks & (FILE_RUNNING | FILE_FRESH)) && !*checkpoint->key &&
-	    detector_is_of_database(detector, path))
+	    (detector_is_of_database(detector, path) || ran_before(detector, file, marks)))
 		detector_make_running(detector, file);
 	if (file->marks & FILE_RUNNING) {
 		detector_note_running(detector, path);

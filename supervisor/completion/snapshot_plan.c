@@ -104,6 +104,16 @@ static char **list_complete(const struct detector *detector)
 	return list.paths;
 }
 
+static char **list_parts(const struct detector *detector)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	for (const struct family *family = detector->table.families; family; family = family->next)
+		if (family->parts)
+			path_list_add(&list, family->name);
+	return list.paths;
+}
+
 static void note_held(struct snapshot_plan *plan, const struct detector *detector)
 {
 	const struct checkpoint *held = NULL;
@@ -132,6 +142,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.running = detector_list(detector, detector_each_running),
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector),
+		.parts = list_parts(detector),
 		.dropped = memory_new(sizeof(char *)),
 		.lacks_newest = lacks,
 		.holds_less = part,
@@ -144,6 +155,7 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 	path_list_free(plan->excluded);
 	path_list_free(plan->running);
 	path_list_free(plan->complete);
+	path_list_free(plan->parts);
 	path_list_free(plan->dropped);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};

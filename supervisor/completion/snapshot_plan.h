@@ -20,6 +20,9 @@ struct snapshot_plan {
 	/* the files of the numbered checkpoints that are complete: what is not there any more when
 	 * the directory is walked takes its checkpoint with it */
 	char **complete;
+	/* kinds (checkpoint_name_family()) whose numbers name parts: their files count as fixed
+	 * names */
+	char **parts;
 	/* added by snapshot_plan_confirm(): begun after the plan was made */
 	char **dropped;
 	/* The newest complete checkpoint has been written over since, so that it had to be left

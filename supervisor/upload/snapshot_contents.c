@@ -10,6 +10,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Of the checkpoint that it belongs to; -1: it is a fixed name, or counts as one. */
+static int64_t number_of(const struct snapshot_run *run, const char *path)
+{
+	int64_t number = checkpoint_name_parse(path).number;
+	auto_free char *family = NULL;
+
+	if (number < 0 || !run->plan.parts || !*run->plan.parts)
+		return number;
+	family = checkpoint_name_family(path);
+	for (char **parts = run->plan.parts; *parts; parts++)
+		if (text_equal(*parts, family))
+			return -1;
+	return number;
+}
+
 /* Of a checkpoint behind the one of this snapshot. Another machine that has the directory too may
  * be writing it, which nobody sees here. */
 static bool is_of_later(const struct snapshot_run *run, const char *path)
@@ -18,7 +33,7 @@ static bool is_of_later(const struct snapshot_run *run, const char *path)
 
 	if (run->owner->options.sharers && run->plan.key)
 		newest = checkpoint_name_parse(run->plan.key).number;
-	return newest >= 0 && checkpoint_name_parse(path).number > newest;
+	return newest >= 0 && number_of(run, path) > newest;
 }
 
 /* By the name and by what is there. One that is gone again was a lock. */
@@ -86,10 +101,10 @@ static void note_match(struct snapshot_run *run, const char *path)
 /* Of a checkpoint that is being deleted, some files were opened and others not. */
 static bool is_of_deleted(const struct snapshot_run *run, const char *path)
 {
-	struct checkpoint_name name = checkpoint_name_parse(path);
+	int64_t number = number_of(run, path);
 
-	for (size_t i = 0; name.number >= 0 && i < run->deleted_count; i++)
-		if (run->deleted[i] == name.number)
+	for (size_t i = 0; number >= 0 && i < run->deleted_count; i++)
+		if (run->deleted[i] == number)
 			return true;
 	return false;
 }
@@ -102,7 +117,7 @@ bool snapshot_excludes(void *arg, const char *path)
 	if (snapshot_leaves_out(run, path) || is_of_deleted(run, path) ||
 	    database_copies_exclude(run->owner->databases, path))
 		return true;
-	if (!run->confirmed && checkpoint_name_parse(path).number >= 0)
+	if (!run->confirmed && number_of(run, path) >= 0)
 		path_list_add(&run->walked, path);
 	return false;
 }
@@ -144,7 +159,7 @@ bool snapshot_carries(void *arg, const char *path)
 	return (snapshot_plan_lists(run->plan.excluded, path) ||
 		snapshot_plan_lists(run->plan.dropped, path) ||
 		snapshot_plan_lists(run->pointers, path)) &&
-	       checkpoint_name_parse(path).number < 0 && !is_excluded(run, path) &&
+	       number_of(run, path) < 0 && !is_excluded(run, path) &&
 	       !profile_is_temporary_path(options->profile, path) &&
 	       (!run->report.round.beside || companion_file_is(path));
 }
@@ -168,10 +183,10 @@ bool snapshot_carries_any(void *arg)
 bool snapshot_carries_along(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;
-	int64_t number = checkpoint_name_parse(path).number;
+	int64_t number = number_of(run, path);
 
 	for (size_t i = 0; i < run->walked.count && number >= 0; i++)
-		if (checkpoint_name_parse(run->walked.paths[i]).number == number)
+		if (number_of(run, run->walked.paths[i]) == number)
 			return false;
 	return number >= 0 && !snapshot_leaves_out(run, path);
 }
@@ -201,7 +216,7 @@ int snapshot_database_directory(void *arg)
 
 bool snapshot_has_no_live_database(void *arg, const char *path)
 {
-	return snapshot_leaves_out(arg, path) || checkpoint_name_parse(path).number >= 0;
+	return snapshot_leaves_out(arg, path) || number_of(arg, path) >= 0;
 }
 
 /* --- pointers --- */
@@ -261,8 +276,7 @@ static bool names_any(const char *text, char *const *paths)
 
 static bool may_be_pointer(const struct snapshot_run *run, const struct snapshot_file *file)
 {
-	return file->size > 0 && file->size <= POINTER_MOST &&
-	       checkpoint_name_parse(file->path).number < 0 &&
+	return file->size > 0 && file->size <= POINTER_MOST && number_of(run, file->path) < 0 &&
 	       file_patterns_kind(run->owner->options.patterns, file->path) == FILE_KIND_ORDINARY &&
 	       !snapshot_leaves_out(run, file->path);
 }

@@ -74,3 +74,10 @@ bool companion_file_is(const char *path)
 	       checkpoint_name_parse(path).number < 0 &&
 	       (HAS_WORD(name, setting_words) || !HAS_WORD(name, state_words));
 }
+
+bool companion_file_is_best(const char *path)
+{
+	static const char *const words[] = {"best"};
+
+	return HAS_WORD(path, words);
+}

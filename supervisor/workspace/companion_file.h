@@ -21,5 +21,11 @@
 
 /* `path` is relative to the checkpoint directory. */
 bool companion_file_is(const char *path);
+/*
+ * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?
+ * It is written when a metric was better, so that a save without it lacks nothing, and an older one
+ * beside a newer checkpoint is right.
+ */
+bool companion_file_is_best(const char *path);
 
 #endif

@@ -37,7 +37,7 @@ static const char *const part_words[] = {
 	"part",   "shard",   "rank",    "worker",  "chunk",      "process", "proc",  "fold",
 	"layer",  "tp",      "pp",      "dp",      "states",     "expert",  "node",  "host",
 	"device", "gpu",     "replica", "slice",   "split",      "stage",   "block", "group",
-	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "trial",
+	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "consolidated",
 	"task",   "attempt", "try",     "exp",     "experiment", "seed",    "lr",    "bs",
 	"size",   "dim",     "hidden",  "heads",   "width",      "depth",   "beam",  "member",
 	"level",  "of",

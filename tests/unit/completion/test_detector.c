@@ -549,10 +549,25 @@ static const struct row rows[] = {
 		"t; kf t 10; kt optim.pt 10; R 1 t optim.pt; = complete; in model.pt; in optim.pt"},
 	{"the best is not written each time",
 		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
-		"+20000; O 1 3 last.pt; C 1 3 last.pt; = busy; +10000; = complete; +20000; O 1 3 "
-		"last.pt; C 1 3 last.pt; +1010; = complete; +20000; O 1 3 last.pt; C 1 3 last.pt; "
-		"+1010; = complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1010; = complete; "
-		"in best.pt"},
+		"+20000; O 1 3 last.pt; C 1 3 last.pt; = complete; +20000; O 1 3 last.pt; C 1 3 "
+		"last.pt; = complete; O 1 3 best.pt; out best.pt; in last.pt; C 1 3 best.pt; +1010; = "
+		"complete; in best.pt"},
+	{"the best is not written in the last save before the end",
+		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
+		"+20000; O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; = complete; "
+		"+20000; O 1 3 last.pt; C 1 3 last.pt; end 1 killed; job failed; = complete; good "
+		"last.pt; good best.pt"},
+	{"the best is cut off, and the last is whole",
+		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
+		"+20000; O 1 3 last.pt; C 1 3 last.pt; = complete; O 1 3 best.pt; end 1 killed; job "
+		"failed; torn best.pt; good last.pt; out best.pt; in last.pt"},
+	{"fixed names of two processes, the second one's first the next time",
+		"O 1 3 a.pt; C 1 3 a.pt; O 1 3 p.json; C 1 3 p.json; +1300; = complete; O 2 3 b.pt; C 2 "
+		"3 b.pt; +1000; = complete; +2600; O 2 3 b.pt; C 2 3 b.pt; = busy; out b.pt; +500; "
+		"O 1 3 a.pt; C 1 3 a.pt; O 1 3 p.json; C 1 3 p.json; = complete"},
+	{"a pair written anew before anybody has judged it",
+		"O 1 3 a.pt; C 1 3 a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; +600; O 1 3 a.pt; C 1 3 a.pt; = "
+		"busy; out a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; = complete; in a.pt; in b.pt"},
 	{"one fixed file that is written anew",
 		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +20000; O 1 3 last.pt; = busy; out "
 		"last.pt; C 1 3 last.pt; = complete; in last.pt"},
@@ -562,11 +577,11 @@ static const struct row rows[] = {
 		"O 1 3 checkpoint-1/a; O 2 3 checkpoint-1/b; C 1 3 checkpoint-1/a; C 2 3 "
 		"checkpoint-1/b; O 1 3 checkpoint-2/a; = busy; O 2 3 checkpoint-2/b; = complete; in "
 		"checkpoint-1"},
-	{"the best comes five seconds after the last each time",
-		"O 1 3 last.pt; C 1 3 last.pt; +5000; = complete; O 1 3 best.pt; C 1 3 best.pt; "
-		"+1000; = complete; +60000; O 1 3 last.pt; C 1 3 last.pt; +5000; = busy; O 1 3 "
-		"best.pt; C 1 3 best.pt; = complete; +60000; O 1 3 last.pt; C 1 3 last.pt; "
-		"+5000; = busy; out last.pt; O 1 3 best.pt; C 1 3 best.pt; = complete"},
+	{"one of two fixed names comes five seconds after the other each time",
+		"O 1 3 model.pt; C 1 3 model.pt; +5000; = complete; O 1 3 optim.pt; C 1 3 optim.pt; "
+		"+1000; = complete; +60000; O 1 3 model.pt; C 1 3 model.pt; +5000; = busy; O 1 3 "
+		"optim.pt; C 1 3 optim.pt; = complete; +60000; O 1 3 model.pt; C 1 3 model.pt; "
+		"+5000; = busy; out model.pt; O 1 3 optim.pt; C 1 3 optim.pt; = complete"},
 	{"a numbered pair written anew in place",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; O 1 3 checkpoint-1/b; C 1 3 "
 		"checkpoint-1/b; +1000; = complete; +60000; O 1 3 checkpoint-1/a; C 1 3 "

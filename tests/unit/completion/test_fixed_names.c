@@ -97,9 +97,68 @@ static void test_killed_after_the_first_save_of_a_restart(void **state)
 	}
 }
 
+/* Numbers that were seen to name parts do so from the first save of the next attempt on. */
+static void test_parts_are_known_after_a_restart(void **state)
+{
+	static const char *const paths[] = {"model_0.bin", "model_1.bin"};
+	json_t *signatures;
+
+	(void)state;
+	detector_init(&detector, DETECTOR_QUIET_MS, NULL);
+	for (int64_t save_ms = 60000; save_ms <= 180000; save_ms += 60000) {
+		for (size_t i = 0; i < 2; i++)
+			write_file(paths[i], save_ms + 500 * (int64_t)i);
+		(void)decide(save_ms + 20000);
+	}
+	signatures = detector_signatures_json(&detector);
+	detector_release(&detector);
+	detector_init(&detector, DETECTOR_QUIET_MS, NULL);
+	detector_load_signatures(&detector, signatures);
+	json_decref(signatures);
+	write_file(paths[0], 300000);
+	/* Half of it: no checkpoint 0, however long it is quiet. */
+	assert_int_equal(decide(305000).verdict, VERDICT_UNDER_WAY);
+	write_file(paths[1], 305000);
+	assert_int_equal(decide(305001).verdict, VERDICT_COMPLETE);
+	detector_release(&detector);
+}
+
+/* A replay buffer that the job keeps open from its start is a running file in the next attempt from
+ * its first write on; not if it is begun anew. */
+static void test_running_files_are_known_after_a_restart(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		bool running;
+	} rows[] = {{0, true}, {SHIM_FLAG_EMPTY, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct shim_message message = {.event = SHIM_OPENED,
+					       .flags = rows[i].flags,
+					       .pid = 1,
+					       .descriptor = 9,
+					       .path = "replay.dat",
+					       .path2 = ""};
+		json_t *known = json_pack("{s:[s]}", "running", "replay.dat"), *again;
+
+		detector_init(&detector, DETECTOR_QUIET_MS, NULL);
+		detector_load_signatures(&detector, known);
+		detector_handle_shim(&detector, &message, 1000);
+		assert_int_equal(detector_is_running(&detector, "replay.dat"), rows[i].running);
+		again = detector_signatures_json(&detector);
+		assert_true(rows[i].running ? json_equal(known, again) : again == NULL);
+		json_decref(again);
+		json_decref(known);
+		detector_release(&detector);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_running_files_are_known_after_a_restart),
+		cmocka_unit_test(test_parts_are_known_after_a_restart),
 		cmocka_unit_test(test_killed_after_the_first_save_of_a_restart),
 	};
 

@@ -70,9 +70,31 @@ static void test_names(void **state)
 			fail_msg("%s", rows[i].path);
 }
 
+static void test_the_best_so_far(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is;
+	} names[] = {
+		{"best.pt", true},        {"model_best.pth.tar", true},
+		{"best/model.pt", true},  {"checkpoint-best-acc.bin", true},
+		{"Best_Model.h5", true},  {"last.pt", false},
+		{"bestiary.pt", false},   {"model.pt", false},
+		{"step-5/best.pt", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (companion_file_is_best(names[i].path) != names[i].is)
+			fail_msg("%s", names[i].path);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_the_best_so_far),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
