@@ -96,8 +96,8 @@ void storage_gang_reason(struct storage *storage, uint32_t after, const struct g
 			 char reason[160], struct cancel *cancel);
 
 /* What a member 0 adds to the `about` of its claim; the caller decrefs. `joins`: one for each
- * member, in their order. */
-json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members);
+ * member, in their order. `goes_on`: when one is preempted, the others go on. */
+json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members, bool goes_on);
 
 /* The newest attempt that has left any record, and what its claim says of the gang. */
 struct gang_claim {
@@ -114,6 +114,8 @@ struct gang_claim {
 	json_t *hosts, *addresses;
 	/* Of member 0, which has claimed it. */
 	char host[65];
+	/* When a member is preempted, the others go on. */
+	bool goes_on;
 };
 void gang_claim_release(struct gang_claim *claim);
 AUTO(struct gang_claim, gang_claim_release);
@@ -163,6 +165,11 @@ enum gang_event_kind {
 	GANG_EVENT_REQUEST,
 	/* The machine of `member` is to be taken away in `left_ms`: all members end by it. */
 	GANG_EVENT_NOTICE,
+	/* The same, but that one alone ends by it (--on-preemption continue): a checkpoint is asked
+	 * for of all, and the others go on. */
+	GANG_EVENT_LEAVING,
+	/* `member` has gone, and gives no more parts: rounds behind this event need none of it. */
+	GANG_EVENT_GONE,
 	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
 	 * with another code than 0: it has left, and gives no more parts. If all have ended by
 	 * themselves with 0, and one of them has `more` files, the last of these events opens the
@@ -183,6 +190,8 @@ struct gang_event {
 	 * snapshot holds; REJOIN: the code of all, or 0. */
 	int code;
 	bool more;
+	/* ROUND, ENDED, GONE: the newest GANG_EVENT_GONE before it; 0: there is none. */
+	uint32_t gone;
 	char nonce[33];
 	char host[65];
 	char reason[160];
@@ -202,6 +211,15 @@ int storage_gang_append(struct storage *storage, uint32_t attempt, struct gang_e
 int storage_gang_read(struct storage *storage, uint32_t attempt, uint32_t number,
 		      struct gang_event *event, bool *there, struct cancel *cancel,
 		      struct err *err);
+/*
+ * Who gives no part in a round: those that had gone when it was opened. `newest` is the newest
+ * GANG_EVENT_GONE that is not behind the event that has opened it (0: nobody had gone); each names
+ * the one before it, so that all read the same from the store. `gone` has one for each member. One
+ * request for each that has gone, and none for a `newest` that was asked for last. For the thread
+ * that saves.
+ */
+int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
+			   struct cancel *cancel, struct err *err);
 /* Whether the snapshot of a round is committed: one request. */
 int storage_gang_is_committed(struct storage *storage, uint32_t attempt, uint32_t round,
 			      bool *committed, struct cancel *cancel, struct err *err);
@@ -218,9 +236,10 @@ int storage_gang_recall(struct storage *storage, struct snapshot_id from, unsign
 int storage_gang_answers(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *event,
 			 struct cancel *cancel, struct err *err);
 
-/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all are there in its
- * newest round, without a commit, and nobody has left it out, commits it. *round: its number; 0:
- * there was none to finish. Two listings and a few requests, if there is none. */
+/* Before an attempt is claimed behind `attempt`, of this gang: if the parts of all that are to give
+ * one are there in its newest round, without a commit, and nobody has left it out, commits it.
+ * *round: its number; 0: there was none to finish. Two listings and a few requests, if there is
+ * none. */
 int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *round,
 			struct cancel *cancel, struct err *err);
 
@@ -229,10 +248,17 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
  * uses the storage. */
 int storage_gang_given(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t members,
 		       bool *given, struct cancel *cancel, struct err *err);
-/* Who has given no part in a round: how many have, and the first who has not (members: all have).
- * One listing. May be called while another thread uses the storage. */
-int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
-			 uint32_t *missing, struct cancel *cancel, struct err *err);
+/* Who has given no part in a round: how many have, and the first who has not (members: all have),
+ * of those that have not gone (`gone`; NULL: all). One listing. May be called while another thread
+ * uses the storage. */
+int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round,
+			 const bool *gone, uint32_t *there, uint32_t *missing,
+			 struct cancel *cancel, struct err *err);
+/* Before a member says that it has gone, and does not know whether its part of a round was put: if
+ * it was not, puts what is no part in its place, so that it never will be. *void_now: that is
+ * there: the round is never a snapshot. May be called while another thread uses the storage. */
+int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t round,
+			   bool *void_now, struct cancel *cancel, struct err *err);
 
 /* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
  * names none. The caller decrefs. */
@@ -243,10 +269,11 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 
 /* Added to struct save_request (storage_save.h) for a member: `gang_beside` (it has no checkpoint,
  * and perhaps no file: then its part is empty) and `gang_asked` (how that is known), `gang_final`
- * (the round that the last GANG_EVENT_ENDED has opened), `gang_saw` (the newest event of the log
- * that the checkpoint answers), and `gang_over` (asked while it waits for the others: true: the
- * round is over, and storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id
- * is that of the round. storage_save() returns once the snapshot of all is committed.
+ * (the round that the last GANG_EVENT_ENDED has opened), `gang_gone` (storage_gang_find_gone():
+ * whose parts it does without), `gang_saw` (the newest event of the log that the checkpoint
+ * answers), and `gang_over` (asked while it waits for the others: true: the round is over, and
+ * storage_save() ends with ERR_RETRY, save_result.changed and gang_over). The id is that of the
+ * round. storage_save() returns once the snapshot of all is committed.
  *
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If

@@ -101,6 +101,9 @@ struct save_request {
 	bool gang_final;
 	/* The newest event of the log that the checkpoint answers; 0: none. */
 	uint32_t gang_saw;
+	/* The newest GANG_EVENT_GONE before the round: it is of those that had not gone. 0: of all.
+	 */
+	uint32_t gang_gone;
 	/* True: the round is over, and will have no more parts than it has. Asked several times a
 	 * second while the part waits for those of the others, on the thread of the caller.
 	 * storage_save() then looks once more, and ends with ERR_RETRY and save_result.changed if

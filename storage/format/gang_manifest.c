@@ -85,6 +85,24 @@ int gang_manifest_strip(struct manifest *manifest, uint32_t member, struct err *
 	return 0;
 }
 
+bool gang_manifest_is_of(const struct manifest_part *parts, size_t count, uint32_t members)
+{
+	bool gone = false;
+
+	for (size_t i = 0; i < count; i++)
+		gone |= parts[i].gone;
+	return count == members && !gone;
+}
+
+uint32_t gang_manifest_present(const struct manifest *manifest)
+{
+	uint32_t present = 0;
+
+	for (size_t i = 0; i < manifest->part_count; i++)
+		present += !manifest->parts[i].gone;
+	return present;
+}
+
 /* --- joining --- */
 
 static int compare_packs(const void *a, const void *b)
@@ -156,6 +174,7 @@ static struct manifest_part describe_part(const struct manifest *part, uint32_t 
 		.directory_mode = part->directory_mode,
 		.without_checkpoint = gang_manifest_lacks_checkpoint(part),
 		.kept = part->kept,
+		.gone = part->gone,
 		.keeper = part->keeper,
 		.bytes = part->bytes,
 		.about = json_incref(part->about),
@@ -197,6 +216,15 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 
 static int refuse_members(const struct manifest *manifest, uint32_t members, struct err *err)
 {
+	uint32_t present = gang_manifest_present(manifest);
+
+	if (present < manifest->part_count)
+		return err_set(err, ERR_UNFIT,
+			       "it is of %u of the %zu members of a gang, since the others had "
+			       "gone (--on-preemption continue), and this is %s: the files of all "
+			       "are needed",
+			       present, manifest->part_count,
+			       members == 1 ? "one machine" : "a gang of all its members");
 	if (manifest->part_count == 0)
 		return err_set(err, ERR_UNFIT,
 			       "it was taken by one machine, and this is a gang of %u: start it "
@@ -214,17 +242,11 @@ static int refuse_members(const struct manifest *manifest, uint32_t members, str
 		       manifest->part_count, members, manifest->part_count, manifest->part_count);
 }
 
-int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member, struct err *err)
+void gang_manifest_cut_part(struct manifest *manifest, uint32_t member)
 {
 	const struct manifest_part *part;
 	size_t first = 0;
 
-	if (members <= 1 && manifest->part_count == 0)
-		return 0;
-	if (manifest->part_count != members || member >= members)
-		return refuse_members(manifest, members, err);
-	if (manifest->parts[member].kept)
-		member = manifest->parts[member].keeper;
 	for (uint32_t i = 0; i < member; i++)
 		first += manifest->parts[i].pieces;
 	part = &manifest->parts[member];
@@ -237,6 +259,18 @@ int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t memb
 	manifest->directory_mode = part->directory_mode;
 	json_decref(manifest->about);
 	manifest->about = json_incref(part->about);
+}
+
+int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member, struct err *err)
+{
+	if (members <= 1 && manifest->part_count == 0)
+		return 0;
+	if (!gang_manifest_is_of(manifest->parts, manifest->part_count, members) ||
+	    member >= members)
+		return refuse_members(manifest, members, err);
+	gang_manifest_cut_part(manifest, manifest->parts[member].kept
+						 ? manifest->parts[member].keeper
+						 : member);
 	return 0;
 }
 

@@ -24,10 +24,17 @@ bool gang_manifest_lacks_checkpoint(const struct manifest *part);
  * snapshot answers what one of its parts does. */
 uint32_t gang_manifest_answers(bool without_checkpoint, uint32_t saw);
 
+/* Of a gang of so many members, of which none had gone: each has a part in it. Where some had, it
+ * is of another number of members, whoever asks. */
+bool gang_manifest_is_of(const struct manifest_part *parts, size_t count, uint32_t members);
+/* How many members have a part in it. */
+uint32_t gang_manifest_present(const struct manifest *manifest);
+
 /*
  * Joins the parts, one per member and in their order, to `gang`, which has only its header (id,
  * parent, job, nonce, ...). Their entries must be in pieces, which need not be loaded; an empty
- * part has neither. The parts stay the caller's. ERR_FAILED: a part has its entries in itself.
+ * part has neither, nor has that of a member that had gone. The parts stay the caller's.
+ * ERR_FAILED: a part has its entries in itself.
  */
 int gang_manifest_join(const struct manifest *parts, size_t count, struct manifest *gang,
 		       struct err *err);
@@ -36,6 +43,9 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
  * ERR_UNFIT: it is not of a gang of so many members; the sentence says how many it is. */
 int gang_manifest_cut(struct manifest *manifest, uint32_t members, uint32_t member,
 		      struct err *err);
+
+/* The same of a member that has a part in it with its own files, of whatever gang. */
+void gang_manifest_cut_part(struct manifest *manifest, uint32_t member);
 
 /* Leaves of a gang's manifest, whose entries are not loaded yet, the parts that are marked; `takes`
  * has one for each. The others are empty then. */

@@ -116,6 +116,8 @@ static json_t *encode_parts(const struct manifest *manifest)
 				 part->about ? json_incref(part->about) : json_object());
 		if (part->kept)
 			json_object_set_new(item, "keeper", json_integer(part->keeper));
+		if (part->gone)
+			json_object_set_new(item, "gone", json_true());
 		json_array_append_new(parts, item);
 	}
 	return parts;
@@ -408,6 +410,9 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &member, err) < 0)
 		return -1;
 	part->keeper = part->kept ? (uint32_t)member : 0;
+	part->gone = json_true_or(item, "gone", false);
+	if (part->gone && (pieces > 0 || part->kept))
+		return err_set(err, ERR_CORRUPT, "a member that had gone has a part");
 	part->without_checkpoint =
 		(pieces == 0 && !part->kept) || !json_true_or(item, "checkpoint", true);
 	return 0;
@@ -419,8 +424,9 @@ static int check_keepers(const struct manifest *manifest, struct err *err)
 	for (size_t i = 0; i < manifest->part_count; i++) {
 		const struct manifest_part *part = &manifest->parts[i];
 
-		if (part->kept && (part->pieces > 0 || part->keeper >= manifest->part_count ||
-				   manifest->parts[part->keeper].kept))
+		if (part->kept &&
+		    (part->pieces > 0 || part->keeper >= manifest->part_count ||
+		     manifest->parts[part->keeper].kept || manifest->parts[part->keeper].gone))
 			return err_set(err, ERR_CORRUPT, "the keeper of part %zu makes no sense",
 				       i);
 	}

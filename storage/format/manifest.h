@@ -64,6 +64,7 @@ struct manifest_part {
 	char nonce[33], host[65];
 	bool without_checkpoint; /* its files are beside one: the member saves none */
 	bool kept;               /* they are in the part of `keeper`: both have one directory */
+	bool gone;               /* the member had left the gang before: it has no part */
 	uint32_t keeper;
 	json_t *about; /* owned; may be NULL */
 };
@@ -88,7 +89,7 @@ struct manifest {
 	struct manifest_part *parts;
 	size_t part_count;
 	/* Of a member's part, while it is not yet one of `parts`; see gang_parts.h. */
-	bool without_checkpoint, final, kept;
+	bool without_checkpoint, final, kept, gone;
 	uint32_t keeper, asked;
 	/* sorted by path, byte by byte, so that a directory comes before what is in it */
 	struct entry *entries;

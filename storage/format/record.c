@@ -26,15 +26,32 @@ static int newest_version(enum record_kind kind)
 {
 	if (kind == RECORD_ATTEMPT)
 		return RECORD_VERSION_ATTEMPT;
-	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_GANG : RECORD_VERSION;
+	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_GONE : RECORD_VERSION;
 }
 
-/* A manifest that is not of a gang is read by the versions before as well. */
+static bool has_gone_member(json_t *parts)
+{
+	json_t *part;
+	size_t i;
+
+	json_array_foreach(parts, i, part)
+	{
+		if (json_is_true(json_object_get(part, "gone")))
+			return true;
+	}
+	return false;
+}
+
+/* A manifest that has nothing of what came later is read by the versions before as well. */
 static int written_version(enum record_kind kind, json_t *body)
 {
-	if (kind == RECORD_SNAPSHOT && !json_object_get(body, "parts"))
+	json_t *parts = json_object_get(body, "parts");
+
+	if (kind != RECORD_SNAPSHOT)
+		return newest_version(kind);
+	if (!parts)
 		return RECORD_VERSION_SNAPSHOT;
-	return newest_version(kind);
+	return has_gone_member(parts) ? RECORD_VERSION_GONE : RECORD_VERSION_GANG;
 }
 
 #define SMALL_MOST ((size_t)1 << 20)

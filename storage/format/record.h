@@ -21,6 +21,9 @@
 #define RECORD_VERSION_SNAPSHOT 3
 /* Of the manifests of gangs, which an older reader would restore as one directory. */
 #define RECORD_VERSION_GANG 4
+/* Of those in which a member has no part since it had gone, which an older reader would take for
+ * one that saves nothing. */
+#define RECORD_VERSION_GONE 5
 
 enum record_kind {
 	RECORD_FORMAT,

@@ -33,6 +33,25 @@ int gang_part_read(struct storage *storage, struct snapshot_id id, uint32_t memb
 	return 0;
 }
 
+int gang_round_begin(struct gang_round *round, struct err *err)
+{
+	uint32_t members = round->storage->gang.members;
+
+	round->gone = memory_new((members + 1) * sizeof(*round->gone));
+	if (storage_gang_find_gone(round->storage, round->request->id.attempt,
+				   round->request->gang_gone, round->gone, round->cancel, err) < 0)
+		return -1;
+	round->present = members;
+	for (uint32_t i = 0; i < members; i++)
+		round->present -= round->gone[i];
+	return 0;
+}
+
+void gang_round_release(struct gang_round *round)
+{
+	free(steal(&round->gone));
+}
+
 struct gang_reading {
 	struct gang_round *round;
 	struct gang_part *parts; /* of all members, in their order */
@@ -60,6 +79,10 @@ static void read_part_worker(void *arg, size_t index)
 	while ((member = atomic_fetch_add(&reading->next, 1)) < round->storage->gang.members) {
 		struct err err = {0};
 
+		if (round->gone[member]) {
+			reading->parts[member] = gang_part_of_gone();
+			continue;
+		}
 		if (gang_part_read(round->storage, round->request->id, member,
 				   &reading->parts[member], round->cancel, &err) == 0)
 			continue;
@@ -106,7 +129,7 @@ static int join_parts(const struct gang_reading *reading, struct manifest *gang,
 	uint32_t members = round->storage->gang.members;
 	auto_free struct manifest *manifests = NULL;
 
-	if (gang_parts_agree(reading->parts, members, err) < 0)
+	if (gang_parts_agree(reading->parts, members, round->request->gang_gone, err) < 0)
 		return -1;
 	fill_gang_header(round, &gang_parts_leader(reading->parts, members)->manifest, gang);
 	manifests = memory_new(members * sizeof(*manifests));

@@ -63,7 +63,8 @@ json_t *gang_choice_own_about(const struct storage *storage, const struct manife
 
 	if (manifest->part_count == 0)
 		return manifest->about;
-	if (storage->gang.members != manifest->part_count || manifest->parts[member].files == 0)
+	if (!gang_manifest_is_of(manifest->parts, manifest->part_count, storage->gang.members) ||
+	    manifest->parts[member].files == 0)
 		return NULL;
 	return manifest->parts[member].about;
 }
@@ -77,7 +78,7 @@ static int load_parts(struct storage *storage, struct manifest *manifest, const 
 	/* Of one machine: it has them as they are. */
 	if (manifest->part_count == 0)
 		return entry_list_load(storage, manifest, cancel, err);
-	if (storage->gang.members != manifest->part_count)
+	if (!gang_manifest_is_of(manifest->parts, manifest->part_count, storage->gang.members))
 		own = UINT32_MAX;
 	else if (manifest->parts[own].kept)
 		own = manifest->parts[own].keeper;
@@ -149,7 +150,7 @@ int storage_gang_list_files(struct storage *storage, struct snapshot_id id,
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) < 0 ||
 	    entry_list_load(storage, &manifest, cancel, err) < 0)
 		return err_wrap(err, "%s", key);
-	files->members = (uint32_t)manifest.part_count;
+	files->members = gang_manifest_present(&manifest);
 	if (manifest.part_count == 0) {
 		add_files_of_one(&manifest, files);
 		return 0;

@@ -89,9 +89,7 @@ static int put_part(struct gang_round *round, struct err *err)
 {
 	auto_free char *key =
 		gang_part_key(round->storage, round->request->id, round->storage->gang.member);
-	auto_json json_t *body =
-		gang_part_encode(&round->own->manifest, round->storage->gang.member,
-				 round->own->saw, err);
+	auto_json json_t *body = gang_part_encode(round->own, round->storage->gang.member, err);
 
 	if (!body)
 		return -1;
@@ -222,11 +220,11 @@ static int look_at_parts(struct gang_round *round, struct gang_schedule *schedul
 	struct err own = {0};
 
 	if (storage_gang_missing(round->storage, round->request->id.attempt,
-				 round->request->id.sequence, &there, &missing, round->cancel,
-				 err) < 0)
+				 round->request->id.sequence, round->gone, &there, &missing,
+				 round->cancel, err) < 0)
 		return -1;
 	waits = is_urgent(round) && !first && !schedule->full && !over;
-	schedule->full = there == round->storage->gang.members;
+	schedule->full = there == round->present;
 	if (schedule->full && !waits && (!first || over || is_to_commit(round)))
 		return gang_assembly_commit(round, &own) == 0 ? 1 : settle_commit(round, &own, err);
 	/* Whoever waits for a gang that is over would wait for ever. */
@@ -313,8 +311,10 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 		const struct manifest *part, enum gang_outcome *outcome, struct cancel *cancel,
 		struct err *err)
 {
-	struct gang_part own = {.manifest = *part, .saw = request->gang_saw};
-	struct gang_round round = {
+	struct gang_part own = {.manifest = *part,
+				.saw = request->gang_saw,
+				.gone = request->gang_gone};
+	auto_(gang_round_release) struct gang_round round = {
 		.storage = storage,
 		.request = request,
 		.cancel = cancel,
@@ -324,6 +324,8 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 	bool again = snapshot_id_compare(storage->gang.unsettled, request->id) == 0, named = true;
 
 	*outcome = GANG_COMMITTED;
+	if (gang_round_begin(&round, err) < 0)
+		return -1;
 	storage->gang.unsettled = request->id;
 	if (put_part(&round, err) < 0 || wait_for_commit(&round, outcome, err) < 0)
 		return -1;

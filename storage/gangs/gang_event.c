@@ -9,19 +9,21 @@
 /* What an event of a kind has beside its member, host and reason. */
 struct event_form {
 	const char *name;
-	bool round, step, left, code, more;
+	bool round, step, left, code, more, gone;
 };
 
 static const struct event_form event_forms[] = {
 	[GANG_EVENT_GO] = {.name = "go"},
 	[GANG_EVENT_REJOIN] = {.name = "rejoin", .code = true},
-	[GANG_EVENT_ROUND] = {.name = "round", .step = true},
+	[GANG_EVENT_ROUND] = {.name = "round", .step = true, .gone = true},
 	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
 	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
 	[GANG_EVENT_GOES_ON] = {.name = "goes-on"},
 	[GANG_EVENT_REQUEST] = {.name = "request"},
 	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
-	[GANG_EVENT_ENDED] = {.name = "ended", .code = true, .more = true},
+	[GANG_EVENT_LEAVING] = {.name = "leaving", .left = true},
+	[GANG_EVENT_GONE] = {.name = "gone", .gone = true},
+	[GANG_EVENT_ENDED] = {.name = "ended", .code = true, .more = true, .gone = true},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
@@ -58,6 +60,8 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 		json_object_set_new(body, "code", json_integer(event->code));
 	if (form->more)
 		json_object_set_new(body, "more", json_boolean(event->more));
+	if (form->gone && event->gone > 0)
+		json_object_set_new(body, "gone", json_integer(event->gone));
 	return body;
 }
 
@@ -90,16 +94,17 @@ static int check_number(json_t *body, const char *name, uint32_t expected, struc
 		       (unsigned long long)value, expected);
 }
 
-static int decode_round(json_t *body, struct gang_event *event, struct err *err)
+static int decode_earlier(json_t *body, const char *name, uint32_t own, uint32_t *number,
+			  struct err *err)
 {
-	uint64_t round;
+	uint64_t value;
 
-	if (json_get_u64(body, "round", UINT32_MAX, &round, err) < 0)
+	if (json_get_u64(body, name, UINT32_MAX, &value, err) < 0)
 		return -1;
-	if (round == 0 || round >= event->number)
+	if (value == 0 || value >= own)
 		return err_set(err, ERR_CORRUPT, "it is about event %llu, which is not before it",
-			       (unsigned long long)round);
-	event->round = (uint32_t)round;
+			       (unsigned long long)value);
+	*number = (uint32_t)value;
 	return 0;
 }
 
@@ -138,7 +143,9 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 		return -1;
 	event->member = (uint32_t)member;
 	form = &event_forms[event->kind];
-	if ((form->round && decode_round(body, event, err) < 0) ||
+	if ((form->round && decode_earlier(body, "round", number, &event->round, err) < 0) ||
+	    (form->gone && json_object_get(body, "gone") &&
+	     decode_earlier(body, "gone", number, &event->gone, err) < 0) ||
 	    (form->step && decode_step(body, event, err) < 0))
 		return -1;
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
@@ -158,6 +165,6 @@ bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
 	       a->round == b->round && a->step == b->step && a->at_least == b->at_least &&
 	       a->left_ms == b->left_ms && a->code == b->code && a->more == b->more &&
-	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
-	       text_equal(a->reason, b->reason);
+	       a->gone == b->gone && text_equal(a->nonce, b->nonce) &&
+	       text_equal(a->host, b->host) && text_equal(a->reason, b->reason);
 }

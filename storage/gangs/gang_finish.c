@@ -19,30 +19,42 @@ static bool parse_part_key(const char *key, size_t prefix, uint32_t *number, uin
 	       gang_part_parse_member(rest + 1, member);
 }
 
-/* The newest round with the parts of all; 0: there is none. A listing is in the order of the keys:
- * each round's parts follow each other. */
-static int find_full_round(struct storage *storage, uint32_t attempt, uint32_t *full,
-			   struct cancel *cancel, struct err *err)
+/* The newest round that anybody has given a part in; 0: there is none. Whatever came before it is
+ * committed, or over: nobody opens a round behind one that is not. A listing is in the order of the
+ * keys. */
+static int find_newest_round(struct storage *storage, uint32_t attempt, uint32_t *round,
+			     struct cancel *cancel, struct err *err)
 {
 	auto_free char *prefix = text_format("jobs/%s/parts/%06u/", storage->transfer.job, attempt);
 	auto_(store_listing_release) struct store_listing found = {0};
-	uint32_t round = 0, there = 0;
 
-	*full = 0;
+	*round = 0;
 	if (storage->transfer.store->ops->list(storage->transfer.store, prefix, STORE_ALL, &found,
 					       cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++) {
 		uint32_t number, member;
 
-		if (!parse_part_key(found.items[i].key, strlen(prefix), &number, &member) ||
-		    member >= storage->gang.members)
-			continue;
-		there = number == round ? there + 1 : 1;
-		round = number;
-		if (there == storage->gang.members)
-			*full = round;
+		if (parse_part_key(found.items[i].key, strlen(prefix), &number, &member) &&
+		    number > *round)
+			*round = number;
 	}
+	return 0;
+}
+
+/* Who had gone when it was opened: what its event says. One that is gone itself has opened it for
+ * those that are left. */
+static int find_members(struct storage *storage, uint32_t attempt, uint32_t round,
+			uint32_t *newest_gone, struct cancel *cancel, struct err *err)
+{
+	struct gang_event event;
+	bool there;
+
+	*newest_gone = 0;
+	if (storage_gang_read(storage, attempt, round, &event, &there, cancel, err) < 0)
+		return -1;
+	if (there)
+		*newest_gone = event.kind == GANG_EVENT_GONE ? event.number : event.gone;
 	return 0;
 }
 
@@ -55,18 +67,37 @@ static int find_fate(struct storage *storage, uint32_t attempt, uint32_t round, 
 
 	*open = true;
 	for (uint32_t number = round + 1; there && *open; number++) {
-		struct err own = {0};
-
-		if (storage_gang_read(storage, attempt, number, &event, &there, cancel, &own) < 0) {
-			/* What nobody here understands is not finished here. */
-			*open = false;
-			return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT
-				       ? 0
-				       : err_set(err, own.kind, "%s", own.text);
-		}
+		if (storage_gang_read(storage, attempt, number, &event, &there, cancel, err) < 0)
+			return -1;
 		*open = !there || (event.kind != GANG_EVENT_ROUND &&
 				   (event.kind != GANG_EVENT_LEFT_OUT || event.round != round));
 	}
+	return 0;
+}
+
+/* Whether it has the parts of all that are to give one, and may be committed. */
+static int is_unfinished(struct gang_round *round, bool *unfinished, struct err *err)
+{
+	struct storage *storage = round->storage;
+	struct snapshot_id id = round->request->id;
+	bool committed;
+	uint32_t there, missing;
+
+	*unfinished = false;
+	if (gang_round_begin(round, err) < 0 ||
+	    storage_gang_missing(storage, id.attempt, id.sequence, round->gone, &there, &missing,
+				 round->cancel, err) < 0)
+		return -1;
+	if (there < round->present)
+		return 0;
+	if (find_fate(storage, id.attempt, id.sequence, unfinished, round->cancel, err) < 0)
+		return -1;
+	if (!*unfinished)
+		return 0;
+	if (storage_gang_is_committed(storage, id.attempt, id.sequence, &committed, round->cancel,
+				      err) < 0)
+		return -1;
+	*unfinished = !committed;
 	return 0;
 }
 
@@ -74,22 +105,29 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 			struct cancel *cancel, struct err *err)
 {
 	struct save_request request = {.id.attempt = attempt};
-	struct gang_round finished = {.storage = storage, .request = &request, .cancel = cancel};
-	bool open = false, committed = false;
+	auto_(gang_round_release) struct gang_round finished =
+		{.storage = storage, .request = &request, .cancel = cancel};
 	struct err own = {0};
-	uint32_t full;
+	uint32_t newest;
+	bool unfinished;
 
 	*round = 0;
-	if (find_full_round(storage, attempt, &full, cancel, err) < 0 ||
-	    (full > 0 && find_fate(storage, attempt, full, &open, cancel, err) < 0) ||
-	    (open &&
-	     storage_gang_is_committed(storage, attempt, full, &committed, cancel, err) < 0))
+	if (find_newest_round(storage, attempt, &newest, cancel, err) < 0)
 		return -1;
-	if (!open || committed)
+	request.id.sequence = newest;
+	if (newest == 0)
 		return 0;
-	request.id.sequence = full;
+	if (find_members(storage, attempt, newest, &request.gang_gone, cancel, &own) < 0 ||
+	    is_unfinished(&finished, &unfinished, &own) < 0)
+		/* What nobody here understands is not finished here. */
+		return own.kind == ERR_VERSION || own.kind == ERR_CORRUPT ||
+				       own.kind == ERR_NOT_FOUND
+			       ? 0
+			       : err_set(err, own.kind, "%s", own.text);
+	if (!unfinished)
+		return 0;
 	if (gang_assembly_commit(&finished, &own) == 0) {
-		*round = full;
+		*round = newest;
 		return 0;
 	}
 	/* It never will be a snapshot; or another attempt was claimed meanwhile; or a member of

@@ -237,11 +237,11 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 
 /* --- the claim --- */
 
-json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
+json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members, bool goes_on)
 {
 	const struct gang_launch *launch = &joins[0].launch;
 	json_t *nonces = json_array(), *births = json_array(), *hosts = json_array();
-	json_t *addresses = json_array();
+	json_t *addresses = json_array(), *gang;
 
 	for (uint32_t i = 0; i < members; i++) {
 		json_array_append_new(nonces, json_string(joins[i].nonce));
@@ -251,10 +251,13 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members)
 							(json_int_t)joins[i].turn));
 		json_array_append_new(addresses, json_string(joins[i].address));
 	}
-	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
+	gang = json_pack("{s:I, s:o, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
 			 "joins", nonces, "births", births, "hosts", hosts, "addresses", addresses,
 			 "launch", launch->id, (json_int_t)launch->after,
 			 (json_int_t)launch->put_ms);
+	if (goes_on)
+		json_object_set_new(gang, "goes_on", json_true());
+	return gang;
 }
 
 static int read_claim_body(struct storage *storage, uint32_t number, json_t **body,
@@ -308,6 +311,7 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 			 json_string_value(json_array_get(launch, 0)));
 	claim->own.launch.after = number_at(launch, 1);
 	claim->own.launch.put_ms = json_integer_value(json_array_get(launch, 2));
+	claim->goes_on = json_true_or(gang, "goes_on", false);
 }
 
 int storage_gang_newest_claim(struct storage *storage, uint32_t member, struct gang_claim *claim,

@@ -182,8 +182,9 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
 	return 0;
 }
 
-int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round, uint32_t *there,
-			 uint32_t *missing, struct cancel *cancel, struct err *err)
+int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t round,
+			 const bool *gone, uint32_t *there, uint32_t *missing,
+			 struct cancel *cancel, struct err *err)
 {
 	uint32_t members = storage->gang.members;
 	auto_free bool *given = memory_new((members + 1) * sizeof(*given));
@@ -192,8 +193,76 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 	if (storage_gang_given(storage, attempt, round, members, given, cancel, err) < 0)
 		return -1;
 	for (uint32_t i = 0; i < members; i++)
-		*there += given[i];
-	while (*missing < members && given[*missing])
+		*there += given[i] && !(gone && gone[i]);
+	while (*missing < members && (given[*missing] || (gone && gone[*missing])))
 		(*missing)++;
+	return 0;
+}
+
+/* A part is put if-absent. So whoever has put this in its place knows that no part is there, and
+ * none will be, whatever a request does that is still on its way. */
+int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t round,
+			   bool *void_now, struct cancel *cancel, struct err *err)
+{
+	uint32_t member = storage->gang.member;
+	auto_free char *key = gang_part_key(storage, (struct snapshot_id){attempt, round}, member);
+	auto_json json_t *body = json_pack("{s:I, s:b}", "member", (json_int_t)member, "void", 1);
+	auto_json json_t *found = NULL;
+	struct err own = {0};
+
+	*void_now = job_record_put(storage->transfer.store, key, RECORD_PART, body, NULL, cancel,
+				   &own) == 0;
+	if (*void_now)
+		return 0;
+	if (own.kind != ERR_EXISTS)
+		return err_set(err, own.kind, "%s", own.text);
+	/* An earlier try, whose answer was lost. */
+	if (job_record_get(storage->transfer.store, key, RECORD_PART, &found, cancel, err) < 0)
+		return -1;
+	*void_now = json_true_or(found, "void", false);
+	return 0;
+}
+
+/* --- who had gone --- */
+
+static int read_gone(struct storage *storage, uint32_t attempt, uint32_t number, bool *gone,
+		     uint32_t *before, struct cancel *cancel, struct err *err)
+{
+	struct gang_event event;
+	bool there;
+
+	if (storage_gang_read(storage, attempt, number, &event, &there, cancel, err) < 0)
+		return -1;
+	if (!there)
+		return err_set(err, ERR_NOT_FOUND, "event %u of the gang is not there", number);
+	if (event.kind != GANG_EVENT_GONE || event.member >= storage->gang.members)
+		return err_set(err, ERR_CORRUPT,
+			       "event %u of the gang says of nobody that it has gone", number);
+	gone[event.member] = true;
+	*before = event.gone;
+	return 0;
+}
+
+int storage_gang_find_gone(struct storage *storage, uint32_t attempt, uint32_t newest, bool *gone,
+			   struct cancel *cancel, struct err *err)
+{
+	size_t size = storage->gang.members * sizeof(*gone);
+
+	memset(gone, 0, size);
+	if (newest == 0)
+		return 0;
+	if (storage->gang.gone && storage->gang.gone_attempt == attempt &&
+	    storage->gang.gone_newest == newest) {
+		memcpy(gone, storage->gang.gone, size);
+		return 0;
+	}
+	for (uint32_t number = newest; number > 0;)
+		if (read_gone(storage, attempt, number, gone, &number, cancel, err) < 0)
+			return -1;
+	free(storage->gang.gone);
+	storage->gang.gone = memory_new(size + 1);
+	memcpy(storage->gang.gone, gone, size);
+	storage->gang.gone_attempt = attempt;
+	storage->gang.gone_newest = newest;
 	return 0;
 }

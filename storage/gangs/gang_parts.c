@@ -34,9 +34,16 @@ bool gang_part_has_checkpoint(const struct gang_part *part)
 	return !gang_part_is_empty(part) && !part->manifest.without_checkpoint;
 }
 
-json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint32_t saw,
-			 struct err *err)
+struct gang_part gang_part_of_gone(void)
 {
+	return (struct gang_part){
+		.manifest = {.step = -1, .without_checkpoint = true, .gone = true},
+	};
+}
+
+json_t *gang_part_encode(const struct gang_part *part, uint32_t member, struct err *err)
+{
+	const struct manifest *manifest = &part->manifest;
 	json_t *body;
 
 	if (manifest->piece_count == 0 && manifest->entry_count > 0) {
@@ -48,7 +55,7 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 	if (!body)
 		return NULL;
 	json_object_set_new(body, "member", json_integer(member));
-	json_object_set_new(body, "saw", json_integer(saw));
+	json_object_set_new(body, "saw", json_integer(part->saw));
 	json_object_set_new(body, "checkpoint",
 			    json_boolean(manifest->piece_count > 0 &&
 					 !manifest->without_checkpoint));
@@ -57,13 +64,15 @@ json_t *gang_part_encode(const struct manifest *manifest, uint32_t member, uint3
 		json_object_set_new(body, "asked", json_integer(manifest->asked));
 	if (manifest->kept)
 		json_object_set_new(body, "keeper", json_integer(manifest->keeper));
+	if (part->gone > 0)
+		json_object_set_new(body, "gone", json_integer(part->gone));
 	return body;
 }
 
 int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint32_t member,
 		     struct gang_part *part, struct err *err)
 {
-	uint64_t of, saw, keeper = 0, asked = 0;
+	uint64_t of, saw, keeper = 0, asked = 0, gone = 0;
 
 	*part = (struct gang_part){0};
 	if (json_get_u64(body, "member", UINT32_MAX, &of, err) < 0 ||
@@ -72,9 +81,12 @@ int gang_part_decode(json_t *body, const char *job, struct snapshot_id id, uint3
 	     json_get_u64(body, "keeper", UINT32_MAX, &keeper, err) < 0) ||
 	    (json_object_get(body, "asked") &&
 	     json_get_u64(body, "asked", UINT32_MAX, &asked, err) < 0) ||
+	    (json_object_get(body, "gone") &&
+	     json_get_u64(body, "gone", UINT32_MAX, &gone, err) < 0) ||
 	    manifest_decode(body, job, id, &part->manifest, err) < 0)
 		return -1;
 	part->saw = (uint32_t)saw;
+	part->gone = (uint32_t)gone;
 	part->manifest.without_checkpoint =
 		gang_part_is_empty(part) || !json_true_or(body, "checkpoint", true);
 	part->manifest.final = json_true_or(body, "final", false);
@@ -95,7 +107,8 @@ bool gang_part_same_content(const struct gang_part *a, const struct gang_part *b
 	if (first->step != second->step ||
 	    first->without_checkpoint != second->without_checkpoint ||
 	    first->final != second->final || first->kept != second->kept ||
-	    first->keeper != second->keeper || first->directory_mode != second->directory_mode ||
+	    first->keeper != second->keeper || a->gone != b->gone ||
+	    first->directory_mode != second->directory_mode ||
 	    first->piece_count != second->piece_count)
 		return false;
 	for (size_t i = 0; i < first->piece_count; i++)
@@ -142,7 +155,8 @@ static int refuse_kept(const struct gang_part *parts, size_t count, size_t at, s
 	const struct manifest *own = &parts[at].manifest;
 	const struct gang_part *keeper = own->keeper < count ? &parts[own->keeper] : NULL;
 
-	if (!keeper || keeper->manifest.kept || !gang_part_is_empty(&parts[at]))
+	if (!keeper || keeper->manifest.kept || keeper->manifest.gone ||
+	    !gang_part_is_empty(&parts[at]))
 		return err_set(err, ERR_UNFIT, "the part of member %zu makes no sense", at);
 	if (own->step < 0 || own->final)
 		return 0;
@@ -177,15 +191,37 @@ static int refuse_unanswered(const struct gang_part *parts, size_t count, struct
 	return 0;
 }
 
-int gang_parts_agree(const struct gang_part *parts, size_t count, struct err *err)
+/* All that have not gone know it for the same: opened in the end or not, and without whom. */
+static int refuse_other_rounds(const struct gang_part *parts, size_t count, uint32_t gone,
+			       struct err *err)
+{
+	size_t first = 0;
+
+	while (first < count && parts[first].manifest.gone)
+		first++;
+	for (size_t i = first; i < count; i++) {
+		if (parts[i].manifest.gone)
+			continue;
+		if (parts[i].manifest.final != parts[first].manifest.final)
+			return err_set(err, ERR_UNFIT,
+				       "for members %zu and %zu it is not the same round", first,
+				       i);
+		if (parts[i].gone != gone)
+			return err_set(err, ERR_UNFIT,
+				       "member %zu has given its part for a round of other "
+				       "members",
+				       i);
+	}
+	return 0;
+}
+
+int gang_parts_agree(const struct gang_part *parts, size_t count, uint32_t gone, struct err *err)
 {
 	const struct gang_part *leader = gang_parts_leader(parts, count);
 	size_t first;
 
-	for (size_t i = 1; i < count; i++)
-		if (parts[i].manifest.final != parts[0].manifest.final)
-			return err_set(err, ERR_UNFIT,
-				       "for members 0 and %zu it is not the same round", i);
+	if (refuse_other_rounds(parts, count, gone, err) < 0)
+		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (parts[i].manifest.kept && refuse_kept(parts, count, i, err) < 0)
 			return -1;

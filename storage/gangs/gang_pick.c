@@ -39,7 +39,7 @@ size_t gang_pick(const struct manifest_part *parts, size_t count, const struct g
 		takes[i] = false;
 	if (taker->choice == GANG_PARTS_ALL && taker->members > 0)
 		return take_all(count, takes);
-	if (taker->members <= 1 || taker->members != count)
+	if (taker->members <= 1 || !gang_manifest_is_of(parts, count, taker->members))
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (i == taker->member || (taker->sharers && taker->sharers[i]))

@@ -6,7 +6,7 @@ static bool holds_checkpoint(const struct storage *storage, const struct manifes
 {
 	uint32_t member = storage->gang.member;
 
-	return manifest->part_count != storage->gang.members ||
+	return !gang_manifest_is_of(manifest->parts, manifest->part_count, storage->gang.members) ||
 	       !manifest->parts[member].without_checkpoint;
 }
 

@@ -16,11 +16,15 @@ static int cut_one(const struct storage *storage, struct manifest *manifest, str
 			       "it is of a gang of %zu members, which are numbered from 0: there "
 			       "is no member %u",
 			       manifest->part_count, member);
+	if (manifest->parts[member].gone)
+		return err_set(err, ERR_INVALID,
+			       "member %u had left the gang before: it has no part in it", member);
 	if (manifest->parts[member].kept)
 		member = manifest->parts[member].keeper;
 	if (manifest->parts[member].files == 0)
 		return err_set(err, ERR_FAILED, "member %u has no files in it", member);
-	return gang_manifest_cut(manifest, (uint32_t)manifest->part_count, member, err);
+	gang_manifest_cut_part(manifest, member);
+	return 0;
 }
 
 int member_view_cut(struct storage *storage, struct manifest *manifest, struct err *err)

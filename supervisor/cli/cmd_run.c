@@ -103,16 +103,9 @@ static int check_gang(const struct job_config *options, const struct job_name *n
 	return 0;
 }
 
-/* A gang is one job: what names it must be the same on all machines. */
-static int find_identity(const struct job_config *options, struct job_name *name,
-			 struct gang_identity *gang, struct err *err)
+static int find_members(const struct job_config *options, struct job_name *name,
+			struct gang_identity *gang, struct err *err)
 {
-	if (options->goes_on_without)
-		return err_set(
-			err, ERR_INVALID,
-			"--on-preemption continue: a snapshot needs the parts of all machines, "
-			"so after one has gone nothing would be saved any more: use stop, and "
-			"let the launcher start all of them again");
 	if (gang_identity_find(options->gang, options->member, environment_value, NULL,
 			       (const char *const *)options->command, gang, err) < 0) {
 		if (!options->dry_run)
@@ -130,6 +123,26 @@ static int find_identity(const struct job_config *options, struct job_name *name
 	gang->by_default = false;
 	text_set(gang->apart, sizeof(gang->apart), err->text);
 	return find_job_name(options, gang, name, err);
+}
+
+/* A gang is one job: what names it must be the same on all machines. */
+static int find_identity(const struct job_config *options, struct job_name *name,
+			 struct gang_identity *gang, struct err *err)
+{
+	if (find_members(options, name, gang, err) < 0)
+		return -1;
+	gang->goes_on = options->goes_on_without;
+	if (gang->goes_on && gang->members > 1 && options->shim == SHIM_USE_OFF)
+		return err_set(err, ERR_INVALID,
+			       "--on-preemption continue needs the shim: without it nothing says "
+			       "that the ranks were started again, and a checkpoint could be of "
+			       "two runs");
+	if (gang->members > 1 || !gang->goes_on)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "--on-preemption continue is for a gang, of which the others go on: this "
+		       "run is of one machine%s%s",
+		       gang->apart[0] ? ": " : "", gang->apart);
 }
 
 /* What it would have taken from the environment, and is the outer run's. */

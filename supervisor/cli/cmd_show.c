@@ -51,7 +51,9 @@ static void print_part(json_t *part, size_t member, json_t *step)
 
 	if (json_is_integer(step) && !without)
 		snprintf(at, sizeof(at), ", step %lld", (long long)json_integer_value(step));
-	if (files == 0)
+	if (json_is_true(json_object_get(part, "gone")))
+		terminal_line_print("  member %zu: had left before", member);
+	else if (files == 0)
 		terminal_line_print("  member %zu on %s: no checkpoint", member,
 				    json_text_or(part, "host", "?"));
 	else

@@ -39,23 +39,31 @@ void gang_parts_look(json_t *answer)
 	json_t *gang = json_object_get(answer, "gang");
 	json_t *round = json_object_get(gang, "round");
 	int64_t members = json_number_or(gang, "members", 0);
-	auto_free bool *given = NULL;
+	auto_free bool *given = NULL, *without = NULL;
 	struct snapshot_id id;
 	struct err err = {0};
-	json_t *lists[2];
+	json_t *lists[2], *item;
+	size_t at;
 
 	if (!text_equal(json_text_or(round, "state", ""), "open") || members < 1 ||
 	    members > STORAGE_GANG_MOST || !snapshot_id_parse(json_text_or(round, "id", ""), &id))
 		return;
 	given = memory_new((size_t)members * sizeof(*given));
+	without = memory_new((size_t)members * sizeof(*without));
 	if (list_given(answer, id, (uint32_t)members, given, &err) < 0) {
 		json_object_set_new(round, "unknown", json_string(err.text));
 		return;
 	}
 	lists[0] = json_array();
 	lists[1] = json_array();
+	/* Who had gone before the round gives none. */
+	json_array_foreach(json_object_get(round, "without"), at,
+			   item) if (json_integer_value(item) >= 0 &&
+				     json_integer_value(item) < members)
+		without[json_integer_value(item)] = true;
 	for (int64_t i = 0; i < members; i++)
-		json_array_append_new(lists[!given[i]], json_integer(i));
+		if (!without[i])
+			json_array_append_new(lists[!given[i]], json_integer(i));
 	json_object_set_new(round, "given", lists[0]);
 	json_object_set_new(round, "missing", lists[1]);
 }

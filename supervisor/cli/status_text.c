@@ -227,7 +227,8 @@ static void add_round(struct bytes *text, json_t *gang, json_t *round)
 	if (json_is_array(json_object_get(round, "given")))
 		snprintf(more, sizeof(more), ", %zu of %lld parts are there",
 			 json_array_size(json_object_get(round, "given")),
-			 (long long)json_number_or(gang, "members", 0));
+			 (long long)json_number_or(gang, "members", 0) -
+				 (long long)json_array_size(json_object_get(round, "without")));
 	else if (unknown[0])
 		snprintf(more, sizeof(more), ", and whose parts are there is not known: %.300s",
 			 unknown);

@@ -162,9 +162,15 @@ void on_settling_due(const struct step *step)
 	int64_t now_ms = step->view->now_ms;
 	/* By its word nothing follows. */
 	bool said = step->view->own_word && !step->view->saving;
+	/* Once the ranks here are gone, the others begin anew, and what they save then is no
+	 * checkpoint with what this one has saved before: the commit comes first, while it can. */
+	bool waits = step->rules->leaves_alone && !step->model->gang.answered &&
+		     now_ms < step->model->budget.ask_until_ms;
 
-	if (said || now_ms >= step->model->settling_until_ms ||
-	    is_still(step->view, step->rules->quiet_ms))
+	if (waits)
+		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
+	else if (said || now_ms >= step->model->settling_until_ms ||
+		 is_still(step->view, step->rules->quiet_ms))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);

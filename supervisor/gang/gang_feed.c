@@ -17,6 +17,8 @@
 /* Who is missing is said first when a job has ended, and while it runs, and then so often. */
 #define SAY_AT_END_MS 2000
 #define SAY_EVERY_MS 60000
+/* For what a member says last. */
+#define LAST_WORD_MS 3000
 /* Failures in a row, before one is said. */
 #define FAILURES_SAID 5
 
@@ -36,8 +38,24 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 		return -1;
 	feed->work.there = true;
 	for (uint32_t i = 0; i < members; i++)
-		feed->work.there &= given[i] || !options->sharers[i];
+		feed->work.there &=
+			given[i] || !options->sharers[i] || gang_view_does_without(&feed->view, i);
 	return 0;
+}
+
+static int look_who_is_missing(struct gang_feed *feed, struct err *err)
+{
+	const struct gang_view *view = &feed->view;
+	auto_free bool *gone = memory_new(view->members * sizeof(*gone));
+
+	feed->work.wanted = 0;
+	for (uint32_t i = 0; i < view->members; i++) {
+		gone[i] = gang_view_does_without(view, i);
+		feed->work.wanted += !gone[i];
+	}
+	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
+				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
+				    err);
 }
 
 /* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
@@ -73,8 +91,7 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return storage_gang_append(storage, attempt, event, &feed->work.there,
 					   &feed->cancel, err);
 	case FEED_LOOKS_WHO_IS_MISSING:
-		return storage_gang_missing(storage, attempt, feed->work.round, &feed->work.have,
-					    &feed->work.missing, &feed->cancel, err);
+		return look_who_is_missing(feed, err);
 	case FEED_LOOKS_FOR_ANSWERS:
 		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
 					    &feed->cancel, err);
@@ -140,6 +157,25 @@ static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
 		 event->member, event->host, event->reason);
 }
 
+/* A member goes alone, and this one goes on, or is it. */
+static void note_leaving(struct gang_feed *feed, const struct gang_event *event)
+{
+	bool own = event->member == feed->here.member;
+
+	if (event->kind == GANG_EVENT_GONE && !own)
+		log_note("member %u on %s has gone: from now on a snapshot is of the %u that are "
+			 "left",
+			 event->member, event->host, feed->view.members - feed->view.gone_count);
+	if (event->kind != GANG_EVENT_LEAVING || feed->view.notice > 0)
+		return;
+	if (own && feed->here.leaves == 0)
+		feed->here.leaves = event->number;
+	if (!own)
+		log_note("member %u on %s is to be taken away (%s): all are asked to save, and the "
+			 "others go on (--on-preemption continue)",
+			 event->member, event->host, event->reason);
+}
+
 static void note_sign(struct gang_feed *feed, const struct gang_event *event)
 {
 	int64_t now_ms = clock_monotonic_ms();
@@ -191,8 +227,10 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 	}
 	if (feed->view.round.number != before.number)
 		feed->said_ms = clock_monotonic_ms();
-	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON)
+	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON ||
+	    event->kind == GANG_EVENT_GONE)
 		note_sign(feed, event);
+	note_leaving(feed, event);
 	if (is_put_here(feed) && is_urgent(event->kind))
 		gang_poke_all(feed->options.poke);
 	note_settled(feed);
@@ -212,7 +250,7 @@ static void say_who_is_missing(const struct gang_feed *feed)
 		 snapshot_id_format((struct snapshot_id){feed->options.attempt, feed->work.round},
 				    id),
 		 feed->work.missing, host && *host ? " on " : "", host ? host : "", feed->work.have,
-		 feed->view.members);
+		 feed->work.wanted);
 }
 
 static void note_failure(struct gang_feed *feed)
@@ -334,11 +372,21 @@ static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 	workers_run(feed->workers, feed_worker, on_worked, feed);
 }
 
+/* As the next one of the log. */
+static void complete_event(const struct gang_feed *feed, struct gang_event *event)
+{
+	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
+			  event->kind == GANG_EVENT_GONE;
+
+	event->number = feed->view.read + 1;
+	event->member = feed->here.member;
+	event->gone = names_gone ? feed->view.gone : 0;
+}
+
 static void append_event(struct gang_feed *feed, const struct gang_event *event)
 {
 	feed->work.event = *event;
-	feed->work.event.number = feed->view.read + 1;
-	feed->work.event.member = feed->here.member;
+	complete_event(feed, &feed->work.event);
 	start_work(feed, FEED_APPENDS);
 }
 
@@ -367,7 +415,8 @@ static bool is_telling(const struct gang_feed *feed)
 {
 	for (size_t i = 0; i < feed->outbox_count; i++)
 		if (feed->outbox[i].event.kind == GANG_EVENT_REQUEST ||
-		    feed->outbox[i].event.kind == GANG_EVENT_NOTICE)
+		    feed->outbox[i].event.kind == GANG_EVENT_NOTICE ||
+		    feed->outbox[i].event.kind == GANG_EVENT_LEAVING)
 			return true;
 	return false;
 }
@@ -385,7 +434,8 @@ static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round
 
 static void tell_answered(struct gang_feed *feed)
 {
-	struct gang_answer answer = gang_answer_of(&feed->view);
+	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here);
+	struct gang_answer answer = gang_answer_of(&feed->view, notice);
 
 	if (answer.event <= feed->answered.event &&
 	    answer.notice_is_over == feed->answered.notice_is_over)
@@ -399,6 +449,7 @@ static void consider_end(struct gang_feed *feed)
 {
 	uint32_t asked = feed->here.stopping ? feed->view.asked : 0;
 	struct gang_event event = {.kind = GANG_EVENT_ENDED, .code = feed->here.code};
+	struct gang_event gone = {.kind = GANG_EVENT_GONE};
 	struct gang_end_decision decision;
 
 	if (feed->left || feed->outbox_count > 0)
@@ -407,6 +458,8 @@ static void consider_end(struct gang_feed *feed)
 	event.more = decision.more;
 	if (decision.action == GANG_SAY_ENDED)
 		gang_feed_tell(feed, &event, 0);
+	if (decision.action == GANG_SAY_GONE)
+		gang_feed_tell(feed, &gone, 0);
 	feed->left = decision.action == GANG_LEAVE;
 	if (feed->left)
 		feed->options.left(feed->options.arg, decision.lost);
@@ -574,6 +627,20 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
 	gang_feed_wake(feed);
 }
 
+void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event)
+{
+	if (feed->leaves_alone)
+		return;
+	feed->leaves_alone = feed->options.identity.goes_on && !feed->options.sharers &&
+			     !feed->here.ended && gang_feed_is_running(feed);
+	if (feed->options.identity.goes_on && feed->options.sharers)
+		log_note("other members have the checkpoint directory of this one, which it saves "
+			 "for all of them: all members end, as with --on-preemption stop");
+	if (feed->leaves_alone)
+		event->kind = GANG_EVENT_LEAVING;
+	gang_feed_tell(feed, event, 0);
+}
+
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
 			       int64_t step, bool beside)
 {
@@ -650,9 +717,8 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	return 0;
 }
 
-void gang_feed_release(struct gang_feed *feed)
+static void stop_feed(struct gang_feed *feed)
 {
-	gang_view_release(&feed->view);
 	if (!feed->workers)
 		return;
 	gang_poke_stop(feed->options.poke);
@@ -661,4 +727,106 @@ void gang_feed_release(struct gang_feed *feed)
 	workers_free(feed->workers);
 	feed->workers = NULL;
 	cancel_release(&feed->cancel);
+}
+
+void gang_feed_release(struct gang_feed *feed)
+{
+	stop_feed(feed);
+	gang_view_release(&feed->view);
+}
+
+/* --- the last word --- */
+
+/* Reads the log to its end. */
+static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *err)
+{
+	bool there = true;
+
+	while (there) {
+		struct gang_event event;
+
+		if (storage_gang_read(feed->options.storage, feed->options.attempt,
+				      feed->view.read + 1, &event, &there, cancel, err) < 0)
+			return -1;
+		if (there && !gang_view_fold(&feed->view, &event))
+			return err_set(err, ERR_CORRUPT, "event %u makes no sense", event.number);
+	}
+	return 0;
+}
+
+static int say_last(struct gang_feed *feed, enum gang_event_kind kind, struct cancel *cancel,
+		    struct err *err)
+{
+	struct gang_event event = {
+		.kind = kind,
+		.round = kind == GANG_EVENT_LEFT_OUT ? feed->view.round.number : 0,
+		.step = kind == GANG_EVENT_LEFT_OUT && feed->here.generation ? feed->here.step : -1,
+	};
+	bool taken;
+
+	complete_event(feed, &event);
+	if (kind == GANG_EVENT_LEFT_OUT)
+		text_set(event.reason, sizeof(event.reason), "its machine is taken away");
+	return storage_gang_append(feed->options.storage, feed->options.attempt, &event, &taken,
+				   cancel, err);
+}
+
+/* What another one appends at the same time is read first, and may change it. */
+static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *cancel, struct err *err)
+{
+	uint32_t settled = 0;
+
+	for (;;) {
+		enum gang_last_word word;
+		bool is_void;
+		int status = 0;
+
+		if (catch_up(feed, cancel, err) < 0)
+			return -1;
+		word = gang_rounds_last_word(&feed->view, &feed->here, settled);
+		*said = feed->view.ends[feed->here.member] == GANG_HAS_GONE;
+		switch (word) {
+		case GANG_LAST_NOTHING:
+			return 0;
+		case GANG_LAST_VOID_PART:
+			settled = feed->view.round.number;
+			status =
+				storage_gang_void_part(feed->options.storage, feed->options.attempt,
+						       settled, &is_void, cancel, err);
+			if (status == 0 && is_void)
+				feed->here.put = 0;
+			break;
+		case GANG_LAST_LEAVE_OUT:
+			status = say_last(feed, GANG_EVENT_LEFT_OUT, cancel, err);
+			break;
+		case GANG_LAST_SAY_GONE:
+			status = say_last(feed, GANG_EVENT_GONE, cancel, err);
+			break;
+		}
+		if (status < 0)
+			return -1;
+	}
+}
+
+void gang_feed_say_last_word(struct gang_feed *feed)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	bool said = false;
+	struct err err;
+
+	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
+	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
+		return;
+	stop_feed(feed);
+	if (cancel_init(&soon, NULL) < 0)
+		return;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + LAST_WORD_MS);
+	while (try_last_word(feed, &said, &soon, &err) < 0)
+		if (err.kind != ERR_RETRY || cancel_sleep(&soon, PAUSE_FIRST_MS, &err) < 0) {
+			log_warn("the other members do not know that this one has gone, and save "
+				 "nothing until the launcher starts it again: %s",
+				 err.text);
+			return;
+		}
+	log_debug("the others %s", said ? "know that this member has gone" : "all end too");
 }

@@ -106,6 +106,8 @@ struct gang_feed {
 	size_t outbox_count;
 	struct gang_answer answered; /* that was told of last */
 	bool left;
+	/* It has told the others that it leaves alone. */
+	bool leaves_alone;
 
 	/* In this round all `sharers` have given; they are to be looked for once more. */
 	uint32_t sharers_given;
@@ -121,7 +123,7 @@ struct gang_feed {
 		/* `anew` when it was begun */
 		bool anew;
 		bool worked, there;
-		uint32_t have, missing;
+		uint32_t have, wanted, missing;
 		struct err err;
 	} work;
 
@@ -143,6 +145,12 @@ static inline bool gang_feed_is_running(const struct gang_feed *feed)
 	return feed->workers != NULL;
 }
 
+/* Whether that is the notice that this member ends by. */
+static inline bool gang_feed_ends_by(const struct gang_feed *feed, uint32_t event)
+{
+	return gang_rounds_notice(&feed->view, &feed->here) == event;
+}
+
 /* The job has ended, and nothing is left to save here: `left` is called in the end. */
 void gang_feed_leave(struct gang_feed *feed);
 /* Something has changed here. */
@@ -153,6 +161,14 @@ void gang_feed_note_anew(struct gang_feed *feed);
 /* Is appended as soon as that can be; `number` and `member` are filled in. `request`: for
  * happened(). */
 void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint64_t request);
+
+/* The machine of this member is to be taken away: `event` is a GANG_EVENT_NOTICE, and all end by
+ * it. Or, where the others go on without it, one of GANG_EVENT_LEAVING is made of it; once. The
+ * keeper of a directory that others have too, and one whose job has ended, do not leave alone. */
+void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
+/* At the end of the process, after its last save: the others wait for no part of a member that
+ * leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
+void gang_feed_say_last_word(struct gang_feed *feed);
 
 /* The part of the round is being made: of this checkpoint, or `beside`, without one. */
 void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,

@@ -44,6 +44,9 @@ struct gang_identity {
 	char launch[160];
 	/* It starts all of them again, or none. */
 	bool whole;
+	/* --on-preemption continue: after a notice at one, the others go on without it; the caller
+	 * fills it. */
+	bool goes_on;
 	/* When this process was started, by clock_boot_ms(); the caller fills it. */
 	int64_t began_ms;
 };

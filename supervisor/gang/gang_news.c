@@ -31,6 +31,7 @@ struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms)
 
 	switch (event->kind) {
 	case GANG_EVENT_REQUEST:
+	case GANG_EVENT_LEAVING:
 		return (struct gang_news){.kind = GANG_NEWS_ASKS};
 	case GANG_EVENT_NOTICE:
 		return stop_by(event, event->reason,
@@ -49,20 +50,21 @@ struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms)
 	case GANG_EVENT_PASSED:
 	case GANG_EVENT_GOES_ON:
 	case GANG_EVENT_LEFT_OUT:
+	case GANG_EVENT_GONE:
 		break;
 	}
 	return (struct gang_news){.kind = GANG_NEWS_NOTHING};
 }
 
-struct gang_answer gang_answer_of(const struct gang_view *view)
+struct gang_answer gang_answer_of(const struct gang_view *view, uint32_t notice)
 {
 	/* A round that is open may be committed already. */
-	bool parted = view->parted && !gang_view_is_open(view);
+	bool parted = notice == view->notice && view->parted && !gang_view_is_open(view);
 
 	return (struct gang_answer){
 		.event = view->answered,
 		.round = view->committed,
-		.notice_is_over = view->notice > 0 && (view->answered >= view->notice || parted),
-		.unanswered = view->answered < view->notice,
+		.notice_is_over = notice > 0 && (view->answered >= notice || parted),
+		.unanswered = view->answered < notice,
 	};
 }

@@ -27,10 +27,12 @@ void gang_news_identity(uint32_t member, char *text, size_t size);
 struct gang_answer {
 	uint32_t event; /* the newest that is answered */
 	uint32_t round; /* by this snapshot */
-	/* What the first notice asks for is answered, or will not be any more; and the latter. */
+	/* What the notice asks for that this member ends by is answered, or will not be any more;
+	 * and the latter. */
 	bool notice_is_over, unanswered;
 };
 
-struct gang_answer gang_answer_of(const struct gang_view *view);
+/* `notice`: gang_rounds_notice(). */
+struct gang_answer gang_answer_of(const struct gang_view *view, uint32_t notice);
 
 #endif

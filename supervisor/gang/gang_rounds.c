@@ -118,6 +118,13 @@ static struct gang_round_decision leave_out(const struct gang_view *view,
 
 /* --- a round is open --- */
 
+/* Nothing later comes of its job. One that leaves alone trains on until a snapshot answers its
+ * notice, or its time is over. */
+static bool is_stopping(const struct gang_here *here)
+{
+	return here->ended || (here->stopping && here->leaves == 0);
+}
+
 /* Somebody has gone on: whoever trains in step with it, and has written nothing of the round's
  * checkpoint by then, writes none. One without a step may consist of several files, each of which
  * was complete by itself. */
@@ -127,8 +134,8 @@ static bool has_passed(const struct gang_here *here)
 		return false;
 	/* At its end nothing later comes; but whoever has written nothing by then, since a
 	 * checkpoint before this one, writes none. */
-	if ((here->stopping || here->ended) && here->given_step >= 0 &&
-	    here->step == here->given_step && here->before >= 0 && here->before < here->step)
+	if (is_stopping(here) && here->given_step >= 0 && here->step == here->given_step &&
+	    here->before >= 0 && here->before < here->step)
 		return true;
 	return here->given_step >= 0 ? here->step > here->given_step
 				     : here->generation > here->given_generation + 1;
@@ -161,14 +168,15 @@ static struct gang_round_decision without_checkpoint(const struct gang_view *vie
 	bool learned = here->learned && !view->round.at_least;
 	/* It goes on with what it started from, which the final round takes. */
 	bool finished = here->finished && !here->holds_start;
-	bool answers = here->in_order && view->notice > 0 && !here->holds_start;
+	uint32_t notice = gang_rounds_notice(view, here);
+	bool answers = here->in_order && notice > 0 && !here->holds_start;
 
 	if (!here->begun && (learned || view->round.passed || finished))
 		return act_in(view, GANG_GIVE_BESIDE);
 	if (!here->begun && answers) {
 		struct gang_round_decision decision = act_in(view, GANG_GIVE_BESIDE);
 
-		decision.asked = view->notice;
+		decision.asked = notice;
 		return decision;
 	}
 	if (here->ended)
@@ -190,7 +198,9 @@ static bool is_meant(const struct gang_round *round, const struct gang_here *her
 /* Its last checkpoint is complete. */
 static bool has_answered_notice(const struct gang_view *view, const struct gang_here *here)
 {
-	return view->notice > 0 && here->saw >= view->notice;
+	uint32_t notice = gang_rounds_notice(view, here);
+
+	return notice > 0 && here->saw >= notice;
 }
 
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
@@ -215,7 +225,7 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (here->stopping && (round->at_least || has_answered_notice(view, here)))
+	if (is_stopping(here) && (round->at_least || has_answered_notice(view, here)))
 		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
 }
@@ -248,6 +258,9 @@ static struct gang_round_decision in_round(const struct gang_view *view,
 		return leave_out(view, here, here->unable_reason);
 	if (view->round.final)
 		return in_final_round(view, here);
+	/* The job here may have begun anew without it, and its part be of the run before. */
+	if (view->gone > view->round.gone && here->put != view->round.number)
+		return leave_out(view, here, "a member has gone while the round was open");
 	return here->generation == 0 ? without_checkpoint(view, here) : with_checkpoint(view, here);
 }
 
@@ -291,8 +304,7 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
 	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || here->ended || here->stopping || view->notice > 0 ||
-	    here->step < 0)
+	if (view->failures == 0 || is_stopping(here) || view->notice > 0 || here->step < 0)
 		return decision;
 	/* Whoever has left it out has that one, and all come to it, perhaps to no later one: a job
 	 * may save only when it is asked. */
@@ -322,7 +334,7 @@ bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_he
 {
 	const struct gang_round *round = &view->round;
 
-	return has_answered_notice(view, here) && view->answered < view->notice &&
+	return has_answered_notice(view, here) && view->answered < gang_rounds_notice(view, here) &&
 	       view->ended < view->members && round->state == GANG_ROUND_COMMITTED &&
 	       view->looked == round->number && here->given == round->number && !here->beside &&
 	       here->given_generation == here->generation && here->step >= 0;
@@ -360,7 +372,8 @@ static bool speaks_for_all(const struct gang_view *view, const struct gang_here 
 
 	while (first < view->members && view->ends[first] != GANG_GOES_ON)
 		first++;
-	return view->ended > 0 && view->left == 0 && !here->ended && first == here->member;
+	return view->ended > view->gone_count && view->left == 0 && !here->ended &&
+	       first == here->member;
 }
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
@@ -418,6 +431,36 @@ static struct gang_end_decision before_saying(const struct gang_view *view,
 	return end_with(here->finished && waits ? GANG_SAY_ENDED : GANG_STAY, true);
 }
 
+/* Whoever waits for its part has it, or is told that there is none: from then on nobody needs one.
+ * Nobody waits for a snapshot that this member knows nothing of, either. */
+static struct gang_end_decision leave_alone(const struct gang_view *view,
+					    const struct gang_here *here)
+{
+	bool needed = gang_view_is_open(view) && here->given != view->round.number;
+
+	if (view->over || view->ends[here->member] == GANG_HAS_GONE)
+		return end_with(here->saving ? GANG_STAY : GANG_LEAVE, false);
+	if (needed || here->saving || !here->leaving)
+		return end_with(GANG_STAY, false);
+	return end_with(GANG_SAY_GONE, false);
+}
+
+enum gang_last_word gang_rounds_last_word(const struct gang_view *view,
+					  const struct gang_here *here, uint32_t settled)
+{
+	uint32_t round = view->round.number;
+
+	bool all_end = view->notice > 0 && here->leaves == 0;
+
+	if (all_end || view->over || view->ends[here->member] == GANG_HAS_GONE)
+		return GANG_LAST_NOTHING;
+	if (!gang_view_is_open(view))
+		return GANG_LAST_SAY_GONE;
+	if (here->put == round && settled != round)
+		return GANG_LAST_VOID_PART;
+	return here->put == round ? GANG_LAST_SAY_GONE : GANG_LAST_LEAVE_OUT;
+}
+
 /* Nothing comes of what this member waits for. */
 static bool is_lost(const struct gang_view *view, const struct gang_here *here)
 {
@@ -436,6 +479,8 @@ struct gang_end_decision gang_rounds_end(const struct gang_view *view, const str
 
 	if (!here->ended)
 		return end_with(GANG_STAY, false);
+	if (here->leaves > 0)
+		return leave_alone(view, here);
 	if (said == GANG_GOES_ON && !view->over)
 		return before_saying(view, here);
 	leave.lost = is_lost(view, here);

@@ -44,6 +44,8 @@ struct gang_here {
 	bool wants, urgent;
 	/* It is to end by a notice. */
 	bool stopping;
+	/* The event of the log by which it leaves, alone; 0: it does not. */
+	uint32_t leaves;
 	/* What it asks for is still to be appended: a part that is given before would not say that
 	 * it answers it. */
 	bool telling;
@@ -158,11 +160,21 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
  * whose jobs wait for it. */
 bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_here *here);
 
+/* The event that this member is to end by: its own, if it leaves alone, or the first notice of all;
+ * 0: there is none. */
+static inline uint32_t gang_rounds_notice(const struct gang_view *view,
+					  const struct gang_here *here)
+{
+	return here->leaves > 0 ? here->leaves : view->notice;
+}
+
 enum gang_end_action {
 	/* It trains, or waits: for its own files, or because others need a part of it. */
 	GANG_STAY,
 	/* To append that its job has ended: `more`. Once more: it leaves. */
 	GANG_SAY_ENDED,
+	/* To append that it has gone, and the others go on without it. */
+	GANG_SAY_GONE,
 	GANG_LEAVE,
 };
 
@@ -173,6 +185,20 @@ struct gang_end_decision {
 	/* LEAVE: the final round is not durable, or will not be opened. */
 	bool lost;
 };
+
+/* What a member that leaves alone appends last, when it has no time left to wait for the others. */
+enum gang_last_word {
+	GANG_LAST_NOTHING,
+	/* First, storage_gang_void_part(): it is not known whether its part lies in the open round.
+	 */
+	GANG_LAST_VOID_PART,
+	/* There is none, and none will be: the round is left out. */
+	GANG_LAST_LEAVE_OUT,
+	GANG_LAST_SAY_GONE,
+};
+/* `settled`: of this round it is known that its part lies there. */
+enum gang_last_word gang_rounds_last_word(const struct gang_view *view,
+					  const struct gang_here *here, uint32_t settled);
 
 /* What a member does about its end. `asked`: the notice that it ends by; 0: none. */
 struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,

@@ -5,6 +5,7 @@ static const char *const state_names[] = {
 	[GANG_GOES_ON] = "goes on",
 	[GANG_HAS_ENDED] = "has ended",
 	[GANG_HAS_LEFT] = "has left",
+	[GANG_HAS_GONE] = "has gone",
 };
 
 static const char *const round_names[] = {
@@ -29,6 +30,17 @@ static void list_members(const struct gang_view *view, const json_t *hosts, bool
 	}
 }
 
+/* Those that had gone before it. */
+static json_t *list_without(const struct gang_view *view)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < view->members; i++)
+		if (gang_view_does_without(view, i))
+			json_array_append_new(list, json_integer(i));
+	return list;
+}
+
 static json_t *round_json(const struct gang_view *view, const struct gang_here *here,
 			  uint32_t attempt)
 {
@@ -42,6 +54,8 @@ static json_t *round_json(const struct gang_view *view, const struct gang_here *
 	json = json_pack("{s:s, s:o, s:s, s:i, s:b}", "id", snapshot_id_format(number, id), "step",
 			 json_integer_or_null(round->step), "state", round_names[round->state],
 			 "opened_by", (int)round->opener, "gave", here->given == round->number);
+	if (round->gone > 0)
+		json_object_set_new(json, "without", list_without(view));
 	if (round->state == GANG_ROUND_OVER)
 		json_object_set_new(json, "why",
 				    json_pack("{s:i, s:s}", "member", (int)round->left_by, "reason",
@@ -56,8 +70,9 @@ json_t *gang_status_json(const struct gang_view *view, const struct gang_here *h
 
 	list_members(view, hosts, false, list);
 	list_members(view, hosts, true, list);
-	return json_pack("{s:i, s:i, s:b, s:i, s:i, s:o, s:o}", "members", (int)view->members,
-			 "member", (int)here->member, "over", view->over, "ended", (int)view->ended,
-			 "left", (int)view->left, "list", list, "round",
+	return json_pack("{s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o}", "members", (int)view->members,
+			 "member", (int)here->member, "over", view->over, "ended",
+			 (int)(view->ended - view->gone_count), "left", (int)view->left, "gone",
+			 (int)view->gone_count, "list", list, "round",
 			 round_json(view, here, attempt));
 }

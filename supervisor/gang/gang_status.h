@@ -13,9 +13,10 @@
 #define GANG_STATUS_MEMBERS_MOST 512
 
 /*
- * {"members", "member", "over", "ended", "left", "list": [{"member", "host", "state"}], "round":
- * {"id", "step", "state", "opened_by", "gave"}}; `round` is null before the first one, and `gave`
- * says whether this member has given its part, or is doing so. `hosts`: of all, in their order. The
+ * {"members", "member", "over", "ended", "left", "gone", "list": [{"member", "host", "state"}],
+ * "round": {"id", "step", "state", "opened_by", "gave", "without"}}; `round` is null before the
+ * first one, `gave` says whether this member has given its part, or is doing so, and `without`, if
+ * any had gone before it, which. `hosts`: of all, in their order. The
  * caller decrefs.
  */
 json_t *gang_status_json(const struct gang_view *view, const struct gang_here *here,

@@ -9,12 +9,14 @@ struct gang_view gang_view_new(uint32_t members)
 	return (struct gang_view){
 		.members = members,
 		.ends = memory_new(members * sizeof(enum gang_member_end)),
+		.gone_at = memory_new(members * sizeof(uint32_t)),
 	};
 }
 
 void gang_view_release(struct gang_view *view)
 {
 	free(view->ends);
+	free(view->gone_at);
 	*view = (struct gang_view){0};
 }
 
@@ -44,6 +46,7 @@ static void open_round(struct gang_view *view, const struct gang_round *round)
 		gang_view_committed(view, view->round.number);
 	view->round = *round;
 	view->round.state = GANG_ROUND_OPEN;
+	view->round.gone = view->gone;
 }
 
 static void fold_round(struct gang_view *view, const struct gang_event *event)
@@ -69,7 +72,8 @@ static void fold_left_out(struct gang_view *view, const struct gang_event *event
 	view->failures++;
 }
 
-/* All end by the first notice: nothing is asked for after it. */
+/* All end by the first notice: nothing is asked for after it. By the notice of one that leaves
+ * alone, nobody else does. */
 static void fold_asked(struct gang_view *view, const struct gang_event *event)
 {
 	if (view->notice > 0)
@@ -83,8 +87,8 @@ static void fold_asked(struct gang_view *view, const struct gang_event *event)
  */
 static void consider_final_round(struct gang_view *view, const struct gang_event *event)
 {
-	if (view->ended < view->members || view->left > 0 || view->notice > 0 || view->over ||
-	    !view->more)
+	if (view->ended < view->members || view->gone_count == view->members || view->left > 0 ||
+	    view->notice > 0 || view->over || !view->more)
 		return;
 	open_round(view, &(struct gang_round){
 				 .number = event->number,
@@ -99,7 +103,7 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 {
 	enum gang_member_end *end = &view->ends[event->member];
 
-	if (*end == GANG_HAS_LEFT)
+	if (*end == GANG_HAS_LEFT || *end == GANG_HAS_GONE)
 		return;
 	if (*end == GANG_GOES_ON)
 		view->ended++;
@@ -116,6 +120,43 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 		view->first_left = event->member;
 }
 
+/* It has given its part in the round that is open, or has left it out; or the round waits for a
+ * part that it has put. */
+static void fold_gone(struct gang_view *view, const struct gang_event *event)
+{
+	enum gang_member_end *end = &view->ends[event->member];
+
+	if (*end == GANG_HAS_LEFT || *end == GANG_HAS_GONE)
+		return;
+	view->ended += *end == GANG_GOES_ON;
+	*end = GANG_HAS_GONE;
+	view->gone_at[event->member] = view->gone = event->number;
+	view->gone_count++;
+	/* The others may have waited for it alone. */
+	if (!gang_view_is_open(view))
+		consider_final_round(view, event);
+}
+
+bool gang_view_is_first(const struct gang_view *view, uint32_t member)
+{
+	if (view->members > 0 && view->gone_count == view->members)
+		return view->gone_at[member] == view->gone;
+	for (uint32_t i = 0; i < member; i++)
+		if (view->members == 0 || view->gone_at[i] == 0)
+			return false;
+	return view->members == 0 || view->gone_at[member] == 0;
+}
+
+/* What names the member that has gone last names the one that is known here: all that are folded
+ * are in the log, and there are no others. */
+static bool knows_gone(const struct gang_view *view, const struct gang_event *event)
+{
+	bool names = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
+		     event->kind == GANG_EVENT_GONE;
+
+	return !names || event->gone == view->gone;
+}
+
 static void fold_rejoin(struct gang_view *view, const struct gang_event *event)
 {
 	if (view->over)
@@ -127,7 +168,8 @@ static void fold_rejoin(struct gang_view *view, const struct gang_event *event)
 
 bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 {
-	if (event->number != view->read + 1 || event->member >= view->members)
+	if (event->number != view->read + 1 || event->member >= view->members ||
+	    !knows_gone(view, event))
 		return false;
 	view->read = event->number;
 	switch (event->kind) {
@@ -150,7 +192,11 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 		break;
 	case GANG_EVENT_REQUEST:
 	case GANG_EVENT_NOTICE:
+	case GANG_EVENT_LEAVING:
 		fold_asked(view, event);
+		break;
+	case GANG_EVENT_GONE:
+		fold_gone(view, event);
 		break;
 	case GANG_EVENT_ENDED:
 		fold_ended(view, event);

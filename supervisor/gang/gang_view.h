@@ -34,6 +34,9 @@ struct gang_round {
 	bool final;
 	/* A member that has given its part has completed a later checkpoint since. */
 	bool passed;
+	/* The newest GANG_EVENT_GONE when it was opened: those that had gone give no part. 0: none
+	 * had. */
+	uint32_t gone;
 	/* OVER: by whom, at which step, and why. */
 	uint32_t left_by;
 	int64_t left_step;
@@ -46,6 +49,8 @@ enum gang_member_end {
 	GANG_HAS_ENDED,
 	/* It gives no more parts. */
 	GANG_HAS_LEFT,
+	/* The same, and the others go on without it: it counts as one that has ended. */
+	GANG_HAS_GONE,
 };
 
 struct gang_view {
@@ -74,6 +79,10 @@ struct gang_view {
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
+	/* The number of the event by which each has gone; 0: it has not. The newest of them; and
+	 * how many there are. */
+	uint32_t *gone_at;
+	uint32_t gone, gone_count;
 	/* A member whose job has ended has files in no snapshot. */
 	bool more;
 	/* A member has left after a notice, and all that any has ended with is in a committed
@@ -93,6 +102,14 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event);
 void gang_view_committed(struct gang_view *view, uint32_t round);
 /* ... and answers what was asked up to this event (storage_gang_answers()). */
 void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event);
+/* Whether the member had gone when the newest round was opened: it gives no part in it. */
+static inline bool gang_view_does_without(const struct gang_view *view, uint32_t member)
+{
+	return view->gone_at[member] > 0 && view->gone_at[member] <= view->round.gone;
+}
+/* One member does for all what is done once in an attempt: the lowest that has not gone, or the
+ * last to go. */
+bool gang_view_is_first(const struct gang_view *view, uint32_t member);
 /* It is to be looked up whether the newest snapshot answers what is asked for. */
 static inline bool gang_view_wants_answers(const struct gang_view *view)
 {

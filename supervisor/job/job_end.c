@@ -72,11 +72,10 @@ static void record_attempt_end(struct job *job, const struct outcome *outcome, i
 	struct err err;
 	json_t *about;
 
-	if (job->gang.member > 0)
-		return;
-	/* An attempt that was preempted during its restore is recorded too: without a record, the
-	 * next attempt would take the machine for lost. */
-	if (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed))
+	/* One member records it for all. An attempt that was preempted during its restore is
+	 * recorded too: without a record, the next attempt would take the machine for lost. */
+	if (!gang_view_is_first(&job->in_gang.feed.view, job->gang.member) ||
+	    (!job->snapshots && (job->model.facts.launched || !job->model.facts.noticed)))
 		return;
 	if (job->hung || !job->resume.storage || job->resume.attempt.number == 0 ||
 	    cancel_init(&cancel, &err) < 0)
@@ -229,6 +228,7 @@ int job_finish(struct job *job)
 	job_tell_outcome(job, &outcome);
 	job_tell_why(job, &outcome);
 	end_workers(job);
+	gang_feed_say_last_word(&job->in_gang.feed);
 	job_tell_gang_not_started(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)
 		observers_notify_end(&job->observers, outcome_name(&outcome), outcome.exit_code,

@@ -158,6 +158,7 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		.beside = decision->action == GANG_GIVE_BESIDE,
 		.asked = decision->asked,
 		.final = feed->view.round.final,
+		.gone = feed->view.round.gone,
 	};
 
 	if (job->model.snapshots.superseded || snapshot_queue_is_running(job->snapshots))
@@ -212,7 +213,7 @@ static void on_gang_event(void *arg, const struct gang_event *event, uint64_t re
 
 	if (own && event->kind == GANG_EVENT_REQUEST)
 		post_told(job, event->number, request);
-	else if (job->in_gang.feed.view.notice == event->number)
+	else if (gang_feed_ends_by(&job->in_gang.feed, event->number))
 		post_told(job, event->number, 0);
 	if (!own || event->kind == GANG_EVENT_REJOIN)
 		take_over_event(job, event);
@@ -239,7 +240,7 @@ void job_tell_gang(struct job *job, const struct notice *stop)
 		return;
 	text_set(event.reason, sizeof(event.reason), stop->reason);
 	job->in_gang.has_told = true;
-	gang_feed_tell(&job->in_gang.feed, &event, 0);
+	gang_feed_tell_notice(&job->in_gang.feed, &event);
 }
 
 bool job_keep_told_notice(struct job *job, const struct notice *stop)
@@ -251,8 +252,7 @@ bool job_keep_told_notice(struct job *job, const struct notice *stop)
 	text_set(told.source, sizeof(told.source), gang_source);
 	gang_news_identity(job->gang.member, told.identity, sizeof(told.identity));
 	notices_add(&job->notices, &told);
-	log_note("the other members of the gang have been told of the notice, and end: so does "
-		 "this one");
+	log_note("the other members of the gang have been told of the notice: this one ends by it");
 	return true;
 }
 

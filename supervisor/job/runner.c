@@ -265,6 +265,7 @@ struct job_rules job_rules_from(const struct job *job)
 		.expects_saves = job->expected == EXPECT_BY_OPTION,
 		.has_store = job->store != NULL,
 		.of_gang = job->gang.members > 1,
+		.leaves_alone = job->gang.goes_on,
 		.requeues = options->requeue && slurm && *slurm,
 		.every_auto = options->every_auto,
 		.retains = retention_is_set(&options->retention),

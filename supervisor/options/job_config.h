@@ -71,7 +71,7 @@ struct job_config {
 	int64_t join_ms;    /* for the members of a gang to come, and to restore */
 	bool gang_poke;     /* the others are told at once that there is something to read */
 	enum gang_parts_choice parts; /* of which members one restores the files */
-	bool goes_on_without;         /* a gang, after a member was preempted: refused */
+	bool goes_on_without;         /* a gang, after a member was preempted */
 	enum restore_policy restore;
 	struct snapshot_id restore_id;
 	enum shim_use shim;

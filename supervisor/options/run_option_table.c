@@ -248,7 +248,8 @@ static const struct option_row job_rows[] = {
 		CHOICE(parts, "own all auto")},
 	{"on-preemption", 0, "WHAT", "REPRIEVE_ON_PREEMPTION",
 		"what the other members of a gang do when one is preempted: stop (default): they "
-		"save and end too, and the launcher starts all again; continue is refused",
+		"save and end too, and the launcher starts all again; or continue: they save, and "
+		"go on without it (an elastic job); the same for all members",
 		CHOICE(goes_on_without, "stop continue")},
 	{"gang-poke", 0, "USE", "REPRIEVE_GANG_POKE",
 		"whether the members of a gang tell each other by a UDP datagram that there is "

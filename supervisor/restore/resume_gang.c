@@ -29,12 +29,28 @@ static int claim_for_gang(const struct resume_request *request, struct resume_re
 	struct err own = {0};
 
 	json_object_set_new(request->about, "gang",
-			    storage_gang_describe(start->chosen, request->gang.members));
+			    storage_gang_describe(start->chosen, request->gang.members,
+						  request->gang.goes_on));
 	attempt_release(&result->attempt);
 	if (resume_claim(request, result, &start->claim.attempt, cancel, &own) == 0 ||
 	    own.kind == ERR_UNFIT)
 		return 0;
 	return give_up_gang(start, &own, err);
+}
+
+/* Else one would wait for the parts of a member that the others do without. */
+static int check_goes_on(const struct resume_request *request, const struct gang_start *start,
+			 struct err *err)
+{
+	const char *words[] = {"stop", "continue"};
+
+	if (start->claim.goes_on == request->gang.goes_on)
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "member %u has --on-preemption %s, and member 0 on %.64s %s: give all "
+		       "members the same",
+		       request->gang.member, words[request->gang.goes_on], start->claim.host,
+		       words[start->claim.goes_on]);
 }
 
 /* --- one directory for several --- */
@@ -108,7 +124,8 @@ static int place_for_all(const struct resume_request *request, struct resume_res
 	struct err damage = {0};
 
 	resume_note_all_damaged(result);
-	if (find_keeper(request, result, start, cancel, &damage) < 0)
+	if (check_goes_on(request, start, &damage) < 0 ||
+	    find_keeper(request, result, start, cancel, &damage) < 0)
 		return give_up_gang(start, &damage, err);
 	/* What one member can make of a damaged snapshot, another may not. */
 	if (result->attempt.start_is_damaged) {

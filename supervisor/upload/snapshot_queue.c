@@ -187,6 +187,7 @@ static void take_snapshot_worker(void *arg)
 		.gang_beside = run->report.round.beside,
 		.gang_asked = run->report.round.asked,
 		.gang_final = run->report.round.final,
+		.gang_gone = run->report.round.gone,
 		.gang_saw = run->saw,
 		.gang_over = options->of_gang ? snapshot_round_is_settled : NULL,
 		.arg = run,

@@ -32,6 +32,8 @@ struct snapshot_round {
 	uint32_t asked;
 	/* Each member gives its directory as it is: see struct save_request. */
 	bool final;
+	/* save_request.gang_gone. */
+	uint32_t gone;
 };
 
 struct snapshot_outcome {

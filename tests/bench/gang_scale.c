@@ -270,7 +270,7 @@ static int claim_for_all(struct member *member, struct gang_start *start, struct
 		.after = start->claim.attempt,
 	};
 
-	json_object_set_new(about, "gang", storage_gang_describe(start->chosen, gang.count));
+	json_object_set_new(about, "gang", storage_gang_describe(start->chosen, gang.count, false));
 	return storage_claim(member->storage, &claim, &member->attempt, NULL, err);
 }
 

@@ -41,6 +41,7 @@ parser.add_argument("--final", default="", help="in the end it waits for this fi
 parser.add_argument("--mark", default="", help="is kept beside each shard: who has saved it")
 parser.add_argument("--layout", default="shards", help="shards: a file of each rank; dcp: the files of torch's distributed checkpoints, "
                     "which any number of ranks reads if it has all of them")
+parser.add_argument("--elastic", type=int, default=0, help="1: at SIGTERM it goes after the step that all are at, and the others go on without it")
 options = parser.parse_args()
 BEGINS_ANEW = 9
 if options.loop:
@@ -85,7 +86,7 @@ def ranks_to_read(step):
     if options.layout != "dcp":
         return [options.rank if os.path.exists(path_of(step)) else 0]
     with open(os.path.join(options.dir, "step_%d" % step, ".metadata")) as file:
-        return range(int(file.read()))
+        return list(map(int, file.read().split()))
 
 
 def resume():
@@ -111,10 +112,10 @@ def save(step):
             file.write(options.mark)
     with open(path_of(step), "wb") as file:
         file.write(of_run(step))
-    if options.layout == "dcp" and options.rank == 0:
+    if options.layout == "dcp" and options.rank == present[0]:
         metadata = os.path.join(os.path.dirname(path_of(step)), ".metadata")
         with open(metadata + ".tmp", "w") as file:
-            file.write(str(options.ranks))
+            file.write(" ".join(map(str, present)))
         os.rename(metadata + ".tmp", metadata)
     say("saved", step)
     for old in steps_here()[: -options.keep]:
@@ -122,24 +123,34 @@ def save(step):
 
 
 def meet(step):
-    """Waits until all ranks of this attempt are at the step. Returns whether any of them was asked to save: all are told the same."""
-    global asked
+    """Waits until all ranks of this attempt are at the step, but for those that have gone. Returns whether any of them was asked to save: all are
+    told the same."""
+    global asked, present
     room = os.path.join(options.meet, os.environ.get("REPRIEVE_ATTEMPT", "0") + "." + run_of_job)
     os.makedirs(room, exist_ok=True)
+    if goes:
+        with open(os.path.join(room, "without-%d" % options.rank), "w"):
+            say("goes")
+            sys.exit(0)
     with open(os.path.join(room, "new-%d" % options.rank), "w") as file:
         file.write("asked" if asked else "not asked")
     asked = False
     os.rename(file.name, os.path.join(room, "%d.%d" % (step, options.rank)))
-    words = []
-    for rank in range(options.ranks):
+    words, here = [], []
+    for rank in present:
         path = os.path.join(room, "%d.%d" % (step, rank))
         while not os.path.exists(path):
+            if os.path.exists(os.path.join(room, "without-%d" % rank)) and not os.path.exists(path):
+                break
             if os.path.exists(os.path.join(room, "gone")):  # a collective fails some time after a rank has
                 time.sleep(0.5)
                 sys.exit(BEGINS_ANEW)
             time.sleep(0.002)
-        with open(path) as file:
-            words.append(file.read())
+        else:
+            here.append(rank)
+            with open(path) as file:
+                words.append(file.read())
+    present = here
     before = os.path.join(room, "%d.%d" % (step - 1, options.rank))  # all have read it, or they would not be here
     if os.path.exists(before):
         os.remove(before)
@@ -149,6 +160,11 @@ def meet(step):
 def ask(number, frame):
     global asked
     asked = True
+
+
+def go(number, frame):
+    global goes
+    goes = True
 
 
 def add_to_curve(step):
@@ -165,7 +181,10 @@ def save_final():
     say("saved the final model")
 
 
-asked = False
+asked = goes = False
+present = list(range(options.ranks))
+if options.elastic:
+    signal.signal(signal.SIGTERM, go)
 if options.signal:
     signal.signal(getattr(signal, "SIG" + options.signal), ask)
 step = resume()

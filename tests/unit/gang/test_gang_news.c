@@ -77,7 +77,7 @@ static void test_answers(void **state)
 		view.parted = rows[i].parted;
 		view.committed = 7;
 		view.round.state = rows[i].open ? GANG_ROUND_OPEN : GANG_ROUND_OVER;
-		answer = gang_answer_of(&view);
+		answer = gang_answer_of(&view, view.notice);
 		assert_int_equal(answer.event, rows[i].answered);
 		assert_int_equal(answer.round, 7);
 		assert_int_equal(answer.notice_is_over, rows[i].over);

@@ -41,6 +41,22 @@
 	{                                                 \
 		.kind = GANG_EVENT_NOTICE, .member = (by) \
 	}
+#define ALONE(by)                                          \
+	{                                                  \
+		.kind = GANG_EVENT_LEAVING, .member = (by) \
+	}
+#define GONE(by, behind)                                                  \
+	{                                                                 \
+		.kind = GANG_EVENT_GONE, .member = (by), .gone = (behind) \
+	}
+#define ROUND_WITHOUT(by, at, last)                                                    \
+	{                                                                              \
+		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at), .gone = (last) \
+	}
+#define ENDED_WITHOUT(by, last)                                                        \
+	{                                                                              \
+		.kind = GANG_EVENT_ENDED, .member = (by), .more = true, .gone = (last) \
+	}
 #define ALL_ENDED ENDED(0, 0), ENDED_MORE(1), ENDED(2, 0)
 #define REQUEST(by)                                        \
 	{                                                  \
@@ -252,6 +268,29 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), .stopping = true, .saw = 2}, GANG_LEAVE_OUT, 20, false},
 	{"at a notice, it has saved just that", {ROUND(0, 20), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true, .saw = 2}, GANG_TAKE, 0, false},
+	{"one has gone, and the next round is of the others", {GONE(0, 0)}, 1, 0,
+		{AT(20, 10), WANTED}, GANG_OPEN, 20, false},
+	{"one had gone before it", {GONE(0, 0), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{AT(20, 10)}, GANG_TAKE, 0, false},
+	{"one has gone while it was open", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+		{AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"one has, and its own part may lie there", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
+	{"one has, after this one gave", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
+		{AT(20, 10), GAVE(1)}, GANG_WAIT, 0, false},
+	{"it leaves alone, and trains on until then", {ALONE(1), ROUND(0, 30)}, 2, 0,
+		{AT(20, 10), .leaves = 1, .saw = 1, .stopping = true}, GANG_WAIT, 0, false},
+	{"it leaves alone, and trains no more", {ALONE(1), ROUND(0, 30)}, 2, 0,
+		{AT(20, 10), .leaves = 1, .saw = 1, .stopping = true, .ended = true},
+		GANG_LEAVE_OUT, 20, false},
+	{"it leaves alone, and the others have gone on", {ALONE(1), ROUND(1, 10), LEFT_OUT(0, 2, 15)},
+		3, 0, {AT(20, 10), WANTS, .leaves = 1, .stopping = true, .pace = 4},
+		GANG_OPEN, 30, true},
+	{"it leaves alone, and had none when it was asked", {ALONE(1), ROUND(0, 30)}, 2, 0,
+		{NONE, .leaves = 1, .stopping = true, .ended = true, .in_order = true},
+		GANG_GIVE_BESIDE, 0, false},
+	{"another one leaves alone, and this one has ended", {ALONE(0), ROUND(0, 30)}, 2, 0,
+		{NONE, .ended = true, .in_order = true}, GANG_LEAVE_OUT, -1, false},
 };
 // clang-format on
 
@@ -483,6 +522,15 @@ struct end_row {
 	{                                    \
 		GANG_SAY_ENDED, false, false \
 	}
+#define GOES                                \
+	{                                   \
+		GANG_SAY_GONE, false, false \
+	}
+#define ALONE_BY(event) .leaves = (event), .stopping = true
+#define ENDED_AFTER(by, last)                                            \
+	{                                                                \
+		.kind = GANG_EVENT_ENDED, .member = (by), .gone = (last) \
+	}
 #define SAYS_MORE                           \
 	{                                   \
 		GANG_SAY_ENDED, true, false \
@@ -550,8 +598,195 @@ static const struct end_row end_rows[] = {
 	{"it has finished, and can give in the end", {ENDED(1, 0)}, 1, 0,
 		{NONE, .begun = true, LEAVING}, 0, STAYS},
 	{"the attempt is over", {REJOIN(0)}, 1, 0, {AT(20, 10), LEAVING}, 0, LEAVES},
+
+	{"alone: it still saves", {ALONE(1)}, 1, 0, {AT(20, 10), ALONE_BY(1), .ended = true}, 1, STAYS},
+	{"alone: all is durable", {ALONE(1)}, 1, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, GOES},
+	{"alone: the others train on, for which nobody waits", {ALONE(1), ENDED(0, 0)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, GOES},
+	{"alone: a round needs it", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, STAYS},
+	{"alone: also one that it knows nothing of", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{NONE, ALONE_BY(1), .ended = true, .leaving = true}, 1, STAYS},
+	{"alone: its part waits", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true, .given = 2, .saving = true},
+		1, STAYS},
+	{"alone: it has given it", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true, .given = 2}, 1, GOES},
+	{"alone: it has said so", {ALONE(1), GONE(1, 0)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, LEAVES},
+	{"alone: and then all end", {ALONE(1), NOTICE(0)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, GOES},
+	{"alone: the attempt is over", {ALONE(1), REJOIN(0)}, 2, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, LEAVES},
+	{"the others have gone", {GONE(0, 0), GONE(2, 1)}, 2, 0, {AT(20, 10), LEAVING}, 0, SAYS},
+	{"the others have gone, and it has said so", {GONE(0, 0), GONE(2, 1), ENDED_AFTER(1, 2)}, 3, 0,
+		{AT(20, 10), LEAVING}, 0, LEAVES},
 };
 // clang-format on
+
+/* What a member that leaves alone says when it has no time left. */
+static void test_the_last_word(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t leaves, put, settled;
+		enum gang_last_word word;
+	} of[] = {
+		{"no round is open", {ALONE(1)}, 1, 1, 0, 0, GANG_LAST_SAY_GONE},
+		{"its notice is not in the log yet",
+		 {ROUND(0, 20)},
+		 1,
+		 0,
+		 0,
+		 0,
+		 GANG_LAST_LEAVE_OUT},
+		{"one is open", {ALONE(1), ROUND(0, 20)}, 2, 1, 0, 0, GANG_LAST_LEAVE_OUT},
+		{"of an older one it knows",
+		 {ALONE(1), ROUND(0, 20)},
+		 2,
+		 1,
+		 1,
+		 1,
+		 GANG_LAST_LEAVE_OUT},
+		{"its part may be there",
+		 {ALONE(1), ROUND(0, 20)},
+		 2,
+		 1,
+		 2,
+		 0,
+		 GANG_LAST_VOID_PART},
+		{"it is there", {ALONE(1), ROUND(0, 20)}, 2, 1, 2, 2, GANG_LAST_SAY_GONE},
+		{"it has left it out",
+		 {ALONE(1), ROUND(0, 20), LEFT_OUT(1, 2, 5)},
+		 3,
+		 1,
+		 0,
+		 0,
+		 GANG_LAST_SAY_GONE},
+		{"it has said so", {ALONE(1), GONE(1, 0)}, 2, 1, 0, 0, GANG_LAST_NOTHING},
+		{"the attempt is over", {ALONE(1), REJOIN(2)}, 2, 1, 0, 0, GANG_LAST_NOTHING},
+		{"all ended before", {NOTICE(0), ALONE(1)}, 2, 0, 0, 0, GANG_LAST_NOTHING},
+		{"all end since", {ALONE(1), NOTICE(0)}, 2, 1, 0, 0, GANG_LAST_SAY_GONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, 0);
+		struct gang_here here = {NONE, .member = 1, .leaves = of[i].leaves,
+					 .put = of[i].put};
+
+		if (gang_rounds_last_word(&view, &here, of[i].settled) != of[i].word)
+			fail_msg("%s", of[i].what);
+	}
+}
+
+/* Of whom a round is: those that had gone by the event that has opened it are not of it. */
+static void test_of_whom_a_round_is(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t round;
+		bool final, without[3];
+		uint32_t first; /* who does for all what is done once */
+	} of[] = {
+		{"of all", {ROUND(0, 20)}, 1, 1, false, {0}, 0},
+		{"one is to leave", {ALONE(0), ROUND(1, 20)}, 2, 2, false, {0}, 0},
+		{"one has gone", {GONE(0, 0), ROUND_WITHOUT(1, 20, 1)}, 2, 2, false, {true}, 1},
+		{"one goes while it is open", {ROUND(1, 20), GONE(0, 0)}, 2, 1, false, {0}, 1},
+		{"and another one before",
+		 {GONE(2, 0), ROUND_WITHOUT(1, 20, 1), GONE(0, 1)},
+		 3,
+		 2,
+		 false,
+		 {false, false, true},
+		 1},
+		{"two have gone",
+		 {GONE(2, 0), GONE(0, 1), ROUND_WITHOUT(1, 20, 2)},
+		 3,
+		 3,
+		 false,
+		 {true, false, true},
+		 1},
+		{"all have",
+		 {GONE(2, 0), GONE(0, 1), GONE(1, 2)},
+		 3,
+		 0,
+		 false,
+		 {true, true, true},
+		 1},
+		{"the others have ended",
+		 {GONE(0, 0), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+		 3,
+		 3,
+		 true,
+		 {true},
+		 1},
+		{"they have waited for it",
+		 {ENDED_MORE(1), ENDED_MORE(2), GONE(0, 0)},
+		 3,
+		 3,
+		 true,
+		 {true},
+		 1},
+		{"one that had ended goes",
+		 {ENDED_MORE(1), GONE(1, 0), ENDED_WITHOUT(2, 2), ENDED_WITHOUT(0, 2)},
+		 4,
+		 4,
+		 true,
+		 {false, true},
+		 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, 0);
+
+		if (view.round.number != of[i].round || view.round.final != of[i].final)
+			fail_msg("%s: round %u", of[i].what, view.round.number);
+		for (uint32_t j = 0; j < 3; j++)
+			if ((of[i].round > 0 &&
+			     gang_view_does_without(&view, j) != of[i].without[j]) ||
+			    gang_view_is_first(&view, j) != (j == of[i].first))
+				fail_msg("%s: member %u", of[i].what, j);
+	}
+}
+
+/* It names the one that has gone last, or it makes no sense: whoever has put it has not read what
+ * is here. */
+static void test_an_event_that_knows_of_others(void **state)
+{
+	static const struct {
+		struct gang_event event;
+		bool folds;
+	} of[] = {
+		{ROUND_WITHOUT(1, 20, 1), true},
+		{ROUND(1, 20), false},
+		{ENDED_WITHOUT(1, 1), true},
+		{ENDED_MORE(1), false},
+		{GONE(1, 1), true},
+		{GONE(1, 0), false},
+		{REQUEST(1), true},
+		{LEFT_OUT(1, 1, 5), true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const struct gang_event log[] = {GONE(0, 0)};
+		auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
+		struct gang_event event = of[i].event;
+
+		event.number = 2;
+		assert_int_equal(gang_view_fold(&view, &event), of[i].folds);
+		assert_int_equal(view.read, of[i].folds ? 2 : 1);
+	}
+}
 
 static void test_the_end_of_a_member(void **state)
 {
@@ -774,6 +1009,9 @@ int main(void)
 		cmocka_unit_test(test_when_a_machine_comes_anew_the_attempt_is_over),
 		cmocka_unit_test(test_what_opens_the_final_round),
 		cmocka_unit_test(test_the_end_of_a_member),
+		cmocka_unit_test(test_the_last_word),
+		cmocka_unit_test(test_of_whom_a_round_is),
+		cmocka_unit_test(test_an_event_that_knows_of_others),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_which_round_is_in_doubt),
 		cmocka_unit_test(test_the_first_part_that_was_put_stays),

@@ -92,6 +92,11 @@ struct simulated_gang {
 	int64_t notice_ms;
 	uint32_t noticed;
 	bool late;
+	/* These leave alone, from then on: all save once more, and the others go on. 0: none does.
+	 */
+	int64_t leave_ms[MEMBERS_MOST];
+	/* The event by which each has gone; 0: it has not. */
+	uint32_t gone_at[MEMBERS_MOST];
 	/* A job that saves nothing ends by itself when it is asked to; else it is ended. */
 	bool leaves;
 	struct gang_event log[EVENTS_MOST];
@@ -148,7 +153,9 @@ static uint32_t newest_asked_before(const struct simulated_gang *gang,
 				    const struct simulated_member *m)
 {
 	for (uint32_t i = m->view.read; i > 0; i--)
-		if (gang->log[i].kind == GANG_EVENT_REQUEST && gang->put_ms[i] < m->begun_ms)
+		if ((gang->log[i].kind == GANG_EVENT_REQUEST ||
+		     gang->log[i].kind == GANG_EVENT_LEAVING) &&
+		    gang->put_ms[i] < m->begun_ms)
 			return i;
 	return 0;
 }
@@ -179,9 +186,10 @@ static void note_answer(const struct simulated_gang *gang, struct simulated_memb
 	bool late = m->completed_ms > m->noticed_ms && m->complete_ms == 0 &&
 		    gang->now_ms > m->completed_ms + QUIET_MS;
 
-	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) &&
-	    m->view.notice > m->here.saw)
-		m->here.saw = m->view.notice;
+	uint32_t notice = gang_rounds_notice(&m->view, &m->here);
+
+	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) && notice > m->here.saw)
+		m->here.saw = notice;
 }
 
 static void send_event(struct simulated_gang *gang, struct simulated_member *m,
@@ -219,11 +227,39 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 	}
 }
 
+/* All ranks save at one step when one of them is to leave; its job is ended once it has. */
+static void take_leave(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
+{
+	int64_t leave_ms = gang->leave_ms[index];
+
+	for (uint32_t i = 0; i < gang->count; i++)
+		if (gang->leave_ms[i] > 0 && gang->now_ms >= gang->leave_ms[i] &&
+		    gang->now_ms < gang->leave_ms[i] + TICK_MS && m->complete_ms == 0 &&
+		    m->begin_ms > gang->leave_ms[i] + ASKED_MS)
+			m->begin_ms = gang->leave_ms[i] + ASKED_MS;
+	if (leave_ms == 0 || gang->now_ms < leave_ms)
+		return;
+	if (m->noticed_ms == 0)
+		m->noticed_ms = gang->now_ms;
+	m->here.telling = m->here.leaves == 0 && m->view.notice == 0;
+	if (m->here.telling && m->sent_ms == 0)
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_LEAVING});
+	if (m->ended)
+		return;
+	if (saves(gang, index, m->next_step)
+		    ? m->complete_ms == 0 && m->complete_begun_ms > leave_ms
+		    : m->here.leaves > 0 && m->view.answered >= m->here.leaves) {
+		m->ended = m->here.ended = true;
+		m->look_ms = gang->now_ms;
+	}
+}
+
 static void train(struct simulated_gang *gang, uint32_t index)
 {
 	struct simulated_member *m = &gang->members[index];
 
 	take_notice(gang, m, index);
+	take_leave(gang, m, index);
 	if (m->ended)
 		return;
 	if (m->complete_ms > 0) {
@@ -275,6 +311,12 @@ static void restart_ranks(struct simulated_gang *gang)
 
 /* --- what is durable --- */
 
+/* By the log alone, whatever any view says. */
+static bool is_of_round(const struct simulated_gang *gang, uint32_t round, uint32_t member)
+{
+	return gang->gone_at[member] == 0 || gang->gone_at[member] > round;
+}
+
 static bool parts_are_one(const struct simulated_gang *gang, uint32_t round)
 {
 	const struct part *first = NULL;
@@ -282,7 +324,7 @@ static bool parts_are_one(const struct simulated_gang *gang, uint32_t round)
 	for (uint32_t i = 0; i < gang->count; i++) {
 		const struct part *part = &gang->parts[round][i];
 
-		if (part->empty)
+		if (part->empty || !is_of_round(gang, round, i))
 			continue;
 		if (first && part->final)
 			continue;
@@ -301,7 +343,7 @@ static void check_run(const struct simulated_gang *gang, uint32_t round)
 	for (uint32_t i = 0; i < gang->count; i++) {
 		const struct part *part = &gang->parts[round][i];
 
-		if (part->empty || part->final)
+		if (part->empty || part->final || !is_of_round(gang, round, i))
 			continue;
 		assert_true(!first || part->run == first->run);
 		first = part;
@@ -311,7 +353,7 @@ static void check_run(const struct simulated_gang *gang, uint32_t round)
 static bool all_parts_are_there(const struct simulated_gang *gang, uint32_t round)
 {
 	for (uint32_t i = 0; i < gang->count; i++)
-		if (!gang->parts[round][i].there)
+		if (!gang->parts[round][i].there && is_of_round(gang, round, i))
 			return false;
 	return true;
 }
@@ -322,7 +364,7 @@ static void check_empty_parts(const struct simulated_gang *gang, uint32_t round)
 	int64_t step = -1;
 
 	for (uint32_t i = 0; i < gang->count; i++)
-		if (!gang->parts[round][i].empty)
+		if (!gang->parts[round][i].empty && is_of_round(gang, round, i))
 			step = gang->parts[round][i].step;
 	for (uint32_t i = 0; i < gang->count; i++)
 		if (gang->parts[round][i].empty && gang->layout != ONE_STOPS &&
@@ -353,7 +395,8 @@ static void check_answers(const struct simulated_gang *gang, const struct simula
 	uint32_t asked = m->view.answered;
 	bool after = false;
 
-	if (asked == 0 || asked == m->view.notice)
+	/* At a notice one that was under way will do. */
+	if (asked == 0 || asked == m->view.notice || gang->log[asked].kind == GANG_EVENT_LEAVING)
 		return;
 	for (uint32_t i = 0; i < gang->count; i++)
 		for (uint32_t k = 1; k <= m->view.committed; k++)
@@ -433,7 +476,10 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 
 static void start_part(struct simulated_gang *gang, struct simulated_member *m, bool empty)
 {
-	m->taking = m->here.given = m->view.round.number;
+	for (uint32_t i = 0; i < gang->count; i++)
+		assert_int_equal(gang_view_does_without(&m->view, i),
+				 !is_of_round(gang, m->view.round.number, i));
+	m->taking = m->here.given = m->here.put = m->view.round.number;
 	m->here.beside = empty;
 	m->here.given_generation = m->here.generation;
 	m->here.given_step = m->here.step;
@@ -459,6 +505,9 @@ static void send_event(struct simulated_gang *gang, struct simulated_member *m,
 {
 	event.number = m->view.read + 1;
 	event.member = m->here.member;
+	if (event.kind == GANG_EVENT_ROUND || event.kind == GANG_EVENT_ENDED ||
+	    event.kind == GANG_EVENT_GONE)
+		event.gone = m->view.gone;
 	m->sending = event;
 	m->sent_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
 }
@@ -475,6 +524,12 @@ static void put_event(struct simulated_gang *gang, struct simulated_member *m)
 		return;
 	gang->events = number;
 	gang->log[number] = m->sending;
+	if (m->sending.kind == GANG_EVENT_GONE) {
+		/* The others do not wait for what it has not given. */
+		assert_true(!gang_view_is_open(&m->view) ||
+			    gang->parts[m->view.round.number][m->here.member].there);
+		gang->gone_at[m->here.member] = number;
+	}
 	gang->put_ms[number] = gang->now_ms;
 }
 
@@ -511,15 +566,48 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 	send_event(gang, m, event);
 }
 
+/* Its time is over. What is on its way to the store is given up. */
+static void say_last_word(struct simulated_gang *gang, struct simulated_member *m)
+{
+	uint32_t round = m->view.round.number;
+	bool there = gang->parts[round][m->here.member].there;
+
+	m->taking = 0;
+	m->here.put = there ? round : 0;
+	switch (gang_rounds_last_word(&m->view, &m->here, there ? round : 0)) {
+	case GANG_LAST_NOTHING:
+		m->may_leave = true;
+		break;
+	case GANG_LAST_VOID_PART:
+		fail();
+		break;
+	case GANG_LAST_LEAVE_OUT:
+		send_event(gang, m,
+			   (struct gang_event){.kind = GANG_EVENT_LEFT_OUT, .round = round});
+		break;
+	case GANG_LAST_SAY_GONE:
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_GONE});
+		break;
+	}
+}
+
 static void leave(struct simulated_gang *gang, struct simulated_member *m)
 {
 	struct gang_end_decision decision;
+	int64_t leave_ms = gang->leave_ms[m->here.member];
 
 	m->here.saving = m->taking > 0;
 	m->here.leaving = m->ended && !m->here.wants && m->taking == 0;
 	if (m->sent_ms > 0 || m->here.telling)
 		return;
+	if (leave_ms > 0 && gang->now_ms > leave_ms + GRACE_MS) {
+		m->ended = m->here.ended = true;
+		say_last_word(gang, m);
+		return;
+	}
 	decision = gang_rounds_end(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0);
+	if (decision.action == GANG_SAY_GONE)
+		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_GONE});
 	if (decision.action == GANG_SAY_ENDED)
 		send_event(gang, m,
 			   (struct gang_event){.kind = GANG_EVENT_ENDED, .more = decision.more});
@@ -541,8 +629,13 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 	if (gang->now_ms >= m->look_ms) {
 		bool was_over = m->view.round.state == GANG_ROUND_OVER;
 
-		while (m->view.read < gang->events)
-			assert_true(gang_view_fold(&m->view, &gang->log[m->view.read + 1]));
+		while (m->view.read < gang->events) {
+			const struct gang_event *event = &gang->log[m->view.read + 1];
+
+			assert_true(gang_view_fold(&m->view, event));
+			if (event->kind == GANG_EVENT_LEAVING && event->member == m->here.member)
+				m->here.leaves = event->number;
+		}
 		if (m->view.notice > 0 && m->noticed_ms == 0)
 			m->noticed_ms = gang->now_ms;
 		if (!was_over && m->view.round.state == GANG_ROUND_OVER)
@@ -703,6 +796,47 @@ static void test_what_is_saved_at_a_notice_is_committed(void **state)
 	}
 }
 
+/* Some leave alone, at one time or at several. What they save at it is durable, of all that were
+ * there, or their time was over; and the others save again and again, without them. */
+static void test_some_leave_and_the_others_go_on(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, ALL_SAVE_ALL_THE_TIME, RANK_0_SAVES};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1, last = 2 * SEEDS; seed <= last; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+			bool one_saves = layouts[i] == RANK_0_SAVES;
+			uint32_t stays = one_saves ? 0 : (uint32_t)draw(gang, gang->count);
+			int64_t first_ms = 15000 + (int64_t)draw(gang, 20000), last_ms = first_ms;
+
+			for (uint32_t j = 0; j < gang->count; j++) {
+				if (j == stays || (draw(gang, 2) == 0 && j != (stays ? 0 : 1)))
+					continue;
+				gang->leave_ms[j] = first_ms;
+				if (draw(gang, 2) == 0)
+					gang->leave_ms[j] += 500 * (int64_t)draw(gang, 40);
+				if (gang->leave_ms[j] > last_ms)
+					last_ms = gang->leave_ms[j];
+			}
+			play(gang);
+			for (uint32_t j = 0; j < gang->count; j++)
+				if ((gang->gone_at[j] > 0) != (gang->leave_ms[j] > 0))
+					fail_msg("layout %d, seed %llu: member %u of %u, to go at "
+						 "%lld",
+						 layouts[i], (unsigned long long)seed, j,
+						 gang->count, (long long)gang->leave_ms[j]);
+			assert_true(gang->last_commit_ms > last_ms + GRACE_MS);
+			for (uint32_t j = 0; j < gang->count; j++)
+				gang->members[j].durable =
+					gang->leave_ms[j] > 0 ? gang->members[j].here.generation
+							      : gang->members[j].durable;
+			assert_all_durable(gang, seed);
+			gang_free(gang);
+		}
+	}
+}
+
 /* What is asserted along the way holds whatever happens. */
 static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 {
@@ -713,6 +847,9 @@ static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 
 			gang->restarts = seed % 2 == 0 && layout != ONE_STOPS;
 			gang->deaths = seed % 3 == 0;
+			if (seed % 5 == 0 && layout == ALL_SAVE)
+				gang->leave_ms[draw(gang, gang->count)] =
+					10000 + (int64_t)draw(gang, 60000);
 			play(gang);
 			gang_free(gang);
 		}
@@ -724,6 +861,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
 		cmocka_unit_test(test_what_is_saved_at_a_notice_is_committed),
+		cmocka_unit_test(test_some_leave_and_the_others_go_on),
 		cmocka_unit_test(test_nothing_is_mixed_and_nobody_is_told_too_much),
 	};
 

@@ -36,7 +36,7 @@ static void test_as_the_log_goes_on(void **state)
 
 	(void)state;
 	assert_says(&view, &here,
-		    "{\"ended\":0,\"left\":0,\"list\":["
+		    "{\"ended\":0,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
 		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"},"
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"goes on\"}],"
@@ -46,7 +46,7 @@ static void test_as_the_log_goes_on(void **state)
 	here.given = 2;
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 2});
 	assert_says(&view, &here,
-		    "{\"ended\":1,\"left\":0,\"list\":["
+		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
 		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
 		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
@@ -55,13 +55,34 @@ static void test_as_the_log_goes_on(void **state)
 	gang_view_committed(&view, 2);
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_REJOIN, .member = 0});
 	assert_says(&view, &here,
-		    "{\"ended\":1,\"left\":0,\"list\":["
+		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
 		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
 		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
 		    "\"member\":1,\"members\":3,\"over\":true,\"round\":{\"gave\":true,"
 		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"committed\","
 		    "\"step\":30}}");
+}
+
+static void test_who_has_gone(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO});
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 0});
+	fold(&view,
+	     (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5, .gone = 2});
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2, .gone = 2});
+	assert_says(&view, &here,
+		    "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
+		    "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
+		    "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
+		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
+		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":false,"
+		    "\"id\":\"000004-000003\",\"opened_by\":2,\"state\":\"open\",\"step\":5,"
+		    "\"without\":[0]}}");
 }
 
 /* The answer of a large gang has a limit, and those that do not go on are in it. */
@@ -86,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_the_log_goes_on),
+		cmocka_unit_test(test_who_has_gone),
 		cmocka_unit_test(test_a_large_gang),
 	};
 

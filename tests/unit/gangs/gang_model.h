@@ -21,6 +21,8 @@
 #include <stdint.h>
 
 #define MODEL_MACHINES_MOST 3
+/* The event by which member 1 has gone, where it goes: between the rounds 1 and 2. */
+#define MODEL_GONE 6
 
 enum model_rule {
 	MODEL_RULE_NONE,
@@ -29,6 +31,7 @@ enum model_rule {
 	MODEL_RULE_NEWEST_ATTEMPT,
 	MODEL_RULE_NEWER_PACKS,
 	MODEL_RULE_FINISH,
+	MODEL_RULE_GONE,
 	MODEL_RULES
 };
 

@@ -438,7 +438,8 @@ static bool wait_for_marked(void *arg)
 	struct err own;
 
 	/* On the threads of both. */
-	assert_int_equal(storage_gang_missing(storage, 1, 2, &there, &missing, NULL, &own), 0);
+	assert_int_equal(storage_gang_missing(storage, 1, 2, NULL, &there, &missing, NULL, &own),
+			 0);
 	assert_int_equal(storage_gang_is_committed(storage, 1, 2, &committed, NULL, &own), 0);
 	if (there == 2 && !committed)
 		atomic_fetch_add(&asked_in_vain[storage->gang.member], 1);

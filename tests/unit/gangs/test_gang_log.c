@@ -44,6 +44,11 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_ENDED, .member = STORAGE_GANG_MOST - 1, .code = 139},
 	{.kind = GANG_EVENT_ENDED, .member = 1, .more = true},
 	{.kind = GANG_EVENT_GOES_ON, .member = 1},
+	{.kind = GANG_EVENT_LEAVING, .member = 2, .left_ms = 30000, .reason = "spot"},
+	{.kind = GANG_EVENT_GONE, .member = 2},
+	{.kind = GANG_EVENT_GONE, .member = 3, .gone = 99},
+	{.kind = GANG_EVENT_ROUND, .step = 7, .gone = 99},
+	{.kind = GANG_EVENT_ENDED, .member = 1, .gone = 99},
 };
 
 static void every_kind_comes_back(void **state)
@@ -137,6 +142,12 @@ static void what_makes_no_sense_is_refused(void **state)
 		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':-2}", ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1}", ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':0}",
+		 ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'gone','member':0}", ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':6}", ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':7}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':0}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':1,'gone':'x'}",
 		 ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':7}",
 		 ERR_CORRUPT},
@@ -329,12 +340,81 @@ static void who_has_given_no_part(void **state)
 
 		if (rows[i].put)
 			put_part(&f, rows[i].put);
-		assert_works(storage_gang_missing(f.storage, 1, 7, &there, &missing, NULL, &err));
+		assert_works(
+			storage_gang_missing(f.storage, 1, 7, NULL, &there, &missing, NULL, &err));
 		assert_int_equal(there, rows[i].there);
 		assert_int_equal(missing, rows[i].missing);
-		assert_works(storage_gang_missing(f.storage, 1, 8, &there, &missing, NULL, &err));
+		assert_works(
+			storage_gang_missing(f.storage, 1, 8, NULL, &there, &missing, NULL, &err));
 		assert_int_equal(there, 0);
 	}
+	fixture_stop(&f);
+}
+
+/* Each names the one before it; what is asked for last is not read twice. */
+static void who_had_gone(void **state)
+{
+	static const struct {
+		uint32_t newest;
+		bool gone[4];
+		enum err_kind kind;
+	} rows[] = {
+		{0, {0}, ERR_NONE},
+		{3, {false, true}, ERR_NONE},
+		{5, {false, true, false, true}, ERR_NONE},
+		{9, {true, true, false, true}, ERR_NONE},
+		{5, {false, true, false, true}, ERR_NONE},
+		{4, {0}, ERR_CORRUPT},    /* a request */
+		{7, {0}, ERR_CORRUPT},    /* of a member that there is not */
+		{12, {0}, ERR_NOT_FOUND}, /* not there */
+		{11, {0}, ERR_CORRUPT},   /* behind one that is none */
+	};
+	static const struct gang_event log[] = {
+		{.number = 3, .kind = GANG_EVENT_GONE, .member = 1},
+		{.number = 4, .kind = GANG_EVENT_REQUEST, .member = 2},
+		{.number = 5, .kind = GANG_EVENT_GONE, .member = 3, .gone = 3},
+		{.number = 7, .kind = GANG_EVENT_GONE, .member = 4},
+		{.number = 9, .kind = GANG_EVENT_GONE, .member = 0, .gone = 5},
+		{.number = 11, .kind = GANG_EVENT_GONE, .member = 2, .gone = 4},
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	storage_set_gang(f.storage, 4, 2);
+	for (size_t i = 0; i < sizeof(log) / sizeof(log[0]); i++) {
+		struct gang_event event = log[i];
+
+		assert_true(append(f.storage, &event));
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool gone[4] = {true, true, true, true};
+		struct err own = {0};
+		int failed = storage_gang_find_gone(f.storage, 1, rows[i].newest, gone, NULL, &own);
+
+		assert_int_equal(failed < 0 ? own.kind : ERR_NONE, rows[i].kind);
+		if (failed == 0)
+			assert_memory_equal(gone, rows[i].gone, sizeof(gone));
+	}
+	fixture_stop(&f);
+}
+
+/* It is put where the part would be, or not at all. */
+static void a_part_that_never_comes(void **state)
+{
+	struct fixture f;
+	uint32_t there, missing;
+	bool is_void = false;
+
+	(void)state;
+	fixture_start(&f);
+	storage_set_gang(f.storage, 3, 1);
+	for (int tries = 0; tries < 2; tries++) {
+		assert_works(storage_gang_void_part(f.storage, 1, 7, &is_void, NULL, &err));
+		assert_true(is_void);
+	}
+	assert_works(storage_gang_missing(f.storage, 1, 7, NULL, &there, &missing, NULL, &err));
+	assert_int_equal(there, 1);
 	fixture_stop(&f);
 }
 
@@ -342,6 +422,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_comes_back),
+		cmocka_unit_test(who_had_gone),
+		cmocka_unit_test(a_part_that_never_comes),
 		cmocka_unit_test(nothing_is_there_yet),
 		cmocka_unit_test(numbers_that_no_key_has),
 		cmocka_unit_test(what_makes_no_sense_is_refused),

@@ -46,12 +46,19 @@ struct model_scene {
 	bool late;
 	/* A third machine starts the next attempt, once both are gone. */
 	bool next;
+	/* Member 1 gives its part in round 0, none in round 1, and has gone then: round 2 is of
+	 * member 0 alone. */
+	bool goes;
 };
 
 static const struct model_scene model_scenes[] = {
-	{"rounds", 2, false, false, false, false},    {"left out", 2, true, false, false, false},
-	{"other step", 2, false, true, false, false}, {"late", 3, false, false, true, false},
-	{"next start", 3, false, false, false, true},
+	{"rounds", 2, false, false, false, false, false},
+	{"left out", 2, true, false, false, false, false},
+	{"other step", 2, false, true, false, false, false},
+	{"late", 3, false, false, true, false, false},
+	{"next start", 3, false, false, false, true, false},
+	{"goes", 2, false, false, false, false, true},
+	{"goes, next", 3, false, false, false, true, true},
 };
 static const struct model_scene *scene;
 
@@ -140,6 +147,13 @@ struct model_save {
 	unsigned member, round;
 };
 
+static bool has_gone(void)
+{
+	auto_free char *key = text_format("jobs/job/gang/000002/log/%06u.json", MODEL_GONE);
+
+	return memory_objects_find(&model.objects, key);
+}
+
 /* Another member has left it out; or is no more, so that the attempt is over. */
 static bool is_round_over(void *arg)
 {
@@ -149,6 +163,10 @@ static bool is_round_over(void *arg)
 		return false;
 	if (scene->leaves_out && save->round == 1)
 		return true;
+	if (scene->goes && save->round == 1)
+		return has_gone() || model.machines[1].done;
+	if (scene->goes && save->round == 2)
+		return false;
 	return model.machines[1 - save->member].done;
 }
 
@@ -163,6 +181,7 @@ static int save_once(struct storage *storage, struct snapshot_id id, struct snap
 		.directory = directory,
 		.reason = "interval",
 		.step = step,
+		.gang_gone = scene->goes && save && save->round == 2 ? MODEL_GONE : 0,
 		.gang_over = is_round_over,
 		.arg = save,
 	};
@@ -216,6 +235,35 @@ static bool take_round(struct model_machine *machine, struct storage *storage, u
 	return false;
 }
 
+static bool append(struct storage *storage, enum gang_event_kind kind, uint32_t number)
+{
+	struct gang_event event = {
+		.kind = kind,
+		.number = number,
+		.member = kind == GANG_EVENT_GONE,
+		.step = 4,
+		.gone = kind == GANG_EVENT_ROUND ? MODEL_GONE : 0,
+	};
+	bool taken = false;
+	struct err err;
+
+	for (int i = 0; i < TRIES && !taken; i++)
+		if (storage_gang_append(storage, 2, &event, &taken, NULL, &err) == 0 && !taken)
+			return false;
+	return taken;
+}
+
+/* Member 0 opens the round without the other one, once that has gone; else there is none. */
+static bool open_last_round(struct storage *storage)
+{
+	struct err err;
+
+	while (!has_gone() && !model.machines[1].done)
+		if (cancel_sleep(NULL, 1, &err) < 0)
+			return false;
+	return has_gone() && append(storage, GANG_EVENT_ROUND, round_numbers[2]);
+}
+
 static void run_member(struct model_machine *machine)
 {
 	auto_(storage_close) struct storage *storage = open_member(machine->index, 2);
@@ -224,6 +272,12 @@ static void run_member(struct model_machine *machine)
 	for (unsigned round = 0; storage && round < ROUNDS && !machine->dead; round++) {
 		if (scene->leaves_out && machine->index == 1 && round == 1)
 			continue;
+		if (scene->goes && machine->index == 1 && round == 1) {
+			(void)append(storage, GANG_EVENT_GONE, MODEL_GONE);
+			return;
+		}
+		if (scene->goes && round == 2 && !open_last_round(storage))
+			return;
 		if (!take_round(machine, storage, round, &newest))
 			return;
 		if (machine->index == 0)
@@ -308,7 +362,7 @@ static void save_as_gang(struct storage *storage, struct snapshot_id id, unsigne
 
 static void prepare_store(void)
 {
-	static const struct model_scene prepared = {"", 2, true, false, false, false};
+	static const struct model_scene prepared = {"", 2, true, false, false, false, false};
 	struct storage_options options =
 		{.url = "memory:", .job = "job", .create = true, .threads = 1};
 	const struct model_scene *wanted = scene;
@@ -371,6 +425,14 @@ static void audit_content(struct storage *storage, unsigned round, const struct 
 		struct err err = {0};
 
 		storage_set_gang(storage, MEMBERS, member);
+		storage_gang_choose_parts(storage, GANG_PARTS_OWN);
+		/* It is of member 0, and each gets the files of that. */
+		if (scene->goes && round == 2) {
+			if (storage_restore(storage, &request, &result, NULL, &err) == 0 ||
+			    err.kind != ERR_UNFIT)
+				model_wrong("round 2 passes for one of both");
+			storage_gang_choose_parts(storage, GANG_PARTS_ALL);
+		}
 		if (storage_restore(storage, &request, &result, NULL, &err) < 0) {
 			model_wrong("round %u cannot be restored: %s", round, err.text);
 			return;
@@ -380,13 +442,14 @@ static void audit_content(struct storage *storage, unsigned round, const struct 
 		file_remove_tree(target, NULL);
 		if (sscanf((const char *)text.data, "%u %u %u", &of, &steps[member], &generation) !=
 			    3 ||
-		    of != member)
+		    of != (scene->goes && round == 2 ? 0 : member))
 			model_wrong("round %u has not the files of member %u", round, member);
 		if (told[member][round].told && told[member][round].generation != generation)
 			model_wrong("member %u was told that generation %u is durable in round "
 				    "%u, which has %u",
 				    member, told[member][round].generation, round, generation);
 	}
+	storage_gang_choose_parts(storage, GANG_PARTS_OWN);
 	if (steps[0] != steps[1])
 		model_wrong("round %u has steps %u and %u", round, steps[0], steps[1]);
 	storage_set_gang(storage, 0, 0);
@@ -410,7 +473,11 @@ static void audit_round(struct storage *storage, unsigned round)
 			model_wrong("round %u was told durable, and is not there", round);
 		if (told[member][round].over && committed)
 			model_wrong("round %u was said to be over, and is committed", round);
+		/* Member 1 has given no part in it, and never will. */
+		if (scene->goes && round == 1 && committed)
+			model_wrong("round 1 is committed without the part of member 1");
 		if (model.events == 0 && !(scene->leaves_out && round == 1) &&
+		    !(scene->goes && (round == 1 || (round == 2 && member == 1))) &&
 		    !(scene->other_step && round == 2) && !told[member][round].told)
 			model_wrong("round %u was not saved", round);
 	}
@@ -431,7 +498,8 @@ static void audit_next_start(void)
 			auto_free char *key = text_format("jobs/job/parts/000002/%06u/%05u.json",
 							  id.sequence, member);
 
-			all &= memory_objects_find(&model.objects, key) != NULL;
+			all &= memory_objects_find(&model.objects, key) != NULL ||
+			       (scene->goes && round == 2 && member == 1);
 			if (told[member][round].told && snapshot_id_compare(next_start, id) < 0)
 				model_wrong("the next attempt does not start from round %u", round);
 		}
@@ -529,6 +597,7 @@ static void each_rule_is_missed(void **state)
 		{MODEL_RULE_NEWEST_ATTEMPT, 3, "a member looks for a newer attempt"},
 		{MODEL_RULE_NEWER_PACKS, 1, "packs of later rounds are kept"},
 		{MODEL_RULE_FINISH, 4, "the next start finishes the last round"},
+		{MODEL_RULE_GONE, 5, "a round is of those that had not gone when it was opened"},
 	};
 
 	(void)state;

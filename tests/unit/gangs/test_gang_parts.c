@@ -19,7 +19,8 @@ struct parts_row {
 	/* A text for each member: "e" is an empty part, "b" one without a checkpoint, "100" a step,
 	 * "-" none; "@3" behind it: it answers event 3; "?3": its job has ended when event 3 asked
 	 * it; "k0:100" has files of that step in the part of member 0; with "F" in front it
-	 * is of a final round. */
+	 * is of a final round; "!4": it is of a round of those that had not gone by event 4; "g": a
+	 * member that had gone, by event 4. */
 	const char *parts[PARTS_MOST];
 	const char *says; /* NULL: they agree */
 	int leader;
@@ -71,12 +72,39 @@ static const struct parts_row rows[] = {
 	 0},
 	{"it has written nothing there", {"100", "k0:@3", "b?3"}, "member 2 ended when", 0},
 	{"for one it is not the end", {"F7", "7"}, "members 0 and 1", 0},
+	{"one has gone", {"100!4", "g", "100!4"}, NULL, 0},
+	{"the first one has", {"g", "100!4", "e!4"}, NULL, 1},
+	{"all but one have", {"g", "g", "100!4"}, NULL, 2},
+	{"one has given for a round of all",
+	 {"100!4", "g", "100"},
+	 "member 2 has given its part for a round of other",
+	 0},
+	{"all have given for one of all",
+	 {"100", "g", "100"},
+	 "member 0 has given its part for a round of other",
+	 0},
+	{"one knows of more that have gone",
+	 {"100!4", "g", "100!7"},
+	 "member 2 has given its part for a round of other",
+	 0},
+	{"nobody has, as is said",
+	 {"100!4", "100!4"},
+	 "member 0 has given its part for a round of other",
+	 0},
+	{"the rest is of two steps", {"100!4", "g", "110!4"}, "member 2 at step 110", 0},
+	{"the rest has nothing", {"e!4", "g", "b!4"}, "are empty", -1},
+	{"in the end", {"F7!4", "g", "F9!4"}, NULL, 2},
+	{"in the end, for one", {"g", "F7!4", "9!4"}, "members 1 and 2", 1},
+	{"the keeper has gone", {"g", "k0:100!4", "100!4"}, "makes no sense", 2},
+	{"the keeper has gone, in the end", {"g", "Fk0:3!4", "F9!4"}, "makes no sense", 2},
 };
 
 static struct gang_part make_part(const char *text)
 {
 	struct gang_part part = {.manifest.step = -1};
 
+	if (*text == 'g')
+		return gang_part_of_gone();
 	part.manifest.final = *text == 'F';
 	text += part.manifest.final;
 	part.manifest.kept = *text == 'k';
@@ -93,6 +121,8 @@ static struct gang_part make_part(const char *text)
 		part.manifest.step = atoi(text);
 	if (strchr(text, '@'))
 		part.saw = (uint32_t)atoi(strchr(text, '@') + 1);
+	if (strchr(text, '!'))
+		part.gone = (uint32_t)atoi(strchr(text, '!') + 1);
 	if (strchr(text, '?'))
 		part.manifest.asked = (uint32_t)atoi(strchr(text, '?') + 1);
 	return part;
@@ -106,11 +136,14 @@ static void parts_that_agree(void **state)
 		const struct gang_part *leader;
 		struct err err = {0};
 		size_t count = 0;
+		uint32_t gone = 0;
 		int result;
 
 		for (; count < PARTS_MOST && rows[i].parts[count]; count++)
 			parts[count] = make_part(rows[i].parts[count]);
-		result = gang_parts_agree(parts, count, &err);
+		for (size_t j = 0; j < count; j++)
+			gone = parts[j].manifest.gone ? 4 : gone;
+		result = gang_parts_agree(parts, count, gone, &err);
 		leader = gang_parts_leader(parts, count);
 		if ((result < 0) != (rows[i].says != NULL) ||
 		    (result < 0 && (err.kind != ERR_UNFIT || !strstr(err.text, rows[i].says))) ||
@@ -195,7 +228,10 @@ static void records(void **state)
 		auto_json json_t *body = NULL;
 
 		manifest.asked = of[i].saw;
-		body = gang_part_encode(&manifest, of[i].member, of[i].saw, &err);
+		body = gang_part_encode(&(struct gang_part){.manifest = manifest,
+							    .saw = of[i].saw,
+							    .gone = of[i].saw / 2},
+					of[i].member, &err);
 		assert_non_null(body);
 		if (gang_part_decode(body, "job", of[i].id, of[i].read_as, &part, &err) < 0) {
 			assert_false(of[i].fits);
@@ -205,6 +241,7 @@ static void records(void **state)
 		assert_true(of[i].fits);
 		assert_int_equal(gang_part_is_empty(&part), of[i].pieces == 0);
 		assert_int_equal(part.saw, of[i].saw);
+		assert_int_equal(part.gone, of[i].saw / 2);
 		assert_int_equal(part.manifest.asked, of[i].saw);
 		assert_int_equal(gang_part_decode(body, "job", of[i].id, of[i].read_as, &same,
 						  &err),
@@ -220,6 +257,9 @@ static void records(void **state)
 		same.manifest.without_checkpoint ^= true;
 		assert_false(gang_part_same_content(&part, &same));
 		same.manifest.without_checkpoint ^= true;
+		same.gone++;
+		assert_false(gang_part_same_content(&part, &same));
+		same.gone--;
 		/* How that is known is no content. */
 		same.manifest.asked++;
 		same.saw++;
@@ -247,7 +287,7 @@ static void kept_by_another(void **state)
 	(void)state;
 	manifest.kept = true;
 	manifest.keeper = 2;
-	body = gang_part_encode(&manifest, 3, 0, &err);
+	body = gang_part_encode(&(struct gang_part){.manifest = manifest}, 3, &err);
 	assert_int_equal(gang_part_decode(body, "job", manifest.id, 3, &part, &err), 0);
 	assert_true(part.manifest.kept);
 	assert_int_equal(part.manifest.keeper, 2);
@@ -269,7 +309,7 @@ static void entries_in_the_record_itself(void **state)
 	manifest.entries = memory_new(sizeof(*manifest.entries));
 	manifest.entries[manifest.entry_count++] =
 		(struct entry){.path = text_copy("a"), .type = ENTRY_DIRECTORY, .mode = 0755};
-	assert_null(gang_part_encode(&manifest, 3, 0, &err));
+	assert_null(gang_part_encode(&(struct gang_part){.manifest = manifest}, 3, &err));
 	assert_int_equal(err.kind, ERR_FAILED);
 	assert_non_null(strstr(err.text, "member 3"));
 	body = manifest_encode(&manifest, &err);

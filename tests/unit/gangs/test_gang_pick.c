@@ -14,7 +14,8 @@
 
 struct pick_row {
 	const char *what;
-	/* "100": so many bytes; "e": empty; "b9": no checkpoint; "k0": in the part of member 0. */
+	/* "100": so many bytes; "e": empty; "b9": no checkpoint; "k0": in the part of member 0;
+	 * "g": it had gone. */
 	const char *parts[PARTS_MOST];
 	/* "1of3" restores, and with it those behind "+". */
 	const char *taker;
@@ -44,6 +45,14 @@ static const struct pick_row rows[] = {
 	{"all, of another number", {"100", "k0", "9"}, "0of2", GANG_PARTS_ALL, "012"},
 	{"all, for one machine", {"100", "100"}, "0of1", GANG_PARTS_ALL, "01"},
 	{"one machine", {"100", "100"}, "0of1", GANG_PARTS_AUTO, ""},
+	{"one had gone", {"100", "g", "100"}, "0of3", GANG_PARTS_AUTO, ""},
+	{"one had gone, own", {"100", "100", "g"}, "0of3", GANG_PARTS_OWN, ""},
+	{"one had gone, for as many as were left",
+	 {"100", "100", "g"},
+	 "0of2",
+	 GANG_PARTS_AUTO,
+	 ""},
+	{"one had gone, all", {"100", "g", "100"}, "0of3", GANG_PARTS_ALL, "012"},
 	{"who looks at it", {"100", "100"}, "0of0", GANG_PARTS_ALL, ""},
 };
 
@@ -63,8 +72,9 @@ static size_t make_parts(const struct pick_row *row, struct manifest_part *parts
 		*part = (struct manifest_part){.member = (uint32_t)count};
 		part->kept = *text == 'k';
 		part->keeper = part->kept ? digit(text[1]) : 0;
-		part->without_checkpoint = *text == 'e' || *text == 'b';
-		part->pieces = *text != 'e' && !part->kept;
+		part->gone = *text == 'g';
+		part->without_checkpoint = *text == 'e' || *text == 'b' || part->gone;
+		part->pieces = *text != 'e' && !part->gone && !part->kept;
 		if (part->pieces > 0)
 			part->bytes = strtoul(text + (*text == 'b'), NULL, 10);
 	}
