@@ -213,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decide),      cmocka_unit_test(test_directory),
 		cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_second_place),
+		cmocka_unit_test(test_data_above_both_places),
 		cmocka_unit_test(test_lines),
 	};
 
