@@ -117,7 +117,7 @@ bool saved_elsewhere_is_kept_place(const char *path, const char *directory)
 /* --- reporting --- */
 
 /* The directories that this process has reported, by hash, and of each the file; 0: a free place;
- * of a file: it was reported twice. */
+ * of a file: two were reported. */
 static _Atomic uint64_t reported[SAVED_ELSEWHERE_MOST], reported_file[SAVED_ELSEWHERE_MOST];
 
 static uint64_t hash_text(const char *text, const char *end)
@@ -130,10 +130,11 @@ static uint64_t hash_text(const char *text, const char *end)
 }
 
 /* True for the one caller that is the first to name this directory, and for the one that is the
- * first to save the same file again. */
+ * first to save the same file again, or another one with a number. */
 static bool is_new(const char *path)
 {
-	uint64_t hash = hash_text(path, strrchr(path, '/'));
+	const char *slash = strrchr(path, '/');
+	uint64_t hash = hash_text(path, slash);
 	uint64_t file = hash_text(path, path + strlen(path));
 
 	for (size_t i = 0; i < SAVED_ELSEWHERE_MOST; i++) {
@@ -143,8 +144,11 @@ static bool is_new(const char *path)
 			atomic_store(&reported_file[i], file);
 			return true;
 		}
-		if (found == hash)
-			return atomic_compare_exchange_strong(&reported_file[i], &file, 0);
+		if (found != hash)
+			continue;
+		found = atomic_load(&reported_file[i]);
+		return found != 0 && (found == file || is_numbered(slash + 1, strlen(slash + 1))) &&
+		       atomic_compare_exchange_strong(&reported_file[i], &found, 0);
 	}
 	return false;
 }

@@ -1,9 +1,9 @@
 /*
  * Looks for checkpoints that the job saves outside the checkpoint directory, where nobody watches
  * them. A file counts by its name alone. Each process reports one for each of at most
- * SAVED_ELSEWHERE_MOST directories, and once more if it saves that one again. No allocation, no
- * lock; for a name that does not look like a checkpoint's, no system call. May change errno:
- * callers save it.
+ * SAVED_ELSEWHERE_MOST directories, and one more: that one when it is saved again, or another with
+ * a number ("step-20.pt"). No allocation, no lock; for a name that does not look like a
+ * checkpoint's, no system call. May change errno: callers save it.
  */
 #ifndef SAVED_ELSEWHERE_H
 #define SAVED_ELSEWHERE_H

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "planning/planning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 /* What the lines say, by this machine's own clock. */
 struct event_times {
 	int64_t launched_ms, exited_ms, last_ms;
-	int64_t written_ms; /* the last write to the newest checkpoint that is durable */
+	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
+	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
 };
 
 static void read_event(struct attempt_costs *attempt_costs, struct event_times *event_times,
@@ -32,6 +34,10 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 		event_times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
 	else if (text_equal(event, "restored"))
 		attempt_costs->restore_ms = took_ms;
+	if (text_equal(event, "ended")) {
+		event_times->lost_ms = json_seconds_or(line, "lost", -1);
+		event_times->kept_ms = json_seconds_or(line, "kept", -1);
+	}
 	if (!text_equal(event, "notice") || !text_equal(json_text_or(line, "kind", ""), "stop"))
 		return;
 	text_set(attempt_costs->source, sizeof(attempt_costs->source),
@@ -58,7 +64,6 @@ static void read_events(struct attempt_costs *attempt_costs, struct event_times 
 	}
 }
 
-/* The machine took it away; everything else is the job's own affair, and no work of it is lost. */
 static bool was_interrupted(const struct attempt_summary *past, bool newest)
 {
 	if (!past->ended)
@@ -66,28 +71,35 @@ static bool was_interrupted(const struct attempt_summary *past, bool newest)
 	return text_equal(past->outcome, "preempted") || text_equal(past->outcome, "not_durable");
 }
 
+static bool has_lost(const struct attempt_costs *attempt_costs, const struct attempt_summary *past)
+{
+	return attempt_costs->interrupted || attempt_costs->superseded_by > 0 ||
+	       (past->ended &&
+		(text_equal(past->outcome, "failed") || text_equal(past->outcome, "stopped")));
+}
+
 static void compute_times(struct attempt_costs *attempt_costs,
 			  const struct event_times *event_times)
 {
-	int64_t end_ms =
-		event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms;
-	int64_t from_ms;
-	bool loses;
+	struct attempt_work work = {
+		.launched_ms = event_times->launched_ms,
+		.exited_ms =
+			event_times->exited_ms >= 0 ? event_times->exited_ms : event_times->last_ms,
+		.written_ms = event_times->written_ms,
+		.lost_steps = -1,
+	};
+	bool counted = event_times->lost_ms >= 0 && event_times->kept_ms >= 0;
+	int64_t lost_ms = counted ? event_times->lost_ms : recovery_point_lost_ms(&work);
+	int64_t kept_ms = counted ? event_times->kept_ms : recovery_point_kept_ms(&work);
 
 	if (event_times->launched_ms < 0)
 		return;
 	if (attempt_costs->ran_ms < 0)
-		attempt_costs->ran_ms = end_ms - event_times->launched_ms;
-	from_ms = event_times->written_ms >= event_times->launched_ms
-			  ? event_times->written_ms
-			  : event_times->launched_ms;
-	loses = attempt_costs->interrupted || attempt_costs->superseded_by > 0;
+		attempt_costs->ran_ms = work.exited_ms - work.launched_ms;
 	/* Where it may still run, nothing is lost yet. */
-	if (loses || !attempt_costs->at_least)
-		attempt_costs->lost_ms = loses && end_ms > from_ms ? end_ms - from_ms : 0;
-	/* All of it, also by the clock of the end record. */
-	if (loses && event_times->written_ms < event_times->launched_ms)
-		attempt_costs->lost_ms = attempt_costs->ran_ms;
+	if (attempt_costs->loses || !attempt_costs->at_least)
+		attempt_costs->lost_ms = attempt_costs->loses ? lost_ms : 0;
+	attempt_costs->kept_ms = attempt_costs->loses ? kept_ms : attempt_costs->ran_ms;
 }
 
 static const char *attempt_outcome(const struct attempt_summary *past, bool newest)
@@ -115,7 +127,7 @@ static uint32_t successor_of(const struct attempt_summary *past)
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			bool newest, const struct bytes *ledger)
 {
-	struct event_times event_times = {-1, -1, -1, -1};
+	struct event_times event_times = {-1, -1, -1, -1, -1, -1};
 
 	*attempt_costs = (struct attempt_costs){
 		.number = past->number,
@@ -124,6 +136,7 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 		.notice_seconds = -1,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.lost_ms = -1,
+		.kept_ms = -1,
 		.interrupted = was_interrupted(past, newest),
 	};
 	text_set(attempt_costs->started, sizeof(attempt_costs->started), past->created);
@@ -136,6 +149,7 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 	else
 		text_set(attempt_costs->outcome, sizeof(attempt_costs->outcome),
 			 attempt_outcome(past, newest));
+	attempt_costs->loses = has_lost(attempt_costs, past);
 	read_events(attempt_costs, &event_times, ledger);
 	attempt_costs->at_least = !past->ended;
 	compute_times(attempt_costs, &event_times);
@@ -149,12 +163,12 @@ static int64_t known_or_zero(int64_t ms)
 struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count)
 {
 	struct attempt_costs_sum sum = {.attempts = (uint32_t)count};
-	int64_t kept_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t ran_ms = known_or_zero(items[i].ran_ms);
 		int64_t lost_ms = known_or_zero(items[i].lost_ms);
 		int64_t restore_ms = known_or_zero(items[i].restore_ms);
+		int64_t kept_ms = known_or_zero(items[i].kept_ms);
 
 		sum.ran_at_least |= items[i].at_least;
 		sum.lost_at_least |= items[i].at_least && items[i].interrupted;
@@ -162,13 +176,13 @@ struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, si
 		sum.lost_ms += lost_ms;
 		sum.restore_ms += restore_ms;
 		sum.machines_ms += (ran_ms + restore_ms) * items[i].machines;
-		sum.machines_kept_ms += (ran_ms - lost_ms) * items[i].machines;
-		kept_ms += ran_ms - lost_ms;
+		sum.machines_kept_ms += kept_ms * items[i].machines;
+		sum.kept_ms += kept_ms;
 		if (!items[i].interrupted)
 			continue;
 		sum.interruptions++;
 		sum.announced += items[i].source[0] != '\0';
-		sum.saved_ms += kept_ms;
+		sum.saved_ms += sum.kept_ms;
 	}
 	return sum;
 }
@@ -182,6 +196,7 @@ void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs
 	sum->lost_at_least |= more->lost_at_least;
 	sum->ran_ms += more->ran_ms;
 	sum->lost_ms += more->lost_ms;
+	sum->kept_ms += more->kept_ms;
 	sum->restore_ms += more->restore_ms;
 	sum->machines_ms += more->machines_ms;
 	sum->machines_kept_ms += more->machines_kept_ms;

@@ -1,6 +1,11 @@
 /*
  * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its
  * records, and the sum over attempts. Milliseconds; -1 unknown.
+ *
+ * An attempt whose job has not finished loses the work that is in no snapshot, whoever has ended
+ * it: the machine, the user, or the job's own failure. Its supervisor has counted that at the end,
+ * when all facts were at hand (recovery_point.h, struct attempt_work). Where nobody saw the end,
+ * what was seen last is counted. Only what the machine ended is an interruption.
  */
 #ifndef ATTEMPT_COSTS_H
 #define ATTEMPT_COSTS_H
@@ -25,11 +30,13 @@ struct attempt_costs {
 	char source[32];       /* of the notice; "" there was none */
 	double notice_seconds; /* what it left; negative: unknown */
 	int64_t ran_ms;        /* from the launch to the job's end, as far as it is known */
-	/* of that, what is not in its newest snapshot; 0 where the job ended by itself, -1 where
-	 * it may still run */
+	/* of that, work that is in no snapshot; 0 where the job has finished, -1 where it may still
+	 * run */
 	int64_t lost_ms;
+	int64_t kept_ms;    /* of that, what need not be done again; the rest is neither */
 	int64_t restore_ms; /* before the launch */
-	bool interrupted;   /* by the machine, not by the job itself */
+	bool interrupted;   /* by the machine */
+	bool loses;         /* it has not finished, or what it has finished does not count */
 	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
 };
 
@@ -40,8 +47,8 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;
-	int64_t ran_ms, lost_ms, restore_ms;
-	/* running and restoring, and running without what was lost, of each machine that did so */
+	int64_t ran_ms, lost_ms, kept_ms, restore_ms;
+	/* running and restoring, and the work that was kept, of each machine that did so */
 	int64_t machines_ms, machines_kept_ms;
 	/* of some attempts nobody knows how long */
 	bool ran_at_least, lost_at_least;

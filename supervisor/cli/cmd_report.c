@@ -71,7 +71,9 @@ const struct verb verb_report = {
 		OPTION_GROUP("Report", own_rows, 0),
 		STORE_COMMAND_OTHER,
 	},
-	.notes = "Lost is work that no snapshot of its attempt holds. A machine that vanished "
+	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
+		"finished: up to the moment when it was told to end, or up to its last step, if it "
+		"reports them. A machine that vanished "
 		"without a word is counted with what was known of it last: > marks that. Saved is "
 		"work that would have been done again if every interruption had meant a start "
 		"from nothing. Nobody can tell a machine that has just vanished from one that "
@@ -178,9 +180,8 @@ static void print_account(const struct attempt_costs *attempt_costs)
 			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
 			    notice, attempt_costs->snapshots,
 			    attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
-			    attempt_costs->interrupted || attempt_costs->superseded_by > 0
-				    ? format_duration(attempt_costs->lost_ms, lost)
-				    : "-");
+			    attempt_costs->loses ? format_duration(attempt_costs->lost_ms, lost)
+						 : "-");
 }
 
 static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -225,22 +226,22 @@ static json_t *milliseconds_json(int64_t ms)
 
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
-			 "attempt", (int)attempt_costs->number, "started", attempt_costs->started,
-			 "host", attempt_costs->host, "outcome", attempt_costs->outcome, "source",
-			 attempt_costs->source, "notice_seconds",
-			 attempt_costs->notice_seconds < 0
-				 ? json_null()
-				 : json_real(attempt_costs->notice_seconds),
-			 "ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
-			 milliseconds_json(attempt_costs->lost_ms), "restore_seconds",
-			 milliseconds_json(attempt_costs->restore_ms), "snapshots",
-			 (int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
-			 "at_least", attempt_costs->at_least, "machines",
-			 (int)attempt_costs->machines, "superseded_by",
-			 attempt_costs->superseded_by > 0
-				 ? json_integer(attempt_costs->superseded_by)
-				 : json_null());
+	return json_pack(
+		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
+		"attempt", (int)attempt_costs->number, "started", attempt_costs->started, "host",
+		attempt_costs->host, "outcome", attempt_costs->outcome, "source",
+		attempt_costs->source, "notice_seconds",
+		attempt_costs->notice_seconds < 0 ? json_null()
+						  : json_real(attempt_costs->notice_seconds),
+		"ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
+		milliseconds_json(attempt_costs->lost_ms), "kept_seconds",
+		milliseconds_json(attempt_costs->kept_ms), "restore_seconds",
+		milliseconds_json(attempt_costs->restore_ms), "snapshots",
+		(int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,
+		"at_least", attempt_costs->at_least, "machines", (int)attempt_costs->machines,
+		"superseded_by",
+		attempt_costs->superseded_by > 0 ? json_integer(attempt_costs->superseded_by)
+						 : json_null());
 }
 
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -248,10 +249,11 @@ static json_t *sum_json(const struct report_options *options, const struct attem
 	struct attempt_costs_price cost =
 		attempt_costs_price(sum, options->spot, options->on_demand);
 	json_t *json =
-		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b}", "attempts",
+		json_pack("{s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "attempts",
 			  (int)sum->attempts, "preemptions", (int)sum->interruptions, "announced",
 			  (int)sum->announced, "ran_seconds", milliseconds_json(sum->ran_ms),
-			  "lost_seconds", milliseconds_json(sum->lost_ms), "restore_seconds",
+			  "lost_seconds", milliseconds_json(sum->lost_ms), "kept_seconds",
+			  milliseconds_json(sum->kept_ms), "restore_seconds",
 			  milliseconds_json(sum->restore_ms), "saved_seconds",
 			  milliseconds_json(sum->saved_ms), "at_least", sum->lost_at_least);
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
+#include "gang_members_look.h"
 #include "gang_parts_look.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
@@ -74,7 +75,11 @@ static void print_answers(const struct status_run *status_run)
 	json_t *answer;
 	size_t i;
 
-	json_array_foreach(status_run->answers, i, answer) gang_parts_look(answer);
+	json_array_foreach(status_run->answers, i, answer)
+	{
+		gang_parts_look(answer);
+		gang_members_look(answer, status_run->answers);
+	}
 	if (status_run->json) {
 		json_print(json_pack("{s:O}", "jobs", status_run->answers), true);
 		return;

@@ -182,18 +182,38 @@ static bool has_number(json_t *numbers, int64_t number)
 	return false;
 }
 
+/* What is known of a member, and not more: one that was killed cannot say so. */
+static const char *format_state(json_t *member, char text[64])
+{
+	const char *supervisor = json_text_or(member, "supervisor", "");
+	char time[32];
+
+	if (text_equal(supervisor, "gone"))
+		return "its supervisor is gone";
+	if (text_equal(supervisor, "answers"))
+		return "goes on";
+	if (!json_is_number(json_object_get(member, "heard_seconds")))
+		return json_text_or(member, "state", "?");
+	snprintf(text, 64, "nothing heard for %s",
+		 text_duration(json_seconds_or(member, "heard_seconds", 0), time, sizeof(time)));
+	return text;
+}
+
 static bool add_member(struct bytes *text, json_t *member, json_t *round, bool notable)
 {
 	int64_t number = json_number_or(member, "member", 0);
 	const char *host = json_text_or(member, "host", "");
 	const char *state = json_text_or(member, "state", "?");
+	bool ended = !text_equal(state, "goes on") && !text_equal(state, "has not ended");
+	bool gone = text_equal(json_text_or(member, "supervisor", ""), "gone");
 	bool missing = has_number(json_object_get(round, "missing"), number);
 	bool given = has_number(json_object_get(round, "given"), number);
+	char buffer[64];
 
-	if ((missing || !text_equal(state, "goes on")) != notable)
+	if ((missing || ended || gone) != notable)
 		return false;
 	add_line(text, "  %-9s member %lld%s%s: %s%s", "", (long long)number, host[0] ? " on " : "",
-		 host, state,
+		 host, format_state(member, buffer),
 		 missing ? ", its part is missing"
 		 : given ? ", has given its part"
 			 : "");

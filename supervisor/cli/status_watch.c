@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/workers.h"
+#include "gang_members_look.h"
 #include "picture.h"
 #include "status_query.h"
 #include "status_text.h"
@@ -188,12 +189,15 @@ static void draw_answers(struct status_watch *watch)
 static void look_once(struct status_watch *watch)
 {
 	auto_json json_t *answers = json_array();
+	json_t *answer;
+	size_t i;
 
 	watch->answers = answers;
 	status_query_run(&watch->query);
 	print_ends(watch);
 	if (watch->query.found == 0)
 		return;
+	json_array_foreach(answers, i, answer) gang_members_look(answer, answers);
 	if (watch->json)
 		json_print(json_pack("{s:O}", "jobs", answers), false);
 	else if (watch->picture.possible)

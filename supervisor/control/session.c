@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -104,22 +105,33 @@ static void remove_dead_sessions(const char *above)
 	}
 }
 
-/* Returns the descriptor of the lock, which is held; -1 on error. */
-static int fill_new_session(const char *path, const char *job, struct err *err)
+static int write_name(const char *path, const char *file, const char *text, struct err *err)
 {
-	auto_free char *name = text_format("%s/job", path);
-	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
+	auto_free char *name = text_format("%s/%s", path, file);
 	auto_close int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
-	if (lock < 0 || fd < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
-		return err_os(err, errno, "%s", path);
-	if (file_write_all(fd, job, strlen(job), err) < 0)
+	if (fd < 0)
+		return err_os(err, errno, "%s", name);
+	if (file_write_all(fd, text, strlen(text), err) < 0)
 		return err_wrap(err, "%s", name);
+	return 0;
+}
+
+/* Returns the descriptor of the lock, which is held; -1 on error. */
+static int fill_new_session(const char *path, const char *job, unsigned member, struct err *err)
+{
+	auto_free char *digits = text_format("%u", member);
+	auto_close int lock = open_lock(path, O_RDWR | O_CREAT | O_EXCL);
+
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return err_os(err, errno, "%s", path);
+	if (write_name(path, "job", job, err) < 0 || write_name(path, "member", digits, err) < 0)
+		return -1;
 	return steal_fd(&lock);
 }
 
-static int open_session_in(const char *above, const char *job, struct session *session,
-			   struct err *err)
+static int open_session_in(const char *above, const char *job, unsigned member,
+			   struct session *session, struct err *err)
 {
 	char nonce[33];
 
@@ -135,7 +147,7 @@ static int open_session_in(const char *above, const char *job, struct session *s
 		return err_set(err, ERR_DENIED, "%s is too long for a socket address", path);
 	if (mkdir(hidden, 0700) < 0)
 		return err_os(err, errno, "cannot make directory %s", hidden);
-	auto_close int lock = fill_new_session(hidden, job, err);
+	auto_close int lock = fill_new_session(hidden, job, member, err);
 	if (lock >= 0 && rename(hidden, path) < 0) {
 		err_os(err, errno, "%s", path);
 		close(steal_fd(&lock));
@@ -149,7 +161,7 @@ static int open_session_in(const char *above, const char *job, struct session *s
 	return 0;
 }
 
-int session_open(const char *job, struct session *session, struct err *err)
+int session_open(const char *job, unsigned member, struct session *session, struct err *err)
 {
 	struct err reason;
 
@@ -157,7 +169,7 @@ int session_open(const char *job, struct session *session, struct err *err)
 	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
 		auto_free char *above = parent_directory(i);
 
-		if (above && open_session_in(above, job, session, &reason) == 0)
+		if (above && open_session_in(above, job, member, session, &reason) == 0)
 			return 0;
 	}
 	return err_set(err, ERR_DENIED, "no place for a runtime directory: %s", reason.text);
@@ -197,20 +209,16 @@ bool session_is_alive(const char *directory)
 	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-static bool report_session(const char *path, pid_t pid,
-			   bool (*each)(void *arg, const struct session_info *info), void *arg)
+static bool read_name(const char *path, const char *file, struct bytes *text)
 {
-	auto_(bytes_release) struct bytes job = {.limit = 4096 + 4096};
-	auto_free char *file = text_format("%s/job", path);
+	auto_free char *name = text_format("%s/%s", path, file);
 
-	if (!session_is_alive(path) || file_read(file, &job, NULL) < 0 ||
-	    bytes_append(&job, "", 1, NULL) < 0)
-		return true;
-	return each(arg,
-		    &(struct session_info){.pid = pid, .job = (char *)job.data, .directory = path});
+	text->limit = 4096 + 4096;
+	return file_read(name, text, NULL) == 0 && bytes_append(text, "", 1, NULL) == 0;
 }
 
-void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
+/* Every session of this user, alive or not, until `each` returns false. */
+static void each_directory(bool (*each)(void *arg, const char *path, pid_t pid), void *arg)
 {
 	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
 		auto_free char *above = parent_directory(i);
@@ -222,9 +230,64 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
 		while (walk_next(&walk)) {
 			auto_free char *path = text_format("%s/%s", above, walk.name);
 
-			if (is_session_name(walk.name, &pid) &&
-			    !report_session(path, pid, each, arg))
+			if (is_session_name(walk.name, &pid) && !each(arg, path, pid))
 				return;
 		}
 	}
+}
+
+struct live_sessions {
+	bool (*each)(void *arg, const struct session_info *info);
+	void *arg;
+};
+
+static bool report_session(void *arg, const char *path, pid_t pid)
+{
+	const struct live_sessions *live = arg;
+	auto_(bytes_release) struct bytes job = {0};
+
+	if (!session_is_alive(path) || !read_name(path, "job", &job))
+		return true;
+	return live->each(live->arg, &(struct session_info){.pid = pid,
+							    .job = (char *)job.data,
+							    .directory = path});
+}
+
+void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
+{
+	struct live_sessions live = {each, arg};
+
+	each_directory(report_session, &live);
+}
+
+struct member_sessions {
+	const char *job;
+	char member[16];
+	bool dead, alive;
+};
+
+static bool look_at_member(void *arg, const char *path, pid_t pid)
+{
+	struct member_sessions *sessions = arg;
+	auto_(bytes_release) struct bytes job = {0}, member = {0};
+
+	(void)pid;
+	if (!read_name(path, "job", &job) || !read_name(path, "member", &member) ||
+	    !text_equal((char *)job.data, sessions->job) ||
+	    !text_equal((char *)member.data, sessions->member))
+		return true;
+	if (session_is_alive(path))
+		sessions->alive = true;
+	else
+		sessions->dead = true;
+	return !sessions->alive;
+}
+
+bool session_member_is_gone(const char *job, unsigned member)
+{
+	struct member_sessions sessions = {.job = job};
+
+	snprintf(sessions.member, sizeof(sessions.member), "%u", member);
+	each_directory(look_at_member, &sessions);
+	return sessions.dead && !sessions.alive;
 }

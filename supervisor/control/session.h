@@ -19,13 +19,15 @@ struct session {
 };
 
 /*
+ * `member`: of a gang, which one of its supervisors this is; else 0.
+ *
  * Creates the directory below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else
  * /dev/shm/reprieve-UID, else $XDG_CACHE_HOME/reprieve (~/.cache), if that is private (our own,
  * mode 0700, no link): others can take the names in /tmp before us. Removes the directories
  * of dead supervisors there. ERR_DENIED: no place is writable and private. Then `session` is empty,
  * every function here does nothing with it, and the caller may continue without.
  */
-int session_open(const char *job, struct session *session, struct err *err);
+int session_open(const char *job, unsigned member, struct session *session, struct err *err);
 
 /* Removes the directory and its contents. */
 void session_close(struct session *session);
@@ -54,5 +56,10 @@ struct session_info {
 	const char *directory;
 };
 void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg);
+
+/* The supervisor of this member was here and was killed: its directory is there, nobody holds the
+ * lock in it, and no other process is this member. False: it lives, or nothing is known of it; the
+ * next supervisor that starts here removes such directories. */
+bool session_member_is_gone(const char *job, unsigned member);
 
 #endif

@@ -4,9 +4,6 @@
  */
 #include "step.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 #define STORE_RETRY_MS 10000
 #define FLUSH_RETRY_MS 500
 /* What was opened changed before it could be read: the next try. */
@@ -209,14 +206,6 @@ void on_retention_done(const struct step *step)
 
 /* --- the job has ended --- */
 
-static bool was_interrupted(const struct job_model *model)
-{
-	int status = model->facts.wait_status;
-
-	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGINT
-				   : WEXITSTATUS(status) == 128 + SIGINT;
-}
-
 static void offer_to_give_up(const struct step *step)
 {
 	step->model->flush.offered = true;
@@ -265,7 +254,7 @@ void flush(const struct step *step)
 	begins = model->flush.began_ms == 0;
 	begin_flush(step);
 	if (begins && missing && model->attempt == ATTEMPT_CLAIMED && !step->rules->of_gang &&
-	    !model->stop.stands && was_interrupted(model))
+	    !model->stop.stands && outcome_is_interrupt(model->facts.wait_status))
 		offer_to_give_up(step);
 	if (gives_up_waiting(step))
 		return;

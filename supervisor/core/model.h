@@ -144,7 +144,7 @@ struct job_model {
 		struct preemption_facts facts;
 	} deferral;
 	int64_t settling_until_ms; /* after the answer to a notice */
-	int64_t told_ms;           /* when the job got its SIGTERM */
+	int64_t told_ms;           /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
 	bool killed;
 
 	struct request_table requests;

@@ -151,6 +151,14 @@ static void on_early_signal(const struct step *step, const struct job_event *eve
 	live(step, EV_RESTORE_FAILED);
 }
 
+/* A stop that follows sets told_ms anew. */
+static void pass_signal(const struct step *step, const struct job_event *event)
+{
+	if (event->signal == SIGINT && step->model->state != JOB_STOPPING)
+		step->model->told_ms = step->view->now_ms;
+	act(step, JOB_DO_PASS_SIGNAL);
+}
+
 static void on_signal(const struct step *step, const struct job_event *event)
 {
 	const struct job_rules *rules = step->rules;
@@ -166,7 +174,7 @@ static void on_signal(const struct step *step, const struct job_event *event)
 	else if (step->model->state == JOB_UPLOADING && event->signal == SIGINT && !event->ignored)
 		on_flush_interrupted(step);
 	else
-		act(step, JOB_DO_PASS_SIGNAL);
+		pass_signal(step, event);
 }
 
 /* --- notices --- */

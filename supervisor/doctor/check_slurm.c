@@ -215,13 +215,12 @@ struct script_look {
 
 static void look_at_line(const char *line, struct script_look *look)
 {
-	const char *option = text_starts(line, "#SBATCH") ? strstr(line, "--signal") : NULL;
+	struct slurm_signal_option option = slurm_signal_option(line);
 	const char *run = strstr(line, "reprieve");
 
 	line += strspn(line, " \t");
-	look->asks |= option != NULL;
-	look->to_shell |= option && strspn(option + 8, "= RB") > 0 &&
-			  strchr(option, ':') == option + 8 + strspn(option + 8, "= RB");
+	look->asks |= option.given;
+	look->to_shell |= option.to_shell;
 	if (*line == '#')
 		return;
 	look->has_srun |= strstr(line, "srun ") != NULL;

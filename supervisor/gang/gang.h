@@ -11,6 +11,7 @@
  *	start_log.h		what the start reads in and appends to the log of an attempt
  *	start_look.h		what it looks at in the store while it waits
  *	gang_view.h		PURE: what the log of the attempt says, folded
+ *	gang_heard.h		PURE: when each member was last known to live
  *	gang_rounds.h		PURE: what this member does next about a round
  *	gang_runs.h		PURE: whether the job has begun anew within the attempt
  *	gang_news.h		PURE: what the log means for the job here
@@ -26,6 +27,7 @@
 #define GANG_H
 
 #include "gang_feed.h"
+#include "gang_heard.h"
 #include "gang_identity.h"
 #include "gang_poke.h"
 #include "gang_rounds.h"

@@ -1,4 +1,5 @@
 #include "gang_feed.h"
+#include "gang_status.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -220,6 +221,7 @@ static void fold_event(struct gang_feed *feed, const struct gang_event *event)
 		log_debug("event %u of the gang makes no sense", event->number);
 		return;
 	}
+	gang_heard_note(&feed->heard, &feed->view, event, clock_monotonic_ms());
 	request = take_from_outbox(feed, event);
 	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
 		feed->here.over_ms = clock_monotonic_ms();
@@ -647,6 +649,12 @@ void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t 
 	gang_here_note_part(&feed->here, round, generation, step, beside);
 }
 
+json_t *gang_feed_status(const struct gang_feed *feed)
+{
+	return gang_status_json(&feed->view, &feed->here, &feed->heard, clock_monotonic_ms(),
+				feed->options.attempt, feed->options.hosts);
+}
+
 /* Once is no proof: it may have been slower than the one that had gone on. */
 static void note_given(struct gang_here *here, uint32_t round)
 {
@@ -666,6 +674,7 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 	gang_here_note_part_ended(here, round, put);
 	if (end == GANG_PART_COMMITTED) {
 		gang_view_committed(&feed->view, round);
+		gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
 		note_given(here, round);
 		note_settled(feed);
 		feed->heard_ms = clock_monotonic_ms();
@@ -699,6 +708,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->options = *options;
 	feed->view = gang_view_new(options->identity.members);
 	feed->here = gang_here_new(options->identity.member);
+	feed->heard = gang_heard_new(options->identity.members, clock_monotonic_ms());
 	feed->timer.fired = on_feed_due;
 	feed->pause_ms = PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
@@ -733,6 +743,7 @@ void gang_feed_release(struct gang_feed *feed)
 {
 	stop_feed(feed);
 	gang_view_release(&feed->view);
+	gang_heard_release(&feed->heard);
 }
 
 /* --- the last word --- */

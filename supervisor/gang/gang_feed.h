@@ -15,6 +15,7 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
+#include "gang_heard.h"
 #include "gang_identity.h"
 #include "gang_news.h"
 #include "gang_poke.h"
@@ -80,6 +81,7 @@ struct gang_feed {
 	struct gang_feed_options options;
 	struct gang_view view;
 	struct gang_here here;
+	struct gang_heard heard;
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
@@ -179,6 +181,9 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 /* So old the event may be that `happened` is told of: it was put after the log was last read to its
  * end. */
 int64_t gang_feed_age_ms(const struct gang_feed *feed);
+
+/* For `reprieve status` (gang_status.h). The caller decrefs. */
+json_t *gang_feed_status(const struct gang_feed *feed);
 
 /* From any thread: the round gets no more parts than it has. */
 bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);

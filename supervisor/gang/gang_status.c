@@ -1,8 +1,9 @@
 #include "gang_status.h"
 
 #include "base/json.h"
+
 static const char *const state_names[] = {
-	[GANG_GOES_ON] = "goes on",
+	[GANG_GOES_ON] = "has not ended",
 	[GANG_HAS_ENDED] = "has ended",
 	[GANG_HAS_LEFT] = "has left",
 	[GANG_HAS_GONE] = "has gone",
@@ -15,18 +16,43 @@ static const char *const round_names[] = {
 	[GANG_ROUND_OVER] = "left out",
 };
 
-static void list_members(const struct gang_view *view, const json_t *hosts, bool going,
-			 json_t *list)
+static json_t *member_json(const struct gang_view *view, const json_t *hosts, uint32_t i)
+{
+	const char *host = json_string_value(json_array_get(hosts, i));
+
+	return json_pack("{s:i, s:s, s:s}", "member", (int)i, "host", host ? host : "", "state",
+			 state_names[view->ends[i]]);
+}
+
+struct known {
+	const struct gang_here *here;
+	const struct gang_heard *heard;
+	int64_t now_ms;
+};
+
+static void add_sign(const struct known *known, uint32_t i, json_t *member)
+{
+	if (i == known->here->member)
+		json_object_set_new(member, "state", json_string("goes on"));
+	else
+		json_object_set_new(member, "heard_seconds",
+				    json_real((double)(known->now_ms - known->heard->ms[i]) /
+					      1000));
+}
+
+static void list_members(const struct gang_view *view, const json_t *hosts,
+			 const struct known *known, bool going, json_t *list)
 {
 	for (uint32_t i = 0; i < view->members; i++) {
-		enum gang_member_end end = view->ends[i];
-		const char *host = json_string_value(json_array_get(hosts, i));
+		bool goes = view->ends[i] == GANG_GOES_ON;
+		json_t *member;
 
-		if ((end == GANG_GOES_ON) == going &&
-		    json_array_size(list) < GANG_STATUS_MEMBERS_MOST)
-			json_array_append_new(list, json_pack("{s:i, s:s, s:s}", "member", (int)i,
-							      "host", host ? host : "", "state",
-							      state_names[end]));
+		if (goes != going || json_array_size(list) >= GANG_STATUS_MEMBERS_MOST)
+			continue;
+		member = member_json(view, hosts, i);
+		if (goes)
+			add_sign(known, i, member);
+		json_array_append_new(list, member);
 	}
 }
 
@@ -64,12 +90,14 @@ static json_t *round_json(const struct gang_view *view, const struct gang_here *
 }
 
 json_t *gang_status_json(const struct gang_view *view, const struct gang_here *here,
-			 uint32_t attempt, const json_t *hosts)
+			 const struct gang_heard *heard, int64_t now_ms, uint32_t attempt,
+			 const json_t *hosts)
 {
+	const struct known known = {here, heard, now_ms};
 	json_t *list = json_array();
 
-	list_members(view, hosts, false, list);
-	list_members(view, hosts, true, list);
+	list_members(view, hosts, &known, false, list);
+	list_members(view, hosts, &known, true, list);
 	return json_pack("{s:i, s:i, s:b, s:i, s:i, s:i, s:o, s:o}", "members", (int)view->members,
 			 "member", (int)here->member, "over", view->over, "ended",
 			 (int)(view->ended - view->gone_count), "left", (int)view->left, "gone",

@@ -55,8 +55,7 @@ json_t *job_status_json(const struct job *job)
 	if (job->ranks.progress.count > 0)
 		parts.rank_progress = job_rank_progress_json(job);
 	if (gang_feed_is_running(&job->in_gang.feed))
-		parts.gang = gang_status_json(&job->in_gang.feed.view, &job->in_gang.feed.here,
-					      job->resume.attempt.number, job->resume.hosts);
+		parts.gang = gang_feed_status(&job->in_gang.feed);
 	return status_report(&job->reports, &parts);
 }
 

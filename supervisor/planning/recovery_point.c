@@ -80,6 +80,24 @@ int64_t recovery_point_lost_steps(const struct durable_age *durable)
 	return -1;
 }
 
+int64_t recovery_point_kept_ms(const struct attempt_work *work)
+{
+	return work->written_ms > work->launched_ms ? work->written_ms - work->launched_ms : 0;
+}
+
+int64_t recovery_point_lost_ms(const struct attempt_work *work)
+{
+	bool kept = work->written_ms >= work->launched_ms;
+	bool obeyed = work->told_ms > 0 && (!work->killed || work->answered);
+	int64_t from_ms = kept ? work->written_ms : work->launched_ms;
+	int64_t end_ms =
+		obeyed && work->told_ms < work->exited_ms ? work->told_ms : work->exited_ms;
+
+	if (kept && work->lost_steps == 0)
+		return 0;
+	return end_ms > from_ms ? end_ms - from_ms : 0;
+}
+
 const char *recovery_point_format_age(const struct durable_age *durable, char *buffer,
 				      size_t capacity)
 {

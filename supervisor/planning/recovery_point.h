@@ -43,6 +43,28 @@ struct durable_age {
 	bool local;       /* the newest complete one is not durable, and lies on this machine */
 };
 
+/*
+ * What of an attempt's work is in no snapshot, in time: from the last write to what is durable, or
+ * else from the launch, to the end of the work. Nobody sees a job stop its work. It ends
+ *
+ *   at the last write, if the job has reported its steps, and none after that;
+ *   when it was told to end, if it obeyed: what follows is its last save, and its exit;
+ *   at its exit, if nobody told it, or if it was killed and had not even saved until then.
+ */
+struct attempt_work {
+	int64_t launched_ms, exited_ms;
+	int64_t written_ms; /* before launched_ms: nothing that it has written is durable */
+	int64_t told_ms;    /* by a signal, or a request by which it ends; 0: never */
+	bool killed;        /* at the end, with SIGKILL */
+	bool answered;      /* what it was told, by a save */
+	int64_t lost_steps; /* -1: unknown */
+};
+
+int64_t recovery_point_lost_ms(const struct attempt_work *work);
+/* What of it is durable. The rest of its time until the exit went into the last save and the exit.
+ */
+int64_t recovery_point_kept_ms(const struct attempt_work *work);
+
 /* Steps after it, which are lost; -1: unknown. */
 int64_t recovery_point_lost_steps(const struct durable_age *durable);
 /* "step 160, 3.0 s before the end; 15 steps later are lost", or "are not durable" where some of

@@ -53,22 +53,85 @@ static char *local_text(const struct run_facts *run)
 			   step, directory, directory, run->job, run->store);
 }
 
-/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
-static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
+static int64_t exited_ms(const struct run_facts *run)
+{
+	return run->model->flush.began_ms > 0 ? run->model->flush.began_ms : clock_monotonic_ms();
+}
+
+static struct durable_age age_of_durable(const struct run_facts *run)
 {
 	const struct job_model *model = run->model;
 	bool restored =
 		snapshot_id_compare(run->durable, run->from) == 0 || model->durable.as_of_start;
-	int64_t end_ms = model->flush.began_ms > 0 ? model->flush.began_ms : clock_monotonic_ms();
-	struct durable_age durable = {
+
+	return (struct durable_age){
 		.restored = restored,
-		.age_ms = end_ms - (restored ? model->launched_ms : model->durable.written_ms),
+		.age_ms = exited_ms(run) -
+			  (restored ? model->launched_ms : model->durable.written_ms),
 		.step = model->durable.step,
 		.reported = model->durable.reported_step,
 		.last = run->view.reported_step,
 		.newest = model->any_complete && !lacks_fixed_names(run) ? model->newest.step : -1,
 		.local = has_local(run),
 	};
+}
+
+/* When the job was told to end; 0: it ended by itself, or whoever ended it told only the job. */
+static int64_t told_ms(const struct run_facts *run, const struct outcome *outcome)
+{
+	const struct job_model *model = run->model;
+	const struct outcome_facts *facts = &model->facts;
+	bool preempted = outcome->kind == OUTCOME_PREEMPTED || outcome->kind == OUTCOME_NOT_DURABLE;
+	bool left = outcome_may_be_leaving(facts) &&
+		    (model->told_ms == 0 || run->rules->ends_when_asked);
+
+	if (preempted && left && model->asking.sent_ms > 0)
+		return model->asking.sent_ms;
+	return preempted || outcome_is_interrupt(facts->wait_status) ? model->told_ms : 0;
+}
+
+static struct attempt_work work_of(const struct run_facts *run, const struct outcome *outcome)
+{
+	const struct job_model *model = run->model;
+	struct durable_age durable = age_of_durable(run);
+	int64_t told = told_ms(run, outcome);
+
+	return (struct attempt_work){
+		.launched_ms = model->launched_ms,
+		.exited_ms = exited_ms(run),
+		.written_ms = durable.restored ? 0 : model->durable.written_ms,
+		.told_ms = told,
+		.killed = model->killed,
+		.answered = model->asking.answered && told == model->asking.sent_ms,
+		.lost_steps = recovery_point_lost_steps(&durable),
+	};
+}
+
+/* What `reprieve report` counts with. */
+static void log_ended_event(struct reports *reports, const struct run_facts *run,
+			    const struct outcome *outcome)
+{
+	struct attempt_work work = work_of(run, outcome);
+	char id[SNAPSHOT_ID_TEXT];
+	json_t *line = json_pack("{s:s, s:i, s:s?}", "outcome", outcome_name(outcome), "exit_code",
+				 outcome->exit_code, "durable",
+				 has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
+
+	if (run->model->facts.launched && run->saves) {
+		json_object_set_new(line, "kept",
+				    json_real((double)recovery_point_kept_ms(&work) / 1000));
+		json_object_set_new(line, "lost",
+				    json_real((double)recovery_point_lost_ms(&work) / 1000));
+	}
+	event_log_add(reports->events, "ended", "o", line);
+}
+
+/* "000001-000012 (step 160, 3.0 s before the end; 15 steps later are lost)", or "nothing". */
+static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
+{
+	const struct job_model *model = run->model;
+	struct durable_age durable = age_of_durable(run);
+	bool restored = durable.restored;
 	char id[SNAPSHOT_ID_TEXT], age[160];
 
 	snapshot_id_format(run->durable, id);
@@ -224,16 +287,14 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 {
 	const struct outcome *outcome = &end->outcome;
 	const struct outcome_facts *facts = &run->model->facts;
-	char id[SNAPSHOT_ID_TEXT], durable[DURABLE_TEXT], again[CONTINUE_TEXT];
+	char durable[DURABLE_TEXT], again[CONTINUE_TEXT];
 
 	if (facts->launched)
 		log_torn_files(run, end->torn);
 	if (facts->launched)
 		save_place_say_at_end(reports, outcome->kind == OUTCOME_NOT_DURABLE);
 	format_durable(run, durable);
-	event_log_add(reports->events, "ended", "{s:s, s:i, s:s?}", "outcome",
-		      outcome_name(outcome), "exit_code", end->outcome.exit_code, "durable",
-		      has_durable(run) ? snapshot_id_format(run->durable, id) : NULL);
+	log_ended_event(reports, run, outcome);
 	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished; durable: %s. %s (exit %d)",

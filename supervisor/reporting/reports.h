@@ -39,7 +39,8 @@ struct reports {
 		struct path_list files;
 		bool checkpoints_elsewhere;
 		bool saved_here; /* the checkpoint directory was written to */
-		bool said_elsewhere, said_nowhere;
+		char *also;      /* of a second place; owned */
+		bool said_elsewhere, said_nowhere, said_also;
 		struct timer timer;
 	} save_place;
 };

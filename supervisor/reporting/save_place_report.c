@@ -38,8 +38,10 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 		.ended = model->flush.began_ms > 0,
 		.failed = model->flush.began_ms > 0 &&
 			  wait_status_exit_code(model->facts.wait_status) != 0,
+		.also = reports->save_place.also,
 		.said_elsewhere = reports->save_place.said_elsewhere,
 		.said_nowhere = reports->save_place.said_nowhere,
+		.said_also = reports->save_place.said_also,
 		.ran_ms = model->launched_ms > 0 ? run.view.now_ms - model->launched_ms : 0,
 	};
 }
@@ -47,16 +49,21 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 static void say(struct reports *reports, const struct save_place_facts *facts,
 		enum save_place_remark remark)
 {
+	static const char *const events[] = {
+		[SAVE_PLACE_ELSEWHERE] = "saves_elsewhere",
+		[SAVE_PLACE_NOWHERE] = "saves_nothing",
+		[SAVE_PLACE_ALSO] = "saves_also_elsewhere",
+	};
 	char text[SAVE_PLACE_TEXT];
 
 	if (remark == SAVE_PLACE_SILENT)
 		return;
 	reports->save_place.said_elsewhere |= remark == SAVE_PLACE_ELSEWHERE;
 	reports->save_place.said_nowhere |= remark == SAVE_PLACE_NOWHERE;
+	reports->save_place.said_also |= remark == SAVE_PLACE_ALSO;
 	log_warn("%s", save_place_format(facts, remark, text, sizeof(text)));
-	event_log_add(reports->events,
-		      remark == SAVE_PLACE_ELSEWHERE ? "saves_elsewhere" : "saves_nothing",
-		      "{s:s, s:s?}", "watched", facts->watched, "path", facts->elsewhere);
+	event_log_add(reports->events, events[remark], "{s:s, s:s?}", "watched", facts->watched,
+		      "path", remark == SAVE_PLACE_ALSO ? facts->also : facts->elsewhere);
 }
 
 static void on_patience_over(struct timer *timer)
@@ -89,18 +96,33 @@ static bool is_known_file(struct reports *reports, const char *path)
 	return false;
 }
 
+static char *copy_line(const char *path)
+{
+	char *line = text_copy(path);
+
+	text_to_line(line);
+	return line;
+}
+
 void save_place_note_elsewhere(struct reports *reports, const char *path)
 {
+	struct path_list *files = &reports->save_place.files;
+	const char *watched = reports->look(reports->arg, LOOK_AT_MODEL).directory;
+	size_t before = files->count;
+	bool again = is_known_file(reports, path);
+	bool second = !reports->save_place.also &&
+		      save_place_is_second(path, watched, again, files->paths, before);
+	bool first = !reports->save_place.elsewhere;
 	struct save_place_facts facts;
 
-	reports->save_place.checkpoints_elsewhere |=
-		save_place_is_checkpoint(path, is_known_file(reports, path));
-	if (reports->save_place.elsewhere)
-		return;
-	reports->save_place.elsewhere = text_copy(path);
-	text_to_line(reports->save_place.elsewhere);
+	reports->save_place.checkpoints_elsewhere |= save_place_is_checkpoint(path, again);
+	if (first)
+		reports->save_place.elsewhere = copy_line(path);
+	if (second)
+		reports->save_place.also = copy_line(path);
 	facts = gather_facts(reports);
-	say(reports, &facts, save_place_decide(&facts));
+	if (first || second)
+		say(reports, &facts, save_place_decide(&facts));
 }
 
 bool save_place_note_write(struct reports *reports, const char *path)

@@ -21,6 +21,7 @@ void reports_release(struct reports *reports)
 {
 	path_list_free(reports->said_patterns.paths);
 	free(reports->save_place.elsewhere);
+	free(reports->save_place.also);
 	path_list_free(reports->save_place.files.paths);
 }
 

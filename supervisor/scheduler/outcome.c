@@ -37,6 +37,11 @@ static bool continues_after_save(const struct outcome_facts *facts)
 	return facts->goes_on && !facts->stopped;
 }
 
+bool outcome_is_interrupt(int wait_status)
+{
+	return wait_status_exit_code(wait_status) == 128 + SIGINT;
+}
+
 bool outcome_may_be_leaving(const struct outcome_facts *facts)
 {
 	return facts->asked && facts->lived_on_ms < LEAVING_MOST_MS && !facts->went_on &&
@@ -115,5 +120,7 @@ struct outcome outcome_of(const struct outcome_facts *facts)
 					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
 	if (code == 0 && facts->strict_failed)
 		return (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
+	if (outcome_is_interrupt(facts->wait_status))
+		return (struct outcome){OUTCOME_STOPPED, code};
 	return (struct outcome){code == 0 ? OUTCOME_FINISHED : OUTCOME_FAILED, code};
 }

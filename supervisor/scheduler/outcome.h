@@ -42,7 +42,8 @@ struct outcome_facts {
 enum outcome_kind {
 	OUTCOME_FINISHED,
 	OUTCOME_FAILED,
-	OUTCOME_STOPPED, /* a command that saves no checkpoints, by a plain SIGTERM */
+	/* by somebody: a command that saves no checkpoints by a plain SIGTERM, any job by Ctrl-C */
+	OUTCOME_STOPPED,
 	OUTCOME_PREEMPTED,
 	OUTCOME_NOT_DURABLE,
 	OUTCOME_REFUSED,
@@ -71,5 +72,8 @@ bool outcome_may_be_leaving(const struct outcome_facts *facts);
 /* Did the job fail by itself? A signal that asks it to end is no crash, nor is an exit code that is
  * known to mean "run me again". */
 bool outcome_is_crash(int wait_status);
+
+/* Did it end of SIGINT, as at Ctrl-C? A shell reports the signal of its child as 128 + n. */
+bool outcome_is_interrupt(int wait_status);
 
 #endif

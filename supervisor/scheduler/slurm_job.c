@@ -77,6 +77,58 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
 	return length > 0 && (size_t)length < capacity;
 }
 
+static bool is_notice_signal(const char *name)
+{
+	static const char *const names[] = {"TERM", "USR1", "15", "10"};
+
+	name += text_starts(name, "SIG") ? 3 : 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strspn(name, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(names[i]) &&
+		    text_starts(name, names[i]))
+			return true;
+	return false;
+}
+
+static struct slurm_signal_option read_signal_option(const char *value)
+{
+	size_t flags = strspn(value, "RB");
+	bool flagged = flags > 0 && value[flags] == ':';
+
+	return (struct slurm_signal_option){
+		.given = true,
+		.to_shell = flagged && memchr(value, 'B', flags),
+		.is_notice = is_notice_signal(flagged ? value + flags + 1 : value),
+	};
+}
+
+struct slurm_signal_option slurm_signal_option(const char *line)
+{
+	const char *option = text_starts(line, "#SBATCH") ? strstr(line, "--signal") : NULL;
+
+	if (!option)
+		return (struct slurm_signal_option){0};
+	option += strlen("--signal");
+	return read_signal_option(option + strspn(option, "=\"' \t"));
+}
+
+bool slurm_script_asks_for_notice(const char *script)
+{
+	bool asks = false;
+
+	for (const char *line = script; *line; line += *line == '\n') {
+		size_t length = strcspn(line, "\n");
+		auto_free char *text = text_copy_n(line, length);
+		struct slurm_signal_option option = slurm_signal_option(text);
+		const char *start = text + strspn(text, " \t");
+
+		if (*start && *start != '#')
+			break;
+		asks = option.given ? option.is_notice : asks;
+		line += length;
+	}
+	return asks;
+}
+
 pid_t slurm_job_script(const char *task, pid_t parent)
 {
 	uint64_t pid;
@@ -223,6 +275,34 @@ void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct s
 		times->grace_ms = to_ms(query_number(show, timeout_ms, "GraceTime"));
 }
 
+static bool get_job_id(char id[SLURM_JOB_ID_SIZE])
+{
+	if (slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
+			 getenv("SLURM_ARRAY_TASK_ID"), id, SLURM_JOB_ID_SIZE))
+		return true;
+	id[0] = '\0';
+	return false;
+}
+
+bool slurm_signal_query(int64_t timeout_ms)
+{
+	const char *value = getenv("SBATCH_SIGNAL");
+	char id[SLURM_JOB_ID_SIZE];
+	char *const argv[] = {"scontrol", "write", "batch_script", id, "-", NULL};
+	auto_free char *script = NULL;
+	struct err err;
+
+	if (value && read_signal_option(value).is_notice)
+		return true;
+	if (!get_job_id(id))
+		return false;
+	if (program_output(argv, timeout_ms, &script, &err) < 0) {
+		log_debug("%s", err.text);
+		return false;
+	}
+	return slurm_script_asks_for_notice(script);
+}
+
 enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
 					struct slurm_job *job)
 {
@@ -230,11 +310,8 @@ enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID
 	auto_free char *said = NULL;
 	struct err err;
 
-	if (!slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
-			  getenv("SLURM_ARRAY_TASK_ID"), id, SLURM_JOB_ID_SIZE)) {
-		id[0] = '\0';
+	if (!get_job_id(id))
 		return SLURM_QUERY_FAILED;
-	}
 	if (program_output(argv, timeout_ms, &said, &err) < 0) {
 		log_debug("%s", err.text);
 		return err.kind == ERR_NOT_FOUND ? SLURM_QUERY_NO_PROGRAM : SLURM_QUERY_FAILED;

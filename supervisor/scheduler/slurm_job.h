@@ -74,6 +74,19 @@ struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slu
  */
 pid_t slurm_job_script(const char *task, pid_t parent);
 
+/* --signal=[{R|B}[R|B]:]NAME[@SECONDS] in a line of a batch script. */
+struct slurm_signal_option {
+	bool given;
+	bool to_shell;  /* B: to the batch shell alone */
+	bool is_notice; /* SIGTERM or SIGUSR1: Reprieve takes them for the announcement of the end
+			 */
+};
+struct slurm_signal_option slurm_signal_option(const char *line);
+
+/* Does a batch script ask by that for a notice ahead of its time limit? sbatch(1) reads the lines
+ * before the first command; of several, the last counts. */
+bool slurm_script_asks_for_notice(const char *script);
+
 /* What a run of the job `holder` is to ours, of the job `own`, in whose checkpoint directory it is
  * or was. */
 enum slurm_neighbour {
@@ -104,5 +117,10 @@ void slurm_times_query(const struct slurm_job *job, int64_t timeout_ms, struct s
  * at most `timeout_ms`. `id` gets the id of the job; "": the environment has none. */
 enum slurm_query_result slurm_job_query(int64_t timeout_ms, char id[SLURM_JOB_ID_SIZE],
 					struct slurm_job *job);
+
+/* slurm_script_asks_for_notice() of this job, or SBATCH_SIGNAL in its environment. scontrol is
+ * asked for the script. False also where nobody tells, as of an option on sbatch's command line.
+ * Blocks for at most `timeout_ms`. */
+bool slurm_signal_query(int64_t timeout_ms);
 
 #endif

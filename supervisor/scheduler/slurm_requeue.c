@@ -20,10 +20,26 @@ static bool is_first_task(const struct slurm_requeue_facts *facts)
 	return !facts->task || text_equal(facts->task, "0");
 }
 
-bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
+/* But for its time limit. */
+static bool may_requeue(const struct slurm_requeue_facts *facts)
 {
 	return facts->wanted && (facts->preempted || (facts->lost && facts->durable)) &&
-	       !facts->at_limit && is_first_task(facts);
+	       is_first_task(facts);
+}
+
+static bool is_meant_to_end(const struct slurm_requeue_facts *facts)
+{
+	return facts->at_limit && !facts->signalled;
+}
+
+bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts)
+{
+	return may_requeue(facts) && facts->at_limit;
+}
+
+bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
+{
+	return may_requeue(facts) && !is_meant_to_end(facts);
 }
 
 static struct slurm_requeue skip_requeue(enum slurm_requeue_verdict verdict, const char *why)
@@ -83,11 +99,11 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 	if (!is_first_task(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "whether the job is requeued is for its first task to say");
-	if (facts->at_limit)
+	if (is_meant_to_end(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: this is the job's own time limit; submit it "
-				    "again to continue, or use --signal=B:TERM@120, which requeues "
-				    "it");
+				    "again to continue, or write #SBATCH --signal=B:TERM@120 into "
+				    "the script, which requeues it");
 	if (facts->lost && !facts->durable)
 		return skip_requeue(SLURM_SKIP_WARN,
 				    "not requeued: nothing is durable, so the job would start from "
@@ -144,6 +160,8 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 
 	facts.task = getenv("SLURM_PROCID");
 	facts.restarts = restarts ? strtol(restarts, NULL, 10) : 0;
+	if (slurm_requeue_needs_signal(&facts))
+		facts.signalled = slurm_signal_query(SCONTROL_MS);
 	if (slurm_requeue_needs_job(&facts))
 		query_job(&facts, id);
 	decision = slurm_requeue_decide(&facts);

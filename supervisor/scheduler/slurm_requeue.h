@@ -1,6 +1,13 @@
 /*
  * Should a job that was preempted under Slurm requeue itself? Only if nobody else does it, and
- * never if its user has cancelled it. The facts about Slurm are from scontrol(1), sbatch(1) and
+ * never if its user has cancelled it.
+ *
+ * The end of its time, and the signal that it has asked for ahead of it (--signal), announce one
+ * thing. Whichever comes first is the notice, and the earlier deadline counts: the limit, or
+ * --grace after the signal. A job that asks for the signal asks for its requeue by that, also where
+ * it has ended before the signal would have come. One that does not is meant to end at its limit.
+ *
+ * The facts about Slurm are from scontrol(1), sbatch(1) and
  * slurm.conf(5), tested with 22.05. PURE, except for slurm_requeue_run().
  */
 #ifndef SLURM_REQUEUE_H
@@ -13,11 +20,12 @@
 struct storage;
 
 struct slurm_requeue_facts {
-	bool wanted;       /* --requeue auto, in a job of Slurm's */
-	bool preempted;    /* the outcome: there was a notice, and the work is durable */
-	bool lost;         /* the outcome: there was a notice, and the newest work is not durable */
-	bool durable;      /* some checkpoint is durable, perhaps an older one */
-	bool at_limit;     /* the only notice was the job's own time limit */
+	bool wanted;    /* --requeue auto, in a job of Slurm's */
+	bool preempted; /* the outcome: there was a notice, and the work is durable */
+	bool lost;      /* the outcome: there was a notice, and the newest work is not durable */
+	bool durable;   /* some checkpoint is durable, perhaps an older one */
+	bool at_limit;  /* the only notice was the job's own time limit */
+	bool signalled; /* AT_LIMIT: the job asks for a signal ahead of that, as far as is known */
 	const char *task;  /* SLURM_PROCID; NULL: not set */
 	long restarts;     /* SLURM_RESTART_COUNT; 0: not set */
 	bool script_ended; /* our parent was slurm_job_script(), and has ended */
@@ -39,6 +47,9 @@ struct slurm_requeue {
 
 /* If scontrol does not answer, the job may have been cancelled, so it is not requeued. */
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts);
+
+/* Does the decision depend on whether the job asks for a signal? */
+bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts);
 
 /* Does the decision depend on scontrol's answer? */
 bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* As cli/attempt_costs.c reads them. Of notices only those that stop the job. */
-static const char *const events[] = {"launched", "restored", "durable", "notice", "child_exited"};
+static const char *const events[] = {"launched", "restored",     "durable",
+				     "notice",   "child_exited", "ended"};
 
 #define EVENTS (sizeof(events) / sizeof(events[0]))
 

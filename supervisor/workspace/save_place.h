@@ -1,8 +1,13 @@
 /*
  * PURE. Does the job save where it is watched? What is said of a run that has saved nothing in the
  * checkpoint directory, and when: a save that is seen elsewhere is said at once, that nothing was
- * seen at all after a minute, and both again at the end. Nothing is said once the job has written
- * to the directory, or has found a checkpoint there: then what it saves elsewhere is its business.
+ * seen at all after a minute, and both again at the end. Once the job has written to the directory,
+ * or has found a checkpoint there, most of what it saves elsewhere is its business: data sets,
+ * caches, curves, a final model.
+ *
+ * But a job may have a part of its state in a second place, which would not come back with the
+ * first. That is said once, of a place where it has saved two checkpoints with different numbers,
+ * or the same file of weights twice that is not among data or logs.
  *
  * That is said. To be told at once of a notice, and not after its first save here, a job has to do
  * more: to save a numbered checkpoint elsewhere, or the same file twice. A single file may be
@@ -26,7 +31,8 @@ struct save_place_facts {
 	bool expected;         /* an option or the command says that it saves checkpoints */
 	bool chosen;           /* an option says so */
 	bool ended, failed;    /* the job, and with another code than 0 */
-	bool said_elsewhere, said_nowhere;
+	const char *also;      /* what it has saved last in a second place; NULL: there is none */
+	bool said_elsewhere, said_nowhere, said_also;
 	int64_t ran_ms;
 };
 
@@ -34,10 +40,16 @@ enum save_place_remark {
 	SAVE_PLACE_SILENT,
 	SAVE_PLACE_ELSEWHERE,
 	SAVE_PLACE_NOWHERE,
+	SAVE_PLACE_ALSO,
 };
 
 /* Is that file one of the checkpoints that the job saves? `again`: it was saved before. */
 bool save_place_is_checkpoint(const char *path, bool again);
+
+/* Is its directory a second place beside `watched`? `before`: what was saved elsewhere before, each
+ * once. */
+bool save_place_is_second(const char *path, const char *watched, bool again, char *const *before,
+			  size_t count);
 
 enum save_place_remark save_place_decide(const struct save_place_facts *facts);
 

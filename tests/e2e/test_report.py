@@ -36,10 +36,13 @@ def test_attempts_are_accounted_for(place):
     assert [attempt["interrupted"] for attempt in attempts] == [True, True, False]
     assert attempts[0]["source"] == "sigterm" and attempts[0]["notice_seconds"] > 0
     exited, durable = first.event("child_exited"), first.events("durable")[-1]
-    # Also what the job did while it was not known yet that its save was complete.
+    # Also what the job did while it was not known yet that its save was complete; but not its exit.
     written = durable["monotonic_ms"] / 1000 - durable["age"]
     assert durable["age"] > durable["seconds"]
-    assert attempts[0]["lost_seconds"] == pytest.approx(exited["monotonic_ms"] / 1000 - written, abs=0.002)
+    told = first.event("stopping")["monotonic_ms"] / 1000
+    assert attempts[0]["lost_seconds"] == pytest.approx(max(told - written, 0), abs=0.002)
+    assert attempts[0]["kept_seconds"] == pytest.approx(written - first.event("launched")["monotonic_ms"] / 1000, abs=0.003)
+    assert attempts[2]["lost_seconds"] > 0, "a failure loses work too"
     assert attempts[0]["ran_seconds"] >= (exited["monotonic_ms"] - first.event("launched")["monotonic_ms"]) / 1000
     assert (job["attempts"], job["preemptions"], job["announced"]) == (3, 2, 1)
     people = place.verb("report")
@@ -47,6 +50,31 @@ def test_attempts_are_accounted_for(place):
     assert "lost without a word" in people.out and "sigterm, 30 s" in people.out
     assert ", of that lost >" in people.out and "%" not in people.out, "one of them is not known to its end"
     assert job["at_least"]
+
+
+def test_the_time_that_a_job_takes_to_exit_is_no_loss(place):
+    script = ('trap "echo 1 > $REPRIEVE_CHECKPOINT_DIR/model-1.bin; sleep 2; exit 0" TERM; echo ready; while :; do sleep 0.1; done')
+    run = place.run("sh", "-c", script, options=("--quiet-time", "200ms"))
+    run.wait_for_output("ready")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    exited, durable = run.event("child_exited"), run.events("durable")[-1]
+    assert exited["monotonic_ms"] / 1000 - (durable["monotonic_ms"] / 1000 - durable["age"]) >= 2, "it takes its time"
+    attempt = place.verb("report", "--json").json["jobs"][0]["list"][0]
+    assert attempt["outcome"] == "preempted" and attempt["lost_seconds"] == 0 and attempt["kept_seconds"] > 0
+
+
+def test_a_run_that_the_user_has_ended_is_no_failure_and_has_lost_what_it_had_not_saved(place):
+    run = place.run(PYTHON, SAVER, "--on-signal", options=ASKED)
+    run.wait_for_output("resumes")
+    run.signal(signal.SIGINT)
+    assert run.wait() == 130, run
+    job = place.verb("report", "--json").json["jobs"][0]
+    attempt = job["list"][0]
+    assert attempt["outcome"] == "stopped" and not attempt["interrupted"] and job["preemptions"] == 0
+    assert attempt["lost_seconds"] > 0 and attempt["kept_seconds"] == 0 and job["lost_seconds"] == attempt["lost_seconds"]
+    row = place.verb("report").out.splitlines()[1]
+    assert "stopped" in row and not row.rstrip().endswith(" -"), row
 
 
 def test_a_job_that_runs_is_no_preemption(place):
@@ -77,7 +105,7 @@ def test_sums_by_label_and_their_cost(place):
     assert {name: group["attempts"] for name, group in report["groups"].items()} == {"nlp": 2, "vision": 1}
     total = report["total"]
     assert total["spot_cost"] == pytest.approx(total["ran_seconds"] + total["restore_seconds"], abs=0.01)
-    assert total["on_demand_cost"] == pytest.approx(2 * (total["ran_seconds"] - total["lost_seconds"]), abs=0.01)
+    assert total["on_demand_cost"] == pytest.approx(2 * total["kept_seconds"], abs=0.01)
     people = place.query(*words)
     assert "nlp: 2 attempts" in people.out and "vision: 1 attempt," in people.out and "all: 3 attempts" in people.out
     assert "at $3600.00 an hour" in people.out

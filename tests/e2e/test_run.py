@@ -917,6 +917,36 @@ def test_where_a_job_has_saved_instead_is_said_and_its_end_is_not_waited_for(pla
     assert "first save" not in said and "may do so in time" not in said
 
 
+SECOND = {
+    "numbered directories": ("checkpoints2/checkpoint-{}/model.pt", True),
+    "numbered files": ("checkpoints2/step-{}.pt", True),
+    "a fixed name": ("best/last.pt", True),
+    "curves": ("results/losses.npy", False),
+    "a cache": ("cache/features.pt", False),
+    "one final model": (None, False),
+}
+
+
+@pytest.mark.parametrize("what", SECOND)
+def test_a_second_place_in_which_a_job_saves_is_said_once(place, what):
+    """Its saves in the first one do not hide it. What a job writes besides its checkpoints is its own business."""
+    name, said = SECOND[what]
+    directory = place.path / "outputs"
+    script = "\n".join(("import os, time", "def put(path):", "    os.makedirs(os.path.dirname(path), exist_ok=True)",
+                        "    open(path, 'w').write('m' * 5000)",
+                        "for step in range(1, 7):", f"    put(f'{directory}/step-{{step}}.pt')",
+                        f"    put({name!r}.format(step))" if name else f"    step == 6 and put('{place.path}/final/model.pt')",
+                        "    time.sleep(0.3)"))
+    run = place.run(PYTHON, "-c", script, options=QUICK, directory=directory)
+    assert run.wait() == 0, run
+    lines = [line for line in run.err.splitlines() if "also saves in" in line]
+    assert len(lines) == len(run.events("saves_also_elsewhere")) == int(said), run
+    if said:
+        second = place.path / name.split("/")[0]
+        assert f"also saves in {second} (" in lines[0] and f"{place.path} holds both" in lines[0], run
+    assert not run.events("saves_elsewhere"), run
+
+
 def test_what_is_not_durable_and_lies_here_is_said_with_the_way_to_have_it(place):
     script = (f"rm -rf {place.store_path}; touch {place.store_path}; mkdir -p {place.directory}; echo 1 > {place.directory}/step_1;"
               f" while ! grep -q snapshot_failed {place.path}/run1.events; do sleep 0.1; done")

@@ -372,6 +372,14 @@ def test_its_own_time_limit_is_no_reason_to_requeue(slurm, work):
     assert "the job's own time limit" in work.log and re.search(r"^saved \d+$", work.log, re.M), work.log
 
 
+def test_a_signal_that_would_come_after_its_notice_requeues_it_too(slurm, work):
+    """The end is known earlier than the script asks to be told of it: it saves, and has ended before the signal. Both are one notice."""
+    job = work.submit("#SBATCH --signal=B:TERM@60\nexport SLURM_JOB_END_TIME=$(($(date +%s) + 12))\nexec " + work.run("--notice", "slurm"))
+    finishes_after_one_restart(slurm, work, job)
+    assert "notice from slurm (the job's time limit" in work.log and "(SIGTERM)" not in work.log.split("requeueing")[0].replace(
+        "stopping the job (SIGTERM)", ""), work.log
+
+
 # --- without scontrol ---
 
 @pytest.fixture

@@ -40,6 +40,7 @@ static struct attempt_costs read_one(const char *outcome, const char *end_about,
 	assert_int_equal(ledger_summary(&ledger, &summary, &err), 0);
 	attempt_costs_read(&later, &past, newest, &summary);
 	assert_true(later.ran_ms == attempt_costs.ran_ms && later.lost_ms == attempt_costs.lost_ms);
+	assert_true(later.kept_ms == attempt_costs.kept_ms);
 	assert_true(later.restore_ms == attempt_costs.restore_ms);
 	assert_string_equal(later.source, attempt_costs.source);
 	assert_true(later.notice_seconds == attempt_costs.notice_seconds);
@@ -93,7 +94,7 @@ static void test_ends_of_other_kinds(void **state)
 	assert_int_equal(vanished.ran_ms, 4000);
 	assert_int_equal(vanished.lost_ms, 4000);
 	assert_false(failed.interrupted);
-	assert_int_equal(failed.lost_ms, 0);
+	assert_int_equal(failed.lost_ms, 4000);
 	assert_int_equal(failed.ran_ms, 70);
 	assert_int_equal(silent.ran_ms, -1);
 	assert_int_equal(silent.lost_ms, -1);
@@ -114,6 +115,9 @@ static void test_the_newest_may_still_run(void **state)
 		{"preempted", true, "preempted", true, false, 4000},
 		{"not_durable", true, "not_durable", true, false, 4000},
 		{"finished", true, "finished", false, false, 0},
+		/* Work is lost whoever has ended it; an interruption is the machine's. */
+		{"failed", true, "failed", false, false, 4000},
+		{"stopped", true, "stopped", false, false, 4000},
 	};
 	static const char lines[] = "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
 				    "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":5000}\n";
@@ -130,7 +134,7 @@ static void test_the_newest_may_still_run(void **state)
 		assert_int_equal(attempt_costs.lost_ms, rows[i].lost_ms);
 		assert_int_equal(attempt_costs.ran_ms, 4000);
 		assert_int_equal(sum.interruptions, rows[i].interrupted);
-		assert_int_equal(sum.lost_ms, rows[i].interrupted ? 4000 : 0);
+		assert_int_equal(sum.lost_ms, rows[i].lost_ms > 0 ? rows[i].lost_ms : 0);
 	}
 }
 
@@ -143,9 +147,46 @@ static void test_nothing_is_saved_without_a_snapshot(void **state)
 	struct attempt_costs_sum sum = attempt_costs_sum(&attempt_costs, 1);
 
 	(void)state;
-	assert_int_equal(attempt_costs.lost_ms, 4014);
+	assert_int_equal(attempt_costs.lost_ms, 4000);
 	assert_int_equal(sum.saved_ms, 0);
 	assert_false(sum.lost_at_least);
+}
+
+/* What the supervisor has counted at the end stands; events alone do not tell when work ended. */
+static void test_what_was_counted_at_the_end(void **state)
+{
+	static const struct {
+		const char *outcome, *ended;
+		int64_t lost_ms, kept_ms;
+	} rows[] = {
+		{"preempted", "\"lost\":0.25,\"kept\":4.5", 250, 4500},
+		{"preempted", "\"lost\":0,\"kept\":4.5", 0, 4500},
+		{"stopped", "\"lost\":1.5,\"kept\":0", 1500, 0},
+		{"failed", "\"lost\":1.5,\"kept\":4.5", 1500, 4500},
+		/* What has finished has lost nothing, whatever came after its last save. */
+		{"finished", "\"lost\":1.5,\"kept\":4.5", 0, 9000},
+		/* of an attempt of before this was counted, and of none that can be believed */
+		{"preempted", "\"outcome\":\"preempted\"", 6000, 3000},
+		{"preempted", "\"lost\":-1,\"kept\":4.5", 6000, 3000},
+		{"preempted", "\"lost\":\"all\",\"kept\":4.5", 6000, 3000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *lines =
+			text_format("{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
+				    "{\"event\":\"durable\",\"monotonic_ms\":6000,\"seconds\":1.0,"
+				    "\"age\":2.0}\n"
+				    "{\"event\":\"child_exited\",\"monotonic_ms\":10000}\n"
+				    "{\"event\":\"ended\",\"monotonic_ms\":12000,%s}\n",
+				    rows[i].ended);
+		struct attempt_costs costs =
+			read_account(rows[i].outcome, "{\"ran_ms\":9000}", lines);
+
+		if (costs.lost_ms != rows[i].lost_ms || costs.kept_ms != rows[i].kept_ms)
+			fail_msg("row %zu: lost %lld, kept %lld", i, (long long)costs.lost_ms,
+				 (long long)costs.kept_ms);
+	}
 }
 
 static void test_what_is_not_known_is_marked_in_the_sum(void **state)
@@ -164,6 +205,7 @@ static void test_sums_and_cost(void **state)
 	static const struct attempt_costs items[] = {
 		{.ran_ms = 10 * HOUR,
 		 .lost_ms = 1 * HOUR,
+		 .kept_ms = 9 * HOUR,
 		 .interrupted = true,
 		 .source = "aws",
 		 .machines = 1},
@@ -172,8 +214,8 @@ static void test_sums_and_cost(void **state)
 		 .interrupted = true,
 		 .restore_ms = HOUR,
 		 .machines = 1},
-		{.ran_ms = -1, .lost_ms = -1, .restore_ms = -1, .machines = 1},
-		{.ran_ms = 3 * HOUR, .machines = 1},
+		{.ran_ms = -1, .lost_ms = -1, .kept_ms = -1, .restore_ms = -1, .machines = 1},
+		{.ran_ms = 3 * HOUR, .kept_ms = 3 * HOUR, .machines = 1},
 	};
 	struct attempt_costs_sum sum = attempt_costs_sum(items, 4), twice = sum;
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
@@ -207,8 +249,12 @@ static void test_a_gang(void **state)
 		{"{\"gang\":7}", 1},
 	};
 	static const struct attempt_costs items[] = {
-		{.ran_ms = 10 * HOUR, .lost_ms = 1 * HOUR, .interrupted = true, .machines = 4},
-		{.ran_ms = 5 * HOUR, .restore_ms = HOUR, .machines = 2},
+		{.ran_ms = 10 * HOUR,
+		 .lost_ms = 1 * HOUR,
+		 .kept_ms = 9 * HOUR,
+		 .interrupted = true,
+		 .machines = 4},
+		{.ran_ms = 5 * HOUR, .kept_ms = 5 * HOUR, .restore_ms = HOUR, .machines = 2},
 	};
 	struct attempt_costs_sum sum = attempt_costs_sum(items, 2), all = {0};
 	struct attempt_costs_price cost = attempt_costs_price(&sum, 1, 3);
@@ -269,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_ends_of_other_kinds),
 		cmocka_unit_test(test_the_newest_may_still_run),
 		cmocka_unit_test(test_nothing_is_saved_without_a_snapshot),
+		cmocka_unit_test(test_what_was_counted_at_the_end),
 		cmocka_unit_test(test_what_is_not_known_is_marked_in_the_sum),
 		cmocka_unit_test(test_sums_and_cost),
 		cmocka_unit_test(test_a_gang),

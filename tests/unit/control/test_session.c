@@ -73,7 +73,7 @@ static void lives_as_long_as_it_is_open(void **state)
 	char *directory;
 
 	(void)state;
-	assert_int_equal(session_open("train-1", &session, NULL), 0);
+	assert_int_equal(session_open("train-1", 0, &session, NULL), 0);
 	assert_true(text_starts(session.directory, runtime));
 	assert_int_equal(stat(session.directory, &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0700);
@@ -97,8 +97,8 @@ static void keeps_several_apart(void **state)
 	auto_(session_close) struct session one, two;
 
 	(void)state;
-	assert_int_equal(session_open("a", &one, NULL), 0);
-	assert_int_equal(session_open("a", &two, NULL), 0);
+	assert_int_equal(session_open("a", 0, &one, NULL), 0);
+	assert_int_equal(session_open("a", 0, &two, NULL), 0);
 	assert_string_not_equal(one.directory, two.directory);
 	assert_int_equal(look().count, 2);
 }
@@ -117,18 +117,24 @@ static void is_dead_with_its_process(void **state)
 	if (pid == 0) {
 		struct session session;
 
-		if (session_open("killed", &session, NULL) < 0 || write(ends[1], "x", 1) != 1)
+		if (session_open("killed", 3, &session, NULL) < 0 || write(ends[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
 			pause();
 	}
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_string_equal(look().job, "killed");
+	assert_false(session_member_is_gone("killed", 3));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(look().count, 0);
+	assert_true(session_member_is_gone("killed", 3));
+	assert_false(session_member_is_gone("killed", 0));
+	assert_false(session_member_is_gone("next", 3));
 	assert_false(file_directory_is_empty(above));
-	assert_int_equal(session_open("next", &next, NULL), 0);
+	assert_int_equal(session_open("next", 0, &next, NULL), 0);
+	/* It has removed what said so. */
+	assert_false(session_member_is_gone("killed", 3));
 	session_close(&next);
 	assert_true(file_directory_is_empty(above));
 	close(ends[0]);
@@ -146,14 +152,14 @@ static void trusts_only_its_own(void **state)
 	(void)state;
 	assert_int_equal(mkdir(elsewhere, 0700), 0);
 	assert_int_equal(symlink(elsewhere, above), 0);
-	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	assert_true(file_directory_is_empty(elsewhere));
 	session_close(&session);
 	assert_int_equal(unlink(above), 0);
 	assert_int_equal(mkdir(above, 0700), 0);
 	assert_int_equal(chmod(above, 0755), 0);
-	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	assert_int_equal(look().count, 0);
 }
@@ -181,7 +187,7 @@ static void nobody_can_take_every_place(void **state)
 		bool fine =
 			unsetenv("XDG_RUNTIME_DIR") == 0 && unsetenv("XDG_CACHE_HOME") == 0 &&
 			setenv("HOME", home, 1) == 0 && setresuid(victim, victim, victim) == 0 &&
-			session_open("a", &session, NULL) == 0 &&
+			session_open("a", 0, &session, NULL) == 0 &&
 			text_starts(session.directory, expected) && look().count == 1;
 
 		shared = session_shared_directory();
@@ -205,7 +211,7 @@ static void takes_the_next_place_where_paths_are_long(void **state)
 	snprintf(longer, sizeof(longer), "%s/%060d", runtime, 0);
 	assert_int_equal(mkdir(longer, 0700), 0);
 	setenv("XDG_RUNTIME_DIR", longer, 1);
-	assert_int_equal(session_open("a", &session, NULL), 0);
+	assert_int_equal(session_open("a", 0, &session, NULL), 0);
 	assert_false(text_starts(session.directory, runtime));
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 }
@@ -223,7 +229,7 @@ static void survives_a_race(void **state)
 			continue;
 		for (int round = 0; round < 100; round++) {
 			struct session session;
-			bool fine = session_open("race", &session, NULL) == 0 &&
+			bool fine = session_open("race", 0, &session, NULL) == 0 &&
 				    file_is_directory(session.directory) && look().count > 0 &&
 				    file_is_directory(session.directory) &&
 				    text_starts(session.directory, runtime);

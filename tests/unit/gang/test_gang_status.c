@@ -19,10 +19,10 @@ static void fold(struct gang_view *view, struct gang_event event)
 }
 
 static void assert_says(const struct gang_view *view, const struct gang_here *here,
-			const char *expected)
+			const struct gang_heard *heard, const char *expected)
 {
 	auto_json json_t *hosts = json_pack("[s, s, s]", "a", "b", "c");
-	auto_json json_t *json = gang_status_json(view, here, 4, hosts);
+	auto_json json_t *json = gang_status_json(view, here, heard, 60000, 4, hosts);
 	char *text = json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT);
 
 	assert_string_equal(text, expected);
@@ -32,32 +32,36 @@ static void assert_says(const struct gang_view *view, const struct gang_here *he
 static void test_as_the_log_goes_on(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 20000);
 	struct gang_here here = gang_here_new(1);
 
 	(void)state;
-	assert_says(&view, &here,
-		    "{\"ended\":0,\"gone\":0,\"left\":0,\"list\":["
-		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
-		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"},"
-		    "{\"host\":\"c\",\"member\":2,\"state\":\"goes on\"}],"
-		    "\"member\":1,\"members\":3,\"over\":false,\"round\":null}");
+	assert_says(
+		&view, &here, &heard,
+		"{\"ended\":0,\"gone\":0,\"left\":0,\"list\":["
+		"{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not ended\"},"
+		"{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"},"
+		"{\"heard_seconds\":40.0,\"host\":\"c\",\"member\":2,\"state\":\"has not ended\"}],"
+		"\"member\":1,\"members\":3,\"over\":false,\"round\":null}");
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_GO});
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 30});
 	here.given = 2;
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 2});
-	assert_says(&view, &here,
+	assert_says(&view, &here, &heard,
 		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
-		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
+		    "{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not "
+		    "ended\"},"
 		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
 		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":true,"
 		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"open\",\"step\":30}}");
 	gang_view_committed(&view, 2);
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_REJOIN, .member = 0});
-	assert_says(&view, &here,
+	assert_says(&view, &here, &heard,
 		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
-		    "{\"host\":\"a\",\"member\":0,\"state\":\"goes on\"},"
+		    "{\"heard_seconds\":40.0,\"host\":\"a\",\"member\":0,\"state\":\"has not "
+		    "ended\"},"
 		    "{\"host\":\"b\",\"member\":1,\"state\":\"goes on\"}],"
 		    "\"member\":1,\"members\":3,\"over\":true,\"round\":{\"gave\":true,"
 		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"committed\","
@@ -67,6 +71,7 @@ static void test_as_the_log_goes_on(void **state)
 static void test_who_has_gone(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 20000);
 	struct gang_here here = gang_here_new(1);
 
 	(void)state;
@@ -75,7 +80,7 @@ static void test_who_has_gone(void **state)
 	fold(&view,
 	     (struct gang_event){.kind = GANG_EVENT_ROUND, .member = 2, .step = 5, .gone = 2});
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_GONE, .member = 2, .gone = 2});
-	assert_says(&view, &here,
+	assert_says(&view, &here, &heard,
 		    "{\"ended\":0,\"gone\":2,\"left\":0,\"list\":["
 		    "{\"host\":\"a\",\"member\":0,\"state\":\"has gone\"},"
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has gone\"},"
@@ -89,18 +94,63 @@ static void test_who_has_gone(void **state)
 static void test_a_large_gang(void **state)
 {
 	auto_(gang_view_release) struct gang_view view = gang_view_new(2000);
+	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(2000, 0);
 	struct gang_here here = gang_here_new(0);
 	auto_json json_t *json = NULL;
 	json_t *list;
 
 	(void)state;
 	fold(&view, (struct gang_event){.kind = GANG_EVENT_ENDED, .member = 1999, .code = 3});
-	json = gang_status_json(&view, &here, 1, NULL);
+	json = gang_status_json(&view, &here, &heard, 1000, 1, NULL);
 	list = json_object_get(json, "list");
 	assert_int_equal(json_array_size(list), GANG_STATUS_MEMBERS_MOST);
 	assert_int_equal(json_number_or(json_array_get(list, 0), "member", 0), 1999);
 	assert_string_equal(json_text_or(json_array_get(list, 0), "state", ""), "has left");
 	assert_int_equal(json_number_or(json, "left", 0), 1);
+}
+
+/* At 10 s all have started; then one thing a row, at its second, and when each was last heard. */
+static void test_when_each_was_heard(void **state)
+{
+	static const struct {
+		const char *name;
+		struct gang_event event; /* kind GO again: none, the round is committed */
+		int at;
+		int heard[3];
+	} rows[] = {
+		{"the start", {.kind = GANG_EVENT_GO}, 10, {10, 10, 10}},
+		{"opens a round", {.kind = GANG_EVENT_ROUND, .member = 2}, 30, {10, 10, 30}},
+		/* All have given a part since it was opened. */
+		{"the round is committed", {.kind = GANG_EVENT_GO}, 50, {30, 30, 30}},
+		{"asks", {.kind = GANG_EVENT_REQUEST, .member = 1}, 60, {30, 60, 30}},
+		{"opens another", {.kind = GANG_EVENT_ROUND, .member = 0}, 70, {70, 60, 30}},
+		{"leaves it out",
+		 {.kind = GANG_EVENT_LEFT_OUT, .member = 1, .round = 4},
+		 80,
+		 {70, 80, 30}},
+		{"opens a third", {.kind = GANG_EVENT_ROUND, .member = 0}, 90, {90, 80, 30}},
+		/* Who opens one knows that the one before is committed. */
+		{"opens a fourth", {.kind = GANG_EVENT_ROUND, .member = 1}, 100, {90, 100, 90}},
+		{"comes anew", {.kind = GANG_EVENT_REJOIN, .member = 2}, 120, {90, 100, 90}},
+	};
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 5000);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool commits = i > 0 && rows[i].event.kind == GANG_EVENT_GO;
+
+		if (commits)
+			gang_view_committed(&view, view.round.number);
+		else
+			fold(&view, rows[i].event);
+		gang_heard_note(&heard, &view, commits ? NULL : &rows[i].event,
+				rows[i].at * 1000LL);
+		for (int j = 0; j < 3; j++)
+			if (heard.ms[j] != rows[i].heard[j] * 1000LL)
+				fail_msg("%s: member %d at %lld ms", rows[i].name, j,
+					 (long long)heard.ms[j]);
+	}
 }
 
 int main(void)
@@ -109,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_as_the_log_goes_on),
 		cmocka_unit_test(test_who_has_gone),
 		cmocka_unit_test(test_a_large_gang),
+		cmocka_unit_test(test_when_each_was_heard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

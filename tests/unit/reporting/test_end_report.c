@@ -3,6 +3,8 @@
 
 #include "base/json.h"
 
+#include <signal.h>
+
 static const struct torn_files none,
 	one = {.first = (char *)"last.pt", .why = "its writer was killed", .count = 1},
 	torn = {.first = (char *)"last.pt", .why = "its writer was killed", .count = 3};
@@ -173,6 +175,65 @@ static void test_nothing_was_saved(void **state)
 	}
 }
 
+/* Launched at 1 s, written at 58 s, exited at 61 s. */
+static void test_what_is_counted_as_lost(void **state)
+{
+	enum {
+		LEAVES = 1,
+		ENDS_WHEN_ASKED = 2,
+		INTERRUPTED = 4,
+		KILLED = 8,
+		ANSWERED = 16,
+		NO_STEP = 32
+	};
+	static const struct {
+		enum outcome_kind kind;
+		unsigned so;
+		int64_t asked_ms, told_ms;
+		double lost;
+	} cases[] = {
+		/* asked, saved, told as soon as that was seen */
+		{OUTCOME_PREEMPTED, ANSWERED, 57000, 58500, 0.5},
+		{OUTCOME_PREEMPTED, ANSWERED | NO_STEP, 57000, 58500, 0},
+		{OUTCOME_PREEMPTED, ANSWERED | LEAVES | ENDS_WHEN_ASKED, 57000, 58500, 0},
+		/* it left by itself when it was asked */
+		{OUTCOME_PREEMPTED, ANSWERED | LEAVES, 57000, 0, 0},
+		{OUTCOME_NOT_DURABLE, 0, 59000, 59000, 1},
+		{OUTCOME_NOT_DURABLE, KILLED, 59000, 59000, 3},
+		{OUTCOME_PREEMPTED, KILLED | ANSWERED, 57000, 57000, 0},
+		{OUTCOME_PREEMPTED, KILLED | ANSWERED, 57000, 58500, 3},
+		{OUTCOME_STOPPED, INTERRUPTED, 0, 60000, 2},
+		/* a Ctrl-C that did not end it */
+		{OUTCOME_FAILED, 0, 0, 60000, 3},
+		/* asked for some other reason, and then crashed */
+		{OUTCOME_FAILED, ANSWERED | LEAVES, 57000, 0, 3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct end_facts end = {.outcome = {cases[i].kind, 1}, .torn = &none};
+		unsigned so = cases[i].so;
+		struct told_run run;
+
+		start(&run, 0);
+		run.rules.ends_when_asked = so & ENDS_WHEN_ASKED;
+		run.model.asking.sent_ms = cases[i].asked_ms;
+		run.model.asking.answered = so & ANSWERED;
+		run.model.told_ms = cases[i].told_ms;
+		run.model.killed = so & KILLED;
+		run.model.facts.asked = so & LEAVES;
+		run.model.facts.wait_status = so & INTERRUPTED ? SIGINT : 1 << 8;
+		run.model.durable.reported_step = so & NO_STEP ? 40 : -1;
+		run.facts.view.reported_step = so & NO_STEP ? 40 : -1;
+		HEARD(report_end(&run.reports, &run.facts, &end));
+		if (json_number_value(json_object_get(run.line, "lost")) != cases[i].lost ||
+		    json_number_value(json_object_get(run.line, "kept")) != 57)
+			fail_msg("case %zu: lost %g", i,
+				 json_number_value(json_object_get(run.line, "lost")));
+		told_stop(&run);
+	}
+}
+
 static void test_record(void **state)
 {
 	struct outcome outcome = {OUTCOME_FAILED, 1};
@@ -196,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_was_saved),
+		cmocka_unit_test(test_what_is_counted_as_lost),
 		cmocka_unit_test(test_record),
 	};
 

@@ -28,6 +28,13 @@ static void test_table(void **state)
 			 .managed = true,
 			 .all_durable = true},
 			"failed", 139},
+		/* Ctrl-C reaches the job too, and ends no machine */
+		{{.launched = true, .wait_status = KILLED(2)}, "stopped", 130},
+		{{.launched = true,
+			 .wait_status = EXITED(130),
+			 .managed = true,
+			 .all_durable = true},
+			"stopped", 130},
 		{{.start_failed = 127}, "refused", 127},
 		{{.start_failed = 126, .noticed = true}, "refused", 126},
 		{{.noticed = true}, "preempted", 75},

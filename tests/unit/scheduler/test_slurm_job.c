@@ -179,6 +179,66 @@ static void test_the_end(void **state)
 	}
 }
 
+static void test_signal_options(void **state)
+{
+	static const struct {
+		const char *line;
+		struct slurm_signal_option option;
+	} rows[] = {
+		{"#SBATCH --signal=B:TERM@60", {true, true, true}},
+		{"#SBATCH --signal B:TERM@60 --requeue", {true, true, true}},
+		{"#SBATCH --requeue --signal=TERM@60", {true, false, true}},
+		{"#SBATCH --signal=\"USR1@90\"", {true, false, true}},
+		{"#SBATCH --signal=RB:SIGUSR1", {true, true, true}},
+		{"#SBATCH --signal=R:15@60", {true, false, true}},
+		{"#SBATCH --signal=10@60", {true, false, true}},
+		/* the trainer's own affair */
+		{"#SBATCH --signal=B:USR2@60", {true, true, false}},
+		{"#SBATCH --signal=HUP@90", {true, false, false}},
+		{"#SBATCH --signal=1@15", {true, false, false}},
+		{"#SBATCH --signal=B:TERMINATE@60", {true, true, false}},
+		{"#SBATCH --signal=", {true, false, false}},
+		{"##SBATCH --signal=B:TERM@60", {false, false, false}},
+		{"# --signal=B:TERM@60", {false, false, false}},
+		{"srun --signal=TERM@60 reprieve run", {false, false, false}},
+		{"#SBATCH --requeue", {false, false, false}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct slurm_signal_option option = slurm_signal_option(rows[i].line);
+
+		if (option.given != rows[i].option.given ||
+		    option.to_shell != rows[i].option.to_shell ||
+		    option.is_notice != rows[i].option.is_notice)
+			fail_msg("%s: %d %d %d", rows[i].line, option.given, option.to_shell,
+				 option.is_notice);
+	}
+}
+
+static void test_what_a_script_asks_for(void **state)
+{
+	static const struct {
+		const char *script;
+		bool asks;
+	} rows[] = {
+		{"#!/bin/bash\n#SBATCH --requeue --signal=B:TERM@60\nexec reprieve run -- x\n",
+		 true},
+		{"#!/bin/bash\n\n# a comment\n#SBATCH --signal=USR1@60", true},
+		{"#!/bin/bash\n#SBATCH --requeue\nexec reprieve run -- x\n", false},
+		/* sbatch reads no further than to the first command */
+		{"#!/bin/bash\ncd /work\n#SBATCH --signal=B:TERM@60\n", false},
+		{"#!/bin/bash\n#SBATCH --signal=TERM@60\n#SBATCH --signal=USR2@60\n", false},
+		{"#!/bin/bash\n#SBATCH --signal=USR2@60\n#SBATCH --signal=TERM@60\n", true},
+		{"", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (slurm_script_asks_for_notice(rows[i].script) != rows[i].asks)
+			fail_msg("row %zu: %s", i, rows[i].script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +249,8 @@ int main(void)
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_the_end),
+		cmocka_unit_test(test_signal_options),
+		cmocka_unit_test(test_what_a_script_asks_for),
 	};
 
 	setenv("TZ", "UTC", 1);

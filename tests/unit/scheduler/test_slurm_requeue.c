@@ -36,6 +36,46 @@ static void test_table(void **state)
 		/* its limit is meant */
 		{{.wanted = true, .preempted = true, .at_limit = true, .job = JOB("RUNNING")},
 			SLURM_SKIP_NOTE},
+		/* ... unless it asks for a signal ahead of it: it has ended before that came */
+		{{.wanted = true,
+			 .preempted = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .job = JOB("RUNNING")},
+			SLURM_REQUEUE},
+		{{.wanted = true,
+			 .lost = true,
+			 .durable = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .job = JOB("RUNNING")},
+			SLURM_REQUEUE},
+		{{.wanted = true,
+			 .lost = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .job = JOB("RUNNING")},
+			SLURM_SKIP_WARN},
+		{{.wanted = true,
+			 .preempted = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .job = JOB("CANCELLED")},
+			SLURM_SKIP_NOTE},
+		{{.wanted = true,
+			 .preempted = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .job = {"RUNNING", false, true, .restarts = 0}},
+			SLURM_SKIP_WARN},
+		{{.wanted = true,
+			 .preempted = true,
+			 .at_limit = true,
+			 .signalled = true,
+			 .asked = SLURM_QUERY_FAILED},
+			SLURM_SKIP_WARN},
+		{{.preempted = true, .at_limit = true, .signalled = true, .job = JOB("RUNNING")},
+			SLURM_SKIP_SILENTLY},
 		/* its third start, and Slurm counts two restarts too */
 		{{.wanted = true,
 			 .preempted = true,
@@ -156,21 +196,30 @@ static void test_scontrol_is_asked_only_where_it_matters(void **state)
 	assert_false(slurm_requeue_needs_job(&facts));
 	facts = (struct slurm_requeue_facts){.wanted = true, .preempted = true, .at_limit = true};
 	assert_false(slurm_requeue_needs_job(&facts));
+	assert_true(slurm_requeue_needs_signal(&facts));
+	facts.signalled = true;
+	assert_true(slurm_requeue_needs_job(&facts));
+	facts.task = "2";
+	assert_false(slurm_requeue_needs_signal(&facts));
+	assert_false(slurm_requeue_needs_job(&facts));
 	facts = (struct slurm_requeue_facts){.wanted = true, .lost = true};
 	assert_false(slurm_requeue_needs_job(&facts));
+	assert_false(slurm_requeue_needs_signal(&facts));
 	facts.durable = true;
 	assert_true(slurm_requeue_needs_job(&facts));
 }
 
-/* A scontrol that writes down what it is asked, and knows one job in this state. */
-static void plant_scontrol(const char *root, const char *job_state)
+/* A scontrol that writes down what it is asked, and knows one job in this state, whose script asks
+ * for a signal. */
+static void plant_scontrol(const char *root, const char *job_state, const char *signal)
 {
 	auto_free char *path = text_format("%s/scontrol", root);
 	auto_free char *script =
 		text_format("#!/bin/sh\necho \"$*\" >>%s/asked\n"
+			    "[ $1 = write ] && echo '#SBATCH --signal=%s' && exit\n"
 			    "echo JobId=7 JobState=%s Requeue=1 Restarts=0 "
 			    "BatchFlag=1\n",
-			    root, job_state);
+			    root, signal, job_state);
 	struct err err;
 
 	assert_int_equal(file_replace(path, script, strlen(script), &err), 0);
@@ -189,19 +238,28 @@ static void test_run(void **state)
 		bool preempted, script_ended;
 		const char *task, *job_state, *asked; /* "": scontrol was not called */
 		unsigned requeued;
+		const char *signal; /* "": the notice was not the job's own time limit */
 	} rows[] = {
-		{true, false, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1},
-		{true, false, "0", "COMPLETING", "--oneliner show job 7\n", 0},
-		{true, true, "0", "FAILED ExitCode=0:15", "--oneliner show job 7\nrequeue 7\n", 1},
-		{true, true, "0", "FAILED ExitCode=1:0", "--oneliner show job 7\n", 0},
-		{true, false, "1", "RUNNING", "", 0},
-		{false, false, "0", "RUNNING", "", 0},
+		{true, false, "0", "RUNNING", "--oneliner show job 7\nrequeue Incomplete 7\n", 1,
+		 ""},
+		{true, false, "0", "COMPLETING", "--oneliner show job 7\n", 0, ""},
+		{true, true, "0", "FAILED ExitCode=0:15", "--oneliner show job 7\nrequeue 7\n", 1,
+		 ""},
+		{true, true, "0", "FAILED ExitCode=1:0", "--oneliner show job 7\n", 0, ""},
+		{true, false, "1", "RUNNING", "", 0, ""},
+		{false, false, "0", "RUNNING", "", 0, ""},
+		{true, false, "0", "RUNNING",
+		 "write batch_script 7 -\n--oneliner show job 7\nrequeue Incomplete 7\n", 1,
+		 "B:TERM@60"},
+		{true, false, "0", "RUNNING", "write batch_script 7 -\n", 0, "B:USR2@60"},
+		{true, false, "1", "RUNNING", "", 0, "B:TERM@60"},
 	};
 
 	(void)state;
 	setenv("SLURM_JOB_ID", "7", 1);
 	unsetenv("SLURM_ARRAY_JOB_ID");
 	unsetenv("SLURM_RESTART_COUNT");
+	unsetenv("SBATCH_SIGNAL");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		auto_(bytes_release) struct bytes asked = {.limit = 4096};
 		char root[] = "/tmp/reprieve-test-XXXXXX";
@@ -212,7 +270,8 @@ static void test_run(void **state)
 			.facts = {.wanted = true,
 				  .durable = true,
 				  .preempted = rows[i].preempted,
-				  .script_ended = rows[i].script_ended},
+				  .script_ended = rows[i].script_ended,
+				  .at_limit = rows[i].signal[0] != '\0'},
 			.requeueing = note_requeueing,
 			.arg = &requeued,
 		};
@@ -221,7 +280,7 @@ static void test_run(void **state)
 		assert_non_null(mkdtemp(root));
 		search = text_format("%s:%s", root, before);
 		path = text_format("%s/asked", root);
-		plant_scontrol(root, rows[i].job_state);
+		plant_scontrol(root, rows[i].job_state, rows[i].signal);
 		setenv("PATH", search, 1);
 		setenv("SLURM_PROCID", rows[i].task, 1);
 		slurm_requeue_run(&run);

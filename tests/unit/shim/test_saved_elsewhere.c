@@ -129,6 +129,15 @@ static void test_reports_each_directory_and_few_of_them(void **state)
 		saved_elsewhere_report(AT_FDCWD, path);
 	}
 	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST + 1);
+	/* Two with numbers say that it is no single file; the others do not matter. */
+	for (int i = 0; i < 5; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/home/u/out/checkpoint-0/step-%d.pt", i);
+		saved_elsewhere_report(AT_FDCWD, path);
+	}
+	assert_int_equal(sent_count, SAVED_ELSEWHERE_MOST + 2);
+	assert_string_equal(sent[SAVED_ELSEWHERE_MOST + 1], "/home/u/out/checkpoint-0/step-0.pt");
 }
 
 int main(void)

@@ -56,6 +56,8 @@ static void test_what_stays(void **state)
 		{"restored@1 notice/advice@2 notice/stop@3 notice/stop@4 ended@5",
 		 "restored@1 notice/stop@4 ended@5"},
 		{"notice/stop@3 notice/cancelled@4 ended@5", "notice/stop@3 ended@5"},
+		/* It holds what was lost, and others follow. */
+		{"child_exited@3 ended@4 requeue@5", "child_exited@3 ended@4 requeue@5"},
 		{"launched@1 broken {\"event\":\"durable\"} \xff\xfe launched@2", "launched@2"},
 	};
 
