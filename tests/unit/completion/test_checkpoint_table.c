@@ -321,6 +321,7 @@ static void test_many_files(void **state)
 	struct checkpoint_table *table = *state;
 	char path[64];
 	unsigned files = effort_count("files", 50000, 5000);
+	int steps = (int)effort_count("steps", 10000, 1000);
 
 	for (unsigned i = 0; i < files; i++) {
 		snprintf(path, sizeof(path), "checkpoint-%u/%02u/part-%u.bin",
@@ -334,7 +335,7 @@ static void test_many_files(void **state)
 	assert_int_equal(count_files(table), files / 2);
 	assert_int_equal(count_checkpoints(table), 1);
 	check_lists(table);
-	for (int i = 0; i < 10000; i++) {
+	for (int i = 0; i < steps; i++) {
 		snprintf(path, sizeof(path), "step-%d.pt", i);
 		(void)checkpoint_table_add(table, path);
 		if (i >= 100) {

@@ -670,14 +670,14 @@ static uint64_t setting(const char *name, uint64_t usual)
 static void test_random_histories(void **state)
 {
 	uint64_t seed = setting("REPRIEVE_TEST_SEED", 1);
-	uint64_t end = seed + setting("REPRIEVE_TEST_HISTORIES", 20000);
+	uint64_t end = seed + setting("REPRIEVE_HISTORIES", 20000);
 
 	(void)state;
 	for (; seed < end; seed++) {
 		const char *wrong = live(seed);
 
 		if (wrong)
-			fail_msg("REPRIEVE_TEST_SEED=%llu REPRIEVE_TEST_HISTORIES=1: %s",
+			fail_msg("REPRIEVE_TEST_SEED=%llu REPRIEVE_HISTORIES=1: %s",
 				 (unsigned long long)seed, wrong);
 	}
 }

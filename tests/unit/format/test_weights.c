@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "effort.h"
+
 #define MIB ((size_t)1 << 20)
 
 static uint64_t seed = 88172645463325252u;
@@ -127,9 +129,10 @@ static void test_any_bits_come_back(void **state)
 					 0x7f7fffff, 0x00800000};
 	size_t size = 40000;
 	auto_free uint8_t *data = memory_new(size);
+	unsigned rounds = effort_count("rounds", 50, 5);
 
 	(void)state;
-	for (int round = 0; round < 50; round++) {
+	for (unsigned round = 0; round < rounds; round++) {
 		for (size_t i = 0; i < size; i += 4)
 			memcpy(data + i, &words[random_word() % 10], 4);
 		for (int i = 0; i < 100; i++)
@@ -144,10 +147,11 @@ static void test_damage_stays_in_its_room(void **state)
 	size_t size = 10001;
 	auto_free uint8_t *data = memory_new(size);
 	auto_free uint8_t *space = memory_new(size);
+	int damaged = (int)effort_count("damaged chunks", 3000, 300);
 
 	(void)state;
 	fill(data, size, WEIGHTS_BF16);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < damaged; i++) {
 		size_t packed = weights_pack(WEIGHTS_BF16, data, size, space);
 		size_t kept = i % 5 ? packed : random_word() % packed;
 		size_t raw_size = i % 2 ? size : random_word() % (2 * size);

@@ -60,7 +60,7 @@ static void test_everything_comes_back(void **state)
 	fixture_write(&f, "odd/not \xff\xfe utf-8", 10, 6);
 	fixture_write(&f, "odd/\xf0\x9f\x92\xbe \"quoted\" back\\slash", 10, 7);
 	fixture_write(&f, "odd/-rf", 10, 8);
-	fixture_write(&f, "big", 50 << 20, 9);
+	fixture_write(&f, "big", (size_t)effort_count("MiB", 50, 20) << 20, 9);
 	write_sparse(&f, "sparse");
 	old = text_format("%s/one", f.source);
 	two = text_format("%s/hard", f.source);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "database_fixture.h"
+#include "effort.h"
 
 #include <fcntl.h>
 
@@ -80,6 +81,7 @@ static void write_rows(sqlite3 *database, int ready)
 static void test_while_it_is_written(void **state)
 {
 	static const char *const modes[] = {"DELETE", "TRUNCATE", "PERSIST", "WAL"};
+	unsigned rounds = effort_count("backups of each kind", 10, 3);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -91,7 +93,7 @@ static void test_while_it_is_written(void **state)
 		fixture_start(&f, "study.db");
 		prepare(&f, modes[i]);
 		writer = start_process(f.path, write_rows);
-		for (int round = 0; round < 10; round++) {
+		for (unsigned round = 0; round < rounds; round++) {
 			long rows;
 
 			assert_backup(&f);
