@@ -30,7 +30,7 @@ static void test_what_it_says_comes_back(void **state)
 {
 	auto_(lineage_summary_release) struct lineage_summary first =
 		summary_of(attempts, COUNT(attempts), 12);
-	auto_(lineage_summary_release) struct lineage_summary second = {0};
+	auto_(lineage_summary_release) struct lineage_summary second = {0}, other = {0};
 	auto_json json_t *body = NULL;
 
 	(void)state;
@@ -45,7 +45,7 @@ static void test_what_it_says_comes_back(void **state)
 	assert_true(lineage_summary_covers(&second, &first));
 	assert_true(json_equal(first.recent, second.recent));
 	/* That of another key. */
-	assert_fails(lineage_summary_decode(body, 13, &second, &err), ERR_CORRUPT);
+	assert_fails(lineage_summary_decode(body, 13, &other, &err), ERR_CORRUPT);
 }
 
 /* Attempts in order and up to the number of the summary, each of which goes on from one before it.
