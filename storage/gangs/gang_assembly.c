@@ -162,22 +162,7 @@ int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
 				     err);
 }
 
-/* What is committed under this number is of the same parts, whoever has put it. */
-static int check_same_parts(struct gang_round *round, const struct manifest *gang, struct err *err)
-{
-	auto_(manifest_release) struct manifest found = {0};
-
-	if (job_record_get_manifest_head(round->storage, round->request->id, &found, round->cancel,
-					 err) < 0)
-		return -1;
-	for (size_t i = 0; i < gang->part_count; i++)
-		if (found.part_count != gang->part_count ||
-		    !text_equal(found.parts[i].nonce, gang->parts[i].nonce))
-			return err_set(err, ERR_CORRUPT,
-				       "its number has been taken by a snapshot of other parts");
-	return 0;
-}
-
+/* What has been committed under this number is of the same parts: each is put once, if-absent. */
 static int put_gang_manifest(struct gang_round *round, const struct manifest *gang, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(round->storage, gang->id);
@@ -188,7 +173,7 @@ static int put_gang_manifest(struct gang_round *round, const struct manifest *ga
 	fault_point("before_manifest_put");
 	if (job_record_put(round->storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
 			   round->cancel, err) < 0)
-		return err->kind == ERR_EXISTS ? check_same_parts(round, gang, err) : -1;
+		return err->kind == ERR_EXISTS ? 0 : -1;
 	fault_point("after_manifest_put");
 	return 0;
 }

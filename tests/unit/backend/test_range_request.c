@@ -75,6 +75,44 @@ static void answers(void **state)
 	}
 }
 
+/* Before its body has come: exactly the bytes that were asked for. */
+static void headers_that_fit(void **state)
+{
+	// clang-format off
+	static const struct {
+		int status;
+		const char *range;
+		bool fits;
+	} rows[] = {
+		{206, "bytes 5-9/20", true},
+		{206, "bytes 5-9/*", true},
+		{200, "bytes 5-9/20", false},
+		{206, "bytes 5-8/20", false},
+		{206, "bytes 5-10/20", false},
+		{206, "bytes 4-8/20", false},
+		{206, "bytes 6-10/20", false},
+		{206, "bytes 5-3/20", false},
+		{206, "bytes */20", false},
+		{206, NULL, false},
+	};
+	// clang-format on
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(http_response_release) struct http_response response = {
+			.status = rows[i].status,
+		};
+
+		if (rows[i].range) {
+			bytes_append(&response.fields, "content-range", 14, NULL);
+			bytes_append(&response.fields, rows[i].range, strlen(rows[i].range) + 1,
+				     NULL);
+		}
+		if (range_request_fits(&response, 5, 5) != rows[i].fits)
+			fail_msg("row %zu", i);
+	}
+}
+
 static void appends_to_what_is_there(void **state)
 {
 	auto_(http_response_release) struct http_response response = {.status = 200};
@@ -93,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts),
 		cmocka_unit_test(answers),
+		cmocka_unit_test(headers_that_fit),
 		cmocka_unit_test(appends_to_what_is_there),
 	};
 

@@ -585,6 +585,51 @@ static void all_die(void **state)
 	gang_stop(&gang);
 }
 
+struct racing_store {
+	struct failing_store plain;
+	struct storage *other;
+	uint32_t finished;
+};
+
+/* The other start has committed it by the time that this one puts the manifest. */
+static int racing_put(struct store *store, const char *key, const void *data, size_t size,
+		      enum store_put_mode mode, struct cancel *cancel, struct err *failure)
+{
+	struct racing_store *racing = (struct racing_store *)store;
+	struct store *real = racing->plain.real;
+	struct err own = {0};
+
+	if (strstr(key, "/snapshots/"))
+		assert_int_equal(storage_gang_finish(racing->other, 1, &racing->finished, NULL,
+						     &own),
+				 0);
+	return real->ops->put(real, key, data, size, mode, cancel, failure);
+}
+
+/* Both are told that the round is a snapshot. */
+static void two_starts_finish_a_round(void **state)
+{
+	struct store_ops ops = failing_ops;
+	struct racing_store racing = {0};
+	struct gang gang;
+
+	(void)state;
+	ops.put = racing_put;
+	gang_start(&gang, 2);
+	give_and_die(&gang, 0, 3, 10);
+	give_and_die(&gang, 1, 3, 10);
+	racing.other = gang.machines[1].files.storage;
+	fail_store(&gang, 0, &racing.plain);
+	racing.plain.store.ops = &ops;
+	assert_int_equal(finish(&gang), 3);
+	heal_store(&gang, 0, &racing.plain);
+	assert_int_equal(racing.finished, 3);
+	gang.newest = (struct snapshot_id){1, 3};
+	restore_and_compare(&gang, 0);
+	restore_and_compare(&gang, 1);
+	gang_stop(&gang);
+}
+
 static void what_has_a_fate_is_left_alone(void **state)
 {
 	struct gang gang;
@@ -918,6 +963,7 @@ int main(void)
 		cmocka_unit_test(one_commits_for_all),
 		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),
+		cmocka_unit_test(two_starts_finish_a_round),
 		cmocka_unit_test(what_has_a_fate_is_left_alone),
 		cmocka_unit_test(another_attempt_has_taken_over),
 		cmocka_unit_test(lost_answers),

@@ -105,6 +105,10 @@ static void test_nonsense_is_refused(void **state)
 		"2]]}]}",
 		"{\"packs\": [[\"a\", 1, [5]]], \"snapshots\": [{\"id\": \"1-1\", \"packs\": [[-1, "
 		"1]]}]}",
+		"{\"packs\": [[\"a\", 1, [5]]], \"snapshots\": [{\"id\": \"1-1\", \"packs\": [[1, "
+		"1]]}]}",
+		"{\"packs\": [[\"a\", 1, [5]]], \"snapshots\": [{\"id\": \"1-1\", \"packs\": [[0, "
+		"0]]}]}",
 		"{\"packs\": [[\"a\", 1, [5, 0]]], \"snapshots\": []}",
 		"{\"packs\": [[\"a\", 1, [5]], [\"a\", 1, [5]]], \"snapshots\": []}",
 		"{\"packs\": [[7, 1, [5]]], \"snapshots\": []}",

@@ -4,6 +4,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <pthread.h>
 
 struct member {
 	const char *path;
@@ -48,7 +49,7 @@ static void write_archive(struct fixture *f, const struct member *members, int f
 	archive_write_free(tar);
 }
 
-static int unpack(struct fixture *f, struct import_result *result)
+static int unpack_at_most(struct fixture *f, uint64_t most, struct import_result *result)
 {
 	auto_free char *path = text_format("%s/archive", f->root);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -57,7 +58,12 @@ static int unpack(struct fixture *f, struct import_result *result)
 	assert_works(file_remove_tree(f->target, &err));
 	assert_int_equal(mkdir(f->target, 0755), 0);
 	err = (struct err){0};
-	return storage_import_archive(fd, f->target, UINT64_MAX, result, NULL, &err);
+	return storage_import_archive(fd, f->target, most, result, NULL, &err);
+}
+
+static int unpack(struct fixture *f, struct import_result *result)
+{
+	return unpack_at_most(f, UINT64_MAX, result);
 }
 
 static void assert_holds(struct fixture *f, const char *name, const char *content)
@@ -244,6 +250,105 @@ static void test_plain_objects(void **state)
 	fixture_stop(&f);
 }
 
+/* What a name takes, whatever lies below it. */
+#define NAME_TAKES 4096
+
+/* Each name takes a block, be it a link or a directory, and each file its bytes on top: so much is
+ * enough, and a byte less is not. What is left out takes nothing. */
+static void test_what_is_allowed(void **state)
+{
+	static const struct {
+		const char *name;
+		struct member members[4];
+		uint64_t takes;
+	} rows[] = {
+		// clang-format off
+		{"a file", {{"w", AE_IFREG, NULL, "0123456789", 0}}, NAME_TAKES + 10},
+		{"two", {{"v", AE_IFREG, NULL, "01234", 0}, {"w", AE_IFREG, NULL, "0123456789", 0}},
+			2 * NAME_TAKES + 15},
+		{"an empty one", {{"w", AE_IFREG, NULL, NULL, 0}}, NAME_TAKES},
+		{"a directory", {{"a/", AE_IFDIR, NULL, NULL, 0755}}, NAME_TAKES},
+		{"a file, and a link to it",
+			{{"w", AE_IFREG, NULL, "0123456789", 0}, {"l", AE_IFLNK, "w", NULL, 0}},
+			2 * NAME_TAKES + 10},
+		{"a file with two names",
+			{{"w", AE_IFREG, NULL, "0123456789", 0}, {"v", 0, "w", NULL, 0}},
+			2 * NAME_TAKES + 10},
+		{"a pipe", {{"p", AE_IFIFO, NULL, NULL, 0}, {"w", AE_IFREG, NULL, "0", 0}}, NAME_TAKES + 1},
+		// clang-format on
+	};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct import_result result;
+
+		write_archive(&f, rows[i].members, ARCHIVE_FILTER_NONE);
+		if (unpack_at_most(&f, rows[i].takes, &result) < 0)
+			fail_msg("%s: %s", rows[i].name, err.text);
+		if (unpack_at_most(&f, rows[i].takes - 1, &result) == 0 || err.kind != ERR_NO_SPACE)
+			fail_msg("%s: %s", rows[i].name, err.text);
+	}
+	fixture_stop(&f);
+}
+
+struct told {
+	pthread_mutex_t mutex;
+	uint64_t most, total;
+	bool beyond;
+};
+
+static void note_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+{
+	struct told *told = arg;
+
+	pthread_mutex_lock(&told->mutex);
+	if (bytes_done > told->most)
+		told->most = bytes_done;
+	told->total = bytes_total;
+	told->beyond = told->beyond || bytes_done > bytes_total;
+	pthread_mutex_unlock(&told->mutex);
+}
+
+/* The same of plain objects: nothing is fetched before all of them are allowed for. What is told of
+ * the progress ends with all of it. */
+static void test_allowed_objects(void **state)
+{
+	static const size_t sizes[] = {0, 5, 17 << 20};
+	uint64_t takes = 0;
+	struct told told = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct fixture f;
+	struct import_result result;
+	auto_free char *url = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	url = text_format("file://%s", f.source);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		fixture_write(&f, name, sizes[i], i);
+		takes += NAME_TAKES + sizes[i];
+	}
+	assert_int_equal(mkdir(f.target, 0755), 0);
+	assert_fails(storage_import_objects(url, f.target, takes - 1, note_progress, &told, &result,
+					    NULL, &err),
+		     ERR_NO_SPACE);
+	assert_int_equal(told.total, 0);
+	assert_works(file_remove_tree(f.target, &err));
+	assert_int_equal(mkdir(f.target, 0755), 0);
+	assert_works(storage_import_objects(url, f.target, takes, note_progress, &told, &result,
+					    NULL, &err));
+	assert_int_equal(told.most, result.bytes);
+	assert_int_equal(told.total, result.bytes);
+	assert_false(told.beyond);
+	/* Never onto what is there. */
+	assert_fails(storage_import_objects(url, f.target, takes, NULL, NULL, &result, NULL, &err),
+		     ERR_EXISTS);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +357,8 @@ int main(void)
 		cmocka_unit_test(test_what_has_no_place_is_left_out),
 		cmocka_unit_test(test_torn_archives),
 		cmocka_unit_test(test_plain_objects),
+		cmocka_unit_test(test_what_is_allowed),
+		cmocka_unit_test(test_allowed_objects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,51 @@ static void test_refused_urls_and_names(void **state)
 	}
 }
 
+/* Of letters, digits and "._-", at most 128, and never hidden. */
+static void test_names_of_jobs(void **state)
+{
+	char longest[130];
+	const struct {
+		const char *job;
+		bool valid;
+		// clang-format off
+	} rows[] = {
+		{"a", true}, {"AZaz09._-", true}, {"-a", true}, {"_", true}, {"a.", true}, {"a..b", true},
+		{".", false}, {".a", false}, {"a b", false}, {"a\n", false}, {"a\\b", false}, {"\xc3\xa4", false},
+		{longest, false}, {longest + 1, true},
+	};
+	// clang-format on
+	struct fixture f;
+
+	(void)state;
+	memset(longest, 'j', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	fixture_start(&f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct storage_options options = {.url = f.url, .job = rows[i].job, .create = true};
+		struct storage *storage = NULL;
+
+		err = (struct err){0};
+		if ((storage_open(&options, &storage, NULL, &err) == 0) != rows[i].valid)
+			fail_msg("\"%s\": %s", rows[i].job, err.text);
+		storage_close(storage);
+	}
+	fixture_stop(&f);
+}
+
+/* What lies at the top of a directory's store, and nothing else: FORMAT.md. */
+static void test_reserved_names(void **state)
+{
+	static const char *const reserved[] = {"format.json", "jobs", "tmp"};
+	static const char *const others[] = {"", "job", "jobs2", "format", "tmp.", "Tmp"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		assert_true(storage_is_reserved_name(reserved[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(storage_is_reserved_name(others[i]));
+}
+
 static void test_missing_store(void **state)
 {
 	struct fixture f;
@@ -146,6 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_refused_urls_and_names),
+		cmocka_unit_test(test_names_of_jobs),
+		cmocka_unit_test(test_reserved_names),
 		cmocka_unit_test(test_missing_store),
 		cmocka_unit_test(test_newer_store),
 		cmocka_unit_test(test_unwritable_store),

@@ -76,6 +76,32 @@ static void test_a_store_that_takes_nothing(void **state)
 	fixture_stop(&f);
 }
 
+/* Of the directories on the way, those that were there stay, and those that it has made go. */
+static void test_it_leaves_no_directory_behind(void **state)
+{
+	static const struct {
+		const char *store;
+		bool made;
+	} rows[] = {{"there", false}, {"there/", false}, {"there/a", true}, {"there/a/b/c/", true}};
+	struct fixture f;
+	auto_free char *there = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	there = text_format("%s/there", f.root);
+	assert_int_equal(mkdir(there, 0755), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *url = text_format("file://%s/%s", f.root, rows[i].store);
+		struct store_probe probe;
+
+		assert_works(storage_probe(url, 0, &probe, NULL, &err));
+		assert_true(probe.steps[PROBE_REMOVE].worked);
+		if (probe.made != rows[i].made || !file_directory_is_empty(there))
+			fail_msg("%s", rows[i].store);
+	}
+	fixture_stop(&f);
+}
+
 static void test_cancelled(void **state)
 {
 	struct fixture f;
@@ -98,6 +124,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_measured),
 		cmocka_unit_test(test_a_store_that_cannot_be),
 		cmocka_unit_test(test_a_store_that_takes_nothing),
+		cmocka_unit_test(test_it_leaves_no_directory_behind),
 		cmocka_unit_test(test_cancelled),
 	};
 
