@@ -117,8 +117,14 @@ static enum signature_match match_signature(const struct detector *detector,
 		return SIGNATURE_FEWER;
 	names = list_files(checkpoint, &count);
 	match = signature_compare(&family->signature, names, count);
-	if (match != SIGNATURE_FULL || !*checkpoint->key)
+	if (match != SIGNATURE_FULL)
 		return match;
+	/* What was written together once may have been half of it, if other names are known. */
+	if (!*checkpoint->key)
+		return family->signature.learned == 1 &&
+				       count < checkpoint->family->signature.expected
+			       ? SIGNATURE_UNKNOWN
+			       : match;
 	/* What was learned from this one alone says nothing of what else it will have; and it may
 	 * be a part of a checkpoint, like the ones before it. */
 	return !family->sure || (family->signature.learned == 1 && !checkpoint->rewritten &&

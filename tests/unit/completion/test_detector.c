@@ -565,6 +565,10 @@ static const struct row rows[] = {
 		"O 1 3 a.pt; C 1 3 a.pt; O 1 3 p.json; C 1 3 p.json; +1300; = complete; O 2 3 b.pt; C 2 "
 		"3 b.pt; +1000; = complete; +2600; O 2 3 b.pt; C 2 3 b.pt; = busy; out b.pt; +500; "
 		"O 1 3 a.pt; C 1 3 a.pt; O 1 3 p.json; C 1 3 p.json; = complete"},
+	{"fixed names of two processes, so far apart at first that they look like two saves",
+		"O 1 3 a.pt; C 1 3 a.pt; +1000; = complete; +2500; O 2 3 b.pt; C 2 3 b.pt; +1000; = "
+		"complete; +4000; O 2 3 b.pt; C 2 3 b.pt; = busy; +500; O 1 3 a.pt; C 1 3 a.pt; = "
+		"complete; in a.pt; in b.pt"},
 	{"a pair written anew before anybody has judged it",
 		"O 1 3 a.pt; C 1 3 a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; +600; O 1 3 a.pt; C 1 3 a.pt; = "
 		"busy; out a.pt; +100; O 1 3 b.pt; C 1 3 b.pt; = complete; in a.pt; in b.pt"},
