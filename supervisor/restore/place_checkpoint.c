@@ -228,7 +228,8 @@ static int place_for_gang(const struct resume_request *request, struct resume_re
 		return -1;
 	if (aside)
 		log_warn("%s held files of an earlier start, from which the gang does not go on; "
-			 "they were moved to %s",
+			 "they were moved to %s (to go on from them, a step with the files of all "
+			 "ranks has to be copied into a new --checkpoint-dir)",
 			 request->workspace->directory, aside);
 	return 0;
 }

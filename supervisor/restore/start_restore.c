@@ -97,14 +97,18 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
 
-/* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone.) */
+/* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
+ * this all have, one member does not know.) */
 static void log_moved_aside(const struct workspace *workspace, bool of_gang, int64_t newer_step,
 			    const char *aside)
 {
 	if (newer_step >= 0 && of_gang)
 		log_warn("%s held files that are not in the snapshot, up to step %lld, which is "
 			 "newer, but which the members had not committed together; they were moved "
-			 "to %s, and stay there",
+			 "to %s. To go on from them, if a step in there has the files of all "
+			 "ranks: "
+			 "end all members, cp -a that step's into a new directory, and start all "
+			 "once with --restore none and that --checkpoint-dir",
 			 workspace->directory, (long long)newer_step, aside);
 	else if (newer_step < 0)
 		log_warn("%s held files that are not in the snapshot; they were moved to %s",

@@ -2,6 +2,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -329,6 +330,29 @@ def test_what_one_member_alone_has_saved_later_is_named_with_its_step(place):
     said, = re.findall(r"up to step (\d+), which is newer, but which the members had not committed together; they were moved to", second.runs[0].err)
     assert int(said) >= step, f"{second}"
     second.kill_all()
+
+
+def test_a_gang_goes_on_from_what_was_moved_aside_as_the_warning_says(place, tmp_path):
+    """In a directory that all share, a step that no snapshot has may be there of all. What is done with it is what the warning says."""
+    shared = tmp_path / "shared"
+    first = Gang(place, 2, every=5, keep=100000, directories=[shared] * 2, steps=100000).start_all()
+    first.wait_for_commits(1)
+    first.runs[1].signal(signal.SIGKILL)
+    first.runs[1].wait()
+    step = place.snapshots()[0]["step"] + 30
+    first.runs[0].wait_for_output(f"saved {step + 5}")
+    first.kill_all()
+    assert {path.name for path in (shared / f"step_{step}").iterdir()} == {"shard_0.bin", "shard_1.bin"}
+    second = Gang(place, 2, 2, directories=[shared] * 2, steps=100000).start_all()
+    assert max(second.resumed()) < step, f"{second}"
+    said, = re.findall(r"they were moved to (\S+)\. To go on from them, if a step in there has the files of all ranks", second.runs[0].err)
+    second.kill_all()
+    fresh = tmp_path / "fresh"
+    shutil.copytree(f"{said}/step_{step}", fresh / f"step_{step}")
+    third = Gang(place, 2, 3, options=("--restore", "none"), every=5, directories=[fresh] * 2, steps=step + 20).start_all()
+    assert third.resumed() == [step] * 2, f"{third}"
+    assert [run.wait() for run in third.runs] == [0] * 2 and "moved to" not in f"{third}", f"{third}"
+    assert committed_step(place) == step + 20
 
 
 def test_restore_none_begins_afresh_everywhere(place, tmp_path):

@@ -211,8 +211,10 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decide),      cmocka_unit_test(test_directory),
-		cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_second_place),
+		cmocka_unit_test(test_decide),
+		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_checkpoints),
+		cmocka_unit_test(test_second_place),
 		cmocka_unit_test(test_data_above_both_places),
 		cmocka_unit_test(test_lines),
 	};
