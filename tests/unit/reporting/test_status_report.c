@@ -274,6 +274,18 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, false)), "");
 	loop_release(&run.loop);
 	told_stop(&run);
+	/* One that goes on from a snapshot: a checkpoint that follows is named, and not the file
+	 * before it. */
+	told_start(&run);
+	run.facts.fresh = false;
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/cache/data.pt")), "");
+	assert_false(save_place_is_elsewhere(&run.reports));
+	assert_non_null(strstr(HEARD(save_place_note_elsewhere(&run.reports, "/out/step-3.pt")),
+			       "saves step-3.pt in /out, and nothing in /checkpoints"));
+	assert_true(save_place_is_elsewhere(&run.reports));
+	assert_true(save_place_note_write(&run.reports, "a.pt"));
+	assert_false(save_place_is_elsewhere(&run.reports));
+	told_stop(&run);
 	told_start(&run);
 	assert_false(save_place_note_write(&run.reports, ".reprieve/lock"));
 	assert_true(save_place_note_write(&run.reports, "a.pt"));
