@@ -9,7 +9,8 @@
             save(step)                # written, closed, renamed into its place
             reprieve.saved(step)
 
-Without Reprieve (`reprieve run -- python train.py`) every function does nothing and returns False.
+Without Reprieve (`reprieve run -- python train.py`) every function does nothing and returns False, or
+None where it returns a path: `directory = reprieve.checkpoint_dir() or "checkpoints"`.
 requested() stays true until this process calls saved() or the request is withdrawn. Ranks that save
 together must agree on the step: use agreed(), which calls requested() on rank 0 and sends the result
 to the others through torch.distributed.
@@ -175,14 +176,15 @@ def resuming():
     return os.environ.get("REPRIEVE_RESUMING") == "1"
 
 
-def checkpoint_dir(default="."):
-    """The checkpoint directory that Reprieve saves, as a path."""
+def checkpoint_dir(default=None):
+    """The checkpoint directory that Reprieve saves, as a path; without Reprieve `default`."""
     return os.environ.get("REPRIEVE_CHECKPOINT_DIR") or default
 
 
 def newest(pattern="*", directory=None):
-    """The newest path in that directory that matches, or None: what to resume from."""
-    paths = glob.glob(os.path.join(glob.escape(directory or checkpoint_dir()), pattern))
+    """The newest path in that directory (checkpoint_dir()) that matches, or None: what to resume from."""
+    directory = directory or checkpoint_dir()
+    paths = glob.glob(os.path.join(glob.escape(directory), pattern)) if directory else ()
     return max(paths, key=os.path.getmtime, default=None)
 
 
@@ -298,7 +300,7 @@ def _make_keras_callback():
             self.save, self.newest, self.step = save, None, 0
 
         def _save_here(self, model, step):
-            path = os.path.join(checkpoint_dir(), f"reprieve-{step}.keras")
+            path = os.path.join(checkpoint_dir("."), f"reprieve-{step}.keras")
             partial = path[:-len(".keras")] + ".partial.keras"
             model.save(partial)
             os.replace(partial, path)

@@ -20,7 +20,8 @@ struct storage;
 enum snapshot_state {
 	/* On the chain: may be restored from by itself */
 	SNAPSHOT_GOOD,
-	/* Committed by an attempt after another had taken over from it */
+	/* A newer attempt has begun without it: it was committed after that, or was damaged then.
+	 * The records do not tell which. */
 	SNAPSHOT_FENCED,
 	/* The user restored an older one, and what came after it was left behind */
 	SNAPSHOT_SUPERSEDED_BY_RESTORE,

@@ -4,12 +4,14 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
+#include "base/text.h"
 #include "store_command.h"
 #include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ATTEMPTS_MOST 10000
 
@@ -18,6 +20,7 @@ struct report_options {
 	double spot, on_demand; /* USD per hour; 0: not asked for */
 	const char *by;         /* a label; NULL */
 	bool all;
+	bool log;
 };
 
 /* What is said of one job, or of all with one value of a label. */
@@ -51,6 +54,10 @@ static int set_dollars(void *price, const char *value, struct err *err)
 // clang-format off
 static const struct option_row own_rows[] = {
 	{"all", 0, NULL, NULL, "every job of the store", OPTION_FLAG(struct report_options, all)},
+	{"log", 0, NULL, NULL,
+		"only the end of the job's own log, as the newest attempt has left it that "
+		"has one (run --log)",
+		OPTION_FLAG(struct report_options, log)},
 	{"by", 0, "LABEL", NULL, "sums for each value of that label (run --label)",
 		OPTION_TEXT(struct report_options, by), .least = 1},
 	{"spot-price", 0, "USD", NULL,
@@ -65,7 +72,8 @@ const struct verb verb_report = {
 	.name = "report",
 	.summary = "say what the attempts of a job have done, lost and cost",
 	.examples = "reprieve report --job digits\n"
-		"reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06",
+		"reprieve report --all --by team --spot-price 1.20 --on-demand-price 3.06\n"
+		"reprieve report --job digits --log",
 	.groups = (const struct option_group[]){
 		STORE_COMMAND_STORE,
 		OPTION_GROUP("Report", own_rows, 0),
@@ -358,6 +366,45 @@ static void print_totals(struct report *report)
 	json_decref(groups);
 }
 
+/* So many attempts have their notes (OBSERVING.md). */
+#define LOGS_MOST 64
+
+/* A terminal must not obey what a job has written. */
+static void print_lines(const struct bytes *log)
+{
+	const char *at = (const char *)log->data, *end = at + log->size;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		auto_free char *line = text_copy_n(at, (size_t)((newline ? newline : end) - at));
+
+		terminal_line_print("%s", line);
+		at = newline ? newline + 1 : end;
+	}
+}
+
+static int print_log(struct storage *storage, const char *job, struct err *err)
+{
+	auto_(attempt_history_release) struct attempt_history history = {0};
+	auto_(bytes_release) struct bytes log = {0};
+
+	if (storage_history(storage, LOGS_MOST, &history, NULL, err) < 0)
+		return -1;
+	for (size_t i = 0; i < history.count && log.size == 0; i++)
+		if (storage_get_notes(storage, history.items[i].number, "log", &log, NULL, err) < 0)
+			return -1;
+	if (log.size == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "no log of job %s is kept: run --log FILE keeps the end of FILE, "
+			       "where the job does not finish",
+			       job);
+	if (isatty(STDOUT_FILENO))
+		print_lines(&log);
+	else
+		fwrite(log.data, 1, log.size, stdout);
+	return 0;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	auto_(store_command_end) struct report_options options = {.store_command.all_jobs = true};
@@ -369,6 +416,16 @@ int cmd_report(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+	if (options.log && (options.all || options.by || !store_command->storage)) {
+		(void)err_set(&err, ERR_INVALID,
+			      "--log is of one job: name it with --job, without "
+			      "--all and --by");
+		return store_command_fail(store_command, &err);
+	}
+	if (options.log)
+		return print_log(store_command->storage, store_command->job, &err) < 0
+			       ? store_command_fail(store_command, &err)
+			       : 0;
 	options.all |= !store_command->storage;
 	result = options.all
 			 ? report_all(&report, &err)

@@ -1,6 +1,7 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/inside.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
@@ -175,14 +176,29 @@ static int try_store(const char *url, struct err *err)
 	return 0;
 }
 
+static bool has_newest(const struct snapshot_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].newest)
+			return true;
+	return false;
+}
+
+/* `list` NULL: the store could not be looked at. */
+static const char *restore_text(const struct job *job, const struct snapshot_list *list)
+{
+	if (job->options->restore == RESTORE_NONE)
+		return "none";
+	if (job->options->restore == RESTORE_SPECIFIC)
+		return "the one chosen";
+	if (!list)
+		return "the newest good snapshot, if there is one";
+	return has_newest(list) ? "the newest good snapshot" : "none: no good snapshot is there";
+}
+
 /* What the job would go on from, and what is there. Returns the exit code of a start. */
 static int print_restore(const struct job *job)
 {
-	static const char *const restores[] = {
-		[RESTORE_LATEST] = "the newest good snapshot",
-		[RESTORE_NONE] = "none",
-		[RESTORE_SPECIFIC] = "the one chosen",
-	};
 	struct storage_options options = {
 		.url = job->store,
 		.job = job->name.text,
@@ -193,13 +209,15 @@ static int print_restore(const struct job *job)
 	struct err err = {0};
 	auto_free char *why_not = NULL;
 	bool opened = job->store && storage_open(&options, &storage, NULL, &err) == 0;
+	bool listed = opened && storage_list_snapshots(storage, &list, NULL, &err) == 0;
+	bool empty = !opened && err.kind == ERR_NOT_FOUND;
 	int code = 0;
 
 	if (opened)
 		why_not = job_explain_restart_decision(job, storage);
 	terminal_line_print("restore         %s%s", why_not ? "none: " : "",
-			    why_not ? why_not : restores[job->options->restore]);
-	if (opened && storage_list_snapshots(storage, &list, NULL, &err) == 0) {
+			    why_not ? why_not : restore_text(job, listed || empty ? &list : NULL));
+	if (listed) {
 		for (size_t i = 0; i < list.count; i++) {
 			char id[SNAPSHOT_ID_TEXT];
 
@@ -224,6 +242,45 @@ static int print_restore(const struct job *job)
 	return code;
 }
 
+/* What lies there is judged by a start, which reads all of it and moves aside what is torn: not
+ * here. */
+static void print_local_files(const struct job *job, bool empty)
+{
+	static const char *const texts[] = {
+		[RESTORE_LATEST] = "judged by the start: the job goes on from them where they are "
+				   "whole and newer than the snapshot (not looked at here)",
+		[RESTORE_NONE] = "they stay, but for what is torn, and the job finds them",
+		[RESTORE_SPECIFIC] = "they make room for the snapshot, and are kept",
+	};
+
+	if (!empty)
+		terminal_line_print("files there     %s", texts[job->options->restore]);
+}
+
+/* Another run there refuses a start that has it from the beginning (launch/expectation.h). Returns
+ * the exit code of a start. */
+static int print_directory(const struct job *job)
+{
+	const char *directory = job->options->checkpoint_dir;
+	struct workspace workspace = {0};
+	bool empty = !file_exists(directory) || file_directory_is_empty(directory);
+	bool takes_it = !empty || job_expects_checkpoints(job) != EXPECT_NOTHING;
+	struct err err;
+	int code = 0;
+
+	terminal_line_print("checkpoints in  %s", directory);
+	workspace_init(&workspace, directory);
+	if (workspace_is_in_use(&workspace, &err)) {
+		terminal_line_print("                in use: %s",
+				    takes_it ? "the job would not be started"
+					     : "nothing of the job would be saved");
+		code = takes_it ? report_failure(EXIT_OWN_FAILURE, &err) : 0;
+	}
+	workspace_release(&workspace);
+	print_local_files(job, empty);
+	return code;
+}
+
 static int print_dry_run(const struct job *job, const char *origin)
 {
 	struct directory_check own = {
@@ -233,7 +290,7 @@ static int print_dry_run(const struct job *job, const char *origin)
 	};
 	struct err err = {0};
 	char text[512];
-	int code;
+	int code, in_use;
 
 	if (directory_check_run(&own, &err) < 0) {
 		log_error("%s: choose another with --checkpoint-dir", err.text);
@@ -247,7 +304,7 @@ static int print_dry_run(const struct job *job, const char *origin)
 		terminal_line_print("gang            none: %s", job->gang.apart);
 	terminal_line_print("store           %s%s", job->store ? job->store : "none",
 			    job->store_is_needed ? "" : " (the default; choose with --store)");
-	terminal_line_print("checkpoints in  %s", job->options->checkpoint_dir);
+	in_use = print_directory(job);
 	profile_options_format(job->options, &job->profile, text, sizeof(text));
 	terminal_line_print("profile         %s",
 			    text[0] ? text + (text_starts(text, "profile ") ? 8 : 0)
@@ -262,7 +319,7 @@ static int print_dry_run(const struct job *job, const char *origin)
 		terminal_print(" %s", kept);
 	}
 	printf("\n");
-	return code;
+	return code ? code : in_use;
 }
 
 /* As `tini -p`; by default where the parent is the script that Slurm has started. Returns that one;

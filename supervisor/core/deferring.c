@@ -143,8 +143,9 @@ void on_deferral_due(const struct step *step)
 			    (model->deferral.until_ms > 0 ? SETTLING_CHECK_MS : DEFERRAL_CHECK_MS));
 }
 
-/* The time of a job that was not told anything is nearly over. The best moment to end it is right
- * after a save: any later one loses work, and may tear the next save. */
+/* A job that cannot be asked has trained on, at a notice that is no SIGTERM, and the last moment to
+ * wait for a save that has not begun is over (deadline_budget.h). The best moment to end it is
+ * right after this one: any later one loses work, and may tear the next save. */
 void end_after_save(const struct step *step)
 {
 	const struct job_model *model = step->model;

@@ -37,11 +37,12 @@ static int64_t at_risk_since_ms(const struct job_model *model)
 	return model->durable.written_ms > 0 ? model->durable.written_ms : model->launched_ms;
 }
 
-/* An option or an earlier attempt says that it saves, and it has not done so yet: neither here nor
- * elsewhere. */
-static bool awaits_first_save(const struct job_model *model, const struct job_view *view)
+/* An option or an earlier attempt says that it saves, and it has not done so yet. What it saves
+ * elsewhere counts, but not against the directory that the user has named. */
+static bool awaits_first_save(const struct job_model *model, const struct job_rules *rules,
+			      const struct job_view *view)
 {
-	return !view->saves_elsewhere && model->facts.managed &&
+	return (rules->place_chosen || !view->saves_elsewhere) && model->facts.managed &&
 	       model->attempt == ATTEMPT_CLAIMED && model->launched_ms > 0 &&
 	       model->measured.rhythm.last_ms == 0;
 }
@@ -59,8 +60,9 @@ struct preemption_facts job_forecast(const struct job_model *model, const struct
 		.behind_ms = since_ms > 0 ? view->now_ms - since_ms : 0,
 		.saving_for_ms = -1,
 		.save_gap_ms = model->measured.rhythm.gap_ms,
-		.unsaved_for_ms =
-			awaits_first_save(model, view) ? view->now_ms - model->launched_ms : -1,
+		.unsaved_for_ms = awaits_first_save(model, rules, view)
+					  ? view->now_ms - model->launched_ms
+					  : -1,
 		.since_save_ms = view->now_ms - model->measured.rhythm.last_ms,
 		.can_ask = job_can_request(rules, view),
 		.pending = job_has_pending(model),

@@ -48,6 +48,7 @@ struct job_rules {
 	bool ends_when_asked;  /* a signal makes it save and exit: only a stop may use it */
 	bool zero_is_finished; /* it trains on after a save: exit 0 is no answer to a request */
 	bool expects_saves;    /* an option says that the job saves checkpoints */
+	bool place_chosen;     /* an option says where */
 	bool has_store;
 	bool of_gang;      /* one of several machines that save together */
 	bool leaves_alone; /* ... of which the others go on when this one is preempted */
@@ -70,7 +71,7 @@ struct job_view {
 	bool running_work; /* and they are more than curves */
 	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
 	bool holds_less;
-	bool saves_elsewhere;  /* it was seen to save, and has written nothing here */
+	bool saves_elsewhere;  /* its checkpoints, and has written nothing here */
 	int64_t last_write_ms; /* to a file that is not a running one; 0: none yet */
 	int64_t reported_step; /* the newest that the job has reported; -1: none */
 	uint64_t running_generation;

@@ -136,13 +136,20 @@ static void on_stop_signal(const struct step *step, bool by_term)
 	act(step, JOB_DO_TAKE_FOR_NOTICE);
 }
 
+/* A job that handles one of these may save, and leave with 0. */
+static bool ends_a_job(const struct job_event *event)
+{
+	return !event->ignored &&
+	       (event->signal == SIGINT || event->signal == SIGQUIT || event->signal == SIGHUP);
+}
+
 /* No job is running yet: Ctrl-C and the like end the supervisor itself, except for signals that
  * nohup ignores. All others are kept for the job. */
 static void on_early_signal(const struct step *step, const struct job_event *event)
 {
 	if (event->ignored)
 		return;
-	if (event->signal != SIGINT && event->signal != SIGQUIT && event->signal != SIGHUP) {
+	if (!ends_a_job(event)) {
 		act(step, JOB_DO_KEEP_SIGNAL);
 		return;
 	}
@@ -156,6 +163,7 @@ static void pass_signal(const struct step *step, const struct job_event *event)
 {
 	if (event->signal == SIGINT && step->model->state != JOB_STOPPING)
 		step->model->told_ms = step->view->now_ms;
+	step->model->facts.interrupted |= ends_a_job(event) && step->view->child_running;
 	act(step, JOB_DO_PASS_SIGNAL);
 }
 

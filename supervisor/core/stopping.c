@@ -1,6 +1,9 @@
 /*
  * A notice, and what follows. The time that is left is divided (planning/deadline_budget.h), and
- * spent on certainty: a job is not ended while a save is under way, or due in time. The table of
+ * spent on certainty: a job is not ended while a save is under way, or due in time. Who sends
+ * SIGTERM waits for the end: a job that cannot be asked gets it after the save under way, or the
+ * next one (deferring.c). Any other notice says when the machine goes, and what the job saves until
+ * then counts: it trains on until no further save is due in time, which loses least. The table of
  * lifecycle.c says what is done; here is how.
  */
 #include "step.h"
@@ -78,6 +81,7 @@ struct preemption_facts forecast_at_stop(const struct step *step, bool asks)
 							 : model->newest.completed_ms;
 
 	facts.can_ask = asks;
+	facts.trains_on = model->stop.stands && !model->stop.by_sigterm;
 	if (step->view->saving)
 		facts.saving_for_ms = step->view->now_ms - began_ms;
 	return facts;

@@ -234,6 +234,8 @@ int job_check_start(struct job *job, char reason[160]);
 /* job_start.c */
 /* -1: the supervisor cannot work at all. What it can do without is only reported. */
 int job_open(struct job *job, struct err *err);
+/* PURE, but for the environment (launch/expectation.h). */
+enum expectation job_expects_checkpoints(const struct job *job);
 /* Restores on a worker, then posts RESTORED or RESTORE_FAILED. */
 void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */

@@ -17,7 +17,6 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.pid = job->child.pid,
 		.saves = job->snapshots != NULL,
 		.fresh = job->resume.kind == RESUME_FRESH,
-		.place_chosen = job->options->directory_chosen,
 		.restored = job->resume.kind == RESUME_RESTORED,
 		.expected = job->expected != EXPECT_NOTHING,
 		.ask_chosen = job->options->ask_chosen,

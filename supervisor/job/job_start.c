@@ -244,7 +244,7 @@ void job_claim_attempt_late(struct job *job)
 	workers_run(job->workers, resume_worker, on_late_claim_done, job);
 }
 
-static enum expectation expect_checkpoints(const struct job *job)
+enum expectation job_expects_checkpoints(const struct job *job)
 {
 	const struct job_config *options = job->options;
 	bool by_option =
@@ -260,7 +260,7 @@ void job_begin_resume(struct job *job)
 	const struct job_config *options = job->options;
 	char reason[160] = "";
 
-	job->expected = expect_checkpoints(job);
+	job->expected = job_expects_checkpoints(job);
 	job->rules = job_rules_from(job);
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);

@@ -263,6 +263,7 @@ struct job_rules job_rules_from(const struct job *job)
 		.ends_when_asked = options->ask_ends_job,
 		.zero_is_finished = zero_is_finished(job->profile.profile),
 		.expects_saves = job->expected == EXPECT_BY_OPTION,
+		.place_chosen = options->directory_chosen,
 		.has_store = job->store != NULL,
 		.of_gang = job->gang.members > 1,
 		.leaves_alone = job->gang.goes_on,

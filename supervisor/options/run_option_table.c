@@ -377,8 +377,8 @@ static const struct option_row report_rows[] = {
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
 		"append what happens as JSON lines", TEXT(events), .of_one_run = true},
 	{"log", 0, "FILE", "REPRIEVE_LOG",
-		"where the job's log goes: its last 256 KiB are kept in the store unless the job "
-		"finishes",
+		"the file that the job's own output goes to (Reprieve does not write it): its last "
+		"256 KiB are kept in the store unless the job finishes; report --log shows them",
 		TEXT(log), .least = 1, .of_one_run = true},
 	{"termination-log", 0, "FILE", "REPRIEVE_TERMINATION_LOG",
 		"why the run ended, for Kubernetes to show (default: /dev/termination-log where "

@@ -207,11 +207,19 @@ const char *preemption_forecast_format_plan(const struct preemption_facts *facts
 			 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_AWAIT_NEXT:
-		snprintf(buffer, capacity,
-			 "plan: wait for the next save, due %s; the job cannot be asked for a "
-			 "checkpoint%s",
-			 format_due(facts, due, sizeof(due)),
-			 format_durations(facts, detail, sizeof(detail)));
+		if (facts->trains_on)
+			snprintf(buffer, capacity,
+				 "plan: the job trains on until no further save is due in time "
+				 "(the next one is due %s); it cannot be asked for a checkpoint%s",
+				 format_due(facts, due, sizeof(due)),
+				 format_durations(facts, detail, sizeof(detail)));
+		else
+			snprintf(buffer, capacity,
+				 "plan: wait for the next save, due %s; the job cannot be asked "
+				 "for a "
+				 "checkpoint%s",
+				 format_due(facts, due, sizeof(due)),
+				 format_durations(facts, detail, sizeof(detail)));
 		break;
 	case PREEMPTION_AWAIT_FIRST:
 		snprintf(buffer, capacity,

@@ -19,6 +19,8 @@ struct preemption_facts {
 	/* since the start of a job that saves by itself and has not done so yet; -1: another one */
 	int64_t unsaved_for_ms;
 	bool can_ask; /* the job can be asked for a checkpoint */
+	/* nobody waits for its end: it trains on until no further save is due in time */
+	bool trains_on;
 	bool pending; /* a complete checkpoint is not durable yet */
 	bool any_durable;
 };

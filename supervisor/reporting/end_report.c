@@ -48,6 +48,11 @@ static char *local_text(const struct run_facts *run)
 				   "taken "
 				   "over goes on without it",
 				   step, directory);
+	if (!run->store)
+		return text_format(". Its newest checkpoint%s lies in %s: the same command goes on "
+				   "from it there. There is no store: name one with --store to "
+				   "have it made durable",
+				   step, directory);
 	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
 			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
 			   step, directory, directory, run->job, run->store);
@@ -206,6 +211,11 @@ static void log_restart_reason(const struct run_facts *run, const struct end_fac
 		log_note("the job has exited without an error, but its last files are in no "
 			 "snapshot: it does not count as finished, and the same command starts it "
 			 "again (exit %d)",
+			 end->outcome.exit_code);
+	else if (run->model->facts.interrupted && run->model->facts.managed)
+		log_note("the job has exited after a signal (SIGINT, SIGQUIT or SIGHUP) that ends "
+			 "jobs, so it may not have finished: the same command starts it again "
+			 "(exit %d)",
 			 end->outcome.exit_code);
 	else if (outcome_may_be_leaving(&run->model->facts))
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "

@@ -73,11 +73,18 @@ bool display_upload(const struct reports *reports, const struct job_view *view,
 /* What is waited for; NULL: that is not worth a word. */
 static const char *awaited_text(const struct run_facts *run)
 {
+	const struct job_model *model = run->model;
+
 	if (!run->view.child_running)
 		return NULL;
-	if (run->model->state == JOB_STOPPING)
+	if (model->state == JOB_STOPPING)
 		return "the job is ending";
-	return run->view.saving ? "the job is saving" : "waiting for the job to save";
+	if (run->view.saving)
+		return "the job is saving";
+	/* It cannot be asked, and nobody waits for its end (core/stopping.c). */
+	if (model->asking.sent_ms == 0 && !model->deferral.awaited && !model->plan.upload_first)
+		return "the job trains on";
+	return "waiting for the job to save";
 }
 
 static struct countdown_facts countdown_of(const struct run_facts *run, bool sending,

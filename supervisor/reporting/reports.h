@@ -33,7 +33,9 @@ struct reports {
 		int64_t said_ms; /* the time left in the last line of the countdown; 0: none */
 	} display;
 	struct {
-		char *elsewhere; /* the first file that was saved outside the directory; owned */
+		/* The first file that was saved outside the directory; of checkpoints, the first
+		 * one. Owned. */
+		char *elsewhere;
 		/* Each file that was, in the order of its first save; and whether checkpoints are
 		 * among them. */
 		struct path_list files;
@@ -66,8 +68,7 @@ bool display_upload(const struct reports *reports, const struct job_view *view,
 
 /* --- save_place_report.c --- */
 void save_place_expect(struct reports *reports); /* after the launch */
-/* It was seen to save its checkpoints elsewhere: the directory is the default one, and was neither
- * written to nor held a checkpoint. */
+/* It was seen to save its checkpoints elsewhere, and has written nothing to the directory. */
 bool save_place_is_elsewhere(const struct reports *reports);
 void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has

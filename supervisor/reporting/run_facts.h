@@ -30,7 +30,6 @@ struct run_facts {
 	pid_t pid;         /* of the job */
 	bool saves;        /* an attempt is claimed, so that snapshots can be made */
 	bool fresh;        /* it started from nothing */
-	bool place_chosen; /* the checkpoint directory, by the user */
 	bool restored;     /* ... from a snapshot; neither: from files that were there */
 	bool expected;     /* checkpoints are */
 	bool ask_chosen;   /* by the user: how it is asked */

@@ -6,22 +6,15 @@
 #include "reports.h"
 #include "workspace/workspace.h"
 
+#include <stdlib.h>
 #include <sys/wait.h>
 
 /* A process names a few (shim/saved_elsewhere.h), and a job has many of them. */
 #define FILES_MOST 256
 
-static bool has_saved_here(const struct reports *reports, const struct run_facts *run)
-{
-	return reports->save_place.saved_here || run->model->any_complete || !run->fresh;
-}
-
 bool save_place_is_elsewhere(const struct reports *reports)
 {
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
-
-	return reports->save_place.checkpoints_elsewhere && !run.place_chosen &&
-	       !has_saved_here(reports, &run);
+	return reports->save_place.checkpoints_elsewhere && !reports->save_place.saved_here;
 }
 
 static struct save_place_facts gather_facts(const struct reports *reports)
@@ -32,7 +25,9 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 	return (struct save_place_facts){
 		.watched = run.directory,
 		.elsewhere = reports->save_place.elsewhere,
-		.saved_here = has_saved_here(reports, &run),
+		.checkpoints = reports->save_place.checkpoints_elsewhere,
+		.saved_here = reports->save_place.saved_here,
+		.found_here = model->any_complete || !run.fresh,
 		.expected = run.expected,
 		.chosen = run.rules->expects_saves,
 		.ended = model->flush.began_ms > 0,
@@ -110,14 +105,18 @@ void save_place_note_elsewhere(struct reports *reports, const char *path)
 	const char *watched = reports->look(reports->arg, LOOK_AT_MODEL).directory;
 	size_t before = files->count;
 	bool again = is_known_file(reports, path);
+	bool checkpoint = save_place_is_checkpoint(path, again);
 	bool second = !reports->save_place.also &&
 		      save_place_is_second(path, watched, again, files->paths, before);
-	bool first = !reports->save_place.elsewhere;
+	bool first = !reports->save_place.elsewhere ||
+		     (checkpoint && !reports->save_place.checkpoints_elsewhere);
 	struct save_place_facts facts;
 
-	reports->save_place.checkpoints_elsewhere |= save_place_is_checkpoint(path, again);
-	if (first)
+	reports->save_place.checkpoints_elsewhere |= checkpoint;
+	if (first) {
+		free(reports->save_place.elsewhere);
 		reports->save_place.elsewhere = copy_line(path);
+	}
 	if (second)
 		reports->save_place.also = copy_line(path);
 	facts = gather_facts(reports);

@@ -60,7 +60,8 @@ static void plan(struct reports *reports, const struct told *told)
 static void not_asked(struct reports *reports, const struct told *told)
 {
 	(void)reports;
-	log_note("the job is not asked for a checkpoint%s: its newest complete checkpoint is used",
+	log_note("the job is not asked for a checkpoint%s: it trains on until no further save is "
+		 "due in time, and its newest complete checkpoint is used",
 		 told->run.ask_chosen ? " (--checkpoint-signal none)"
 				      : ", because no way to ask it is known");
 }
@@ -76,9 +77,9 @@ static void cannot_ask(struct reports *reports, const struct told *told)
 	 * that it most likely cannot. */
 	if (run->rules->ask == REQUEST_AUTO)
 		log_note("the job cannot be asked for a checkpoint: %s; those that it saves by "
-			 "itself "
-			 "count (`reprieve explain python` says how a job can be asked)",
-			 told->text);
+			 "itself count%s (`reprieve explain python` says how a job can be asked)",
+			 told->text,
+			 retries ? ", and it trains on until no further one is due in time" : "");
 	else if (run->handler_unseen)
 		log_note("cannot ask the job for a checkpoint: %s%s", told->text, what);
 	else

@@ -320,7 +320,7 @@ static int place_in_held_directory(const struct resume_request *request,
 	if (status < 0)
 		log_debug("the gang's snapshot is not put into place");
 	else if (plan.action == RECONCILE_RESTORE)
-		status = start_restore(request, result, plan.newer_step, cancel, err);
+		status = start_restore(request, result, &plan.aside, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files, err);
 	if (plan.action == RECONCILE_KEEP && status == 0 && facts.of_other)

@@ -153,14 +153,25 @@ static bool any_ahead(const struct judgement *judgement)
 	return false;
 }
 
-static int64_t newer_step(const struct judgement *judgement)
+static bool is_only_here(const struct judgement *judgement, size_t i)
 {
-	int64_t newest = -1;
+	const struct snapshot_files *snapshot = judgement->facts->snapshot;
+	const struct snapshot_file *local = &judgement->facts->local->items[i];
+
+	return judgement->files[i].state != FILE_TORN &&
+	       judgement->files[i].state != FILE_PASSED_OVER &&
+	       !(snapshot && file_list_same_file(local, file_list_find(snapshot, local->path)));
+}
+
+static struct files_aside files_aside(const struct judgement *judgement)
+{
+	struct files_aside aside = {.newer = any_ahead(judgement), .step = -1};
 
 	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (is_ahead(judgement, i) && judgement->files[i].step > newest)
-			newest = judgement->files[i].step;
-	return newest;
+		if ((aside.newer ? is_ahead(judgement, i) : is_only_here(judgement, i)) &&
+		    judgement->files[i].step > aside.step)
+			aside.step = judgement->files[i].step;
+	return aside;
 }
 
 /* Why the snapshot must replace the local files; NULL: they are as good. */
@@ -244,7 +255,7 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 		plan->action = RECONCILE_RESTORE;
 		plan->reason = "no record says that the local files are complete";
 	}
-	plan->newer_step = newer_step(&judgement);
+	plan->aside = files_aside(&judgement);
 	plan->any_checkpoint = plan->action == RECONCILE_KEEP ||
 			       (facts->snapshot && count_checkpoint_files(facts, facts->snapshot));
 }

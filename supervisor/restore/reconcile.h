@@ -72,6 +72,13 @@ struct torn_file {
 	enum torn_reason reason;
 };
 
+/* The local files that are not known to be torn, and that the snapshot does not have as they are.
+ */
+struct files_aside {
+	bool newer;   /* some are newer than what it has */
+	int64_t step; /* the highest of those, else of all; -1: none has one */
+};
+
 struct reconcile_plan {
 	enum reconcile_action action;
 	bool newer_than_store;  /* KEEP: the local checkpoint is not committed yet */
@@ -80,10 +87,8 @@ struct reconcile_plan {
 	/* RESTORE, KEEP: there is a checkpoint, and not only running files */
 	bool any_checkpoint;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
-	/* the highest step among the local files that are not known to be torn, if it is higher
-	 * than the snapshot's; -1: none */
-	int64_t newer_step;
-	const char *reason; /* for the log; static */
+	struct files_aside aside; /* RESTORE: what has to make room */
+	const char *reason;       /* for the log; static */
 };
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan);

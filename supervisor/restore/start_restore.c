@@ -99,30 +99,33 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
  * this all have, one member does not know.) */
-static void log_moved_aside(const struct workspace *workspace, bool of_gang, int64_t newer_step,
-			    const char *aside)
+static void log_moved_aside(const struct workspace *workspace, bool of_gang,
+			    const struct files_aside *here, const char *aside)
 {
-	if (newer_step >= 0 && of_gang)
-		log_warn("%s held files that are not in the snapshot, up to step %lld, which is "
-			 "newer, but which the members had not committed together; they were moved "
-			 "to %s. To go on from them, if a step in there has the files of all "
-			 "ranks: "
+	char what[80] = "";
+
+	if (here->step >= 0)
+		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)here->step,
+			 here->newer ? ", which is newer" : "");
+	else if (here->newer)
+		text_set(what, sizeof(what), ", and are newer");
+	if (of_gang)
+		log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s. "
+			 "To go on from them, if a step in there has the files of all ranks: "
 			 "end all members, cp -a that step's into a new directory, and start all "
 			 "once with --restore none and that --checkpoint-dir",
-			 workspace->directory, (long long)newer_step, aside);
-	else if (newer_step < 0)
-		log_warn("%s held files that are not in the snapshot; they were moved to %s",
-			 workspace->directory, aside);
+			 workspace->directory, what,
+			 here->newer ? ", but which the members had not committed together" : "",
+			 aside);
 	else
-		log_warn("%s held files that are not in the snapshot, up to step %lld, which is "
-			 "newer; they were moved to %s. To go on from them, end this run, "
-			 "cp -a '%s/.' '%s/', and start it once with --restore none",
-			 workspace->directory, (long long)newer_step, aside, aside,
-			 workspace->directory);
+		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
+			 "go on from them, end this run, cp -a '%s/.' '%s/', and start it once "
+			 "with --restore none",
+			 workspace->directory, what, aside, aside, workspace->directory);
 }
 
 static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-			    int64_t newer_step, const struct path_set *left_out,
+			    const struct files_aside *here, const struct path_set *left_out,
 			    struct cancel *cancel, struct err *err)
 {
 	struct workspace *workspace = request->workspace;
@@ -140,7 +143,7 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
 		return -1;
 	if (aside)
-		log_moved_aside(workspace, request->gang.members > 1, newer_step, aside);
+		log_moved_aside(workspace, request->gang.members > 1, here, aside);
 	log_clashes(&result->restored, result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
 	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
@@ -182,7 +185,7 @@ static void log_salvage(const char *id, const struct path_set *left_out,
 /* There is no whole snapshot. If that does not concern the newest checkpoint of the newest one, the
  * job goes on from it; everything else is for the user to decide. */
 static int salvage_start(const struct resume_request *request, struct resume_result *result,
-			 int64_t newer_step, struct cancel *cancel, struct err *err)
+			 const struct files_aside *here, struct cancel *cancel, struct err *err)
 {
 	struct snapshot_id id = result->attempt.start;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -204,8 +207,8 @@ static int salvage_start(const struct resume_request *request, struct resume_res
 		else if (!salvage_decide(&files, &lost, request->patterns, &left_out, &why, &path))
 			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
 		else
-			status = restore_snapshot(request, result, newer_step, &left_out, cancel,
-						  &damage);
+			status =
+				restore_snapshot(request, result, here, &left_out, cancel, &damage);
 	}
 	if (status == 0)
 		log_salvage(text, &left_out, &lost);
@@ -217,19 +220,19 @@ static int salvage_start(const struct resume_request *request, struct resume_res
 }
 
 int start_restore(const struct resume_request *request, struct resume_result *result,
-		  int64_t newer_step, struct cancel *cancel, struct err *err)
+		  const struct files_aside *here, struct cancel *cancel, struct err *err)
 {
 	static const struct path_set nothing;
 	struct snapshot_id id = result->attempt.start;
 	char text[SNAPSHOT_ID_TEXT];
 
-	if (restore_snapshot(request, result, newer_step, &nothing, cancel, err) == 0)
+	if (restore_snapshot(request, result, here, &nothing, cancel, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
 	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
 		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
 	if (result->attempt.start_is_damaged)
-		return salvage_start(request, result, newer_step, cancel, err);
+		return salvage_start(request, result, here, cancel, err);
 	resume_note_damaged(result, id, err->text);
 	return 0;
 }

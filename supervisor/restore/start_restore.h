@@ -2,10 +2,11 @@
 #ifndef START_RESTORE_H
 #define START_RESTORE_H
 
+#include "reconcile.h"
 #include "resume.h"
 
 /*
- * `newer_step`: of what lies here and is newer than that snapshot (reconcile.h); -1: nothing is.
+ * `here`: what has to make room for it.
  *
  * 0 with result->kind RESTORED; or with another item of result->passed_over: some damage shows only
  * when every byte is read, then nothing is restored, and another snapshot must be claimed.
@@ -15,6 +16,6 @@
  * salvage.h allows it. -1 with result->all_damaged: neither will do.
  */
 int start_restore(const struct resume_request *request, struct resume_result *result,
-		  int64_t newer_step, struct cancel *cancel, struct err *err);
+		  const struct files_aside *here, struct cancel *cancel, struct err *err);
 
 #endif

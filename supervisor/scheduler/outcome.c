@@ -64,12 +64,16 @@ static bool ended_by_itself(const struct outcome_facts *facts)
 	return facts->managed && !facts->told_to_end && !facts->asked;
 }
 
+static bool was_told_to_leave(const struct outcome_facts *facts)
+{
+	return facts->interrupted || (facts->noticed && !facts->noticed_late &&
+				      !ended_by_itself(facts) && !continues_after_save(facts));
+}
+
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
 {
 	return facts->launched && outcome->exit_code == 0 && facts->all_durable && !facts->torn &&
-	       !outcome_may_be_leaving(facts) &&
-	       (!facts->noticed || facts->noticed_late || ended_by_itself(facts) ||
-		continues_after_save(facts));
+	       !outcome_may_be_leaving(facts) && !was_told_to_leave(facts);
 }
 
 /* The job was asked and crashed before its save was complete. Another start would crash again, so

@@ -218,8 +218,26 @@ static void on_event(void *arg, const char *event, json_t *line, const char *tex
 		queue_webhook(observers, "cancelled");
 }
 
+/* It is read at the end alone, when all that was to be kept may be lost. */
+static void check_log(const char *path)
+{
+	auto_free char *directory = text_copy(path);
+	char *slash = strrchr(directory, '/');
+
+	if (!slash)
+		return;
+	slash[slash == directory] = '\0';
+	if (!file_is_directory(directory))
+		log_warn("--log: there is no directory %s: nothing of %s can be kept (Reprieve "
+			 "does "
+			 "not write it: name the file that the job's own output goes to)",
+			 directory, path);
+}
+
 int observers_open(const struct observed_job *job, struct observers *observers, struct err *err)
 {
+	if (job->log)
+		check_log(job->log);
 	observers->job = *job;
 	if (cancel_init(&observers->cancel, err) < 0 ||
 	    workers_new(job->loop, 1, &observers->workers, err) < 0)

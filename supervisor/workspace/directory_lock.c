@@ -183,3 +183,20 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 	write_note(fd, job);
 	return steal_fd(&fd);
 }
+
+/* A start at the same moment meets our shared lock, and tries again (PATIENCE_MS). */
+bool directory_lock_is_held(int folder, struct err *err)
+{
+	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
+	char who[320];
+	bool held;
+
+	if (fd < 0)
+		return false;
+	held = flock(fd, LOCK_SH | LOCK_NB) < 0;
+	if (held ? errno != EWOULDBLOCK || !is_locked_on_this_host(fd, who, sizeof(who))
+		 : !has_running_job(fd, who, sizeof(who)))
+		return false;
+	(void)err_set(err, ERR_EXISTS, "%s", who);
+	return true;
+}

@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -26,6 +27,10 @@
 #define LOCK_HOLDER_SIZE 160
 int directory_lock(int folder, const char *job, struct cancel *cancel,
 		   char holder[LOCK_HOLDER_SIZE], struct err *err);
+
+/* True: directory_lock() would be refused just now, with `err`. Takes nothing and writes nothing.
+ */
+bool directory_lock_is_held(int folder, struct err *err);
 
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */

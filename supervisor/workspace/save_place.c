@@ -12,10 +12,10 @@ enum save_place_remark save_place_decide(const struct save_place_facts *facts)
 
 	if (facts->saved_here)
 		return facts->also && !facts->said_also ? SAVE_PLACE_ALSO : SAVE_PLACE_SILENT;
-	if (facts->elsewhere)
+	if (facts->elsewhere && (facts->checkpoints || !facts->found_here))
 		return facts->ended || !facts->said_elsewhere ? SAVE_PLACE_ELSEWHERE
 							      : SAVE_PLACE_SILENT;
-	if (!facts->expected)
+	if (!facts->expected || facts->found_here)
 		return SAVE_PLACE_SILENT;
 	/* A job that fails at its start, or a short one that was only recognised, owes nothing. */
 	if (facts->ended)

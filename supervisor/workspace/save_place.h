@@ -2,17 +2,17 @@
  * PURE. Does the job save where it is watched? What is said of a run that has saved nothing in the
  * checkpoint directory, and when: a save that is seen elsewhere is said at once, that nothing was
  * seen at all after a minute, and both again at the end. Once the job has written to the directory,
- * or has found a checkpoint there, most of what it saves elsewhere is its business: data sets,
- * caches, curves, a final model.
+ * most of what it saves elsewhere is its business: data sets, caches, curves, a final model.
  *
  * But a job may have a part of its state in a second place, which would not come back with the
  * first. That is said once, of a place where it has saved two checkpoints with different numbers,
  * or the same file of weights twice that is not among data or logs.
  *
- * That is said. To be told at once of a notice, and not after its first save here, a job has to do
- * more: to save a numbered checkpoint elsewhere, or the same file twice. A single file may be
- * anything, as a data set in a cache. It is never so where the user has chosen the directory, or an
- * earlier attempt has saved there: there a save is expected, whatever else the job writes.
+ * A single file may be anything, as a data set in a cache. It is named all the same, but not where
+ * the job has found a checkpoint to go on from: that says where it saves. A numbered checkpoint, or
+ * the same file twice, says more than what an earlier run has left. A job that saves those
+ * elsewhere and nothing here is named in any case, what it does is not durable, and a notice does
+ * not wait for its first save here; that only where the user has not chosen the directory.
  */
 #ifndef SAVE_PLACE_H
 #define SAVE_PLACE_H
@@ -26,8 +26,10 @@
 
 struct save_place_facts {
 	const char *watched;   /* the checkpoint directory */
-	const char *elsewhere; /* the first file that was saved elsewhere; NULL: none was seen */
-	bool saved_here;       /* the directory was written to, or held a checkpoint */
+	const char *elsewhere; /* the file to name that was saved elsewhere; NULL: none was seen */
+	bool checkpoints;      /* ... and checkpoints are saved there */
+	bool saved_here;       /* the directory was written to */
+	bool found_here;       /* it held a checkpoint at the start, or a snapshot was restored */
 	bool expected;         /* an option or the command says that it saves checkpoints */
 	bool chosen;           /* an option says so */
 	bool ended, failed;    /* the job, and with another code than 0 */

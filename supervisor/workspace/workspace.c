@@ -218,6 +218,17 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	return 0;
 }
 
+bool workspace_is_in_use(const struct workspace *workspace, struct err *err)
+{
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
+
+	if (find_beside(workspace, &folder, NULL) < 0 || folder.fd < 0 ||
+	    !directory_lock_is_held(folder.fd, err))
+		return false;
+	(void)err_wrap(err, "checkpoint directory %s", workspace->directory);
+	return true;
+}
+
 void workspace_unlock(struct workspace *workspace)
 {
 	if (workspace->lock_fd > 0)

@@ -109,6 +109,10 @@ int workspace_list_files(const struct workspace *workspace, struct snapshot_file
 int workspace_lock(struct workspace *workspace, const char *job, struct cancel *cancel,
 		   struct err *err);
 
+/* True: workspace_lock() would meet another run just now, which `err` names. Takes and makes
+ * nothing. */
+bool workspace_is_in_use(const struct workspace *workspace, struct err *err);
+
 /* Lets another run have it. */
 void workspace_unlock(struct workspace *workspace);
 

@@ -167,6 +167,33 @@ def test_a_job_that_leaves_when_it_was_asked_does_not_look_finished(place):
     assert "may not have finished" in run.err
 
 
+# Saves and leaves with 0 at the signal that its argument names.
+LEAVES_AT = """
+import os, pathlib, signal, sys, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+asked = []
+signal.signal(int(sys.argv[1]), lambda *_: asked.append(1))
+print("ready", [path.name for path in top.iterdir()], flush=True)
+while not asked:
+    time.sleep(0.01)
+(top / "step-7.bin").write_bytes(b"x" * 1000)
+sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_a_job_that_leaves_at_a_signal_does_not_look_finished(place, number):
+    """It ends as it would without Reprieve, also in its code; and the next start goes on."""
+    run = place.run(PYTHON, "-c", LEAVES_AT, int(number), options=QUICK)
+    run.wait_for_output("ready []")
+    run.signal(number)
+    assert run.wait() == 0 and "may not have finished: the same command starts it again (exit 0)" in run.err, run
+    again = place.run(PYTHON, "-c", LEAVES_AT, int(number), options=QUICK)
+    again.wait_for_output("ready ['step-7.bin']")
+    again.kill()
+
+
 # Saves and leaves with 0 when SIGTERM comes, but takes its time.
 LEAVES = """
 import os, pathlib, signal, sys, time

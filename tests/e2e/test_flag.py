@@ -133,6 +133,16 @@ def test_without_reprieve_nothing_happens(tmp_path):
     assert result.returncode == 0 and "saved" not in result.stdout
 
 
+def test_without_reprieve_no_function_names_a_place(tmp_path):
+    """Not even the current directory: the script says where it saves then."""
+    (tmp_path / "model-1").touch()
+    script = ("import sys; sys.path.insert(0, sys.argv[1]); import reprieve as r; r.saved(1); r.progress(1)\n"
+              "print(r.requested(), r.agreed(), r.resuming(), r.checkpoint_dir(), r.newest('model-*'))\n"
+              "print(r.checkpoint_dir() or 'checkpoints', r.checkpoint_dir('out'), r.newest('model-*', '.'))")
+    result = subprocess.run([PYTHON, "-B", "-c", script, ROOT / "shim"], env={}, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
+    assert result.stdout == "False False False None None\ncheckpoints out ./model-1\n", result
+
+
 # --- the header ---
 
 C_JOB = r"""

@@ -338,11 +338,26 @@ def test_the_tail_of_the_log_is_kept_unless_the_job_finishes(place):
     assert place.run("sh", "-c", "exit 3", options=("--log", str(log))).wait() == 3
     tail = (kept / "000002" / "log-0001").read_bytes()
     assert len(tail) == 256 * 1024 and tail.endswith(b"\nlast words\n")
+    assert place.run("true").wait() == 0
+    shown = place.verb("report", "--log")
+    assert shown.code == 0 and shown.out.encode() == tail, shown.err
+    assert place.query("report", "--store", place.store, "--log", "--all").code != 0
+
+
+def test_where_no_log_is_kept_report_says_how(place):
+    assert place.run("true").wait() == 0
+    none = place.verb("report", "--log")
+    assert none.code != 0 and none.out == "" and "run --log FILE keeps" in one_line(none), none
 
 
 def test_a_log_that_is_not_there_is_said(place):
     run = place.run("sh", "-c", "exit 3", options=("--log", "/no/such/log"))
     assert run.wait() == 3 and "--log: cannot upload the end of the log: /no/such/log" in run.err
+    lines = run.err.splitlines()
+    at_start, = [line for line in lines if "--log: there is no directory /no/such: nothing of /no/such/log can be kept" in line]
+    assert lines.index(at_start) < len(lines) - 1
+    run = place.run("true", options=("--log", str(place.path / "later.log")))
+    assert run.wait() == 0 and "--log" not in run.err, run
 
 
 @pytest.mark.parametrize("option, said", [("--events", "no event log is written"), ("--termination-log", "cannot write the termination message"),

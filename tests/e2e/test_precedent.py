@@ -74,7 +74,7 @@ def test_a_dry_run_says_that_a_finished_job_is_not_started(place):
     command = trainer(place, "--every", "5", "--steps", "6")
     line = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory)
     before = place.query(*line, "--dry-run", "--", *command)
-    assert before.code == 0 and "the newest good snapshot" in before.out, before
+    assert before.code == 0 and "restore         none: no good snapshot is there" in before.out, before
     assert place.run(*command, options=QUICK).wait() == 0
     said = one_line(place.query(*line, "--", *command)).removeprefix("reprieve: ")
     foreseen = place.query(*line, "--dry-run", "--", *command)

@@ -1,6 +1,7 @@
 """What a start finds in the checkpoint directory: only what is known to be torn is moved aside, and nothing that may be whole is lost in
 silence."""
 import re
+import shutil
 import subprocess
 
 from harness import PYTHON, SAVER, wait_for
@@ -134,6 +135,17 @@ def test_what_a_named_job_has_left_is_none_of_a_job_without_a_name(place):
     back = train(place, 3, "--rerun")
     assert back.code == 0 and "resumes 3\n" in back.out, back
     assert len(quarantined(place)) == 6
+
+
+def test_what_is_older_is_named_with_its_step_and_the_way_to_it_too(place):
+    assert train(place, 6, job="one").code == 0
+    for left in (place.directory, place.directory.with_name(place.directory.name + ".reprieve")):
+        shutil.rmtree(left)
+    (place.directory / "step-4").mkdir(parents=True)
+    (place.directory / "step-4" / "model.bin").write_bytes(b"of somebody else")
+    on = train(place, 8, job="one")
+    assert on.code == 0 and "resumes 6\n" in on.out and "held files that are not in the snapshot, up to step 4; they were moved to" in on.err, on
+    assert re.search(r"To go on from them, end this run, cp -a '.+/\.' '.+/', and start it once with --restore none", on.err), on
 
 
 def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place):

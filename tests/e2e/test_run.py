@@ -847,6 +847,22 @@ def test_dry_run_starts_nothing(place):
     assert place.store in result.out
 
 
+def test_a_dry_run_says_what_a_start_would_meet(place):
+    line = ("run", "--store", place.store, "--job", place.job, "-c", place.directory)
+    dry = lambda: place.query(*line, "--dry-run", "--", "true")  # noqa: E731
+    first = dry()
+    assert first.code == 0 and "restore         none: no good snapshot is there" in first.out and "files there" not in first.out, first
+    run = place.run("sh", "-c", f"mkdir -p {place.directory}; echo 1 > {place.directory}/step_1; sleep 1000", options=QUICK)
+    run.wait_for_event("durable")
+    busy = dry()
+    assert busy.code == 70 and "in use: the job would not be started" in busy.out and "another run here uses it" in one_line(busy), busy
+    assert place.query(*line, "--", "true").code == 70
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    after = dry()
+    assert after.code == 0 and "restore         the newest good snapshot" in after.out and "files there     judged by the start" in after.out, after
+
+
 @pytest.mark.parametrize("store, code, said", [
     ("ftp://host/x", 78, "no such kind of store"),
     ("az://account", 78, "an Azure store is named"),

@@ -2,13 +2,15 @@
 and what a job writes last."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import textwrap
+import time
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
 
 # Saves files named by its arguments, each when the file "go-N" appears, and ends with the code that the last one has.
 SAVER = """
@@ -195,6 +197,28 @@ def test_saves_elsewhere_and_is_stopped(place, plain):
     run.wait_for("the job saves")
     run.process.send_signal(signal.SIGTERM)
     assert run.wait() == 128 + signal.SIGTERM and f"the job has saved weights in {place.path}/output," in run.err, run
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_saves_elsewhere_after_a_restore_and_is_stopped(place, plain, chosen):
+    """What was restored says where an earlier start has saved, and not this one: what it does is not durable. A first save here is not
+    waited for, but where the user has named the directory."""
+    options = ["--store", place.store, "--job", place.job, "--quiet-time", "200ms", *(["--checkpoint-dir", "checkpoints"] if chosen else [])]
+    first = plain(PYTHON, script(place), "checkpoints/step-10.pt", options=options)
+    go(place, "go-0")
+    first.wait_for("durable: 0")
+    first.process.send_signal(signal.SIGTERM)
+    assert first.wait() == EXIT_DURABLE, first
+    (place.path / "go-0").unlink()
+    shutil.rmtree(place.directory)
+    again = plain(PYTHON, script(place), "output/step-20.pt", options=[*options, "--grace", "4" if chosen else "1000"])
+    again.wait_for("restored 000001-")
+    go(place, "go-0")
+    again.wait_for(f"the job saves step-20.pt in {place.path}/output, and nothing in {place.directory}, which is watched")
+    time.sleep(1.2)  # as long as a job has to have run for its first save to be waited for
+    again.process.send_signal(signal.SIGTERM)
+    assert again.wait() == EXIT_NOT_DURABLE and again.err.count("the job has saved step-20.pt") == 1, again
+    assert ("the job has not saved yet, and may do so in time" in again.err) == chosen, again
 
 
 def test_what_else_is_written_is_the_jobs_business(place, plain):

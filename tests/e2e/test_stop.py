@@ -238,6 +238,7 @@ def test_less_than_the_steps_between_two_saves_is_lost(place, tmp_path, notice):
         path.write_text(json.dumps({"reason": "short", "in_seconds": 10}))
     assert run.wait() == 75, run
     if notice == "file":  # as most jobs are: no reason to warn
+        assert "plan: the job trains on until no further save is due in time" in run.event("plan")["text"], run
         assert "the job cannot be asked for a checkpoint: no process of the job catches SIGTERM" in run.err, run
     assert "warning" not in run.err, run
     newest = place.newest()

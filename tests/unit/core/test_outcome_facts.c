@@ -205,6 +205,33 @@ static void test_all_durable(void **state)
 	}
 }
 
+/* What was restored is durable, and older than what the job has saved elsewhere. */
+static void test_saved_elsewhere(void **state)
+{
+	static const struct {
+		struct job_model model;
+		struct job_view view;
+		bool durable;
+	} rows[] = {
+		{{NOTICED, .snapshots.any_durable = true}, {0}, true},
+		{{NOTICED, .snapshots.any_durable = true}, {.saves_elsewhere = true}, false},
+		/* A checkpoint that it has found here. */
+		{{NOTICED, DURABLE}, {.saves_elsewhere = true}, false},
+		/* Others save for this member. */
+		{{NOTICED, .snapshots.any_durable = true},
+		 {.saves_elsewhere = true, .gang_has_saved = true},
+		 true},
+		/* It has ended by itself. */
+		{{ENDED, .snapshots.any_durable = true}, {.saves_elsewhere = true}, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (facts_of(rows[i].model, (struct job_rules){0}, rows[i].view, UNSAVED_NOTHING)
+			    .all_durable != rows[i].durable)
+			fail_msg("row %zu", i);
+}
+
 /* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */
 static void test_a_member_that_is_asked_in_vain(void **state)
 {
@@ -284,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_a_member_that_others_save_for),
 		cmocka_unit_test(test_asked_in_its_own_way),
 		cmocka_unit_test(test_all_durable),
+		cmocka_unit_test(test_saved_elsewhere),
 		cmocka_unit_test(test_a_member_that_is_asked_in_vain),
 		cmocka_unit_test(test_a_commit_that_is_known_late),
 		cmocka_unit_test(test_how_long_that_is_asked),

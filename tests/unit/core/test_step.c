@@ -56,6 +56,41 @@ static void test_signals_before_the_start(void **state)
 	}
 }
 
+/* A job that runs gets each signal. After one that ends jobs, its exit with 0 is no end of its
+ * work; nor is it one before its start, or after its end. */
+static void test_signals_that_end_a_job(void **state)
+{
+	static const struct {
+		int signal;
+		bool ignored, ended, interrupted;
+	} rows[] = {
+		{SIGINT, false, false, true},   {SIGQUIT, false, false, true},
+		{SIGHUP, false, false, true},   {SIGHUP, true, false, false},
+		{SIGUSR2, false, false, false}, {SIGWINCH, false, false, false},
+		{SIGINT, false, true, false},   {SIGHUP, false, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		if (rows[i].ended) {
+			complete(&story, 1, true);
+			story.view.child_running = false;
+			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		}
+		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL,
+						.signal = rows[i].signal,
+						.ignored = rows[i].ignored});
+		if (!rows[i].ended)
+			check_done(&story, JOB_DO_PASS_SIGNAL, true);
+		if (facts_of(&story).interrupted != rows[i].interrupted)
+			fail_msg("row %zu", i);
+		stop(&story);
+	}
+}
+
 /* What is durable at the start, and whose it is. */
 static void test_claims(void **state)
 {
@@ -1078,6 +1113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_signals_before_the_start),
+		cmocka_unit_test(test_signals_that_end_a_job),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_whoever_writes_is_managed),
 		cmocka_unit_test(test_refused_clients),

@@ -179,15 +179,17 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 	static const struct {
 		bool expects_saves;
 		int64_t ran_ms; /* before the notice */
-		bool elsewhere, waits;
+		bool elsewhere, chosen, waits;
 	} rows[] = {
-		{true, 5000, false, true},
-		{false, 5000, false, false},
+		{true, 5000, false, false, true},
+		{false, 5000, false, false, false},
 		/* By the last moment to ask, it has run for a second. */
-		{true, 0, false, true},
-		{true, 500000, false, false},
+		{true, 0, false, false, true},
+		{true, 500000, false, false, false},
 		/* What it saves, it saves where nobody takes it. */
-		{true, 5000, true, false},
+		{true, 5000, true, false, false},
+		/* But the user has named this place. */
+		{true, 5000, true, true, true},
 	};
 
 	(void)state;
@@ -196,6 +198,7 @@ static void test_a_first_save_may_come_until_the_last_moment(void **state)
 
 		begin(&story, REQUEST_NONE);
 		story.rules.expects_saves = rows[i].expects_saves;
+		story.rules.place_chosen = rows[i].chosen;
 		story.model = job_model_new(&story.rules);
 		post(&story, (struct job_event){.kind = JOB_EV_RESTORED,
 						.claim = {.phase = ATTEMPT_CLAIMED, .step = -1}});

@@ -122,6 +122,14 @@ static const struct row rows[] = {
 		PREEMPTION_AWAIT_NEXT, false,
 		"plan: wait for the next save, due in 4.0 s; the job cannot be asked for a "
 		"checkpoint (save takes 300 ms, upload 85 ms; 29 s left)", LOSES},
+	{"the same, and nobody waits for its end",
+		{NO_SAVE, .save_gap_ms = 10000, .since_save_ms = 6000, .window_ms = 29000,
+			.save_ms = 300, .upload_ms = 85, BEHIND, .any_durable = true,
+			.trains_on = true},
+		PREEMPTION_AWAIT_NEXT, false,
+		"plan: the job trains on until no further save is due in time (the next one is due "
+		"in 4.0 s); it cannot be asked for a checkpoint (save takes 300 ms, upload 85 ms; "
+		"29 s left)", LOSES},
 	{"the next save is due soon, but 2 s are too short for it",
 		{NO_SAVE, .save_gap_ms = 2000, .since_save_ms = 500, .window_ms = 2000,
 			.save_ms = 300, .upload_ms = 85, BEHIND, .any_durable = true},

@@ -26,6 +26,8 @@ enum { /* what differs from a job that was launched and saved */
 	STEP_ZERO = 8192,
 	NUMBER_IS_HELD = 16384,
 	STORE_IS_FULL = 32768,
+	NO_STORE = 65536,
+	INTERRUPTED = 131072,
 };
 
 static const struct {
@@ -48,6 +50,13 @@ static const struct {
 	{OUTCOME_FAILED, NOT_IN_SNAPSHOT, ""},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
 	 ". Its newest checkpoint (step 50) lies in /checkpoints: the same command goes on"},
+	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
+	 "and `reprieve save /checkpoints --job digits --store file:///store` makes it durable\n"},
+	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | PENDING | NO_STORE,
+	 "the same command goes on from it there. There is no store: name one with --store to have "
+	 "it made durable\n"},
+	{OUTCOME_FINISHED, INTERRUPTED, "so it may not have finished: the same command starts it"},
+	{OUTCOME_FAILED, INTERRUPTED, ""},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP,
 	 "accepted nothing for 1 min 30 s (--flush-time)"},
@@ -93,6 +102,7 @@ static void start(struct told_run *run, unsigned so)
 	model->snapshots.failing = so & STORE_IS_FULL;
 	err_set(&run->reports.store_failure, ERR_NO_SPACE, "No space left on device");
 	model->facts.torn = so & NOT_IN_SNAPSHOT;
+	model->facts.interrupted = so & INTERRUPTED;
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;
@@ -100,6 +110,7 @@ static void start(struct told_run *run, unsigned so)
 	run->rules.of_gang = so & OF_GANG;
 	run->rules.flush_ms = 90000;
 	run->facts.saves = true;
+	run->facts.store = so & NO_STORE ? NULL : "file:///store";
 	run->facts.durable =
 		so & NOTHING_DURABLE ? (struct snapshot_id){0} : (struct snapshot_id){3, 12};
 	run->reports.save_place.saved_here = true;
@@ -181,7 +192,7 @@ static void test_what_is_counted_as_lost(void **state)
 	enum {
 		LEAVES = 1,
 		ENDS_WHEN_ASKED = 2,
-		INTERRUPTED = 4,
+		STOPPED_BY_HAND = 4,
 		KILLED = 8,
 		ANSWERED = 16,
 		NO_STEP = 32
@@ -202,7 +213,7 @@ static void test_what_is_counted_as_lost(void **state)
 		{OUTCOME_NOT_DURABLE, KILLED, 59000, 59000, 3},
 		{OUTCOME_PREEMPTED, KILLED | ANSWERED, 57000, 57000, 0},
 		{OUTCOME_PREEMPTED, KILLED | ANSWERED, 57000, 58500, 3},
-		{OUTCOME_STOPPED, INTERRUPTED, 0, 60000, 2},
+		{OUTCOME_STOPPED, STOPPED_BY_HAND, 0, 60000, 2},
 		/* a Ctrl-C that did not end it */
 		{OUTCOME_FAILED, 0, 0, 60000, 3},
 		/* asked for some other reason, and then crashed */
@@ -222,7 +233,7 @@ static void test_what_is_counted_as_lost(void **state)
 		run.model.told_ms = cases[i].told_ms;
 		run.model.killed = so & KILLED;
 		run.model.facts.asked = so & LEAVES;
-		run.model.facts.wait_status = so & INTERRUPTED ? SIGINT : 1 << 8;
+		run.model.facts.wait_status = so & STOPPED_BY_HAND ? SIGINT : 1 << 8;
 		run.model.durable.reported_step = so & NO_STEP ? 40 : -1;
 		run.facts.view.reported_step = so & NO_STEP ? 40 : -1;
 		HEARD(report_end(&run.reports, &run.facts, &end));

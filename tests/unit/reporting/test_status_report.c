@@ -155,17 +155,19 @@ static void test_a_countdown_is_logged_now_and_then(void **state)
 	static const struct {
 		int64_t left_ms;
 		enum job_state state;
-		bool saving;
+		bool asked, saving;
 		const char *says;
 	} rows[] = {
-		{300000, JOB_CHECKPOINTING, false, ""},
-		{299000, JOB_CHECKPOINTING, false, ""},
-		{20500, JOB_CHECKPOINTING, false, "waiting for the job to save"},
-		{20400, JOB_CHECKPOINTING, false, ""},
-		{300000, JOB_CHECKPOINTING, true, ""},
-		{20500, JOB_CHECKPOINTING, true, "the job is saving"},
-		{300000, JOB_STOPPING, true, ""},
-		{20500, JOB_STOPPING, true, "the job is ending"},
+		{300000, JOB_CHECKPOINTING, true, false, ""},
+		{299000, JOB_CHECKPOINTING, true, false, ""},
+		{20500, JOB_CHECKPOINTING, true, false, "waiting for the job to save"},
+		{20400, JOB_CHECKPOINTING, true, false, ""},
+		{300000, JOB_CHECKPOINTING, false, false, ""},
+		{20500, JOB_CHECKPOINTING, false, false, "the job trains on"},
+		{300000, JOB_CHECKPOINTING, false, true, ""},
+		{20500, JOB_CHECKPOINTING, false, true, "the job is saving"},
+		{300000, JOB_STOPPING, true, true, ""},
+		{20500, JOB_STOPPING, true, true, "the job is ending"},
 	};
 	struct told_run run;
 	struct err err;
@@ -178,6 +180,7 @@ static void test_a_countdown_is_logged_now_and_then(void **state)
 		const char *log;
 
 		run.model.state = rows[i].state;
+		run.model.asking.sent_ms = rows[i].asked;
 		run.facts.view.saving = rows[i].saving;
 		run.model.stop.deadline_ms = clock_monotonic_ms() + rows[i].left_ms;
 		log = HEARD(look_once(&run));
@@ -273,6 +276,18 @@ static void test_what_is_saved_elsewhere_is_said_at_once_and_once(void **state)
 	run.model.flush.began_ms = 1;
 	assert_string_not_equal(HEARD(save_place_say_at_end(&run.reports, false)), "");
 	loop_release(&run.loop);
+	told_stop(&run);
+	/* One that goes on from a snapshot: a checkpoint that follows is named, and not the file
+	 * before it. */
+	told_start(&run);
+	run.facts.fresh = false;
+	assert_string_equal(HEARD(save_place_note_elsewhere(&run.reports, "/cache/data.pt")), "");
+	assert_false(save_place_is_elsewhere(&run.reports));
+	assert_non_null(strstr(HEARD(save_place_note_elsewhere(&run.reports, "/out/step-3.pt")),
+			       "saves step-3.pt in /out, and nothing in /checkpoints"));
+	assert_true(save_place_is_elsewhere(&run.reports));
+	assert_true(save_place_note_write(&run.reports, "a.pt"));
+	assert_false(save_place_is_elsewhere(&run.reports));
 	told_stop(&run);
 	told_start(&run);
 	assert_false(save_place_note_write(&run.reports, ".reprieve/lock"));

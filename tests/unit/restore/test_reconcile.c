@@ -455,30 +455,31 @@ static void test_another_job_in_the_same_directory(void **state)
 		const char *what, *local, *snapshot, *other, *under_way;
 		bool of_other; /* false: a name was given, so the record is none of this job's */
 		enum reconcile_action action;
-		int64_t newer_step;
+		int64_t step;
+		bool newer; /* what lies here, up to that step */
 	} cases[] = {
 		{"it has gone on", "s-1:1 s-2:2 s-3:3", "s-1:1 s-2:2", "s-2:2 s-3:3", "", true,
-		 RECONCILE_KEEP, 3},
+		 RECONCILE_KEEP, 3, true},
 		{"the same under a name", "s-1:1 s-2:2 s-3:3", "s-1:1 s-2:2", "s-2:2 s-3:3", "",
-		 false, RECONCILE_RESTORE, 3},
+		 false, RECONCILE_RESTORE, 3, true},
 		{"complete after its record", "s-2:2 s-3:3 s-4:4", "s-2:2", "s-2:2 s-3:3", "", true,
-		 RECONCILE_KEEP, 4},
+		 RECONCILE_KEEP, 4, true},
 		{"it was killed in its next save", "s-2:2 s-3:3 s-4:4", "s-2:2", "s-2:2 s-3:3",
-		 "s-4", true, RECONCILE_KEEP, 3},
+		 "s-4", true, RECONCILE_KEEP, 3, true},
 		{"it was killed in its first save", "s-2:2 s-3:3", "s-2:2", "s-2:2", "s-3", true,
-		 RECONCILE_RESTORE, -1},
+		 RECONCILE_RESTORE, -1, false},
 		{"it began afresh, and is behind", "s-1:7", "s-1:1 s-2:2", "s-1:7", "", true,
-		 RECONCILE_RESTORE, -1},
+		 RECONCILE_RESTORE, 1, false},
 		{"it has added nothing", "s-1:1 s-2:2", "s-1:1 s-2:2", "s-1:1 s-2:2", "", true,
-		 RECONCILE_RESTORE, -1},
+		 RECONCILE_RESTORE, -1, false},
 		{"a fixed name, written since", "last:7", "last:5", "last:7", "", true,
-		 RECONCILE_KEEP, -1},
+		 RECONCILE_KEEP, -1, true},
 		{"a fixed name, older", "last:3", "last:5", "last:3", "", true, RECONCILE_RESTORE,
-		 -1},
+		 -1, false},
 		{"a fixed name, being written over", "last:7", "last:5", "last:6", "last", true,
-		 RECONCILE_RESTORE, -1},
+		 RECONCILE_RESTORE, -1, false},
 		{"of a fixed name this job knows nothing", "other:7", "last:5", "other:7", "", true,
-		 RECONCILE_RESTORE, -1},
+		 RECONCILE_RESTORE, -1, false},
 	};
 
 	(void)state;
@@ -499,9 +500,11 @@ static void test_another_job_in_the_same_directory(void **state)
 		struct reconcile_plan plan;
 
 		reconcile_decide(&facts, &plan);
-		if (plan.action != cases[i].action || plan.newer_step != cases[i].newer_step)
-			fail_msg("%s: action %d, newer step %d (%s)", cases[i].what,
-				 (int)plan.action, (int)plan.newer_step, plan.reason);
+		if (plan.action != cases[i].action || plan.aside.step != cases[i].step ||
+		    plan.aside.newer != cases[i].newer)
+			fail_msg("%s: action %d, step %d, newer %d (%s)", cases[i].what,
+				 (int)plan.action, (int)plan.aside.step, plan.aside.newer,
+				 plan.reason);
 		/* This job's store has no copy of it. */
 		assert_int_equal(plan.newer_than_store, plan.action == RECONCILE_KEEP);
 		reconcile_plan_release(&plan);

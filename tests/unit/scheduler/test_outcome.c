@@ -163,6 +163,9 @@ static void test_table(void **state)
 		{{LEFT, .all_durable = true, .goes_on = true}, "finished", 0},
 		{{LEFT, .all_durable = true, .lived_on_ms = 60000}, "finished", 0},
 #undef LEFT
+		/* Ctrl-C: it ends as it would without us. */
+		{{.launched = true, .managed = true, .all_durable = true, .interrupted = true,
+			 .wait_status = EXITED(0)}, "finished", 0},
 		/* strict */
 		{{.launched = true,
 			 .wait_status = EXITED(0),
@@ -207,6 +210,13 @@ static void test_done(void **state)
 			 .goes_on = true,
 			 .stopped = true},
 			false},
+		/* A signal that ends jobs was passed on to it, whatever its profile says of a
+		 * request. */
+		{{.launched = true, .all_durable = true, .interrupted = true}, false},
+		{{.launched = true, .all_durable = true, .interrupted = true, .goes_on = true},
+			false},
+		{{.launched = true, .all_durable = true, .interrupted = true, .noticed = true,
+			.noticed_late = true}, false},
 		/* It left files that are in no snapshot. */
 		{{.launched = true, .all_durable = true, .torn = true}, false},
 		{{.launched = true,

@@ -65,6 +65,27 @@ static int lock_root(const char *name, struct cancel *cancel, struct err *why)
 	return directory_lock(folder, name, cancel, holder, why);
 }
 
+/* Whoever only looks takes nothing, and makes nothing. */
+static void test_a_look(void **state)
+{
+	auto_close int folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err err = {0};
+	auto_close int first = -1;
+
+	(void)state;
+	assert_false(directory_lock_is_held(folder, &err));
+	assert_int_equal(faccessat(folder, "lock", F_OK, 0), -1);
+	first = lock_root("first", NULL, &err);
+	assert_true(first >= 0);
+	assert_true(directory_lock_is_held(folder, &err));
+	assert_int_equal(err.kind, ERR_EXISTS);
+	assert_non_null(strstr(err.text, "job first"));
+	close(steal_fd(&first));
+	assert_false(directory_lock_is_held(folder, &err));
+	first = lock_root("second", NULL, &err);
+	assert_true(first >= 0);
+}
+
 static void test_two_runs(void **state)
 {
 	struct err err = {0};
@@ -160,6 +181,7 @@ static void test_whom_a_note_does_not_mean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_look, begin, end),
 		cmocka_unit_test_setup_teardown(test_two_runs, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_job_that_outlives_its_run, begin, end),
 		cmocka_unit_test_setup_teardown(test_whom_a_note_does_not_mean, begin, end),
