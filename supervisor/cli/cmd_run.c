@@ -1,7 +1,6 @@
 /* reprieve run: one job, from restore to exit. */
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/inside.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
@@ -263,13 +262,15 @@ static int print_directory(const struct job *job)
 {
 	const char *directory = job->options->checkpoint_dir;
 	struct workspace workspace = {0};
-	bool empty = !file_exists(directory) || file_directory_is_empty(directory);
-	bool takes_it = !empty || job_expects_checkpoints(job) != EXPECT_NOTHING;
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	struct err err;
+	bool takes_it;
 	int code = 0;
 
 	terminal_line_print("checkpoints in  %s", directory);
 	workspace_init(&workspace, directory);
+	(void)workspace_list_files(&workspace, &files, NULL);
+	takes_it = files.count > 0 || job_expects_checkpoints(job) != EXPECT_NOTHING;
 	if (workspace_is_in_use(&workspace, &err)) {
 		terminal_line_print("                in use: %s",
 				    takes_it ? "the job would not be started"
@@ -277,7 +278,7 @@ static int print_directory(const struct job *job)
 		code = takes_it ? report_failure(EXIT_OWN_FAILURE, &err) : 0;
 	}
 	workspace_release(&workspace);
-	print_local_files(job, empty);
+	print_local_files(job, files.count == 0);
 	return code;
 }
 

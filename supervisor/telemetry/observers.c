@@ -223,11 +223,13 @@ static void check_log(const char *path)
 {
 	auto_free char *directory = text_copy(path);
 	char *slash = strrchr(directory, '/');
+	struct err why;
 
 	if (!slash)
 		return;
 	slash[slash == directory] = '\0';
-	if (!file_is_directory(directory))
+	auto_close int there = held_directory_open(directory, &why);
+	if (there < 0 && why.kind == ERR_NOT_FOUND)
 		log_warn("--log: there is no directory %s: nothing of %s can be kept (Reprieve "
 			 "does "
 			 "not write it: name the file that the job's own output goes to)",
