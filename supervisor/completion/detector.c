@@ -269,8 +269,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint_change(checkpoint, ~0u, 0, FILE_REJECTED);
 	checkpoint_change(checkpoint, ~0u, FILE_FRESH | FILE_UNCLOSED | FILE_UNCHECKED, 0);
 	checkpoint->writer_count = 0;
-	checkpoint->settled = checkpoint->writer_died = checkpoint->next_begun = false;
-	checkpoint->needs_format = false;
+	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->death = DEATH_NONE;
 	checkpoint->defect = 0;
 	if (!detector_is_busy(detector)) {
 		detector->events_lost = false;

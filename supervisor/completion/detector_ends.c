@@ -18,11 +18,11 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
 		return;
-	if (detector_may_be_whole(detector, checkpoint)) {
-		checkpoint->needs_format = true;
+	if (checkpoint->death != DEATH_TEARS && detector_may_be_whole(detector, checkpoint)) {
+		checkpoint->death = DEATH_AFTER_CLOSE;
 		return;
 	}
-	checkpoint->writer_died = true;
+	checkpoint->death = DEATH_TEARS;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = 0;
 	/* Nobody will give them their final names. */
@@ -139,7 +139,7 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS)
 			continue;
 		/* Nobody is left who could have a file open that only the kernel has reported. */
 		if (end == JOB_END_CLEAN)
@@ -147,6 +147,6 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		if (judgement.verdict == VERDICT_TORN &&
 		    detector_may_be_whole(detector, checkpoint))
-			checkpoint->needs_format = true;
+			checkpoint->death = DEATH_AFTER_CLOSE;
 	}
 }

@@ -154,6 +154,15 @@ static size_t count_temporary_files(const struct checkpoint *checkpoint, size_t 
 	return count;
 }
 
+static enum format_evidence format_of(const struct checkpoint *checkpoint)
+{
+	if (checkpoint->death != DEATH_AFTER_CLOSE)
+		return FORMAT_NOT_ASKED;
+	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
+		return FORMAT_UNCHECKED;
+	return checkpoint_all(checkpoint, FILE_VALID) ? FORMAT_WHOLE : FORMAT_UNKNOWN;
+}
+
 static struct checkpoint_facts facts_of(const struct detector *detector,
 					const struct checkpoint *checkpoint, int64_t now_ms)
 {
@@ -161,7 +170,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 						now_ms - checkpoint->defect_ms < RECHECK_MS);
 	struct checkpoint_facts facts = {
 		.open = detector_is_open(detector, checkpoint),
-		.writer_died = checkpoint->writer_died || has_torn_files(checkpoint),
+		.writer_died = checkpoint->death == DEATH_TEARS || has_torn_files(checkpoint),
+		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
 		.next_begun = checkpoint->next_begun,
@@ -210,13 +220,6 @@ struct judgement detector_judge(const struct detector *detector,
 	struct checkpoint_facts facts = facts_of(detector, checkpoint, now_ms);
 	struct judgement judgement = verdict_of(&facts);
 
-	if (checkpoint->needs_format && !facts.open && !facts.defect) {
-		bool known = !checkpoint_any(checkpoint, FILE_UNCHECKED);
-		bool whole = checkpoint_all(checkpoint, FILE_VALID);
-
-		return (struct judgement){whole || !known ? VERDICT_COMPLETE : VERDICT_TORN,
-					  whole || !known ? REASON_FORMAT : REASON_DIED, INT64_MAX};
-	}
 	if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DEFECT &&
 	    leaves_something(checkpoint))
 		judgement.verdict = VERDICT_COMPLETE;

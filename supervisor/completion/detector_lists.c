@@ -116,7 +116,7 @@ static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act,
 /* Of several files the next one may be still to come. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->writer_died &&
+	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->death != DEATH_TEARS &&
 	       !checkpoint_any(checkpoint,
 			       FILE_TEMPORARY | FILE_TORN | FILE_REJECTED | FILE_SLOW) &&
 	       detector_may_be_whole(detector, checkpoint);
@@ -161,7 +161,7 @@ void detector_each_open(const struct detector *detector, path_set_fn *act, void 
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS)
 			continue;
 		each_file (file, checkpoint)
 			if ((file->marks & FILE_FRESH) &&

@@ -110,8 +110,9 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint->state = CHECKPOINT_UNDER_WAY;
 	checkpoint->writer_count = 0;
-	checkpoint->writer_died = checkpoint->settled = checkpoint->next_begun = false;
-	checkpoint->rewritten = checkpoint->reduced = checkpoint->needs_format = false;
+	checkpoint->death = DEATH_NONE;
+	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->rewritten = checkpoint->reduced = false;
 	checkpoint->begun_ms = now_ms;
 	checkpoint->pause_ms = 0;
 	checkpoint->step = -1;
@@ -128,8 +129,8 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 		checkpoint->pause_ms = pause_ms;
 	checkpoint->next_begun = checkpoint->reduced = false;
 	/* Another process goes on with what a dead one left. */
-	checkpoint->writer_died |= checkpoint->needs_format;
-	checkpoint->needs_format = false;
+	if (checkpoint->death == DEATH_AFTER_CLOSE)
+		checkpoint->death = DEATH_TEARS;
 }
 
 static void note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)

@@ -73,55 +73,31 @@ static int open_walk(struct inotify_watch *watch, const char *path, struct walk 
 	return directory < 0 ? -1 : walk_open_at(walk, directory, "", 0);
 }
 
-/* Watches each directory before it lists it: in this order no entry is missed, though an entry may
- * be reported twice. */
-static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
-{
-	auto_(walk_close) struct walk walk = {0};
-
-	if (!watch_directory(watch, path, depth))
-		return;
-	(void)open_walk(watch, path, &walk);
-	while (walk_next(&walk)) {
-		auto_free char *child =
-			*path ? text_format("%s/%s", path, walk.path) : text_copy(walk.path);
-		bool directory = walk_is_directory(&walk);
-
-		if (!silent)
-			emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED,
-				   directory, 0, child);
-		if (directory && watch_directory(watch, child, depth + walk.depth))
-			(void)walk_enter(&walk);
-	}
-}
-
-/* The same for a directory that was renamed: it, or one in it, may have had its old name for too
- * short a time to be watched by that. */
-static void scan_unwatched(struct inotify_watch *watch, const char *path, int depth)
+/* Watches each directory before it lists it: in this order no entry is missed. What is in a
+ * directory that was watched already is known; all that is in another one is news, also where that
+ * was renamed before it could be watched, or made while the kernel's queue ran over. `told`: the
+ * directory itself is no news. */
+static void scan_directory(struct inotify_watch *watch, const char *path, int depth, bool told)
 {
 	auto_(walk_close) struct walk walk = {0};
 	/* Numbers of watches rise. */
 	int known = watch->table.highest;
+	bool anew;
 
 	if (!watch_directory(watch, path, depth))
 		return;
-	if (watch->table.highest > known) {
-		scan_directory(watch, path, false, depth);
-		return;
-	}
+	anew = watch->table.highest > known;
+	if (anew && !told)
+		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, path);
 	(void)open_walk(watch, path, &walk);
 	while (walk_next(&walk)) {
-		auto_free char *child = text_format("%s/%s", path, walk.path);
+		auto_free char *child =
+			*path ? text_format("%s/%s", path, walk.name) : text_copy(walk.name);
 
-		known = watch->table.highest;
-		if (!walk_is_directory(&walk) || !watch_directory(watch, child, depth + walk.depth))
-			continue;
-		if (watch->table.highest == known) {
-			(void)walk_enter(&walk);
-			continue;
-		}
-		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, child);
-		scan_directory(watch, child, false, depth + walk.depth);
+		if (walk_is_directory(&walk))
+			scan_directory(watch, child, depth + 1, false);
+		else if (anew)
+			emit_event(watch, DIR_CREATED, false, 0, child);
 	}
 }
 
@@ -140,20 +116,16 @@ static void directory_moved_to(struct inotify_watch *watch, const char *path, ui
 	if (watch->moved && watch->cookie == cookie) {
 		inotify_table_rename_below(&watch->table, watch->moved, path);
 		free(steal(&watch->moved));
-		emit_event(watch, DIR_MOVED_TO, true, cookie, path);
-		scan_unwatched(watch, path, 1);
-		return;
 	}
 	emit_event(watch, DIR_MOVED_TO, true, cookie, path);
-	scan_directory(watch, path, false, 1);
+	scan_directory(watch, path, 1, true);
 }
 
 static void directory_event(struct inotify_watch *watch, const struct inotify_event *event,
 			    const char *path)
 {
 	if (event->mask & IN_CREATE) {
-		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, path);
-		scan_directory(watch, path, false, 1);
+		scan_directory(watch, path, 1, false);
 	} else if (event->mask & IN_MOVED_FROM) {
 		forget_moved_directory(watch);
 		watch->moved = text_copy(path);
@@ -169,18 +141,19 @@ static void directory_event(struct inotify_watch *watch, const struct inotify_ev
 static void file_event(struct inotify_watch *watch, const struct inotify_event *event,
 		       const char *path)
 {
-	if (event->mask & IN_CREATE)
-		emit_event(watch, DIR_CREATED, false, 0, path);
-	if (event->mask & IN_MODIFY)
-		emit_event(watch, DIR_MODIFIED, false, 0, path);
-	if (event->mask & IN_CLOSE_WRITE)
-		emit_event(watch, DIR_CLOSED_WRITE, false, 0, path);
-	if (event->mask & IN_MOVED_FROM)
-		emit_event(watch, DIR_MOVED_FROM, false, event->cookie, path);
-	if (event->mask & IN_MOVED_TO)
-		emit_event(watch, DIR_MOVED_TO, false, event->cookie, path);
-	if (event->mask & IN_DELETE)
-		emit_event(watch, DIR_DELETED, false, 0, path);
+	static const struct {
+		uint32_t mask;
+		enum dir_change change;
+	} changes[] = {
+		{IN_CREATE, DIR_CREATED},           {IN_MODIFY, DIR_MODIFIED},
+		{IN_CLOSE_WRITE, DIR_CLOSED_WRITE}, {IN_MOVED_FROM, DIR_MOVED_FROM},
+		{IN_MOVED_TO, DIR_MOVED_TO},        {IN_DELETE, DIR_DELETED},
+	};
+
+	/* The kernel sets the cookie of a rename alone. */
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		if (event->mask & changes[i].mask)
+			emit_event(watch, changes[i].change, false, event->cookie, path);
 }
 
 /* The checkpoint directory itself was removed or renamed. A new one may appear, empty or with
@@ -198,7 +171,7 @@ static void root_timer_fired(struct timer *timer)
 {
 	struct inotify_watch *watch = container_of(timer, struct inotify_watch, look);
 
-	scan_directory(watch, "", false, 0);
+	scan_directory(watch, "", 0, true);
 	if (watch->root < 0)
 		loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
 	else
@@ -214,7 +187,7 @@ static void dispatch_event(struct inotify_watch *watch, const struct inotify_eve
 		emit_event(watch, DIR_RESCAN, false, 0, "");
 		/* The lost events may be those of new directories. */
 		if (watch->root >= 0)
-			scan_directory(watch, "", true, 0);
+			scan_directory(watch, "", 0, true);
 		return;
 	}
 	if (!directory)
@@ -294,7 +267,7 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 		return -1;
 	made->source.fd = made->table.fd;
 	errno = 0;
-	scan_directory(made, "", true, 0);
+	scan_directory(made, "", 0, true);
 	if (made->root < 0 && errno != ENOSPC)
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
 	if (made->root < 0 || !made->complete)
