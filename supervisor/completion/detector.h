@@ -53,11 +53,10 @@ struct fixed_write {
 	int pid;
 };
 
-/* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, to have
- * a temporary name, or to be an SQLite database. */
+/* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, or to be
+ * an SQLite database. */
 struct detector_questions {
 	struct file_look (*look)(void *arg, const char *path);
-	bool (*is_temporary)(void *arg, const char *path);
 	bool (*is_database)(void *arg, const char *path);
 	void *arg;
 };
@@ -66,6 +65,8 @@ struct detector {
 	int64_t quiet_ms;
 	/* borrowed; NULL: the default names of running files */
 	const struct file_patterns *patterns;
+	/* borrowed; NULL: no framework was recognised */
+	const struct profile *profile;
 	struct checkpoint_table table;
 	struct writer_table writers;
 	/* changes with every write to an ordinary file, and to a running file */

@@ -276,6 +276,7 @@ static bool is_untracked(const struct checkpoint *checkpoint)
 
 void detector_writer_seen(struct detector *detector, int pid)
 {
+	struct writer *writer;
 	bool any = false;
 
 	each_checkpoint (checkpoint, &detector->table) {
@@ -285,8 +286,10 @@ void detector_writer_seen(struct detector *detector, int pid)
 		checkpoint_add_writer(checkpoint, pid);
 		any = true;
 	}
-	if (any)
-		writer_table_add(&detector->writers, pid);
+	writer = any ? writer_table_add(&detector->writers, pid)
+		     : writer_table_find(&detector->writers, pid);
+	if (writer)
+		writer->closed = false;
 }
 
 /* Only the kernel has reported its writes, and it is quiet; but has somebody still a file of it

@@ -97,14 +97,6 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 
 /* --- a write --- */
 
-static bool is_temporary(const struct detector *detector, const char *path)
-{
-	const struct detector_questions *questions = &detector->questions;
-
-	return checkpoint_name_is_temporary(path) ||
-	       (questions->is_temporary && questions->is_temporary(questions->arg, path));
-}
-
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
@@ -169,7 +161,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
-	if (is_temporary(detector, path))
+	if (checkpoint_name_is_temporary(path) ||
+	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);

@@ -49,7 +49,7 @@ static void note_marker(struct tracker *tracker, const char *path, bool written,
 	const struct profile *profile = tracker->options.profile;
 
 	if ((written && profile_is_completion_marker(profile, path)) ||
-	    (removed && profile_is_sentinel(profile, path)))
+	    (removed && profile_has_marker(profile, PROFILE_RULE_FORBIDS, path)))
 		detector_note_marker(&tracker->detector, path);
 }
 

@@ -285,17 +285,17 @@ bool profile_is_completion_marker(const struct profile *profile, const char *pat
 	return profile && matches_one(text_last_part(path), profile->completion_markers);
 }
 
-bool profile_is_sentinel(const struct profile *profile, const char *path)
+bool profile_has_marker(const struct profile *profile, enum profile_rule_kind kind,
+			const char *path)
 {
-	for (size_t i = 0; i < profile_count; i++) {
-		const struct profile_rule *rule = profile_rows[i].rules;
+	for (size_t i = 0; i < profile_count; i++)
+		for (size_t j = 0; j < PROFILE_RULES; j++) {
+			const struct profile_rule *rule = &profile_rows[i].rules[j];
 
-		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
-			if (rule->kind == PROFILE_RULE_FORBIDS &&
-			    (rule->anywhere || profile == &profile_rows[i]) &&
+			if (rule->kind == kind && (rule->anywhere || profile == &profile_rows[i]) &&
 			    fnmatch(rule->marker, text_last_part(path), 0) == 0)
 				return true;
-	}
+		}
 	return false;
 }
 

@@ -184,10 +184,12 @@ bool profile_imports(const char *script, const char *module);
  */
 bool profile_is_temporary_path(const struct profile *profile, const char *path);
 
-/* Does a save end when this file is closed or renamed into place (marker), or removed
- * (sentinel)? */
+/* Does a save end when this file is closed or renamed into place? */
 bool profile_is_completion_marker(const struct profile *profile, const char *path);
-bool profile_is_sentinel(const struct profile *profile, const char *path);
+/* Is the file called like the marker of a rule of this kind, of `profile` or of those that apply
+ * anywhere? The removal of one that is forbidden ends a save. */
+bool profile_has_marker(const struct profile *profile, enum profile_rule_kind kind,
+			const char *path);
 
 /* After a request: does this exit code mean "saved, run me again"? */
 bool profile_is_resume_code(const struct profile *profile, int code);
