@@ -105,7 +105,7 @@ static void scan_directory(struct inotify_watch *watch, const char *path, int de
 static void forget_moved_directory(struct inotify_watch *watch)
 {
 	if (watch->moved)
-		inotify_table_forget_below(&watch->table, watch->moved);
+		inotify_table_move_below(&watch->table, watch->moved, NULL);
 	free(watch->moved);
 	watch->moved = NULL;
 	watch->cookie = 0;
@@ -114,7 +114,7 @@ static void forget_moved_directory(struct inotify_watch *watch)
 static void directory_moved_to(struct inotify_watch *watch, const char *path, uint32_t cookie)
 {
 	if (watch->moved && watch->cookie == cookie) {
-		inotify_table_rename_below(&watch->table, watch->moved, path);
+		inotify_table_move_below(&watch->table, watch->moved, path);
 		free(steal(&watch->moved));
 	}
 	emit_event(watch, DIR_MOVED_TO, true, cookie, path);
@@ -161,7 +161,7 @@ static void file_event(struct inotify_watch *watch, const struct inotify_event *
 static void root_gone(struct inotify_watch *watch)
 {
 	forget_moved_directory(watch);
-	inotify_table_forget_below(&watch->table, "");
+	inotify_table_move_below(&watch->table, "", NULL);
 	watch->root = -1;
 	emit_event(watch, DIR_RESCAN, false, 0, "");
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms());
