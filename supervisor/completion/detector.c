@@ -21,7 +21,6 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 
 void detector_release(struct detector *detector)
 {
-	free(detector->moved_path);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
 }
@@ -35,17 +34,6 @@ struct file_look detector_look(const struct detector *detector, const char *path
 }
 
 /* --- judging --- */
-
-/* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
- * the table until they are closed, because a new file may have the same name. */
-void detector_forget_moved(struct detector *detector)
-{
-	if (!detector->moved_path)
-		return;
-	checkpoint_table_remove_below(&detector->table, detector->moved_path);
-	checkpoint_table_remove_empty(&detector->table, detector->moved_path);
-	free(steal(&detector->moved_path));
-}
 
 static int64_t earlier_of(int64_t a, int64_t b)
 {
@@ -151,7 +139,6 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 	struct checkpoint *oldest = NULL;
 
 	*at_ms = DETECTOR_NEVER;
-	detector_forget_moved(detector);
 	for (struct checkpoint *checkpoint = detector->table.checkpoints, *next; checkpoint;
 	     checkpoint = next) {
 		struct judgement now;

@@ -96,9 +96,6 @@ struct detector {
 	/* the fixed name that was deleted last */
 	uint64_t deleted_name;
 	bool deleted_newest; /* it had FILE_NEWEST */
-	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
-	uint32_t moved_cookie;
-	char *moved_path;
 	struct detector_questions questions;
 };
 

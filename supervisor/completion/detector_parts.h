@@ -8,8 +8,6 @@
 
 /* Before an event: what was complete by then stays complete, whatever the event says. */
 void detector_settle(struct detector *detector, int64_t now_ms);
-/* A file that was renamed away and did not reappear has left the directory. */
-void detector_forget_moved(struct detector *detector);
 
 struct file_look detector_look(const struct detector *detector, const char *path);
 

@@ -130,8 +130,7 @@ void tracker_handle_directory(void *arg, const struct dir_event *event)
 		    event->change == DIR_DELETED);
 	tracker_poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
-	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
-	    event->change != DIR_MOVED_FROM)
+	if (event->change != DIR_RESCAN && event->change != DIR_DELETED)
 		note_touched_path(tracker, event->path);
 }
 
