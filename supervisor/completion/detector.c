@@ -169,20 +169,21 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 	return oldest;
 }
 
-void detector_settle(struct detector *detector, int64_t now_ms)
+void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 {
 	each_checkpoint (checkpoint, &detector->table) {
+		bool still = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+			     detector->quiet_ms;
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
-		    checkpoint->defect > 0 ||
-		    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) <
-			    detector->quiet_ms)
+		    !((still && checkpoint->defect == 0) ||
+		      (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		checkpoint->settled = judgement.verdict == VERDICT_COMPLETE;
 		checkpoint->reason = judgement.reason;
-		if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DIED)
+		if (still && judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DIED)
 			detector_decide(detector, checkpoint, judgement);
 	}
 }
@@ -328,7 +329,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 {
 	struct writer *writer = writer_table_find(&detector->writers, pid);
 
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	if (writer)
 		writer->saved = true;
 	each_checkpoint (checkpoint, &detector->table) {

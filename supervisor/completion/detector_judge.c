@@ -31,15 +31,11 @@ static struct family *family_of(const struct detector *detector,
 				const struct checkpoint *checkpoint)
 {
 	const struct tracked_file *leader;
-	char name[DETECTOR_LEADER];
 
 	if (*checkpoint->key)
 		return checkpoint->family;
 	leader = find_leader(checkpoint);
-	if (!leader)
-		return NULL;
-	detector_leader_name(leader, name);
-	return checkpoint_table_find_family(&detector->table, name);
+	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
 /* Its files that count; the caller frees. */
@@ -86,9 +82,9 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 }
 
 static enum signature_match match_signature(const struct detector *detector,
-					    const struct checkpoint *checkpoint)
+					    const struct checkpoint *checkpoint,
+					    const struct family *family)
 {
-	const struct family *family = family_of(detector, checkpoint);
 	auto_free struct named_file *names = NULL;
 	enum signature_match match;
 	size_t count;
@@ -183,6 +179,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
 	};
+	const struct family *family;
 	size_t others;
 
 	judge_with_family(detector, checkpoint, &facts, now_ms);
@@ -193,9 +190,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	if (facts.open)
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
-	facts.signature = match_signature(detector, checkpoint);
-	if (facts.signature != SIGNATURE_UNKNOWN && family_of(detector, checkpoint))
-		facts.pause_ms = family_of(detector, checkpoint)->signature.pause_ms;
+	family = family_of(detector, checkpoint);
+	facts.signature = match_signature(detector, checkpoint, family);
+	if (facts.signature != SIGNATURE_UNKNOWN && family)
+		facts.pause_ms = family->signature.pause_ms;
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */
 	if (found && checkpoint->defect != detector->generation &&
 	    facts.defect_wait_ms > RECHECK_MS)
@@ -246,7 +244,8 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	free(list_files(checkpoint, &count));
 	return count == 1 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
-	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
+	       match_signature(detector, checkpoint, family_of(detector, checkpoint)) ==
+		       SIGNATURE_UNKNOWN;
 }
 
 /* Those of all saves together; none of them is forgotten. */

@@ -199,19 +199,14 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
 		return;
-	if (checkpoint->state == CHECKPOINT_UNDER_WAY) {
-		checkpoint->changed = detector->generation;
-		checkpoint->last_ms = detector->last_ms = now_ms;
-		checkpoint->stalled_ms = 0;
-	} else if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
-		   checkpoint->file_count > 1) {
+	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);
 		checkpoint->state = CHECKPOINT_UNDER_WAY;
 		checkpoint->reduced = true;
-		checkpoint->changed = detector->generation;
-		checkpoint->last_ms = now_ms;
-		checkpoint->stalled_ms = 0;
 	}
+	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
+		detector_note_change(detector, checkpoint, now_ms);
 }
 
 struct deletion {
@@ -371,7 +366,7 @@ static void changed(struct detector *detector, const struct dir_event *event, in
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms)
 {
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	if (event->change != DIR_RESCAN && event->change != DIR_MOVED_TO &&
 	    detector_passes_over(detector, event->path))
 		return;

@@ -353,7 +353,7 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 {
 	struct writer_table *writers = &detector->writers;
 
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	detector->needs_verify = false;
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_descriptor *open = &writers->opens[i];

@@ -125,7 +125,7 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 		checkpoint->death = DEATH_TEARS;
 }
 
-static void note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
+void detector_note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint->changed = ++detector->generation;
 	checkpoint->last_ms = detector->last_ms = now_ms;
@@ -168,7 +168,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		detector->wrote_checkpoint |= !companion_file_is(path);
 	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
 	file->here_ms = now_ms;
-	note_change(detector, checkpoint, now_ms);
+	detector_note_change(detector, checkpoint, now_ms);
 	if (pid > 0)
 		file->pid = pid;
 	checkpoint_add_writer(checkpoint, pid);
@@ -178,7 +178,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			begin_save(detector, checkpoint, now_ms);
 		file->marks |= FILE_FRESH;
-		note_change(detector, checkpoint, now_ms);
+		detector_note_change(detector, checkpoint, now_ms);
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
 		note_number(detector, checkpoint, begun);
@@ -191,5 +191,5 @@ void detector_touch_all(struct detector *detector, int64_t now_ms)
 	detector->generation++;
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
-			note_change(detector, checkpoint, now_ms);
+			detector_note_change(detector, checkpoint, now_ms);
 }

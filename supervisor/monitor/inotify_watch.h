@@ -35,8 +35,8 @@ struct dir_event {
 	enum dir_change change;
 	bool directory; /* the path is a directory */
 	bool symlink;   /* the path is a symbolic link: it has no content that could be torn */
-	const char
-		*from; /* MOVED_TO: its path before; NULL: it came from outside, or is not known */
+	/* MOVED_TO: its path before; NULL: it came from outside, or that is not known */
+	const char *from;
 	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
 	/* CHANGED: when the scan before began, in ms of CLOCK_MONOTONIC: it has seen the file
 	 * otherwise, or not at all; 0: there was none */
