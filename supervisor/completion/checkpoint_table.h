@@ -55,6 +55,8 @@ enum file_mark {
 	FILE_NEWEST = 131072,
 	/* it was opened for appending: every write goes to its end, as in a log */
 	FILE_APPENDED = 262144,
+	/* in no snapshot until it is written anew */
+	FILE_DAMAGED = FILE_TORN | FILE_REJECTED,
 };
 // clang-format on
 

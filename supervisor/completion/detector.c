@@ -233,7 +233,7 @@ static void mark_newest(struct checkpoint *checkpoint)
 {
 	checkpoint_change(checkpoint, ~0u, FILE_NEWEST, 0);
 	checkpoint_change(checkpoint, FILE_WRITTEN, 0, FILE_NEWEST);
-	checkpoint_change(checkpoint, FILE_TORN | FILE_REJECTED | FILE_SLOW, FILE_NEWEST, 0);
+	checkpoint_change(checkpoint, FILE_DAMAGED | FILE_SLOW, FILE_NEWEST, 0);
 	checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 }
 

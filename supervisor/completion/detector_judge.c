@@ -207,7 +207,7 @@ static bool leaves_something(const struct checkpoint *checkpoint)
 	if (*checkpoint->key)
 		return false;
 	each_file (file, checkpoint)
-		if ((file->marks & FILE_FRESH) && !(file->marks & (FILE_TORN | FILE_REJECTED)))
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_DAMAGED))
 			return true;
 	return false;
 }
@@ -251,7 +251,7 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 /* Those of all saves together; none of them is forgotten. */
 static void learn_all_names(struct checkpoint *fixed)
 {
-	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_TORN | FILE_REJECTED | FILE_TEMPORARY;
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
 	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
 	size_t count = 0;
 

@@ -29,7 +29,7 @@ static void note_moving_file(void *argument, struct tracked_file *file)
 
 	if (file->marks & FILE_RUNNING)
 		return;
-	move->complete &= decided && !(file->marks & (FILE_TORN | FILE_REJECTED));
+	move->complete &= decided && !(file->marks & FILE_DAMAGED);
 	move->reason = checkpoint->reason;
 	if (checkpoint->last_ms < move->last_ms)
 		return;
@@ -68,8 +68,8 @@ static void move_file(void *argument, struct tracked_file *file)
 {
 	struct move *move = argument;
 	auto_free char *path = text_format("%s%s", move->to, file->path + strlen(move->from));
-	unsigned kept = file->marks & (FILE_TORN | FILE_REJECTED | FILE_REPORTED | FILE_UNCLOSED |
-				       FILE_CREATED | FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
+	unsigned kept = file->marks & (FILE_DAMAGED | FILE_REPORTED | FILE_UNCLOSED | FILE_CREATED |
+				       FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
 	int64_t begun_ms = file->begun_ms;
 	struct tracked_file *moved;
 

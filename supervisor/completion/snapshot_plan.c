@@ -35,7 +35,7 @@ bool snapshot_plan_would_lack_newest(const struct detector *detector, const char
 /* The set is not whole: what is left of it, and what has been written of the next one. */
 static bool is_of_part(const struct tracked_file *file)
 {
-	const unsigned out = FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW | FILE_RUNNING;
+	const unsigned out = FILE_FRESH | FILE_DAMAGED | FILE_SLOW | FILE_RUNNING;
 
 	return !(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN));
 }
@@ -118,7 +118,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
 		.excluded = list_excluded(detector),
-		.running = detector_list(detector, detector_each_running),
+		.running = detector_list_marked(detector, FILE_RUNNING),
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector),
 		.dropped = memory_new(sizeof(char *)),

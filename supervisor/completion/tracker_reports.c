@@ -95,7 +95,7 @@ void tracker_find_torn(const struct tracker *tracker, struct torn_files *found)
 {
 	const struct detector *detector = tracker ? &tracker->detector : NULL;
 	char *directory = tracker ? tracker->options.workspace->directory : NULL;
-	char **torn = detector ? detector_list(detector, detector_each_torn) : NULL;
+	char **torn = detector ? detector_list_marked(detector, FILE_DAMAGED) : NULL;
 	char **unsaved = detector ? detector_list(detector, detector_each_unsaved) : NULL;
 
 	*found = (struct torn_files){0};

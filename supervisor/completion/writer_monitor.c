@@ -194,7 +194,7 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
 	uint64_t generation = detector->generation;
-	char **list = detector_list(detector, detector_each_untracked);
+	char **list = detector_list_marked(detector, FILE_UNCLOSED);
 	bool any_held = false;
 
 	for (char **path = list; *path && detector->generation == generation; path++) {

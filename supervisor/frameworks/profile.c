@@ -93,20 +93,26 @@ static bool is_command_word(const char *word, size_t length, const char *wanted)
 	       (length == size || (*wanted == '-' && word[size] == '='));
 }
 
+const char *profile_shell_word(const char *shell, size_t *length)
+{
+	static const char separators[] = " \t\n\\;&|\"'";
+	const char *word = shell ? shell + strspn(shell, separators) : "";
+
+	*length = strcspn(word, separators);
+	return *length > 0 ? word : NULL;
+}
+
 static bool has_word(const struct profile_evidence *evidence, const char *wanted)
 {
-	const char *shell = evidence->shell ? evidence->shell : "";
+	const char *at = evidence->shell;
+	size_t length;
 
 	for (char *const *word = evidence->command; word && *word; word++)
 		if (is_command_word(*word, strlen(*word), wanted))
 			return true;
-	while (*shell) {
-		size_t length = strcspn(shell, " \t\n\\;&|\"'");
-
-		if (is_command_word(shell, length, wanted))
+	for (; (at = profile_shell_word(at, &length)); at += length)
+		if (is_command_word(at, length, wanted))
 			return true;
-		shell += length + (shell[length] != '\0');
-	}
 	return false;
 }
 

@@ -172,6 +172,10 @@ bool profile_handler_is_unseen(const struct profile *profile,
 /* Does the command contain a launcher of several processes (torchrun, mpirun, ...)? */
 bool profile_is_launched(const struct profile_evidence *evidence);
 
+/* The first word of a shell script's text, roughly: without expansions and quoting. NULL: there is
+ * none, or no text. */
+const char *profile_shell_word(const char *shell, size_t *length);
+
 /* Does this Python text import the module or a part of it? */
 bool profile_imports(const char *script, const char *module);
 

@@ -1023,7 +1023,7 @@ static void nobody_has_open(struct detector *detector)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	detector_each_untracked(detector, path_list_add, &list);
+	detector_each_marked(detector, FILE_UNCLOSED, path_list_add, &list);
 	for (char **path = list.paths; *path; path++)
 		detector_all_closed(detector, *path);
 	path_list_free(list.paths);
@@ -1147,7 +1147,7 @@ static void __attribute__((format(printf, 1, 2))) story_failed(const char *forma
 static bool is_torn(const struct detector *detector, const char *path)
 {
 	holds_path = false;
-	detector_each_torn(detector, look_for, (void *)path);
+	detector_each_marked(detector, FILE_DAMAGED, look_for, (void *)path);
 	return holds_path;
 }
 
@@ -1409,7 +1409,7 @@ static void test_thousands_of_paths(void **state)
 		opened(&detector, path, true, i);
 	}
 	detector_process_ended(&detector, 1, WRITER_END_KILLED, paths);
-	detector_each_torn(&detector, count, &torn);
+	detector_each_marked(&detector, FILE_DAMAGED, count, &torn);
 	assert_int_equal(torn, paths);
 	detector_handle_kernel(&detector,
 			       &(struct dir_event){
@@ -1419,7 +1419,7 @@ static void test_thousands_of_paths(void **state)
 			       },
 			       paths + 1);
 	torn = 0;
-	detector_each_torn(&detector, count, &torn);
+	detector_each_marked(&detector, FILE_DAMAGED, count, &torn);
 	assert_int_equal(torn, paths / 20 * 19);
 	detector_release(&detector);
 }
