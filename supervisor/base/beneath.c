@@ -90,18 +90,10 @@ static int open_by_component(int directory, const char *path, int flags, mode_t 
 	}
 }
 
-/* openat2 would take one that stays below: here it is the same everywhere. */
-static bool climbs(const char *path)
-{
-	for (const char *at = strstr(path, ".."); at; at = strstr(at + 1, ".."))
-		if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
-			return true;
-	return false;
-}
-
 int beneath_open(int directory, const char *path, int flags, mode_t mode)
 {
-	if (climbs(path)) {
+	/* openat2 would take one that stays below: here it is the same everywhere. */
+	if (text_path_climbs(path)) {
 		errno = EXDEV;
 		return -1;
 	}

@@ -95,6 +95,14 @@ const char *text_last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool text_path_climbs(const char *path)
+{
+	for (const char *at = strstr(path, ".."); at; at = strstr(at + 1, ".."))
+		if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
+			return true;
+	return false;
+}
+
 bool text_starts(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;

@@ -37,6 +37,8 @@ bool text_ends(const char *text, const char *suffix);
 bool text_matches(const char *text, const char *pattern);
 /* Of a path: what is behind its last slash; all of it if it has none. */
 const char *text_last_part(const char *path);
+/* Is one of its parts ".."? */
+bool text_path_climbs(const char *path);
 
 /* Copies, truncates between UTF-8 characters, and always terminates. */
 void text_set(char *target, size_t capacity, const char *source);

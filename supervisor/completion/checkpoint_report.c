@@ -34,7 +34,7 @@ static json_t *describe_checkpoint(const struct detector *detector,
 	each_file (file, checkpoint) {
 		if (!(file->marks & FILE_RUNNING) && detector_file_is_open(detector, file))
 			add_path(open, file->path);
-		if (file->marks & (FILE_TORN | FILE_REJECTED))
+		if (file->marks & FILE_DAMAGED)
 			add_path(incomplete, file->path);
 	}
 

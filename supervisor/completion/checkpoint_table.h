@@ -55,6 +55,8 @@ enum file_mark {
 	FILE_NEWEST = 131072,
 	/* it was opened for appending: every write goes to its end, as in a log */
 	FILE_APPENDED = 262144,
+	/* in no snapshot until it is written anew */
+	FILE_DAMAGED = FILE_TORN | FILE_REJECTED,
 };
 // clang-format on
 
@@ -116,6 +118,13 @@ enum checkpoint_state {
 	CHECKPOINT_TORN,
 };
 
+/* One of the processes that wrote to it ended badly. */
+enum writer_death {
+	DEATH_NONE,
+	DEATH_AFTER_CLOSE, /* it had closed the only file: see enum format_evidence */
+	DEATH_TEARS,
+};
+
 struct checkpoint {
 	/* checkpoint_name_key(); "": the fixed names; the first member: by_name() */
 	char *key;
@@ -130,8 +139,7 @@ struct checkpoint {
 	/* processes that have written to it since it was decided last */
 	int *writers;
 	size_t writer_count;
-	/* one of them ended badly */
-	bool writer_died;
+	enum writer_death death;
 	/* over by quiet before the event that is being handled: later events begin it anew */
 	bool settled;
 	/* files that it had when it was complete are being written anew */
@@ -149,8 +157,6 @@ struct checkpoint {
 	 * found defective (0: never) */
 	uint64_t changed, own_word, committed, defect;
 	int64_t defect_ms, defect_until_ms;
-	/* its only file was closed by a writer that died then: complete if it is whole by format */
-	bool needs_format;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
 	struct checkpoint *sibling; /* all of them, the newest first */

@@ -21,7 +21,6 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 
 void detector_release(struct detector *detector)
 {
-	free(detector->moved_path);
 	path_set_release(&detector->ran);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
@@ -36,17 +35,6 @@ struct file_look detector_look(const struct detector *detector, const char *path
 }
 
 /* --- judging --- */
-
-/* A path that was renamed and has not reappeared has left the directory. Its descriptors stay in
- * the table until they are closed, because a new file may have the same name. */
-void detector_forget_moved(struct detector *detector)
-{
-	if (!detector->moved_path)
-		return;
-	checkpoint_table_remove_below(&detector->table, detector->moved_path);
-	checkpoint_table_remove_empty(&detector->table, detector->moved_path);
-	free(steal(&detector->moved_path));
-}
 
 static int64_t earlier_of(int64_t a, int64_t b)
 {
@@ -152,7 +140,6 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 	struct checkpoint *oldest = NULL;
 
 	*at_ms = DETECTOR_NEVER;
-	detector_forget_moved(detector);
 	for (struct checkpoint *checkpoint = detector->table.checkpoints, *next; checkpoint;
 	     checkpoint = next) {
 		struct judgement now;
@@ -183,20 +170,21 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 	return oldest;
 }
 
-void detector_settle(struct detector *detector, int64_t now_ms)
+void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 {
 	each_checkpoint (checkpoint, &detector->table) {
+		bool still = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+			     detector->quiet_ms;
 		struct judgement judgement;
 
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
-		    checkpoint->defect > 0 ||
-		    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) <
-			    detector->quiet_ms)
+		    !((still && checkpoint->defect == 0) ||
+		      (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		checkpoint->settled = judgement.verdict == VERDICT_COMPLETE;
 		checkpoint->reason = judgement.reason;
-		if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DIED)
+		if (still && judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DIED)
 			detector_decide(detector, checkpoint, judgement);
 	}
 }
@@ -246,7 +234,7 @@ static void mark_newest(struct checkpoint *checkpoint)
 {
 	checkpoint_change(checkpoint, ~0u, FILE_NEWEST, 0);
 	checkpoint_change(checkpoint, FILE_WRITTEN, 0, FILE_NEWEST);
-	checkpoint_change(checkpoint, FILE_TORN | FILE_REJECTED | FILE_SLOW, FILE_NEWEST, 0);
+	checkpoint_change(checkpoint, FILE_DAMAGED | FILE_SLOW, FILE_NEWEST, 0);
 	checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 }
 
@@ -270,8 +258,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint_change(checkpoint, ~0u, 0, FILE_REJECTED);
 	checkpoint_change(checkpoint, ~0u, FILE_FRESH | FILE_UNCLOSED | FILE_UNCHECKED, 0);
 	checkpoint->writer_count = 0;
-	checkpoint->settled = checkpoint->writer_died = checkpoint->next_begun = false;
-	checkpoint->needs_format = false;
+	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->death = DEATH_NONE;
 	checkpoint->defect = 0;
 	if (!detector_is_busy(detector)) {
 		detector->events_lost = false;
@@ -342,7 +330,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 {
 	struct writer *writer = writer_table_find(&detector->writers, pid);
 
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	if (writer)
 		writer->saved = true;
 	each_checkpoint (checkpoint, &detector->table) {

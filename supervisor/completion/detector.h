@@ -54,11 +54,10 @@ struct fixed_write {
 	bool best; /* companion_file_is_best() */
 };
 
-/* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, to have
- * a temporary name, or to be an SQLite database. */
+/* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, or to be
+ * an SQLite database. */
 struct detector_questions {
 	struct file_look (*look)(void *arg, const char *path);
-	bool (*is_temporary)(void *arg, const char *path);
 	bool (*is_database)(void *arg, const char *path);
 	void *arg;
 };
@@ -67,6 +66,8 @@ struct detector {
 	int64_t quiet_ms;
 	/* borrowed; NULL: the default names of running files */
 	const struct file_patterns *patterns;
+	/* borrowed; NULL: no framework was recognised */
+	const struct profile *profile;
 	struct checkpoint_table table;
 	struct writer_table writers;
 	/* changes with every write to an ordinary file, and to a running file */
@@ -99,9 +100,6 @@ struct detector {
 	/* the fixed name that was deleted last */
 	uint64_t deleted_name;
 	bool deleted_newest; /* it had FILE_NEWEST */
-	/* a path that was renamed away (MOVED_FROM); a MOVED_TO with this cookie may follow */
-	uint32_t moved_cookie;
-	char *moved_path;
 	struct detector_questions questions;
 };
 
@@ -185,18 +183,19 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 			   void *argument);
 /* Has a fixed name, or the numbered checkpoint with this key, changed after `generation`? */
 bool detector_has_changed(const struct detector *detector, const char *key, uint64_t generation);
-/* Torn or rejected files. */
-void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument);
+/* Files with one of these marks, as FILE_RUNNING: running files by behaviour. */
+void detector_each_marked(const struct detector *detector, unsigned marks, path_set_fn *act,
+			  void *argument);
+/* The same as a NULL-terminated list. The caller frees it (path_list_free()). */
+char **detector_list_marked(const struct detector *detector, unsigned marks);
 /*
- * Of those, the ones that are more than what the end has cut: since the newest complete one the job
- * has begun two of that kind, or one that lacked something was given up while the job went on, or a
- * fixed name was written again and again. None with a temporary name.
+ * Of the damaged files, the ones that are more than what the end has cut: since the newest complete
+ * one the job has begun two of that kind, or one that lacked something was given up while the job
+ * went on, or a fixed name was written again and again. None with a temporary name.
  */
 void detector_each_unsaved(const struct detector *detector, path_set_fn *act, void *argument);
 /* What is missing from the torn or rejected file (verdict_reason_text()). */
 const char *detector_why(const struct detector *detector, const char *path);
-/* Files that are known by behaviour to be running files. */
-void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument);
 bool detector_is_running(const struct detector *detector, const char *path);
 /* Has any process it open for writing, as far as is known? */
 bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
@@ -243,9 +242,8 @@ bool detector_has_untracked(const struct detector *detector);
 /* A search has found this writer; there may be others. */
 void detector_writer_seen(struct detector *detector, int pid);
 /* Is such a file the only reason to wait for a checkpoint? Then find out whether anybody still has
- * them open (detector_each_untracked()), and call detector_all_closed() for each if not. */
+ * them open (FILE_UNCLOSED), and call detector_all_closed() for each if not. */
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms);
-void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument);
 void detector_all_closed(struct detector *detector, const char *path);
 
 /*

@@ -18,32 +18,17 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
 		return;
-	if (detector_may_be_whole(detector, checkpoint)) {
-		checkpoint->needs_format = true;
+	if (checkpoint->death != DEATH_TEARS && detector_may_be_whole(detector, checkpoint)) {
+		checkpoint->death = DEATH_AFTER_CLOSE;
 		return;
 	}
-	checkpoint->writer_died = true;
+	checkpoint->death = DEATH_TEARS;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = 0;
 	/* Nobody will give them their final names. */
 	checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH,
 			  FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY, FILE_TORN);
 	detector->generation++;
-}
-
-/* Complete before the death, by the evidence that there is: a signature needs no quiet time. */
-static void settle_before_death(struct detector *detector, int pid, int64_t now_ms)
-{
-	each_checkpoint (checkpoint, &detector->table) {
-		struct judgement judgement;
-
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
-		    !checkpoint_has_writer(checkpoint, pid))
-			continue;
-		judgement = detector_judge(detector, checkpoint, now_ms);
-		checkpoint->settled = judgement.verdict == VERDICT_COMPLETE;
-		checkpoint->reason = judgement.reason;
-	}
 }
 
 static void tear_slow(struct detector *detector, struct tracked_file *file)
@@ -99,8 +84,7 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 		return;
 	writer = *found;
 	end = effective_writer_end(detector, &writer, end);
-	detector_settle(detector, now_ms);
-	settle_before_death(detector, pid, now_ms);
+	detector_settle(detector, pid, now_ms);
 	detector_close_all(detector, pid, false, now_ms);
 	writer_table_forget(&detector->writers, pid);
 	/* The signal may have come while exit() was flushing; it may have died between two files
@@ -124,7 +108,7 @@ static void tear_slow_ones(struct detector *detector)
 
 void detector_job_ended(struct detector *detector, enum job_end end, int64_t now_ms)
 {
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	while (detector->writers.open_count > 0) {
 		struct writer_descriptor *open = &detector->writers.opens[0];
 		struct tracked_file *file = checkpoint_table_find(&detector->table, open->path);
@@ -139,7 +123,7 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 	each_checkpoint (checkpoint, &detector->table) {
 		struct judgement judgement;
 
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS)
 			continue;
 		/* Nobody is left who could have a file open that only the kernel has reported. */
 		if (end == JOB_END_CLEAN)
@@ -147,6 +131,6 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		if (judgement.verdict == VERDICT_TORN &&
 		    detector_may_be_whole(detector, checkpoint))
-			checkpoint->needs_format = true;
+			checkpoint->death = DEATH_AFTER_CLOSE;
 	}
 }

@@ -2,9 +2,8 @@
  * See detector.h. */
 #include "detector_parts.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
-
-#include <stdio.h>
 
 /* Two fixed names are written together if the pause between them is shorter than the longest one
  * between two writes of the first, by this ratio. */
@@ -16,9 +15,17 @@
 /* In place of a name that its writer has changed since. */
 #define RENAMED 0
 
-void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER])
+static char *name_of_family(const struct tracked_file *leader)
 {
-	snprintf(name, DETECTOR_LEADER, "=%016llx", (unsigned long long)file->name);
+	return text_format("=%016llx", (unsigned long long)leader->name);
+}
+
+struct family *detector_family_led_by(const struct detector *detector,
+				      const struct tracked_file *leader)
+{
+	auto_free char *name = name_of_family(leader);
+
+	return checkpoint_table_find_family(&detector->table, name);
 }
 
 static const struct fixed_write *write_at(const struct detector *detector, uint64_t index)
@@ -117,8 +124,8 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 {
 	struct named_file names[DETECTOR_WRITES];
 	int64_t longest = longest_pause(detector, again, from), pause_ms = 0;
+	auto_free char *name = name_of_family(again);
 	size_t count = 0;
-	char leader[DETECTOR_LEADER];
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
 		const struct fixed_write *write = write_at(detector, i);
@@ -131,8 +138,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 		    !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
-	detector_leader_name(again, leader);
-	signature_learn(&checkpoint_table_family(&detector->table, leader)->signature,
+	signature_learn(&checkpoint_table_family(&detector->table, name)->signature,
 			(int64_t)detector->write_count, names, count, pause_ms);
 	detector->saves++;
 }
@@ -157,11 +163,8 @@ static void begin_round(struct detector *detector, const struct tracked_file *ag
 bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
 			   const struct tracked_file *second)
 {
-	const struct family *family;
-	char leader[DETECTOR_LEADER];
+	const struct family *family = detector_family_led_by(detector, first);
 
-	detector_leader_name(first, leader);
-	family = checkpoint_table_find_family(&detector->table, leader);
 	return family && signature_has(&family->signature, second->name);
 }
 

@@ -40,15 +40,11 @@ static struct family *family_of(const struct detector *detector,
 				const struct checkpoint *checkpoint)
 {
 	const struct tracked_file *leader;
-	char name[DETECTOR_LEADER];
 
 	if (*checkpoint->key)
 		return checkpoint->family;
 	leader = find_leader(checkpoint);
-	if (!leader)
-		return NULL;
-	detector_leader_name(leader, name);
-	return checkpoint_table_find_family(&detector->table, name);
+	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
 /* Its files that count; the caller frees. The best so far is no part of what a save has to have,
@@ -101,9 +97,9 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 }
 
 static enum signature_match match_signature(const struct detector *detector,
-					    const struct checkpoint *checkpoint)
+					    const struct checkpoint *checkpoint,
+					    const struct family *family)
 {
-	const struct family *family = family_of(detector, checkpoint);
 	auto_free struct named_file *names = NULL;
 	enum signature_match match;
 	size_t count;
@@ -175,6 +171,15 @@ static size_t count_temporary_files(const struct checkpoint *checkpoint, size_t 
 	return count;
 }
 
+static enum format_evidence format_of(const struct checkpoint *checkpoint)
+{
+	if (checkpoint->death != DEATH_AFTER_CLOSE)
+		return FORMAT_NOT_ASKED;
+	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
+		return FORMAT_UNCHECKED;
+	return checkpoint_all(checkpoint, FILE_VALID) ? FORMAT_WHOLE : FORMAT_UNKNOWN;
+}
+
 static struct checkpoint_facts facts_of(const struct detector *detector,
 					const struct checkpoint *checkpoint, int64_t now_ms)
 {
@@ -182,7 +187,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 						now_ms - checkpoint->defect_ms < RECHECK_MS);
 	struct checkpoint_facts facts = {
 		.open = detector_is_open(detector, checkpoint),
-		.writer_died = checkpoint->writer_died || has_torn_files(checkpoint),
+		.writer_died = checkpoint->death == DEATH_TEARS || has_torn_files(checkpoint),
+		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
 		.next_begun = checkpoint->next_begun,
@@ -194,6 +200,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
 	};
+	const struct family *family;
 	size_t others;
 
 	judge_with_family(detector, checkpoint, &facts, now_ms);
@@ -204,9 +211,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	if (facts.open)
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
-	facts.signature = match_signature(detector, checkpoint);
-	if (facts.signature != SIGNATURE_UNKNOWN && family_of(detector, checkpoint))
-		facts.pause_ms = family_of(detector, checkpoint)->signature.pause_ms;
+	family = family_of(detector, checkpoint);
+	facts.signature = match_signature(detector, checkpoint, family);
+	if (facts.signature != SIGNATURE_UNKNOWN && family)
+		facts.pause_ms = family->signature.pause_ms;
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */
 	if (found && checkpoint->defect != detector->generation &&
 	    facts.defect_wait_ms > RECHECK_MS)
@@ -220,7 +228,7 @@ static bool leaves_something(const struct checkpoint *checkpoint)
 	if (*checkpoint->key)
 		return false;
 	each_file (file, checkpoint)
-		if ((file->marks & FILE_FRESH) && !(file->marks & (FILE_TORN | FILE_REJECTED)))
+		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_DAMAGED))
 			return true;
 	return false;
 }
@@ -231,13 +239,6 @@ struct judgement detector_judge(const struct detector *detector,
 	struct checkpoint_facts facts = facts_of(detector, checkpoint, now_ms);
 	struct judgement judgement = verdict_of(&facts);
 
-	if (checkpoint->needs_format && !facts.open && !facts.defect) {
-		bool known = !checkpoint_any(checkpoint, FILE_UNCHECKED);
-		bool whole = checkpoint_all(checkpoint, FILE_VALID);
-
-		return (struct judgement){whole || !known ? VERDICT_COMPLETE : VERDICT_TORN,
-					  whole || !known ? REASON_FORMAT : REASON_DIED, INT64_MAX};
-	}
 	if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DEFECT &&
 	    leaves_something(checkpoint))
 		judgement.verdict = VERDICT_COMPLETE;
@@ -264,13 +265,14 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	free(list_files(checkpoint, &count));
 	return count == 1 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
-	       match_signature(detector, checkpoint) == SIGNATURE_UNKNOWN;
+	       match_signature(detector, checkpoint, family_of(detector, checkpoint)) ==
+		       SIGNATURE_UNKNOWN;
 }
 
 /* Those of all saves together; none of them is forgotten. */
 static void learn_all_names(struct checkpoint *fixed)
 {
-	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_TORN | FILE_REJECTED | FILE_TEMPORARY;
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
 	auto_free struct named_file *names = memory_new((fixed->file_count + 1) * sizeof(*names));
 	size_t count = 0;
 

@@ -29,7 +29,7 @@ static void note_moving_file(void *argument, struct tracked_file *file)
 
 	if (file->marks & FILE_RUNNING)
 		return;
-	move->complete &= decided && !(file->marks & (FILE_TORN | FILE_REJECTED));
+	move->complete &= decided && !(file->marks & FILE_DAMAGED);
 	move->reason = checkpoint->reason;
 	if (checkpoint->last_ms < move->last_ms)
 		return;
@@ -68,8 +68,8 @@ static void move_file(void *argument, struct tracked_file *file)
 {
 	struct move *move = argument;
 	auto_free char *path = text_format("%s%s", move->to, file->path + strlen(move->from));
-	unsigned kept = file->marks & (FILE_TORN | FILE_REJECTED | FILE_REPORTED | FILE_UNCLOSED |
-				       FILE_CREATED | FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
+	unsigned kept = file->marks & (FILE_DAMAGED | FILE_REPORTED | FILE_UNCLOSED | FILE_CREATED |
+				       FILE_WITNESSED | FILE_HELD | FILE_REWRITES);
 	int64_t begun_ms = file->begun_ms;
 	struct tracked_file *moved;
 
@@ -143,11 +143,11 @@ static void note_symlink(struct detector *detector, const char *path, int64_t no
 
 static void moved_to(struct detector *detector, const struct dir_event *event, int64_t now_ms)
 {
-	bool known = detector->moved_path && detector->moved_cookie == event->cookie;
-	bool file = known && checkpoint_table_find(&detector->table, detector->moved_path);
+	bool known = event->from != NULL;
+	bool file = known && checkpoint_table_find(&detector->table, event->from);
 	struct move move = {
 		.detector = detector,
-		.from = detector->moved_path,
+		.from = event->from,
 		.to = event->path,
 		.now_ms = now_ms,
 		.directory = known && !file,
@@ -161,13 +161,11 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	move.give = file && there ? there->marks & FILE_NEWEST : 0;
 	checkpoint_table_remove_below(&detector->table, event->path);
 	if (known) {
-		checkpoint_table_each_below(&detector->table, detector->moved_path,
-					    note_moving_file, &move);
-		checkpoint_table_each_below(&detector->table, detector->moved_path, move_file,
-					    &move);
-		writer_table_rename_below(&detector->writers, detector->moved_path, event->path);
-		checkpoint_table_remove_empty(&detector->table, detector->moved_path);
-		free(steal(&detector->moved_path));
+		detector->generation++;
+		checkpoint_table_each_below(&detector->table, event->from, note_moving_file, &move);
+		checkpoint_table_each_below(&detector->table, event->from, move_file, &move);
+		writer_table_rename_below(&detector->writers, event->from, event->path);
+		checkpoint_table_remove_empty(&detector->table, event->from);
 	}
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
@@ -181,12 +179,13 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 void detector_rename_untold(struct detector *detector, const char *from, const char *to,
 			    int64_t now_ms)
 {
-	bool file = checkpoint_table_find(&detector->table, from);
-	struct dir_event event = {.path = to, .cookie = 0, .directory = !file};
+	struct dir_event event = {
+		.change = DIR_MOVED_TO,
+		.directory = !checkpoint_table_find(&detector->table, from),
+		.from = from,
+		.path = to,
+	};
 
-	detector_forget_moved(detector);
-	detector->moved_path = text_copy(from);
-	detector->moved_cookie = 0;
 	moved_to(detector, &event, now_ms);
 }
 
@@ -200,19 +199,14 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
 		return;
-	if (checkpoint->state == CHECKPOINT_UNDER_WAY) {
-		checkpoint->changed = detector->generation;
-		checkpoint->last_ms = detector->last_ms = now_ms;
-		checkpoint->stalled_ms = 0;
-	} else if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
-		   checkpoint->file_count > 1) {
+	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);
 		checkpoint->state = CHECKPOINT_UNDER_WAY;
 		checkpoint->reduced = true;
-		checkpoint->changed = detector->generation;
-		checkpoint->last_ms = now_ms;
-		checkpoint->stalled_ms = 0;
 	}
+	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
+		detector_note_change(detector, checkpoint, now_ms);
 }
 
 struct deletion {
@@ -372,13 +366,9 @@ static void changed(struct detector *detector, const struct dir_event *event, in
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms)
 {
-	detector_settle(detector, now_ms);
-	if (detector->moved_path && event->change != DIR_MOVED_TO &&
-	    (event->change == DIR_MOVED_FROM ||
-	     path_set_is_below(event->path, detector->moved_path)))
-		detector_forget_moved(detector);
-	if (event->change != DIR_RESCAN && event->change != DIR_MOVED_FROM &&
-	    event->change != DIR_MOVED_TO && detector_passes_over(detector, event->path))
+	detector_settle(detector, 0, now_ms);
+	if (event->change != DIR_RESCAN && event->change != DIR_MOVED_TO &&
+	    detector_passes_over(detector, event->path))
 		return;
 	switch (event->change) {
 	case DIR_CREATED:
@@ -392,11 +382,6 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		break;
 	case DIR_CLOSED_WRITE:
 		closed(detector, event->path, now_ms);
-		break;
-	case DIR_MOVED_FROM:
-		detector->generation++;
-		detector->moved_cookie = event->cookie;
-		detector->moved_path = text_copy(event->path);
 		break;
 	case DIR_MOVED_TO:
 		moved_to(detector, event, now_ms);

@@ -14,8 +14,8 @@ static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, p
 			act(argument, file->path);
 }
 
-static void act_on_marked_of_all(const struct detector *detector, unsigned marks, path_set_fn *act,
-				 void *argument)
+void detector_each_marked(const struct detector *detector, unsigned marks, path_set_fn *act,
+			  void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table)
 		act_on_marked(checkpoint, marks, act, argument);
@@ -40,7 +40,7 @@ static void act_on_whole(const struct checkpoint *checkpoint, const char *end, p
 			act(argument, file->path);
 }
 
-#define NOT_WHOLE (FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW)
+#define NOT_WHOLE (FILE_FRESH | FILE_DAMAGED | FILE_SLOW)
 
 /* Of a save that was never known to be complete, and another file of it is being written. */
 static bool is_overtaken(const struct detector *detector, const struct tracked_file *file)
@@ -96,11 +96,6 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 	return checkpoint ? checkpoint->changed > generation : *key != '\0';
 }
 
-void detector_each_torn(const struct detector *detector, path_set_fn *act, void *argument)
-{
-	act_on_marked_of_all(detector, FILE_TORN | FILE_REJECTED, act, argument);
-}
-
 /* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
@@ -117,9 +112,8 @@ static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act,
 /* Of several files the next one may be still to come. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint->writer_died &&
-	       !checkpoint_any(checkpoint,
-			       FILE_TEMPORARY | FILE_TORN | FILE_REJECTED | FILE_SLOW) &&
+	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->death != DEATH_TEARS &&
+	       !checkpoint_any(checkpoint, FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW) &&
 	       detector_may_be_whole(detector, checkpoint);
 }
 
@@ -138,11 +132,6 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 	}
 }
 
-void detector_each_running(const struct detector *detector, path_set_fn *act, void *argument)
-{
-	act_on_marked_of_all(detector, FILE_RUNNING, act, argument);
-}
-
 bool detector_is_running(const struct detector *detector, const char *path)
 {
 	const struct tracked_file *file = checkpoint_table_find(&detector->table, path);
@@ -156,17 +145,16 @@ void detector_each_open(const struct detector *detector, path_set_fn *act, void 
 	for (size_t i = 0; i < detector->writers.open_count; i++)
 		if (!detector_is_running(detector, detector->writers.opens[i].path))
 			act(argument, detector->writers.opens[i].path);
-	act_on_marked_of_all(detector, FILE_UNCLOSED, act, argument);
+	detector_each_marked(detector, FILE_UNCLOSED, act, argument);
 }
 
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->writer_died)
+		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS)
 			continue;
 		each_file (file, checkpoint)
-			if ((file->marks & FILE_FRESH) &&
-			    !(file->marks & (FILE_TORN | FILE_REJECTED)) &&
+			if ((file->marks & FILE_FRESH) && !(file->marks & FILE_DAMAGED) &&
 			    !detector_file_is_open(detector, file))
 				act(argument, file->path);
 	}
@@ -177,6 +165,14 @@ char **detector_list(const struct detector *detector, detector_each_fn *each)
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
 	each(detector, path_list_add, &list);
+	return list.paths;
+}
+
+char **detector_list_marked(const struct detector *detector, unsigned marks)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	detector_each_marked(detector, marks, path_list_add, &list);
 	return list.paths;
 }
 
@@ -312,6 +308,7 @@ static bool is_untracked(const struct checkpoint *checkpoint)
 
 void detector_writer_seen(struct detector *detector, int pid)
 {
+	struct writer *writer;
 	bool any = false;
 
 	each_checkpoint (checkpoint, &detector->table) {
@@ -321,33 +318,24 @@ void detector_writer_seen(struct detector *detector, int pid)
 		checkpoint_add_writer(checkpoint, pid);
 		any = true;
 	}
-	if (any)
-		writer_table_add(&detector->writers, pid);
-}
-
-/* Only the kernel has reported its writes, and it is quiet; but has somebody still a file of it
- * open? */
-static bool waits_for_holders(const struct detector *detector, const struct checkpoint *checkpoint,
-			      int64_t now_ms)
-{
-	if (checkpoint->state != CHECKPOINT_UNDER_WAY ||
-	    !checkpoint_any(checkpoint, FILE_UNCLOSED) ||
-	    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) < detector->quiet_ms)
-		return false;
-	return !detector_is_held(detector, checkpoint);
+	writer = any ? writer_table_add(&detector->writers, pid)
+		     : writer_table_find(&detector->writers, pid);
+	if (writer)
+		writer->closed = false;
 }
 
 bool detector_waits_for_untracked(const struct detector *detector, int64_t now_ms)
 {
+	/* Only the kernel has reported its writes, and it is quiet; but has somebody still a file
+	 * of it open? */
 	each_checkpoint (checkpoint, &detector->table)
-		if (waits_for_holders(detector, checkpoint, now_ms))
+		if (checkpoint->state == CHECKPOINT_UNDER_WAY &&
+		    checkpoint_any(checkpoint, FILE_UNCLOSED) &&
+		    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+			    detector->quiet_ms &&
+		    !detector_is_held(detector, checkpoint))
 			return true;
 	return false;
-}
-
-void detector_each_untracked(const struct detector *detector, path_set_fn *act, void *argument)
-{
-	act_on_marked_of_all(detector, FILE_UNCLOSED, act, argument);
 }
 
 void detector_all_closed(struct detector *detector, const char *path)
@@ -386,7 +374,7 @@ void detector_verify(struct detector *detector, detector_query_fd_fn *held, void
 {
 	struct writer_table *writers = &detector->writers;
 
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	detector->needs_verify = false;
 	for (size_t i = 0; i < writers->open_count;) {
 		struct writer_descriptor *open = &writers->opens[i];

@@ -6,14 +6,17 @@
 
 /* --- detector.c --- */
 
-/* Before an event: what was complete by then stays complete, whatever the event says. */
-void detector_settle(struct detector *detector, int64_t now_ms);
-/* A file that was renamed away and did not reappear has left the directory. */
-void detector_forget_moved(struct detector *detector);
+/* Before an event: what was complete by then stays complete, whatever the event says. Of what has
+ * been still for the quiet time; `writer`: or what this process wrote to, which has died, because
+ * other evidence needs no time; 0: none. */
+void detector_settle(struct detector *detector, int writer, int64_t now_ms);
 
 struct file_look detector_look(const struct detector *detector, const char *path);
 
 /* --- detector_touch.c: what a write means --- */
+
+/* Something of the checkpoint was written or removed, or its writer died: it is not still. */
+void detector_note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms);
 
 /* A write to the file, which begins or goes on with its checkpoint's save. NULL: it is a running
  * file, or a slow save. `pid` 0: unknown. */
@@ -28,9 +31,9 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 
 /* --- detector_fixed.c: what finished files teach --- */
 
-/* The name of the family of saves that begin with this fixed name. */
-#define DETECTOR_LEADER 24
-void detector_leader_name(const struct tracked_file *file, char name[DETECTOR_LEADER]);
+/* The family of saves that begin with this fixed name; NULL: none was learned yet. */
+struct family *detector_family_led_by(const struct detector *detector,
+				      const struct tracked_file *leader);
 /* The writing of this file has ended: it was closed by its last writer, or renamed into place. */
 void detector_file_finished(struct detector *detector, struct tracked_file *file, int64_t now_ms);
 /* Its writer gives this fixed name another one. */

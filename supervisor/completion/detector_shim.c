@@ -287,7 +287,7 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 {
 	struct writer *writer;
 
-	detector_settle(detector, now_ms);
+	detector_settle(detector, 0, now_ms);
 	if (message->lost) {
 		detector_touch_all(detector, now_ms);
 		detector->needs_verify = true;

@@ -97,21 +97,14 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 
 /* --- a write --- */
 
-static bool is_temporary(const struct detector *detector, const char *path)
-{
-	const struct detector_questions *questions = &detector->questions;
-
-	return checkpoint_name_is_temporary(path) ||
-	       (questions->is_temporary && questions->is_temporary(questions->arg, path));
-}
-
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint->state = CHECKPOINT_UNDER_WAY;
 	checkpoint->writer_count = 0;
-	checkpoint->writer_died = checkpoint->settled = checkpoint->next_begun = false;
-	checkpoint->rewritten = checkpoint->reduced = checkpoint->needs_format = false;
+	checkpoint->death = DEATH_NONE;
+	checkpoint->settled = checkpoint->next_begun = false;
+	checkpoint->rewritten = checkpoint->reduced = false;
 	checkpoint->begun_ms = now_ms;
 	checkpoint->pause_ms = 0;
 	checkpoint->step = -1;
@@ -128,11 +121,11 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 		checkpoint->pause_ms = pause_ms;
 	checkpoint->next_begun = checkpoint->reduced = false;
 	/* Another process goes on with what a dead one left. */
-	checkpoint->writer_died |= checkpoint->needs_format;
-	checkpoint->needs_format = false;
+	if (checkpoint->death == DEATH_AFTER_CLOSE)
+		checkpoint->death = DEATH_TEARS;
 }
 
-static void note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
+void detector_note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint->changed = ++detector->generation;
 	checkpoint->last_ms = detector->last_ms = now_ms;
@@ -176,13 +169,14 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
-	if (is_temporary(detector, path))
+	if (checkpoint_name_is_temporary(path) ||
+	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);
 	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
 	file->here_ms = now_ms;
-	note_change(detector, checkpoint, now_ms);
+	detector_note_change(detector, checkpoint, now_ms);
 	if (pid > 0)
 		file->pid = pid;
 	checkpoint_add_writer(checkpoint, pid);
@@ -192,7 +186,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
 			begin_save(detector, checkpoint, now_ms);
 		file->marks |= FILE_FRESH;
-		note_change(detector, checkpoint, now_ms);
+		detector_note_change(detector, checkpoint, now_ms);
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
 		note_number(detector, checkpoint, begun);
@@ -205,5 +199,5 @@ void detector_touch_all(struct detector *detector, int64_t now_ms)
 	detector->generation++;
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
-			note_change(detector, checkpoint, now_ms);
+			detector_note_change(detector, checkpoint, now_ms);
 }

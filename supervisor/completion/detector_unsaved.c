@@ -55,7 +55,7 @@ void detector_each_unsaved(const struct detector *detector, path_set_fn *act, vo
 {
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint) {
-			if (!(file->marks & (FILE_TORN | FILE_REJECTED)) ||
+			if (!(file->marks & FILE_DAMAGED) ||
 			    checkpoint_name_is_temporary(file->path))
 				continue;
 			if (*checkpoint->key ? went_on_after_numbered(checkpoint)

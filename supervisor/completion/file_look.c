@@ -14,7 +14,7 @@
 /* With its NUL: https://www.sqlite.org/fileformat.html, 1.3. */
 #define SQLITE_MAGIC "SQLite format 3"
 
-struct file_look file_look_at(const char *directory, const char *path)
+struct file_look file_look_at(void *directory, const char *path)
 {
 	auto_close int held = held_directory_open(directory, NULL);
 	struct stat status;
@@ -43,7 +43,7 @@ static ssize_t read_cached(int fd, void *buffer, size_t size)
 	return length;
 }
 
-bool file_look_is_database(const char *directory, const char *path)
+bool file_look_is_database(void *directory, const char *path)
 {
 	auto_close int held = held_directory_open(directory, NULL);
 	auto_close int fd =

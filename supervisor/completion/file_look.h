@@ -1,5 +1,6 @@
-/* What the detector asks about one file of the checkpoint directory. Paths are relative to it; no
- * symbolic link is followed at their end. Blocks for the disk. */
+/* What the detector asks about one file of the checkpoint directory, which is a const char *: so
+ * these functions are detector_questions. Paths are relative to it; no symbolic link is followed at
+ * their end. Blocks for the disk. */
 #ifndef FILE_LOOK_H
 #define FILE_LOOK_H
 
@@ -15,9 +16,9 @@ struct file_look {
 	int64_t written;
 };
 
-struct file_look file_look_at(const char *directory, const char *path);
+struct file_look file_look_at(void *directory, const char *path);
 /* By the first bytes of the file. False if they would have to be read from a disk: they are then
  * soon in the page cache. */
-bool file_look_is_database(const char *directory, const char *path);
+bool file_look_is_database(void *directory, const char *path);
 
 #endif

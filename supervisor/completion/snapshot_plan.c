@@ -7,27 +7,18 @@
 
 #include <stdlib.h>
 
-/* Of the fixed names: those that were complete and have been written over, whole or not. What
- * others are written beside them, as under temporary names, takes nothing away. */
-static void each_written_over(const struct checkpoint *fixed, path_set_fn *act, void *argument)
+/* Of the fixed names: one that was complete and has been written over, whole or not. What others
+ * are written beside them, as under temporary names, takes nothing away. */
+static bool is_written_over(const struct tracked_file *file)
 {
 	const unsigned both = FILE_NEWEST | FILE_WRITTEN;
 
-	each_file (file, fixed)
-		if (!(file->marks & FILE_RUNNING) && (file->marks & both) == both)
-			act(argument, file->path);
-}
-
-static void note_any(void *argument, const char *path)
-{
-	(void)path;
-	*(bool *)argument = true;
+	return !(file->marks & FILE_RUNNING) && (file->marks & both) == both;
 }
 
 bool snapshot_plan_would_lack_newest(const struct detector *detector, const char *newest)
 {
 	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, newest);
-	bool any = false;
 
 	/* One that was deleted is nobody's loss. */
 	if (!checkpoint || checkpoint->state == CHECKPOINT_COMPLETE ||
@@ -35,23 +26,18 @@ bool snapshot_plan_would_lack_newest(const struct detector *detector, const char
 		return false;
 	if (*checkpoint->key)
 		return true;
-	each_written_over(checkpoint, note_any, &any);
-	return any;
+	each_file (file, checkpoint)
+		if (is_written_over(file))
+			return true;
+	return false;
 }
 
 /* The set is not whole: what is left of it, and what has been written of the next one. */
-static void each_of_part(const struct checkpoint *fixed, path_set_fn *act, void *argument)
+static bool is_of_part(const struct tracked_file *file)
 {
-	const unsigned out = FILE_FRESH | FILE_TORN | FILE_REJECTED | FILE_SLOW | FILE_RUNNING;
+	const unsigned out = FILE_FRESH | FILE_DAMAGED | FILE_SLOW | FILE_RUNNING;
 
-	each_file (file, fixed)
-		if (!(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN)))
-			act(argument, file->path);
-}
-
-static void note_checkpoint_name(void *argument, const char *path)
-{
-	*(bool *)argument |= file_format_is_checkpoint_name(path);
+	return !(file->marks & out) && (file->marks & (FILE_NEWEST | FILE_WRITTEN));
 }
 
 static bool has_complete_numbered(const struct detector *detector)
@@ -64,23 +50,26 @@ static bool has_complete_numbered(const struct detector *detector)
 
 bool snapshot_plan_would_hold_less(const struct detector *detector, const char *newest)
 {
-	const struct checkpoint *fixed;
-	bool any = false;
+	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	if (!newest || *newest || !snapshot_plan_would_lack_newest(detector, newest) ||
 	    has_complete_numbered(detector))
 		return false;
-	fixed = checkpoint_table_find_key(&detector->table, "");
-	each_of_part(fixed, note_any, &any);
-	each_written_over(fixed, note_checkpoint_name, &any);
-	return any;
+	each_file (file, fixed)
+		if (is_of_part(file) ||
+		    (is_written_over(file) && file_format_is_checkpoint_name(file->path)))
+			return true;
+	return false;
 }
 
 /* Once one of a set of fixed names is written over, what is left of the set is no checkpoint. */
 static void leave_out_part(const struct detector *detector, struct path_list *list)
 {
-	if (snapshot_plan_would_lack_newest(detector, ""))
-		each_of_part(checkpoint_table_find_key(&detector->table, ""), path_list_add, list);
+	if (!snapshot_plan_would_lack_newest(detector, ""))
+		return;
+	each_file (file, checkpoint_table_find_key(&detector->table, ""))
+		if (is_of_part(file))
+			path_list_add(list, file->path);
 }
 
 static char **list_excluded(const struct detector *detector)
@@ -139,7 +128,7 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
 		.excluded = list_excluded(detector),
-		.running = detector_list(detector, detector_each_running),
+		.running = detector_list_marked(detector, FILE_RUNNING),
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector),
 		.parts = list_parts(detector),

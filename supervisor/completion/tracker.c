@@ -20,27 +20,6 @@
 /* Fixed names that were written so often, and never complete, are written all the time. */
 #define OFTEN_WRITTEN 8
 
-static struct file_look look_at(void *arg, const char *path)
-{
-	const struct tracker *tracker = arg;
-
-	return file_look_at(tracker->options.workspace->directory, path);
-}
-
-static bool is_temporary(void *arg, const char *path)
-{
-	const struct tracker *tracker = arg;
-
-	return profile_is_temporary_path(tracker->options.profile, path);
-}
-
-static bool is_database(void *arg, const char *path)
-{
-	const struct tracker *tracker = arg;
-
-	return file_look_is_database(tracker->options.workspace->directory, path);
-}
-
 static enum open_files_descriptor query_descriptor(void *arg, int pid, int descriptor)
 {
 	struct tracker *tracker = arg;
@@ -268,11 +247,11 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 	stall_clock_init(&tracker->stall_clock, options->loop, options->quiet_ms);
 	detector_init(&tracker->detector, options->quiet_ms, options->patterns);
 	tracker->detector.questions = (struct detector_questions){
-		.look = look_at,
-		.is_temporary = is_temporary,
-		.is_database = is_database,
-		.arg = tracker,
+		.look = file_look_at,
+		.is_database = file_look_is_database,
+		.arg = options->workspace->directory,
 	};
+	tracker->detector.profile = options->profile;
 	detector_load_signatures(&tracker->detector, options->signatures);
 	tracker->directory = directory_monitor_new(&(struct directory_monitor_options){
 		.loop = options->loop,

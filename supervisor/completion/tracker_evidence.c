@@ -49,7 +49,7 @@ static void note_marker(struct tracker *tracker, const char *path, bool written,
 	const struct profile *profile = tracker->options.profile;
 
 	if ((written && profile_is_completion_marker(profile, path)) ||
-	    (removed && profile_is_sentinel(profile, path)))
+	    (removed && profile_has_marker(profile, PROFILE_RULE_FORBIDS, path)))
 		detector_note_marker(&tracker->detector, path);
 }
 
@@ -130,8 +130,7 @@ void tracker_handle_directory(void *arg, const struct dir_event *event)
 		    event->change == DIR_DELETED);
 	tracker_poll_soon(tracker);
 	tracker->lost |= event->change == DIR_RESCAN;
-	if (event->change != DIR_RESCAN && event->change != DIR_DELETED &&
-	    event->change != DIR_MOVED_FROM)
+	if (event->change != DIR_RESCAN && event->change != DIR_DELETED)
 		note_touched_path(tracker, event->path);
 }
 

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "file_look.h"
 #include "tracker_state.h"
 
 #define STUCK_SAVE_WARN_MS 30000
@@ -92,20 +91,16 @@ void tracker_warn_if_stuck(struct tracker *tracker)
 			 (double)quiet_ms / 1000);
 }
 
-static bool is_there(const struct tracker *tracker, const char *path)
-{
-	return file_look_at(tracker->options.workspace->directory, path).exists;
-}
-
 void tracker_find_torn(const struct tracker *tracker, struct torn_files *found)
 {
 	const struct detector *detector = tracker ? &tracker->detector : NULL;
-	char **torn = detector ? detector_list(detector, detector_each_torn) : NULL;
+	char *directory = tracker ? tracker->options.workspace->directory : NULL;
+	char **torn = detector ? detector_list_marked(detector, FILE_DAMAGED) : NULL;
 	char **unsaved = detector ? detector_list(detector, detector_each_unsaved) : NULL;
 
 	*found = (struct torn_files){0};
 	for (size_t i = 0; torn && torn[i]; i++) {
-		if (!is_there(tracker, torn[i]))
+		if (!file_list_path_exists(directory, torn[i]))
 			continue;
 		if (found->count++ > 0)
 			continue;
@@ -113,7 +108,7 @@ void tracker_find_torn(const struct tracker *tracker, struct torn_files *found)
 		found->why = detector_why(detector, torn[i]);
 	}
 	for (size_t i = 0; unsaved && unsaved[i] && !found->went_on; i++)
-		found->went_on = is_there(tracker, unsaved[i]);
+		found->went_on = file_list_path_exists(directory, unsaved[i]);
 	path_list_free(torn);
 	path_list_free(unsaved);
 }

@@ -73,9 +73,7 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 	    (facts->job_end == JOB_END_AMBIGUOUS && has_signature(facts)))
 		return decided(VERDICT_COMPLETE, REASON_ENDED);
 	if (facts->job_end != JOB_END_NOT_YET)
-		return facts->whole_by_format && facts->witnessed && !fewer
-			       ? decided(VERDICT_COMPLETE, REASON_FORMAT)
-			       : decided(VERDICT_TORN, REASON_DIED);
+		return decided(VERDICT_TORN, REASON_DIED);
 	return wait_for(facts->still_ms >= facts->quiet_ms ? REASON_FEWER : REASON_MOVING,
 			needed - facts->still_ms);
 }
@@ -100,6 +98,10 @@ struct judgement verdict_of(const struct checkpoint_facts *facts)
 {
 	struct judgement judgement = judge_by_files(facts);
 
+	if (facts->format != FORMAT_NOT_ASKED && !facts->open && !facts->writer_died &&
+	    !facts->defect)
+		return facts->format == FORMAT_UNKNOWN ? decided(VERDICT_TORN, REASON_DIED)
+						       : decided(VERDICT_COMPLETE, REASON_FORMAT);
 	if (judgement.verdict != VERDICT_COMPLETE || !facts->defect)
 		return judgement;
 	if (facts->defect_wait_ms > 0 && facts->job_end == JOB_END_NOT_YET)

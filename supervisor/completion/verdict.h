@@ -31,7 +31,7 @@ enum verdict_reason {
 	REASON_NEXT,      /* its writer has begun the next one, and it lacks nothing */
 	REASON_QUIET,     /* none of its files was touched for the quiet time */
 	REASON_PATIENCE,  /* fewer files than its signature, but nothing came for much longer */
-	REASON_FORMAT,    /* its writer died, but had closed each file, whole by its format */
+	REASON_FORMAT,    /* its writer died, but had closed its file, whole by its format */
 	REASON_ENDED,     /* the job ended by itself, with nothing open */
 	/* TORN */
 	REASON_DIED,   /* its writer died before it was complete */
@@ -62,6 +62,14 @@ enum job_end {
 	JOB_END_CRASHED,
 };
 
+/* Of one whose only file was closed by a writer that has died since: is it whole? */
+enum format_evidence {
+	FORMAT_NOT_ASKED, /* nobody has died, or not before it was closed */
+	FORMAT_UNCHECKED, /* it counts as whole; it is checked before that takes effect */
+	FORMAT_WHOLE,     /* by a format that records its end */
+	FORMAT_UNKNOWN,   /* it has no such format */
+};
+
 struct checkpoint_facts {
 	/* a file is open for writing, or the kernel reported a write without a close */
 	bool open;
@@ -73,8 +81,7 @@ struct checkpoint_facts {
 	/* a file of it has a name that its writer will change when it is finished; once it was
 	 * still for long, the name is taken to stay */
 	bool temporary;
-	/* each file is whole by a format that records its end */
-	bool whole_by_format;
+	enum format_evidence format;
 	/* nothing was written since: the job's word; the framework's commit */
 	bool own_word, committed;
 	/* all of its writers have begun a later one */

@@ -16,17 +16,9 @@
 #define SCAN_EVERY_MS 100
 #define SCAN_SHARE 20
 
-struct watched_writer {
-	pid_t pid;
-	bool speaks; /* the shim is in it and reports what it closes */
-	bool closed; /* it has closed its files itself, and has opened none since */
-};
-
 struct writer_monitor {
 	struct writer_monitor_options options;
 	struct exit_watch *exit_watch;
-	struct watched_writer *writers;
-	size_t count;
 	struct recent_writers recent;
 	int64_t next_ms; /* no search before this time */
 	bool warned;
@@ -39,15 +31,13 @@ static void drain_events(struct writer_monitor *monitor)
 	monitor->options.drain(monitor->options.arg);
 }
 
-/* --- how they end --- */
-
-static struct watched_writer *find_writer(struct writer_monitor *monitor, pid_t pid)
+/* The shim is in it, and reports what it closes. The detector forgets that between two saves. */
+static bool speaks(const struct writer_monitor *monitor, const struct writer *writer)
 {
-	for (size_t i = 0; i < monitor->count; i++)
-		if (monitor->writers[i].pid == pid)
-			return &monitor->writers[i];
-	return NULL;
+	return writer->speaks || recent_writers_has(&monitor->recent, writer->pid);
 }
+
+/* --- how they end --- */
 
 static void process_ended(struct writer_monitor *monitor, pid_t pid, enum writer_end end)
 {
@@ -70,17 +60,19 @@ void writer_monitor_process_ended(struct writer_monitor *monitor, pid_t pid, int
 
 /* Its exit status is unknown. Files that it closed itself count as whole; files that its end has
  * closed do not. */
-static enum writer_end guess_writer_end(struct writer_monitor *monitor,
-					const struct watched_writer *writer)
+static enum writer_end guess_writer_end(struct writer_monitor *monitor, pid_t pid)
 {
-	if (!writer || writer->speaks)
+	const struct writer *writer =
+		writer_table_find(&monitor->options.detector->writers, (int)pid);
+
+	if (!writer || speaks(monitor, writer))
 		return WRITER_END_UNKNOWN;
 	if (writer->closed)
 		return WRITER_END_EXITED;
 	if (!monitor->warned)
 		log_warn("process %d (not preloaded) exited while writing to %s; its exit status "
 			 "is unknown, so the files are treated as incomplete",
-			 (int)writer->pid, monitor->options.directory);
+			 (int)pid, monitor->options.directory);
 	monitor->warned = true;
 	return WRITER_END_UNKNOWN;
 }
@@ -88,13 +80,10 @@ static enum writer_end guess_writer_end(struct writer_monitor *monitor,
 static void watched_writer_ended(void *arg, pid_t pid, int wait_status)
 {
 	struct writer_monitor *monitor = arg;
-	struct watched_writer *writer = find_writer(monitor, pid);
-	enum writer_end end =
-		wait_status == -1 ? guess_writer_end(monitor, writer) : end_of_status(wait_status);
 
-	if (writer)
-		*writer = monitor->writers[--monitor->count];
-	process_ended(monitor, pid, end);
+	process_ended(monitor, pid,
+		      wait_status == -1 ? guess_writer_end(monitor, pid)
+					: end_of_status(wait_status));
 	monitor->options.told(monitor->options.arg);
 }
 
@@ -120,37 +109,15 @@ void writer_monitor_free(struct writer_monitor *monitor)
 	if (!monitor)
 		return;
 	exit_watch_free(monitor->exit_watch);
-	free(monitor->writers);
 	free(monitor);
 }
 
 /* --- who writes --- */
 
-/* NULL: its exit cannot be watched. */
-static struct watched_writer *add_writer(struct writer_monitor *monitor, pid_t pid)
-{
-	struct watched_writer *writer = find_writer(monitor, pid);
-
-	if (writer)
-		return writer;
-	if (!exit_watch_add(monitor->exit_watch, pid))
-		return NULL;
-	monitor->writers =
-		memory_grow(monitor->writers, monitor->count + 1, sizeof(monitor->writers[0]));
-	writer = &monitor->writers[monitor->count++];
-	*writer = (struct watched_writer){.pid = pid};
-	return writer;
-}
-
 void writer_monitor_add(struct writer_monitor *monitor, pid_t pid)
 {
-	struct watched_writer *writer;
-
-	if (!recent_writers_note(&monitor->recent, pid, clock_monotonic_ms()))
-		return;
-	writer = add_writer(monitor, pid);
-	if (writer)
-		writer->speaks = true;
+	if (recent_writers_note(&monitor->recent, pid, clock_monotonic_ms()))
+		(void)exit_watch_add(monitor->exit_watch, pid);
 }
 
 const struct recent_writers *writer_monitor_recent(const struct writer_monitor *monitor)
@@ -161,12 +128,10 @@ const struct recent_writers *writer_monitor_recent(const struct writer_monitor *
 static void holder_found(void *arg, pid_t pid)
 {
 	struct writer_monitor *monitor = arg;
-	struct watched_writer *writer = add_writer(monitor, pid);
 
-	if (!writer)
-		return;
-	writer->closed = false;
-	detector_writer_seen(monitor->options.detector, pid);
+	/* Whose end nobody will tell is no help. */
+	if (exit_watch_add(monitor->exit_watch, pid))
+		detector_writer_seen(monitor->options.detector, pid);
 }
 
 static void search(struct writer_monitor *monitor, int64_t now_ms)
@@ -189,11 +154,13 @@ void writer_monitor_scan_soon(struct writer_monitor *monitor)
 
 void writer_monitor_file_closed(struct writer_monitor *monitor)
 {
-	for (size_t i = 0; i < monitor->count; i++) {
-		struct watched_writer *writer = &monitor->writers[i];
+	const struct writer_table *writers = &monitor->options.detector->writers;
+
+	for (size_t i = 0; i < writers->process_count; i++) {
+		struct writer *writer = &writers->processes[i];
 
 		/* A process that has begun to exit may have left the close to the kernel. */
-		if (!writer->speaks && !writer->closed)
+		if (!writer->closed && !speaks(monitor, writer))
 			writer->closed =
 				!open_files_is_holder(monitor->options.directory, writer->pid) &&
 				open_files_is_running(writer->pid);
@@ -227,7 +194,7 @@ static void check_for_holders(struct writer_monitor *monitor, int64_t now_ms)
 {
 	struct detector *detector = monitor->options.detector;
 	uint64_t generation = detector->generation;
-	char **list = detector_list(detector, detector_each_untracked);
+	char **list = detector_list_marked(detector, FILE_UNCLOSED);
 	bool any_held = false;
 
 	for (char **path = list; *path && detector->generation == generation; path++) {

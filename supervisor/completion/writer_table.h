@@ -10,6 +10,8 @@ struct writer {
 	int pid;
 	/* the shim in it reports, so that no write of it is missed */
 	bool speaks;
+	/* without the shim: it has closed its files itself, and has opened none since */
+	bool closed;
 	/* it has reported that it exits */
 	bool exiting;
 	/* ... with another code than 0 */

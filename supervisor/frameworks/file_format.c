@@ -54,10 +54,10 @@ static bool begins_with_magic(const struct file_format_sample *sample, const cha
 	return sample->head_size >= length && memcmp(sample->head, magic, length) == 0;
 }
 
-static bool has_file_name(const struct file_format_sample *sample, const char *const *endings)
+static bool ends_in_one(const char *name, const char *const *endings)
 {
 	for (; *endings; endings++)
-		if (text_ends(sample->name, *endings))
+		if (text_ends(name, *endings))
 			return true;
 	return false;
 }
@@ -121,16 +121,11 @@ static uint64_t npy_header_size(const struct file_format_sample *sample)
 /* Size of one item from "'<f4'"; 0: a structured type, an object, or not understood. */
 static uint64_t npy_item_size(const char *descr)
 {
-	char *end;
-	unsigned long long count;
+	char kind[2], count[10], end[2];
 
-	if (descr[0] != '\'' || !descr[1] || !strchr("<>|=", descr[1]) || !descr[2] ||
-	    !strchr("biufcSUVmM?", descr[2]))
+	if (sscanf(descr, "'%*1[<>|=]%1[biufcSUVmM?]%9[0-9]%1['[]", kind, count, end) != 3)
 		return 0;
-	count = strtoull(descr + 3, &end, 10);
-	if (end == descr + 3 || (*end != '\'' && *end != '[') || count > UINT32_MAX)
-		return 0;
-	return descr[2] == 'U' ? 4 * count : count;
+	return (*kind == 'U' ? 4 : 1) * strtoull(count, NULL, 10);
 }
 
 /* The product of "(3, 4)"; false: not understood. */
@@ -324,8 +319,8 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 
 	text_set(text, size, "");
 	if (sample->size == 0)
-		return has_file_name(sample, never_empty_names) ? report_torn(&why, "is empty")
-								: FILE_FORMAT_UNKNOWN;
+		return ends_in_one(sample->name, never_empty_names) ? report_torn(&why, "is empty")
+								    : FILE_FORMAT_UNKNOWN;
 	/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this
 	 * one, shows whether the checkpoint is complete. */
 	if (text_ends(sample->name, ".distcp"))
@@ -340,7 +335,7 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 		return judge_safetensors(sample, &why);
 	if (text_ends(sample->name, ".ubj"))
 		return judge_ubjson(sample, &why);
-	if (has_file_name(sample, json_names))
+	if (ends_in_one(sample->name, json_names))
 		return judge_json(sample, &why);
 	return FILE_FORMAT_UNKNOWN;
 }
@@ -351,11 +346,8 @@ bool file_format_is_checkpoint_name(const char *path)
 		".pt",     ".pth",    ".ckpt",  ".safetensors", ".bin",     ".npz",    ".pkl",
 		".pickle", ".h5",     ".hdf5",  ".keras",       ".msgpack", ".eqx",    ".ubj",
 		".cbm",    ".joblib", ".index", ".weights",     ".model",   ".distcp", ".onnx",
-		".orbax",  ".tar",    ".zip",   ".dump",
+		".orbax",  ".tar",    ".zip",   ".dump",        NULL,
 	};
 
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (text_ends(path, endings[i]))
-			return true;
-	return false;
+	return ends_in_one(path, endings);
 }

@@ -116,9 +116,11 @@ static void report_checkpoint(const struct check *check, const char *checkpoint,
 	report_once(check, path, why);
 }
 
-static void apply_needs(struct check *check, const char *path)
+/* NEEDS and FORBIDS. */
+static void apply_marker(struct check *check, const char *path)
 {
 	const struct profile_rule *rule = check->rule;
+	bool needed = rule->kind == PROFILE_RULE_NEEDS;
 	auto_free char *checkpoint =
 		rule->checkpoint ? find_rule_directory(check, path) : directory_of(path);
 	auto_free char *why = NULL;
@@ -128,8 +130,8 @@ static void apply_needs(struct check *check, const char *path)
 		return;
 	if (!rule->member) {
 		if (is_new_checkpoint(check, checkpoint) &&
-		    !has_file(check, checkpoint, rule->marker, false))
-			report_checkpoint(check, checkpoint, "has no");
+		    has_file(check, checkpoint, rule->marker, false) != needed)
+			report_checkpoint(check, checkpoint, needed ? "has no" : "still holds");
 		return;
 	}
 	if (strchr(path + strlen(checkpoint), '/') ||
@@ -143,15 +145,6 @@ static void apply_needs(struct check *check, const char *path)
 		report_checkpoint(check, checkpoint, "has no");
 	else
 		report_file(check, path, why);
-}
-
-static void apply_forbids(struct check *check, const char *path)
-{
-	auto_free char *checkpoint = find_rule_directory(check, path);
-
-	if (checkpoint && is_new_checkpoint(check, checkpoint) &&
-	    has_file(check, checkpoint, check->rule->marker, false))
-		report_checkpoint(check, checkpoint, "still holds");
 }
 
 /* Length of the stem before the part of the name that matches the pattern; 0: no match. The pattern
@@ -246,10 +239,8 @@ static void apply_rule(struct check *check)
 		case PROFILE_RULE_NONE:
 			return;
 		case PROFILE_RULE_NEEDS:
-			apply_needs(check, path);
-			break;
 		case PROFILE_RULE_FORBIDS:
-			apply_forbids(check, path);
+			apply_marker(check, path);
 			break;
 		case PROFILE_RULE_PAIR:
 			apply_pair(check, path);
@@ -288,20 +279,6 @@ void layout_rules_find_incomplete(const struct profile *profile, const struct la
 	path_set_release(&reported);
 }
 
-static bool is_marker(const struct profile *profile, const char *name)
-{
-	for (size_t i = 0; i < profile_count; i++) {
-		const struct profile_rule *rule = profile_rows[i].rules;
-
-		for (size_t j = 0; j < PROFILE_RULES; j++)
-			if (rule[j].kind == PROFILE_RULE_NEEDS &&
-			    (rule[j].anywhere || profile == &profile_rows[i]) &&
-			    fnmatch(rule[j].marker, name, FNM_PERIOD) == 0)
-				return true;
-	}
-	return false;
-}
-
 char *layout_rules_later_checkpoint(const struct profile *profile, const struct layout_view *view,
 				    const char *path)
 {
@@ -318,7 +295,7 @@ char *layout_rules_later_checkpoint(const struct profile *profile, const struct 
 
 		if (length > 0 && other[above + length] == '/' &&
 		    checkpoint_number_of_name(other + above, length) > number &&
-		    is_marker(profile, text_last_part(other)))
+		    profile_has_marker(profile, PROFILE_RULE_NEEDS, other))
 			return text_copy_n(other, above + length);
 	}
 	return NULL;

@@ -93,20 +93,26 @@ static bool is_command_word(const char *word, size_t length, const char *wanted)
 	       (length == size || (*wanted == '-' && word[size] == '='));
 }
 
+const char *profile_shell_word(const char *shell, size_t *length)
+{
+	static const char separators[] = " \t\n\\;&|\"'";
+	const char *word = shell ? shell + strspn(shell, separators) : "";
+
+	*length = strcspn(word, separators);
+	return *length > 0 ? word : NULL;
+}
+
 static bool has_word(const struct profile_evidence *evidence, const char *wanted)
 {
-	const char *shell = evidence->shell ? evidence->shell : "";
+	const char *at = evidence->shell;
+	size_t length;
 
 	for (char *const *word = evidence->command; word && *word; word++)
 		if (is_command_word(*word, strlen(*word), wanted))
 			return true;
-	while (*shell) {
-		size_t length = strcspn(shell, " \t\n\\;&|\"'");
-
-		if (is_command_word(shell, length, wanted))
+	for (; (at = profile_shell_word(at, &length)); at += length)
+		if (is_command_word(at, length, wanted))
 			return true;
-		shell += length + (shell[length] != '\0');
-	}
 	return false;
 }
 
@@ -285,17 +291,17 @@ bool profile_is_completion_marker(const struct profile *profile, const char *pat
 	return profile && matches_one(text_last_part(path), profile->completion_markers);
 }
 
-bool profile_is_sentinel(const struct profile *profile, const char *path)
+bool profile_has_marker(const struct profile *profile, enum profile_rule_kind kind,
+			const char *path)
 {
-	for (size_t i = 0; i < profile_count; i++) {
-		const struct profile_rule *rule = profile_rows[i].rules;
+	for (size_t i = 0; i < profile_count; i++)
+		for (size_t j = 0; j < PROFILE_RULES; j++) {
+			const struct profile_rule *rule = &profile_rows[i].rules[j];
 
-		for (; rule < profile_rows[i].rules + PROFILE_RULES && rule->kind; rule++)
-			if (rule->kind == PROFILE_RULE_FORBIDS &&
-			    (rule->anywhere || profile == &profile_rows[i]) &&
+			if (rule->kind == kind && (rule->anywhere || profile == &profile_rows[i]) &&
 			    fnmatch(rule->marker, text_last_part(path), 0) == 0)
 				return true;
-	}
+		}
 	return false;
 }
 

@@ -172,6 +172,10 @@ bool profile_handler_is_unseen(const struct profile *profile,
 /* Does the command contain a launcher of several processes (torchrun, mpirun, ...)? */
 bool profile_is_launched(const struct profile_evidence *evidence);
 
+/* The first word of a shell script's text, roughly: without expansions and quoting. NULL: there is
+ * none, or no text. */
+const char *profile_shell_word(const char *shell, size_t *length);
+
 /* Does this Python text import the module or a part of it? */
 bool profile_imports(const char *script, const char *module);
 
@@ -184,10 +188,12 @@ bool profile_imports(const char *script, const char *module);
  */
 bool profile_is_temporary_path(const struct profile *profile, const char *path);
 
-/* Does a save end when this file is closed or renamed into place (marker), or removed
- * (sentinel)? */
+/* Does a save end when this file is closed or renamed into place? */
 bool profile_is_completion_marker(const struct profile *profile, const char *path);
-bool profile_is_sentinel(const struct profile *profile, const char *path);
+/* Is the file called like the marker of a rule of this kind, of `profile` or of those that apply
+ * anywhere? The removal of one that is forbidden ends a save. */
+bool profile_has_marker(const struct profile *profile, enum profile_rule_kind kind,
+			const char *path);
 
 /* After a request: does this exit code mean "saved, run me again"? */
 bool profile_is_resume_code(const struct profile *profile, int code);

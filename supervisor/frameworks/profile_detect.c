@@ -73,25 +73,18 @@ static void scan_word(struct scan *scan, const char *before, const char *word)
 		read_script(scan, word);
 }
 
-/* Splits a shell script into words, roughly: without expansions and quoting. */
 static void scan_shell_words(struct scan *scan)
 {
 	const char *at = scan->shell;
 	auto_free char *before = text_copy("");
+	size_t length;
 
-	while (at && *at) {
-		size_t length = strcspn(at, " \t\n\\;&|\"'");
-		char *word;
+	for (; (at = profile_shell_word(at, &length)); at += length) {
+		char *word = text_copy_n(at, length);
 
-		if (length == 0) {
-			at++;
-			continue;
-		}
-		word = text_copy_n(at, length);
 		scan_word(scan, before, word);
 		free(before);
 		before = word;
-		at += length;
 	}
 }
 

@@ -25,6 +25,7 @@
 #include "base/held_directory.h"
 #include "base/text.h"
 #include "process/process.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,47 +156,23 @@ int inotify_table_add(struct inotify_table *table, const char *path)
 	return wd;
 }
 
-/* Calls for each watch at `path` and below. */
-static void each_below(struct inotify_table *table, const char *path,
-		       void (*act)(struct inotify_table *table, int wd, const char *rest,
-				   const char *argument),
-		       const char *argument)
+void inotify_table_move_below(struct inotify_table *table, const char *from, const char *to)
 {
-	size_t length = strlen(path);
+	size_t length = strlen(from);
 
 	for (int wd = 1; wd <= table->highest; wd++) {
 		auto_free char *name = inotify_table_path(wd);
 
-		if (name && strncmp(name, path, length) == 0 &&
-		    (length == 0 || name[length] == '\0' || name[length] == '/'))
-			act(table, wd, name + length, argument);
+		if (!name || !path_set_is_below(name, from))
+			continue;
+		if (to) {
+			set_path(wd, to, name + length);
+		} else {
+			/* Fails if the kernel has removed the watch already. */
+			inotify_rm_watch(table->fd, wd);
+			inotify_table_removed(wd);
+		}
 	}
-}
-
-static void forget_watch(struct inotify_table *table, int wd, const char *rest,
-			 const char *argument)
-{
-	(void)rest;
-	(void)argument;
-	/* Fails if the kernel has removed the watch already. */
-	inotify_rm_watch(table->fd, wd);
-	inotifytools_set_filename_by_wd(wd, "");
-}
-
-static void rename_watch(struct inotify_table *table, int wd, const char *rest, const char *path)
-{
-	(void)table;
-	set_path(wd, path, rest);
-}
-
-void inotify_table_forget_below(struct inotify_table *table, const char *path)
-{
-	each_below(table, path, forget_watch, NULL);
-}
-
-void inotify_table_rename_below(struct inotify_table *table, const char *from, const char *to)
-{
-	each_below(table, from, rename_watch, to);
 }
 
 void inotify_table_removed(int wd)

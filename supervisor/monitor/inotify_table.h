@@ -34,9 +34,8 @@ int inotify_table_add(struct inotify_table *table, const char *path);
 /* Current path of a watch descriptor, which the caller frees; NULL: it was removed. */
 char *inotify_table_path(int wd);
 
-/* The directory and everything below it: removes their watches, or gives them the new path. */
-void inotify_table_forget_below(struct inotify_table *table, const char *path);
-void inotify_table_rename_below(struct inotify_table *table, const char *from, const char *to);
+/* The directory and everything below it: gives their watches the new path; NULL: removes them. */
+void inotify_table_move_below(struct inotify_table *table, const char *from, const char *to);
 /* The kernel has removed the watch (IN_IGNORED). */
 void inotify_table_removed(int wd);
 

@@ -30,19 +30,22 @@ struct inotify_watch {
 	/* watch descriptor of the directory; -1 while it is gone */
 	int root;
 	bool complete;
-	/* cookie and path of a directory that was renamed away and may reappear; 0: none */
-	uint32_t cookie;
+	/* what was renamed away and may reappear under another name, with this cookie; NULL: none
+	 */
 	char *moved;
+	uint32_t cookie;
+	bool moved_directory;
+	int64_t moved_ms;
 };
 
 static void emit_event(struct inotify_watch *watch, enum dir_change change, bool directory,
-		       uint32_t cookie, const char *path)
+		       const char *from, const char *path)
 {
 	watch->changed(watch->argument,
 		       &(struct dir_event){
 			       .change = change,
 			       .directory = directory,
-			       .cookie = cookie,
+			       .from = from,
 			       .path = path,
 		       });
 }
@@ -62,7 +65,7 @@ static bool watch_directory(struct inotify_watch *watch, const char *path, int d
 	    (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
 		return false;
 	watch->complete = false;
-	emit_event(watch, DIR_RESCAN, false, 0, "");
+	emit_event(watch, DIR_RESCAN, false, NULL, "");
 	return false;
 }
 
@@ -73,124 +76,101 @@ static int open_walk(struct inotify_watch *watch, const char *path, struct walk 
 	return directory < 0 ? -1 : walk_open_at(walk, directory, "", 0);
 }
 
-/* Watches each directory before it lists it: in this order no entry is missed, though an entry may
- * be reported twice. */
-static void scan_directory(struct inotify_watch *watch, const char *path, bool silent, int depth)
-{
-	auto_(walk_close) struct walk walk = {0};
-
-	if (!watch_directory(watch, path, depth))
-		return;
-	(void)open_walk(watch, path, &walk);
-	while (walk_next(&walk)) {
-		auto_free char *child =
-			*path ? text_format("%s/%s", path, walk.path) : text_copy(walk.path);
-		bool directory = walk_is_directory(&walk);
-
-		if (!silent)
-			emit_event(watch, directory ? DIR_DIRECTORY_CREATED : DIR_CREATED,
-				   directory, 0, child);
-		if (directory && watch_directory(watch, child, depth + walk.depth))
-			(void)walk_enter(&walk);
-	}
-}
-
-/* The same for a directory that was renamed: it, or one in it, may have had its old name for too
- * short a time to be watched by that. */
-static void scan_unwatched(struct inotify_watch *watch, const char *path, int depth)
+/* Watches each directory before it lists it: in this order no entry is missed. What is in a
+ * directory that was watched already is known; all that is in another one is news, also where that
+ * was renamed before it could be watched, or made while the kernel's queue ran over. `told`: the
+ * directory itself is no news. */
+static void scan_directory(struct inotify_watch *watch, const char *path, int depth, bool told)
 {
 	auto_(walk_close) struct walk walk = {0};
 	/* Numbers of watches rise. */
 	int known = watch->table.highest;
+	bool anew;
 
 	if (!watch_directory(watch, path, depth))
 		return;
-	if (watch->table.highest > known) {
-		scan_directory(watch, path, false, depth);
-		return;
-	}
+	anew = watch->table.highest > known;
+	if (anew && !told)
+		emit_event(watch, DIR_DIRECTORY_CREATED, true, NULL, path);
 	(void)open_walk(watch, path, &walk);
 	while (walk_next(&walk)) {
-		auto_free char *child = text_format("%s/%s", path, walk.path);
+		auto_free char *child =
+			*path ? text_format("%s/%s", path, walk.name) : text_copy(walk.name);
 
-		known = watch->table.highest;
-		if (!walk_is_directory(&walk) || !watch_directory(watch, child, depth + walk.depth))
-			continue;
-		if (watch->table.highest == known) {
-			(void)walk_enter(&walk);
-			continue;
-		}
-		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, child);
-		scan_directory(watch, child, false, depth + walk.depth);
+		if (walk_is_directory(&walk))
+			scan_directory(watch, child, depth + 1, false);
+		else if (anew)
+			emit_event(watch, DIR_CREATED, false, NULL, child);
 	}
 }
 
-/* A renamed directory has not reappeared below ours: it has left, and is not watched any more. */
-static void forget_moved_directory(struct inotify_watch *watch)
+/* It has not reappeared below ours: it has left, and a directory is not watched any more. */
+static void give_up_moved(struct inotify_watch *watch)
 {
-	if (watch->moved)
-		inotify_table_forget_below(&watch->table, watch->moved);
-	free(watch->moved);
-	watch->moved = NULL;
-	watch->cookie = 0;
-}
+	auto_free char *path = steal(&watch->moved);
 
-static void directory_moved_to(struct inotify_watch *watch, const char *path, uint32_t cookie)
-{
-	if (watch->moved && watch->cookie == cookie) {
-		inotify_table_rename_below(&watch->table, watch->moved, path);
-		free(steal(&watch->moved));
-		emit_event(watch, DIR_MOVED_TO, true, cookie, path);
-		scan_unwatched(watch, path, 1);
+	if (!path)
 		return;
-	}
-	emit_event(watch, DIR_MOVED_TO, true, cookie, path);
-	scan_directory(watch, path, false, 1);
+	if (watch->moved_directory)
+		inotify_table_move_below(&watch->table, path, NULL);
+	emit_event(watch, DIR_DELETED, watch->moved_directory, NULL, path);
 }
 
-static void directory_event(struct inotify_watch *watch, const struct inotify_event *event,
-			    const char *path)
+static void moved_from(struct inotify_watch *watch, const char *path, bool directory,
+		       uint32_t cookie)
 {
-	if (event->mask & IN_CREATE) {
-		emit_event(watch, DIR_DIRECTORY_CREATED, true, 0, path);
-		scan_directory(watch, path, false, 1);
-	} else if (event->mask & IN_MOVED_FROM) {
-		forget_moved_directory(watch);
-		watch->moved = text_copy(path);
-		watch->cookie = event->cookie;
-		emit_event(watch, DIR_MOVED_FROM, true, event->cookie, path);
-	} else if (event->mask & IN_MOVED_TO) {
-		directory_moved_to(watch, path, event->cookie);
-	} else if (event->mask & IN_DELETE) {
-		emit_event(watch, DIR_DELETED, true, 0, path);
-	}
+	give_up_moved(watch);
+	watch->moved = text_copy(path);
+	watch->moved_directory = directory;
+	watch->moved_ms = clock_monotonic_ms();
+	watch->cookie = cookie;
 }
 
-static void file_event(struct inotify_watch *watch, const struct inotify_event *event,
-		       const char *path)
+static void moved_to(struct inotify_watch *watch, const char *path, bool directory, uint32_t cookie)
 {
-	if (event->mask & IN_CREATE)
-		emit_event(watch, DIR_CREATED, false, 0, path);
+	auto_free char *from = watch->cookie == cookie ? steal(&watch->moved) : NULL;
+
+	if (from && directory)
+		inotify_table_move_below(&watch->table, from, path);
+	emit_event(watch, DIR_MOVED_TO, directory, from, path);
+	if (directory)
+		scan_directory(watch, path, 1, true);
+}
+
+static void entry_event(struct inotify_watch *watch, const struct inotify_event *event,
+			const char *path)
+{
+	bool directory = event->mask & IN_ISDIR;
+	/* the other half of a rename */
+	bool rest = (event->mask & IN_MOVED_TO) && event->cookie == watch->cookie;
+
+	/* Something else has its name already. */
+	if ((event->mask & (IN_CREATE | IN_MOVED_TO)) && !rest && text_equal(path, watch->moved))
+		give_up_moved(watch);
+	if ((event->mask & IN_CREATE) && directory)
+		scan_directory(watch, path, 1, false);
+	else if (event->mask & IN_CREATE)
+		emit_event(watch, DIR_CREATED, false, NULL, path);
 	if (event->mask & IN_MODIFY)
-		emit_event(watch, DIR_MODIFIED, false, 0, path);
+		emit_event(watch, DIR_MODIFIED, false, NULL, path);
 	if (event->mask & IN_CLOSE_WRITE)
-		emit_event(watch, DIR_CLOSED_WRITE, false, 0, path);
+		emit_event(watch, DIR_CLOSED_WRITE, false, NULL, path);
 	if (event->mask & IN_MOVED_FROM)
-		emit_event(watch, DIR_MOVED_FROM, false, event->cookie, path);
+		moved_from(watch, path, directory, event->cookie);
 	if (event->mask & IN_MOVED_TO)
-		emit_event(watch, DIR_MOVED_TO, false, event->cookie, path);
+		moved_to(watch, path, directory, event->cookie);
 	if (event->mask & IN_DELETE)
-		emit_event(watch, DIR_DELETED, false, 0, path);
+		emit_event(watch, DIR_DELETED, directory, NULL, path);
 }
 
 /* The checkpoint directory itself was removed or renamed. A new one may appear, empty or with
  * files. */
 static void root_gone(struct inotify_watch *watch)
 {
-	forget_moved_directory(watch);
-	inotify_table_forget_below(&watch->table, "");
+	give_up_moved(watch);
+	inotify_table_move_below(&watch->table, "", NULL);
 	watch->root = -1;
-	emit_event(watch, DIR_RESCAN, false, 0, "");
+	emit_event(watch, DIR_RESCAN, false, NULL, "");
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms());
 }
 
@@ -198,11 +178,11 @@ static void root_timer_fired(struct timer *timer)
 {
 	struct inotify_watch *watch = container_of(timer, struct inotify_watch, look);
 
-	scan_directory(watch, "", false, 0);
+	scan_directory(watch, "", 0, true);
 	if (watch->root < 0)
 		loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
 	else
-		emit_event(watch, DIR_RESCAN, false, 0, "");
+		emit_event(watch, DIR_RESCAN, false, NULL, "");
 }
 
 static void dispatch_event(struct inotify_watch *watch, const struct inotify_event *event)
@@ -211,10 +191,10 @@ static void dispatch_event(struct inotify_watch *watch, const struct inotify_eve
 	auto_free char *path = NULL;
 
 	if (event->mask & IN_Q_OVERFLOW) {
-		emit_event(watch, DIR_RESCAN, false, 0, "");
+		emit_event(watch, DIR_RESCAN, false, NULL, "");
 		/* The lost events may be those of new directories. */
 		if (watch->root >= 0)
-			scan_directory(watch, "", true, 0);
+			scan_directory(watch, "", 0, true);
 		return;
 	}
 	if (!directory)
@@ -229,10 +209,7 @@ static void dispatch_event(struct inotify_watch *watch, const struct inotify_eve
 	if (event->len == 0)
 		return;
 	path = *directory ? text_format("%s/%s", directory, event->name) : text_copy(event->name);
-	if (event->mask & IN_ISDIR)
-		directory_event(watch, event, path);
-	else
-		file_event(watch, event, path);
+	entry_event(watch, event, path);
 }
 
 void inotify_watch_drain(struct inotify_watch *watch)
@@ -247,7 +224,12 @@ void inotify_watch_drain(struct inotify_watch *watch)
 			at += sizeof(*event) + event->len;
 		}
 	}
-	forget_moved_directory(watch);
+	/* The kernel queues the two halves of a rename one after the other: the second may be read
+	 * the next time. */
+	if (watch->moved && clock_monotonic_ms() - watch->moved_ms >= GATHER_MS)
+		give_up_moved(watch);
+	if (watch->moved)
+		loop_arm(watch->loop, &watch->gather, watch->moved_ms + GATHER_MS);
 }
 
 static void gather_timer_fired(struct timer *timer)
@@ -294,7 +276,7 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 		return -1;
 	made->source.fd = made->table.fd;
 	errno = 0;
-	scan_directory(made, "", true, 0);
+	scan_directory(made, "", 0, true);
 	if (made->root < 0 && errno != ENOSPC)
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
 	if (made->root < 0 || !made->complete)

@@ -19,11 +19,9 @@ enum dir_change {
 	DIR_MODIFIED,
 	/* a descriptor open for writing was closed, by the process or by its death */
 	DIR_CLOSED_WRITE,
-	/* a file or directory was renamed away */
-	DIR_MOVED_FROM,
-	/* renamed to this path; same cookie as the MOVED_FROM if that was in the directory too */
+	/* a file or directory was renamed to this path */
 	DIR_MOVED_TO,
-	/* a file or directory was deleted */
+	/* a file or directory was deleted, or has left the directory by a rename */
 	DIR_DELETED,
 	/* a directory was created, or found in a directory that has just appeared */
 	DIR_DIRECTORY_CREATED,
@@ -35,9 +33,10 @@ enum dir_change {
 
 struct dir_event {
 	enum dir_change change;
-	bool directory;   /* the path is a directory */
-	bool symlink;     /* the path is a symbolic link: it has no content that could be torn */
-	uint32_t cookie;  /* MOVED_*; else 0 */
+	bool directory; /* the path is a directory */
+	bool symlink;   /* the path is a symbolic link: it has no content that could be torn */
+	/* MOVED_TO: its path before; NULL: it came from outside, or that is not known */
+	const char *from;
 	const char *path; /* relative to the directory, valid during the call; "" for RESCAN */
 	/* CHANGED: when the scan before began, in ms of CLOCK_MONOTONIC: it has seen the file
 	 * otherwise, or not at all; 0: there was none */

@@ -6,6 +6,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
+bool recent_writers_has(const struct recent_writers *writers, pid_t pid)
+{
+	for (size_t i = 0; i < writers->count; i++)
+		if (writers->items[i].pid == pid)
+			return true;
+	return false;
+}
+
 bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_ms)
 {
 	for (size_t i = 0; i < writers->count; i++)

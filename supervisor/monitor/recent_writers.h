@@ -21,6 +21,7 @@ struct recent_writers {
 
 /* True: the process is new here. If the table is full, the oldest entry is replaced. */
 bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_ms);
+bool recent_writers_has(const struct recent_writers *writers, pid_t pid);
 void recent_writers_forget(struct recent_writers *writers, pid_t pid);
 /* Removes one process that is gone or a zombie, and returns its PID; 0: there is none. Our own
  * children are left to the code that reaps them. Reads /proc. */

@@ -49,42 +49,27 @@ struct shim_channel {
 	int64_t hole_since_ms;
 };
 
-static bool path_is_sound(const char *path, size_t length)
+/* A path below the checkpoint directory; `length` as the job says. */
+static bool is_inside(const char *path, size_t length)
 {
-	if (length > 0 && path[0] == '/')
-		return false;
-	if (memchr(path, '\0', length))
-		return false;
-	for (size_t at = 0; at < length;) {
-		const char *slash = memchr(path + at, '/', length - at);
-		size_t part = slash ? (size_t)(slash - path) - at : length - at;
+	return strlen(path) == length && *path != '/' && !text_path_climbs(path);
+}
 
-		if (part == 2 && path[at] == '.' && path[at + 1] == '.')
-			return false;
-		at += part + 1;
-	}
-	return true;
+static bool paths_are_sound(const struct shim_record *record, const char *path, const char *path2)
+{
+	if (record->event == SHIM_HELLO)
+		return strlen(path) == record->path_length;
+	if (record->event == SHIM_SAVED_ELSEWHERE)
+		return record->path_length > 1 && *path == '/' &&
+		       is_inside(path + 1, record->path_length - 1u);
+	return is_inside(path, record->path_length) && is_inside(path2, record->path2_length);
 }
 
 static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 {
-	const char *path2;
-
-	if (record->path_length > SHIM_PATH_MOST || record->path2_length > SHIM_PATH_MOST)
-		return false;
-	path2 = record->text + record->path_length;
-	if (record->checksum != shim_checksum(record, sequence))
-		return false;
-	if (record->event < SHIM_HELLO || record->event > SHIM_SAVED_ELSEWHERE ||
-	    record->pid == 0 || record->pid > INT_MAX)
-		return false;
-	if (record->event == SHIM_HELLO)
-		return !memchr(record->text, '\0', record->path_length);
-	if (record->event == SHIM_SAVED_ELSEWHERE)
-		return record->path_length > 1 && record->text[0] == '/' &&
-		       path_is_sound(record->text + 1, record->path_length - 1u);
-	return path_is_sound(record->text, record->path_length) &&
-	       path_is_sound(path2, record->path2_length);
+	return record->path_length <= SHIM_PATH_MOST && record->path2_length <= SHIM_PATH_MOST &&
+	       record->checksum == shim_checksum(record, sequence) && record->event >= SHIM_HELLO &&
+	       record->event <= SHIM_SAVED_ELSEWHERE && record->pid != 0 && record->pid <= INT_MAX;
 }
 
 static void report_lost(struct shim_channel *channel)
@@ -93,15 +78,21 @@ static void report_lost(struct shim_channel *channel)
 			  &(struct shim_message){.lost = true, .path = "", .path2 = ""});
 }
 
-static void deliver_record(struct shim_channel *channel, const struct shim_record *record)
+/* False: it is not all that the process has to say, or no record of the library's. */
+static bool deliver_record(struct shim_channel *channel, const struct shim_record *record,
+			   uint64_t sequence)
 {
 	char path[SHIM_PATH_MOST + 1];
 	char path2[SHIM_PATH_MOST + 1];
 
+	if (!record_is_sound(record, sequence))
+		return false;
 	memcpy(path, record->text, record->path_length);
 	path[record->path_length] = '\0';
 	memcpy(path2, record->text + record->path_length, record->path2_length);
 	path2[record->path2_length] = '\0';
+	if (!paths_are_sound(record, path, path2))
+		return false;
 	channel->received(channel->argument,
 			  &(struct shim_message){
 				  .event = record->event,
@@ -113,8 +104,7 @@ static void deliver_record(struct shim_channel *channel, const struct shim_recor
 				  .path = path,
 				  .path2 = path2,
 			  });
-	if ((record->flags & SHIM_FLAG_TRUNCATED_PATH) && record->event != SHIM_HELLO)
-		report_lost(channel);
+	return !(record->flags & SHIM_FLAG_TRUNCATED_PATH) || record->event == SHIM_HELLO;
 }
 
 static void advance_tail(struct shim_channel *channel, uint64_t tail)
@@ -159,9 +149,7 @@ static bool read_one(struct shim_channel *channel)
 	/* The job could change the record between the check and the use: check and use a copy. */
 	memcpy(&record, place, sizeof(record));
 	advance_tail(channel, sequence + 1);
-	if (record_is_sound(&record, sequence))
-		deliver_record(channel, &record);
-	else
+	if (!deliver_record(channel, &record, sequence))
 		report_lost(channel);
 	return true;
 }

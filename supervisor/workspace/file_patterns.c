@@ -21,16 +21,6 @@ static const char *const lock_names[] = {"*.lock", "*.lck", "*.lock*.rename"};
 
 /* --- adding --- */
 
-static bool has_parent_part(const char *pattern)
-{
-	for (const char *part = pattern; part; part = strchr(part, '/')) {
-		part += *part == '/';
-		if (text_starts(part, "..") && (part[2] == '/' || !part[2]))
-			return true;
-	}
-	return false;
-}
-
 static int add_pattern(struct path_list *list, char *pattern, struct err *err)
 {
 	auto_free char *said = text_copy(pattern);
@@ -50,7 +40,7 @@ static int add_pattern(struct path_list *list, char *pattern, struct err *err)
 			       "invalid pattern '%s': write it relative to the checkpoint "
 			       "directory, such as wandb or run/*.csv",
 			       said);
-	if (has_parent_part(pattern))
+	if (text_path_climbs(pattern))
 		return err_set(err, ERR_INVALID,
 			       "invalid pattern '%s': '..' leads out of the checkpoint directory; "
 			       "write a path below it",

@@ -166,6 +166,19 @@ static void test_hex_there_and_back(void **state)
 	assert_false(text_unhex("007FFFA5", back, 4));
 }
 
+static void test_a_path_that_climbs(void **state)
+{
+	static const char *const climb[] = {"..", "../a", "a/..", "a/../b", "/..", "a/...//.."};
+	static const char *const stay[] = {"",    "a",   "a/b",       ".", "...",
+					   "a..", "..a", "a/..b/c..", "/a"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(climb) / sizeof(climb[0]); i++)
+		assert_true(text_path_climbs(climb[i]));
+	for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+		assert_false(text_path_climbs(stay[i]));
+}
+
 static void test_comparing_and_copying(void **state)
 {
 	auto_free char *copy = text_copy_n("abcdef", 3);
@@ -324,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_durations_for_people),
 		cmocka_unit_test(test_hex_there_and_back),
+		cmocka_unit_test(test_a_path_that_climbs),
 		cmocka_unit_test(test_comparing_and_copying),
 		cmocka_unit_test(test_what_others_say_is_made_fit_for_json_and_a_line),
 		cmocka_unit_test(test_what_is_too_long_keeps_both_ends),

@@ -221,10 +221,10 @@ static void test_moves(void **state)
 	/* A temporary name within the same checkpoint: the checkpoint lives on. */
 	(void)checkpoint_table_add(table, "checkpoint-5/model.pt");
 	file = checkpoint_table_add(table, "checkpoint-5/model.pt.tmp");
-	file->checkpoint->writer_died = true;
+	file->checkpoint->death = DEATH_TEARS;
 	checkpoint_table_move(table, file, "checkpoint-5/model.pt");
 	assert_int_equal(file->checkpoint->file_count, 1);
-	assert_true(file->checkpoint->writer_died);
+	assert_int_equal(file->checkpoint->death, DEATH_TEARS);
 	check_lists(table);
 }
 

@@ -137,7 +137,7 @@ static const struct row rows[] = {
 	{"asked, with all names, one smaller",
 		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_SMALLER}, TORN(DIED)},
 	{"asked, whole by format",
-		{.job_end = JOB_END_AMBIGUOUS, .whole_by_format = true, .witnessed = true},
+		{.job_end = JOB_END_AMBIGUOUS, .format = FORMAT_WHOLE, .witnessed = true},
 		WHOLE(FORMAT)},
 	{"crashed", {.job_end = JOB_END_CRASHED}, TORN(DIED)},
 	{"crashed, after a quiet time", {.job_end = JOB_END_CRASHED, .still_ms = QUIET}, WHOLE(QUIET)},
@@ -148,13 +148,22 @@ static const struct row rows[] = {
 		{.job_end = JOB_END_CRASHED, .signature = SIGNATURE_FULL}, TORN(DIED)},
 	{"crashed, committed",
 		{.job_end = JOB_END_CRASHED, .committed = true, .witnessed = true}, WHOLE(COMMIT)},
-	{"crashed, each file closed and whole by its format",
-		{.job_end = JOB_END_CRASHED, .whole_by_format = true, .witnessed = true}, WHOLE(FORMAT)},
-	{"crashed, whole by format, closed perhaps by the death",
-		{.job_end = JOB_END_CRASHED, .whole_by_format = true}, TORN(DIED)},
-	{"crashed, whole by format, fewer files",
-		{.job_end = JOB_END_CRASHED, .whole_by_format = true, .witnessed = true,
-			.signature = SIGNATURE_FEWER}, TORN(DIED)},
+	{"crashed, its file closed and whole by its format",
+		{.job_end = JOB_END_CRASHED, .format = FORMAT_WHOLE, .witnessed = true}, WHOLE(FORMAT)},
+	{"crashed, its file closed, and nobody has looked into it yet",
+		{.job_end = JOB_END_CRASHED, .format = FORMAT_UNCHECKED, .witnessed = true},
+		WHOLE(FORMAT)},
+	{"crashed, its file closed, and of no format that records its end",
+		{.job_end = JOB_END_CRASHED, .format = FORMAT_UNKNOWN, .witnessed = true}, TORN(DIED)},
+	{"crashed, its file closed and cut off",
+		{.job_end = JOB_END_CRASHED, .format = FORMAT_UNCHECKED, .witnessed = true,
+			.defect = true, .defect_wait_ms = 300}, TORN(DIED)},
+	{"a writer died after the close, whole by its format",
+		{.format = FORMAT_WHOLE, .witnessed = true}, WHOLE(FORMAT)},
+	{"a writer died after the close, and its format says nothing",
+		{.format = FORMAT_UNKNOWN, .witnessed = true, .still_ms = QUIET}, TORN(DIED)},
+	{"a writer died after the close, and another has it open",
+		{.format = FORMAT_WHOLE, .witnessed = true, .open = true}, WAITS(OPEN, NEVER)},
 	{"crashed, fewer files, quiet but without patience",
 		{.job_end = JOB_END_CRASHED, .signature = SIGNATURE_FEWER, .still_ms = QUIET},
 		TORN(DIED)},
@@ -165,7 +174,7 @@ static const struct row rows[] = {
 	{"a writer died, quiet", {.writer_died = true, .still_ms = QUIET}, TORN(DIED)},
 	{"a writer died, with all evidence that there is",
 		{.writer_died = true, .own_word = true, .committed = true, .witnessed = true,
-			.next_begun = true, .whole_by_format = true, .signature = SIGNATURE_FULL,
+			.next_begun = true, .format = FORMAT_WHOLE, .signature = SIGNATURE_FULL,
 			.still_ms = QUIET}, TORN(DIED)},
 	{"a writer died, and then the job",
 		{.writer_died = true, .job_end = JOB_END_CRASHED}, TORN(DIED)},
@@ -228,9 +237,9 @@ static void test_each_reason_has_a_row(void **state)
 
 static bool *flag_at(struct checkpoint_facts *facts, size_t index)
 {
-	bool *flags[] = {&facts->open,       &facts->witnessed, &facts->writer_died,
-			 &facts->own_word,   &facts->committed, &facts->whole_by_format,
-			 &facts->next_begun, &facts->defect,    &facts->temporary};
+	bool *flags[] = {&facts->open,     &facts->witnessed, &facts->writer_died,
+			 &facts->own_word, &facts->committed, &facts->next_begun,
+			 &facts->defect,   &facts->temporary};
 
 	return index < sizeof(flags) / sizeof(flags[0]) ? flags[index] : NULL;
 }
@@ -244,13 +253,14 @@ static void for_all_facts(check_fn *check)
 	static const int64_t pauses[] = {0, 5000};
 	static const int64_t waits[] = {-1, 0, 1, 400};
 	enum {
-		FLAGS = 9,
+		FLAGS = 8,
+		FORMATS = 4,
 		MATCHES = 5,
 		STILLS = 10,
 		PAUSES = 2,
 		WAITS = 4
 	};
-	const unsigned all = (1u << FLAGS) * MATCHES * 4 * STILLS * PAUSES * WAITS;
+	const unsigned all = (1u << FLAGS) * FORMATS * MATCHES * 4 * STILLS * PAUSES * WAITS;
 
 	for (unsigned number = 0; number < all; number++) {
 		struct checkpoint_facts facts = {.quiet_ms = QUIET};
@@ -267,8 +277,12 @@ static void for_all_facts(check_fn *check)
 		rest /= STILLS;
 		facts.pause_ms = pauses[rest % PAUSES];
 		rest /= PAUSES;
-		facts.defect_wait_ms = waits[rest];
-		check(&facts);
+		facts.defect_wait_ms = waits[rest % WAITS];
+		facts.format = (enum format_evidence)(rest / WAITS);
+		/* It is asked for only where the writer was seen to close a file of a new kind. */
+		if (facts.format == FORMAT_NOT_ASKED ||
+		    (facts.witnessed && facts.signature == SIGNATURE_UNKNOWN))
+			check(&facts);
 	}
 }
 
@@ -280,7 +294,7 @@ static void for_all_facts(check_fn *check)
 				 "next %d defect %d signature %d end %d still %lld",             \
 				 #condition, (facts)->open, (facts)->witnessed,                  \
 				 (facts)->writer_died, (facts)->own_word, (facts)->committed,    \
-				 (facts)->whole_by_format, (facts)->next_begun, (facts)->defect, \
+				 (facts)->format, (facts)->next_begun, (facts)->defect,          \
 				 (facts)->signature, (facts)->job_end,                           \
 				 (long long)(facts)->still_ms);                                  \
 	} while (0)
@@ -288,6 +302,11 @@ static void for_all_facts(check_fn *check)
 static bool is_complete(const struct checkpoint_facts *facts)
 {
 	return verdict_of(facts).verdict == VERDICT_COMPLETE;
+}
+
+static bool is_whole_by_format(const struct checkpoint_facts *facts)
+{
+	return facts->format == FORMAT_WHOLE || facts->format == FORMAT_UNCHECKED;
 }
 
 static void check_what_is_never_complete(const struct checkpoint_facts *facts)
@@ -308,11 +327,11 @@ static void check_what_is_never_complete(const struct checkpoint_facts *facts)
 	/* Before it is quiet, something says that no more comes. */
 	HOLDS(facts,
 	      facts->still_ms >= QUIET || has_word || facts->committed || facts->next_begun ||
-		      facts->signature == SIGNATURE_FULL || facts->whole_by_format);
+		      facts->signature == SIGNATURE_FULL || is_whole_by_format(facts));
 	/* With fewer files or temporary names, quiet alone says nothing, nor does the next one. */
-	HOLDS(facts,
-	      !(fewer || facts->temporary) || facts->own_word || facts->job_end == JOB_END_CLEAN ||
-		      facts->still_ms >= verdict_patience_ms(QUIET, facts->pause_ms));
+	HOLDS(facts, !(fewer || facts->temporary) || facts->own_word ||
+			     facts->job_end == JOB_END_CLEAN || is_whole_by_format(facts) ||
+			     facts->still_ms >= verdict_patience_ms(QUIET, facts->pause_ms));
 }
 
 /* The reason that is given is there. */
@@ -355,11 +374,14 @@ static void check_reasons(const struct checkpoint_facts *facts)
 		HOLDS(facts, signature != SIGNATURE_FEWER && facts->still_ms >= QUIET);
 		break;
 	case REASON_FORMAT:
+		HOLDS(facts, is_whole_by_format(facts));
+		break;
 	case REASON_ENDED:
 		HOLDS(facts, facts->job_end != JOB_END_NOT_YET);
 		break;
 	case REASON_DIED:
-		HOLDS(facts, facts->writer_died || facts->job_end != JOB_END_NOT_YET);
+		HOLDS(facts, facts->writer_died || facts->job_end != JOB_END_NOT_YET ||
+				     facts->format == FORMAT_UNKNOWN);
 		break;
 	case REASON_MOVING:
 		HOLDS(facts, judgement.verdict == VERDICT_UNDER_WAY);
@@ -393,8 +415,9 @@ static void check_the_end(const struct checkpoint_facts *facts)
 	HOLDS(facts,
 	      facts->job_end == JOB_END_NOT_YET || verdict_of(facts).verdict != VERDICT_UNDER_WAY);
 	/* While it runs, only a death or a defect tears anything. */
-	HOLDS(facts, facts->job_end != JOB_END_NOT_YET || facts->writer_died || facts->defect ||
-			     verdict_of(facts).verdict != VERDICT_TORN);
+	HOLDS(facts,
+	      facts->job_end != JOB_END_NOT_YET || facts->writer_died || facts->defect ||
+		      facts->format == FORMAT_UNKNOWN || verdict_of(facts).verdict != VERDICT_TORN);
 }
 
 /* More evidence, and more time, never take COMPLETE away. */
@@ -406,7 +429,8 @@ static void check_more_evidence(const struct checkpoint_facts *facts)
 		return;
 	more.witnessed = true;
 	HOLDS(facts, is_complete(&more));
-	more.committed = more.next_begun = more.whole_by_format = true;
+	more.committed = more.next_begun = true;
+	more.format = more.format == FORMAT_UNCHECKED ? FORMAT_WHOLE : more.format;
 	HOLDS(facts, is_complete(&more));
 	more.own_word = true;
 	HOLDS(facts, is_complete(&more));

@@ -14,7 +14,7 @@
  *
  *   kc km kw kd kD path               kernel: created, modified, closed after writing, deleted,
  *                                     directory created
- *   kf path cookie, kt path cookie    moved from, moved to; "directory" behind them: a directory
+ *   kt path [from|-] [directory]      moved to; where from, "-": from outside
  *   kr                                rescan
  *   kl path [ms]                      found changed by a look; when the look before began
  *
@@ -53,15 +53,16 @@ static const struct row rows[] = {
 		"O 1 3 a; unclosed a; kc a; km a; unclosed a; C 1 3 a; kw a; closed a; O 1 3 b; "
 		"closed a; unclosed b; kc c; km c; unclosed c; kw c; closed c; E 1 4 a; unclosed "
 		"a; C 1 4 a; closed a"},
-	{"renamed when it is closed", "O 1 3 t; C 1 3 t; kf t 7; kt a 7; closed a; unclosed t"},
+	{"renamed when it is closed", "O 1 3 t; C 1 3 t; kt a t; closed a; unclosed t"},
 	{"renamed before the directory was watched",
 		"O 1 3 tmp-1/a; C 1 3 tmp-1/a; O 1 3 tmp-1/b; C 1 3 tmp-1/b; gone tmp-1; R 1 tmp-1 "
 		"step-1; closed step-1/a; unclosed tmp-1/a; +1000; = complete; good step-1/b"},
 	{"the kernel has told only where it went",
-		"kt step-1 7; O 1 3 t/a; C 1 3 t/a; gone t/a; R 1 t/a step-1; closed step-1; unclosed "
+		"kt step-1; O 1 3 t/a; C 1 3 t/a; gone t/a; R 1 t/a step-1; closed step-1; "
+		"unclosed "
 		"t/a; +1000; = complete; good step-1"},
 	{"TensorFlow: written in a directory of its own, moved on, and that is removed at once",
-		"kd ckpt-1_temp; kt ckpt-1.data 7; kD ckpt-1_temp; gone ckpt-1_temp/d.tmp; gone "
+		"kd ckpt-1_temp; kt ckpt-1.data; kD ckpt-1_temp; gone ckpt-1_temp/d.tmp; gone "
 		"ckpt-1_temp/d; gone ckpt-1_temp/i.tmp; gone ckpt-1_temp/i; O 1 3 ckpt-1_temp/d.tmp; "
 		"C 1 3 ckpt-1_temp/d.tmp; R 1 ckpt-1_temp/d.tmp ckpt-1_temp/d; O 1 3 "
 		"ckpt-1_temp/i.tmp; C 1 3 ckpt-1_temp/i.tmp; R 1 ckpt-1_temp/i.tmp ckpt-1_temp/i; R 1 "
@@ -81,8 +82,8 @@ static const struct row rows[] = {
 		"+10; O 1 3 step-1/a; C 1 3 step-1/a; +1000; = complete; O 1 3 step-2/a; C 1 3 step-2/a; "
 		"+5; kl step-2/a; = busy"},
 	{"the kernel is about to tell it",
-		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kf a.tmp 7; kt a 7; gone b.tmp; "
-		"+1000; = busy; kf b.tmp 8; kt b 8; = busy; +1000; = complete; good b"},
+		"O 1 3 a.tmp; C 1 3 a.tmp; O 1 3 b.tmp; C 1 3 b.tmp; kt a a.tmp; gone b.tmp; "
+		"+1000; = busy; kt b b.tmp; = busy; +1000; = complete; good b"},
 	{"opened before the directory was watched, and gone: nobody tells of the close",
 		"kd step-1_temp; kc step-1_temp/a; gone step-1_temp/a; +1000; = busy; +1000; = nothing"},
 	{"nor that it was deleted", "O 1 3 step-1/a; C 1 3 step-1/a; gone step-1/a; +1000; = busy; +1000; = nothing"},
@@ -146,16 +147,16 @@ static const struct row rows[] = {
 	{"two processes", "O 1 3 a; O 2 3 b; C 1 3 a; +2000; = busy; C 2 3 b; +1000; = complete"},
 
 	{"temporary file renamed into place",
-		"O 1 3 t; kc t; km t; C 1 3 t; kw t; R 1 t a; kf t 7; kt a 7; +1000; = complete; "
+		"O 1 3 t; kc t; km t; C 1 3 t; kw t; R 1 t a; kt a t; +1000; = complete; "
 		"good a"},
 	{"renamed while open",
-		"O 1 3 t; kf t 7; kt a 7; +2000; = busy; open a; C 1 3 a; +1000; = complete"},
+		"O 1 3 t; kt a t; +2000; = busy; open a; C 1 3 a; +1000; = complete"},
 	{"renamed while open, then killed",
-		"O 1 3 t; kc t; kf t 7; kt a 7; end 1 killed; torn a; good t"},
+		"O 1 3 t; kc t; kt a t; end 1 killed; torn a; good t"},
 	{"a directory renamed into place",
-		"kD t; O 1 3 t/x; C 1 3 t/x; R 1 t s; kf t 7; kt s 7; +1000; = complete; good s/x"},
+		"kD t; O 1 3 t/x; C 1 3 t/x; R 1 t s; kt s t; +1000; = complete; good s/x"},
 	{"a directory with an open file renamed",
-		"kD t; O 1 3 t/x; kf t 7; kt s 7; +2000; = busy; end 1 killed; torn s/x; good t/x"},
+		"kD t; O 1 3 t/x; kt s t; +2000; = busy; end 1 killed; torn s/x; good t/x"},
 	{"fixed names of a second save, overtaken by a third that is never whole",
 		"O 1 3 a; C 1 3 a; +10; O 1 3 b; C 1 3 b; +300; O 1 3 a; C 1 3 a; +10; O 1 3 b; "
 		"C 1 3 b; +300; O 1 3 a; C 1 3 a; out b; end 1 killed; out a; out b"},
@@ -166,20 +167,21 @@ static const struct row rows[] = {
 	{"what is written once, before them, is at rest",
 		"O 1 3 args; C 1 3 args; +200; O 1 3 a; C 1 3 a; +300; O 1 3 a; C 1 3 a; +300; O 1 3 "
 		"a; C 1 3 a; end 1 killed; out a; in args"},
-	{"renamed from outside", "kt a 9; +999; = busy; +1; = complete"},
-	{"the shim tells it too", "kt a 9; R 1 - a; closed a; +999; = busy; +1; = complete; in a"},
+	{"renamed from outside", "kt a; +999; = busy; +1; = complete"},
+	{"the shim tells it too", "kt a; R 1 - a; closed a; +999; = busy; +1; = complete; in a"},
 	{"and its writer is killed before it has been quiet",
-		"kt a 9; R 1 - a; +300; end 1 killed; torn a"},
+		"kt a; R 1 - a; +300; end 1 killed; torn a"},
 	{"with a signature",
-		"valid step-1.pt; kt step-1.pt 9; R 1 - step-1.pt; +1000; = complete; valid step-2.pt; "
-		"kt step-2.pt 10; R 1 - step-2.pt; = complete; end 1 killed; good step-2.pt"},
+		"valid step-1.pt; kt step-1.pt; R 1 - step-1.pt; +1000; = complete; valid "
+		"step-2.pt; "
+		"kt step-2.pt; R 1 - step-2.pt; = complete; end 1 killed; good step-2.pt"},
 	{"a directory from outside, told by the shim",
-		"kt s 9 directory; kD s; kl s/a; kl s/b; R 1 - s; closed s/a; closed s/b"},
-	{"one that is written to since", "kt a 9; km a; R 1 - a; +2000; = busy"},
+		"kt s - directory; kD s; kl s/a; kl s/b; R 1 - s; closed s/a; closed s/b"},
+	{"one that is written to since", "kt a; km a; R 1 - a; +2000; = busy"},
 	{"renamed to the outside",
-		"O 1 3 s-1; C 1 3 s-1; kc s-1; kw s-1; O 1 3 s-2; C 1 3 s-2; kc s-2; kw s-2; kf s-1 "
-		"9; R 1 s-1 -; +1000; = complete; in s-2"},
-	{"renamed to outside is no write", "kf a 9; +1000; = nothing"},
+		"O 1 3 s-1; C 1 3 s-1; kc s-1; kw s-1; O 1 3 s-2; C 1 3 s-2; kc s-2; kw s-2; kd "
+		"s-1; R 1 s-1 -; +1000; = complete; in s-2"},
+	{"renamed to outside is no write", "kd a; +1000; = nothing"},
 	{"nameless file, linked",
 		"O 1 3 #5; km #5; L 1 3 a; open a; kc a; +2000; = busy; C 1 3 a; kw #5; +1000; = "
 		"complete; good a"},
@@ -206,25 +208,26 @@ static const struct row rows[] = {
 		"job failed; = complete; good checkpoint-1/a; good checkpoint-1/b; torn "
 		"checkpoint-2/a"},
 	{"renamed into place",
-		"O 1 3 step-1.pt.t; kc step-1.pt.t; C 1 3 step-1.pt.t; kf step-1.pt.t 7; kt "
-		"step-1.pt 7; +500; O 1 3 step-2.pt.t; end 1 killed; job failed; = complete; good "
+		"O 1 3 step-1.pt.t; kc step-1.pt.t; C 1 3 step-1.pt.t; kt step-1.pt step-1.pt.t; "
+		"+500; O 1 3 step-2.pt.t; end 1 killed; job failed; = complete; good "
 		"step-1.pt; torn step-2.pt.t"},
 	{"the kernel's word of the rename overtakes the shim's of the close",
-		"O 1 3 t; kc t; kf t 7; kt a 7; C 1 3 t; unclosed t; closed a; end 1 killed; good t; torn a"},
+		"O 1 3 t; kc t; kt a t; C 1 3 t; unclosed t; closed a; end 1 killed; good t; "
+		"torn a"},
 	{"the number of one that was renamed is used again",
-		"O 1 3 t; kf t 7; kt a 7; O 1 3 b; C 1 3 c; closed c"},
+		"O 1 3 t; kt a t; O 1 3 b; C 1 3 c; closed c"},
 	{"of numbered ones that were renamed like that",
-		"O 1 3 t; kc t; kf t 7; kt step-1.pt 7; C 1 3 t; +300; O 1 3 t; kf t 8; kt "
-		"step-2.pt 8; C 1 3 t; +300; O 1 3 step-3.pt; end 1 killed; job failed; = complete; "
+		"O 1 3 t; kc t; kt step-1.pt t; C 1 3 t; +300; O 1 3 t; kt step-2.pt t; C 1 3 t; "
+		"+300; O 1 3 step-3.pt; end 1 killed; job failed; = complete; "
 		"good step-1.pt; good step-2.pt; torn step-3.pt"},
 	{"and killed before the next",
-		"O 1 3 t; kf t 7; kt step-1.pt 7; C 1 3 t; O 1 3 t; kf t 8; kt step-2.pt 8; C 1 3 "
+		"O 1 3 t; kt step-1.pt t; C 1 3 t; O 1 3 t; kt step-2.pt t; C 1 3 "
 		"t; end 1 killed; job failed; = complete; good step-1.pt; torn step-2.pt"},
 	{"killed when it was renamed and not closed",
-		"O 1 3 t; kf t 7; kt step-1.pt 7; C 1 3 t; O 1 3 t; kf t 8; kt step-2.pt 8; end 1 "
+		"O 1 3 t; kt step-1.pt t; C 1 3 t; O 1 3 t; kt step-2.pt t; end 1 "
 		"killed; job failed; = complete; good step-1.pt; torn step-2.pt"},
 	{"the same in a directory",
-		"O 1 3 t/x; kf t 7; kt step-1 7; C 1 3 t/x; O 1 3 t/x; kf t 8; kt step-2 8; end 1 "
+		"O 1 3 t/x; kt step-1 t; C 1 3 t/x; O 1 3 t/x; kt step-2 t; end 1 "
 		"killed; job failed; = complete; good step-1/x; torn step-2/x"},
 	{"the one before was not closed",
 		"O 1 3 step-1.pt; O 1 4 step-2.pt; C 1 3 step-1.pt; end 1 killed; job failed; = "
@@ -323,28 +326,28 @@ static const struct row rows[] = {
 		"O 1 3 a; end 1 killed; +1000; = torn; E 2 3 a; km a; C 2 3 a; kw a; +1000; = torn; "
 		"torn a"},
 	{"torn, then replaced by a rename",
-		"O 1 3 a; end 1 killed; +1000; = torn; O 2 3 t; C 2 3 t; kf t 7; kt a 7; good "
+		"O 1 3 a; end 1 killed; +1000; = torn; O 2 3 t; C 2 3 t; kt a t; good "
 		"a; +1000; = complete; good a"},
 	{"torn, then replaced from outside",
-		"O 1 3 a; end 1 killed; +1000; = torn; kt a 9; good a; +1000; = complete"},
+		"O 1 3 a; end 1 killed; +1000; = torn; kt a; good a; +1000; = complete"},
 	{"torn, then written anew by two descriptors",
 		"O 1 3 a; end 1 killed; +1000; = torn; O 2 3 a; D 2 4 a; C 2 3 a; torn a; C 2 "
 		"4 a; good a"},
 	{"torn, then deleted",
 		"O 1 3 a; end 1 killed; +1000; = torn; kd a; good a; = nothing"},
 	{"torn in a directory, moved aside with it",
-		"O 1 3 s/a; end 1 killed; +1000; = torn; kf s 7; = nothing; good s/a"},
+		"O 1 3 s/a; end 1 killed; +1000; = torn; kd s; = nothing; good s/a"},
 	{"torn stays torn under its new name",
-		"O 1 3 a; end 1 killed; +1000; = torn; kf a 7; kt b 7; good a; torn b"},
+		"O 1 3 a; end 1 killed; +1000; = torn; kt b a; good a; torn b"},
 	{"torn, written anew, killed again",
 		"O 1 3 a; end 1 killed; +1000; = torn; O 2 3 a; C 2 3 a; end 2 killed; torn "
 		"a"},
 	{"a torn directory covers what is in it",
-		"kt s 7; job failed; = torn; torn s; good st"},
+		"kt s; job failed; = torn; torn s; good st"},
 
 	{"blind: one file",
 		"kc a; km a; +5000; = busy; open a; kw a; +999; = busy; +1; = complete; good a"},
-	{"blind: renamed into place", "kc t; km t; kw t; kf t 7; kt a 7; +1000; = complete; good a"},
+	{"blind: renamed into place", "kc t; km t; kw t; kt a t; +1000; = complete; good a"},
 	{"blind: the job is killed between two files",
 		"kc a; km a; kw a; +100; job failed; = torn; torn a"},
 	{"blind: the job is killed in the middle of a file",
@@ -499,19 +502,19 @@ static const struct row rows[] = {
 
 	/* Commits. */
 	{"a directory renamed into place needs no quiet time",
-		"kD t; O 1 3 t/x; C 1 3 t/x; kw t/x; kf t 7; kt step-1 7 directory; = complete; in "
+		"kD t; O 1 3 t/x; C 1 3 t/x; kw t/x; kt step-1 t directory; = complete; in "
 		"step-1"},
 	{"a directory renamed with an open file",
-		"kD t; O 1 3 t/x; kf t 7; kt step-1 7 directory; = busy; C 1 3 step-1/x; = busy; "
+		"kD t; O 1 3 t/x; kt step-1 t directory; = busy; C 1 3 step-1/x; = busy; "
 		"+1000; = complete"},
 	{"a directory renamed from its own temporary name",
 		"kD checkpoint-5.tmp; O 1 3 checkpoint-5.tmp/x; C 1 3 checkpoint-5.tmp/x; out "
-		"checkpoint-5.tmp/x; kf checkpoint-5.tmp 7; kt checkpoint-5 7 directory; = complete; "
+		"checkpoint-5.tmp/x; kt checkpoint-5 checkpoint-5.tmp directory; = complete; "
 		"in checkpoint-5/x"},
 	{"the rename of a directory of which nobody saw the closes",
-		"kc t/x; kw t/x; kf t 7; kt step-1 7 directory; = busy; +1000; = complete"},
+		"kc t/x; kw t/x; kt step-1 t directory; = busy; +1000; = complete"},
 	{"a file in a directory that was committed",
-		"O 1 3 t/x; C 1 3 t/x; kf t 7; kt step-1 7 directory; O 1 3 step-1/y; = busy; out "
+		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; O 1 3 step-1/y; = busy; out "
 		"step-1; C 1 3 step-1/y; = busy; +1000; = complete"},
 	{"a marker needs no quiet time",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; O 1 3 checkpoint-1/DONE; C 1 3 "
@@ -543,10 +546,10 @@ static const struct row rows[] = {
 		"+60000; O 1 3 model.pt; C 1 3 model.pt; +5000; end 1 killed; +1000; = torn; torn "
 		"model.pt; good optim.pt"},
 	{"a pair written by renames, five seconds apart",
-		"O 1 3 t; C 1 3 t; kf t 7; kt model.pt 7; R 1 t model.pt; O 1 3 t; C 1 3 t; kf t 8; "
-		"kt optim.pt 8; R 1 t optim.pt; +1000; = complete; +60000; O 1 3 t; C 1 3 t; kf t 9; "
-		"kt model.pt 9; R 1 t model.pt; = busy; +5000; = busy; out model.pt; O 1 3 t; C 1 3 "
-		"t; kf t 10; kt optim.pt 10; R 1 t optim.pt; = complete; in model.pt; in optim.pt"},
+		"O 1 3 t; C 1 3 t; kt model.pt t; R 1 t model.pt; O 1 3 t; C 1 3 t; kt optim.pt "
+		"t; R 1 t optim.pt; +1000; = complete; +60000; O 1 3 t; C 1 3 t; kt model.pt t; "
+		"R 1 t model.pt; = busy; +5000; = busy; out model.pt; O 1 3 t; C 1 3 "
+		"t; kt optim.pt t; R 1 t optim.pt; = complete; in model.pt; in optim.pt"},
 	{"the best is not written each time",
 		"O 1 3 last.pt; C 1 3 last.pt; O 1 3 best.pt; C 1 3 best.pt; +1000; = complete; "
 		"+20000; O 1 3 last.pt; C 1 3 last.pt; = complete; +20000; O 1 3 last.pt; C 1 3 "
@@ -647,8 +650,8 @@ static const struct row rows[] = {
 		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b.tmp; C 1 3 step-1/b.tmp; +5000; = "
 		"busy; +5000; = complete; in step-1"},
 	{"a numbered directory with a temporary name is waited for until it is renamed",
-		"O 1 3 step-1.tmp/a; C 1 3 step-1.tmp/a; +60000; = busy; out step-1.tmp/a; kf "
-		"step-1.tmp 7 directory; kt step-1 7 directory; R 1 step-1.tmp step-1; = complete; in "
+		"O 1 3 step-1.tmp/a; C 1 3 step-1.tmp/a; +60000; = busy; out step-1.tmp/a; kt "
+		"step-1 step-1.tmp directory; R 1 step-1.tmp step-1; = complete; in "
 		"step-1"},
 	{"the half that taught the signature is written on: it vouches for nothing",
 		"O 1 3 checkpoint-1/rank0; C 1 3 checkpoint-1/rank0; +1000; = complete; O 1 3 "
@@ -660,7 +663,7 @@ static const struct row rows[] = {
 	{"a torn temporary file, written anew and renamed into place",
 		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; O 1 3 last.pt.tmp; end 1 "
 		"killed; +1000; = torn; torn last.pt.tmp; in last.pt; O 2 3 last.pt.tmp; C 2 3 "
-		"last.pt.tmp; kf last.pt.tmp 7; kt last.pt 7; R 2 last.pt.tmp last.pt; +1000; = "
+		"last.pt.tmp; kt last.pt last.pt.tmp; R 2 last.pt.tmp last.pt; +1000; = "
 		"complete; in last.pt"},
 
 	{"five seconds apart from the first one on: the second one is whole",
@@ -669,21 +672,21 @@ static const struct row rows[] = {
 		"1 3 checkpoint-2/a; C 1 3 checkpoint-2/a; +5000; = busy; out checkpoint-2; O 1 3 "
 		"checkpoint-2/b; C 1 3 checkpoint-2/b; = complete"},
 	{"a pair written by renames, the shim's word first",
-		"O 1 3 t; C 1 3 t; R 1 t model.pt; kf t 7; kt model.pt 7; O 1 3 t; C 1 3 t; R 1 t "
-		"optim.pt; kf t 8; kt optim.pt 8; +1000; = complete; +60000; O 1 3 t; C 1 3 t; R 1 t "
-		"model.pt; kf t 9; kt model.pt 9; = busy; +5000; = busy; out model.pt; O 1 3 t; C 1 3 "
-		"t; R 1 t optim.pt; kf t 10; kt optim.pt 10; = complete; in model.pt; in optim.pt"},
+		"O 1 3 t; C 1 3 t; R 1 t model.pt; kt model.pt t; O 1 3 t; C 1 3 t; R 1 t "
+		"optim.pt; kt optim.pt t; +1000; = complete; +60000; O 1 3 t; C 1 3 t; R 1 t "
+		"model.pt; kt model.pt t; = busy; +5000; = busy; out model.pt; O 1 3 t; C 1 3 "
+		"t; R 1 t optim.pt; kt optim.pt t; = complete; in model.pt; in optim.pt"},
 	{"parts, written anew by renames",
-		"O 1 3 m1.t; C 1 3 m1.t; kf m1.t 7; kt model_1.pkl 7; O 1 3 m2.t; C 1 3 m2.t; kf m2.t "
-		"8; kt model_2.pkl 8; +1000; = complete; +60000; O 1 3 m1.t; C 1 3 m1.t; kf m1.t 9; "
-		"kt model_1.pkl 9; = busy; +500; O 1 3 m2.t; C 1 3 m2.t; kf m2.t 10; kt model_2.pkl "
-		"10; +1000; = complete; in model_1.pkl; in model_2.pkl"},
+		"O 1 3 m1.t; C 1 3 m1.t; kt model_1.pkl m1.t; O 1 3 m2.t; C 1 3 m2.t; kt "
+		"model_2.pkl m2.t; +1000; = complete; +60000; O 1 3 m1.t; C 1 3 m1.t; kt "
+		"model_1.pkl m1.t; = busy; +500; O 1 3 m2.t; C 1 3 m2.t; kt model_2.pkl m2.t; "
+		"+1000; = complete; in model_1.pkl; in model_2.pkl"},
 	{"parts, written anew by renames of their own temporary names",
-		"O 1 3 model_1.pkl.tmp; C 1 3 model_1.pkl.tmp; kf model_1.pkl.tmp 7; kt model_1.pkl "
-		"7; O 1 3 model_2.pkl.tmp; C 1 3 model_2.pkl.tmp; kf model_2.pkl.tmp 8; kt "
-		"model_2.pkl 8; +1000; = complete; +60000; O 1 3 model_1.pkl.tmp; C 1 3 "
-		"model_1.pkl.tmp; kf model_1.pkl.tmp 9; kt model_1.pkl 9; = busy; +500; O 1 3 "
-		"model_2.pkl.tmp; C 1 3 model_2.pkl.tmp; kf model_2.pkl.tmp 10; kt model_2.pkl 10; "
+		"O 1 3 model_1.pkl.tmp; C 1 3 model_1.pkl.tmp; kt model_1.pkl model_1.pkl.tmp; O "
+		"1 3 model_2.pkl.tmp; C 1 3 model_2.pkl.tmp; kt model_2.pkl model_2.pkl.tmp; "
+		"+1000; = complete; +60000; O 1 3 model_1.pkl.tmp; C 1 3 "
+		"model_1.pkl.tmp; kt model_1.pkl model_1.pkl.tmp; = busy; +500; O 1 3 "
+		"model_2.pkl.tmp; C 1 3 model_2.pkl.tmp; kt model_2.pkl model_2.pkl.tmp; "
 		"+1000; = complete; in model_1.pkl; in model_2.pkl"},
 	{"two ranks: one is two checkpoints ahead, the other has not begun its part",
 		"O 1 3 checkpoint-1/a; O 2 3 checkpoint-1/b; C 1 3 checkpoint-1/a; C 2 3 "
@@ -694,7 +697,7 @@ static const struct row rows[] = {
 	{"a numbered pair written anew by renames: new and old are no checkpoint",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; O 1 3 checkpoint-1/b; C 1 3 "
 		"checkpoint-1/b; +1000; = complete; +60000; O 1 3 checkpoint-1/a.tmp; C 1 3 "
-		"checkpoint-1/a.tmp; kf checkpoint-1/a.tmp 7; kt checkpoint-1/a 7; R 1 "
+		"checkpoint-1/a.tmp; kt checkpoint-1/a checkpoint-1/a.tmp; R 1 "
 		"checkpoint-1/a.tmp checkpoint-1/a; = busy; +5000; out checkpoint-1"},
 	/* Numbers that are parts. */
 	{"parts, the first time: they are quiet together",
@@ -797,25 +800,26 @@ static const struct row rows[] = {
 
 	/* The kernel's word of a batch comes before the shim's. */
 	{"a batch: renamed before the open is told",
-		"O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; kc t; km t; kw t; kf t 7; kt "
-		"step-2.pt 7; = busy; O 1 3 t; C 1 3 t; R 1 t step-2.pt; = complete; in step-2.pt; "
+		"O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; kc t; km t; kw t; kt "
+		"step-2.pt t; = busy; O 1 3 t; C 1 3 t; R 1 t step-2.pt; = complete; in "
+		"step-2.pt; "
 		"unclosed t; +5000; = nothing"},
 	{"a batch: of a directory",
-		"O 1 3 step-1/x; C 1 3 step-1/x; +1000; = complete; kD t; kc t/x; kw t/x; kf t 7; kt "
-		"step-2 7 directory; O 1 3 t/x; C 1 3 t/x; R 1 t step-2; = complete; in step-2; "
+		"O 1 3 step-1/x; C 1 3 step-1/x; +1000; = complete; kD t; kc t/x; kw t/x; kt "
+		"step-2 t directory; O 1 3 t/x; C 1 3 t/x; R 1 t step-2; = complete; in step-2; "
 		"+5000; = nothing"},
 	{"a batch: two temporary files in a row, of one name",
-		"kc t; kw t; kf t 7; kt step-1.pt 7; kc t; kw t; kf t 8; kt step-2.pt 8; O 1 3 t; C 1 "
+		"kc t; kw t; kt step-1.pt t; kc t; kw t; kt step-2.pt t; O 1 3 t; C 1 "
 		"3 t; R 1 t step-1.pt; O 1 3 t; C 1 3 t; R 1 t step-2.pt; +1000; = complete; in "
 		"step-1.pt; in step-2.pt; = nothing"},
 	{"a batch: its own temporary name",
 		"O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; kc step-2.pt.tmp; kw "
-		"step-2.pt.tmp; kf step-2.pt.tmp 7; kt step-2.pt 7; O 1 3 step-2.pt.tmp; C 1 3 "
+		"step-2.pt.tmp; kt step-2.pt step-2.pt.tmp; O 1 3 step-2.pt.tmp; C 1 3 "
 		"step-2.pt.tmp; R 1 step-2.pt.tmp step-2.pt; = complete; in step-2.pt; +5000; = "
 		"nothing"},
 	{"a batch: and its writer died after it",
-		"O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; kc t; kw t; kf t 7; kt "
-		"step-2.pt 7; O 1 3 t; C 1 3 t; R 1 t step-2.pt; end 1 killed; = complete; good "
+		"O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = complete; kc t; kw t; kt step-2.pt "
+		"t; O 1 3 t; C 1 3 t; R 1 t step-2.pt; end 1 killed; = complete; good "
 		"step-2.pt"},
 	{"a batch: deleted before the open is told",
 		"kc t; kw t; kd t; O 1 3 t; C 1 3 t; gone t; U 1 t; = nothing"},
@@ -823,10 +827,10 @@ static const struct row rows[] = {
 		"O 1 3 a.pt; C 1 3 a.pt; O 2 3 b.pt; C 2 3 b.pt; +1000; = complete; +60000; O 2 "
 		"3 b.pt; C 2 3 b.pt; +5000; = busy; out b.pt"},
 	{"the last one renamed aside before the new one is written: it is whole",
-		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +9000; kf last.pt 7; kt "
-		"prev.pt 7; R 1 last.pt prev.pt; O 1 3 last.pt; +5000; = busy; out last.pt; C 1 "
-		"3 last.pt; +1000; = complete; in last.pt; in prev.pt; +9000; kf last.pt 8; kt "
-		"prev.pt 8; R 1 last.pt prev.pt; O 1 3 last.pt; km last.pt; end 1 killed; "
+		"O 1 3 last.pt; C 1 3 last.pt; +1000; = complete; +9000; kt prev.pt last.pt; R 1 "
+		"last.pt prev.pt; O 1 3 last.pt; +5000; = busy; out last.pt; C 1 "
+		"3 last.pt; +1000; = complete; in last.pt; in prev.pt; +9000; kt prev.pt "
+		"last.pt; R 1 last.pt prev.pt; O 1 3 last.pt; km last.pt; end 1 killed; "
 		"+1000; = torn; torn last.pt; good prev.pt"},
 
 	/* Slow saves beside frequent ones. */
@@ -909,36 +913,36 @@ static const struct row rows[] = {
 		"yes"},
 	{"one that was there before the job, or is written under another name, or was deleted",
 		"O 1 9 last.pt; replacing yes; C 1 9 last.pt; +1000; = complete; replacing no; kc "
-		"new.pt; O 1 9 new.pt; replacing no; C 1 9 new.pt; kf new.pt 7; kt last.pt 7; "
+		"new.pt; O 1 9 new.pt; replacing no; C 1 9 new.pt; kt last.pt new.pt; "
 		"replacing yes; +1000; = complete; kd last.pt; kc last.pt; O 1 9 last.pt; replacing "
 		"yes"},
 
 	/* Directories that are renamed when they are finished. */
 	{"a directory with a temporary name is never complete",
 		"kD tmp-step-1; O 1 3 tmp-step-1/a; C 1 3 tmp-step-1/a; +60000; = busy; out "
-		"tmp-step-1/a; kf tmp-step-1 7; kt step-1 7 directory; = complete; in step-1"},
+		"tmp-step-1/a; kt step-1 tmp-step-1 directory; = complete; in step-1"},
 	{"blind: nor is it learned from; what has been quiet is complete by the rename",
 		"kD tmp-step-1; kc tmp-step-1/a; kw tmp-step-1/a; +1300; = busy; kc tmp-step-1/b; "
-		"kw tmp-step-1/b; +1300; = busy; kf tmp-step-1 7; kt step-1 7 directory; = complete; "
+		"kw tmp-step-1/b; +1300; = busy; kt step-1 tmp-step-1 directory; = complete; "
 		"in step-1; kD tmp-step-2; kc tmp-step-2/a; kw tmp-step-2/a; +1300; = busy; kc "
-		"tmp-step-2/b; kw tmp-step-2/b; +1300; = busy; kf tmp-step-2 8; kt step-2 8 "
-		"directory; = complete; in step-1; in step-2"},
+		"tmp-step-2/b; kw tmp-step-2/b; +1300; = busy; kt step-2 tmp-step-2 directory; = "
+		"complete; in step-1; in step-2"},
 	{"blind: renamed before it has been quiet: the quiet time goes on",
-		"kD step-1.tmp; kc step-1.tmp/a; kw step-1.tmp/a; +600; kf step-1.tmp 7; kt step-1 7 "
+		"kD step-1.tmp; kc step-1.tmp/a; kw step-1.tmp/a; +600; kt step-1 step-1.tmp "
 		"directory; = busy; +399; = busy; +1; = complete; in step-1"},
 	{"complete by quiet before its rename, and its writer dies after it",
-		"kD t; O 1 3 t/a; C 1 3 t/a; O 1 3 t/b; C 1 3 t/b; +1000; = complete; kf t 7; kt "
-		"step-1 7 directory; R 1 t step-1; end 1 killed; = complete; good step-1/a; in step-1"},
+		"kD t; O 1 3 t/a; C 1 3 t/a; O 1 3 t/b; C 1 3 t/b; +1000; = complete; kt step-1 "
+		"t directory; R 1 t step-1; end 1 killed; = complete; good step-1/a; in step-1"},
 	{"a complete one that is moved elsewhere stays complete",
 		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b; C 1 3 step-1/b; saved 1; = "
-		"complete; kf step-1 7; kt kept/step-1 7 directory; R 1 step-1 kept/step-1; end 1 "
+		"complete; kt kept/step-1 step-1 directory; R 1 step-1 kept/step-1; end 1 "
 		"killed; job failed; = complete; good kept/step-1/a; in kept/step-1"},
 	{"one that is torn stays torn",
-		"O 1 3 step-1.tmp/a; end 1 killed; +1000; = torn; kf step-1.tmp 7; kt step-1 7 "
+		"O 1 3 step-1.tmp/a; end 1 killed; +1000; = torn; kt step-1 step-1.tmp "
 		"directory; +1000; = torn; torn step-1/a; out step-1"},
 	{"a file with a temporary name in a numbered directory",
-		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; +5000; = busy; kf step-1/a.tmp 7; kt "
-		"step-1/a 7; R 1 step-1/a.tmp step-1/a; +1000; = complete; in step-1"},
+		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; +5000; = busy; kt step-1/a "
+		"step-1/a.tmp; R 1 step-1/a.tmp step-1/a; +1000; = complete; in step-1"},
 #define SAVE(n) "O 1 3 step-" n ".pt; C 1 3 step-" n ".pt; +3000; "
 #define FAILED(n) "O 1 3 step-" n ".pt; F 1 3 step-" n ".pt; +3000; "
 	{"cut in the save after a complete one",
@@ -961,9 +965,10 @@ static const struct row rows[] = {
 		SAVE("10") SAVE("20") "= complete; O 1 3 step-30/a; end 1 killed; +1000; = torn; O 2 3 "
 		"step-30/b; end 2 killed; job failed; = torn; torn step-30/b; cut step-30/b"},
 	{"directories that get their names when they are whole",
-		"O 1 3 work-10/a; C 1 3 work-10/a; R 1 work-10 step-10; kf work-10 7; kt step-10 7; "
-		"+3000; = complete; O 1 3 work-20/a; C 1 3 work-20/a; R 1 work-20 step-20; kf work-20 "
-		"8; kt step-20 8; +3000; = complete; O 1 3 work-30/a; end 1 killed; job failed; = torn; "
+		"O 1 3 work-10/a; C 1 3 work-10/a; R 1 work-10 step-10; kt step-10 work-10; "
+		"+3000; = complete; O 1 3 work-20/a; C 1 3 work-20/a; R 1 work-20 step-20; kt "
+		"step-20 work-20; +3000; = complete; O 1 3 work-30/a; end 1 killed; job failed; "
+		"= torn; "
 		"torn work-30/a; cut work-30/a"},
 	{"temporary names are no work",
 		SAVE("10") "= complete; O 1 3 step-20.pt.tmp; C 1 3 step-20.pt.tmp; +3000; O 1 3 "
@@ -1037,7 +1042,7 @@ static void nobody_has_open(struct detector *detector)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
-	detector_each_untracked(detector, path_list_add, &list);
+	detector_each_marked(detector, FILE_UNCLOSED, path_list_add, &list);
 	for (char **path = list.paths; *path; path++)
 		detector_all_closed(detector, *path);
 	path_list_free(list.paths);
@@ -1111,9 +1116,9 @@ static void tell_kernel(struct teller *teller)
 	static const struct {
 		char letter;
 		enum dir_change change;
-	} letters[] = {{'c', DIR_CREATED},           {'m', DIR_MODIFIED}, {'w', DIR_CLOSED_WRITE},
-		       {'f', DIR_MOVED_FROM},        {'t', DIR_MOVED_TO}, {'d', DIR_DELETED},
-		       {'D', DIR_DIRECTORY_CREATED}, {'r', DIR_RESCAN},   {'l', DIR_CHANGED}};
+	} letters[] = {{'c', DIR_CREATED},  {'m', DIR_MODIFIED}, {'w', DIR_CLOSED_WRITE},
+		       {'t', DIR_MOVED_TO}, {'d', DIR_DELETED},  {'D', DIR_DIRECTORY_CREATED},
+		       {'r', DIR_RESCAN},   {'l', DIR_CHANGED}};
 	struct dir_event event = {.path = teller->word[1] ? teller->word[1] : ""};
 
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
@@ -1122,8 +1127,8 @@ static void tell_kernel(struct teller *teller)
 	}
 	if (teller->word[2] && event.change == DIR_CHANGED)
 		event.since_ms = atoi(teller->word[2]);
-	else if (teller->word[2])
-		event.cookie = (uint32_t)atoi(teller->word[2]);
+	else if (teller->word[2] && !text_equal(teller->word[2], "-"))
+		event.from = teller->word[2];
 	event.directory = teller->word[3] != NULL;
 	detector_handle_kernel(&teller->detector, &event, teller->now);
 }
@@ -1161,7 +1166,7 @@ static void __attribute__((format(printf, 1, 2))) story_failed(const char *forma
 static bool is_torn(const struct detector *detector, const char *path)
 {
 	holds_path = false;
-	detector_each_torn(detector, look_for, (void *)path);
+	detector_each_marked(detector, FILE_DAMAGED, look_for, (void *)path);
 	return holds_path;
 }
 
@@ -1423,7 +1428,7 @@ static void test_thousands_of_paths(void **state)
 		opened(&detector, path, true, i);
 	}
 	detector_process_ended(&detector, 1, WRITER_END_KILLED, paths);
-	detector_each_torn(&detector, count, &torn);
+	detector_each_marked(&detector, FILE_DAMAGED, count, &torn);
 	assert_int_equal(torn, paths);
 	detector_handle_kernel(&detector,
 			       &(struct dir_event){
@@ -1433,7 +1438,7 @@ static void test_thousands_of_paths(void **state)
 			       },
 			       paths + 1);
 	torn = 0;
-	detector_each_torn(&detector, count, &torn);
+	detector_each_marked(&detector, FILE_DAMAGED, count, &torn);
 	assert_int_equal(torn, paths / 20 * 19);
 	detector_release(&detector);
 }

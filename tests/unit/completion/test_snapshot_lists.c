@@ -193,11 +193,8 @@ static const struct {
 static void rename_temporary(const char *path, int64_t now_ms)
 {
 	auto_free char *from = text_format("%s.tmp", path);
-	struct dir_event event = {.change = DIR_MOVED_FROM, .path = from, .cookie = 7};
+	struct dir_event event = {.change = DIR_MOVED_TO, .from = from, .path = path};
 
-	detector_handle_kernel(&detector, &event, now_ms);
-	event.change = DIR_MOVED_TO;
-	event.path = path;
 	detector_handle_kernel(&detector, &event, now_ms);
 }
 

@@ -262,9 +262,12 @@ static void test_names(void **state)
 	assert_true(profile_is_completion_marker(hf, "checkpoint-5/trainer_state.json"));
 	assert_false(profile_is_completion_marker(hf, "checkpoint-5/config.json"));
 	assert_false(profile_is_completion_marker(NULL, "checkpoint-5/trainer_state.json"));
-	assert_true(profile_is_sentinel(hf, "checkpoint-5/checkpoint-is-incomplete.txt"));
-	assert_true(profile_is_sentinel(NULL, "checkpoint-5/checkpoint-is-incomplete.txt"));
-	assert_false(profile_is_sentinel(hf, "checkpoint-5/trainer_state.json"));
+	assert_true(profile_has_marker(hf, PROFILE_RULE_FORBIDS,
+				       "checkpoint-5/checkpoint-is-incomplete.txt"));
+	assert_true(profile_has_marker(NULL, PROFILE_RULE_FORBIDS,
+				       "checkpoint-5/checkpoint-is-incomplete.txt"));
+	assert_false(
+		profile_has_marker(hf, PROFILE_RULE_FORBIDS, "checkpoint-5/trainer_state.json"));
 }
 
 static void test_exit_codes(void **state)

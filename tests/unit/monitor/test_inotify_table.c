@@ -86,9 +86,9 @@ static void what_lies_below_is_renamed_with_it(void **state)
 	const char *const inwards[] = {"", "ab/x", "ab/x/b", "ab/x/b/c", "ab"};
 	const char *const onwards[] = {"", "ab/x", "y", "y/c", "ab"};
 
-	inotify_table_rename_below(&tree->table, "a", "ab/x");
+	inotify_table_move_below(&tree->table, "a", "ab/x");
 	assert_paths(tree, inwards);
-	inotify_table_rename_below(&tree->table, "ab/x/b", "y");
+	inotify_table_move_below(&tree->table, "ab/x/b", "y");
 	assert_paths(tree, onwards);
 }
 
@@ -98,12 +98,12 @@ static void what_lies_below_is_forgotten_with_it(void **state)
 	const char *const left[] = {"", "-", "-", "-", "ab"};
 	const char *const again[] = {"", "-", "-", "-", "-"};
 
-	inotify_table_forget_below(&tree->table, "a");
+	inotify_table_move_below(&tree->table, "a", NULL);
 	assert_paths(tree, left);
 	inotify_table_removed(tree->watches[4]);
 	assert_paths(tree, again);
 	tree->watches[1] = inotify_table_add(&tree->table, "a");
-	inotify_table_forget_below(&tree->table, "");
+	inotify_table_move_below(&tree->table, "", NULL);
 	for (size_t i = 0; i < PLACES; i++)
 		assert_null(inotify_table_path(tree->watches[i]));
 }

@@ -30,13 +30,9 @@ struct place {
 };
 
 static const char *const names[] = {
-	[DIR_CREATED] = "created",
-	[DIR_MODIFIED] = "modified",
-	[DIR_CLOSED_WRITE] = "closed",
-	[DIR_MOVED_FROM] = "from",
-	[DIR_MOVED_TO] = "to",
-	[DIR_DELETED] = "deleted",
-	[DIR_DIRECTORY_CREATED] = "directory",
+	[DIR_CREATED] = "created",     [DIR_MODIFIED] = "modified",
+	[DIR_CLOSED_WRITE] = "closed", [DIR_MOVED_TO] = "to",
+	[DIR_DELETED] = "deleted",     [DIR_DIRECTORY_CREATED] = "directory",
 	[DIR_RESCAN] = "rescan",
 };
 
@@ -46,7 +42,8 @@ static void changed(void *argument, const struct dir_event *event)
 	size_t used = strlen(place->told);
 
 	place->rescanned |= event->change == DIR_RESCAN;
-	snprintf(place->told + used, sizeof(place->told) - used, "%s %s\n", names[event->change],
+	snprintf(place->told + used, sizeof(place->told) - used, "%s%s%s %s\n",
+		 event->from ? event->from : "", event->from ? " " : "", names[event->change],
 		 event->path);
 }
 
@@ -133,6 +130,42 @@ static void assert_told(struct place *place, const char *line)
 		fail_msg("\"%s\" is not among:\n%s", line, all);
 }
 
+/* What has left is told before what comes in its place. */
+static void test_file_that_leaves_and_is_made_again(void **state)
+{
+	struct place *place = *state;
+	char elsewhere[80], second[80];
+
+	watch(place);
+	write_file(place, "a");
+	told(place);
+	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", place->directory);
+	assert_int_equal(rename(name(place, "a"), elsewhere), 0);
+	write_file(place, "a");
+	assert_string_equal(told(place), "deleted a\ncreated a\nmodified a\nclosed a\n");
+	/* Its name is taken by a rename from outside. */
+	assert_int_equal(rename(name(place, "a"), name(place, "b")), 0);
+	assert_string_equal(told(place), "a to b\n");
+	snprintf(second, sizeof(second), "%s.second", place->directory);
+	assert_int_equal(rename(name(place, "b"), second), 0);
+	assert_int_equal(rename(elsewhere, name(place, "b")), 0);
+	assert_string_equal(told(place), "deleted b\nto b\n");
+	unlink(second);
+}
+
+static void ran_out(struct timer *timer)
+{
+	loop_stop(&container_of(timer, struct place, timeout)->loop);
+}
+
+static void run_for(struct place *place, int64_t ms)
+{
+	place->timeout.fired = ran_out;
+	place->loop.stopped = false;
+	loop_arm(&place->loop, &place->timeout, clock_monotonic_ms() + ms);
+	assert_int_equal(loop_run(&place->loop, NULL), 0);
+}
+
 static void test_file(void **state)
 {
 	struct place *place = *state;
@@ -141,7 +174,7 @@ static void test_file(void **state)
 	write_file(place, "a");
 	assert_string_equal(told(place), "created a\nmodified a\nclosed a\n");
 	move(place, "a", "b");
-	assert_string_equal(told(place), "from a\nto b\n");
+	assert_string_equal(told(place), "a to b\n");
 	unlink(name(place, "b"));
 	assert_string_equal(told(place), "deleted b\n");
 }
@@ -183,7 +216,7 @@ static void test_renamed_directory_keeps_its_files_names_right(void **state)
 	make_directory(place, "tmp2");
 	told(place);
 	move(place, "tmp", "step");
-	assert_string_equal(told(place), "from tmp\nto step\n");
+	assert_string_equal(told(place), "tmp to step\n");
 	write_file(place, "step/x/a");
 	write_file(place, "tmp2/b");
 	assert_string_equal(told(place), "created step/x/a\nmodified step/x/a\nclosed step/x/a\n"
@@ -248,7 +281,9 @@ static void test_directory_that_leaves(void **state)
 	told(place);
 	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", place->directory);
 	assert_int_equal(rename(name(place, "s"), elsewhere), 0);
-	assert_string_equal(told(place), "from s\n");
+	assert_string_equal(told(place), "");
+	run_for(place, 50);
+	assert_string_equal(told(place), "deleted s\n");
 	char inside[100];
 	snprintf(inside, sizeof(inside), "%s/a", elsewhere);
 	close(open(inside, O_WRONLY | O_CREAT, 0600));
@@ -258,19 +293,6 @@ static void test_directory_that_leaves(void **state)
 	assert_string_equal(told(place), "to s\ncreated s/a\n");
 	write_file(place, "s/b");
 	assert_told(place, "closed s/b");
-}
-
-static void ran_out(struct timer *timer)
-{
-	loop_stop(&container_of(timer, struct place, timeout)->loop);
-}
-
-static void run_for(struct place *place, int64_t ms)
-{
-	place->timeout.fired = ran_out;
-	place->loop.stopped = false;
-	loop_arm(&place->loop, &place->timeout, clock_monotonic_ms() + ms);
-	assert_int_equal(loop_run(&place->loop, NULL), 0);
 }
 
 static void test_directory_itself_is_replaced(void **state)
@@ -399,6 +421,7 @@ int main(void)
 		TEST(test_directory_that_is_renamed_before_it_is_seen),
 		TEST(test_directory_that_is_deleted_and_made_again),
 		TEST(test_directory_that_leaves),
+		TEST(test_file_that_leaves_and_is_made_again),
 		TEST(test_directory_itself_is_replaced),
 		TEST(test_loop_hands_out),
 		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),

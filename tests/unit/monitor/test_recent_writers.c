@@ -38,7 +38,10 @@ static void test_gone(void **state)
 	assert_true(recent_writers_note(&writers, killed, 3));
 	assert_false(recent_writers_note(&writers, exited, 4));
 	/* What the code means is for those to say who wait for it. */
+	assert_true(recent_writers_has(&writers, killed));
 	assert_int_equal(recent_writers_take_gone(&writers), killed);
+	assert_false(recent_writers_has(&writers, killed));
+	assert_true(recent_writers_has(&writers, exited));
 	assert_int_equal(recent_writers_take_gone(&writers), 0);
 	assert_int_equal(waitpid(exited, NULL, 0), exited);
 	assert_int_equal(recent_writers_take_gone(&writers), exited);
