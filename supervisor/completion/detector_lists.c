@@ -219,13 +219,16 @@ bool detector_has_ordinary_files(const struct detector *detector)
 /* More than this are learned again. */
 #define RUNNING_KEPT_MOST 100
 
-static void add_running(void *argument, const char *path)
+/* One that is no UTF-8 is learned again, too. The caller decrefs. */
+static json_t *running_json(const struct detector *detector)
 {
-	json_t *paths = argument;
+	json_t *list = json_array();
+	char **paths = detector_list_marked(detector, FILE_RUNNING);
 
-	/* One that is no UTF-8 is learned again, too. */
-	if (json_array_size(paths) < RUNNING_KEPT_MOST)
-		json_array_append_new(paths, json_string(path));
+	for (char **path = paths; *path && json_array_size(list) < RUNNING_KEPT_MOST; path++)
+		json_array_append_new(list, json_string(*path));
+	path_list_free(paths);
+	return list;
 }
 
 static void load_running(struct detector *detector, const json_t *paths)
@@ -244,7 +247,7 @@ static void load_running(struct detector *detector, const json_t *paths)
 
 json_t *detector_signatures_json(const struct detector *detector)
 {
-	auto_json json_t *running = json_array();
+	auto_json json_t *running = running_json(detector);
 	json_t *kinds = json_object();
 
 	for (const struct family *family = detector->table.families; family;
@@ -255,7 +258,6 @@ json_t *detector_signatures_json(const struct detector *detector)
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}
-	detector_each_running(detector, add_running, running);
 	if (json_array_size(running) > 0)
 		json_object_set(kinds, RUNNING_KEY, running);
 	if (json_object_size(kinds) > 0)
