@@ -182,7 +182,9 @@ void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 		      (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
 		judgement = detector_judge(detector, checkpoint, now_ms);
-		checkpoint->settled = judgement.verdict == VERDICT_COMPLETE;
+		/* What counts as whole by its format is looked at first. */
+		checkpoint->settled =
+			judgement.verdict == VERDICT_COMPLETE && judgement.reason != REASON_FORMAT;
 		checkpoint->reason = judgement.reason;
 		if (still && judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DIED)
 			detector_decide(detector, checkpoint, judgement);

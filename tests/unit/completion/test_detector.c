@@ -251,6 +251,9 @@ static const struct row rows[] = {
 	{"which is no part of another",
 		"O 1 3 pack-1.pkl; C 1 3 pack-1.pkl; +500; O 1 3 pack-2.pkl; end 1 killed; job "
 		"failed; = torn; torn pack-1.pkl"},
+	{"a single file without a format, closed before the death, however long the end is in coming",
+		"O 1 3 step-1.bin; C 1 3 step-1.bin; end 1 killed; +1000; job failed; = torn; torn "
+		"step-1.bin"},
 	{"parts of one checkpoint are no checkpoints",
 		"O 1 3 part-1.pt; C 1 3 part-1.pt; O 1 3 part-2.pt; end 1 killed; job failed; = "
 		"torn; torn part-1.pt"},
