@@ -246,8 +246,8 @@ static int print_restore(const struct job *job)
 static void print_local_files(const struct job *job, bool empty)
 {
 	static const char *const texts[] = {
-		[RESTORE_LATEST] = "judged by the start: the job goes on from them where they are "
-				   "whole and newer than the snapshot (not looked at here)",
+		[RESTORE_LATEST] = ("judged by the start: the job goes on from them where they are "
+				    "whole and newer than the snapshot (not looked at here)"),
 		[RESTORE_NONE] = "they stay, but for what is torn, and the job finds them",
 		[RESTORE_SPECIFIC] = "they make room for the snapshot, and are kept",
 	};
