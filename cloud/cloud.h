@@ -110,7 +110,8 @@ enum notice_change notices_add(struct notices *notices, const struct notice *not
 bool notices_is_news(const struct notices *announced, const struct notice *notice);
 /* The effective stop, or NULL. Borrowed until the next add. */
 const struct notice *notices_stop(const struct notices *notices);
-/* PURE. There are stops, and each of them is NOTICE_AT_SLURM_LIMIT. */
+/* PURE. There are stops, and each of them is NOTICE_AT_SLURM_LIMIT; what another member of a gang
+ * has heard of first ("gang") counts with the one that is heard of here. */
 bool notices_are_slurm_limit(const struct notices *notices);
 
 enum source_health {

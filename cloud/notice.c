@@ -46,11 +46,18 @@ const struct notice *notices_stop(const struct notices *notices)
 
 bool notices_are_slurm_limit(const struct notices *notices)
 {
-	for (size_t i = 0; i < notices->count; i++)
-		if (notices->items[i].kind == NOTICE_STOP &&
-		    notice_origin(&notices->items[i]) != NOTICE_AT_SLURM_LIMIT)
+	bool any = false;
+
+	for (size_t i = 0; i < notices->count; i++) {
+		const struct notice *item = &notices->items[i];
+
+		if (item->kind != NOTICE_STOP || text_equal(item->source, "gang"))
+			continue;
+		if (notice_origin(item) != NOTICE_AT_SLURM_LIMIT)
 			return false;
-	return notices_stop(notices) != NULL;
+		any = true;
+	}
+	return any;
 }
 
 /* The notice to drop when the table is full: advice, else the stop with the latest deadline. */

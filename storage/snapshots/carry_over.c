@@ -136,8 +136,9 @@ int carry_over(struct storage *storage, const struct save_request *request, stru
 	for (size_t i = 0; i < parent.entry_count; i++) {
 		struct entry *entry = &parent.entries[i];
 
-		if (entry->type != ENTRY_FILE || !stays(request, entry->path) ||
-		    tree_has(tree, known, entry->path) || !find_chunks(storage, entry))
+		if ((entry->type != ENTRY_FILE && entry->type != ENTRY_SYMLINK) ||
+		    !stays(request, entry->path) || tree_has(tree, known, entry->path) ||
+		    !find_chunks(storage, entry))
 			continue;
 		add_directories(tree, known, &parent, entry->path);
 		add_item(tree, entry);

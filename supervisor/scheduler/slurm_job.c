@@ -198,20 +198,25 @@ long slurm_number(const char *text, const char *key)
 	return -1;
 }
 
-static bool is_running(const struct slurm_job *job)
+bool slurm_job_is_running(const struct slurm_job *job)
 {
-	return text_equal(job->state, "RUNNING") || text_equal(job->state, "SUSPENDED") ||
+	return text_equal(job->state, "RUNNING") || text_equal(job->state, "SIGNALING");
+}
+
+static bool is_not_over(const struct slurm_job *job)
+{
+	return slurm_job_is_running(job) || text_equal(job->state, "SUSPENDED") ||
 	       text_equal(job->state, "STOPPED");
 }
 
 static bool has_open_end(const struct slurm_job *job)
 {
-	return is_running(job) && job->preempted && job->end_ms == 0;
+	return is_not_over(job) && job->preempted && job->end_ms == 0;
 }
 
 bool slurm_job_needs_kill_wait(const struct slurm_job *job)
 {
-	return !is_running(job) || has_open_end(job);
+	return !is_not_over(job) || has_open_end(job);
 }
 
 bool slurm_job_needs_grace(const struct slurm_job *job)
@@ -225,7 +230,7 @@ struct slurm_job_end slurm_job_end(const struct slurm_job *job, const struct slu
 	int64_t kill_wait_ms = times->kill_wait_ms >= 0 ? times->kill_wait_ms : KILL_WAIT_MS;
 	struct slurm_job_end end = {.at_ms = deadline_ms};
 
-	if (!is_running(job))
+	if (!is_not_over(job))
 		end = (struct slurm_job_end){
 			now_ms + kill_wait_ms,
 			"Slurm is ending the job: SIGKILL comes KillWait after SIGTERM",

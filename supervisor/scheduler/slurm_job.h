@@ -47,6 +47,10 @@ struct slurm_times {
 	int64_t grace_ms;     /* GraceTime of the partition: after that of a preemption */
 };
 
+/* SIGNALING is a flag of a job that runs, while a signal is on its way to its nodes:
+ * --signal, or the SIGTERM at the begin of a grace time (job_state_string() in Slurm's
+ * src/common/slurm_protocol_defs.c names the flag in place of the state). */
+bool slurm_job_is_running(const struct slurm_job *job);
 /* What must be asked for, beside the job, to know when it ends. */
 bool slurm_job_needs_kill_wait(const struct slurm_job *job);
 bool slurm_job_needs_grace(const struct slurm_job *job);

@@ -79,7 +79,7 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 	 * Cancelled, timed out, or preempted with no grace time left: scontrol says COMPLETING for
 	 * all of them. Slurm requeues preempted jobs by itself; the others are meant to end.
 	 */
-	if (!text_equal(job->state, "RUNNING") && !script_died_of_signal(facts))
+	if (!slurm_job_is_running(job) && !script_died_of_signal(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: Slurm has ended this job (scancel, the time "
 				    "limit without --signal), or requeues it itself (preemption)");
@@ -102,8 +102,9 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 	if (is_meant_to_end(facts))
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "not requeued: this is the job's own time limit; submit it "
-				    "again to continue, or write #SBATCH --signal=B:TERM@120 into "
-				    "the script, which requeues it");
+				    "again to continue (unless Slurm requeues it for its exit "
+				    "code, RequeueExit), or write #SBATCH --signal=B:TERM@120 "
+				    "into the script, which requeues it");
 	if (facts->lost && !facts->durable)
 		return skip_requeue(SLURM_SKIP_WARN,
 				    "not requeued: nothing is durable, so the job would start from "
@@ -143,8 +144,7 @@ static void query_job(struct slurm_requeue_facts *facts, char id[SLURM_JOB_ID_SI
 
 	facts->asked = slurm_job_query(SCONTROL_MS, id, &facts->job);
 	while (facts->script_ended && facts->asked == SLURM_QUERY_OK &&
-	       (text_equal(facts->job.state, "COMPLETING") ||
-		text_equal(facts->job.state, "RUNNING")) &&
+	       (text_equal(facts->job.state, "COMPLETING") || slurm_job_is_running(&facts->job)) &&
 	       clock_monotonic_ms() < until_ms) {
 		nanosleep(&moment, NULL);
 		facts->asked = slurm_job_query(SCONTROL_MS, id, &facts->job);

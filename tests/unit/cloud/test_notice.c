@@ -144,6 +144,10 @@ static void test_what_slurms_limit_is(void **state)
 		{{{STOP, "slurm", "end"}, {ADVICE, "aws", "rebalance"}}, true},
 		{{{STOP, "slurm", "end"}, {STOP, "sigterm", "signal"}}, false},
 		{{{STOP, "slurm", "signal"}}, false},
+		/* Another member of the gang has seen it first. */
+		{{{STOP, "gang", "1"}, {STOP, "slurm", "end"}}, true},
+		{{{STOP, "gang", "1"}}, false},
+		{{{STOP, "gang", "1"}, {STOP, "sigterm", "signal"}}, false},
 		{{{STOP, "aws", "end"}}, false},
 	};
 

@@ -27,6 +27,7 @@ static void test_table(void **state)
 	} rows[] = {
 		// clang-format off
 		{{.wanted = true, .preempted = true, .job = JOB("RUNNING")}, SLURM_REQUEUE},
+		{{.wanted = true, .preempted = true, .job = JOB("SIGNALING")}, SLURM_REQUEUE},
 		{{.wanted = true, .preempted = true, .task = "0", .job = JOB("RUNNING")},
 			SLURM_REQUEUE},
 		/* once per job: one task of a step */

@@ -136,6 +136,30 @@ static void a_hard_link_stays_as_a_file(void **state)
 	fixture_stop(&f);
 }
 
+/* The pointer of many scripts: latest -> step-1. */
+static void a_symbolic_link_stays(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL;
+	char target[16] = "";
+
+	(void)state;
+	start(&f);
+	path = text_format("%s/latest", f.source);
+	assert_int_equal(symlink("step-1", path), 0);
+	save(&f);
+	written_over = "latest";
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("step-2", path), 0);
+	assert_holds(&f, save(&f), "latest", "one");
+	free(path);
+	path = text_format("%s/latest", f.target);
+	assert_int_equal(readlink(path, target, sizeof(target) - 1), 6);
+	assert_string_equal(target, "step-1");
+	written_over = NULL;
+	fixture_stop(&f);
+}
+
 static void what_nobody_asks_for_goes(void **state)
 {
 	struct fixture f;
@@ -161,6 +185,7 @@ int main(void)
 		cmocka_unit_test(what_is_written_over_stays_as_it_was),
 		cmocka_unit_test(it_stays_in_the_first_save_of_an_attempt),
 		cmocka_unit_test(a_hard_link_stays_as_a_file),
+		cmocka_unit_test(a_symbolic_link_stays),
 		cmocka_unit_test(what_nobody_asks_for_goes),
 	};
 
