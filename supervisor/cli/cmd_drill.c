@@ -103,7 +103,8 @@ static const struct option_row preemption_rows[] = {
 		"how many machines are taken away (default: 1); a last one is left alone to the "
 		"end",
 		OPTION_NUMBER(struct drill_options, scenario.rounds), .least = 1, .most = 1000},
-	{"notice-after", 0, "DURATION", NULL, "from the job's start to the notice (default: 5s, and until the job has counted or "
+	{"notice-after", 0, "DURATION", NULL,
+		"from the job's start to the notice (default: 5s, and until the job has counted or "
 		"saved twice, at most 60s)",
 		OPTION_DURATION(struct drill_options, scenario.notice_after_ms)},
 	{"notice", 0, "DURATION", NULL,
@@ -176,8 +177,8 @@ const struct verb verb_drill = {
 		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
 		"bar) or in the names of its checkpoints. Each machine has its own copy of the current "
 		"directory, without the checkpoints; virtual environments and directories of very many "
-		"files are shared, and a drill in which your own files were written to does not pass. A machine dies "
-		"with all its processes. Snapshots go to a store in the scratch directory, whatever "
+		"files are shared, and a drill in which your own files were written to does not "
+		"pass. A machine dies with all its processes. Snapshots go to a store in the scratch directory, whatever "
 		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
 		"its own.",
 	.exits = exits,
