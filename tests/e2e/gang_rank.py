@@ -119,7 +119,7 @@ def save(step):
         os.rename(metadata + ".tmp", metadata)
     say("saved", step)
     for old in steps_here()[: -options.keep]:
-        shutil.rmtree(os.path.dirname(path_of(old)))
+        shutil.rmtree(os.path.dirname(path_of(old)), ignore_errors=True)  # in a shared directory all ranks remove it
 
 
 def meet(step):
