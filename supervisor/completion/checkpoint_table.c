@@ -121,14 +121,41 @@ static bool is_nameless(const char *path)
 	return name[0] == '#' && name[1] && strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
+/* The kind of a file that is kept apart; NULL: it is none. */
+static struct family *find_apart(const struct checkpoint_table *table, const char *path)
+{
+	auto_free char *template = NULL;
+	struct family *family;
+
+	if (!table->keeps_apart)
+		return NULL;
+	template = checkpoint_name_template(path);
+	family = checkpoint_table_find_family(table, template);
+	return family && family->apart ? family : NULL;
+}
+
+static struct checkpoint *add_apart(struct checkpoint_table *table, struct family *family,
+				    const char *path)
+{
+	struct checkpoint *checkpoint = checkpoint_table_find_key(table, path);
+
+	if (checkpoint)
+		return checkpoint;
+	checkpoint = add_key(table, path, family);
+	checkpoint->number = step_of_path(path);
+	return checkpoint;
+}
+
 static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const char *path)
 {
 	auto_free char *key = is_nameless(path) ? text_copy("") : checkpoint_name_key(path);
 	auto_free char *family_name = NULL;
 	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 	struct checkpoint_name name;
-	struct family *family;
+	struct family *family = find_apart(table, path);
 
+	if (family)
+		return add_apart(table, family, path);
 	if (checkpoint)
 		return checkpoint;
 	family_name = checkpoint_name_family(path);
@@ -248,6 +275,51 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 				break; /* the checkpoint is gone */
 		}
 	}
+}
+
+/* What is known of the checkpoint is known of its file. */
+static void move_apart(struct checkpoint_table *table, struct tracked_file *file,
+		       struct family *family)
+{
+	struct checkpoint *from = file->checkpoint, *to = add_apart(table, family, file->path);
+
+	to->state = from->state;
+	to->reason = from->reason;
+	to->begun_ms = file->begun_ms;
+	to->last_ms = from->last_ms;
+	to->stalled_ms = from->stalled_ms;
+	to->save = from->save;
+	to->changed = from->changed;
+	for (size_t i = 0; i < from->writer_count; i++)
+		checkpoint_add_writer(to, from->writers[i]);
+	leave(table, file);
+	join(file, to);
+}
+
+void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
+				 uint64_t name)
+{
+	struct tracked_file **found = NULL;
+	size_t count = 0;
+
+	each_checkpoint (checkpoint, table)
+		if (checkpoint->family == family)
+			each_file (file, checkpoint)
+				if (file->name == name) {
+					found = memory_grow(found, count + 1, sizeof(*found));
+					found[count++] = file;
+				}
+	for (size_t i = 0; i < count; i++) {
+		auto_free char *template = checkpoint_name_template(found[i]->path);
+		struct family *apart = checkpoint_table_family(table, template);
+
+		apart->apart = table->keeps_apart = true;
+		apart->sure = true;
+		if (found[i]->checkpoint->number > apart->highest)
+			apart->highest = found[i]->checkpoint->number;
+		move_apart(table, found[i], apart);
+	}
+	free(found);
 }
 
 struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path)

@@ -69,10 +69,17 @@ struct family {
 	int64_t lowest, highest;
 	/* how often a higher number by one came: many parts of one checkpoint look like that too */
 	unsigned rising;
+	/* the name of a file that came with the save after that of its number, and how often in a
+	 * row; of the newest numbers */
+	uint64_t late;
+	unsigned late_times;
 	/* its numbers count checkpoints, and not the parts of one */
 	bool sure;
 	/* its numbers turned out to name parts: the files count as fixed names */
 	bool parts;
+	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
+	 * that of its number, so that it is a checkpoint of its own */
+	bool apart;
 	/* processes that wrote to the newest complete one */
 	size_t writers;
 	/* the last write to any of them */
@@ -153,6 +160,8 @@ struct checkpoint {
 	/* how long this process was stalled since the last write: not quiet time */
 	int64_t stalled_ms;
 	int64_t pause_ms;
+	/* the longest pause before a file that it did not have, and when that came */
+	int64_t gap_ms, gap_end_ms;
 	/* detector generation of its last change; at which it was called complete, committed, and
 	 * found defective (0: never) */
 	uint64_t changed, own_word, committed, defect;
@@ -167,6 +176,7 @@ struct checkpoint_table {
 	void *files, *keys; /* trees, tsearch(3): by path, by key */
 	struct checkpoint *checkpoints;
 	struct family *families;
+	bool keeps_apart; /* one of the families is apart */
 };
 
 /* All checkpoints, the newest first; all files of one. In the body, none may be removed. */
@@ -208,6 +218,13 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 /* Its numbers name parts and not checkpoints: joins the files of all its checkpoints to the fixed
  * names. */
 void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
+
+/* The files of this family with that name (struct tracked_file) come with the save after that of
+ * their number: each is a checkpoint of its own from now on, known as far as the one that it was
+ * of.
+ */
+void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
+				 uint64_t name);
 
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);

@@ -47,15 +47,23 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
-/* Its files that count; the caller frees. The best so far is no part of what a save has to have,
- * unless there is nothing else. */
+/* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
+ */
+static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return companion_file_is_best(file->path) ||
+	       (*checkpoint->key && companion_file_is_result(file->path));
+}
+
+/* Its files that count, and of them those that may not be missing, unless there is nothing else.
+ * The caller frees. */
 static struct named_file *list_files(const struct checkpoint *checkpoint, size_t *count)
 {
 	struct named_file *names = memory_new((checkpoint->file_count + 1) * sizeof(*names));
 
 	*count = 0;
 	each_file (file, checkpoint)
-		if (counts(checkpoint, file) && !companion_file_is_best(file->path))
+		if (counts(checkpoint, file) && !may_be_missing(checkpoint, file))
 			names[(*count)++] = (struct named_file){file->name, file->size};
 	if (*count > 0)
 		return names;

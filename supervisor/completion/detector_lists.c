@@ -252,8 +252,9 @@ json_t *detector_signatures_json(const struct detector *detector)
 
 	for (const struct family *family = detector->table.families; family;
 	     family = family->next) {
-		json_t *known = family->parts ? json_pack("{s:b}", "parts", true)
-					      : signature_to_json(&family->signature);
+		json_t *known = family->parts   ? json_pack("{s:b}", "parts", true)
+				: family->apart ? json_pack("{s:b}", "apart", true)
+						: signature_to_json(&family->signature);
 
 		if (known)
 			json_object_set_new(kinds, family->name, known);
@@ -277,6 +278,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		struct family *family = checkpoint_table_family(&detector->table, name);
 
 		family->parts |= json_is_true(json_object_get(known, "parts"));
+		if (json_is_true(json_object_get(known, "apart")))
+			family->apart = family->sure = detector->table.keeps_apart = true;
 		if (family->signature.learned == 0)
 			signature_from_json(&family->signature, known);
 	}

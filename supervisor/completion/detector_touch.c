@@ -10,6 +10,12 @@
 
 /* Numbers of a family that rise by one this often count checkpoints; fewer may be parts. */
 #define RISING_SURE 8
+/* A file comes with the save after that of its number if the pause before it is so many times as
+ * long as the one up to that save, so often in a row. */
+#define LATE_RATIO 4
+#define LATE_SURE 2
+/* What comes to a complete one within this time was part of it. */
+#define LONGEST_PAUSE_MS 60000
 
 bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file)
 {
@@ -65,12 +71,59 @@ static void note_next_begun(struct detector *detector, const struct checkpoint *
 	}
 }
 
+/* The newest of its family before it; NULL: none. */
+static struct checkpoint *find_before(const struct detector *detector,
+				      const struct checkpoint *checkpoint)
+{
+	each_checkpoint (other, &detector->table)
+		if (other->family == checkpoint->family && other != checkpoint &&
+		    other->number == checkpoint->family->highest)
+			return other;
+	return NULL;
+}
+
+/* Of its files, one that came after its longest pause, if that was several times as long as the one
+ * from then to the next save; 0: none. */
+static uint64_t find_late(const struct detector *detector, const struct checkpoint *before,
+			  const struct checkpoint *next)
+{
+	uint64_t late = 0;
+
+	if (before->gap_ms <= detector->quiet_ms ||
+	    (next->begun_ms - before->last_ms) * LATE_RATIO >= before->gap_ms)
+		return 0;
+	each_file (file, before)
+		if (file->begun_ms >= before->gap_end_ms && (late == 0 || file->name < late))
+			late = file->name;
+	return late;
+}
+
+/*
+ * `next` is begun. Nobody trains so much more briefly than he waits within a save: what came to the
+ * one before just now came with this save. If that is so twice in a row, the file is no part of its
+ * number.
+ */
+static void note_late_file(struct detector *detector, const struct checkpoint *next)
+{
+	struct family *family = next->family;
+	const struct checkpoint *before = find_before(detector, next);
+	uint64_t late = before && !family->apart ? find_late(detector, before, next) : 0;
+
+	family->late_times = late == family->late ? family->late_times + 1 : 1;
+	family->late = late;
+	if (late == 0 || family->late_times < LATE_SURE)
+		return;
+	signature_forget(&family->signature, late);
+	checkpoint_table_keep_apart(&detector->table, family, late);
+}
+
 /* A write to a number that the family did not have, or had before. */
 static void note_number(struct detector *detector, struct checkpoint *checkpoint, bool begun)
 {
 	struct family *family = checkpoint->family;
 
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
+		note_late_file(detector, checkpoint);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -106,11 +159,27 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = false;
 	checkpoint->begun_ms = now_ms;
-	checkpoint->pause_ms = 0;
+	/* The rest of one that looked complete: the next one is waited for. */
+	checkpoint->pause_ms =
+		checkpoint->gap_end_ms == now_ms && checkpoint->gap_ms <= LONGEST_PAUSE_MS
+			? checkpoint->gap_ms
+			: 0;
 	checkpoint->step = -1;
 	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
 	checkpoint->save = ++detector->saves;
 	detector_note_begun(checkpoint);
+}
+
+/* A file that a numbered one did not have comes after a pause: now, or when it was complete. */
+static void note_gap(const struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
+{
+	int64_t gap_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms);
+
+	if (!*checkpoint->key || checkpoint->file_count < 2 || gap_ms <= checkpoint->gap_ms ||
+	    detector_is_open(detector, checkpoint))
+		return;
+	checkpoint->gap_ms = gap_ms;
+	checkpoint->gap_end_ms = now_ms;
 }
 
 static void go_on(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
@@ -157,6 +226,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	}
 	if (file->marks & FILE_SLOW)
 		return NULL;
+	if (file->begun_ms == 0)
+		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
 	if (begun)
 		begin_save(detector, checkpoint, now_ms);

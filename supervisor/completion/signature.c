@@ -201,6 +201,18 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
 }
 
+void signature_forget(struct signature *signature, uint64_t hash)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < signature->count; i++)
+		if (signature->names[i].hash != hash)
+			signature->names[kept++] = signature->names[i];
+	signature->count = kept;
+	signature->pause_ms = 0;
+	count_expected(signature);
+}
+
 size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count)
 {
 	size_t missing = 0;

@@ -64,6 +64,9 @@ enum signature_match signature_compare(const struct signature *signature, struct
 /* Has one of those that it was learned from, of late, had the name? */
 bool signature_has(const struct signature *signature, uint64_t hash);
 
+/* The name, and the longest pause, are of what will not come again. */
+void signature_forget(struct signature *signature, uint64_t hash);
+
 /* How many names are expected that the files do not have. Sorts as signature_compare() does. */
 size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count);
 

@@ -75,6 +75,18 @@ bool companion_file_is(const char *path)
 	       (HAS_WORD(name, setting_words) || !HAS_WORD(name, state_words));
 }
 
+bool companion_file_is_result(const char *path)
+{
+	static const char *const words[] = {"eval",    "evaluation", "metric",      "metrics",
+					    "result",  "results",    "score",       "scores",
+					    "samples", "prediction", "predictions", "generations"};
+	const char *name = text_last_part(path);
+	size_t length = strlen(name);
+
+	return ENDS_WITH_ANY(name, length, picture_endings) > 0 ||
+	       (ENDS_WITH_ANY(name, length, text_endings) > 0 && HAS_WORD(name, words));
+}
+
 bool companion_file_is_best(const char *path)
 {
 	static const char *const words[] = {"best"};

@@ -27,5 +27,10 @@ bool companion_file_is(const char *path);
  * beside a newer checkpoint is right.
  */
 bool companion_file_is_best(const char *path);
+/*
+ * Is it what an evaluation of a checkpoint has left ("step-500/eval_results.json",
+ * "checkpoint-9/samples.png")? It is written when that is done, which may be long after the save.
+ */
+bool companion_file_is_result(const char *path);
 
 #endif

@@ -21,6 +21,7 @@
  *   end pid exited|killed|gone    job clean|failed    verify held|released|gone
  *   saved pid: it calls its checkpoint complete       marker path: by the profile the last write
  *   size path bytes: from now on                      gone path: it is not there any more
+ *   restart: of the job and the supervisor, with what was learned
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
@@ -28,6 +29,7 @@
  */
 #include "completion/detector.h"
 
+#include "base/json.h"
 #include "base/text.h"
 #include "effort.h"
 
@@ -68,6 +70,33 @@ static const struct row rows[] = {
 		"ckpt-1_temp/i.tmp; C 1 3 ckpt-1_temp/i.tmp; R 1 ckpt-1_temp/i.tmp ckpt-1_temp/i; R 1 "
 		"ckpt-1_temp/d ckpt-1.data; U 1 ckpt-1_temp/i; = busy; +1000; = complete; good "
 		"ckpt-1.data; = nothing"},
+	{"what comes to a number in the next save, time and again, is none of its files",
+		"O 1 3 step_1.pt; C 1 3 step_1.pt; +1000; = complete; "
+		"+20000; O 1 3 step_1.pt.data; C 1 3 step_1.pt.data; +300; "
+		"O 1 3 step_2.pt; C 1 3 step_2.pt; = complete; +1000; = busy; "
+		"+20000; O 1 3 step_2.pt.data; C 1 3 step_2.pt.data; = complete; +300; "
+		"O 1 3 step_3.pt; C 1 3 step_3.pt; = complete; "
+		"+20000; O 1 3 step_3.pt.data; in step_3.pt; out step_3.pt.data; end 1 killed; "
+		"+1000; = torn; good step_3.pt; torn step_3.pt.data; restart; "
+		"O 1 3 step_3.pt.data; C 1 3 step_3.pt.data; +300; O 1 3 step_4.pt; "
+		"C 1 3 step_4.pt; = complete; +20000; O 1 3 step_4.pt.data; in step_4.pt"},
+	{"what an evaluation leaves in a checkpoint is not awaited",
+		"O 1 3 step_1/a; C 1 3 step_1/a; +1000; = complete; +20000; O 1 3 step_1/metrics.json; "
+		"C 1 3 step_1/metrics.json; +40000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; = "
+		"complete; +20000; O 1 3 step_2/metrics.json; = busy; C 1 3 step_2/metrics.json; = "
+		"complete"},
+	{"but what the next save comes well after is",
+		"O 1 3 step_1.pt; C 1 3 step_1.pt; +1000; = complete; "
+		"+20000; O 1 3 step_1.pt.data; C 1 3 step_1.pt.data; +6000; = complete; "
+		"O 1 3 step_2.pt; C 1 3 step_2.pt; = busy; "
+		"+20000; O 1 3 step_2.pt.data; C 1 3 step_2.pt.data; = complete; +6000; "
+		"O 1 3 step_3.pt; C 1 3 step_3.pt; = busy; "
+		"+20000; O 1 3 step_3.pt.data; out step_3.pt"},
+	{"and a file is awaited for some time if one like it came late",
+		"O 1 3 step_1/a; C 1 3 step_1/a; +1000; = complete; +20000; O 1 3 step_1/b; "
+		"C 1 3 step_1/b; +100000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; +45000; = "
+		"busy; O 1 3 step_2/b; C 1 3 step_2/b; = complete; +100000; "
+		"O 1 3 step_3/a; C 1 3 step_3/a; +45000; = busy; +100000; = complete"},
 	{"renamed, and nobody has told it",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
 		"busy; +199; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
@@ -1217,6 +1246,24 @@ static void expect(struct teller *teller, const char *row)
 		story_failed("%s: at %d: %s is not %s", row, (int)teller->now, object, what);
 }
 
+static void begin(struct teller *teller)
+{
+	detector_init(&teller->detector, 1000, NULL);
+	teller->detector.questions = (struct detector_questions){
+		.look = look_at_told,
+		.arg = teller,
+	};
+}
+
+static void restart(struct teller *teller)
+{
+	auto_json json_t *learned = detector_signatures_json(&teller->detector);
+
+	detector_release(&teller->detector);
+	begin(teller);
+	detector_load_signatures(&teller->detector, learned);
+}
+
 static void step(struct teller *teller, const char *row)
 {
 	static const struct {
@@ -1277,6 +1324,8 @@ static void step(struct teller *teller, const char *row)
 		path_set_mark(&teller->gone, teller->word[1], 1);
 	else if (text_equal(word, "marker"))
 		detector_note_marker(&teller->detector, teller->word[1]);
+	else if (text_equal(word, "restart"))
+		restart(teller);
 	else if (text_equal(word, "nobody"))
 		nobody_has_open(&teller->detector);
 	else
@@ -1289,11 +1338,7 @@ static void run(const struct row *row)
 	char *story = text_copy(row->story);
 	char *end;
 
-	detector_init(&teller.detector, 1000, NULL);
-	teller.detector.questions = (struct detector_questions){
-		.look = look_at_told,
-		.arg = &teller,
-	};
+	begin(&teller);
 	for (char *part = strtok_r(story, ";", &end); part; part = strtok_r(NULL, ";", &end)) {
 		char *rest;
 

@@ -89,11 +89,31 @@ static void test_the_best_so_far(void **state)
 			fail_msg("%s", names[i].path);
 }
 
+static void test_results(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is;
+	} names[] = {
+		{"step-500/eval_results.json", true}, {"checkpoint-9/samples.png", true},
+		{"ckpt_3/metrics.csv", true},         {"metrics_500.json", true},
+		{"results/step-5/model.json", false}, {"step-500/trainer_state.json", false},
+		{"step-500/args.json", false},        {"step-500/metrics.pt", false},
+		{"step-500/evaluator.json", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (companion_file_is_result(names[i].path) != names[i].is)
+			fail_msg("%s", names[i].path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_best_so_far),
+		cmocka_unit_test(test_results),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
