@@ -180,10 +180,40 @@ struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table
 	return add_checkpoint(table, inside);
 }
 
+static void leave_under_way(struct checkpoint_table *table, struct checkpoint *checkpoint)
+{
+	struct checkpoint *next = checkpoint->under_way_next;
+	struct checkpoint *previous = checkpoint->under_way_previous;
+
+	*(previous ? &previous->under_way_next : &table->under_way) = next;
+	*(next ? &next->under_way_previous : &table->under_way_last) = previous;
+	checkpoint->under_way_next = checkpoint->under_way_previous = NULL;
+}
+
+static void join_under_way(struct checkpoint_table *table, struct checkpoint *checkpoint)
+{
+	struct checkpoint *last = table->under_way_last;
+
+	checkpoint->under_way_previous = last;
+	*(last ? &last->under_way_next : &table->under_way) = checkpoint;
+	table->under_way_last = checkpoint;
+}
+
+void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,
+			  enum checkpoint_state state)
+{
+	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
+		leave_under_way(table, checkpoint);
+	checkpoint->state = state;
+	if (state == CHECKPOINT_UNDER_WAY)
+		join_under_way(table, checkpoint);
+}
+
 static void remove_checkpoint(struct checkpoint_table *table, struct checkpoint *checkpoint)
 {
 	struct checkpoint **link;
 
+	checkpoint_set_state(table, checkpoint, CHECKPOINT_EMPTY);
 	tdelete(checkpoint, &table->keys, by_name);
 	for (link = &table->checkpoints; *link != checkpoint; link = &(*link)->sibling)
 		;
@@ -283,7 +313,7 @@ static void move_apart(struct checkpoint_table *table, struct tracked_file *file
 {
 	struct checkpoint *from = file->checkpoint, *to = add_apart(table, family, file->path);
 
-	to->state = from->state;
+	checkpoint_set_state(table, to, from->state);
 	to->reason = from->reason;
 	to->begun_ms = file->begun_ms;
 	to->last_ms = from->last_ms;

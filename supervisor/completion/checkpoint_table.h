@@ -169,19 +169,24 @@ struct checkpoint {
 	/* the step that its writer reported; -1: none */
 	int64_t step;
 	struct checkpoint *sibling; /* all of them, the newest first */
+	struct checkpoint *under_way_next, *under_way_previous;
 };
 
 /* Zero-initialise. */
 struct checkpoint_table {
 	void *files, *keys; /* trees, tsearch(3): by path, by key */
 	struct checkpoint *checkpoints;
+	struct checkpoint *under_way, *under_way_last;
 	struct family *families;
 	bool keeps_apart; /* one of the families is apart */
 };
 
-/* All checkpoints, the newest first; all files of one. In the body, none may be removed. */
+/* All checkpoints, the newest first; those that are under way, of which there are few, the one that
+ * was begun first first; all files of one. In the body, none may be removed or change its state. */
 #define each_checkpoint(name, table) \
 	for (struct checkpoint *name = (table)->checkpoints; name; name = name->sibling)
+#define each_under_way(name, table) \
+	for (struct checkpoint *name = (table)->under_way; name; name = name->under_way_next)
 #define each_file(name, of) \
 	for (struct tracked_file *name = (of)->files; name; name = name->sibling)
 
@@ -225,6 +230,10 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
  */
 void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
 				 uint64_t name);
+
+/* Of a checkpoint in the table. Nobody else sets it. */
+void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,
+			  enum checkpoint_state state);
 
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);

@@ -207,6 +207,66 @@ static void find_abandoned(struct state *state)
 	}
 }
 
+/* --- the list of files --- */
+
+/* Of a directory: it lies above a file that is checked; all of it belongs to the checkpoint of one.
+ */
+enum {
+	NEAR_ABOVE = 1,
+	NEAR_INSIDE = 2,
+};
+
+/* The numbered directory of the file, or else the one that it is in; and those above it. */
+static void mark_near(struct path_set *near, const char *path)
+{
+	size_t inside = checkpoint_directory_length(path);
+	auto_free char *above = text_copy(path);
+
+	if (inside == 0 && strchr(path, '/'))
+		inside = (size_t)(text_last_part(path) - 1 - path);
+	for (char *slash; (slash = strrchr(above, '/'));) {
+		*slash = '\0';
+		path_set_mark(near, above,
+			      (size_t)(slash - above) == inside ? NEAR_INSIDE : NEAR_ABOVE);
+	}
+}
+
+static void find_near(struct path_set *near, const struct path_set *files)
+{
+	for (size_t i = 0; i < files->bucket_count; i++)
+		for (const struct path_entry *file = files->buckets[i]; file; file = file->next)
+			mark_near(near, file->path);
+}
+
+static bool is_near(void *arg, const char *path)
+{
+	auto_free char *above = text_copy(path);
+
+	if (path_set_marks(arg, path))
+		return true;
+	for (char *slash; (slash = strrchr(above, '/'));) {
+		*slash = '\0';
+		if (path_set_marks(arg, above) & NEAR_INSIDE)
+			return true;
+	}
+	return false;
+}
+
+/* A job may have thousands of checkpoints: what lies in others is no evidence. If something lacks,
+ * a later one may show that nobody adds it. */
+static int list_files(struct state *state, bool all, struct err *err)
+{
+	const struct path_set *fresh = state->check->fresh;
+	auto_(path_set_release) struct path_set near = {0};
+
+	snapshot_files_release(&state->files);
+	state->files = (struct snapshot_files){0};
+	if (!fresh || all)
+		return file_list_read_at(state->directory, &state->files, err);
+	find_near(&near, fresh);
+	return file_list_read_some(state->directory, is_near, &near, &state->files, err);
+}
+
 int content_check_run(const struct check *check, struct findings *findings, struct err *err)
 {
 	struct state state = {.check = check, .findings = findings};
@@ -224,16 +284,17 @@ int content_check_run(const struct check *check, struct findings *findings, stru
 	*findings = (struct findings){0};
 	if (directory < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
-	if (file_list_read_at(directory, &state.files, err) < 0) {
+	state.directory = directory;
+	if (list_files(&state, false, err) < 0) {
 		snapshot_files_release(&state.files);
 		return -1;
 	}
-	state.directory = directory;
 	grow_head(&state, FILE_FORMAT_HEAD);
 	state.tail = memory_new(FILE_FORMAT_TAIL);
 	check_files(&state);
 	layout_rules_find_incomplete(check->profile, &view, add_rule_finding, &state);
-	find_abandoned(&state);
+	if (findings->count > 0 && (!check->fresh || list_files(&state, true, NULL) == 0))
+		find_abandoned(&state);
 	snapshot_files_release(&state.files);
 	free(state.head);
 	free(state.tail);

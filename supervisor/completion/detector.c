@@ -88,7 +88,7 @@ static struct missing forget_missing(struct detector *detector, struct checkpoin
 			continue;
 		}
 		if (--missing.left == 0)
-			checkpoint->state = CHECKPOINT_EMPTY;
+			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
 		checkpoint_table_remove(&detector->table, file);
 	}
 	return missing;
@@ -137,49 +137,41 @@ static bool judge(struct detector *detector, struct checkpoint *checkpoint, int6
 struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_ms,
 					 struct judgement *judgement, int64_t *at_ms)
 {
-	struct checkpoint *oldest = NULL;
+	struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
 
 	*at_ms = DETECTOR_NEVER;
-	for (struct checkpoint *checkpoint = detector->table.checkpoints, *next; checkpoint;
+	if (fixed)
+		detector_find_running(detector, fixed, now_ms);
+	for (struct checkpoint *checkpoint = detector->table.under_way, *next; checkpoint;
 	     checkpoint = next) {
-		struct judgement now;
-
-		next = checkpoint->sibling;
-		if (!*checkpoint->key)
-			detector_find_running(detector, checkpoint, now_ms);
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY)
-			continue;
-		if (!judge(detector, checkpoint, now_ms, &now))
+		next = checkpoint->under_way_next;
+		if (!judge(detector, checkpoint, now_ms, judgement))
 			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
-			checkpoint->state = CHECKPOINT_EMPTY;
+			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
-		checkpoint->reason = now.reason;
-		if (now.verdict == VERDICT_UNDER_WAY && now.wait_ms != INT64_MAX)
-			*at_ms = earlier_of(*at_ms, now_ms + now.wait_ms);
-		/* Of those whose events were read at once, the one that is listed last came first.
-		 */
-		if (now.verdict == VERDICT_UNDER_WAY ||
-		    (oldest && oldest->begun_ms < checkpoint->begun_ms))
-			continue;
-		oldest = checkpoint;
-		*judgement = now;
+		checkpoint->reason = judgement->reason;
+		if (judgement->verdict != VERDICT_UNDER_WAY)
+			return checkpoint;
+		if (judgement->wait_ms != INT64_MAX)
+			*at_ms = earlier_of(*at_ms, now_ms + judgement->wait_ms);
 	}
-	return oldest;
+	return NULL;
 }
 
 void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 {
-	each_checkpoint (checkpoint, &detector->table) {
+	for (struct checkpoint *checkpoint = detector->table.under_way, *next; checkpoint;
+	     checkpoint = next) {
 		bool still = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
 			     detector->quiet_ms;
 		struct judgement judgement;
 
-		if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled ||
-		    !((still && checkpoint->defect == 0) ||
-		      (writer && checkpoint_has_writer(checkpoint, writer))))
+		next = checkpoint->under_way_next;
+		if (checkpoint->settled || !((still && checkpoint->defect == 0) ||
+					     (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		/* What counts as whole by its format is looked at first. */
@@ -246,7 +238,8 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	bool complete = judgement.verdict == VERDICT_COMPLETE;
 
 	detector_note_decided(detector, checkpoint, judgement);
-	checkpoint->state = complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN;
+	checkpoint_set_state(&detector->table, checkpoint,
+			     complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN);
 	checkpoint->reason = judgement.reason;
 	if (complete && checkpoint->writer_count > 0)
 		checkpoint->family->writers = checkpoint->writer_count;
@@ -286,10 +279,7 @@ bool detector_has_own_word(const struct detector *detector, const char *key)
 
 bool detector_is_busy(const struct detector *detector)
 {
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
-			return true;
-	return false;
+	return detector->table.under_way;
 }
 
 bool detector_is_replacing(const struct detector *detector)
@@ -301,10 +291,9 @@ bool detector_is_replacing(const struct detector *detector)
 	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint != fixed && checkpoint->state == CHECKPOINT_UNDER_WAY &&
-		    !checkpoint->reduced && checkpoint->begun_ms <= fixed->last_ms)
-			return true;
+	each_under_way(checkpoint,
+		       &detector->table) if (checkpoint != fixed && !checkpoint->reduced &&
+					     checkpoint->begun_ms <= fixed->last_ms) return true;
 	return false;
 }
 
@@ -374,7 +363,5 @@ void detector_note_marker(struct detector *detector, const char *path)
 
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
-			checkpoint->stalled_ms += ms;
+	each_under_way(checkpoint, &detector->table) checkpoint->stalled_ms += ms;
 }

@@ -109,8 +109,9 @@ static void note_directory_commit(struct detector *detector, const struct move *
 	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
-	each_checkpoint (checkpoint, &detector->table) {
-		bool all = checkpoint->state == CHECKPOINT_UNDER_WAY;
+	each_under_way(checkpoint, &detector->table)
+	{
+		bool all = true;
 
 		if (*checkpoint->key && !text_equal(checkpoint->key, key))
 			continue;
@@ -202,7 +203,7 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);
-		checkpoint->state = CHECKPOINT_UNDER_WAY;
+		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 		checkpoint->reduced = true;
 	}
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY)

@@ -51,7 +51,7 @@ void detector_make_running(struct detector *detector, struct tracked_file *file)
 	detector_note_running(detector, file->path);
 	detector->generation++;
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY && !checkpoint_any(checkpoint, FILE_FRESH))
-		checkpoint->state = CHECKPOINT_EMPTY;
+		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
 }
 
 bool detector_is_of_database(const struct detector *detector, const char *path)
@@ -112,7 +112,7 @@ static void make_slow(struct detector *detector, struct tracked_file *file)
 	file->marks = (file->marks & ~(unsigned)(FILE_FRESH | FILE_UNCLOSED)) | FILE_SLOW;
 	detector->generation++;
 	if (!checkpoint_any(fixed, FILE_FRESH))
-		fixed->state = CHECKPOINT_EMPTY;
+		checkpoint_set_state(&detector->table, fixed, CHECKPOINT_EMPTY);
 }
 
 void detector_end_slow(struct detector *detector, const char *path, int pid, int64_t now_ms)

@@ -47,23 +47,25 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
  * numbered one after them. */
 static bool has_begun_later(const struct detector *detector, const struct checkpoint *than, int pid)
 {
-	each_checkpoint (later, &detector->table)
-		if (later->number > than->number && checkpoint_has_writer(later, pid) &&
-		    (later->family == than->family ||
-		     (than->number < 0 && later->begun_ms >= than->last_ms)))
-			return true;
+	/* Of one that is decided the writers are forgotten. */
+	each_under_way(later,
+		       &detector->table) if (later->number > than->number &&
+					     checkpoint_has_writer(later, pid) &&
+					     (later->family == than->family ||
+					      (than->number < 0 &&
+					       later->begun_ms >= than->last_ms))) return true;
 	return false;
 }
 
 /* The process has begun `later`: the ones before it that only such processes wrote to are over. */
 static void note_next_begun(struct detector *detector, const struct checkpoint *later)
 {
-	each_checkpoint (earlier, &detector->table) {
+	each_under_way(earlier, &detector->table)
+	{
 		bool all = earlier->writer_count > 0;
 
 		if ((earlier->family != later->family && earlier->number >= 0) ||
-		    earlier->number >= later->number || earlier->state != CHECKPOINT_UNDER_WAY ||
-		    earlier->next_begun)
+		    earlier->number >= later->number || earlier->next_begun)
 			continue;
 		for (size_t i = 0; all && i < earlier->writer_count; i++)
 			all = has_begun_later(detector, earlier, earlier->writers[i]);
@@ -153,7 +155,7 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
-	checkpoint->state = CHECKPOINT_UNDER_WAY;
+	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 	checkpoint->writer_count = 0;
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
@@ -268,7 +270,6 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 void detector_touch_all(struct detector *detector, int64_t now_ms)
 {
 	detector->generation++;
-	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->state == CHECKPOINT_UNDER_WAY)
-			detector_note_change(detector, checkpoint, now_ms);
+	each_under_way(checkpoint, &detector->table)
+		detector_note_change(detector, checkpoint, now_ms);
 }

@@ -127,20 +127,46 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sort_walked(struct snapshot_run *run)
+{
+	size_t count = run->walked.count;
+
+	free(run->numbers);
+	run->numbers = memory_new(count * sizeof(*run->numbers));
+	for (size_t i = 0; i < count; i++)
+		run->numbers[i] = number_of(run, run->walked.paths[i]);
+	if (count == 0)
+		return;
+	qsort(run->walked.paths, count, sizeof(char *), compare_paths);
+	qsort(run->numbers, count, sizeof(*run->numbers), compare_numbers);
+}
+
+static bool has_walked_number(const struct snapshot_run *run, int64_t number)
+{
+	return run->numbers && run->walked.count > 0 &&
+	       bsearch(&number, run->numbers, run->walked.count, sizeof(number), compare_numbers);
+}
+
 bool snapshot_note_deleted(struct snapshot_run *run)
 {
 	struct path_list *walked = &run->walked;
 	int64_t newest = checkpoint_name_parse(run->plan.key).number;
 
-	if (walked->count > 0)
-		qsort(walked->paths, walked->count, sizeof(char *), compare_paths);
+	sort_walked(run);
 	for (char **path = run->plan.complete; path && *path; path++) {
 		int64_t number = checkpoint_name_parse(*path).number;
 
 		if (is_of_deleted(run, *path) ||
-		    file_list_path_exists(run->owner->options.workspace->directory, *path) ||
 		    (walked->count > 0 &&
-		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)))
+		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)) ||
+		    file_list_path_exists(run->owner->options.workspace->directory, *path))
 			continue;
 		run->deleted =
 			memory_grow(run->deleted, run->deleted_count + 1, sizeof(run->deleted[0]));
@@ -185,10 +211,7 @@ bool snapshot_carries_along(void *arg, const char *path)
 	const struct snapshot_run *run = arg;
 	int64_t number = number_of(run, path);
 
-	for (size_t i = 0; i < run->walked.count && number >= 0; i++)
-		if (number_of(run, run->walked.paths[i]) == number)
-			return false;
-	return number >= 0 && !snapshot_leaves_out(run, path);
+	return number >= 0 && !has_walked_number(run, number) && !snapshot_leaves_out(run, path);
 }
 
 bool snapshot_is_running_path(void *arg, const char *path)

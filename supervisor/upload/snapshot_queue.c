@@ -66,6 +66,7 @@ static void run_free(struct snapshot_run *run)
 	path_list_free(run->pointers);
 	path_list_free(run->read.paths.paths);
 	path_list_free(run->read.texts.paths);
+	free(run->numbers);
 	free(run->deleted);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);

@@ -22,6 +22,7 @@ struct snapshot_run {
 	struct snapshot_files files; /* as they were when the descriptors were opened */
 	struct path_list matched;
 	struct path_list walked; /* what has a number, when the directory was walked */
+	int64_t *numbers;        /* of each of them, sorted */
 	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
 	size_t deleted_count;
 	struct {

@@ -26,7 +26,8 @@ void file_list_add(struct snapshot_files *files, struct snapshot_file file)
 	files->items[files->count++] = file;
 }
 
-static int list_below(int directory, struct snapshot_files *files, struct err *err)
+static int list_below(int directory, file_list_enter_fn *enter, void *arg,
+		      struct snapshot_files *files, struct err *err)
 {
 	auto_(walk_close) struct walk walk = {0};
 
@@ -36,6 +37,7 @@ static int list_below(int directory, struct snapshot_files *files, struct err *e
 		struct stat status;
 
 		if (text_equal(walk.path, ".reprieve") ||
+		    (enter && walk_is_directory(&walk) && !enter(arg, walk.path)) ||
 		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISREG(status.st_mode))
@@ -65,13 +67,19 @@ void file_list_sort(struct snapshot_files *files)
 		qsort(files->items, files->count, sizeof(files->items[0]), compare_files);
 }
 
-int file_list_read_at(int directory, struct snapshot_files *files, struct err *err)
+int file_list_read_some(int directory, file_list_enter_fn *enter, void *arg,
+			struct snapshot_files *files, struct err *err)
 {
 	*files = (struct snapshot_files){0};
-	if (list_below(directory, files, err) < 0)
+	if (list_below(directory, enter, arg, files, err) < 0)
 		return -1;
 	file_list_sort(files);
 	return 0;
+}
+
+int file_list_read_at(int directory, struct snapshot_files *files, struct err *err)
+{
+	return file_list_read_some(directory, NULL, NULL, files, err);
 }
 
 int file_list_read(const char *directory, struct snapshot_files *files, struct err *err)

@@ -18,6 +18,12 @@ int file_list_read(const char *directory, struct snapshot_files *files, struct e
 /* The same for one that is held open. */
 int file_list_read_at(int directory, struct snapshot_files *files, struct err *err);
 
+/* Is the directory to be looked into? `path` is relative. */
+typedef bool file_list_enter_fn(void *arg, const char *path);
+/* The same, without what lies in directories that `enter` refuses. */
+int file_list_read_some(int directory, file_list_enter_fn *enter, void *arg,
+			struct snapshot_files *files, struct err *err);
+
 /* PURE. For a list that is made in another way: takes ownership of the file's path; sorts. */
 void file_list_add(struct snapshot_files *files, struct snapshot_file file);
 void file_list_sort(struct snapshot_files *files);

@@ -46,14 +46,21 @@ static void write_file(const char *name, const char *text, time_t seconds_ago)
 	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){at, at}, 0), 0);
 }
 
-/* "PATH WAIT_MS" of each finding. */
-static void assert_found(const char *expected)
+/* "PATH WAIT_MS" of each finding; of those in this file's checkpoint, NULL: of all. */
+static void assert_found_in(const char *file, const char *expected)
 {
-	const struct check check = {.directory = directory, .profile = profile_find("hf")};
+	auto_(path_set_release) struct path_set fresh = {0};
+	const struct check check = {
+		.directory = directory,
+		.profile = profile_find("hf"),
+		.fresh = file ? &fresh : NULL,
+	};
 	auto_(findings_release) struct findings findings = {0};
 	char found[256] = "";
 	int64_t longest = 0;
 
+	if (file)
+		path_set_mark(&fresh, file, 1);
 	assert_int_equal(content_check_run(&check, &findings, NULL), 0);
 	for (size_t i = 0; i < findings.count; i++) {
 		int64_t wait_ms = findings.items[i].wait_ms > 0 ? findings.items[i].wait_ms : 0;
@@ -64,6 +71,11 @@ static void assert_found(const char *expected)
 	}
 	assert_string_equal(found, expected);
 	assert_int_equal(findings_wait_ms(&findings), longest);
+}
+
+static void assert_found(const char *expected)
+{
+	assert_found_in(NULL, expected);
 }
 
 static void test_what_is_cut_off_is_waited_for_briefly(void **state)
@@ -101,6 +113,22 @@ static void test_nobody_finishes_one_behind_which_another_is_complete(void **sta
 	assert_found("checkpoint-5 0;");
 }
 
+static void test_what_lies_in_other_checkpoints_is_no_evidence(void **state)
+{
+	(void)state;
+	write_file("runs/checkpoint-4/weights.bin", "weights", -HOUR);
+	write_file("runs/checkpoint-5/shards/0.bin", "weights", -HOUR);
+	assert_found("runs/checkpoint-4 600000;runs/checkpoint-5 600000;");
+	assert_found_in("runs/checkpoint-5/shards/0.bin", "runs/checkpoint-5 600000;");
+	write_file("runs/checkpoint-5/trainer_state.json", "{}", -HOUR);
+	assert_found_in("runs/checkpoint-5/shards/0.bin", "");
+	/* A later one that is complete. */
+	assert_found_in("runs/checkpoint-4/weights.bin", "runs/checkpoint-4 0;");
+	/* Those below the fixed names. */
+	write_file("last/model.pt", CUT_OFF, -HOUR);
+	assert_found_in("last/model.pt", "last/model.pt 30000;");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +137,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_marker_is_waited_for_longer, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_nobody_finishes_one_behind_which_another_is_complete, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_lies_in_other_checkpoints_is_no_evidence,
+						begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
