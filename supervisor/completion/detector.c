@@ -291,9 +291,10 @@ bool detector_is_replacing(const struct detector *detector)
 	each_file (file, fixed)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
-	each_under_way(checkpoint,
-		       &detector->table) if (checkpoint != fixed && !checkpoint->reduced &&
-					     checkpoint->begun_ms <= fixed->last_ms) return true;
+	each_under_way (checkpoint, &detector->table)
+		if (checkpoint != fixed && !checkpoint->reduced &&
+		    checkpoint->begun_ms <= fixed->last_ms)
+			return true;
 	return false;
 }
 
@@ -363,5 +364,6 @@ void detector_note_marker(struct detector *detector, const char *path)
 
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
-	each_under_way(checkpoint, &detector->table) checkpoint->stalled_ms += ms;
+	each_under_way (checkpoint, &detector->table)
+		checkpoint->stalled_ms += ms;
 }

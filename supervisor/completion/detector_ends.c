@@ -91,9 +91,9 @@ void detector_process_ended(struct detector *detector, int pid, enum writer_end 
 	 * of a checkpoint; or it says itself that it failed. */
 	badly = (writer.open_at_exit && end == WRITER_END_KILLED) ||
 		(!writer.exiting && end != WRITER_END_EXITED) || end == WRITER_END_FAILED;
-	each_under_way(checkpoint,
-		       &detector->table) if (badly && may_have_written(checkpoint, &writer, pid))
-		note_death(detector, checkpoint, now_ms);
+	each_under_way (checkpoint, &detector->table)
+		if (badly && may_have_written(checkpoint, &writer, pid))
+			note_death(detector, checkpoint, now_ms);
 }
 
 /* Nobody saw their closes. */
@@ -119,8 +119,7 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 	tear_slow_ones(detector);
 	detector->job_end = end;
 	detector->ended = detector->generation;
-	each_under_way(checkpoint, &detector->table)
-	{
+	each_under_way (checkpoint, &detector->table) {
 		struct judgement judgement;
 
 		if (checkpoint->death == DEATH_TEARS)

@@ -80,11 +80,10 @@ static bool was_taught_too_early(const struct detector *detector,
 {
 	const struct family *family = checkpoint->family;
 
-	each_under_way(other,
-		       &detector->table) if (other != checkpoint && other->number >= 0 &&
-					     other->family == family &&
-					     other->number == family->signature.newest_number &&
-					     !other->rewritten) return true;
+	each_under_way (other, &detector->table)
+		if (other != checkpoint && other->number >= 0 && other->family == family &&
+		    other->number == family->signature.newest_number && !other->rewritten)
+			return true;
 	return false;
 }
 
@@ -158,8 +157,8 @@ static void judge_with_family(const struct detector *detector, const struct chec
 	if (checkpoint->number < 0 || family->sure)
 		return;
 	facts->still_ms = checkpoint_still_ms(checkpoint, family->last_ms, now_ms);
-	each_under_way(other, &detector->table) facts->open |=
-		other->family == family && detector_is_open(detector, other);
+	each_under_way (other, &detector->table)
+		facts->open |= other->family == family && detector_is_open(detector, other);
 }
 
 /* Its writer will rename them when they are finished. */

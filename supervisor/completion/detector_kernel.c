@@ -109,8 +109,7 @@ static void note_directory_commit(struct detector *detector, const struct move *
 	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
-	each_under_way(checkpoint, &detector->table)
-	{
+	each_under_way (checkpoint, &detector->table) {
 		bool all = true;
 
 		if (*checkpoint->key && !text_equal(checkpoint->key, key))

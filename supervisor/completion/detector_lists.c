@@ -150,8 +150,7 @@ void detector_each_open(const struct detector *detector, path_set_fn *act, void 
 
 void detector_each_closed(const struct detector *detector, path_set_fn *act, void *argument)
 {
-	each_under_way(checkpoint, &detector->table)
-	{
+	each_under_way (checkpoint, &detector->table) {
 		if (checkpoint->death == DEATH_TEARS)
 			continue;
 		each_file (file, checkpoint)
@@ -297,8 +296,9 @@ bool detector_has_untracked(const struct detector *detector)
 	for (size_t i = 0; writers->open_count > 0 && i < writers->process_count; i++)
 		if (writers->processes[i].elsewhere)
 			return true;
-	each_under_way(checkpoint,
-		       &detector->table) if (checkpoint_any(checkpoint, FILE_UNCLOSED)) return true;
+	each_under_way (checkpoint, &detector->table)
+		if (checkpoint_any(checkpoint, FILE_UNCLOSED))
+			return true;
 	return false;
 }
 
@@ -316,8 +316,7 @@ void detector_writer_seen(struct detector *detector, int pid)
 	struct writer *writer;
 	bool any = false;
 
-	each_under_way(checkpoint, &detector->table)
-	{
+	each_under_way (checkpoint, &detector->table) {
 		if (checkpoint->settled || !is_untracked(checkpoint))
 			continue;
 		checkpoint_add_writer(checkpoint, pid);
@@ -333,11 +332,12 @@ bool detector_waits_for_untracked(const struct detector *detector, int64_t now_m
 {
 	/* Only the kernel has reported its writes, and it is quiet; but has somebody still a file
 	 * of it open? */
-	each_under_way(checkpoint,
-		       &detector->table) if (checkpoint_any(checkpoint, FILE_UNCLOSED) &&
-					     checkpoint_still_ms(checkpoint, checkpoint->last_ms,
-								 now_ms) >= detector->quiet_ms &&
-					     !detector_is_held(detector, checkpoint)) return true;
+	each_under_way (checkpoint, &detector->table)
+		if (checkpoint_any(checkpoint, FILE_UNCLOSED) &&
+		    checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms) >=
+			    detector->quiet_ms &&
+		    !detector_is_held(detector, checkpoint))
+			return true;
 	return false;
 }
 

@@ -48,20 +48,18 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 static bool has_begun_later(const struct detector *detector, const struct checkpoint *than, int pid)
 {
 	/* Of one that is decided the writers are forgotten. */
-	each_under_way(later,
-		       &detector->table) if (later->number > than->number &&
-					     checkpoint_has_writer(later, pid) &&
-					     (later->family == than->family ||
-					      (than->number < 0 &&
-					       later->begun_ms >= than->last_ms))) return true;
+	each_under_way (later, &detector->table)
+		if (later->number > than->number && checkpoint_has_writer(later, pid) &&
+		    (later->family == than->family ||
+		     (than->number < 0 && later->begun_ms >= than->last_ms)))
+			return true;
 	return false;
 }
 
 /* The process has begun `later`: the ones before it that only such processes wrote to are over. */
 static void note_next_begun(struct detector *detector, const struct checkpoint *later)
 {
-	each_under_way(earlier, &detector->table)
-	{
+	each_under_way (earlier, &detector->table) {
 		bool all = earlier->writer_count > 0;
 
 		if ((earlier->family != later->family && earlier->number >= 0) ||
@@ -270,6 +268,6 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 void detector_touch_all(struct detector *detector, int64_t now_ms)
 {
 	detector->generation++;
-	each_under_way(checkpoint, &detector->table)
+	each_under_way (checkpoint, &detector->table)
 		detector_note_change(detector, checkpoint, now_ms);
 }
