@@ -13,25 +13,28 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ("REPRIEVE_", "AWS_", "GCE_", "SLURM")
-# Checkpoints of two files. Prints the step and the time of each last close, in ms of CLOCK_MONOTONIC.
+# Checkpoints of two files; so many are made and kept first. Prints the step and the time of each last close, in ms of CLOCK_MONOTONIC.
 JOB = """
 import os, shutil, sys, time
 directory, kind, saves, pause = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+kept = int(sys.argv[6])
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[5])
 import reprieve
 first, last, name = {"commit": ("weights.bin", "trainer_state.json", "checkpoint-%d")}.get(kind, ("weights.bin", "optimizer.bin", "step_%d"))
-for step in range(1, saves + 1):
+for step in range(1, kept + saves + 1):
     path = os.path.join(directory, name % step)
     os.makedirs(path)
     for file in (first, last):
         with open(os.path.join(path, file), "wb") as out:
             out.write(b"{}" if file.endswith("json") else os.urandom(4000))
+    if step <= kept:
+        continue
     print(step, time.monotonic_ns() / 1e6, flush=True)
     if kind == "word":
         reprieve.saved(step)
-    time.sleep(pause)
-    if step > 3:
+    time.sleep(5 if step == kept + 1 and kept else pause)
+    if step > kept + 3:
         shutil.rmtree(os.path.join(directory, name % (step - 3)))
 """
 ASKED = """
@@ -52,11 +55,12 @@ while True:
         time.sleep(0.05)
     os.rename(path + ".tmp", path)
 """
-# what completes it | more options | saves | pause between them | aim
-KINDS = [("quiet alone", "quiet", ("--shim", "off"), 10, 2.5, ""),
-         ("signature", "signature", ("--shim", "on"), 300, 0.05, "p99 < 20 ms"),
-         ("a profile's commit", "commit", ("--shim", "on", "--profile", "hf"), 300, 0.05, "p99 < 20 ms"),
-         ("the job's own word", "word", ("--shim", "on"), 300, 0.05, "p99 < 20 ms")]
+# what completes it | more options | saves | pause between them | aim | kept before them
+KINDS = [("quiet alone", "quiet", ("--shim", "off"), 10, 2.5, "", 0),
+         ("signature", "signature", ("--shim", "on"), 300, 0.05, "p99 < 20 ms", 0),
+         ("signature", "kept", ("--shim", "on"), 300, 0.05, "p99 < 20 ms", 3000),
+         ("a profile's commit", "commit", ("--shim", "on", "--profile", "hf"), 300, 0.05, "p99 < 20 ms", 0),
+         ("the job's own word", "word", ("--shim", "on"), 300, 0.05, "p99 < 20 ms", 0)]
 
 
 def settings():
@@ -73,9 +77,9 @@ def begin(binary, place, options, code, *arguments):
                             env=settings(), stdout=subprocess.PIPE, text=True)
 
 
-def completions(binary, place, kind, options, saves, pause):
+def completions(binary, place, kind, options, saves, pause, kept):
     """Milliseconds of each save, and how many saves there were. The first ones are left out: their names teach the signature."""
-    run = begin(binary, place, options, JOB, kind, saves, pause, ROOT / "shim")
+    run = begin(binary, place, options, JOB, kind, saves, pause, ROOT / "shim", kept)
     closed = {int(step): float(at) for step, at in map(str.split, run.communicate()[0].splitlines())}
     took = {}
     for line in (place / "events").read_text().splitlines():
@@ -84,7 +88,7 @@ def completions(binary, place, kind, options, saves, pause):
         # The event has whole milliseconds.
         if event["event"] == "checkpoint_complete" and step in closed and event["monotonic_ms"] + 1 > closed[step]:
             took.setdefault(step, max(0.0, event["monotonic_ms"] - closed[step]))
-    known = [step for step in closed if step > min(3, saves // 2)]
+    known = [step for step in closed if step > kept + min(3, saves // 2)]
     return [took[step] for step in known if step in took], len(known)
 
 
@@ -121,10 +125,12 @@ def main():
     print(f"  {'by':<24} {'p50':>10} {'p99':>10} {'of quiet':>10} {'saves':>10}   aim")
     quiet = None
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR", "/dev/shm" if os.path.isdir("/dev/shm") else None)) as work:
-        for title, kind, options, saves, pause, aim in KINDS:
+        for title, kind, options, saves, pause, aim, kept in KINDS:
+            kept = kept // 10 if smoke else kept
+            title = f"{title}, {kept} kept" if kept else title
             place = Path(work) / kind
             place.mkdir()
-            took, of = completions(binary, place, kind, options, max(2, saves // 10) if smoke else saves, pause)
+            took, of = completions(binary, place, kind, options, max(2, saves // 10) if smoke else saves, pause, kept)
             if not took:
                 sys.exit(f"completion: {title}: no checkpoint was complete")
             p50, p99 = middle_and_worst(took)
