@@ -33,7 +33,7 @@ for step in range(1, kept + saves + 1):
     print(step, time.monotonic_ns() / 1e6, flush=True)
     if kind == "word":
         reprieve.saved(step)
-    time.sleep(5 if step == kept + 1 and kept else pause)
+    time.sleep(kept / 100 if step == kept + 1 and kept else pause)
     if step > kept + 3:
         shutil.rmtree(os.path.join(directory, name % (step - 3)))
 """
