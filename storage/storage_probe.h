@@ -45,7 +45,7 @@ struct store_probe {
 	int64_t skew_ms;
 	/* Listings say when an object was put: needed for collecting garbage. */
 	bool dated;
-	/* That were sent, and read back, to measure, on so many connections. */
+	/* That really went, up and then down, to measure, on so many connections. */
 	uint64_t bytes;
 	unsigned at_once;
 };

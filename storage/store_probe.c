@@ -28,7 +28,7 @@ struct probing {
 	uint8_t *data; /* PIECE_SIZE bytes that do not compress */
 	size_t pieces;
 	enum probe_step measured;
-	atomic_size_t next;
+	atomic_size_t next, moved;
 	pthread_mutex_t mutex;
 	struct probe_result *answer; /* under mutex while it is measured */
 };
@@ -183,8 +183,10 @@ static void transfer_worker(void *arg, size_t index)
 		auto_free char *name = text_format("m%zu", i);
 		auto_free char *key = probe_key(probing, name);
 
-		if (transfer_piece(probing, key, &space, &err) == 0)
+		if (transfer_piece(probing, key, &space, &err) == 0) {
+			atomic_fetch_add(&probing->moved, 1);
 			continue;
+		}
 		atomic_store(&probing->next, probing->pieces);
 		pthread_mutex_lock(&probing->mutex);
 		if (probing->answer->worked)
@@ -204,10 +206,12 @@ static void measure_step(struct probing *probing, enum probe_step step)
 	probing->answer = &probing->probe->steps[step];
 	probing->answer->tried = probing->answer->worked = true;
 	atomic_store(&probing->next, 0);
+	atomic_store(&probing->moved, 0);
 	began = clock_monotonic_ms();
 	parallel_run(threads, transfer_worker, probing);
 	probing->answer->took_ms = clock_monotonic_ms() - began;
 	probing->probe->at_once = (unsigned)threads;
+	probing->probe->bytes = (uint64_t)atomic_load(&probing->moved) * PIECE_SIZE;
 }
 
 static void measure_transfers(struct probing *probing, uint64_t bytes)
@@ -215,7 +219,6 @@ static void measure_transfers(struct probing *probing, uint64_t bytes)
 	probing->pieces = (size_t)((bytes + PIECE_SIZE - 1) / PIECE_SIZE);
 	if (probing->pieces > PIECES_MOST)
 		probing->pieces = PIECES_MOST;
-	probing->probe->bytes = (uint64_t)probing->pieces * PIECE_SIZE;
 	probing->data = memory_new(PIECE_SIZE);
 	fill_incompressible(probing->data);
 	pthread_mutex_init(&probing->mutex, NULL);
