@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,6 +210,17 @@ static inline void fixture_flip(const char *path, off_t offset)
 	assert_int_equal(pread(fd, &byte, 1, offset), 1);
 	byte = (char)(byte ^ 0x10);
 	assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+}
+
+static inline size_t fixture_open_descriptors(void)
+{
+	auto_(walk_close) struct walk walk = {0};
+	size_t count = 0;
+
+	assert_int_equal(walk_open(&walk, "/proc/self/fd", 0), 0);
+	while (walk_next(&walk))
+		count++;
+	return count;
 }
 
 #endif

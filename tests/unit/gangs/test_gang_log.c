@@ -364,10 +364,11 @@ static void who_had_gone(void **state)
 		{5, {false, true, false, true}, ERR_NONE},
 		{9, {true, true, false, true}, ERR_NONE},
 		{5, {false, true, false, true}, ERR_NONE},
-		{4, {0}, ERR_CORRUPT},    /* a request */
-		{7, {0}, ERR_CORRUPT},    /* of a member that there is not */
-		{12, {0}, ERR_NOT_FOUND}, /* not there */
-		{11, {0}, ERR_CORRUPT},   /* behind one that is none */
+		{5, {false, true, false, true}, ERR_NONE}, /* what was just read */
+		{4, {0}, ERR_CORRUPT},                     /* a request */
+		{7, {0}, ERR_CORRUPT},                     /* of a member that there is not */
+		{12, {0}, ERR_NOT_FOUND},                  /* not there */
+		{11, {0}, ERR_CORRUPT},                    /* behind one that is none */
 	};
 	static const struct gang_event log[] = {
 		{.number = 3, .kind = GANG_EVENT_GONE, .member = 1},

@@ -1,6 +1,9 @@
 /* Which names are those of a job's records: what others put there is none of them. */
 #include "storage/records/job_records.h"
 
+#include "base/json.h"
+#include "base/text.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,10 +79,47 @@ static void test_names_of_numbered_records(void **state)
 	}
 }
 
+static void test_claims(void **state)
+{
+	static const struct {
+		const char *body;
+		struct snapshot_id start; /* 0: none */
+		bool right;
+	} rows[] = {
+		{"{'attempt': 7, 'start': '000003-000012', 'policy': 'latest'}", {3, 12}, true},
+		{"{'attempt': 7, 'start': null, 'policy': 'none'}", {0, 0}, true},
+		{"{'attempt': 8, 'start': null, 'policy': 'none'}", {0, 0}, false},
+		{"{'start': null, 'policy': 'none'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': '000007-000001', 'policy': 'latest'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': '000009-000001', 'policy': 'latest'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': 'the newest', 'policy': 'latest'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': '', 'policy': 'latest'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': 3, 'policy': 'latest'}", {0, 0}, false},
+		{"{'attempt': 7, 'start': null, 'policy': 'perhaps'}", {0, 0}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct lineage_attempt attempt = {.number = 7};
+		auto_free char *text = text_copy(rows[i].body);
+		auto_json json_t *body = NULL;
+
+		for (char *quote; (quote = strchr(text, '\''));)
+			*quote = '"';
+		body = json_loads(text, 0, NULL);
+		assert_non_null(body);
+		if (job_record_decode_claim(body, &attempt) != rows[i].right)
+			fail_msg("%s", rows[i].body);
+		if (rows[i].right && snapshot_id_compare(attempt.start, rows[i].start) != 0)
+			fail_msg("%s: another start", rows[i].body);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_of_manifests),
+		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_names_of_numbered_records),
 	};
 

@@ -478,6 +478,7 @@ static void test_source(void **state)
 	struct timespec times[2] = {{1, 1}, {1234567890, 123456789}};
 	auto_free char *copy = NULL, *original = NULL, *restored = NULL;
 	struct meddling meddling = {.f = &f, .source_of = "sub/study.db"};
+	size_t descriptors;
 	struct stat status;
 
 	(void)state;
@@ -492,6 +493,9 @@ static void test_source(void **state)
 	meddling.source_directory = open(f.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_works(file_write(copy, "a backup", 8, &err));
 	assert_works(save(&meddling));
+	descriptors = fixture_open_descriptors();
+	assert_works(save(&meddling));
+	assert_int_equal(fixture_open_descriptors(), descriptors);
 	assert_int_equal(meddling.result.running_files, 1);
 	restore_newest(&f);
 	assert_restored(&f, "sub/study.db", "a backup");

@@ -665,17 +665,6 @@ static void test_exclude(void **state)
 	fixture_stop(&f);
 }
 
-static size_t open_descriptors(void)
-{
-	auto_(walk_close) struct walk walk = {0};
-	size_t count = 0;
-
-	assert_int_equal(walk_open(&walk, "/proc/self/fd", 0), 0);
-	while (walk_next(&walk))
-		count++;
-	return count;
-}
-
 static void test_more_files_than_descriptors(void **state)
 {
 	struct fixture f;
@@ -694,13 +683,13 @@ static void test_more_files_than_descriptors(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low = before;
 	low.rlim_cur = 128;
-	open_before = open_descriptors();
+	open_before = fixture_open_descriptors();
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	assert_works(fixture_try_take(&f, &result));
 	assert_int_equal(result.files, 300);
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 1}));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(open_descriptors(), open_before);
+	assert_int_equal(fixture_open_descriptors(), open_before);
 	fixture_compare(&f);
 	fixture_stop(&f);
 }

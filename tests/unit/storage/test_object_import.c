@@ -234,11 +234,17 @@ static void test_plain_objects(void **state)
 	fixture_write(&f, "a/b/weights", 40000000, 3);
 	fixture_write(&f, "a/step", 5, 4);
 	fixture_write(&f, "zero", 0, 5);
+	/* More than are copied at the same time. */
+	for (int i = 0; i < 40; i++) {
+		auto_free char *name = text_format("many/%d", i);
+
+		fixture_write(&f, name, 100, 6);
+	}
 	assert_int_equal(mkdir(f.target, 0755), 0);
 	assert_works(
 		storage_import_objects(url, f.target, UINT64_MAX, NULL, NULL, &result, NULL, &err));
-	assert_int_equal(result.files, 3);
-	assert_int_equal(result.bytes, 40000005);
+	assert_int_equal(result.files, 43);
+	assert_int_equal(result.bytes, 40004005);
 	{
 		auto_free char *command = text_format("diff -r '%s' '%s'", f.source, f.target);
 
