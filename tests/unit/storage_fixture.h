@@ -29,6 +29,7 @@ struct fixture {
 	struct storage *storage;
 	struct attempt attempt;
 	uint32_t sequence;
+	size_t descriptors; /* that were open at the start */
 };
 
 /* Of the last call that was asserted. */
@@ -74,9 +75,23 @@ static inline void fixture_claim(struct fixture *fixture)
 	fixture->sequence = 0;
 }
 
+static inline size_t fixture_open_descriptors(void)
+{
+	auto_(walk_close) struct walk walk = {0};
+	size_t count = 0;
+
+	assert_int_equal(walk_open(&walk, "/proc/self/fd", 0), 0);
+	while (walk_next(&walk))
+		count++;
+	return count;
+}
+
 static inline void fixture_start(struct fixture *fixture)
 {
-	*fixture = (struct fixture){.root = "/tmp/reprieve-test-XXXXXX"};
+	*fixture = (struct fixture){
+		.root = "/tmp/reprieve-test-XXXXXX",
+		.descriptors = fixture_open_descriptors(),
+	};
 	assert_non_null(mkdtemp(fixture->root));
 	snprintf(fixture->source, sizeof(fixture->source), "%s/source", fixture->root);
 	snprintf(fixture->store, sizeof(fixture->store), "%s/store", fixture->root);
@@ -91,6 +106,8 @@ static inline void fixture_stop(struct fixture *fixture)
 	storage_close(fixture->storage);
 	attempt_release(&fixture->attempt);
 	assert_works(file_remove_tree(fixture->root, &err));
+	/* The test may have closed some of its own. */
+	assert_in_range(fixture_open_descriptors(), 0, fixture->descriptors);
 }
 
 /* `size` bytes that depend on `seed` and do not compress. */
@@ -210,17 +227,6 @@ static inline void fixture_flip(const char *path, off_t offset)
 	assert_int_equal(pread(fd, &byte, 1, offset), 1);
 	byte = (char)(byte ^ 0x10);
 	assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
-}
-
-static inline size_t fixture_open_descriptors(void)
-{
-	auto_(walk_close) struct walk walk = {0};
-	size_t count = 0;
-
-	assert_int_equal(walk_open(&walk, "/proc/self/fd", 0), 0);
-	while (walk_next(&walk))
-		count++;
-	return count;
 }
 
 #endif

@@ -224,6 +224,30 @@ static void test_manifests_are_read_once(void **state)
 	fixture_stop(&f);
 }
 
+static void test_a_new_one_replaces_the_old_one(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL;
+
+	(void)state;
+	start_with_catalogue(&f);
+	for (uint64_t i = 0; i < SNAPSHOTS; i++) {
+		fixture_write(&f, "w", 100000, SNAPSHOTS + i);
+		fixture_take(&f);
+	}
+	forget(&f, 100);
+	path = fixture_find(&f, "catalogues/000002");
+	assert_int_equal(unlink(path), 0);
+	{
+		auto_free char *command =
+			text_format("test -z \"$(find '%s' -type f -path '*catalogues/*')\"",
+				    f.store);
+
+		assert_int_equal(system(command), 0);
+	}
+	fixture_stop(&f);
+}
+
 static void test_it_neither_hides_nor_resurrects(void **state)
 {
 	struct fixture f;
@@ -369,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_it_says_what_was_added),
 		cmocka_unit_test(test_nonsense_is_refused),
 		cmocka_unit_test(test_manifests_are_read_once),
+		cmocka_unit_test(test_a_new_one_replaces_the_old_one),
 		cmocka_unit_test(test_it_neither_hides_nor_resurrects),
 		cmocka_unit_test(test_the_newest_manifest_is_read_before_others_go),
 		cmocka_unit_test(test_a_damaged_catalogue_is_none),

@@ -619,6 +619,7 @@ static void test_a_file_open_for_writing_is_read_twice(void **state)
 	path = text_format("%s/w", f.source);
 	lease = open(path, O_RDONLY | O_CLOEXEC);
 	if (bytes_read() == 0 || fcntl(lease, F_SETLEASE, F_RDLCK) < 0) {
+		close(steal_fd(&lease));
 		fixture_stop(&f);
 		skip(); /* not to be told on this file system */
 	}
@@ -628,6 +629,8 @@ static void test_a_file_open_for_writing_is_read_twice(void **state)
 	fixture_take(&f);
 	assert_true(bytes_read() - before >= 8 * CHUNK_SIZE);
 	fixture_check(&f, (struct snapshot_id){1, 1});
+	close(steal_fd(&writer));
+	close(steal_fd(&lease));
 	fixture_stop(&f);
 }
 
