@@ -226,6 +226,18 @@ static void read_event_log(struct instance *instance)
 	}
 }
 
+/* In place: paths in the machine's directory become relative to it. */
+static void name_as_user(const struct instance *instance, char *text)
+{
+	size_t length = strlen(instance->directory);
+
+	for (char *at = text; (at = strstr(at, instance->directory));)
+		if (at[length] == '/' && at[length + 1] > ' ')
+			memmove(at, at + length + 1, strlen(at + length + 1) + 1);
+		else
+			at += length;
+}
+
 bool instance_next_event(struct instance *instance, enum run_event *event)
 {
 	struct bytes *line = &instance->line;
@@ -240,6 +252,7 @@ bool instance_next_event(struct instance *instance, enum run_event *event)
 		return false;
 	length = (size_t)(newline - line->data);
 	*event = event_log_reader_add(&instance->events, (const char *)line->data, length);
+	name_as_user(instance, instance->events.elsewhere);
 	line->size -= length + 1;
 	memmove(line->data, newline + 1, line->size);
 	return true;
@@ -253,6 +266,7 @@ static void take_warning(struct instance *instance, const char *line, size_t len
 	if (length <= skip || memcmp(line, said, skip) != 0)
 		return;
 	auto_free char *text = text_copy_n(line + skip, length - skip);
+	name_as_user(instance, text);
 	text_set(instance->warning, sizeof(instance->warning), text);
 }
 
