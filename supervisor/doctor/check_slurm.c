@@ -77,42 +77,27 @@ static void limit_row(const struct slurm_outputs *texts, struct check_list *chec
 			       limit);
 }
 
-static bool has_code_75(const char *list)
-{
-	for (const char *at = list; *at;) {
-		char *end;
-		long first = strtol(at, &end, 10), last = first;
-
-		if (end == at)
-			return false;
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		if (first <= 75 && 75 <= last)
-			return true;
-		at = end + (*end == ',');
-	}
-	return false;
-}
-
 static void exit_code_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	char value[VALUE_SIZE], hold[VALUE_SIZE];
-
-	value_of(texts->config, "RequeueExit", value);
-	value_of(texts->config, "RequeueExitHold", hold);
-	if (has_code_75(hold))
+	switch (slurm_exit_rule(texts->config, EXIT_PREEMPTED)) {
+	case SLURM_EXIT_HOLDS:
 		check_list_add(check_list, "exit code", CHECK_FAIL,
 			       "remove 75 from RequeueExitHold",
 			       "exit code 75 (preempted, durable) puts the job on hold "
 			       "(RequeueExitHold)");
-	else if (has_code_75(value))
+		return;
+	case SLURM_EXIT_REQUEUES:
 		check_list_add(check_list, "exit code", CHECK_OK, "",
 			       "exit code 75 requeues a job (RequeueExit), even without "
 			       "scontrol");
-	else
+		return;
+	case SLURM_EXIT_NOTHING:
+	case SLURM_EXIT_UNKNOWN:
 		check_list_add(check_list, "exit code", CHECK_OK, "",
 			       "exit code 75 does not requeue a job (RequeueExit): in a container "
 			       "without scontrol it is not requeued");
+		return;
+	}
 }
 
 /* Preempted tasks exit with 75 one after another, each when its own work is durable. */

@@ -410,6 +410,15 @@ def test_with_both_it_is_still_once(slurm, work, requeue_exit):
     finishes_after_one_restart(slurm, work, job)
 
 
+def test_at_its_own_time_limit_slurm_may_requeue_it_for_its_code(slurm, work, requeue_exit):
+    """Then nobody is told to submit it again."""
+    job = work.submit("[ -z \"$SLURM_RESTART_COUNT\" ] && export SLURM_JOB_END_TIME=$(($(date +%s) + 12))\n"
+                      "exec " + work.run("--notice", "slurm"), "--partition=still")
+    slurm.wait_state(job, "COMPLETED")
+    assert restarts(slurm, job) == 1
+    assert "slurm.conf has 75 in RequeueExit. Do not submit it again" in work.log and "not requeued" not in work.log, work.log
+
+
 # --- a node is lost ---
 
 def test_node_failure(slurm, work):
