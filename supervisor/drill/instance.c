@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "process/process.h"
 
 #include <errno.h>
@@ -260,10 +261,10 @@ bool instance_next_event(struct instance *instance, enum run_event *event)
 
 static void take_warning(struct instance *instance, const char *line, size_t length)
 {
-	static const char said[] = "reprieve: warning: ";
-	size_t skip = sizeof(said) - 1;
+	static const char kind[] = "warning: ";
+	size_t ours = log_prefix_length(line, length), skip = ours + sizeof(kind) - 1;
 
-	if (length <= skip || memcmp(line, said, skip) != 0)
+	if (ours == 0 || length <= skip || memcmp(line + ours, kind, sizeof(kind) - 1) != 0)
 		return;
 	auto_free char *text = text_copy_n(line + skip, length - skip);
 	name_as_user(instance, text);
@@ -275,7 +276,7 @@ static void take_said(struct instance *instance, const char *line, size_t length
 	auto_free char *text = text_copy_n(line, length);
 
 	text_to_line(text);
-	if (text[strspn(text, " ")] && !text_starts(text, "reprieve: "))
+	if (text[strspn(text, " ")] && log_prefix_length(text, strlen(text)) == 0)
 		text_set(instance->said, sizeof(instance->said), text);
 }
 
