@@ -11,7 +11,6 @@
 #define VALUE_SIZE 256
 #define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
 #define GRACE_SHORT 30
-#define REQUEUE_LIMIT_LOW 5
 
 /* Finds "KEY=VALUE" between blanks, or "KEY   = VALUE" up to the end of the line, as show config
  * prints it. False, and "": the key is missing. */
@@ -60,21 +59,6 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 	else
 		check_list_add(check_list, "requeue", CHECK_OK, "",
 			       "jobs may be requeued (JobRequeue=1)");
-}
-
-static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
-{
-	long limit = slurm_number(texts->config, "MaxBatchRequeue");
-
-	if (limit >= 0)
-		check_list_add(check_list, "requeues",
-			       limit < REQUEUE_LIMIT_LOW ? CHECK_WARN : CHECK_OK,
-			       limit < REQUEUE_LIMIT_LOW
-				       ? "raise MaxBatchRequeue; scontrol release JOB"
-				       : "",
-			       "Slurm holds a job after it has requeued it %ld times "
-			       "(MaxBatchRequeue)",
-			       limit);
 }
 
 static void exit_code_row(const struct slurm_outputs *texts, struct check_list *check_list)
@@ -305,7 +289,6 @@ void check_slurm(const struct slurm_outputs *texts, struct check_list *check_lis
 		return;
 	}
 	requeue_row(texts, check_list);
-	limit_row(texts, check_list);
 	exit_code_row(texts, check_list);
 	bad_exit_row(texts, check_list);
 	kill_wait_row(texts, check_list);

@@ -465,7 +465,6 @@ def test_doctor_reads_this_cluster(slurm, work, bad):
     rows = {row["check"]: row for row in json.loads((work.path / "doctor.json").read_text())["slurm"]}
     levels = {check: row["level"] for check, row in rows.items()}
     # As cluster.py has set it up: KillWait 5, GraceTime 10, send_user_signal; and as this job was submitted.
-    levels.pop("requeues", None)  # 22.05 does not show MaxBatchRequeue
     assert levels == {"requeue": "fail", "exit code": "ok", "bad exit": "ok", "kill wait": "warn", "preempt": "ok", "grace": "warn",
                       "notice": "ok", "signal": "fail" if bad else "ok", "log": "ok"}, rows
     assert "10 s" in rows["grace"]["text"] and "5 s" in rows["kill wait"]["text"]
