@@ -787,6 +787,21 @@ def test_a_job_that_outlives_its_supervisor_keeps_the_next_one_out(place, beside
     assert place.run("true").wait() == 0
 
 
+def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
+    """A start in another directory is told of it, each time; nobody makes durable what it saves."""
+    first = place.run(*trainer(place, "--every", "10", "--steps", "100000"), options=QUICK)
+    first.wait_for_event("durable")
+    first.signal(signal.SIGKILL)
+    first.wait()
+    for _ in range(2):
+        elsewhere = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+        assert elsewhere.wait() == 0 and f"still runs on this machine (process {first.job_pid}, job job)" in elsewhere.err, elsewhere
+    os.kill(first.job_pid, signal.SIGKILL)
+    wait_for("the end of the job", lambda: not is_alive(first.job_pid))
+    after = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+    assert after.wait() == 0 and "still runs" not in after.err, after
+
+
 def test_the_users_own_files_and_logs_stay_where_they_are(place):
     place.directory.mkdir()
     (place.directory / "pretrained.bin").write_bytes(b"p" * 1000)
