@@ -9,10 +9,32 @@
 #include <string.h>
 
 static atomic_int level = LOG_LEVEL_NOTE;
+static char prefix[24] = "reprieve";
 
 void log_set_level(enum log_level chosen)
 {
 	atomic_store(&level, (int)chosen);
+}
+
+void log_set_member(unsigned member)
+{
+	snprintf(prefix, sizeof(prefix), "reprieve[%u]", member);
+}
+
+size_t log_prefix_length(const char *line, size_t length)
+{
+	static const char name[] = "reprieve";
+	size_t at = sizeof(name) - 1;
+
+	if (length < at || memcmp(line, name, at) != 0)
+		return 0;
+	if (at < length && line[at] == '[') {
+		for (at++; at < length && line[at] >= '0' && line[at] <= '9';)
+			at++;
+		if (at >= length || line[at++] != ']')
+			return 0;
+	}
+	return at + 2 <= length && line[at] == ':' && line[at + 1] == ' ' ? at + 2 : 0;
 }
 
 bool log_shows(enum log_level wanted)
@@ -28,8 +50,8 @@ static void write_line(const char *line, size_t length)
 	char text[80];
 
 	if (lines > 0) {
-		snprintf(text, sizeof(text),
-			 "reprieve: %u lines are missing here: nobody read them\n", lines);
+		snprintf(text, sizeof(text), "%s: %u lines are missing here: nobody read them\n",
+			 prefix, lines);
 		if (!status_line_write(text, strlen(text))) {
 			atomic_fetch_add(&missing, lines + 1);
 			return;
@@ -43,7 +65,7 @@ __attribute__((format(printf, 2, 0))) static void format_line(const char *kind, 
 							      va_list args)
 {
 	char whole[8192], line[1024];
-	int used = snprintf(whole, sizeof(whole), "reprieve: %s", kind);
+	int used = snprintf(whole, sizeof(whole), "%s: %s", prefix, kind);
 	size_t length;
 
 	vsnprintf(whole + used, sizeof(whole) - (size_t)used, format, args);

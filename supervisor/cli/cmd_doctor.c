@@ -14,7 +14,6 @@
 
 #define MEASURE_DEFAULT ((uint64_t)64 << 20)
 #define MEASURE_MOST ((uint64_t)512 << 20)
-#define SIZE_DEFAULT 40000000000u
 
 #define GRACE_DEFAULT_MS 30000
 
@@ -26,7 +25,7 @@ struct check_options {
 
 // clang-format off
 static const struct option_row own_rows[] = {
-	{"size", 0, "SIZE", NULL, "of a checkpoint (default: 40GB): does it fit in a notice?",
+	{"size", 0, "SIZE", NULL, "of a checkpoint: does it fit in a notice?",
 		OPTION_SIZE(struct check_options, size)},
 	{"measure", 0, "SIZE", NULL,
 		"how much is sent and read back to measure (default: 64MiB; 0: nothing)",
@@ -174,7 +173,6 @@ int cmd_doctor(int argc, char **argv)
 {
 	auto_(store_command_end) struct check_options options = {
 		.store_command.no_job = true,
-		.size = SIZE_DEFAULT,
 		.measure = MEASURE_DEFAULT,
 		.machine.grace_ms = GRACE_DEFAULT_MS,
 	};

@@ -84,7 +84,8 @@ const struct verb verb_report = {
 		"reports them. A machine that vanished "
 		"without a word is counted with what was known of it last: > marks that. Saved is "
 		"work that would have been done again if every interruption had meant a start "
-		"from nothing. Nobody can tell a machine that has just vanished from one that "
+		"from nothing. In store says how many snapshots of the attempt are there now: "
+		"retention (--keep-last and its like) has removed others. Nobody can tell a machine that has just vanished from one that "
 		"still runs: the newest attempt of a job is no preemption until a later one "
 		"follows. An attempt of a gang is one, whose times are those of its member 0, and "
 		"whose cost is that of all its machines.",
@@ -289,7 +290,7 @@ static void print_job(struct report *report, const char *job, const struct attem
 	if (report->store_command->json || report->options->all)
 		return;
 	printf("%7s  %-24s  %-12s   %-12s  %-20s  %-16s  %9s  %s\n", "ATTEMPT", "STARTED", "HOST",
-	       "RAN", "OUTCOME", "NOTICE", "SNAPSHOTS", "LOST");
+	       "RAN", "OUTCOME", "NOTICE", "IN STORE", "LOST");
 	for (size_t i = 0; i < count; i++)
 		print_account(&accounts[i]);
 	printf("\n");

@@ -395,6 +395,8 @@ int cmd_run(int argc, char **argv)
 	} else {
 		if (child_prepare(&err) < 0)
 			log_warn("%s", err.text);
+		if (gang.members > 1)
+			log_set_member(gang.member);
 		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
 			log_note("%s", text);
 		if (gang.members > 1)

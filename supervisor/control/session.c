@@ -4,9 +4,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
+#include "process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +83,46 @@ static int open_lock(const char *directory, int flags)
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+static bool read_name(const char *path, const char *file, struct bytes *text)
+{
+	auto_free char *name = text_format("%s/%s", path, file);
+
+	text->limit = 4096 + 4096;
+	return file_read(name, text, NULL) == 0 && bytes_append(text, "", 1, NULL) == 0;
+}
+
+/* Inode of our PID namespace: PIDs are not comparable between two. 0: unknown. */
+static uint64_t pid_namespace(void)
+{
+	uint64_t device, inode;
+
+	return proc_pid_namespace(&device, &inode) ? inode : 0;
+}
+
+/* 0: none was started, it has ended, or it cannot be seen from here. */
+static pid_t running_job(const char *directory)
+{
+	auto_(bytes_release) struct bytes text = {0};
+	struct process_sample sample;
+	uint64_t start_time, namespace;
+	int pid;
+
+	if (!read_name(directory, "process", &text) ||
+	    sscanf((char *)text.data, "%d %" SCNu64 " %" SCNu64, &pid, &start_time, &namespace) < 3)
+		return 0;
+	return pid > 0 && namespace == pid_namespace() && process_read_sample(pid, &sample) &&
+			       sample.start_time == start_time
+		       ? pid
+		       : 0;
+}
+
 static void remove_session_if_dead(const char *directory)
 {
 	auto_close int lock = open_lock(directory, O_RDWR);
 
 	if (lock < 0)
 		rmdir(directory); /* an earlier removal was interrupted */
-	else if (flock(lock, LOCK_EX | LOCK_NB) == 0)
+	else if (flock(lock, LOCK_EX | LOCK_NB) == 0 && running_job(directory) == 0)
 		file_remove_tree(directory, NULL);
 }
 
@@ -190,6 +225,16 @@ char *session_path(const struct session *session, const char *name)
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
 }
 
+void session_note_job(const struct session *session, pid_t pid)
+{
+	auto_free char *text = text_format("%d %" PRIu64 " %" PRIu64 "\n", (int)pid,
+					   process_start_time(pid), pid_namespace());
+	auto_free char *path = session_path(session, "process");
+
+	if (path)
+		(void)file_replace(path, text, strlen(text), NULL);
+}
+
 char *session_shared_directory(void)
 {
 	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
@@ -207,14 +252,6 @@ bool session_is_alive(const char *directory)
 	auto_close int lock = open_lock(directory, O_RDONLY);
 
 	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-}
-
-static bool read_name(const char *path, const char *file, struct bytes *text)
-{
-	auto_free char *name = text_format("%s/%s", path, file);
-
-	text->limit = 4096 + 4096;
-	return file_read(name, text, NULL) == 0 && bytes_append(text, "", 1, NULL) == 0;
 }
 
 /* Every session of this user, alive or not, until `each` returns false. */
@@ -258,6 +295,27 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
 	struct live_sessions live = {each, arg};
 
 	each_directory(report_session, &live);
+}
+
+static bool report_orphan(void *arg, const char *path, pid_t supervisor)
+{
+	const struct live_sessions *orphans = arg;
+	auto_(bytes_release) struct bytes job = {0};
+	pid_t pid = running_job(path);
+
+	(void)supervisor;
+	if (pid == 0 || session_is_alive(path) || !read_name(path, "job", &job))
+		return true;
+	return orphans->each(orphans->arg, &(struct session_info){.pid = pid,
+								  .job = (char *)job.data,
+								  .directory = path});
+}
+
+void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg)
+{
+	struct live_sessions orphans = {each, arg};
+
+	each_directory(report_orphan, &orphans);
 }
 
 struct member_sessions {

@@ -1,8 +1,9 @@
 /*
  * The runtime directory of one supervisor, where its clients find it: control socket, notice file,
  * shim channel. It is removed when the supervisor ends; after a kill, the next supervisor removes
- * it. A supervisor is alive while it holds the lock in its directory: the kernel releases that with
- * the process, and it works across PID namespaces that share a /tmp.
+ * it, once the job that was left behind has ended as well. A supervisor is alive while it holds the
+ * lock in its directory: the kernel releases that with the process, and it works across PID
+ * namespaces that share a /tmp.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -24,14 +25,18 @@ struct session {
  * Creates the directory below $XDG_RUNTIME_DIR/reprieve, else /tmp/reprieve-UID, else
  * /dev/shm/reprieve-UID, else $XDG_CACHE_HOME/reprieve (~/.cache), if that is private (our own,
  * mode 0700, no link): others can take the names in /tmp before us. Removes the directories
- * of dead supervisors there. ERR_DENIED: no place is writable and private. Then `session` is empty,
- * every function here does nothing with it, and the caller may continue without.
+ * of dead supervisors there, if nothing is left of their jobs. ERR_DENIED: no place is writable and
+ * private. Then `session` is empty, every function here does nothing with it, and the caller may
+ * continue without.
  */
 int session_open(const char *job, unsigned member, struct session *session, struct err *err);
 
 /* Removes the directory and its contents. */
 void session_close(struct session *session);
 AUTO(struct session, session_close);
+
+/* Writes down the main process of the job, for whoever starts here when we have been killed. */
+void session_note_job(const struct session *session, pid_t pid);
 
 /* Names in the directory. */
 #define SESSION_CONTROL "control.sock" /* control_socket.h */
@@ -51,11 +56,15 @@ bool session_is_alive(const char *directory);
 
 /* Calls `each` for every live session of this user, until it returns false. */
 struct session_info {
-	pid_t pid; /* in its own PID namespace */
+	pid_t pid; /* of the supervisor, in its own PID namespace */
 	const char *job;
 	const char *directory;
 };
 void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg);
+
+/* The same for every job of this user whose supervisor was killed, and which runs on: `pid` is its
+ * own. In this PID namespace, as far as the place of our sessions is shared. */
+void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg);
 
 /* The supervisor of this member was here and was killed: its directory is there, nobody holds the
  * lock in it, and no other process is this member. False: it lives, or nothing is known of it; the

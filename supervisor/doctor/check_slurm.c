@@ -11,7 +11,6 @@
 #define VALUE_SIZE 256
 #define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
 #define GRACE_SHORT 30
-#define REQUEUE_LIMIT_LOW 5
 
 /* Finds "KEY=VALUE" between blanks, or "KEY   = VALUE" up to the end of the line, as show config
  * prints it. False, and "": the key is missing. */
@@ -62,57 +61,27 @@ static void requeue_row(const struct slurm_outputs *texts, struct check_list *ch
 			       "jobs may be requeued (JobRequeue=1)");
 }
 
-static void limit_row(const struct slurm_outputs *texts, struct check_list *check_list)
-{
-	long limit = slurm_number(texts->config, "MaxBatchRequeue");
-
-	if (limit >= 0)
-		check_list_add(check_list, "requeues",
-			       limit < REQUEUE_LIMIT_LOW ? CHECK_WARN : CHECK_OK,
-			       limit < REQUEUE_LIMIT_LOW
-				       ? "raise MaxBatchRequeue; scontrol release JOB"
-				       : "",
-			       "Slurm holds a job after it has requeued it %ld times "
-			       "(MaxBatchRequeue)",
-			       limit);
-}
-
-static bool has_code_75(const char *list)
-{
-	for (const char *at = list; *at;) {
-		char *end;
-		long first = strtol(at, &end, 10), last = first;
-
-		if (end == at)
-			return false;
-		if (*end == '-')
-			last = strtol(end + 1, &end, 10);
-		if (first <= 75 && 75 <= last)
-			return true;
-		at = end + (*end == ',');
-	}
-	return false;
-}
-
 static void exit_code_row(const struct slurm_outputs *texts, struct check_list *check_list)
 {
-	char value[VALUE_SIZE], hold[VALUE_SIZE];
-
-	value_of(texts->config, "RequeueExit", value);
-	value_of(texts->config, "RequeueExitHold", hold);
-	if (has_code_75(hold))
+	switch (slurm_exit_rule(texts->config, EXIT_PREEMPTED)) {
+	case SLURM_EXIT_HOLDS:
 		check_list_add(check_list, "exit code", CHECK_FAIL,
 			       "remove 75 from RequeueExitHold",
 			       "exit code 75 (preempted, durable) puts the job on hold "
 			       "(RequeueExitHold)");
-	else if (has_code_75(value))
+		return;
+	case SLURM_EXIT_REQUEUES:
 		check_list_add(check_list, "exit code", CHECK_OK, "",
 			       "exit code 75 requeues a job (RequeueExit), even without "
 			       "scontrol");
-	else
+		return;
+	case SLURM_EXIT_NOTHING:
+	case SLURM_EXIT_UNKNOWN:
 		check_list_add(check_list, "exit code", CHECK_OK, "",
 			       "exit code 75 does not requeue a job (RequeueExit): in a container "
 			       "without scontrol it is not requeued");
+		return;
+	}
 }
 
 /* Preempted tasks exit with 75 one after another, each when its own work is durable. */
@@ -320,7 +289,6 @@ void check_slurm(const struct slurm_outputs *texts, struct check_list *check_lis
 		return;
 	}
 	requeue_row(texts, check_list);
-	limit_row(texts, check_list);
 	exit_code_row(texts, check_list);
 	bad_exit_row(texts, check_list);
 	kill_wait_row(texts, check_list);

@@ -231,6 +231,25 @@ int64_t check_store_transfer_ms(const struct store_probe *probe, uint64_t size)
 	return need_ms < 1e12 ? (int64_t)need_ms : (int64_t)1e12;
 }
 
+/* Of a size that nobody has named, nothing is judged: what fits is said. */
+static void check_capacity(const struct store_probe *probe, struct check_list *check_list)
+{
+	const struct probe_result *answer = &probe->steps[PROBE_UPLOAD];
+	uint64_t took_ms = (uint64_t)(answer->took_ms > 0 ? answer->took_ms : 1);
+	char some[32], most[32];
+
+	if (answer->worked && probe->bytes > 0)
+		check_list_add(check_list, "fit", CHECK_OK, "",
+			       "%s fit in %d s, %s in %d s (--size says whether your checkpoint "
+			       "does)",
+			       format_size(probe->bytes * NOTICE_SHORT_MS / took_ms, some,
+					   sizeof(some)),
+			       NOTICE_SHORT_MS / 1000,
+			       format_size(probe->bytes * NOTICE_LONG_MS / took_ms, most,
+					   sizeof(most)),
+			       NOTICE_LONG_MS / 1000);
+}
+
 static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 				struct check_list *check_list)
 {
@@ -238,6 +257,8 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 	struct check_result *row;
 	char text[32], time[32];
 
+	if (size == 0)
+		check_capacity(probe, check_list);
 	if (need_ms < 0)
 		return;
 	row = add_result(check_list, "fit", need_ms <= NOTICE_SHORT_MS ? CHECK_OK : CHECK_WARN);

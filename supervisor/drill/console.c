@@ -77,7 +77,7 @@ static void print_launched(const struct console *console, const struct instance 
 	if (snapshot_id_is_none(events->restored))
 		console_print(console, instance, "the job starts from scratch");
 	else
-		console_print(console, instance, "the job resumes from snapshot %s",
+		console_print(console, instance, "the job starts, with snapshot %s restored",
 			      snapshot_id_format(events->restored, id));
 }
 
@@ -143,9 +143,10 @@ void console_print_event(const struct console *console, const struct instance *i
 		console_warn(console, instance, "a snapshot failed: %s", events->failed);
 		return;
 	case RUN_SAVES_ELSEWHERE:
-		console_warn(console, instance,
-			     "the job saves outside its checkpoint directory: %s",
-			     events->elsewhere);
+		if (events->elsewhere_ms == events->at_ms)
+			console_warn(console, instance,
+				     "the job saves outside its checkpoint directory: %s",
+				     events->elsewhere);
 		return;
 	case RUN_CHILD_EXITED:
 		if (events->noticed_ms >= 0)

@@ -16,6 +16,7 @@ void event_log_reader_init(struct run_events *events)
 		.asked_ms = -1,
 		.stopping_ms = -1,
 		.saving_ms = -1,
+		.elsewhere_ms = -1,
 		.restored_step = -1,
 		.first_after_notice = {.at_ms = -1, .captured_ms = -1, .step = -1},
 		.first_step = -1,
@@ -84,6 +85,8 @@ static void on_saving(struct run_events *events, json_t *line)
 
 static void on_saves_elsewhere(struct run_events *events, json_t *line)
 {
+	if (events->elsewhere_ms < 0)
+		events->elsewhere_ms = events->at_ms;
 	text_elide(events->elsewhere, sizeof(events->elsewhere), json_text_or(line, "path", "?"));
 }
 

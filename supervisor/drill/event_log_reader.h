@@ -65,8 +65,9 @@ struct run_events {
 	struct run_checkpoint first_after_notice; /* at_ms -1: there is none */
 	int64_t first_step;                       /* of the first one; -1: unknown */
 	int64_t stopping_ms;                      /* the job is told to stop */
-	int64_t saving_ms;   /* the first write since the last complete checkpoint */
-	char elsewhere[240]; /* a file that it saved outside its checkpoint directory; "": none */
+	int64_t saving_ms;    /* the first write since the last complete checkpoint */
+	int64_t elsewhere_ms; /* it was first seen to save outside its checkpoint directory */
+	char elsewhere[240];  /* the last such file that was named; "": none */
 
 	struct run_commit commit; /* the newest */
 	char failed[200];         /* why the last snapshot failed; "": none did */

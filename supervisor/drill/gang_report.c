@@ -36,7 +36,7 @@ static void print_round(const struct gang_scenario *scenario, unsigned index, bo
 		terminal_line_print("Round %u: %s%s%s", index + 1, drill_result_name(round->result),
 				    round->reason[0] ? ": " : "", round->reason);
 	printf("%6s  %7s  %7s  %7s  %6s  %-15s\n", "member", "noticed", "saved", "durable", "ended",
-	       "resumed from");
+	       "restored");
 	for (uint32_t i = 0; i < round->members; i++)
 		print_member(round, i, colour);
 	printf("\n");

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "process/process.h"
 
 #include <errno.h>
@@ -226,6 +227,18 @@ static void read_event_log(struct instance *instance)
 	}
 }
 
+/* In place: paths in the machine's directory become relative to it. */
+static void name_as_user(const struct instance *instance, char *text)
+{
+	size_t length = strlen(instance->directory);
+
+	for (char *at = text; (at = strstr(at, instance->directory));)
+		if (at[length] == '/' && at[length + 1] > ' ')
+			memmove(at, at + length + 1, strlen(at + length + 1) + 1);
+		else
+			at += length;
+}
+
 bool instance_next_event(struct instance *instance, enum run_event *event)
 {
 	struct bytes *line = &instance->line;
@@ -240,6 +253,7 @@ bool instance_next_event(struct instance *instance, enum run_event *event)
 		return false;
 	length = (size_t)(newline - line->data);
 	*event = event_log_reader_add(&instance->events, (const char *)line->data, length);
+	name_as_user(instance, instance->events.elsewhere);
 	line->size -= length + 1;
 	memmove(line->data, newline + 1, line->size);
 	return true;
@@ -247,12 +261,13 @@ bool instance_next_event(struct instance *instance, enum run_event *event)
 
 static void take_warning(struct instance *instance, const char *line, size_t length)
 {
-	static const char said[] = "reprieve: warning: ";
-	size_t skip = sizeof(said) - 1;
+	static const char kind[] = "warning: ";
+	size_t ours = log_prefix_length(line, length), skip = ours + sizeof(kind) - 1;
 
-	if (length <= skip || memcmp(line, said, skip) != 0)
+	if (ours == 0 || length <= skip || memcmp(line + ours, kind, sizeof(kind) - 1) != 0)
 		return;
 	auto_free char *text = text_copy_n(line + skip, length - skip);
+	name_as_user(instance, text);
 	text_set(instance->warning, sizeof(instance->warning), text);
 }
 
@@ -261,7 +276,7 @@ static void take_said(struct instance *instance, const char *line, size_t length
 	auto_free char *text = text_copy_n(line, length);
 
 	text_to_line(text);
-	if (text[strspn(text, " ")] && !text_starts(text, "reprieve: "))
+	if (text[strspn(text, " ")] && log_prefix_length(text, strlen(text)) == 0)
 		text_set(instance->said, sizeof(instance->said), text);
 }
 

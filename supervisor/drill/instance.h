@@ -63,7 +63,8 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 /* Notes which runs have ended, of all that live. Does not block. */
 void instance_poll(struct instance *instances, size_t count);
 
-/* Reads the next event of the log; false: there is none yet. Does not block. */
+/* Reads the next event of the log; false: there is none yet. What it names in the machine's
+ * directory is named as seen from there, as the user knows it. Does not block. */
 bool instance_next_event(struct instance *instance, enum run_event *event);
 
 /* Reads the log's new lines; `show`: copies them to stderr. Call it often: a line counts as of

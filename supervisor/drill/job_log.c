@@ -1,5 +1,6 @@
 #include "drill/job_log.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -257,10 +258,7 @@ static void add_bare(struct job_log *log, const char *line, const char *end, int
 
 void job_log_add(struct job_log *log, const char *line, size_t length, int64_t at_ms)
 {
-	static const char ours[] = "reprieve: ";
-
-	if (length == 0 ||
-	    (length >= sizeof(ours) - 1 && memcmp(line, ours, sizeof(ours) - 1) == 0))
+	if (length == 0 || log_prefix_length(line, length) > 0)
 		return;
 	if (has_word(line, length, "resum") || has_word(line, length, "restor") ||
 	    has_word(line, length, "loaded") || has_word(line, length, "loading"))

@@ -1,5 +1,6 @@
 #include "drill/printed_lines.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -23,11 +24,10 @@ static bool has_fraction(const char *line, size_t length)
 
 void printed_lines_add(struct printed_lines *lines, const char *line, size_t length, int64_t at_ms)
 {
-	static const char ours[] = "reprieve: ";
 	uint64_t hash = 14695981039346656037u;
 
 	if (lines->count == LINES_MOST || !has_fraction(line, length) ||
-	    (length >= sizeof(ours) - 1 && memcmp(line, ours, sizeof(ours) - 1) == 0))
+	    log_prefix_length(line, length) > 0)
 		return;
 	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (unsigned char)line[i]) * 1099511628211u;

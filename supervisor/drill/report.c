@@ -52,7 +52,7 @@ static void print_table(const struct scenario *scenario, bool colour)
 	if (scenario->facts.rounds_done == 0)
 		return;
 	printf("%5s  %7s  %7s  %7s  %8s  %-15s  %s\n", "round", "noticed", "saved", "durable",
-	       "margin", "work lost", "resumed from");
+	       "margin", "work lost", "restored");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);
 	printf("\n");
@@ -89,6 +89,8 @@ static void print_lost(struct losses totals)
 {
 	char length[32] = "unknown", steps[48];
 
+	if (totals.ms == VERDICT_UNKNOWN && totals.steps == VERDICT_UNKNOWN)
+		return;
 	if (totals.ms != VERDICT_UNKNOWN)
 		text_duration(totals.ms, length, sizeof(length));
 	terminal_line_print("  work lost   steps: %s, time: %s",

@@ -9,6 +9,10 @@
 	"Let it print its step or epoch (\"step 121\") a few times before and after " \
 	"each save, or save as checkpoint-120"
 
+#define HOW_TO_LOAD                                                                            \
+	"it does not load its checkpoint. If it does so only with an option (--resume PATH), " \
+	"give it that where REPRIEVE_RESUMING is 1: reprieve-run(1) shows how"
+
 const char *drill_result_name(enum drill_result result)
 {
 	static const char *const names[] = {
@@ -111,9 +115,8 @@ static void judge_anew(const struct resumption_facts *facts, struct resumption *
 		       at_save, facts->reading.opened, next);
 	else
 		decide(resumption, DRILL_FAIL,
-		       "%s was restored, but the job began again at %s: it does not load its "
-		       "checkpoint",
-		       at_save, next);
+		       "%s was restored, but the job began again at %s: " HOW_TO_LOAD, at_save,
+		       next);
 }
 
 static void judge_older(const struct resumption_facts *facts, struct resumption *resumption)
@@ -144,7 +147,7 @@ static void judge_nothing_opened(const struct resumption_facts *facts,
 	char next[48], none[48];
 
 	if (continuation->continuation == CONTINUATION_UNKNOWN)
-		decide(resumption, DRILL_FAIL, "the job %s: it does not load its checkpoint",
+		decide(resumption, DRILL_FAIL, "the job %s: " HOW_TO_LOAD,
 		       format_none(facts->reading.files, none));
 	else
 		decide(resumption, DRILL_FAIL,

@@ -21,14 +21,20 @@ __attribute__((format(printf, 2, 3))) static bool fail_round(struct round_verdic
 	return false;
 }
 
-/* The job has not been tried. */
-static bool not_tried(struct round_verdict *verdict, const char *when)
+/* The job has not been tried: nothing was lost. */
+static bool not_tried(const struct round_facts *facts, struct round_verdict *verdict,
+		      const char *when)
 {
+	const char *elsewhere = facts->events.elsewhere;
+
 	fail_round(verdict,
 		   "the job finished %s: it was not preempted. Give a smaller --notice-after, a "
-		   "shorter --notice, or more work",
-		   when);
+		   "shorter --notice, or more work%s%s%s",
+		   when, *elsewhere ? ". It would not have passed: it saves elsewhere (" : "",
+		   elsewhere,
+		   *elsewhere ? "). Set --checkpoint-dir to where its checkpoints are" : "");
 	verdict->result = DRILL_UNPROVEN;
+	verdict->lost_ms = verdict->lost_steps = verdict->lost_steps_least = VERDICT_UNKNOWN;
 	return false;
 }
 
@@ -141,12 +147,12 @@ static bool was_preempted(const struct round_facts *facts, struct round_verdict 
 		return fail_round(verdict, "the job was not started: `reprieve run` ended with %d",
 				  facts->exit_code);
 	if (facts->fired_ms < 0 && facts->exit_code == 0)
-		return not_tried(verdict, "before the notice");
+		return not_tried(facts, verdict, "before the notice");
 	if (facts->fired_ms < 0)
 		return fail_round(verdict, "the job ended by itself before the notice, with %d%s%s",
 				  facts->exit_code, said_mark(facts), facts->said);
 	if (!facts->killed && facts->exit_code == 0)
-		return not_tried(verdict, "during the notice");
+		return not_tried(facts, verdict, "during the notice");
 	if (events->noticed_ms < 0)
 		return fail_round(verdict, "reprieve did not see the notice within %" PRId64 " s",
 				  (facts->gone_ms - facts->fired_ms) / 1000);
@@ -204,7 +210,7 @@ static bool fail_without_commit(const struct round_facts *facts, struct round_ve
 	if (events->elsewhere[0])
 		return fail_round(verdict,
 				  "nothing is durable: the job saves elsewhere (%s). Set "
-				  "--checkpoint-dir",
+				  "--checkpoint-dir to where its checkpoints are",
 				  events->elsewhere);
 	if (events->asked_ms >= 0)
 		return fail_round(verdict,
@@ -401,7 +407,7 @@ void verdict_round(const struct round_facts *facts, struct round_verdict *verdic
 	text_set(verdict->proof, sizeof(verdict->proof), resumption.proof);
 	/* What it left to do was too little to prove anything. */
 	if (verdict->result == DRILL_UNPROVEN && facts->events.finished)
-		not_tried(verdict, "during the notice");
+		not_tried(facts, verdict, "during the notice");
 	else
 		name_unsaved_files(facts, verdict);
 	if (verdict->result == DRILL_PASS)

@@ -1,7 +1,8 @@
 /*
  * Recognises truncated files. Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy),
- * safetensors README "Format", HDF5 File Format Specification 3.0 section II.A, ubjson.org. Sizes
- * come from the file, and may be anything: no sum or product here may wrap.
+ * safetensors README "Format", HDF5 File Format Specification 3.0 section II.A, ubjson.org,
+ * Lib/pickletools.py (opcodes) and PEP 3154 (frames). Sizes come from the file, and may be
+ * anything: no sum or product here may wrap.
  */
 #include "file_format.h"
 
@@ -291,6 +292,122 @@ static enum file_format_verdict judge_json(const struct file_format_sample *samp
 							 : report_torn(why, "has no closing brace");
 }
 
+/* --- pickle, from protocol 2 on --- */
+
+#define PICKLE_PROTOCOL 0x80
+#define PICKLE_FRAME 0x95
+#define PICKLE_STOP '.'
+/* PROTO, its number, FRAME, and the frame's length. */
+#define PICKLE_FRAME_AT 11
+
+/* The opcodes of an ordinary pickle, by what follows them. The others are left out, and whoever
+ * meets one has no opinion: those of protocols 0 and 1, and those for data that is kept outside of
+ * the pickle (BINPERSID, NEXT_BUFFER), which may be still to come. */
+static const struct pickle_opcodes {
+	const char *opcodes;
+	unsigned bytes;  /* a fixed number of them; a frame's contents are opcodes themselves */
+	unsigned length; /* bytes of a length, and as many as it says */
+	unsigned lines;
+} pickle_opcodes[] = {
+	{.opcodes = "(012NRabd}el]ost)u\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94"},
+	{.opcodes = "Khq", .bytes = 1},
+	{.opcodes = "M", .bytes = 2},
+	{.opcodes = "Jjr", .bytes = 4},
+	{.opcodes = "G\x95", .bytes = 8},
+	{.opcodes = "UC\x8a\x8c", .length = 1},
+	{.opcodes = "TXB\x8b", .length = 4},
+	{.opcodes = "\x8d\x8e\x96", .length = 8},
+	{.opcodes = "c", .lines = 2},
+};
+
+static bool is_pickle(const struct file_format_sample *sample)
+{
+	return sample->head_size > 2 && sample->head[0] == PICKLE_PROTOCOL &&
+	       sample->head[1] >= 2 && sample->head[1] <= 5;
+}
+
+/* `count` bytes at `at`; NULL: they are not all in the sample. */
+static const uint8_t *sample_bytes(const struct file_format_sample *sample, uint64_t at,
+				   uint64_t count)
+{
+	uint64_t tail_at = sample->size - sample->tail_size, end = add_saturating(at, count);
+
+	if (end <= sample->head_size)
+		return sample->head + at;
+	return at >= tail_at && end <= sample->size ? sample->tail + (at - tail_at) : NULL;
+}
+
+static const struct pickle_opcodes *find_pickle_opcode(uint8_t opcode)
+{
+	for (size_t i = 0; i < sizeof(pickle_opcodes) / sizeof(pickle_opcodes[0]); i++)
+		if (opcode && strchr(pickle_opcodes[i].opcodes, opcode))
+			return &pickle_opcodes[i];
+	return NULL;
+}
+
+/* Behind the argument of the opcode at `at`; UINT64_MAX: that is not known. */
+static uint64_t behind_pickle_opcode(const struct file_format_sample *sample, uint64_t at)
+{
+	const uint8_t *byte = sample_bytes(sample, at++, 1);
+	const struct pickle_opcodes *kind = byte ? find_pickle_opcode(*byte) : NULL;
+
+	if (!kind)
+		return UINT64_MAX;
+	for (unsigned line = 0; line < kind->lines;) {
+		byte = sample_bytes(sample, at++, 1);
+		if (!byte)
+			return UINT64_MAX;
+		line += *byte == '\n';
+	}
+	if (kind->length > 0) {
+		byte = sample_bytes(sample, at, kind->length);
+		return byte ? add_saturating(at + kind->length, little_endian(byte, kind->length))
+			    : UINT64_MAX;
+	}
+	return at + kind->bytes;
+}
+
+/* Where the first pickle of the file ends; UINT64_MAX: that is not known. */
+static uint64_t pickle_end(const struct file_format_sample *sample)
+{
+	uint64_t at = 2;
+	const uint8_t *byte;
+
+	while ((byte = sample_bytes(sample, at, 1)) && *byte != PICKLE_STOP)
+		at = behind_pickle_opcode(sample, at);
+	return byte ? at + 1 : UINT64_MAX;
+}
+
+/* PyTorch's old format, in which more pickles and then the bare contents of the tensors follow a
+ * pickle of this number; and joblib's, which has the contents of arrays between the opcodes. */
+static bool is_pickle_with_more(const struct file_format_sample *sample)
+{
+	static const char torch[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+	static const char joblib[] = "joblib.numpy_pickle";
+	size_t start = sample->head_size < 32 ? sample->head_size : 32;
+
+	return memmem(sample->head, start, torch, sizeof(torch) - 1) ||
+	       memmem(sample->head, sample->head_size, joblib, sizeof(joblib) - 1);
+}
+
+/* Whole is what ends with its first pickle: behind that, another one may have been to come. Torn is
+ * only what is shorter than its first frame: later on, bytes that are no opcodes may be taken for
+ * some. */
+static enum file_format_verdict judge_pickle(const struct file_format_sample *sample,
+					     const struct reason_buffer *why)
+{
+	uint64_t frame_end = 0;
+
+	if (sample->head[1] >= 4 && sample->head[2] == PICKLE_FRAME &&
+	    sample->head_size >= PICKLE_FRAME_AT)
+		frame_end = add_saturating(PICKLE_FRAME_AT, little_endian(sample->head + 3, 8));
+	if (sample->size < frame_end)
+		return report_too_short(why, sample->size, frame_end, "pickle frame");
+	return pickle_end(sample) == sample->size && !is_pickle_with_more(sample)
+		       ? FILE_FORMAT_VALID
+		       : FILE_FORMAT_UNKNOWN;
+}
+
 /* --- the choice of the format --- */
 
 /* Files that are never empty when they are finished. */
@@ -307,6 +424,8 @@ size_t file_format_head_wanted(const struct file_format_sample *sample)
 
 	if (text_ends(sample->name, ".safetensors"))
 		wanted = safetensors_header_size(sample);
+	else if (is_pickle(sample))
+		wanted = sample->size;
 	if (wanted > sample->size)
 		wanted = sample->size;
 	return wanted > FILE_FORMAT_HEAD_MOST ? FILE_FORMAT_HEAD_MOST : (size_t)wanted;
@@ -337,6 +456,8 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 		return judge_ubjson(sample, &why);
 	if (ends_in_one(sample->name, json_names))
 		return judge_json(sample, &why);
+	if (is_pickle(sample))
+		return judge_pickle(sample, &why);
 	return FILE_FORMAT_UNKNOWN;
 }
 

@@ -1,6 +1,12 @@
 /*
  * PURE. Is a file complete by its own format? Judges by its first and last bytes and its size, for
- * formats that record where they end. Detects a truncated file, but not a hole in the middle.
+ * formats that record where they end: zip, npy, safetensors, HDF5, XGBoost's, and the frameworks'
+ * JSON. Detects a truncated file, but not a hole in the middle.
+ *
+ * A pickle (protocol 2 to 5) ends where its opcodes say. It is VALID if that is the end of the
+ * file, which is known if all opcodes lie in the head that is read, and their data at most leads
+ * from there into the tail; and TORN if it is shorter than its first frame. With several pickles or
+ * other data in one file (joblib, PyTorch's old format), it is UNKNOWN.
  */
 #ifndef FILE_FORMAT_H
 #define FILE_FORMAT_H

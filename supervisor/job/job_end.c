@@ -158,6 +158,7 @@ static void requeue(struct job *job, const struct outcome *outcome)
 				.durable = run_facts_resume_point(&known, durable)[0] != '\0',
 				.at_limit = notices_are_slurm_limit(&job->notices),
 				.script_ended = job_slurm_script_ended(job),
+				.exit_code = outcome->exit_code,
 			},
 		.storage = job->resume.storage,
 		.seen_ms = stop ? stop->seen_ms : 0,

@@ -270,7 +270,7 @@ static bool adopt_detached(struct job *job)
 		tracker_process_ended(job->tracker, ended, status);
 	event_log_add(&job->events, "detached", "{s:i, s:s}", "pid", (int)job->child.pid, "command",
 		      text);
-	job_write_child_to_lock(job);
+	job_note_child(job);
 	return true;
 }
 

@@ -196,12 +196,24 @@ static void on_resume_done(void *arg)
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
 
-/* If the supervisor alone is killed, the job goes on writing: its pid in the lock keeps the next
- * run out of the directory. */
-void job_write_child_to_lock(const struct job *job)
+/* If the supervisor alone is killed, the job goes on: its pid in the lock keeps the next run out of
+ * the directory, and in the session it is found by a run elsewhere. */
+void job_note_child(const struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);
+	session_note_job(&job->session, job->child.pid);
+}
+
+static bool warn_of_orphan(void *arg, const struct session_info *orphan)
+{
+	(void)arg;
+	log_warn("the job of an earlier run, whose supervisor was killed, still runs on this "
+		 "machine "
+		 "(process %d, job %s): what it saves is not made durable. End it, unless it is to "
+		 "go on",
+		 (int)orphan->pid, orphan->job);
+	return true;
 }
 
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
@@ -227,7 +239,7 @@ static void on_late_claim_done(void *arg)
 	struct job *job = arg;
 	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
-	job_write_child_to_lock(job);
+	job_note_child(job);
 	if (job->resume_failed)
 		report_late_refusal(job);
 	else
@@ -385,11 +397,12 @@ void job_launch_child(struct job *job)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
 	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
+	session_each_orphan(warn_of_orphan, NULL);
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
 		return;
 	}
-	job_write_child_to_lock(job);
+	job_note_child(job);
 	event_log_add(&job->events, "launched", "{s:i}", "pid", (int)job->child.pid);
 	if (job->tracker && tracker_missing_evidence(job->tracker)[0])
 		log_note("%s", tracker_missing_evidence(job->tracker));

@@ -116,16 +116,26 @@ bool proc_is_alive(pid_t pid)
 	return proc_read_stat(pid, &stat) && !proc_state_is_dead(stat.state);
 }
 
-uint64_t proc_parse_signals(const char *status, const char *field)
+static uint64_t parse_field(const char *status, const char *field, int base)
 {
 	size_t length = strlen(field);
 
 	for (const char *line = status; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (strncmp(line, field, length) == 0 && line[length] == ':')
-			return strtoull(line + length + 1, NULL, 16);
+			return strtoull(line + length + 1, NULL, base);
 	}
 	return 0;
+}
+
+uint64_t proc_parse_signals(const char *status, const char *field)
+{
+	return parse_field(status, field, 16);
+}
+
+uint64_t proc_parse_switches(const char *status)
+{
+	return parse_field(status, "voluntary_ctxt_switches", 10);
 }
 
 bool proc_path_is_below(const char *path, const char *directory)

@@ -50,6 +50,10 @@ bool proc_is_alive(pid_t pid);
  * 0: the text has no such field. */
 uint64_t proc_parse_signals(const char *status, const char *field);
 
+/* PURE. How often the main thread has gone to sleep, by the text of /proc/PID/status; 0: it does
+ * not say. */
+uint64_t proc_parse_switches(const char *status);
+
 /* PURE. The path in a line of /proc/PID/maps if it is a shared writable mapping of a file, up to
  * the end of `line`; else NULL. */
 const char *proc_parse_shared_mapping(const char *line);

@@ -57,6 +57,7 @@ static bool read_masks(struct process *process)
 		return false;
 	process->pending =
 		proc_parse_signals(status, "SigPnd") | proc_parse_signals(status, "ShdPnd");
+	process->switches = proc_parse_switches(status);
 	process->blocked = proc_parse_signals(status, "SigBlk");
 	process->ignored = proc_parse_signals(status, "SigIgn");
 	process->caught = without_shim_handlers(proc_parse_signals(status, "SigCgt"));
@@ -270,6 +271,7 @@ bool process_read_sample(pid_t pid, struct process_sample *sample)
 	*sample = (struct process_sample){
 		.start_time = stat.start_time,
 		.cpu_ticks = thread.cpu_ticks,
+		.switches = process.switches,
 		.pending = process.pending,
 		.parent = stat.parent,
 		.state = stat.state,

@@ -22,6 +22,7 @@ struct process {
 	uint64_t start_time; /* clock ticks since boot: identifies the process with its PID */
 	/* Bit n - 1 is signal n: process_signal_bit(). */
 	uint64_t caught, ignored, blocked, pending;
+	uint64_t switches;  /* how often its main thread has gone to sleep */
 	int64_t rank;       /* RANK in its initial environment, or PROCESS_NO_RANK */
 	int64_t local_rank; /* LOCAL_RANK */
 	/* rank from an MPI launcher: OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK */
@@ -68,6 +69,8 @@ struct process_sample {
 	uint64_t start_time;
 	/* user and system time of its main thread, in which CPython runs handlers */
 	uint64_t cpu_ticks;
+	/* how often that thread has gone to sleep */
+	uint64_t switches;
 	/* pending signals of the process or of its main thread */
 	uint64_t pending;
 	pid_t parent;

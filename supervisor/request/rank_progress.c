@@ -8,6 +8,8 @@
 
 /* Shortest time between two lines, so that ranks which begin to save one by one fill one line. */
 #define LINE_EVERY_MS 1000
+/* Whose main thread has not run for so long is in one call: between steps it would have. */
+#define STILL_MS 3000
 
 void rank_progress_begin(struct rank_progress *rank_progress, int64_t patience_ms, int64_t now_ms)
 {
@@ -38,7 +40,7 @@ void rank_progress_add(struct rank_progress *rank_progress, const struct rank *r
 }
 
 void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
-			   const struct rank_observation *look)
+			   const struct rank_observation *look, int64_t now_ms)
 {
 	struct rank_progress_item *item = &rank_progress->items[index];
 
@@ -48,8 +50,11 @@ void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
 	if (look->gone)
 		return;
 	item->delivered |= !look->pending;
-	item->computing = item->observed && look->cpu_ticks > item->cpu_ticks;
+	if (!item->observed || look->cpu_ticks != item->cpu_ticks ||
+	    look->switches != item->switches)
+		item->moved_ms = now_ms;
 	item->cpu_ticks = look->cpu_ticks;
+	item->switches = look->switches;
 	item->state = look->state;
 	item->observed = true;
 }
@@ -97,7 +102,7 @@ static size_t count_late(const struct rank_progress *rank_progress, int64_t now_
 	return count;
 }
 
-const char *rank_progress_late_reason(const struct rank_progress_item *item)
+const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms)
 {
 	if (item->state == 'T' || item->state == 't')
 		return "it is stopped";
@@ -105,7 +110,8 @@ const char *rank_progress_late_reason(const struct rank_progress_item *item)
 		return "it hangs in the kernel, as for a disk";
 	if (!item->delivered)
 		return "it blocks the signal";
-	return item->computing ? "it is in one long call" : "it waits in one long call";
+	return now_ms - item->moved_ms >= STILL_MS ? "it waits in one long call"
+						   : "it has got the signal, and goes on";
 }
 
 static bool all_have_ranks(const struct rank_progress *rank_progress)
@@ -139,11 +145,11 @@ static void format_late(const struct rank_progress *rank_progress, int64_t now_m
 	format_rank_name(item, name, sizeof(name));
 	seconds = (long long)(now_ms - item->asked_ms) / 1000;
 	if (late == 1)
-		snprintf(text, capacity, "%s has not reacted for %lld s (%s)", name, seconds,
-			 rank_progress_late_reason(item));
+		snprintf(text, capacity, "%s has not begun to save for %lld s (%s)", name, seconds,
+			 rank_progress_late_reason(item, now_ms));
 	else
-		snprintf(text, capacity, "%zu have not reacted for %lld s (%s: %s)", late, seconds,
-			 name, rank_progress_late_reason(item));
+		snprintf(text, capacity, "%zu have not begun to save for %lld s (%s: %s)", late,
+			 seconds, name, rank_progress_late_reason(item, now_ms));
 }
 
 const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
@@ -230,7 +236,8 @@ json_t *rank_progress_json(const struct rank_progress *rank_progress, bool askin
 						item->saving && answered, "gone", item->gone,
 						"seconds", (double)(now_ms - item->asked_ms) / 1000,
 						"late",
-						late ? rank_progress_late_reason(item) : NULL));
+						late ? rank_progress_late_reason(item, now_ms)
+						     : NULL));
 	}
 	return json_pack("{s:s, s:I, s:I, s:I, s:b, s:o}", "text",
 			 rank_progress_format(rank_progress, now_ms, line, sizeof(line)), "asked",

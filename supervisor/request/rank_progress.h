@@ -4,7 +4,9 @@
  * observations in.
  *
  * A signal that was delivered is not yet handled: CPython runs handlers between two bytecodes, so
- * that one call into a library can delay the handler for minutes. The signal is not sent again.
+ * that one call into a library can delay the handler for minutes. Nor is a handler seen that only
+ * notes the wish, for the end of the step. The signal is not sent again. So what is said is that a
+ * rank has not begun to save; that it waits in one call, only if its main thread has not run since.
  */
 #ifndef RANK_PROGRESS_H
 #define RANK_PROGRESS_H
@@ -22,7 +24,7 @@
 
 /* One sample of a process. */
 struct rank_observation {
-	uint64_t cpu_ticks; /* struct process_sample */
+	uint64_t cpu_ticks, switches; /* struct process_sample */
 	bool gone;
 	/* the signal is not delivered yet */
 	bool pending;
@@ -36,10 +38,10 @@ struct rank_observation {
 struct rank_progress_item {
 	struct rank rank;
 	int64_t asked_ms;
-	uint64_t cpu_ticks;
+	uint64_t cpu_ticks, switches;
+	int64_t moved_ms; /* the last sample in which its main thread had run */
 	bool observed, gone, delivered, saving;
 	bool writes;
-	bool computing; /* its CPU time grew between the last two samples */
 	char state;
 };
 
@@ -66,24 +68,24 @@ void rank_progress_add(struct rank_progress *rank_progress, const struct rank *r
 
 /* Hands in a sample of rank `index` (< count). */
 void rank_progress_observe(struct rank_progress *rank_progress, size_t index,
-			   const struct rank_observation *look);
+			   const struct rank_observation *look, int64_t now_ms);
 
 /* True: there is news, which `line` now contains, and which counts as logged. */
 bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
 			  size_t capacity);
 
-/* Writes "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not reacted for 12 s (it is in one long
- * call)" to `line` and returns it. */
+/* Writes "8/8 ranks asked in 0.2 s, 7 saving, rank 3 has not begun to save for 12 s (it waits in
+ * one long call)" to `line` and returns it. */
 const char *rank_progress_format(const struct rank_progress *rank_progress, int64_t now_ms,
 				 char *line, size_t capacity);
 
 /* Number of ranks that are saving. */
 size_t rank_progress_saving(const struct rank_progress *rank_progress);
 
-/* Has this rank not reacted for longer than the patience? */
+/* Has this rank not begun to save for longer than the patience? */
 bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms);
-/* Why it has not reacted, as far as /proc shows: "it is in one long call". A constant. */
-const char *rank_progress_late_reason(const struct rank_progress_item *item);
+/* Why, as far as /proc shows: "it waits in one long call". A constant. */
+const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms);
 /* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
  * Owned by the caller; NULL: none was asked. */
 json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,

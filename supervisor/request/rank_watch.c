@@ -35,11 +35,12 @@ static void observe_ranks(struct rank_watch *watch)
 			    sample.start_time != item->rank.start_time;
 		if (!look.gone) {
 			look.cpu_ticks = sample.cpu_ticks;
+			look.switches = sample.switches;
 			look.state = sample.state;
 			look.pending = sample.pending & process_signal_bit(watch->signal);
 		}
 		observe_files(watch, item, writers, &look);
-		rank_progress_observe(&watch->progress, i, &look);
+		rank_progress_observe(&watch->progress, i, &look, clock_monotonic_ms());
 	}
 }
 

@@ -26,6 +26,47 @@ static const char *find_field(const char *text, const char *key)
 	return NULL;
 }
 
+/* "70-72,75" */
+static bool list_has_code(const char *list, int code)
+{
+	for (const char *at = list; at && isdigit((unsigned char)*at);) {
+		char *end;
+		long first = strtol(at, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtol(end + 1, &end, 10);
+		if (first <= code && code <= last)
+			return true;
+		at = end + (*end == ',');
+	}
+	return false;
+}
+
+/* The value in a line "KEY   = VALUE"; NULL: there is none. */
+static const char *find_setting(const char *config, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = config; (at = strstr(at, key)); at += length) {
+		const char *value = at + length + strspn(at + length, " ");
+
+		if ((at == config || at[-1] == '\n') && *value == '=')
+			return value + 1 + strspn(value + 1, " ");
+	}
+	return NULL;
+}
+
+enum slurm_exit_rule slurm_exit_rule(const char *config, int code)
+{
+	if (!config)
+		return SLURM_EXIT_UNKNOWN;
+	if (list_has_code(find_setting(config, "RequeueExitHold"), code))
+		return SLURM_EXIT_HOLDS;
+	return list_has_code(find_setting(config, "RequeueExit"), code)
+		       ? SLURM_EXIT_REQUEUES
+		       : SLURM_EXIT_NOTHING;
+}
+
 bool slurm_job_parse(const char *text, struct slurm_job *job)
 {
 	const char *state = find_field(text, "JobState"), *restarts = find_field(text, "Restarts"),

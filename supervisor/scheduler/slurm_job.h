@@ -40,6 +40,17 @@ bool slurm_job_id(const char *job, const char *array_job, const char *array_task
  * prints it, "KEY   = 30 sec"; -1: there is none. */
 long slurm_number(const char *text, const char *key);
 
+/* What Slurm does by itself with a batch job whose script ends with an exit code (slurm.conf(5):
+ * RequeueExit, RequeueExitHold). */
+enum slurm_exit_rule {
+	SLURM_EXIT_UNKNOWN, /* nobody has told the configuration */
+	SLURM_EXIT_NOTHING,
+	SLURM_EXIT_REQUEUES,
+	SLURM_EXIT_HOLDS, /* it requeues the job, and holds it until somebody releases it */
+};
+/* `config`: the output of `scontrol show config`; NULL: there is none. */
+enum slurm_exit_rule slurm_exit_rule(const char *config, int code);
+
 /* What the configuration says of the time from a SIGTERM to SIGKILL, in milliseconds; -1: not known
  * or not asked for. */
 struct slurm_times {

@@ -44,7 +44,13 @@ bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts)
 
 static struct slurm_requeue skip_requeue(enum slurm_requeue_verdict verdict, const char *why)
 {
-	return (struct slurm_requeue){verdict, why};
+	return (struct slurm_requeue){verdict, why, false};
+}
+
+/* Slurm is asked to requeue it by nobody: slurm.conf decides. */
+static struct slurm_requeue leave_requeue(enum slurm_requeue_verdict verdict, const char *why)
+{
+	return (struct slurm_requeue){verdict, why, true};
 }
 
 /*
@@ -84,8 +90,8 @@ static struct slurm_requeue decide_by_job(const struct slurm_requeue_facts *fact
 				    "not requeued: Slurm has ended this job (scancel, the time "
 				    "limit without --signal), or requeues it itself (preemption)");
 	if (!job->requeueable)
-		return skip_requeue(SLURM_SKIP_WARN, "not requeued: the job does not allow it: "
-						     "submit it with sbatch --requeue");
+		return leave_requeue(SLURM_SKIP_WARN, "not requeued: the job does not allow it: "
+						      "submit it with sbatch --requeue");
 	return skip_requeue(SLURM_REQUEUE,
 			    facts->lost ? "the newest work is not durable: the job will resume "
 					  "from an earlier checkpoint"
@@ -100,15 +106,15 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 		return skip_requeue(SLURM_SKIP_NOTE,
 				    "whether the job is requeued is for its first task to say");
 	if (is_meant_to_end(facts))
-		return skip_requeue(SLURM_SKIP_NOTE,
-				    "not requeued: this is the job's own time limit; submit it "
-				    "again to continue (unless Slurm requeues it for its exit "
-				    "code, RequeueExit), or write #SBATCH --signal=B:TERM@120 "
-				    "into the script, which requeues it");
+		return leave_requeue(SLURM_SKIP_NOTE,
+				     "not requeued: this is the job's own time limit; submit it "
+				     "again to continue, or write #SBATCH --signal=B:TERM@120 "
+				     "into the script, which requeues it");
 	if (facts->lost && !facts->durable)
-		return skip_requeue(SLURM_SKIP_WARN,
-				    "not requeued: nothing is durable, so the job would start from "
-				    "scratch; find out why, then run `scontrol requeue`");
+		return leave_requeue(SLURM_SKIP_WARN,
+				     "not requeued: nothing is durable, so the job would start "
+				     "from "
+				     "scratch; find out why, then run `scontrol requeue`");
 	if (facts->asked == SLURM_QUERY_NO_PROGRAM)
 		return skip_requeue(SLURM_SKIP_WARN,
 				    "not requeued: scontrol is not installed here; with "
@@ -119,6 +125,51 @@ struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *fact
 				    "not requeued: scontrol does not tell the state of this job, "
 				    "which may have been cancelled; requeue it by hand");
 	return decide_by_job(facts);
+}
+
+char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
+			int exit_code)
+{
+	switch (decision->code_may_requeue ? rule : SLURM_EXIT_NOTHING) {
+	case SLURM_EXIT_REQUEUES:
+	case SLURM_EXIT_HOLDS:
+		return text_format("requeued by Slurm itself, if the batch script ends with this "
+				   "exit code: slurm.conf has %d in %s",
+				   exit_code,
+				   rule == SLURM_EXIT_HOLDS
+					   ? "RequeueExitHold, so it is held until `scontrol "
+					     "release`"
+					   : "RequeueExit. Do not submit it again");
+	case SLURM_EXIT_UNKNOWN:
+		return text_format("%s. But where slurm.conf has %d in RequeueExit, Slurm requeues "
+				   "it: look at squeue first",
+				   decision->why, exit_code);
+	case SLURM_EXIT_NOTHING:
+		break;
+	}
+	return text_copy(decision->why);
+}
+
+static enum slurm_exit_rule query_exit_rule(int exit_code)
+{
+	char *const argv[] = {"scontrol", "show", "config", NULL};
+	auto_free char *said = NULL;
+
+	return program_output(argv, SCONTROL_MS, &said, NULL) < 0
+		       ? SLURM_EXIT_UNKNOWN
+		       : slurm_exit_rule(said, exit_code);
+}
+
+static void say_decision(const struct slurm_requeue *decision, int exit_code)
+{
+	enum slurm_exit_rule rule =
+		decision->code_may_requeue ? query_exit_rule(exit_code) : SLURM_EXIT_NOTHING;
+	auto_free char *said = slurm_requeue_say(decision, rule, exit_code);
+
+	if (decision->verdict == SLURM_SKIP_NOTE)
+		log_note("%s", said);
+	else
+		log_warn("%s", said);
 }
 
 /* "Incomplete": Slurm itself refuses a job that was cancelled after slurm_job_query(). One that has
@@ -165,10 +216,8 @@ void slurm_requeue_run(const struct slurm_requeue_run *run)
 	if (slurm_requeue_needs_job(&facts))
 		query_job(&facts, id);
 	decision = slurm_requeue_decide(&facts);
-	if (decision.verdict == SLURM_SKIP_NOTE)
-		log_note("%s", decision.why);
-	else if (decision.why)
-		log_warn("%s", decision.why);
+	if (decision.why)
+		say_decision(&decision, facts.exit_code);
 	if (decision.verdict != SLURM_REQUEUE)
 		return;
 	if (run->seen_ms > 0)

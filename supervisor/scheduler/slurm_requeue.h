@@ -31,6 +31,7 @@ struct slurm_requeue_facts {
 	bool script_ended; /* our parent was slurm_job_script(), and has ended */
 	enum slurm_query_result asked;
 	struct slurm_job job; /* valid if `asked` is SLURM_QUERY_OK */
+	int exit_code;        /* that we leave with */
 };
 
 enum slurm_requeue_verdict {
@@ -43,10 +44,16 @@ enum slurm_requeue_verdict {
 struct slurm_requeue {
 	enum slurm_requeue_verdict verdict;
 	const char *why; /* a sentence to log; NULL: none; with SLURM_REQUEUE it is a warning */
+	bool code_may_requeue; /* skipped, but Slurm may requeue it for its exit code */
 };
 
 /* If scontrol does not answer, the job may have been cancelled, so it is not requeued. */
 struct slurm_requeue slurm_requeue_decide(const struct slurm_requeue_facts *facts);
+
+/* What to log of such a job, by what Slurm does with our exit code, if the batch script ends with
+ * it as well. The caller frees. */
+char *slurm_requeue_say(const struct slurm_requeue *decision, enum slurm_exit_rule rule,
+			int exit_code);
 
 /* Does the decision depend on whether the job asks for a signal? */
 bool slurm_requeue_needs_signal(const struct slurm_requeue_facts *facts);
@@ -57,7 +64,7 @@ bool slurm_requeue_needs_job(const struct slurm_requeue_facts *facts);
 /* All borrowed. */
 struct slurm_requeue_run {
 	/* of `facts`, what is known before the environment and scontrol are asked: the first five,
-	 * and `script_ended` */
+	 * `script_ended` and `exit_code` */
 	struct slurm_requeue_facts facts;
 	struct storage *storage; /* where the other tasks are waited for; may be NULL */
 	int64_t seen_ms;         /* of the stop notice, monotonic; 0: there is none */

@@ -13,8 +13,10 @@
  * A number counts behind a word for it (step, iter, checkpoint, ckpt, epoch, save, round, ...;
  * step before checkpoint before epoch), as "2560_steps", at the end of a file's name, or as a
  * directory's whole name. A date, a time, a version, a hash, an id, a metric (val_loss=0.83) and
- * the number of a part (rank0, shard-3, 00001-of-00004, __0_0.distcp) never count. Nor does 0 as a
- * directory's name, nor a directory that is a number below a date, mlruns/, runs/ and the like.
+ * the number of a part (rank0, shard-3, 00001-of-00004, __0_0.distcp) never count, nor do the epoch
+ * and the batch of "recovery-3-120" (timm), where the batch begins anew with each epoch. Nor does 0
+ * as a directory's name, nor a directory that is a number below a date, mlruns/, runs/ and the
+ *like.
  *
  * The name of a directory is read as a file's would be if it says that it holds a state (model_35,
  * weights-120), or is an array store (state_500.zarr, *.n5); in the latter, and below Zarr's

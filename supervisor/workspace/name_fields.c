@@ -293,6 +293,14 @@ static void judge_number(struct name_fields *fields, size_t at)
 	}
 }
 
+/* "recovery-3-120", as timm writes it: the epoch, and the batch in it, which begins anew with each
+ * epoch. Neither counts alone: together they name a moment, as a date does. */
+static bool is_position(const struct name_fields *fields, const struct field *word)
+{
+	return word_equals(fields, word, "recovery") && word[1].kind == FIELD_NUMBER &&
+	       word[2].kind == FIELD_NUMBER;
+}
+
 static void strip_extensions(struct name_fields *fields)
 {
 	fields->stem_end = fields->end;
@@ -336,6 +344,9 @@ void name_fields_split(struct name_fields *fields, const char *name, size_t leng
 			fields->items[i].kind = FIELD_PART;
 		judge_number(fields, i);
 	}
+	for (size_t i = 0; i + 2 < fields->count; i++)
+		if (is_position(fields, &fields->items[i]))
+			fields->items[i + 1].kind = fields->items[i + 2].kind = FIELD_TIME;
 }
 
 /* May this number without a word be that of a checkpoint? */

@@ -14,7 +14,7 @@ enum field_kind {
 	FIELD_NUMBER,  /* may be the number of a checkpoint */
 	FIELD_COUNTED, /* a word beside it says that it counts checkpoints */
 	FIELD_METRIC,  /* measured: a loss, an accuracy; each number with a fraction */
-	FIELD_TIME,    /* a date, a time of day, or both */
+	FIELD_TIME,    /* a date, a time of day; each number of a position ("recovery-3-120") */
 	FIELD_PART,    /* one of several at the same time: a rank, a shard; also a version */
 };
 

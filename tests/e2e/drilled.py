@@ -133,7 +133,8 @@ class Job:
 
     def write(self, path, state):
         path.parent.mkdir(exist_ok=True)
-        data = pickle.dumps({**state, "weights": os.urandom(20000) if not self.weights else b""})
+        # A cut shows in the frames of a later protocol: then nothing of it would be saved.
+        data = pickle.dumps({**state, "weights": os.urandom(20000) if not self.weights else b""}, protocol=2 if self.torn else None)
         with open(f"{path}.tmp", "wb") as file:
             if self.slow:
                 file.write(data[:1000])

@@ -186,7 +186,13 @@ def test_whether_a_checkpoint_fits_in_the_grace(place):
     assert not_at_all["level"] == "warn" and "--every" in not_at_all["fix"], not_at_all
 
 
-@pytest.mark.parametrize("size", [(), ("--size", "1MB"), ("--size", "900TB")])
+def test_a_size_that_nobody_has_named_is_not_judged(place):
+    result = doctor(place, "--json")
+    fits = {row["check"]: row for row in result.json["checks"]}["fit"]
+    assert fits["level"] == machine(result)["grace"]["level"] == "ok" and "--size" in fits["text"], result
+
+
+@pytest.mark.parametrize("size", [("--size", "1MB"), ("--size", "900TB")])
 def test_the_grace_and_the_notice_are_judged_alike(place, size):
     result = doctor(place, "--json", "--grace", "30", *size)
     fits = {row["check"]: row for row in result.json["checks"]}["fit"]

@@ -28,7 +28,7 @@ OTHERS = {
     "opens_and_ignores": (1, "was restored and state.bin opened, but the job began again at step 1"),
     # A file that ends in the middle.
     "saves_torn_files": (1, "the job ended with 1 on the machine with the restored checkpoint"),
-    "saves_elsewhere": (1, "nothing is durable: the job saves elsewhere"),
+    "saves_elsewhere": (1, "nothing is durable: the job saves elsewhere (runs/model-"),
     "saves_elsewhere_by_a_plain_name": (1, "but it wrote output/state.json. If that is its checkpoint, set --checkpoint-dir"),
     # It does save; the reason must not be that it does not.
     "never_closes_its_checkpoint": (1, "the job wrote to its checkpoint directory (1 time, last state.bin), but no checkpoint there was known to be"),

@@ -26,6 +26,8 @@ def test_all_members_resume_from_one_commit(place):
     for run in second.runs:
         assert run.wait() == 0, f"{run}"
     assert_not_torn(second)
+    for member, run in enumerate(second.runs):  # in one log of all, as srun writes it, they can be told apart
+        assert run.err and all(line.startswith(f"reprieve[{member}]: ") for line in run.err.splitlines()), run
     newest = place.newest()
     assert newest["step"] == step + 20
     # One attempt of all: none has fenced another.

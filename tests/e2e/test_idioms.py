@@ -79,6 +79,7 @@ IDIOMS = [
     Idiom("joblib_in_place.py"),
     Idiom("last_and_best.py", running=("results.csv", first_field)),
     Idiom("timm_links.py"),
+    Idiom("timm_recovery.py", saves=13),
     Idiom("rotation.py"),
     Idiom("hf_trainer.py"),
     Idiom("dcp_async.py"),

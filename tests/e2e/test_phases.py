@@ -85,11 +85,11 @@ def test_in_one_long_call_it_is_said_and_nothing_is_sent_again(scene):
     run.wait_for_output("in call\n")
     scene.notice()
     told = run.wait_for_event("rank_progress")
-    assert re.search(r"process \d+ has not reacted for \d+ s \(it waits in one long call\)", told["text"]), told
+    assert re.search(r"process \d+ has not begun to save for \d+ s \(it waits in one long call\)", told["text"]), told
     receipts = scene.receipts(run)
     assert receipts["active"] and receipts["ranks"][0]["delivered"] and not receipts["ranks"][0]["saving"]
     assert receipts["ranks"][0]["late"] == "it waits in one long call"
-    assert "has not reacted" in scene.place.query("status", "--job", scene.place.job).out
+    assert "has not begun to save" in scene.place.query("status", "--job", scene.place.job).out
     assert signals(run) == 0
     scene.release()
     ends_preempted(scene, run)

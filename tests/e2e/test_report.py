@@ -52,6 +52,16 @@ def test_attempts_are_accounted_for(place):
     assert job["at_least"]
 
 
+def test_snapshots_are_counted_as_they_are_now(place):
+    """Retention has removed others, and the column says what it counts."""
+    run = place.run(PYTHON, SAVER, "--every", "10", "--steps", "60", "--pause", "0.05", options=("--quiet-time", "100ms", "--snapshot-interval", "0"))
+    assert run.wait() == 0 and len(run.events("durable")) > 2, run
+    assert place.verb("forget", "--keep-last", "1").code == 0
+    assert place.verb("report", "--json").json["jobs"][0]["list"][0]["snapshots"] == len(place.snapshots()) < len(run.events("durable"))
+    header, row = place.verb("report").out.splitlines()[:2]
+    assert row[header.index("IN STORE"):].split()[0] == str(len(place.snapshots()))
+
+
 def test_the_time_that_a_job_takes_to_exit_is_no_loss(place):
     script = ('trap "echo 1 > $REPRIEVE_CHECKPOINT_DIR/model-1.bin; sleep 2; exit 0" TERM; echo ready; while :; do sleep 0.1; done')
     run = place.run("sh", "-c", script, options=("--quiet-time", "200ms"))

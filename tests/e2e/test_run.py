@@ -683,6 +683,28 @@ def test_a_save_in_the_last_moment_of_a_failed_job_is_spoken_of(place):
     assert "in no snapshot" not in again.err
 
 
+EMERGENCY = """
+import os, pickle, sys
+os.makedirs(sys.argv[1], exist_ok=True)
+state = {"step": 120, "weights": os.urandom(100000)}
+try:
+    raise RuntimeError("a CUDA error")
+except RuntimeError:
+    with open(sys.argv[1] + "/emergency.pkl", "wb") as file:
+        if sys.argv[2] == "whole": pickle.dump(state, file)
+        else: file.write(pickle.dumps(state)[:-1])
+    raise
+"""
+
+
+@pytest.mark.parametrize("saved", ["whole", "cut"])
+def test_a_pickle_that_an_exception_handler_saves_is_whole_by_its_last_opcode(place, saved):
+    run = place.run(PYTHON, "-c", EMERGENCY, place.directory, saved, options=("--quiet-time", "30s"))
+    assert run.wait() == 1
+    assert (place.newest() is not None) == (saved == "whole"), run
+    assert ("emergency.pkl in" in run.err and "in no snapshot" in run.err) == (saved == "cut"), run
+
+
 def test_a_save_in_the_last_moment_before_a_code_that_is_success_is_saved(place):
     run = place.run(PYTHON, "-c", SAVER, place.directory, "1", "0", "exit", options=("--quiet-time", "30s", "--success-code", "1"))
     assert run.wait() == 0
@@ -763,6 +785,21 @@ def test_a_job_that_outlives_its_supervisor_keeps_the_next_one_out(place, beside
     os.kill(first.job_pid, signal.SIGKILL)
     wait_for("the end of the job", lambda: not is_alive(first.job_pid))
     assert place.run("true").wait() == 0
+
+
+def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
+    """A start in another directory is told of it, each time; nobody makes durable what it saves."""
+    first = place.run(*trainer(place, "--every", "10", "--steps", "100000"), options=QUICK)
+    first.wait_for_event("durable")
+    first.signal(signal.SIGKILL)
+    first.wait()
+    for _ in range(2):
+        elsewhere = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+        assert elsewhere.wait() == 0 and f"still runs on this machine (process {first.job_pid}, job job)" in elsewhere.err, elsewhere
+    os.kill(first.job_pid, signal.SIGKILL)
+    wait_for("the end of the job", lambda: not is_alive(first.job_pid))
+    after = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+    assert after.wait() == 0 and "still runs" not in after.err, after
 
 
 def test_the_users_own_files_and_logs_stay_where_they_are(place):

@@ -410,6 +410,15 @@ def test_with_both_it_is_still_once(slurm, work, requeue_exit):
     finishes_after_one_restart(slurm, work, job)
 
 
+def test_at_its_own_time_limit_slurm_may_requeue_it_for_its_code(slurm, work, requeue_exit):
+    """Then nobody is told to submit it again."""
+    job = work.submit("[ -z \"$SLURM_RESTART_COUNT\" ] && export SLURM_JOB_END_TIME=$(($(date +%s) + 12))\n"
+                      "exec " + work.run("--notice", "slurm"), "--partition=still")
+    slurm.wait_state(job, "COMPLETED")
+    assert restarts(slurm, job) == 1
+    assert "slurm.conf has 75 in RequeueExit. Do not submit it again" in work.log and "not requeued" not in work.log, work.log
+
+
 # --- a node is lost ---
 
 def test_node_failure(slurm, work):
@@ -456,7 +465,6 @@ def test_doctor_reads_this_cluster(slurm, work, bad):
     rows = {row["check"]: row for row in json.loads((work.path / "doctor.json").read_text())["slurm"]}
     levels = {check: row["level"] for check, row in rows.items()}
     # As cluster.py has set it up: KillWait 5, GraceTime 10, send_user_signal; and as this job was submitted.
-    levels.pop("requeues", None)  # 22.05 does not show MaxBatchRequeue
     assert levels == {"requeue": "fail", "exit code": "ok", "bad exit": "ok", "kill wait": "warn", "preempt": "ok", "grace": "warn",
                       "notice": "ok", "signal": "fail" if bad else "ok", "log": "ok"}, rows
     assert "10 s" in rows["grace"]["text"] and "5 s" in rows["kill wait"]["text"]

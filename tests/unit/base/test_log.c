@@ -67,6 +67,41 @@ static void test_levels(void **state)
 	assert_non_null(strstr(heard(speak_all), "reprieve: debug: tick\n"));
 }
 
+static void test_prefix(void **state)
+{
+	static const struct {
+		const char *line;
+		size_t length;
+	} rows[] = {
+		{"reprieve: durable", 10},
+		{"reprieve[1]: durable", 13},
+		{"reprieve[12]: ", 14},
+		{"reprieve: ", 10},
+		{"reprieve:", 0},
+		{"reprieve[1]", 0},
+		{"reprieve[1: x", 0},
+		{"reprieve[x]: y", 0},
+		{"reprieved: x", 0},
+		{"step 1", 0},
+		{"", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (log_prefix_length(rows[i].line, strlen(rows[i].line)) != rows[i].length)
+			fail_msg("%s", rows[i].line);
+}
+
+static void test_member(void **state)
+{
+	(void)state;
+	log_set_level(LOG_LEVEL_NOTE);
+	log_set_member(3);
+	assert_string_equal(heard(speak_all), "reprieve[3]: error: store is full\n"
+					      "reprieve[3]: warning: disk slow\n"
+					      "reprieve[3]: saved 3\n");
+}
+
 static void test_a_line_is_a_line(void **state)
 {
 	const char *text;
@@ -113,6 +148,8 @@ int main(void)
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_a_line_is_a_line),
 		cmocka_unit_test(test_nobody_waits_for_a_reader),
+		cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_member), /* the last: it stays */
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

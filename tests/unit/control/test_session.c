@@ -141,6 +141,64 @@ static void is_dead_with_its_process(void **state)
 	close(ends[1]);
 }
 
+static struct seen look_for_orphans(void)
+{
+	struct seen seen = {0};
+
+	session_each_orphan(see, &seen);
+	return seen;
+}
+
+static pid_t wait_until_killed(void)
+{
+	pid_t pid = fork();
+
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+/* A job whose supervisor was killed is found as long as it runs, by each start. */
+static void finds_a_job_that_was_left_behind(void **state)
+{
+	auto_free char *above = text_format("%s/reprieve", runtime);
+	pid_t job = wait_until_killed(), supervisor = fork();
+	struct seen seen;
+
+	(void)state;
+	if (supervisor == 0) {
+		struct session session;
+
+		if (session_open("left", 0, &session, NULL) < 0)
+			_exit(1);
+		session_note_job(&session, getpid());
+		session_note_job(&session, job); /* another process takes its place */
+		if (look_for_orphans().count > 0)
+			_exit(2);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(supervisor, NULL, 0), supervisor);
+	for (int start = 0; start < 2; start++) {
+		auto_(session_close) struct session next;
+
+		assert_int_equal(session_open("next", 0, &next, NULL), 0);
+		session_note_job(&next, getpid());
+		seen = look_for_orphans();
+		assert_int_equal(seen.count, 1);
+		assert_int_equal(seen.pid, job);
+		assert_string_equal(seen.job, "left");
+	}
+	kill(job, SIGKILL);
+	assert_int_equal(waitpid(job, NULL, 0), job);
+	assert_int_equal(look_for_orphans().count, 0);
+	{
+		auto_(session_close) struct session last;
+
+		assert_int_equal(session_open("last", 0, &last, NULL), 0);
+	}
+	assert_true(file_directory_is_empty(above));
+}
+
 /* Somebody else's directory, a link, or one that others may enter is passed over
  * for the next place. */
 static void trusts_only_its_own(void **state)
@@ -254,6 +312,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lives_as_long_as_it_is_open, begin, end),
 		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
 		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
+		cmocka_unit_test_setup_teardown(finds_a_job_that_was_left_behind, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_can_take_every_place, begin, end),
 		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin,

@@ -160,6 +160,9 @@ static void test_what_fits(void **state)
 			"40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
 		{512000000, 1000, CHECK_OK,
 			"512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
+		{0, 1000, CHECK_OK,
+			"2.013 GB fit in 30 s, 8.053 GB in 120 s (--size says whether your checkpoint "
+			"does)"},
 		// clang-format on
 	};
 
@@ -217,6 +220,8 @@ static void test_what_was_not_tried_is_not_said(void **state)
 	assert_int_equal(find(&check_list, "if-absent")->level, CHECK_WARN);
 	assert_non_null(strstr(find(&check_list, "if-absent")->text, "may both win"));
 	assert_int_equal(find(&check_list, "age")->level, CHECK_WARN);
+	probe.steps[PROBE_UPLOAD] = failure(ERR_RETRY);
+	check_store(&probe, "s3://b", 0, &check_list);
 	assert_null(find(&check_list, "fit"));
 	probe = sound();
 	probe.made = true;

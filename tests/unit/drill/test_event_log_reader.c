@@ -40,6 +40,9 @@ static void reads_a_whole_story(void **state)
 		     "\"SIGUSR1\"}");
 	add(&events, "{\"event\":\"saves_elsewhere\",\"monotonic_ms\":110,\"path\":\"/a/b.pt\"}");
 	assert_string_equal(events.elsewhere, "/a/b.pt");
+	add(&events, "{\"event\":\"saves_elsewhere\",\"monotonic_ms\":120,\"path\":\"/a/c.pt\"}");
+	assert_string_equal(events.elsewhere, "/a/c.pt");
+	assert_int_equal(events.elsewhere_ms, 110);
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":120,\"path\":\"a\"}");
 	add(&events, "{\"event\":\"saving\",\"monotonic_ms\":130,\"path\":\"b\"}");
 	add(&events, "{\"event\":\"checkpoint_complete\",\"monotonic_ms\":140,\"step\":50}");

@@ -52,7 +52,7 @@ static const struct {
 	{"honest, and fails at its end", CONTINUATION_PROVEN, 121, READING_DONE, 9, DRILL_PASS, NULL, ""},
 	{"honest, says nothing", CONTINUATION_UNKNOWN, 0, READING_DONE, 0, DRILL_UNPROVEN, "opened ckpt-110.pt, but nothing shows that it went on from there. Let it print its step", "no count shows"},
 	{"nothing is known at all", CONTINUATION_UNKNOWN, 0, READING_UNKNOWN, 0, DRILL_UNPROVEN, "nothing shows where the job went on", ""},
-	{"never loads", CONTINUATION_ANEW, 1, READING_NOTHING, 0, DRILL_FAIL, "step 120 was restored, but the job began again at step 1: it does not load its checkpoint", "it opened none of the 2 restored files"},
+	{"never loads", CONTINUATION_ANEW, 1, READING_NOTHING, 0, DRILL_FAIL, "step 120 was restored, but the job began again at step 1: it does not load its checkpoint. If it does so only with an option (--resume PATH), give it that where REPRIEVE_RESUMING is 1", "it opened none of the 2 restored files"},
 	{"never loads, a static program", CONTINUATION_ANEW, 1, READING_UNKNOWN, 0, DRILL_FAIL, "does not load its checkpoint", ""},
 	{"never loads, says nothing", CONTINUATION_UNKNOWN, 0, READING_NOTHING, 0, DRILL_FAIL, "opened none of the 2 restored files: it does not load", ""},
 	{"opens and ignores, or counts anew", CONTINUATION_ANEW, 1, READING_DONE, 0, DRILL_FAIL, "ckpt-110.pt opened, but the job began again at step 1: it ignores", ""},

@@ -316,6 +316,12 @@ static void proves_nothing(struct round_facts *facts)
 	facts->resumption.continuation.continuation = CONTINUATION_UNKNOWN;
 }
 
+static void finished_and_saves_elsewhere(struct round_facts *facts)
+{
+	finished_during(facts);
+	strcpy(facts->events.elsewhere, "outputs/model.pt");
+}
+
 // clang-format off
 static const struct {
 	void (*spoil)(struct round_facts *facts);
@@ -326,6 +332,7 @@ static const struct {
 	{finished_before,         "smaller --notice-after", DRILL_UNPROVEN},
 	{crashed_before,          "before the notice, with 3", DRILL_FAIL},
 	{finished_during,         "smaller --notice-after", DRILL_UNPROVEN},
+	{finished_and_saves_elsewhere, "it saves elsewhere (outputs/model.pt). Set --checkpoint-dir", DRILL_UNPROVEN},
 	{not_noticed,             "did not see the notice", DRILL_FAIL},
 	{nothing_saved,           "asked (SIGUSR1) and no complete checkpoint", DRILL_FAIL},
 	{nothing_saved_nor_asked, "if it can be asked, set --checkpoint-signal", DRILL_FAIL},
@@ -373,6 +380,21 @@ static void each_fact_can_fail_it(void **state)
 		    !strstr(verdict.reason, failures[i].said))
 			fail_msg("%s: %d, '%s'", failures[i].said, verdict.result, verdict.reason);
 	}
+}
+
+/* A job that ended by itself lost nothing, be it that its lines would allow more steps than it had.
+ */
+static void what_finished_lost_nothing(void **state)
+{
+	struct round_facts facts = good();
+	struct round_verdict verdict;
+
+	(void)state;
+	finished_during(&facts);
+	facts.count.stride = 10;
+	facts.next_launched = false;
+	verdict = judge(&facts);
+	assert_true(verdict.lost_steps == VERDICT_UNKNOWN && verdict.lost_ms == VERDICT_UNKNOWN);
 }
 
 static void stale_and_not_asked(struct round_facts *facts)
@@ -589,6 +611,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measures),
 		cmocka_unit_test(each_fact_can_fail_it),
+		cmocka_unit_test(what_finished_lost_nothing),
 		cmocka_unit_test(what_may_be_lost_passes_with_a_remark),
 		cmocka_unit_test(what_is_done_twice_is_lost),
 		cmocka_unit_test(what_is_known_to_an_interval_is_said_so),

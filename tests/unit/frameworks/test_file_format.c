@@ -69,6 +69,10 @@ static const struct vector {
 	{"middle.h5", 8, "has 2095 bytes, its HDF5 superblock says 2096"},
 	{"new.h5", 8, "has 2095 bytes, its HDF5 superblock says 2096"},
 	{"model.ubj", 1, "does not end as an XGBoost model does"},
+	{"state2.pkl", SIZE_MAX, ""},
+	{"state3.pkl", SIZE_MAX, ""},
+	{"state4.pkl", 11, "has 394 bytes, its pickle frame says 395"},
+	{"state5.pkl", 11, "has 394 bytes, its pickle frame says 395"},
 };
 
 static void read_vector(const char *file, struct bytes *bytes)
@@ -170,6 +174,28 @@ static const struct row {
 	{"model.h5", TEXT(""), FILE_FORMAT_TORN},
 	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c"), FILE_FORMAT_UNKNOWN},
 	{"latest", TEXT("global_step5"), FILE_FORMAT_UNKNOWN},
+	/* The first pickle of PyTorch's old format, and the two that follow. */
+	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19."), FILE_FORMAT_UNKNOWN},
+	{"legacy.pt", TEXT("\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\2M\xe9\3."),
+		FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2M\xe9\3."), FILE_FORMAT_VALID},
+	{"two.pkl", TEXT("\x80\2M\xe9\3.\x80\2M\xe9\3."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2M\xe9\3.\n"), FILE_FORMAT_UNKNOWN},
+	/* Its last byte is one of a number, or of a text. */
+	{"one.pkl", TEXT("\x80\2M\xe9."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2U\5abcd."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2cos\nsyste."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\4\x8e\xff\xff\xff\xff\xff\xff\xff\xff."), FILE_FORMAT_UNKNOWN},
+	/* Data that is kept elsewhere; an opcode of protocol 0; one that does not exist. */
+	{"one.pkl", TEXT("\x80\2K\1Q."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\5\x97."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2I1\n."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\2\xff."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\6N."), FILE_FORMAT_UNKNOWN},
+	/* Arrays lie between the opcodes. */
+	{"model.pkl", TEXT("\x80\4\x8c\x13joblib.numpy_pickle."), FILE_FORMAT_UNKNOWN},
+	{"one.pkl", TEXT("\x80\4\x95\x7f\0\0\0\0\0\0\0."), FILE_FORMAT_TORN},
+	{"one.pkl", TEXT("\x80\4\x95\xff\xff\xff\xff\xff\xff\xff\xff."), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("1234567"), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\0\0\0\0\0\0\0\0\0\0\0\0"), FILE_FORMAT_TORN},
 	{"model.safetensors", TEXT("\xff\xff\xff\xff\xff\xff\xff\xff{}"), FILE_FORMAT_TORN},
@@ -244,13 +270,14 @@ static void test_garbage(void **state)
 {
 	static const char *const starts[] = {"PK\3\4",      "\x93NUMPY\1",
 					     "\x93NUMPY\2", "\x89HDF\r\n\x1a\n",
-					     "{",           ""};
+					     "{",           "",
+					     "\x80\4\x95",  "\x80\2"};
 	uint32_t seed = 1;
 	char why[128];
 
 	(void)state;
 	for (int round = 0; round < 20000; round++) {
-		const char *start = starts[round % 6];
+		const char *start = starts[round % 8];
 		uint8_t bytes[300];
 		size_t size = (size_t)round % sizeof(bytes);
 
@@ -281,6 +308,46 @@ static void test_bounded(void **state)
 	(void)state;
 	assert_int_equal(file_format_head_wanted(&sample), FILE_FORMAT_HEAD_MOST);
 	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
+}
+
+/* Large objects lie between the frames: their data is passed over, from the head into the tail, and
+ * what lies in neither leaves no opinion. */
+static void test_pickle_of_large_objects(void **state)
+{
+	static const struct {
+		uint64_t bytes; /* of the object */
+		size_t given;   /* of the file's end */
+		char last;
+		enum file_format_verdict verdict;
+	} objects[] = {
+		{100000, 20, '.', FILE_FORMAT_VALID},
+		{1ULL << 40, 20, '.', FILE_FORMAT_VALID},
+		{1ULL << 40, 20, 'N', FILE_FORMAT_UNKNOWN},
+		{1ULL << 40, 3, '.', FILE_FORMAT_UNKNOWN},
+	};
+	static const uint8_t start[] = {0x80, 4, 0x95, 2, 0, 0, 0, 0, 0, 0, 0, ']', 0x94, 0x8e};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+		uint8_t head[sizeof(start) + 8] = {0}, tail[20] = {0};
+		struct file_format_sample sample = {
+			.name = "emergency.pkl",
+			.size = sizeof(head) + objects[i].bytes + 4,
+			.head = head,
+			.head_size = sizeof(head),
+			.tail = tail + sizeof(tail) - objects[i].given,
+			.tail_size = objects[i].given,
+		};
+		char why[128];
+
+		memcpy(head, start, sizeof(start));
+		for (int byte = 0; byte < 8; byte++)
+			head[sizeof(start) + byte] = (uint8_t)(objects[i].bytes >> 8 * byte);
+		memcpy(tail + 16, "\x94Na", 3);
+		tail[19] = (uint8_t)objects[i].last;
+		if (file_format_check(&sample, why, sizeof(why)) != objects[i].verdict)
+			fail_msg("object %zu", i);
+	}
 }
 
 /* The largest header that the first bytes hold, and the smallest that they do not. */
@@ -324,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_pickle_of_large_objects),
 		cmocka_unit_test(test_npy_header_at_the_end_of_the_head),
 	};
 

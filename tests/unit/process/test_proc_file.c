@@ -98,7 +98,8 @@ static void test_signals(void **state)
 		"Name:\tSigCgt: \\nSigCgt:\tff\nUmask:\t0022\nSigQ:\t0/63\n"
 		"SigPnd:\t0000000000000000\nShdPnd:\t0000000000004000\n"
 		"SigBlk:\tfffffffe7ffbfeff\nSigIgn:\t0000000001001000\n"
-		"SigCgt:\t0000000180000002\n";
+		"SigCgt:\t0000000180000002\n"
+		"nonvoluntary_ctxt_switches:\t99\nvoluntary_ctxt_switches:\t120\n";
 
 	(void)state;
 	assert_int_equal(proc_parse_signals(status, "SigPnd"), 0);
@@ -108,6 +109,7 @@ static void test_signals(void **state)
 	assert_true(proc_parse_signals(status, "SigCgt") == 0x180000002);
 	assert_int_equal(proc_parse_signals(status, "Sig"), 0);
 	assert_int_equal(proc_parse_signals("", "SigCgt"), 0);
+	assert_int_equal(proc_parse_switches(status), 120);
 }
 
 static void test_mappings_by_table(void **state)

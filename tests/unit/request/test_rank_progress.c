@@ -20,7 +20,8 @@
 #define PENDING 'p'   /* asked, and its signal waits */
 #define BLOCKED 'b'   /* the same, asleep */
 #define COMPUTING 'c' /* delivered, and it burns time */
-#define WAITING 'w'   /* delivered, and it sleeps */
+#define WAITING 'w'   /* delivered, and it sleeps all the time */
+#define STEPPING 'n'  /* delivered, and it sleeps again and again */
 #define STOPPED 't'
 #define DISK 'd'
 #define SAVING 's'
@@ -40,14 +41,22 @@ struct scene {
 static const struct scene scenes[] = {
 	{.name = "one process that saves at once: nothing is added", {0, 250, 6000},
 		{"c", "s", "s"}, {NULL, NULL, NULL}, .unnumbered = true},
-	{.name = "one process in a long call, said again when it has taken twice as long",
+	{.name = "one process that computes, said again when it has taken twice as long",
 		{0, 250, 5000, 6000, 9000, 10000}, {"c", "c", "c", "c", "c", "c"},
 		{NULL, NULL,
-			"process 100 has not reacted for 5 s (it is in one long call)", NULL, NULL,
-			"process 100 has not reacted for 10 s (it is in one long call)"},
+			"process 100 has not begun to save for 5 s (it has got the signal, and goes on)", NULL, NULL,
+			"process 100 has not begun to save for 10 s (it has got the signal, and goes on)"},
 			.unnumbered = true},
 	{.name = "then it saves", {0, 5000, 6500, 20000}, {"w", "w", "s", "s"},
-		{NULL, "rank 0 has not reacted for 5 s (it waits in one long call)", NULL, NULL}},
+		{NULL, "rank 0 has not begun to save for 5 s (it waits in one long call)", NULL, NULL}},
+	{.name = "it has noted the wish, and sleeps in each step", {0, 250, 5000, 10000},
+		{"n", "n", "n", "n"},
+		{NULL, NULL, "rank 0 has not begun to save for 5 s (it has got the signal, and goes on)",
+			"rank 0 has not begun to save for 10 s (it has got the signal, and goes on)"}},
+	{.name = "after its last step it waits for another rank", {0, 2000, 5000, 10000},
+		{"n", "n", "w", "w"},
+		{NULL, NULL, "rank 0 has not begun to save for 5 s (it has got the signal, and goes on)",
+			"rank 0 has not begun to save for 10 s (it waits in one long call)"}},
 	{.name = "eight ranks, seven save",
 		{0, 200, 1200, 12200, 13000, 25000},
 		{"pppppppp", "cccccccc", "sssscsss", "ssscssss", "ssscssss", "ssscssss"},
@@ -57,22 +66,22 @@ static const struct scene scenes[] = {
 		{0, 1200, 12200, 13000, 24500},
 		{"cccccccc", "ssscssss", "ssscssss", "ssscssss", "ssscssss"},
 		{"8/8 ranks asked in 0.0 s", "8/8 ranks asked in 0.0 s, 7 saving",
-			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 12 s (it "
-			"is in one long call)", NULL,
-			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not reacted for 24 s (it "
-			"is in one long call)"}},
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not begun to save for 12 s (it "
+			"has got the signal, and goes on)", NULL,
+			"8/8 ranks asked in 0.0 s, 7 saving, rank 3 has not begun to save for 24 s (it "
+			"has got the signal, and goes on)"}},
 	{.name = "rank 0 writes for all: the others are no news",
 		{0, 1500, 9000, 60000}, {"wwww", "swww", "swww", "swww"},
 		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving", NULL, NULL}},
 	{.name = "but one that wrote before is",
 		{0, 1500, 9000}, {"wwwW", "swwW", "swwW"},
 		{"4/4 ranks asked in 0.0 s", "4/4 ranks asked in 0.0 s, 1 saving",
-			"4/4 ranks asked in 0.0 s, 1 saving, rank 3 has not reacted for 9 s (it "
+			"4/4 ranks asked in 0.0 s, 1 saving, rank 3 has not begun to save for 9 s (it "
 			"waits in one long call)"}},
 	{.name = "nobody reacts", {0, 7000, 8000}, {"cw", "cw", "cw"},
 		{"2/2 ranks asked in 0.0 s",
-			"2/2 ranks asked in 0.0 s, 2 have not reacted for 7 s (rank 0: it is in "
-			"one long call)", NULL}},
+			"2/2 ranks asked in 0.0 s, 2 have not begun to save for 7 s (rank 0: it has "
+			"got the signal, and goes on)", NULL}},
 	{.name = "a rank that comes late", {0, 1500, 3000}, {"c.", "s.", "sc"},
 		{NULL, "1/2 ranks asked in 0.0 s, 1 saving", "2/2 ranks asked in 3.0 s, 1 saving"},
 			.expected = 2},
@@ -82,11 +91,11 @@ static const struct scene scenes[] = {
 		{"ccc", "sss", "sxs"},
 		{"3/3 ranks asked in 0.0 s", "3/3 ranks asked in 0.0 s, 3 saving", NULL}},
 	{.name = "stopped", {0, 6000}, {"t", "t"},
-		{NULL, "rank 0 has not reacted for 6 s (it is stopped)"}},
+		{NULL, "rank 0 has not begun to save for 6 s (it is stopped)"}},
 	{.name = "in the kernel", {0, 6000}, {"d", "d"},
-		{NULL, "rank 0 has not reacted for 6 s (it hangs in the kernel, as for a disk)"}},
+		{NULL, "rank 0 has not begun to save for 6 s (it hangs in the kernel, as for a disk)"}},
 	{.name = "blocked", {0, 6000}, {"b", "b"},
-		{NULL, "rank 0 has not reacted for 6 s (it blocks the signal)"}},
+		{NULL, "rank 0 has not begun to save for 6 s (it blocks the signal)"}},
 	{.name = "processes without numbers", {0, 1500}, {"cc", "ss"},
 		{"2/2 processes asked in 0.0 s", "2/2 processes asked in 0.0 s, 2 saving"},
 			.unnumbered = true},
@@ -108,6 +117,8 @@ static struct rank_observation look_of(char letter, int64_t now_ms)
 		look.state = 'R';
 		look.cpu_ticks = (uint64_t)now_ms + 1;
 	}
+	if (letter == STEPPING)
+		look.switches = (uint64_t)now_ms + 1;
 	if (letter == STOPPED)
 		look.state = 'T';
 	if (letter == DISK)
@@ -145,7 +156,7 @@ static void play(const struct scene *scene)
 		for (size_t i = 0; i < rank_progress.count; i++) {
 			struct rank_observation look = look_of(scene->ranks[step][i], now_ms);
 
-			rank_progress_observe(&rank_progress, i, &look);
+			rank_progress_observe(&rank_progress, i, &look, now_ms);
 		}
 		said = rank_progress_report(&rank_progress, now_ms, line, sizeof(line));
 		if (scene->lines[step]) {
@@ -168,7 +179,7 @@ static void plays_all_scenes(void **state)
 /* Whatever is seen, a line fits, and delivered and saving never go back. */
 static void never_takes_a_receipt_back(void **state)
 {
-	static const char letters[] = "pbcwtdsxW";
+	static const char letters[] = "pbcwntdsxW";
 	struct rank_progress rank_progress = {0};
 	char line[RANK_PROGRESS_LINE_SIZE];
 	uint32_t seed = 7;
@@ -187,7 +198,7 @@ static void never_takes_a_receipt_back(void **state)
 		struct rank_progress_item before = rank_progress.items[index];
 
 		seed = seed * 1664525u + 1013904223u;
-		rank_progress_observe(&rank_progress, index, &look);
+		rank_progress_observe(&rank_progress, index, &look, now_ms);
 		assert_true(rank_progress.items[index].saving >= before.saving);
 		assert_true(rank_progress.items[index].delivered >= before.delivered);
 		rank_progress_report(&rank_progress, now_ms, line, sizeof(line));

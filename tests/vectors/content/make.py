@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Makes the files of this folder anew, with the libraries themselves: pip install torch numpy safetensors h5py xgboost."""
+import pickle
 import zipfile
 
 import h5py
@@ -37,3 +38,7 @@ with zipfile.ZipFile("zip64.zip", "w") as archive:
     archive.writestr("a", "content")
 matrix = xgboost.DMatrix(numpy.arange(8.0).reshape(4, 2), label=[0, 1, 0, 1])
 xgboost.train({"max_depth": 1}, matrix, 1).save_model("model.ubj")
+for protocol in (2, 3, 4, 5):
+    with open(f"state{protocol}.pkl", "wb") as file:
+        state = {"step": 120, "weights": [0.5, -1.0], "rng": (b"\x00" * 300, 2**70, None), "done": {False}}
+        pickle.dump(state, file, protocol=protocol)
