@@ -59,12 +59,18 @@ static void test_answers(void **state)
 {
 	static const struct {
 		uint32_t notice, answered;
-		bool parted, open, over, unanswered;
+		bool parted, open, over, unanswered, unseen;
 	} rows[] = {
-		{0, 0, false, false, false, false}, {0, 4, false, false, false, false},
-		{5, 4, false, false, false, true},  {5, 5, false, false, true, false},
-		{5, 4, true, false, true, true},    {5, 4, true, true, false, true},
-		{5, 6, true, true, true, false},
+		{0, 0, false, false, false, false, false},
+		{0, 4, false, false, false, false, false},
+		{5, 4, false, false, false, true, false},
+		{5, 5, false, false, true, false, false},
+		{5, 4, true, false, true, true, false},
+		{5, 4, true, true, false, true, false},
+		{5, 6, true, true, true, false, false},
+		/* what is committed may answer it yet */
+		{5, 4, true, false, false, true, true},
+		{5, 5, true, false, true, false, true},
 	};
 
 	(void)state;
@@ -72,7 +78,8 @@ static void test_answers(void **state)
 		struct gang_view view = gang_view_new(2);
 		struct gang_answer answer;
 
-		view.notice = rows[i].notice;
+		view.notice = view.asked = rows[i].notice;
+		view.looked = rows[i].unseen ? 6 : 7;
 		view.answered = rows[i].answered;
 		view.parted = rows[i].parted;
 		view.committed = 7;
