@@ -103,6 +103,18 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 		       : SIGNATURE_UNKNOWN;
 }
 
+/* The fixed names that there are, or were when one was complete last. */
+static size_t count_known(const struct checkpoint *fixed)
+{
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
+	size_t count = 0;
+
+	each_file (file, fixed)
+		count += !(file->marks & out) && !companion_file_is_best(file->path);
+	return count > fixed->family->signature.expected ? count
+							 : fixed->family->signature.expected;
+}
+
 static enum signature_match match_signature(const struct detector *detector,
 					    const struct checkpoint *checkpoint,
 					    const struct family *family)
@@ -124,8 +136,7 @@ static enum signature_match match_signature(const struct detector *detector,
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
 	if (!*checkpoint->key)
-		return family->signature.learned == 1 &&
-				       count < checkpoint->family->signature.expected
+		return family->signature.learned == 1 && count < count_known(checkpoint)
 			       ? SIGNATURE_UNKNOWN
 			       : match;
 	/* What was learned from this one alone says nothing of what else it will have; and it may

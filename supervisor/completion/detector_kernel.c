@@ -290,10 +290,14 @@ static void modified(struct detector *detector, const char *path, int64_t now_ms
 	/* It was closed before. */
 	if (file && !reported && !(marks & FILE_UNCLOSED))
 		file->marks &= ~(unsigned)FILE_NEW;
-	detector_touch(detector, path,
-		       FILE_HELD | (anew ? FILE_CREATED : 0) | (reported ? 0 : FILE_UNCLOSED) |
-			       (marks & FILE_TORN ? FILE_REWRITTEN : 0),
-		       0, now_ms);
+	file = detector_touch(detector, path,
+			      FILE_HELD | (anew ? FILE_CREATED : 0) |
+				      (reported ? 0 : FILE_UNCLOSED) |
+				      (marks & FILE_TORN ? FILE_REWRITTEN : 0),
+			      0, now_ms);
+	/* What an open cuts off is told before the open: the next writing begins here. */
+	if (file && !reported && (marks & FILE_WITNESSED))
+		file->begun_ms = now_ms;
 }
 
 static void closed(struct detector *detector, const char *path, int64_t now_ms)

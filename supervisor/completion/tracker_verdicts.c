@@ -31,16 +31,29 @@ static bool is_newer(const struct checkpoint *checkpoint, const struct save_begi
 						: checkpoint->begun_ms > than->ms;
 }
 
+/* Pictures with a number are no checkpoint, and answer no request. Beside one they are worth a
+ * snapshot; alone they are nothing to resume from. */
+static bool is_of_pictures(const struct checkpoint *checkpoint)
+{
+	return *checkpoint->key && detector_is_of_companions(checkpoint);
+}
+
 /* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
- * step. */
-static void note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
+ * step. False: it is not even that. */
+static bool note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
 	struct latest_checkpoint *latest = &tracker->latest;
 	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
 	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
+	if (is_of_pictures(checkpoint) && !tracker->latest_key)
+		return false;
 	latest->generation++;
+	if (is_of_pictures(checkpoint)) {
+		latest->fresh = latest->late = false;
+		return true;
+	}
 	tracker->warned_failed = false;
 	if (is_newer(checkpoint, &tracker->latest_begin) ||
 	    !detector_is_complete(&tracker->detector, tracker->latest_key)) {
@@ -59,6 +72,7 @@ static void note_complete(struct tracker *tracker, const struct checkpoint *chec
 	tracker->answered_ms = 0;
 	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
 		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
+	return true;
 }
 
 /* It may be what a save left that failed. Warns once. */
@@ -76,7 +90,7 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 			  struct judgement judgement)
 {
 	int64_t now_ms = clock_monotonic_ms();
-	bool reduced = checkpoint->reduced;
+	bool news = judgement.verdict == VERDICT_COMPLETE && !checkpoint->reduced;
 
 	log_debug("%s: %s (%s)", *checkpoint->key ? checkpoint->key : "files with fixed names",
 		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",
@@ -85,12 +99,11 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		content_check_worker_log(tracker->checker, true);
 	if (judgement.reason == REASON_PATIENCE)
 		warn_of_fewer_files(tracker, checkpoint);
-	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
-		note_complete(tracker, checkpoint, now_ms);
+	news = news && note_complete(tracker, checkpoint, now_ms);
 	detector_decide(&tracker->detector, checkpoint, judgement);
 	tracker->saving = false;
 	tracker->busy_since_ms = 0;
-	if (judgement.verdict == VERDICT_COMPLETE && !reduced)
+	if (news)
 		tracker->options.on_complete(tracker->options.arg);
 }
 

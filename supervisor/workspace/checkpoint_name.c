@@ -105,6 +105,9 @@ static void read_directory(struct reading *reading, const char *path, const char
 		return;
 	name_fields_split(&reading->fields, name, length);
 	counted = name_fields_counted(&reading->fields);
+	/* A directory is called by the size of its batches, and a file by how many there were. */
+	if (counted && counted->rank == COUNT_BATCH)
+		counted = NULL;
 	state = state_number(&reading->fields);
 	bare = name_fields_is_bare_number(&reading->fields) && !reading->under_ids;
 	/* In a state, a directory of fewer digits may be a part of it. */

@@ -97,6 +97,18 @@ static const struct row rows[] = {
 		"C 1 3 step_1/b; +100000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; +45000; = "
 		"busy; O 1 3 step_2/b; C 1 3 step_2/b; = complete; +100000; "
 		"O 1 3 step_3/a; C 1 3 step_3/a; +45000; = busy; +100000; = complete"},
+	{"the kernel tells of what an open cuts off before the shim tells of the open",
+		"+1000; O 1 3 a; kc a; km a; kw a; C 1 3 a; +45; O 1 3 b; kc b; km b; kw b; C 1 3 b; "
+		"O 1 3 c; kc c; km c; kw c; C 1 3 c; +3; O 1 3 d; kc d; km d; kw d; C 1 3 d; +800; "
+		"km a; O 1 3 a;  +10; km a; kw a; C 1 3 a; = busy; +48; km b; O 1 3 b; km b; kw b; "
+		"C 1 3 b; = busy; km c; O 1 3 c; km c; kw c; C 1 3 c; = busy; "
+		"km d; O 1 3 d; km d; kw d; C 1 3 d; +800; "
+		"km a; O 1 3 a; km a; +10; km a; kw a; C 1 3 a; = busy; +48; km b; O 1 3 b; km b; "
+		"kw b; C 1 3 b; km c; O 1 3 c; km c; kw c; C 1 3 c; = busy; km d; O 1 3 d; km d; "
+		"kw d; C 1 3 d; = complete"},
+	{"what was learned once is no signature while another name is there, complete or not",
+		"+1000; O 1 3 a; C 1 3 a; +400; O 1 3 b; C 1 3 b; +400; O 1 3 a; C 1 3 a; = busy; "
+		"+400; = busy"},
 	{"renamed, and nobody has told it",
 		"O 1 3 step-1/a.tmp; C 1 3 step-1/a.tmp; gone step-1/a.tmp; kl step-1/a; +1000; = "
 		"busy; +199; = busy; +1; = complete; in step-1; unclosed step-1/a.tmp"},
