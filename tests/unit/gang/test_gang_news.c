@@ -59,12 +59,18 @@ static void test_answers(void **state)
 {
 	static const struct {
 		uint32_t notice, answered;
-		bool parted, open, over, unanswered;
+		bool parted, open, looked, over, unanswered;
 	} rows[] = {
-		{0, 0, false, false, false, false}, {0, 4, false, false, false, false},
-		{5, 4, false, false, false, true},  {5, 5, false, false, true, false},
-		{5, 4, true, false, true, true},    {5, 4, true, true, false, true},
-		{5, 6, true, true, true, false},
+		{0, 0, false, false, true, false, false},
+		{0, 4, false, false, true, false, false},
+		{5, 4, false, false, true, false, true},
+		{5, 5, false, false, true, true, false},
+		{5, 4, true, false, true, true, true},
+		{5, 4, true, true, true, false, true},
+		{5, 6, true, true, true, true, false},
+		/* What is committed may answer it. */
+		{5, 4, true, false, false, false, true},
+		{5, 5, true, false, false, true, false},
 	};
 
 	(void)state;
@@ -72,10 +78,11 @@ static void test_answers(void **state)
 		struct gang_view view = gang_view_new(2);
 		struct gang_answer answer;
 
-		view.notice = rows[i].notice;
+		view.notice = view.asked = rows[i].notice;
 		view.answered = rows[i].answered;
 		view.parted = rows[i].parted;
 		view.committed = 7;
+		view.looked = rows[i].looked ? 7 : 6;
 		view.round.state = rows[i].open ? GANG_ROUND_OPEN : GANG_ROUND_OVER;
 		answer = gang_answer_of(&view, view.notice);
 		assert_int_equal(answer.event, rows[i].answered);
