@@ -58,8 +58,8 @@ struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms)
 
 struct gang_answer gang_answer_of(const struct gang_view *view, uint32_t notice)
 {
-	/* A round that is open may be committed already; and of one that is, it may not be known
-	 * yet what it answers. */
+	/* A round that is open may be committed already, and one that is committed may answer it.
+	 */
 	bool parted = notice == view->notice && view->parted && !gang_view_is_open(view) &&
 		      !gang_view_wants_answers(view);
 

@@ -486,6 +486,9 @@ struct gang_end_decision gang_rounds_end(const struct gang_view *view, const str
 	leave.lost = is_lost(view, here);
 	if (here->saving || (final_is_open && !view->over) || (!here->leaving && !leave.lost))
 		return end_with(GANG_STAY, false);
+	/* What it ends with depends on it. */
+	if (asked > 0 && !view->over && gang_view_wants_answers(view))
+		return end_with(GANG_STAY, false);
 	if (view->over || view->ended == view->members || said == GANG_HAS_LEFT || leave.lost)
 		return leave;
 	return end_with(is_free(view, here, asked) ? GANG_SAY_ENDED : GANG_STAY, here->wants);

@@ -59,18 +59,18 @@ static void test_answers(void **state)
 {
 	static const struct {
 		uint32_t notice, answered;
-		bool parted, open, over, unanswered, unseen;
+		bool parted, open, looked, over, unanswered;
 	} rows[] = {
-		{0, 0, false, false, false, false, false},
-		{0, 4, false, false, false, false, false},
-		{5, 4, false, false, false, true, false},
-		{5, 5, false, false, true, false, false},
-		{5, 4, true, false, true, true, false},
-		{5, 4, true, true, false, true, false},
-		{5, 6, true, true, true, false, false},
-		/* what is committed may answer it yet */
-		{5, 4, true, false, false, true, true},
-		{5, 5, true, false, true, false, true},
+		{0, 0, false, false, true, false, false},
+		{0, 4, false, false, true, false, false},
+		{5, 4, false, false, true, false, true},
+		{5, 5, false, false, true, true, false},
+		{5, 4, true, false, true, true, true},
+		{5, 4, true, true, true, false, true},
+		{5, 6, true, true, true, true, false},
+		/* What is committed may answer it. */
+		{5, 4, true, false, false, false, true},
+		{5, 5, true, false, false, true, false},
 	};
 
 	(void)state;
@@ -79,10 +79,10 @@ static void test_answers(void **state)
 		struct gang_answer answer;
 
 		view.notice = view.asked = rows[i].notice;
-		view.looked = rows[i].unseen ? 6 : 7;
 		view.answered = rows[i].answered;
 		view.parted = rows[i].parted;
 		view.committed = 7;
+		view.looked = rows[i].looked ? 7 : 6;
 		view.round.state = rows[i].open ? GANG_ROUND_OPEN : GANG_ROUND_OVER;
 		answer = gang_answer_of(&view, view.notice);
 		assert_int_equal(answer.event, rows[i].answered);

@@ -595,6 +595,12 @@ static const struct end_row end_rows[] = {
 		{AT(20, 10), .ended = true, .leaving = true}, 1, SAYS},
 	{"at a notice, for those that save", {NOTICE(0), ENDED(1, 0)}, 2, 0,
 		{NONE, .learned = true, .ended = true, .leaving = true}, 1, STAYS},
+	{"at a notice, before it is known whether what is committed answers it",
+		{NOTICE(0), ROUND(0, 20), ENDED(1, 0), ENDED(0, 0), ENDED(0, 0)}, 5, 2,
+		{AT(30, 20), .ended = true, .leaving = true}, 1, STAYS},
+	{"the same, and a machine has come anew",
+		{NOTICE(0), ROUND(0, 20), ENDED(1, 0), ENDED(0, 0), REJOIN(0)}, 5, 2,
+		{AT(30, 20), .ended = true, .leaving = true}, 1, LEAVES},
 	{"it has finished, and can give in the end", {ENDED(1, 0)}, 1, 0,
 		{NONE, .begun = true, LEAVING}, 0, STAYS},
 	{"the attempt is over", {REJOIN(0)}, 1, 0, {AT(20, 10), LEAVING}, 0, LEAVES},
@@ -840,7 +846,7 @@ static void test_an_answer_that_is_known_late(void **state)
 		assert_int_equal(decision.step, of[i].anew ? 20 : 0);
 		here.ended = here.leaving = true;
 		assert_int_equal(gang_rounds_end(&view, &here, 1).action,
-				 of[i].anew ? GANG_STAY : GANG_SAY_ENDED);
+				 of[i].anew || of[i].looked == 0 ? GANG_STAY : GANG_SAY_ENDED);
 		/* Once the jobs of all have ended, none waits for it. */
 		view.ended = view.members;
 		here.ended = here.leaving = false;
