@@ -323,7 +323,7 @@ def test_what_one_member_alone_has_saved_later_is_named_with_its_step(place):
     first.runs[1].signal(signal.SIGKILL)
     first.runs[1].wait()
     step = place.snapshots()[0]["step"] + 30
-    first.runs[0].wait_for_output(f"saved {step}")
+    first.runs[0].wait_for_output(f"saved {step + 5}")  # so that the one before is known to be whole
     first.kill_all()
     second = Gang(place, 2, 2, steps=step + 1000).start_all()
     second.resumed()
