@@ -80,6 +80,8 @@ struct family {
 	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
 	 * that of its number, so that it is a checkpoint of its own */
 	bool apart;
+	/* the one before the newest was renamed into place, and nothing came to it after that */
+	bool placed_whole;
 	/* processes that wrote to the newest complete one */
 	size_t writers;
 	/* the last write to any of them */
@@ -162,9 +164,10 @@ struct checkpoint {
 	int64_t pause_ms;
 	/* the longest pause before a file that it did not have, and when that came */
 	int64_t gap_ms, gap_end_ms;
-	/* detector generation of its last change; at which it was called complete, committed, and
-	 * found defective (0: never) */
-	uint64_t changed, own_word, committed, defect;
+	/* detector generation of its last change; at which it was called complete, committed,
+	 * renamed into place as a directory (which commits it too), and found defective (0: never)
+	 */
+	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
 	/* the step that its writer reported; -1: none */
 	int64_t step;

@@ -207,6 +207,8 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
 		.committed = checkpoint->committed == checkpoint->changed,
+		.placed = checkpoint->placed == checkpoint->changed &&
+			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
 		/* What somebody else writes afterwards is no longer the job's last word. */
 		.job_end = checkpoint->changed <= detector->ended ? detector->job_end

@@ -102,11 +102,9 @@ static void move_file(void *argument, struct tracked_file *file)
 		detector_file_finished(move->detector, moved, move->now_ms);
 }
 
-/* A directory whose files were all written by then is committed by its rename into place. What was
- * complete before stays it. */
-static void note_directory_commit(struct detector *detector, const struct move *move)
+void detector_note_placed(struct detector *detector, const char *directory,
+			  const enum verdict_reason *was_complete)
 {
-	const char *directory = move->to;
 	auto_free char *key = text_format("%s/", directory);
 
 	each_under_way (checkpoint, &detector->table) {
@@ -120,10 +118,10 @@ static void note_directory_commit(struct detector *detector, const struct move *
 			      path_set_is_below(file->path, directory);
 		if (!all || detector_is_open(detector, checkpoint))
 			continue;
-		checkpoint->committed = checkpoint->changed;
-		if (move->complete) {
+		checkpoint->committed = checkpoint->placed = checkpoint->changed;
+		if (was_complete) {
 			checkpoint->settled = true;
-			checkpoint->reason = move->reason;
+			checkpoint->reason = *was_complete;
 		}
 	}
 }
@@ -170,7 +168,7 @@ static void moved_to(struct detector *detector, const struct dir_event *event, i
 	if (known && file && event->symlink)
 		note_symlink(detector, event->path, now_ms);
 	if (known && !file && event->directory)
-		note_directory_commit(detector, &move);
+		detector_note_placed(detector, event->path, move.complete ? &move.reason : NULL);
 	else if (!file && !event->directory && !detector_passes_over(detector, event->path))
 		detector_touch(detector, event->path,
 			       event->symlink ? FILE_REPORTED | FILE_WITNESSED : 0, 0, now_ms);

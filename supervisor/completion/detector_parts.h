@@ -94,6 +94,12 @@ void detector_note_decided(struct detector *detector, struct checkpoint *checkpo
 /* A file or directory has another name now, and the kernel has not told it and will not. */
 void detector_rename_untold(struct detector *detector, const char *from, const char *to,
 			    int64_t now_ms);
+/* A directory whose files were all written by then is committed by its rename into place. What was
+ * complete before stays it: `was_complete` is why, or NULL. Both the kernel and the shim say so:
+ * the kernel's word may be ahead of the shim's reports of the last files, so that the later one of
+ * the two counts. */
+void detector_note_placed(struct detector *detector, const char *directory,
+			  const enum verdict_reason *was_complete);
 
 /* --- detector_shim.c, detector_ends.c --- */
 

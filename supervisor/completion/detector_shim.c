@@ -262,7 +262,9 @@ static void shim_renamed(struct detector *detector, const struct shim_message *m
 	/* The kernel's two events have moved what is known, because the kernel sees every rename.
 	 * The report adds by whom. */
 	file = checkpoint_table_find(&detector->table, message->path2);
-	if (file && (file->marks & FILE_FRESH)) {
+	if (!file)
+		detector_note_placed(detector, message->path2, NULL);
+	else if (file->marks & FILE_FRESH) {
 		file->pid = message->pid;
 		checkpoint_add_writer(file->checkpoint, message->pid);
 	}

@@ -117,6 +117,15 @@ static void note_late_file(struct detector *detector, const struct checkpoint *n
 	checkpoint_table_keep_apart(&detector->table, family, late);
 }
 
+/* `next` is begun. What the one before got after its rename into place would be missing now. */
+static void note_placed_whole(const struct detector *detector, const struct checkpoint *next)
+{
+	const struct checkpoint *before = find_before(detector, next);
+
+	next->family->placed_whole =
+		before && before->placed > 0 && before->placed == before->changed;
+}
+
 /* A write to a number that the family did not have, or had before. */
 static void note_number(struct detector *detector, struct checkpoint *checkpoint, bool begun)
 {
@@ -124,6 +133,7 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_late_file(detector, checkpoint);
+		note_placed_whole(detector, checkpoint);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -165,7 +175,9 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 			? checkpoint->gap_ms
 			: 0;
 	checkpoint->step = -1;
-	checkpoint->own_word = checkpoint->committed = checkpoint->defect = 0;
+	if (checkpoint->placed > 0)
+		checkpoint->family->placed_whole = false;
+	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
 	checkpoint->save = ++detector->saves;
 	detector_note_begun(checkpoint);
 }

@@ -223,6 +223,7 @@ char *checkpoint_name_key(const char *path)
 /* Which numbers of a component change from checkpoint to checkpoint. */
 struct change {
 	bool measured;  /* metrics and times too */
+	bool hashed;    /* hashes and UUIDs too */
 	bool bare;      /* a name that is only a number */
 	int64_t number; /* that of the numbered directory around it; -1: there is none */
 	const struct field *own_number; /* the checkpoint's, in this component */
@@ -237,6 +238,8 @@ static bool field_changes(const struct name_fields *fields, const struct field *
 		return true;
 	if (field->kind == FIELD_METRIC || field->kind == FIELD_TIME)
 		return change->measured;
+	if (field->hash)
+		return change->hashed;
 	if (field->kind != FIELD_NUMBER)
 		return false;
 	if (change->own_number)
@@ -284,6 +287,7 @@ static void append_directories(struct bytes *text, const char *path, size_t leng
 		bool inside = found->unit_length > 0 && end > found->unit_length;
 		struct change change = {
 			.measured = is_unit || inside,
+			.hashed = is_unit || inside,
 			.bare = is_unit,
 			.number = inside ? found->number : -1,
 		};
@@ -312,6 +316,7 @@ char *checkpoint_name_template(const char *path)
 
 	read_path(&reading, path);
 	change.measured = !reading.in_chunks;
+	change.hashed = !reading.in_chunks && reading.found.number >= 0;
 	change.number = reading.found.unit_length > 0 ? reading.found.number : -1;
 	change.own_number = reading.own_number;
 	append_directories(&text, path, (size_t)(reading.own - path), &reading.found, false);

@@ -56,7 +56,8 @@ char *checkpoint_name_key(const char *path);
 /*
  * The path with '#' for each number that changes from checkpoint to checkpoint, so that the names
  * of one kind's checkpoints are equal: "checkpoint-#/rank0.pt", "model-#.bin",
- * "epoch=#-val_loss=#.ckpt". Dates and metrics change too; numbers of parts and versions stay, and
+ * "epoch=#-val_loss=#.ckpt". Dates and metrics change too, and of what has a number, hashes and
+ * UUIDs ("checkpoint-#/d/#"); numbers of parts and versions stay, and
  * so do the directories above a checkpoint, except for those that count epochs or the like. In a
  * numbered directory, a number without a word changes if it is the directory's and is written with
  * three digits or more: a lower one may be that of a part ("checkpoint_1/optimizer_1.bin"). What

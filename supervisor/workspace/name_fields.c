@@ -12,6 +12,7 @@ enum {
 	/* Without a word, ten digits are a time in seconds. */
 	NUMBER_DIGITS_MOST = 9,
 	HASH_LENGTH_LEAST = 8,
+	UUID_LENGTH = 36,
 	/* "model010000" counts, "resnet50" does not. */
 	PADDED_DIGITS_LEAST = 4,
 	EXTENSION_LENGTH_MOST = 16,
@@ -159,7 +160,21 @@ static size_t n_of_m_end(const struct name_fields *fields, size_t at)
 		       : 0;
 }
 
-/* End of a run of letters and digits that is a hash; 0: it is none. */
+/* "f81d4fae-7dec-11d0-a765-00a0c91e6bf6" */
+static bool is_uuid(const struct name_fields *fields, size_t at)
+{
+	for (size_t i = 0; i < UUID_LENGTH; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+		char byte = byte_at(fields, at + i);
+
+		if (dash ? byte != '-' : !is_hex(byte))
+			return false;
+	}
+	return !is_digit(byte_at(fields, at + UUID_LENGTH)) &&
+	       !is_letter(byte_at(fields, at + UUID_LENGTH));
+}
+
+/* End of a run of letters and digits that is a hash, or of a UUID; 0: it is none. */
 static size_t hash_end(const struct name_fields *fields, size_t at)
 {
 	size_t end = at;
@@ -168,6 +183,8 @@ static size_t hash_end(const struct name_fields *fields, size_t at)
 	if (at > fields->begin &&
 	    (is_digit(fields->name[at - 1]) || is_letter(fields->name[at - 1])))
 		return 0;
+	if (is_uuid(fields, at))
+		return at + UUID_LENGTH;
 	for (; end < fields->end && is_hex(fields->name[end]); end++) {
 		digit |= is_digit(fields->name[end]);
 		letter |= is_letter(fields->name[end]);
@@ -206,6 +223,7 @@ static void set_field(const struct name_fields *fields, struct field *field, siz
 
 	*field = (struct field){.kind = FIELD_WORD, .begin = at, .value = -1};
 	if ((end = hash_end(fields, at))) {
+		field->hash = true;
 		field->end = end;
 	} else if (!is_digit(fields->name[at])) {
 		for (end = at; end < fields->end && is_letter(fields->name[end]);)

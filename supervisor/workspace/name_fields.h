@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum field_kind {
-	FIELD_WORD,    /* letters; also a hash, a version such as 1.2.3, a part's number */
+	FIELD_WORD,    /* letters; also a hash, a UUID, a version such as 1.2.3, a part's number */
 	FIELD_NUMBER,  /* may be the number of a checkpoint */
 	FIELD_COUNTED, /* a word beside it says that it counts checkpoints */
 	FIELD_METRIC,  /* measured: a loss, an accuracy; each number with a fraction */
@@ -30,6 +30,7 @@ enum count_rank {
 struct field {
 	enum field_kind kind;
 	enum count_rank rank; /* of a COUNTED field */
+	bool hash;            /* of a WORD: a hash or a UUID */
 	size_t begin, end;    /* in the name */
 	int64_t value;        /* -1: too long for a count */
 };

@@ -84,6 +84,7 @@ IDIOMS = [
     Idiom("hf_trainer.py"),
     Idiom("dcp_async.py"),
     Idiom("renamed_from_outside.py"),
+    Idiom("orbax_directory.py"),
     Idiom("saves_at_sigterm.py", saves=2, running=("metrics.csv", first_field)),
     Idiom("keras_backup.py", running=("training.csv", first_field), own=True),
     Idiom("latest_pointer.py", own=True),
@@ -213,6 +214,21 @@ def test_the_next_start_in_the_same_directory_loses_nothing(place):
     assert again.wait() == 0, again
     assert last(again, "resumed") >= wanted, f"{run}\n{again}"
     check_running_files(Idiom("", running=("metrics.jsonl", jsonl_step)), place.directory, last(again, "final"), again)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("saves", [1, 2, 3])
+def test_a_directory_that_was_renamed_into_place_is_whole_at_once(place, saves):
+    """Its names are others each time. Neither a quiet time nor the next save comes before all are killed."""
+    idiom = Idiom("orbax_directory.py")
+    run = train(place, idiom, place.directory, ["--quiet-time", "60s"])
+    wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= saves, PATIENCE, run.process)
+    wanted = last(run, "saved")
+    wait_for(f"durable\n{run}", lambda: any(event["step"] >= wanted for event in run.events("durable")), PATIENCE, run.process)
+    run.kill()
+    again = train(place, idiom, place.directory, TOY_MORE="1")
+    assert again.wait() == 0, again
+    assert last(again, "resumed") >= wanted and "torn" not in again.err, f"{run}\n{again}"
 
 
 @pytest.mark.long

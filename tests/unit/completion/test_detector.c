@@ -555,6 +555,44 @@ static const struct row rows[] = {
 		"kD checkpoint-5.tmp; O 1 3 checkpoint-5.tmp/x; C 1 3 checkpoint-5.tmp/x; out "
 		"checkpoint-5.tmp/x; kt checkpoint-5 checkpoint-5.tmp directory; = complete; "
 		"in checkpoint-5/x"},
+	{"... which the kernel tells before the shim has reported the last files",
+		"kD 5.orbax-checkpoint-tmp-9; O 1 3 5.orbax-checkpoint-tmp-9/x; C 1 3 5.orbax-checkpoint-tmp-9/x; "
+		"kc 5.orbax-checkpoint-tmp-9/y; kw 5.orbax-checkpoint-tmp-9/y; "
+		"kt 5 5.orbax-checkpoint-tmp-9 directory; kc 5/m/z; O 1 3 5.orbax-checkpoint-tmp-9/m/z; "
+		"C 1 3 5.orbax-checkpoint-tmp-9/m/z; O 1 3 5.orbax-checkpoint-tmp-9/y; "
+		"C 1 3 5.orbax-checkpoint-tmp-9/y; = busy; R 1 5.orbax-checkpoint-tmp-9 5; = complete; "
+		"in 5/x; in 5/y; in 5/m/z; end 1 killed; good 5/x"},
+	{"... also with several writers, whose files are all closed",
+		"O 1 3 t/x; O 2 3 t/y; C 2 3 t/y; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = "
+		"complete; in step-1"},
+	{"... but not while another writer has a file open",
+		"O 1 3 t/x; O 2 3 t/y; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = busy; C 2 3 "
+		"step-1/y; = busy; +1000; = complete"},
+	{"... nor for what others write elsewhere for the same number",
+		"O 1 3 t/x; C 1 3 t/x; O 2 3 step-1/y; kt step-1/x t directory; R 1 t step-1/x; = "
+		"busy; C 2 3 step-1/y; = busy; +1000; = complete"},
+	{"... whatever the files are called",
+		"O 1 3 t/ab; C 1 3 t/ab; O 1 3 t/cd; C 1 3 t/cd; kt step-1 t directory; R 1 t step-1; = "
+		"complete; +5000; O 1 3 t/ef; C 1 3 t/ef; kt step-2 t directory; R 1 t step-2; = "
+		"complete; in step-2; end 1 killed; good step-2/ef"},
+	{"... but not if the one before got a file after its rename",
+		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
+		"C 2 3 step-1/y; +1000; = complete; +5000; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
+		"R 1 t step-2; = busy; out step-2; O 2 3 step-2/y; C 2 3 step-2/y; = complete; in step-2"},
+	{"... nor if that comes when the next one is begun",
+		"O 1 3 t/x; C 1 3 t/x; O 1 3 t/z; C 1 3 t/z; kt step-1 t directory; R 1 t step-1; = complete; "
+		"+5000; O 1 3 step-2.tmp/x; O 2 3 step-1/y; C 2 3 step-1/y; +1000; = complete; C 1 3 "
+		"step-2.tmp/x; kt step-2 step-2.tmp directory; R 1 step-2.tmp step-2; = busy; out step-2"},
+	{"... nor in the first save after a start, of which nobody knows what comes after it",
+		"O 1 3 t/x; C 1 3 t/x; kt step-1 t directory; R 1 t step-1; = complete; O 2 3 step-1/y; "
+		"C 2 3 step-1/y; +1000; = complete; restart; O 1 3 t/x; C 1 3 t/x; kt step-2 t directory; "
+		"R 1 t step-2; = busy; out step-2"},
+	{"names with a hash are those of the ones before, also after a start",
+		"O 1 3 step-1/d/e1971dd2; C 1 3 step-1/d/e1971dd2; O 1 3 step-1/d/9c24cf36; C 1 3 "
+		"step-1/d/9c24cf36; +1000; = complete; +5000; O 1 3 step-2/d/737dd6b2; C 1 3 "
+		"step-2/d/737dd6b2; = busy; O 1 3 step-2/d/8a8b46f5; C 1 3 step-2/d/8a8b46f5; = complete; "
+		"restart; +5000; O 1 3 step-3/d/587ffa20; C 1 3 step-3/d/587ffa20; +2000; = busy; O 1 3 "
+		"step-3/d/50cd4ff6; C 1 3 step-3/d/50cd4ff6; = complete; in step-3"},
 	{"the rename of a directory of which nobody saw the closes",
 		"kc t/x; kw t/x; kt step-1 t directory; = busy; +1000; = complete"},
 	{"a file in a directory that was committed",
