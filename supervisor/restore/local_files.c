@@ -11,7 +11,7 @@ enum group_mark {
 	GROUP_LISTED = 1,
 	/* in that list, and a file of it was written */
 	GROUP_TORN = 2,
-	/* a file of it was torn by its content, and is moved aside already */
+	/* a file of it is torn by its content: it is moved aside already, or is empty */
 	GROUP_REST = 4,
 	/* a recorded file of it is gone */
 	GROUP_REDUCED = 8,
@@ -74,6 +74,20 @@ static bool is_recorded(const struct reconcile_facts *facts, const struct snapsh
 {
 	return facts->complete &&
 	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+}
+
+/*
+ * It is empty, and what the last supervisor here knew of it had content. Its writer has opened it
+ * anew, and was killed before it wrote: so soon after that even the list does not have it yet.
+ */
+static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	const struct snapshot_file *known =
+		facts->complete ? file_list_find(facts->complete, local->path) : NULL;
+
+	if (!known && facts->snapshot)
+		known = file_list_find(facts->snapshot, local->path);
+	return local->size == 0 && known && known->size > 0;
 }
 
 static bool is_listed(const struct judgement *judgement, const char *path)
@@ -141,7 +155,9 @@ static void mark_groups(struct judgement *judgement)
 
 		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local))
 			mark_group(judgement, local->path,
-				   is_listed(judgement, local->path) ? GROUP_TORN : GROUP_WRITTEN);
+				   is_emptied(facts, local)            ? GROUP_REST
+				   : is_listed(judgement, local->path) ? GROUP_TORN
+								       : GROUP_WRITTEN);
 	}
 	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
 		const char *path = facts->complete->items[i].path;
@@ -168,6 +184,8 @@ static struct judged_file judge_file(const struct judgement *judgement,
 	group = marks_of(judgement, local->path);
 	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
 		return torn(TORN_UNDER_WAY);
+	if (is_emptied(facts, local))
+		return torn(TORN_EMPTIED);
 	if (group & GROUP_REST)
 		return torn(TORN_REST);
 	/* One that was written anew meanwhile may have fewer files, or others. */

@@ -97,6 +97,14 @@ static enum file_state state_of(const struct judgement *judgement, const char *p
 	return file ? judgement->files[file - local->items].state : FILE_TORN;
 }
 
+static bool is_moved(const struct reconcile_facts *facts, const char *path)
+{
+	for (char *const *moved = facts->moved; moved && *moved; moved++)
+		if (text_equal(*moved, path))
+			return true;
+	return false;
+}
+
 /* Was a recorded fixed name being overwritten? What is written together with it cannot stay. */
 static bool overwritten_in_place(const struct judgement *judgement)
 {
@@ -105,8 +113,8 @@ static bool overwritten_in_place(const struct judgement *judgement)
 	for (size_t i = 0; i < facts->complete->count; i++) {
 		const char *path = facts->complete->items[i].path;
 
-		if (step_of_path(path) < 0 && file_list_find(facts->local, path) &&
-		    state_of(judgement, path) == FILE_TORN)
+		if (step_of_path(path) < 0 && state_of(judgement, path) == FILE_TORN &&
+		    (file_list_find(facts->local, path) || is_moved(facts, path)))
 			return true;
 	}
 	return false;
@@ -272,6 +280,7 @@ const char *torn_reason_text(enum torn_reason reason)
 {
 	static const char *const texts[TORN_REASONS] = {
 		[TORN_UNDER_WAY] = "its writer ended while it was being written",
+		[TORN_EMPTIED] = "it is empty, and was not when it was complete",
 		[TORN_REDUCED] = "files of its checkpoint are gone, as if it was being deleted",
 		[TORN_REST] = "another file of its checkpoint is torn",
 		[TORN_UNKNOWN] = "it may have been in the middle of a write at the last job's end",

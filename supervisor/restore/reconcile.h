@@ -6,9 +6,10 @@
  *
  * The last supervisor here left a record of the files that are complete, and a list of what was
  * being written or torn (workspace.h). What the record has unchanged is intact. What the list has,
- * or what has lost a part of its checkpoint, is torn and moved aside. What is neither stays where
- * it is: nobody vouches for it, but nothing speaks against it either. So does a checkpoint of one
- * file that the list has under the name from which its writer has renamed it since.
+ * or what has lost a part of its checkpoint or all of its content, is torn and moved aside. What is
+ * neither stays where it is: nobody vouches for it, but nothing speaks against it either. So does a
+ * checkpoint of one file that the list has under the name from which its writer has renamed it
+ * since. Of recorded fixed names, one that is torn speaks against all: the snapshot replaces them.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
@@ -61,6 +62,7 @@ struct reconcile_facts {
 
 enum torn_reason {
 	TORN_UNDER_WAY, /* its writer ended while it was being written */
+	TORN_EMPTIED,   /* it is empty, and had content when it was complete */
 	TORN_REDUCED,   /* files of its checkpoint are gone: it was being deleted */
 	TORN_REST,      /* another file of its checkpoint is torn by its content */
 	TORN_UNKNOWN,   /* what was being written is not known */

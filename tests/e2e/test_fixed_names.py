@@ -125,6 +125,50 @@ def test_the_first_save_after_a_restart_has_the_names_of_the_one_before(place, c
     assert [(place.directory / name).read_bytes() for name in ("last.bin", "opt.bin")] == [expected] * 2, run
 
 
+# Saves last.bin and opt.bin. Once that is durable, its supervisor learns of nothing any more: not of the second save, nor that the third
+# has opened last.bin.
+EMPTIES = """
+import os, pathlib, signal, sys, time
+top = pathlib.Path(sys.argv[1])
+top.mkdir(parents=True, exist_ok=True)
+names = [top / "last.bin", top / "opt.bin"]
+print("resumed at", *[name.read_text()[:6] for name in names if name.exists()], flush=True)
+for step in (1, 2):
+    for name in names:
+        name.write_text("%06d" % step * 1000)
+    print("saved", step, flush=True)
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+    os.kill(os.getppid(), signal.SIGSTOP)
+open(names[0], "wb")
+print("emptied", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_set_of_which_one_is_emptied_is_had_back_as_a_whole(place):
+    """All are killed before the list of what is being written has it. The empty file is never committed."""
+    run = place.run(PYTHON, "-u", "-c", EMPTIES, place.directory, options=("--quiet-time", "150ms"))
+    run.wait_for_event("durable")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("nothing is listed", lambda: not listed.exists(), process=run.process)
+    (place.path / "go").touch()
+    run.wait_for_output("emptied\n")
+    run.kill()
+    assert not listed.exists() and (place.directory / "last.bin").stat().st_size == 0, run
+    (place.path / "go").unlink()
+    again = place.run(PYTHON, "-u", "-c", EMPTIES, place.directory, options=("--quiet-time", "150ms"))
+    again.wait_for_output("resumed at")
+    assert "resumed at 000001 000001\n" in again.out and "files that are not in the snapshot" in again.err, again
+    aside = sorted((path.name, path.stat().st_size) for path in (listed.parent / "quarantine").rglob("*.bin"))
+    assert aside == [("last.bin", 0), ("opt.bin", 6000)], again
+    again.kill()
+    for snapshot in place.snapshots():
+        look = place.path / f"look-{snapshot['id']}"
+        place.verb("restore", snapshot["id"], look)
+        assert (look / "last.bin").read_bytes() == (look / "opt.bin").read_bytes() != b"", (snapshot["id"], again)
+
+
 # It resumes from last.bin, which it writes over in place, and keeps all steps under numbered names. The third save stays half.
 KEEPS_LAST = """
 import os, pathlib, time

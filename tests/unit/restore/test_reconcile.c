@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-/* "a:1 b/c:2 d!:3" -> files of size 10 with that mtime, d a running one; sorted as written. */
+/* "a:1 b/c:2 d!:3 e:4-" -> files of size 10 with that mtime, d a running one, e empty; sorted as
+ * written. */
 static struct snapshot_files parse(const char *text)
 {
 	struct snapshot_files files = {.items = calloc(16, sizeof(struct snapshot_file))};
@@ -25,7 +26,7 @@ static struct snapshot_files parse(const char *text)
 		*colon = '\0';
 		files.items[files.count] = (struct snapshot_file){
 			.path = strdup(word),
-			.size = 10,
+			.size = strchr(colon + 1, '-') ? 0 : 10,
 			.mtime_ns = atoll(colon + 1),
 			.running = colon > word && colon[-1] == '!',
 		};
@@ -198,6 +199,34 @@ static const struct row rows[] = {
 	{"the rest of what is torn by its content", "m-1:1 m-2:2", NULL, "m-1:1", {0, 0}, {1, 1},
 		RECONCILE_KEEP, true, "m-2 | | o-2.pt"},
 
+	/* empty, and it had content: its writer was killed before the list had it */
+	{"a fixed name, emptied", "last:7-", "last:5", "last:5", {1, 4}, {1, 4}, RECONCILE_RESTORE,
+		false, ""},
+	{"one of a set, and the others are newer", "model:7- optim:6", "model:5 optim:5",
+		"model:5 optim:5", {1, 4}, {1, 4}, RECONCILE_RESTORE, false, ""},
+	{"the same, newer than the store", "model:7- optim:6", "model:4 optim:4",
+		"model:5 optim:5", {1, 4}, {1, 5}, RECONCILE_RESTORE, false, ""},
+	{"the same, and no snapshot", "model:7- optim:6", NULL, "model:5 optim:5", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "model"},
+	{"the record does not have it, the snapshot has", "last:7- s-1:1", "last:5 s-1:1", "s-1:1",
+		{1, 4}, {1, 4}, RECONCILE_KEEP, false, "last"},
+	{"it was empty already", "flag:7- last:5", "flag:3- last:5", "flag:3- last:5", {1, 4},
+		{1, 4}, RECONCILE_KEEP, true, ""},
+	{"it is empty and new", "flag:7- last:5", "last:5", "last:5", {1, 4}, {1, 4},
+		RECONCILE_KEEP, true, ""},
+	{"it was empty in the record, which is later", "flag:5- last:5", "flag:3 last:5",
+		"flag:5- last:5", {1, 4}, {1, 5}, RECONCILE_KEEP, true, ""},
+	{"a file of a numbered one", "m-1:1 m-2:7- o-1:1 o-2:2", NULL, "m-1:1 m-2:2 o-1:1 o-2:2",
+		{0, 0}, {1, 1}, RECONCILE_KEEP, true, "m-2 o-2"},
+	{"a log begun anew", "m.csv:7- s-1:1", "m.csv:5 s-1:1", "m.csv:5 s-1:1", {1, 4}, {1, 4},
+		RECONCILE_KEEP, false, ""},
+	{"running by behaviour, begun anew", "m.dat:7- s-1:1", "m.dat!:5 s-1:1", "m.dat:5 s-1:1",
+		{1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
+	{"excluded", "s-1:1 wandb/run:9-", "s-1:1 wandb/run:3", "s-1:1 wandb/run:3", {1, 4},
+		{1, 4}, RECONCILE_KEEP, false, ""},
+	{"one of a set torn by its content, the rest newer", "optim:6", "model:4 optim:4",
+		"model:5 optim:5", {1, 4}, {1, 5}, RECONCILE_RESTORE, false, "| | model"},
+
 	/* an older attempt */
 	{"stale machine comes back", "s-1:1", "s-5:5", "s-1:1", {3, 1}, {1, 4}, RECONCILE_RESTORE,
 		false, ""},
@@ -324,6 +353,8 @@ static void test_reasons(void **state)
 		enum torn_reason reason;
 	} cases[] = {
 		{"s-1:1 s-2:2", "s-1:1", "s-2", "", false, TORN_UNDER_WAY},
+		{"last:2-", "last:1", "", "", false, TORN_EMPTIED},
+		{"last:2-", "last:1", "last", "", false, TORN_UNDER_WAY},
 		{"step-2/b:2", "step-2/a:2 step-2/b:2", "", "", false, TORN_REDUCED},
 		{"s-1:1 s-2:2", "s-1:1", "", "o-2.pt", false, TORN_REST},
 		{"s-1:1 s-2:2", "s-1:1", "", "", true, TORN_UNKNOWN},
