@@ -87,7 +87,8 @@ static bool is_emptied(const struct reconcile_facts *facts, const struct snapsho
 
 	if (!known && facts->snapshot)
 		known = file_list_find(facts->snapshot, local->path);
-	return local->size == 0 && known && known->size > 0;
+	/* A list or a note may be emptied for good. */
+	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
 }
 
 static bool is_listed(const struct judgement *judgement, const char *path)

@@ -210,6 +210,8 @@ static const struct row rows[] = {
 		RECONCILE_KEEP, true, "model"},
 	{"the record does not have it, the snapshot has", "last:7- s-1:1", "last:5 s-1:1", "s-1:1",
 		{1, 4}, {1, 4}, RECONCILE_KEEP, false, "last"},
+	{"a note that is emptied for good", "last:5 notes.txt:7-", "last:5 notes.txt:5",
+		"last:5 notes.txt:5", {1, 4}, {1, 4}, RECONCILE_KEEP, true, ""},
 	{"it was empty already", "flag:7- last:5", "flag:3- last:5", "flag:3- last:5", {1, 4},
 		{1, 4}, RECONCILE_KEEP, true, ""},
 	{"it is empty and new", "flag:7- last:5", "last:5", "last:5", {1, 4}, {1, 4},
