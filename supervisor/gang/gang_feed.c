@@ -477,8 +477,10 @@ static void look_here(struct gang_feed *feed)
 	feed->options.look(feed->options.arg, here);
 	if (here->wants && !wanted)
 		here->wanted_ms = here->now_ms;
-	if (here->ended && !had_ended)
+	if (here->ended && !had_ended) {
 		here->ended_ms = here->now_ms;
+		here->ended_in = feed->view.round.number;
+	}
 	tell_answered(feed);
 	consider_end(feed);
 }
