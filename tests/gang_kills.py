@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """A gang is killed again and again, at random instants of joining, restoring, saving and committing, as seeds say.
 
-	tests/gang_kills.py [--kills N] [--seed S] [--members N] [--store file|radosgw] [--cut] [--keep]
+	tests/gang_kills.py [--kills N] [--seed S] [--members N] [--store file|radosgw] [--cut] [--leave] [--keep]
 
 Each story is a job in a store of its own, with KILLS_A_STORY starts of all members. After each kill the launcher ends all of them and starts them
 again. Before each start the store is asked what was committed last (reprieve list); after it, all members must resume from just that, and
 from what one start of all has saved. What one of them has called durable is never lost. Each exit code is true to the store.
 --cut: it is also cut off from one member, for a while (an S3 server behind a proxy).
+--leave: with --on-preemption continue. Some members leave, and the others go on without them, before and while something is killed.
 A story that fails is said with its seed: --seed S --kills 1 plays it again. Exit code 0 only if nothing failed.
 """
 import argparse
@@ -83,8 +84,8 @@ def saved_steps(run):
 
 
 class Story:
-    def __init__(self, place, seed, members, proxy=None):
-        self.place, self.seed, self.members, self.proxy = place, seed, members, proxy
+    def __init__(self, place, seed, members, proxy=None, leaves=False):
+        self.place, self.seed, self.members, self.proxy, self.leaves = place, seed, members, proxy, leaves
         self.draw = random.Random(seed)
         self.generation = 0
         self.directories = [place.path / f"machine{i}" for i in range(members)]
@@ -110,8 +111,9 @@ class Story:
     def start(self, steps=100000, **at):
         """All members; `at` {"member": m, "point": p}: where that one ends."""
         self.generation += 1
+        options = ("--checkpoint-signal", "USR1", "--grace", "5", *(("--on-preemption", "continue") if self.leaves else ()))
         gang = Gang(self.place, self.members, self.generation, directories=self.directories, every=10, size=300000, steps=steps,
-                    mark=f"start{self.generation}", signal="USR1", options=("--checkpoint-signal", "USR1", "--grace", "5"))
+                    mark=f"start{self.generation}", signal="USR1", options=options, **({"layout": "dcp", "elastic": 1} if self.leaves else {}))
         for member in range(self.members):
             more = {}
             if at.get("member") == member:
@@ -147,7 +149,8 @@ class Story:
                 before = self.saved_before.get(run, 0)
                 assert step >= before, f"it has saved {before} and says that it is durable, and {step} is committed\n{run}"
             saved = saved_steps(run)
-            assert code != EXIT_NOT_DURABLE or not saved or step < saved[-1], f"it says 74, and {saved[-1]} is committed\n{run}\n{gang}"
+            # Of one that left alone, the others may have saved that step later.
+            assert code != EXIT_NOT_DURABLE or self.leaves or not saved or step < saved[-1], f"it says 74, and {saved[-1]} is committed\n{run}\n{gang}"
             # SIGTERM: before it looked out for it, so nothing has begun.
             assert code in (-signal.SIGKILL, -signal.SIGTERM, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_CONFIGURATION, 128 + signal.SIGTERM, 137,
                             0), f"{code}\n{run}"
@@ -176,6 +179,28 @@ class Story:
     def notice(self, gang):
         self.count("notice")
         self.tell_to_end(gang, [self.draw.choice(gang.runs)])
+
+    def leave(self, gang):
+        """Some are taken away after a notice. Mostly the others become durable without them before anything else happens."""
+        leavers = self.draw.sample(gang.runs, self.draw.randint(1, self.members - 1))
+        self.count("leave")
+        self.tell_to_end(gang, leavers)
+        if self.draw.random() < 0.4:
+            time.sleep(self.draw.uniform(0, 1.5))
+            return
+        for run in leavers:
+            assert run.wait() in (EXIT_DURABLE, EXIT_NOT_DURABLE), f"{run}"
+            self.count(f"left with {run.process.returncode}")
+        if self.draw.random() < 0.3:
+            return
+        step, rest = self.committed(), [run for run in gang.runs if run not in leavers]
+
+        def goes_on():
+            newest = self.place.newest()
+            return newest and newest["step"] > step and newest["members"] - newest["members_without_checkpoint"] == len(rest)
+
+        wait_for(f"a snapshot without those that have gone\n{gang}", goes_on)
+        self.count("snapshot without them")
 
     def freeze(self, gang):
         """The machine stands still, and is replaced; later it goes on. Another directory: the old one is locked."""
@@ -223,13 +248,15 @@ class Story:
         """Once all go on, or (`in_start`) on the way there."""
         time.sleep(self.draw.uniform(0, 0.9 if in_start else 0.6))
         # Who ends before it has come is not known to the others: the launcher ends them.
-        if not in_start and self.draw.random() < 0.15:
+        if not in_start and not self.leaves and self.draw.random() < 0.15:
             self.notice(gang)
             if self.draw.random() < 0.5:
                 for run in gang.runs:
                     wait_for(f"all end by the notice\n{gang}", lambda run=run: run.process.poll() is not None)
                 return
             time.sleep(self.draw.uniform(0, 0.5))
+        if self.leaves and not in_start and self.draw.random() < 0.7:
+            self.leave(gang)
         if self.draw.random() < 0.12 and not self.stale:
             self.freeze(gang)
             return
@@ -274,8 +301,8 @@ class Story:
         return self.counts
 
 
-def play(place, seed, members, kills=KILLS_A_STORY, proxy=None):
-    return Story(place, seed, members, proxy).play(kills)
+def play(place, seed, members, kills=KILLS_A_STORY, proxy=None, leaves=False):
+    return Story(place, seed, members, proxy, leaves).play(kills)
 
 
 # --- the long form ---
@@ -287,7 +314,7 @@ def play_in_directory(seed, options, server):
     place = Place(path, store=server.make() if server else None, environment=server.environment if server else None)
     failed = None
     try:
-        counts = play(place, seed, options.members, min(options.kills, KILLS_A_STORY), proxy)
+        counts = play(place, seed, options.members, min(options.kills, KILLS_A_STORY), proxy, options.leave)
     except AssertionError:  # the story is over, and the next one is told
         failed = traceback.format_exc()
         counts = {}
@@ -310,6 +337,7 @@ def main():
     parser.add_argument("--members", type=int, default=4)
     parser.add_argument("--store", choices=["file", "radosgw"], default="file")
     parser.add_argument("--cut", action="store_true")
+    parser.add_argument("--leave", action="store_true")
     parser.add_argument("--keep", action="store_true", help="print all of a failure")
     options = parser.parse_args()
     server = None

@@ -1,7 +1,6 @@
 #include "gang_feed.h"
 #include "gang_status.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -13,105 +12,14 @@
 
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MOST_MS 2000
-#define REQUEST_MS 10000
 #define ASK_MS 600000
 /* Who is missing is said first when a job has ended, and while it runs, and then so often. */
 #define SAY_AT_END_MS 2000
 #define SAY_EVERY_MS 60000
-/* For what a member says last. */
-#define LAST_WORD_MS 3000
 /* Failures in a row, before one is said. */
 #define FAILURES_SAID 5
 
 static void go_on(struct gang_feed *feed);
-
-/* --- on the worker --- */
-
-/* Whether all that write into the directory of this member have given their part. */
-static int look_for_sharers(struct gang_feed *feed, struct err *err)
-{
-	const struct gang_feed_options *options = &feed->options;
-	uint32_t members = options->identity.members;
-	auto_free bool *given = memory_new(members * sizeof(*given));
-
-	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
-			       feed->view.members, given, &feed->cancel, err) < 0)
-		return -1;
-	feed->work.there = true;
-	for (uint32_t i = 0; i < members; i++)
-		feed->work.there &=
-			given[i] || !options->sharers[i] || gang_view_does_without(&feed->view, i);
-	return 0;
-}
-
-static int look_who_is_missing(struct gang_feed *feed, struct err *err)
-{
-	const struct gang_view *view = &feed->view;
-	auto_free bool *gone = memory_new(view->members * sizeof(*gone));
-
-	feed->work.wanted = 0;
-	for (uint32_t i = 0; i < view->members; i++) {
-		gone[i] = gang_view_does_without(view, i);
-		feed->work.wanted += !gone[i];
-	}
-	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
-				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
-				    err);
-}
-
-/* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
- */
-static int look_whether_over(struct gang_feed *feed, struct err *err)
-{
-	const struct gang_feed_options *options = &feed->options;
-	bool next = false, own = false;
-
-	if (storage_gang_is_claimed(options->storage, options->attempt + 1, &next, &feed->cancel,
-				    err) < 0 ||
-	    storage_gang_is_claimed(options->storage, options->attempt, &own, &feed->cancel, err) <
-		    0)
-		return -1;
-	feed->work.there = next || !own;
-	return 0;
-}
-
-static int do_work(struct gang_feed *feed, struct err *err)
-{
-	struct storage *storage = feed->options.storage;
-	uint32_t attempt = feed->options.attempt;
-	struct gang_event *event = &feed->work.event;
-
-	switch (feed->work.kind) {
-	case FEED_RECALLS:
-		return storage_gang_recall(storage, feed->options.from, GANG_EMPTIES_TO_LEARN,
-					   &feed->work.without, &feed->cancel, err);
-	case FEED_READS:
-		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
-					 &feed->cancel, err);
-	case FEED_APPENDS:
-		return storage_gang_append(storage, attempt, event, &feed->work.there,
-					   &feed->cancel, err);
-	case FEED_LOOKS_WHO_IS_MISSING:
-		return look_who_is_missing(feed, err);
-	case FEED_LOOKS_FOR_ANSWERS:
-		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
-					    &feed->cancel, err);
-	case FEED_LOOKS_FOR_SHARERS:
-		return look_for_sharers(feed, err);
-	case FEED_LOOKS_WHETHER_OVER:
-		return look_whether_over(feed, err);
-	}
-	return 0;
-}
-
-static void feed_worker(void *arg)
-{
-	struct gang_feed *feed = arg;
-
-	cancel_set_deadline(&feed->cancel, clock_monotonic_ms() + REQUEST_MS);
-	feed->work.there = false;
-	feed->work.worked = do_work(feed, &feed->work.err) == 0;
-}
 
 /* --- what is read --- */
 
@@ -371,24 +279,13 @@ static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 	feed->work.kind = kind;
 	feed->work.begun_ms = clock_monotonic_ms();
 	feed->work.anew = feed->here.anew;
-	workers_run(feed->workers, feed_worker, on_worked, feed);
-}
-
-/* As the next one of the log. */
-static void complete_event(const struct gang_feed *feed, struct gang_event *event)
-{
-	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-			  event->kind == GANG_EVENT_GONE;
-
-	event->number = feed->view.read + 1;
-	event->member = feed->here.member;
-	event->gone = names_gone ? feed->view.gone : 0;
+	workers_run(feed->workers, gang_feed_worker, on_worked, feed);
 }
 
 static void append_event(struct gang_feed *feed, const struct gang_event *event)
 {
 	feed->work.event = *event;
-	complete_event(feed, &feed->work.event);
+	gang_feed_complete_event(feed, &feed->work.event);
 	start_work(feed, FEED_APPENDS);
 }
 
@@ -477,8 +374,10 @@ static void look_here(struct gang_feed *feed)
 	feed->options.look(feed->options.arg, here);
 	if (here->wants && !wanted)
 		here->wanted_ms = here->now_ms;
-	if (here->ended && !had_ended)
+	if (here->ended && !had_ended) {
 		here->ended_ms = here->now_ms;
+		here->ended_in = feed->view.round.number;
+	}
 	tell_answered(feed);
 	consider_end(feed);
 }
@@ -689,6 +588,16 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 	gang_feed_wake(feed);
 }
 
+void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
+{
+	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
+			  event->kind == GANG_EVENT_GONE;
+
+	event->number = feed->view.read + 1;
+	event->member = feed->here.member;
+	event->gone = names_gone ? feed->view.gone : 0;
+}
+
 /* For tests, which show by a long one that something else has led to a reading. */
 static int64_t read_every_ms(void)
 {
@@ -727,7 +636,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	return 0;
 }
 
-static void stop_feed(struct gang_feed *feed)
+void gang_feed_stop(struct gang_feed *feed)
 {
 	if (!feed->workers)
 		return;
@@ -741,103 +650,7 @@ static void stop_feed(struct gang_feed *feed)
 
 void gang_feed_release(struct gang_feed *feed)
 {
-	stop_feed(feed);
+	gang_feed_stop(feed);
 	gang_view_release(&feed->view);
 	gang_heard_release(&feed->heard);
-}
-
-/* --- the last word --- */
-
-/* Reads the log to its end. */
-static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *err)
-{
-	bool there = true;
-
-	while (there) {
-		struct gang_event event;
-
-		if (storage_gang_read(feed->options.storage, feed->options.attempt,
-				      feed->view.read + 1, &event, &there, cancel, err) < 0)
-			return -1;
-		if (there && !gang_view_fold(&feed->view, &event))
-			return err_set(err, ERR_CORRUPT, "event %u makes no sense", event.number);
-	}
-	return 0;
-}
-
-static int say_last(struct gang_feed *feed, enum gang_event_kind kind, struct cancel *cancel,
-		    struct err *err)
-{
-	struct gang_event event = {
-		.kind = kind,
-		.round = kind == GANG_EVENT_LEFT_OUT ? feed->view.round.number : 0,
-		.step = kind == GANG_EVENT_LEFT_OUT && feed->here.generation ? feed->here.step : -1,
-	};
-	bool taken;
-
-	complete_event(feed, &event);
-	if (kind == GANG_EVENT_LEFT_OUT)
-		text_set(event.reason, sizeof(event.reason), "its machine is taken away");
-	return storage_gang_append(feed->options.storage, feed->options.attempt, &event, &taken,
-				   cancel, err);
-}
-
-/* What another one appends at the same time is read first, and may change it. */
-static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *cancel, struct err *err)
-{
-	uint32_t settled = 0;
-
-	for (;;) {
-		enum gang_last_word word;
-		bool is_void;
-		int status = 0;
-
-		if (catch_up(feed, cancel, err) < 0)
-			return -1;
-		word = gang_rounds_last_word(&feed->view, &feed->here, settled);
-		*said = feed->view.ends[feed->here.member] == GANG_HAS_GONE;
-		switch (word) {
-		case GANG_LAST_NOTHING:
-			return 0;
-		case GANG_LAST_VOID_PART:
-			settled = feed->view.round.number;
-			status =
-				storage_gang_void_part(feed->options.storage, feed->options.attempt,
-						       settled, &is_void, cancel, err);
-			if (status == 0 && is_void)
-				feed->here.put = 0;
-			break;
-		case GANG_LAST_LEAVE_OUT:
-			status = say_last(feed, GANG_EVENT_LEFT_OUT, cancel, err);
-			break;
-		case GANG_LAST_SAY_GONE:
-			status = say_last(feed, GANG_EVENT_GONE, cancel, err);
-			break;
-		}
-		if (status < 0)
-			return -1;
-	}
-}
-
-void gang_feed_say_last_word(struct gang_feed *feed)
-{
-	auto_(cancel_release) struct cancel soon = {.fd = -1};
-	bool said = false;
-	struct err err;
-
-	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
-	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
-		return;
-	stop_feed(feed);
-	if (cancel_init(&soon, NULL) < 0)
-		return;
-	cancel_set_deadline(&soon, clock_monotonic_ms() + LAST_WORD_MS);
-	while (try_last_word(feed, &said, &soon, &err) < 0)
-		if (err.kind != ERR_RETRY || cancel_sleep(&soon, PAUSE_FIRST_MS, &err) < 0) {
-			log_warn("the other members do not know that this one has gone, and save "
-				 "nothing until the launcher starts it again: %s",
-				 err.text);
-			return;
-		}
-	log_debug("the others %s", said ? "know that this member has gone" : "all end too");
 }

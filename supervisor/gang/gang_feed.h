@@ -168,8 +168,8 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
  * it. Or, where the others go on without it, one of GANG_EVENT_LEAVING is made of it; once. The
  * keeper of a directory that others have too, and one whose job has ended, do not leave alone. */
 void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
-/* At the end of the process, after its last save: the others wait for no part of a member that
- * leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
+/* gang_last_word.c. At the end of the process, after its last save: the others wait for no part of
+ * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 
 /* The part of the round is being made: of this checkpoint, or `beside`, without one. */
@@ -188,6 +188,12 @@ json_t *gang_feed_status(const struct gang_feed *feed);
 /* From any thread: the round gets no more parts than it has. */
 bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);
 
+/* Fills in what an event of this member has as the next one of the log. */
+void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event);
+/* On the worker: gang_feed_worker.c. */
+void gang_feed_worker(void *arg);
+/* The view stays. */
+void gang_feed_stop(struct gang_feed *feed);
 void gang_feed_release(struct gang_feed *feed);
 
 #endif

@@ -249,6 +249,15 @@ static struct gang_round_decision in_final_round(const struct gang_view *view,
 		      here->generation > 0 || here->holds_start ? GANG_TAKE : GANG_GIVE_BESIDE);
 }
 
+/* Once the ranks here are gone, those of the others begin anew, and save the same steps once more:
+ * of a member that leaves alone nothing is given any more in a round that was opened after the end
+ * of its job. */
+static bool is_too_late(const struct gang_view *view, const struct gang_here *here)
+{
+	return here->leaves > 0 && here->ended && here->generation > 0 &&
+	       view->round.number > here->ended_in && here->put != view->round.number;
+}
+
 static struct gang_round_decision in_round(const struct gang_view *view,
 					   const struct gang_here *here)
 {
@@ -258,6 +267,9 @@ static struct gang_round_decision in_round(const struct gang_view *view,
 		return leave_out(view, here, here->unable_reason);
 	if (view->round.final)
 		return in_final_round(view, here);
+	if (is_too_late(view, here))
+		return leave_out(view, here,
+				 "its job has ended, and those of the others may have begun anew");
 	/* The job here may have begun anew without it, and its part be of the run before. */
 	if (view->gone > view->round.gone && here->put != view->round.number)
 		return leave_out(view, here, "a member has gone while the round was open");
@@ -322,7 +334,8 @@ static bool may_open(const struct gang_view *view, const struct gang_here *here)
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
-	if (!gang_here_can_give(here) || view->left > 0 || view->round.final)
+	if (!gang_here_can_give(here) || view->left > 0 || view->round.final ||
+	    (here->leaves > 0 && here->ended))
 		return false;
 	if (!here->wants)
 		return gang_rounds_answers_anew(view, here);
@@ -437,10 +450,11 @@ static struct gang_end_decision leave_alone(const struct gang_view *view,
 					    const struct gang_here *here)
 {
 	bool needed = gang_view_is_open(view) && here->given != view->round.number;
+	bool in_vain = here->wants && !may_open(view, here);
 
 	if (view->over || view->ends[here->member] == GANG_HAS_GONE)
 		return end_with(here->saving ? GANG_STAY : GANG_LEAVE, false);
-	if (needed || here->saving || !here->leaving)
+	if (needed || here->saving || !(here->leaving || in_vain))
 		return end_with(GANG_STAY, false);
 	return end_with(GANG_SAY_GONE, false);
 }

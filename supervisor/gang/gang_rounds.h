@@ -61,6 +61,8 @@ struct gang_here {
 	 * its exit code says so. */
 	bool ended, finished, in_order;
 	int64_t ended_ms;
+	/* The newest round then. */
+	uint32_t ended_in;
 	int code; /* what it tells the others of that: 0, or the exit code of a failure */
 	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
 	 * being made, or waits for those of the others. */

@@ -7,6 +7,7 @@ it prints is one fact: "resumed 12", "step 13", "saved 13", "finished 40".
 import argparse
 import hashlib
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -100,8 +101,7 @@ def resume():
                 say("TORN", steps[-1])
                 sys.exit(99)
     if options.mark:
-        with open(mark_of(steps[-1])) as file:
-            say("marked", file.read())
+        say("marked", *sorted({mark.read_text() for mark in pathlib.Path(mark_of(steps[-1])).parent.glob("mark_*.txt")}))
     return options.anew_from if run_of_job not in ("", "0") and options.anew_from >= 0 else steps[-1]
 
 

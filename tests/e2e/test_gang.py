@@ -42,6 +42,12 @@ def test_killed_at_any_instant_all_resume_from_the_newest_commit(place, seed):
     gang_kills.play(place, seed, members=2 + seed % 3, kills=2)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_at_any_instant_while_some_leave(place, seed):
+    """With --on-preemption continue: what the others save without those that have gone counts as any other commit."""
+    gang_kills.play(place, seed, members=3, kills=2, leaves=True)
+
+
 @pytest.mark.parametrize("point", ["before_part_put", "after_part_put", "before_manifest_put", "after_manifest_put"])
 def test_a_member_is_killed_while_it_commits(place, point):
     """Of the second checkpoint. Whoever sees all parts may have committed it: what is listed decides, for all alike."""

@@ -93,7 +93,7 @@ class GangCase(Case):
     def newest(self):
         listed = subprocess.run([REPRIEVE, "list", "--json", "--store", f"file://{self.path}/store", "--job", "job"], check=True,
                                 stdout=subprocess.PIPE).stdout
-        return next(snapshot for snapshot in json.loads(listed) if snapshot.get("newest"))
+        return next(snapshot for snapshot in json.loads(listed)["snapshots"] if snapshot.get("newest"))
 
     def judge_all(self, curve, first, second):
         codes, last = [process.code for process in first], max(first[0].losses)

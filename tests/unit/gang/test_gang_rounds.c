@@ -83,6 +83,7 @@ struct rounds_row {
 #define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
 #define FINISHED .ended = true, .finished = true, .ended_ms = NOW - 1000
 #define GAVE(round) .given = (round), .given_step = 20, .given_generation = 2
+#define ALONE_BY(event) .leaves = (event), .stopping = true
 #define WANTS .wants = true, .wanted_ms = NOW
 #define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
 
@@ -96,6 +97,18 @@ static const struct rounds_row rows[] = {
 	{"after the job's end", {{0}}, 0, 0, {AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
 	{"who opened the last one", {ROUND(1, 10)}, 1, 1,
 		{AT(20, 10), WANTS, .given = 1}, GANG_OPEN, 20, false},
+	{"alone: a round that was open when its job ended", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true, .ended_in = 2}, GANG_TAKE, 0, false},
+	{"alone: one that was opened after it", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true}, GANG_LEAVE_OUT, 20, false},
+	{"alone: the same, with its part", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1), .ended = true, .put = 2}, GANG_TAKE, 0, false},
+	{"alone: while its job goes on", {ALONE(1), ROUND(0, 20)}, 2, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1)}, GANG_TAKE, 0, false},
+	{"alone: it opens one", {ALONE(1)}, 1, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1), .urgent = true}, GANG_OPEN, 20, false},
+	{"alone: but none after its job", {ALONE(1)}, 1, 0,
+		{AT(20, 10), WANTS, ALONE_BY(1), .urgent = true, .ended = true}, GANG_WAIT, 0, false},
 	{"not before the fate of the last is known", {ROUND(1, 10)}, 1, 0,
 		{AT(20, 10), WANTS, .given = 1, .given_step = 20}, GANG_WAIT, 0, false},
 	{"one that is left out, by one that all come to", {ROUND(1, 10), LEFT_OUT(0, 1, 25)}, 2, 0,
@@ -526,7 +539,6 @@ struct end_row {
 	{                                   \
 		GANG_SAY_GONE, false, false \
 	}
-#define ALONE_BY(event) .leaves = (event), .stopping = true
 #define ENDED_AFTER(by, last)                                            \
 	{                                                                \
 		.kind = GANG_EVENT_ENDED, .member = (by), .gone = (last) \
@@ -606,6 +618,8 @@ static const struct end_row end_rows[] = {
 	{"the attempt is over", {REJOIN(0)}, 1, 0, {AT(20, 10), LEAVING}, 0, LEAVES},
 
 	{"alone: it still saves", {ALONE(1)}, 1, 0, {AT(20, 10), ALONE_BY(1), .ended = true}, 1, STAYS},
+	{"alone: no round will be opened for what it waits for", {ALONE(1)}, 1, 0,
+		{AT(20, 10), ALONE_BY(1), .ended = true, WANTS}, 1, GOES},
 	{"alone: all is durable", {ALONE(1)}, 1, 0,
 		{AT(20, 10), ALONE_BY(1), .ended = true, .leaving = true}, 1, GOES},
 	{"alone: the others train on, for which nobody waits", {ALONE(1), ENDED(0, 0)}, 2, 0,

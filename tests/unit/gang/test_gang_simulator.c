@@ -86,6 +86,11 @@ struct simulated_gang {
 	uint64_t seed;
 	int64_t now_ms, every_ms;
 	bool restarts, deaths;
+	/* As of an elastic job: once the ranks of one are gone, those of the others begin anew. */
+	bool elastic;
+	/* The job of one that leaves trains on until what it was asked for is durable, but no
+	 * longer than this. */
+	int64_t patience_ms;
 	int64_t stops_ms;
 	/* A machine gets a notice: all save once more and end; or (`late`) end with the checkpoint
 	 * that is under way at some of them. 0: none */
@@ -227,10 +232,35 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 	}
 }
 
-/* All ranks save at one step when one of them is to leave; its job is ended once it has. */
+/* The launcher starts all ranks anew, from a checkpoint before. */
+static void restart_ranks(struct simulated_gang *gang)
+{
+	int64_t step = gang->members[0].next_step;
+	int64_t back = (int64_t)draw(gang, 6);
+
+	/* A process that has written one says nothing. */
+	for (uint32_t i = 0; i < gang->count; i++)
+		if ((gang->layout != RANK_0_SAVES || i == 0) && gang->members[i].saves < 3)
+			return;
+	for (uint32_t i = 0; i < gang->count; i++) {
+		struct simulated_member *m = &gang->members[i];
+
+		gang_runs_note_dead(&m->runs, (int)m->run + 1);
+		m->run++;
+		m->saves = 0;
+		m->complete_ms = 0;
+		m->next_step = step > back ? step - back : 1;
+		/* Not all begin to write at once. */
+		m->begin_ms = gang->now_ms + gang->every_ms;
+		m->delay_ms = (int64_t)draw(gang, (uint64_t)gang->every_ms / 8);
+	}
+}
+
+/* All ranks save at one step when one of them is to leave. */
 static void take_leave(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
 {
 	int64_t leave_ms = gang->leave_ms[index];
+	bool answered;
 
 	for (uint32_t i = 0; i < gang->count; i++)
 		if (gang->leave_ms[i] > 0 && gang->now_ms >= gang->leave_ms[i] &&
@@ -246,11 +276,17 @@ static void take_leave(struct simulated_gang *gang, struct simulated_member *m, 
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_LEAVING});
 	if (m->ended)
 		return;
+	answered = m->here.leaves > 0 && m->view.answered >= m->here.leaves;
 	if (saves(gang, index, m->next_step)
-		    ? m->complete_ms == 0 && m->complete_begun_ms > leave_ms
-		    : m->here.leaves > 0 && m->view.answered >= m->here.leaves) {
+		    ? m->complete_ms == 0 && m->complete_begun_ms > leave_ms &&
+			      (answered || gang->now_ms > leave_ms + gang->patience_ms)
+		    : answered) {
 		m->ended = m->here.ended = true;
+		m->here.ended_ms = gang->now_ms;
+		m->here.ended_in = m->view.round.number;
 		m->look_ms = gang->now_ms;
+		if (gang->elastic)
+			restart_ranks(gang);
 	}
 }
 
@@ -282,30 +318,6 @@ static void train(struct simulated_gang *gang, uint32_t index)
 		m->look_ms = gang->now_ms;
 	} else if (gang->now_ms >= m->begin_ms + m->delay_ms) {
 		begin_save(gang, m, index);
-	}
-}
-
-/* The launcher starts all ranks anew, from a checkpoint before. */
-static void restart_ranks(struct simulated_gang *gang)
-{
-	int64_t step = gang->members[0].next_step;
-	int64_t back = (int64_t)draw(gang, 6);
-
-	/* A process that has written one says nothing. */
-	for (uint32_t i = 0; i < gang->count; i++)
-		if ((gang->layout != RANK_0_SAVES || i == 0) && gang->members[i].saves < 3)
-			return;
-	for (uint32_t i = 0; i < gang->count; i++) {
-		struct simulated_member *m = &gang->members[i];
-
-		gang_runs_note_dead(&m->runs, (int)m->run + 1);
-		m->run++;
-		m->saves = 0;
-		m->complete_ms = 0;
-		m->next_step = step > back ? step - back : 1;
-		/* Not all begin to write at once. */
-		m->begin_ms = gang->now_ms + gang->every_ms;
-		m->delay_ms = (int64_t)draw(gang, (uint64_t)gang->every_ms / 8);
 	}
 }
 
@@ -627,19 +639,17 @@ static void look(struct simulated_gang *gang, struct simulated_member *m)
 	m->here.wanted_ms = m->here.completed_ms;
 	m->here.stopping = m->here.urgent = m->noticed_ms > 0;
 	if (gang->now_ms >= m->look_ms) {
-		bool was_over = m->view.round.state == GANG_ROUND_OVER;
-
 		while (m->view.read < gang->events) {
 			const struct gang_event *event = &gang->log[m->view.read + 1];
 
 			assert_true(gang_view_fold(&m->view, event));
+			if (event->kind == GANG_EVENT_LEFT_OUT)
+				m->here.over_ms = gang->now_ms;
 			if (event->kind == GANG_EVENT_LEAVING && event->member == m->here.member)
 				m->here.leaves = event->number;
 		}
 		if (m->view.notice > 0 && m->noticed_ms == 0)
 			m->noticed_ms = gang->now_ms;
-		if (!was_over && m->view.round.state == GANG_ROUND_OVER)
-			m->here.over_ms = gang->now_ms;
 		gang_here_note_read(&m->here, &m->view);
 		m->pause_ms = m->view.read > before ? 50 : m->pause_ms * 2;
 		if (m->pause_ms > 2000)
@@ -708,6 +718,7 @@ static struct simulated_gang *gang_of(enum layout layout, uint64_t seed)
 	gang->count = 2 + (uint32_t)draw(gang, MEMBERS_MOST - 1);
 	gang->every_ms = 500 + (int64_t)draw(gang, 12000);
 	gang->stops_ms = (int64_t)draw(gang, TRAINED_MS);
+	gang->patience_ms = (int64_t)draw(gang, GRACE_MS);
 	if (layout == ALL_SAVE_ALL_THE_TIME)
 		gang->every_ms = 100;
 	for (uint32_t i = 0; i < gang->count; i++)
@@ -837,6 +848,28 @@ static void test_some_leave_and_the_others_go_on(void **state)
 	}
 }
 
+/* What it has saved last is never mixed with what the new ranks save, however early its job ends;
+ * and the others save again and again. */
+static void test_the_others_begin_anew_when_one_leaves(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1, last = 5 * SEEDS; seed <= last; seed++) {
+		struct simulated_gang *gang = gang_of(ALL_SAVE, seed);
+		uint32_t leaver = (uint32_t)draw(gang, gang->count);
+
+		gang->elastic = true;
+		gang->leave_ms[leaver] = 15000 + (int64_t)draw(gang, 20000);
+		play(gang);
+		assert_true(gang->gone_at[leaver] > 0);
+		assert_true(gang->last_commit_ms > gang->leave_ms[leaver] + GRACE_MS);
+		for (uint32_t j = 0; j < gang->count; j++)
+			if (j == leaver)
+				gang->members[j].durable = gang->members[j].here.generation;
+		assert_all_durable(gang, seed);
+		gang_free(gang);
+	}
+}
+
 /* What is asserted along the way holds whatever happens. */
 static void test_nothing_is_mixed_and_nobody_is_told_too_much(void **state)
 {
@@ -862,6 +895,7 @@ int main(void)
 		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
 		cmocka_unit_test(test_what_is_saved_at_a_notice_is_committed),
 		cmocka_unit_test(test_some_leave_and_the_others_go_on),
+		cmocka_unit_test(test_the_others_begin_anew_when_one_leaves),
 		cmocka_unit_test(test_nothing_is_mixed_and_nobody_is_told_too_much),
 	};
 

@@ -19,6 +19,8 @@ struct gang_given {
 	bool (*over)(void *arg);
 	/* NULL: never */
 	struct cancel *cancel;
+	/* The newest GANG_EVENT_GONE when the round was opened. */
+	uint32_t gone;
 };
 
 struct gang_machine {
@@ -111,6 +113,7 @@ static inline void *gang_save_thread(void *arg)
 		.exclude = gang_exclude,
 		.gang_beside = given->empty || given->beside,
 		.gang_final = given->final,
+		.gang_gone = given->gone,
 		.gang_saw = given->saw,
 		.gang_over = given->over,
 		.arg = machine,

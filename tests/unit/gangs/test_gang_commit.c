@@ -523,16 +523,22 @@ static void the_last_one_dies_at_a_notice(void **state)
 }
 
 /* Its part is there, and it is gone. */
-static void give_and_die(struct gang *gang, uint32_t member, uint32_t round, int64_t step)
+static void give_without_gone_and_die(struct gang *gang, uint32_t member, uint32_t round,
+				      int64_t step, uint32_t gone)
 {
 	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
 	struct gang_given given[2] = {{.absent = true}, {.absent = true}};
 
-	given[member] = (struct gang_given){.step = step};
+	given[member] = (struct gang_given){.step = step, .gone = gone};
 	fail_store(gang, member, &failing);
 	gang_round(gang, round, given);
 	heal_store(gang, member, &failing);
 	assert_int_equal(gang->machines[member].err.kind, ERR_FAILED);
+}
+
+static void give_and_die(struct gang *gang, uint32_t member, uint32_t round, int64_t step)
+{
+	give_without_gone_and_die(gang, member, round, step, 0);
 }
 
 static void append_to_log(struct gang *gang, uint32_t number, enum gang_event_kind kind,
@@ -585,6 +591,39 @@ static void all_die(void **state)
 	gang_restart(&gang);
 	assert_int_equal(gang.store.attempt.start.sequence, 5);
 	gang_stop(&gang);
+}
+
+/* Member 1 leaves alone, and member 0 dies with its part in a round: that is whole if it was opened
+ * behind the other one's going, and never if it was before. */
+static void one_has_gone_and_the_last_dies(void **state)
+{
+	(void)state;
+	for (int before = 0; before < 2; before++) {
+		struct gang_event gone = {.number = before ? 2 : 1,
+					  .kind = GANG_EVENT_GONE,
+					  .member = 1};
+		struct gang_event opened = {.number = before ? 1 : 2,
+					    .kind = GANG_EVENT_ROUND,
+					    .step = 10,
+					    .gone = before ? 0 : 1};
+		struct gang gang;
+		bool taken;
+
+		gang_start(&gang, 2);
+		assert_works(storage_gang_append(gang.store.storage, 1, before ? &opened : &gone,
+						 &taken, NULL, &err));
+		assert_works(storage_gang_append(gang.store.storage, 1, before ? &gone : &opened,
+						 &taken, NULL, &err));
+		assert_int_equal(finish(&gang), 0);
+		give_without_gone_and_die(&gang, 0, opened.number, 10, opened.gone);
+		assert_int_equal(finish(&gang), before ? 0 : opened.number);
+		if (!before) {
+			gang.newest = (struct snapshot_id){1, opened.number};
+			storage_gang_choose_parts(gang.machines[0].files.storage, GANG_PARTS_ALL);
+			restore_and_compare(&gang, 0);
+		}
+		gang_stop(&gang);
+	}
 }
 
 struct racing_store {
@@ -965,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(one_commits_for_all),
 		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),
+		cmocka_unit_test(one_has_gone_and_the_last_dies),
 		cmocka_unit_test(two_starts_finish_a_round),
 		cmocka_unit_test(what_has_a_fate_is_left_alone),
 		cmocka_unit_test(another_attempt_has_taken_over),
