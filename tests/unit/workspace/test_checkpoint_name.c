@@ -60,7 +60,8 @@ static const struct row counted[] = {
 	{"cp-0004.weights.h5", 4, true, "", "cp-#.weights.h5"},
 	/* A hash or a UUID is another one each time. */
 	{"step-120-3fa2b1c9.pt", 120, true, "", "step-#-#.pt"},
-	{"checkpoint-5/d/e1971dd2b6126b965fe9cff807864853", 5, true, "checkpoint-5", "checkpoint-#/d/#"},
+	{"checkpoint-5/d/e1971dd2b6126b965fe9cff807864853", 5, true, "checkpoint-5",
+	 "checkpoint-#/d/#"},
 	{"checkpoint-5/550e8400-e29b-41d4-a716-446655440000.pt", 5, true, "checkpoint-5",
 	 "checkpoint-#/#.pt"},
 	{"3fa2b1c9/checkpoint-5/3fa2b1c9/x", 5, true, "3fa2b1c9/checkpoint-5",
