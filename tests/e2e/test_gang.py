@@ -22,7 +22,7 @@ def test_all_members_resume_from_one_commit(place):
     step = committed_step(place)
     assert step > 0 and step % 10 == 0
     second = Gang(place, 3, 2, steps=step + 20).start_all()
-    assert second.resumed() == [step] * 3, f"{second}"
+    assert_resumed(second, step)
     for run in second.runs:
         assert run.wait() == 0, f"{run}"
     assert_not_torn(second)

@@ -67,5 +67,6 @@ CASES = [
     GangCase("gang-fsdp", "FSDP and DCP, a gang of 2", job("fsdp_dcp"), 2, ("--parts", "all")),
     GangCase("gang-fsdp-4", "FSDP and DCP, a gang of 4", job("fsdp_dcp"), 4, ("--parts", "all"), near=1e-4, apart=True),
     # One node leaves, and torchrun forms the other one anew.
-    ElasticCase("gang-elastic", "elastic torchrun, a gang of 2", job("elastic"), 2, ("--on-preemption", "continue", "--checkpoint-signal", "USR1", "--grace", "60")),
+    ElasticCase("gang-elastic", "elastic torchrun, a gang of 2", job("elastic"), 2,
+                ("--on-preemption", "continue", "--checkpoint-signal", "USR1", "--grace", "60")),
 ]
