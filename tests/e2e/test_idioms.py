@@ -221,11 +221,12 @@ def test_the_next_start_in_the_same_directory_loses_nothing(place):
 def test_a_directory_that_was_renamed_into_place_is_whole_at_once(place, saves):
     """Its names are others each time. Neither a quiet time nor the next save comes before all are killed."""
     idiom = Idiom("orbax_directory.py")
-    run = train(place, idiom, place.directory, ["--quiet-time", "60s"])
+    run = train(place, idiom, place.directory, ["--quiet-time", "60s", "--verbose"])
     wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= saves, PATIENCE, run.process)
     wanted = last(run, "saved")
     wait_for(f"durable\n{run}", lambda: any(event["step"] >= wanted for event in run.events("durable")), PATIENCE, run.process)
     run.kill()
+    assert set(re.findall(r"\d+/: complete \((\w+)\)", run.err)) == {"commit"}, run
     again = train(place, idiom, place.directory, TOY_MORE="1")
     assert again.wait() == 0, again
     assert last(again, "resumed") >= wanted and "torn" not in again.err, f"{run}\n{again}"
