@@ -12,7 +12,7 @@
 #define RISING_SURE 8
 /* A file comes with the save after that of its number if the pause before it is so many times as
  * long as the one up to that save, so often in a row. */
-#define LATE_RATIO 4
+#define LATE_RATIO 10
 #define LATE_SURE 2
 /* What comes to a complete one within this time was part of it. */
 #define LONGEST_PAUSE_MS 60000

@@ -85,6 +85,13 @@ static const struct row rows[] = {
 		"C 1 3 step_1/metrics.json; +40000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; = "
 		"complete; +20000; O 1 3 step_2/metrics.json; = busy; C 1 3 step_2/metrics.json; = "
 		"complete"},
+	{"nor is what a slow save writes last, however soon the next one begins",
+		"O 1 3 step_1.pt; C 1 3 step_1.pt; +2500; O 1 3 step_1.opt; C 1 3 step_1.opt; +500; "
+		"O 1 3 step_2.pt; C 1 3 step_2.pt; = complete; = busy; "
+		"+2500; O 1 3 step_2.opt; C 1 3 step_2.opt; = complete; +500; "
+		"O 1 3 step_3.pt; C 1 3 step_3.pt; = busy; "
+		"+2500; O 1 3 step_3.opt; C 1 3 step_3.opt; = complete; +500; "
+		"O 1 3 step_4.pt; C 1 3 step_4.pt; = busy; +2500; out step_4.pt"},
 	{"but what the next save comes well after is",
 		"O 1 3 step_1.pt; C 1 3 step_1.pt; +1000; = complete; "
 		"+20000; O 1 3 step_1.pt.data; C 1 3 step_1.pt.data; +6000; = complete; "
