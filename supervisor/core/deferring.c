@@ -163,11 +163,9 @@ void on_settling_due(const struct step *step)
 	int64_t now_ms = step->view->now_ms;
 	/* By its word nothing follows. */
 	bool said = step->view->own_word && !step->view->saving;
-	/* Of a gang the commit comes first, while it can: of what the others may save later, as
-	 * whoever has heard of the notice late and asks once more, there is a part here only while
-	 * the job goes on. And where they go on alone, they begin anew once the ranks here are
-	 * gone. */
-	bool waits = step->rules->of_gang && !step->model->gang.answered &&
+	/* Once the ranks here are gone, the others begin anew, and what they save then is no
+	 * checkpoint with what this one has saved before: the commit comes first, while it can. */
+	bool waits = step->rules->leaves_alone && !step->model->gang.answered &&
 		     now_ms < step->model->budget.ask_until_ms;
 
 	if (waits)

@@ -266,6 +266,7 @@ struct job_rules job_rules_from(const struct job *job)
 		.place_chosen = options->directory_chosen,
 		.has_store = job->store != NULL,
 		.of_gang = job->gang.members > 1,
+		.leaves_alone = job->gang.goes_on,
 		.requeues = options->requeue && slurm && *slurm,
 		.every_auto = options->every_auto,
 		.retains = retention_is_set(&options->retention),

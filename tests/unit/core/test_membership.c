@@ -248,38 +248,6 @@ static void test_another_members_checkpoint_is_an_answer(void **state)
 	stop(&story);
 }
 
-/* The job has saved and is still: alone it is ended. Of a gang the snapshot of all comes first, for
- * which another member may need one more step of it; but not when time is short. */
-static void test_a_job_of_a_gang_is_not_ended_before_the_commit(void **state)
-{
-	static const struct {
-		bool of_gang, late, stops;
-	} rows[] = {{false, false, true}, {true, false, false}, {true, true, true}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct story story;
-
-		start(&story, REQUEST_SIGNAL);
-		story.rules.of_gang = rows[i].of_gang;
-		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
-						.stop = {.deadline_ms = 1120000, .alone = true}});
-		post_kind(&story, JOB_EV_SENDING);
-		post(&story, (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang.event = 7});
-		complete(&story, 1, true);
-		story.view.now_ms += 5000;
-		if (rows[i].late)
-			story.view.now_ms = story.model.budget.ask_until_ms;
-		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
-		assert_int_equal(story.model.state,
-				 rows[i].stops ? JOB_STOPPING : JOB_CHECKPOINTING);
-		post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
-						.gang = {.event = 7, .notice_is_over = true}});
-		assert_int_equal(story.model.state, JOB_STOPPING);
-		stop(&story);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,7 +255,6 @@ int main(void)
 		cmocka_unit_test(test_another_member_asks),
 		cmocka_unit_test(test_a_notice_that_the_gang_has_answered),
 		cmocka_unit_test(test_a_round_begins_a_snapshot),
-		cmocka_unit_test(test_a_job_of_a_gang_is_not_ended_before_the_commit),
 		cmocka_unit_test(test_a_member_stays_for_the_others),
 		cmocka_unit_test(test_an_answered_notice_waits_for_nothing_more),
 		cmocka_unit_test(test_a_notice_that_nobody_answers),
