@@ -178,7 +178,8 @@ const struct verb verb_drill = {
 		"bar) or in the names of its checkpoints. Each machine has its own copy of the current "
 		"directory, without the checkpoints; virtual environments and directories of very many "
 		"files are shared, and a drill in which your own files were written to does not "
-		"pass. A machine dies with all its processes. Snapshots go to a store in the scratch directory, whatever "
+		"pass. A machine dies with all its processes. Snapshots go to a store in the "
+		"scratch directory, whatever "
 		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
 		"its own.",
 	.exits = exits,

@@ -31,7 +31,8 @@ const struct verb verb_list = {
 		"The states: good (may be resumed from), late (a newer attempt has begun without "
 		"it: it was committed after that, or was damaged then), superseded (an older one "
 		"was restored by hand), suspect (the job died of it twice), damaged (something of it "
-		"is missing or cut short; `reprieve verify` reads every byte). * marks what the next start resumes from. MEMBERS, "
+		"is missing or cut short; `reprieve verify` reads every byte). * marks what "
+		"the next start resumes from. MEMBERS, "
 		"where there is a gang: how many machines have taken it together; \"3 of 4\": one "
 		"of them has no checkpoint in it. `reprieve show` says what each has.",
 	.exits = store_command_exits,

@@ -85,7 +85,8 @@ const struct verb verb_report = {
 		"without a word is counted with what was known of it last: > marks that. Saved is "
 		"work that would have been done again if every interruption had meant a start "
 		"from nothing. In store says how many snapshots of the attempt are there now: "
-		"retention (--keep-last and its like) has removed others. Nobody can tell a machine that has just vanished from one that "
+		"retention (--keep-last and its like) has removed others. Nobody can tell a "
+		"machine that has just vanished from one that "
 		"still runs: the newest attempt of a job is no preemption until a later one "
 		"follows. An attempt of a gang is one, whose times are those of its member 0, and "
 		"whose cost is that of all its machines.",
