@@ -148,7 +148,7 @@ lane_valgrind() {
 	unit_programs build | xargs -P 3 -I '{}' bash -c '
 		said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
 			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
-		printf "== %s: exit %s\n%s\n" "$1" "${failed:-0}" "$said"
+		printf "== %s: exit %s\n%s\n" "${1##*/}" "${failed:-0}" "$said"
 		[ -z "${failed-}" ]' valgrind "$PWD/{}"
 }
 
@@ -408,7 +408,7 @@ finish() {
 		lanes_failed+=("$lane")
 		# Which case, and what it says, ahead of the rest.
 		{
-			grep -E '^(FAILED|ERROR|E   )' "$logs/$lane.log" | cut -c 1-300 | head -n 12
+			grep -E '^(FAILED|ERROR|E   |== .*: exit [1-9])' "$logs/$lane.log" | cut -c 1-300 | head -n 12
 			tail -n 60 "$logs/$lane.log"
 		} | sed 's/^/    /'
 	fi

@@ -330,11 +330,13 @@ static bool is_pickle(const struct file_format_sample *sample)
 static const uint8_t *sample_bytes(const struct file_format_sample *sample, uint64_t at,
 				   uint64_t count)
 {
-	uint64_t tail_at = sample->size - sample->tail_size, end = add_saturating(at, count);
+	uint64_t tail_at = sample->size - sample->tail_size;
 
-	if (end <= sample->head_size)
+	if (at > sample->size || count > sample->size - at)
+		return NULL;
+	if (at + count <= sample->head_size)
 		return sample->head + at;
-	return at >= tail_at && end <= sample->size ? sample->tail + (at - tail_at) : NULL;
+	return at >= tail_at ? sample->tail + (at - tail_at) : NULL;
 }
 
 static const struct pickle_opcodes *find_pickle_opcode(uint8_t opcode)

@@ -350,6 +350,26 @@ static void test_pickle_of_large_objects(void **state)
 	}
 }
 
+/* Nothing is read behind the end, not even of the largest file that there can be. */
+static void test_pickle_in_the_largest_file(void **state)
+{
+	static const uint8_t head[] = {0x80, 2, 0xff};
+	uint8_t *tail = calloc(1, 1);
+	struct file_format_sample sample = {
+		.name = "model.pkl",
+		.size = UINT64_MAX,
+		.head = head,
+		.head_size = sizeof(head),
+		.tail = tail,
+		.tail_size = 1,
+	};
+	char why[128];
+
+	(void)state;
+	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
+	free(tail);
+}
+
 /* The largest header that the first bytes hold, and the smallest that they do not. */
 static void test_npy_header_at_the_end_of_the_head(void **state)
 {
@@ -392,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_pickle_of_large_objects),
+		cmocka_unit_test(test_pickle_in_the_largest_file),
 		cmocka_unit_test(test_npy_header_at_the_end_of_the_head),
 	};
 
