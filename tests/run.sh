@@ -148,7 +148,7 @@ lane_valgrind() {
 	unit_programs build | xargs -P 3 -I '{}' bash -c '
 		said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
 			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
-		printf "== %s: exit %s\n%s\n" "${1##*/}" "${failed:-0}" "$said"
+		printf "== %s (%s s): exit %s\n%s\n" "${1##*/}" "$SECONDS" "${failed:-0}" "$said"
 		[ -z "${failed-}" ]' valgrind "$PWD/{}"
 }
 
