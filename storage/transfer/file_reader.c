@@ -364,6 +364,39 @@ static uint64_t plan_growth(struct read_job *reading)
 	return append_progress_is_due(pieces) ? pieces : 0;
 }
 
+static int check_empty_file(const struct file_tree *tree, struct file_tree_item *item,
+			    struct err *err)
+{
+	struct file_stamp now;
+
+	if (item->fd < 0) /* that looks at the stamp, too */
+		return file_tree_open_file(tree, item, err);
+	if (file_tree_stamp(item->fd, false, &now, NULL, err) < 0)
+		return err_wrap(err, "%s", item->entry.path);
+	return file_stamp_same_content(&now, &item->stamp)
+		       ? 0
+		       : err_set(err, ERR_RETRY, "%s was written to while it was read",
+				 item->entry.path);
+}
+
+/* Of an empty file no chunk is read. Like any other it has to be what it was when all were opened:
+ * what is written anew is empty first. */
+static int check_empty_files(const struct file_tree *tree, struct err *err)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct file_tree_item *item = &tree->items[i];
+
+		if (item->entry.type != ENTRY_FILE || item->read || item->entry.running ||
+		    item->entry.size > 0)
+			continue;
+		if (check_empty_file(tree, item, err) < 0)
+			return -1;
+		item->read = true;
+		close(steal_fd(&item->fd));
+	}
+	return 0;
+}
+
 /* The workers read. The calling thread keeps its normal priority and polls the uploader. */
 static void read_on_threads(struct read_job *reading, size_t threads)
 {
@@ -406,7 +439,9 @@ int file_reader_run(const struct file_reader_request *request, struct err *err)
 	pthread_mutex_destroy(&reading.mutex);
 	reading_order_release(&reading.locked.order);
 	if (!reading.locked.failed)
-		return 0;
+		return request->append_progress || request->lenient
+			       ? 0
+			       : check_empty_files(request->tree, err);
 	if (err)
 		*err = reading.locked.err;
 	return -1;

@@ -113,6 +113,10 @@ void detector_handle_shim(struct detector *detector, const struct shim_message *
 			  int64_t now_ms);
 void detector_handle_kernel(struct detector *detector, const struct dir_event *event,
 			    int64_t now_ms);
+/* The file was found empty. If it had content when it was closed last, an open is cutting it off
+ * now: on Linux a file is empty before that is told of (do_truncate() in fs/open.c), and on a busy
+ * disk for many milliseconds. */
+void detector_note_empty(struct detector *detector, const char *path, int64_t now_ms);
 /* This process was stalled for `ms` milliseconds, which do not count as quiet time. Call it before
  * the events that were queued meanwhile are handed in. */
 void detector_add_stall(struct detector *detector, int64_t ms);

@@ -298,6 +298,20 @@ static void modified(struct detector *detector, const char *path, int64_t now_ms
 		file->begun_ms = now_ms;
 }
 
+/* Without an event, nothing would tell of its close: it waits for quiet. */
+void detector_note_empty(struct detector *detector, const char *path, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_find(&detector->table, path);
+
+	if (!file || file->size == 0 || (file->marks & (FILE_FRESH | FILE_SLOW | FILE_RUNNING)))
+		return;
+	file = detector_touch(detector, path, FILE_CREATED, 0, now_ms);
+	if (!file)
+		return;
+	file->begun_ms = now_ms;
+	file->size = 0;
+}
+
 static void closed(struct detector *detector, const char *path, int64_t now_ms)
 {
 	unsigned marks = marks_of(detector, path);

@@ -145,6 +145,7 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 	path_list_free(plan->running);
 	path_list_free(plan->complete);
 	path_list_free(plan->parts);
+	path_list_free(plan->empty);
 	path_list_free(plan->dropped);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};

@@ -23,6 +23,8 @@ struct snapshot_plan {
 	/* kinds (checkpoint_name_family()) whose numbers name parts: their files count as fixed
 	 * names */
 	char **parts;
+	/* added by its owner: the files that were found empty once all were open */
+	char **empty;
 	/* added by snapshot_plan_confirm(): begun after the plan was made */
 	char **dropped;
 	/* The newest complete checkpoint has been written over since, so that it had to be left

@@ -172,6 +172,8 @@ bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try)
 {
 	tracker_drain(tracker);
+	for (char **path = plan->empty; path && *path; path++)
+		detector_note_empty(&tracker->detector, *path, clock_monotonic_ms());
 	return snapshot_plan_confirm(plan, &tracker->detector, last_try);
 }
 

@@ -154,9 +154,9 @@ bool tracker_holds_less(struct tracker *tracker);
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step);
 /*
  * Every file that the plan allows is open now. Reads all queued events: may what was opened be
- * saved as it is? What the job has begun meanwhile is added to `dropped`. False: a checkpoint that
- * the plan allows was written to; make another plan. `last_try`: fixed names that are written again
- * and again are dropped instead.
+ * saved as it is? What the job has begun meanwhile (events tell of it, and `empty`) is added to
+ * `dropped`. False: a checkpoint that the plan allows was written to; make another plan.
+ * `last_try`: fixed names that are written again and again are dropped instead.
  */
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try);
 /* What was learned of this job's checkpoints, for the manifest; NULL: nothing. The caller owns

@@ -124,6 +124,16 @@ static void write_completion_record(struct snapshot_run *run)
  * complete, because it first reads the events that the kernel and the shim have queued. The wait is
  * in slices, because after a cancel the loop may have ended and never answers.
  */
+static void note_empty_files(struct snapshot_run *run)
+{
+	struct path_list empty = {.paths = NULL};
+
+	for (size_t i = 0; i < run->files.count; i++)
+		if (run->files.items[i].size == 0)
+			path_list_add(&empty, run->files.items[i].path);
+	run->plan.empty = empty.paths;
+}
+
 static bool confirm_still_complete(void *arg)
 {
 	struct snapshot_run *run = arg;
@@ -134,6 +144,7 @@ static bool confirm_still_complete(void *arg)
 	if (!snapshot_note_deleted(run) || !snapshot_round_has_kept(run) ||
 	    file_list_read(queue->options.workspace->directory, &run->files, NULL) < 0)
 		return false;
+	note_empty_files(run);
 	snapshot_read_pointers(run);
 	workers_post(queue->options.workers, answer_still_complete, run);
 	pthread_mutex_lock(&run->mutex);

@@ -150,6 +150,53 @@ static void test_fixed_names_that_are_written_again(void **state)
 	snapshot_plan_release(&plan);
 }
 
+static struct file_look look(void *size, const char *path)
+{
+	(void)path;
+	return (struct file_look){.exists = true, .size = *(uint64_t *)size};
+}
+
+/* On a busy disk a file is empty for a while before the kernel tells that it was cut off. */
+static void test_what_was_found_empty_is_written_anew(void **state)
+{
+	static const struct {
+		const char *path, *key, *empty;
+		uint64_t size; /* when it was closed */
+		bool good;
+	} rows[] = {
+		{"last.pt", "", "last.pt", 40000, false},
+		{"step-5.pt", "step-5.pt", "step-5.pt", 40000, false},
+		{"last.pt", "", "other.pt", 40000, true},
+		{"last.pt", "", "last.pt", 0, true}, /* as it was closed */
+		{"curve.csv", "", "curve.csv", 40000, true},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *empty[] = {(char *)rows[i].empty, NULL};
+		struct snapshot_plan plan;
+		uint64_t size = rows[i].size;
+
+		set_up(state);
+		detector.questions.look = look;
+		detector.questions.arg = &size;
+		write_file(rows[i].path, "oc", 1000);
+		decide(3000);
+		snapshot_plan_make(&plan, &detector, rows[i].key);
+		detector_note_empty(&detector, *empty, 4000);
+		if (snapshot_plan_confirm(&plan, &detector, false) != rows[i].good)
+			fail_msg("row %zu", i);
+		/* Once quiet says so, it is complete again; it is not written for ever. */
+		decide(6000);
+		snapshot_plan_release(&plan);
+		snapshot_plan_make(&plan, &detector, rows[i].key);
+		detector_note_empty(&detector, *empty, 7000);
+		assert_true(snapshot_plan_confirm(&plan, &detector, false));
+		snapshot_plan_release(&plan);
+		tear_down(state);
+	}
+	set_up(state);
+}
+
 static void test_fixed_names_are_not_dropped_if_they_are_the_checkpoint(void **state)
 {
 	struct snapshot_plan plan;
@@ -428,6 +475,7 @@ int main(void)
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),
 		TEST(test_fixed_names_that_are_written_again),
+		TEST(test_what_was_found_empty_is_written_anew),
 		TEST(test_fixed_names_are_not_dropped_if_they_are_the_checkpoint),
 		TEST(test_the_newest_is_written_over),
 		TEST(test_no_half_of_a_set_beside_a_numbered_one),

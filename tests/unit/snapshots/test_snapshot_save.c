@@ -390,21 +390,28 @@ static void overwrite_it(struct meddling *meddling)
  * the set does not go together. */
 static void test_a_file_written_to_after_the_freeze_is_not_committed(void **state)
 {
-	static void (*const ways[])(struct meddling *) = {truncate_it, overwrite_it};
+	static const struct {
+		size_t size;
+		void (*meddle)(struct meddling *);
+	} rows[] = {
+		{3 * CHUNK_SIZE, truncate_it},
+		{3 * CHUNK_SIZE, overwrite_it},
+		{0, overwrite_it}, /* begun, with nothing written yet */
+	};
 
 	(void)state;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fixture f;
 		struct meddling meddling = {
 			.f = &f,
 			.path = "w",
-			.meddle = ways[i],
+			.meddle = rows[i].meddle,
 			.answer = true,
 		};
 		struct snapshot_list list;
 
 		fixture_start(&f);
-		fixture_write(&f, "w", 3 * CHUNK_SIZE, 1);
+		fixture_write(&f, "w", rows[i].size, 1);
 		assert_fails(take_while(&meddling), ERR_RETRY);
 		assert_works(storage_list_snapshots(f.storage, &list, NULL, &err));
 		assert_int_equal(list.count, 0);
