@@ -140,16 +140,35 @@ lane_unit-tsan() {
 	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small without_randomisation ctest --test-dir build/tsan -V -j 3 --timeout 240 -R "^($names)\$"
 }
 
+# One program under valgrind; `how` is put before its name.
+under_valgrind() {
+	local how=$1 program=$2 said code=0
+	SECONDS=0
+	said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
+		--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$program" 2>&1) || code=$?
+	printf '== %s%s (%s s): exit %s\n%s\n' "$how" "${program##*/}" "$SECONDS" "$code" "$said"
+	if [ "$code" -ne 0 ] && [ -z "$how" ]; then echo "$program" >>"$scratch/valgrind-failed"; fi
+	return "$code"
+}
+
+# A program that fails in the crowd gets a second look, as in with_a_second_look().
 lane_valgrind() {
+	local -a failed
+	local program round
 	have valgrind
 	[ -n "$(unit_programs build)" ] || return 1
 	export REPRIEVE_TEST_EFFORT=${REPRIEVE_TEST_EFFORT-small} REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-100}
+	export -f under_valgrind
+	rm -f "$scratch/valgrind-failed"
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
-	unit_programs build | xargs -P 3 -I '{}' bash -c '
-		said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
-			--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$1" 2>&1) || failed=$?
-		printf "== %s (%s s): exit %s\n%s\n" "${1##*/}" "$SECONDS" "${failed:-0}" "$said"
-		[ -z "${failed-}" ]' valgrind "$PWD/{}"
+	unit_programs build | xargs -P 3 -I '{}' bash -c 'under_valgrind "" "$1"' valgrind "$PWD/{}" && return
+	[ -f "$scratch/valgrind-failed" ] || return 1
+	readarray -t failed <"$scratch/valgrind-failed"
+	[ ${#failed[@]} -le 3 ] || return 1
+	for program in "${failed[@]}"; do
+		for round in 1 2 3; do under_valgrind "alone, round $round of 3: " "$program" || return 1; done
+	done
+	printf '%s\n' "${failed[@]##*/}" >"$logs/valgrind.again"
 }
 
 lane_shim() { tests/check_shim.sh build; }
@@ -335,8 +354,8 @@ count_lane() {
 		sed -n 's/^skipped  //p' "$logs/$1.log" >"$logs/$1.skips"
 		sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$logs/$1.log" | tail -n 1 | grep . || echo 0 1 0
 		;;
-	valgrind) awk '/^== .*: exit 0$/ { passed++ } /^== .*: exit [1-9]/ { failed++ } END { print passed + 0, failed + 0, 0 }' \
-		"$logs/$1.log" ;;
+	valgrind) awk -v again="$(grep -c . "$logs/$1.again" 2>/dev/null)" '/^== test_.*: exit 0$/ { passed++ }
+		/^== test_.*: exit [1-9]/ { failed++ } END { print passed + again, failed - again, 0 }' "$logs/$1.log" ;;
 	*) echo 1 0 0 ;;
 	esac
 }
