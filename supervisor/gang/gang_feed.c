@@ -233,6 +233,23 @@ static void note_whether_over(struct gang_feed *feed)
 		fold_event(feed, &event);
 }
 
+static void note_committed(struct gang_feed *feed)
+{
+	gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
+	note_settled(feed);
+	feed->heard_ms = clock_monotonic_ms();
+}
+
+static void note_fate(struct gang_feed *feed, uint32_t round, enum gang_part_fate fate)
+{
+	gang_here_note_fate(&feed->here, &feed->view, round, fate);
+	if (fate != GANG_FATE_COMMITTED)
+		return;
+	note_committed(feed);
+	feed->options.committed(feed->options.arg, round,
+				feed->here.put == round ? feed->here.put_generation : 0);
+}
+
 static void on_worked(void *arg)
 {
 	struct gang_feed *feed = arg;
@@ -261,6 +278,8 @@ static void on_worked(void *arg)
 		say_who_is_missing(feed);
 	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
 		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
+	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
+		note_fate(feed, feed->work.round, feed->work.fate);
 	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
 		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
 	else if (feed->work.there)
@@ -323,6 +342,16 @@ static bool is_telling(const struct gang_feed *feed)
 static bool gives(const struct gang_round_decision *decision)
 {
 	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_BESIDE;
+}
+
+static bool looks_after(const struct gang_round_decision *decision)
+{
+	return decision->action == GANG_LOOK_AFTER_PART;
+}
+
+static bool is_event(const struct gang_round_decision *decision)
+{
+	return decision->action != GANG_WAIT && !gives(decision) && !looks_after(decision);
 }
 
 /* What they write is whole, and all there, once they have given. */
@@ -441,7 +470,7 @@ static void go_on(struct gang_feed *feed)
 	} else if (feed->in_doubt) {
 		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
-	} else if (decision.action != GANG_WAIT && !gives(&decision)) {
+	} else if (is_event(&decision)) {
 		event = event_of(&decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
@@ -449,10 +478,11 @@ static void go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
-	} else if (feed->sharers_due && awaits_sharers(feed, &decision)) {
-		feed->sharers_due = false;
+	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after(&decision))) {
+		feed->look_due = false;
 		feed->work.round = decision.round;
-		start_work(feed, FEED_LOOKS_FOR_SHARERS);
+		start_work(feed,
+			   looks_after(&decision) ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
@@ -466,7 +496,7 @@ static void on_feed_due(struct timer *timer)
 {
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
-	feed->unread = feed->sharers_due = true;
+	feed->unread = feed->look_due = true;
 	go_on(feed);
 }
 
@@ -573,14 +603,15 @@ void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang
 	gang_here_note_part_ended(here, round, put);
 	if (end == GANG_PART_COMMITTED) {
 		gang_view_committed(&feed->view, round);
-		gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
 		note_given(here, round);
-		note_settled(feed);
-		feed->heard_ms = clock_monotonic_ms();
+		note_committed(feed);
+	} else if (end == GANG_PART_COMMITTED_EARLIER || end == GANG_PART_UNFIT) {
+		note_fate(feed, round,
+			  end == GANG_PART_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_COMMITTED);
 	} else if (here->given == round) {
 		here->given = 0;
 	}
-	if (end == GANG_PART_IMPOSSIBLE) {
+	if (end == GANG_PART_IMPOSSIBLE || end == GANG_PART_UNFIT) {
 		here->unable = round;
 		text_set(feed->reason, sizeof(feed->reason), why);
 		here->unable_reason = feed->reason;

@@ -71,6 +71,31 @@ void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
 		here->put = 0;
 }
 
+void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_t round,
+			 enum gang_part_fate fate)
+{
+	switch (fate) {
+	case GANG_FATE_LIES:
+		return;
+	case GANG_FATE_COMMITTED:
+		gang_view_committed(view, round);
+		if (here->put == round && here->put_generation > 0)
+			here->durable = here->put_generation;
+		break;
+	case GANG_FATE_VOID:
+	case GANG_FATE_UNFIT:
+		here->unable = round;
+		here->unable_reason =
+			fate == GANG_FATE_VOID ? "its save has failed"
+					       : "the parts of all do not make one snapshot";
+		if (here->put == round)
+			here->put = 0;
+		break;
+	}
+	if (here->given == round)
+		here->given = 0;
+}
+
 uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here)
 {
 	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
@@ -367,6 +392,8 @@ static struct gang_round_decision decide_on_round(const struct gang_view *view,
 	if (gang_view_is_open(view)) {
 		struct gang_round_decision decision = in_round(view, here);
 
+		if (decision.action == GANG_LEAVE_OUT && here->put == view->round.number)
+			return act_in(view, GANG_LOOK_AFTER_PART);
 		return decision.action == GANG_TAKE && !may_give(here)
 			       ? wait_until(INT64_MAX)
 			       : decision;
@@ -394,8 +421,9 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 {
 	struct gang_round_decision decision = decide_on_round(view, here);
 	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
+	bool waits = decision.action == GANG_WAIT || decision.action == GANG_LOOK_AFTER_PART;
 
-	if (decision.action != GANG_WAIT || view->over || !speaks_for_all(view, here))
+	if (!waits || view->over || !speaks_for_all(view, here))
 		return decision;
 	if (here->goes_on_ms == 0 || here->now_ms >= due_ms)
 		return act_in(view, GANG_SAY_GOES_ON);

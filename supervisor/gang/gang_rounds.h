@@ -104,8 +104,12 @@ enum gang_round_action {
 	GANG_TAKE,
 	/* To give what lies beside checkpoints, or an empty part. */
 	GANG_GIVE_BESIDE,
-	/* To append that the open round is left out: `step`, `reason`. */
+	/* To append that the open round is left out: `step`, `reason`. Only if no part of this
+	 * member lies there: the last one may be there already. */
 	GANG_LEAVE_OUT,
+	/* A save has failed, and its part may lie there: to look up what has become of it, again
+	 * and again, until that is known (gang_here_note_fate()). */
+	GANG_LOOK_AFTER_PART,
 	/* To append that the job goes on here, for those where it has ended. */
 	GANG_SAY_GOES_ON,
 	/* To append that it has gone on to `step`. */
@@ -137,6 +141,9 @@ void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t genera
 			 bool beside);
 /* That try is over. `put`: a part of the round may lie in the store. */
 void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put);
+/* What has become of the part that may lie there, of the round that is open in `view`. */
+void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_t round,
+			 enum gang_part_fate fate);
 /*
  * Whoever puts the last part commits, and whoever has given another one may be told to end before
  * it sees that. So what its save has ended with says nothing: before a member says that something

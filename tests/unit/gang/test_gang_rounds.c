@@ -150,6 +150,21 @@ static const struct rounds_row rows[] = {
 	{"before it, and no more comes", {ROUND(0, 30)}, 1, 0,
 		{AT(20, 10), .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"past it", {ROUND(0, 15)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"past it, and its part may lie there", {ROUND(0, 15)}, 1, 0,
+		{AT(20, 10), .put = 1}, GANG_LOOK_AFTER_PART, 0, false},
+	{"past it, and its part of another one may lie there", {ROUND(0, 10), ROUND(0, 15)}, 2, 0,
+		{AT(20, 10), .put = 1}, GANG_LEAVE_OUT, 20, false},
+	{"its job has ended, and its part may lie there", {ROUND(0, 30)}, 1, 0,
+		{AT(20, 10), .put = 1, .ended = true}, GANG_LOOK_AFTER_PART, 0, false},
+	{"it cannot once more, and its part may lie there", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .put = 1, .unable = 1, .unable_reason = "x"}, GANG_LOOK_AFTER_PART, 0,
+		false},
+	{"in the end, too", {ALL_ENDED}, 3, 0,
+		{AT(15, 10), FINISHED, .put = 3, .torn_later = true}, GANG_LOOK_AFTER_PART, 0, false},
+	{"its part may lie there, and those that have ended are told that it goes on",
+		{ENDED(0, 0), ROUND(0, 15)}, 2, 0, {AT(20, 10), .put = 2}, GANG_SAY_GOES_ON, 0, false},
+	{"the same step, and its part may lie there", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
 	{"the first from there on", {AHEAD(0, 15)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
@@ -910,6 +925,42 @@ static void test_which_round_is_in_doubt(void **state)
 	}
 }
 
+/* The job has gone on since its save has failed, whose part of step 20 may lie there. */
+static void test_what_has_become_of_a_part(void **state)
+{
+	static const struct {
+		enum gang_part_fate fate;
+		uint32_t committed, doubt;
+		uint64_t durable;
+		enum gang_round_action action;
+	} of[] = {
+		{GANG_FATE_LIES, 0, 1, 0, GANG_LOOK_AFTER_PART},
+		{GANG_FATE_VOID, 0, 0, 0, GANG_LEAVE_OUT},
+		{GANG_FATE_UNFIT, 0, 0, 0, GANG_LEAVE_OUT},
+		{GANG_FATE_COMMITTED, 1, 0, 2, GANG_WAIT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const struct gang_event log[] = {ROUND(0, 20)};
+		auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
+		struct gang_here here = gang_here_new(1);
+
+		here.begun = true;
+		here.generation = 3;
+		here.step = 30;
+		here.before = 20;
+		gang_here_note_part(&here, 1, 2, 20, false);
+		gang_here_note_part_ended(&here, 1, true);
+		here.given = 0;
+		gang_here_note_fate(&here, &view, 1, of[i].fate);
+		assert_int_equal(view.committed, of[i].committed);
+		assert_int_equal(here.durable, of[i].durable);
+		assert_int_equal(gang_rounds_decide(&view, &here).action, of[i].action);
+		assert_int_equal(gang_rounds_in_doubt(&view, &here), of[i].doubt);
+	}
+}
+
 /* Of the tries of a round, the first that may have put a part counts: its part stays. Each row is a
  * round of tries with the checkpoints 2, 4, 6; the last one may still be under way. */
 static void test_the_first_part_that_was_put_stays(void **state)
@@ -1034,6 +1085,7 @@ int main(void)
 		cmocka_unit_test(test_an_event_that_knows_of_others),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_which_round_is_in_doubt),
+		cmocka_unit_test(test_what_has_become_of_a_part),
 		cmocka_unit_test(test_the_first_part_that_was_put_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
