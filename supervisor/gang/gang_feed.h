@@ -163,6 +163,14 @@ static inline bool gang_feed_ends_by(const struct gang_feed *feed, uint32_t even
 	return gang_rounds_notice(&feed->view, &feed->here) == event;
 }
 
+/* The others need the job to go on. Once the ranks of one that leaves alone are gone, those of the
+ * others begin anew, and what they save then is no checkpoint with what this one has saved before.
+ */
+static inline bool gang_feed_needs_job(const struct gang_feed *feed)
+{
+	return feed->leaves_alone || gang_rounds_awaits_step(&feed->view, &feed->here);
+}
+
 /* The job has ended, and nothing is left to save here: `left` is called in the end. */
 void gang_feed_leave(struct gang_feed *feed);
 /* Something has changed here. */

@@ -248,11 +248,20 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 				 "that they save the same one");
 	if (here->step >= round->step)
 		return leave_out(view, here, "it has gone on to a later checkpoint");
+	/* Not before: until then it may come to it (gang_rounds_awaits_step()). */
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (is_stopping(here) && (round->at_least || has_answered_notice(view, here)))
-		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
+}
+
+bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_here *here)
+{
+	const struct gang_round *round = &view->round;
+
+	return gang_view_is_open(view) && !view->over && !round->final &&
+	       here->given != round->number && here->unable != round->number &&
+	       here->fallen < round->number && gang_here_can_give(here) && here->step >= 0 &&
+	       here->step < round->step;
 }
 
 /* Why it has no part in the final round; NULL: it has. What lies there of a checkpoint that is not
@@ -323,16 +332,24 @@ static int64_t opening_ms(const struct gang_view *view, const struct gang_here *
 	return at_ms;
 }
 
-/* Beyond every step that is known, by the time that all need to read of it. */
+/* Beyond every step that is known, by the time that all need to read of it. At a notice all look
+ * out for it, and time is short. */
 static int64_t step_ahead(const struct gang_view *view, const struct gang_here *here)
 {
 	int64_t furthest = here->step, ahead;
+	int64_t read_ms = view->notice > 0 ? GANG_READ_AT_NOTICE_MS : GANG_READ_MS;
 
 	if (view->round.left_step > furthest)
 		furthest = view->round.left_step;
-	ahead = (int64_t)(here->pace * GANG_READ_MS / 1000 *
+	ahead = (int64_t)(here->pace * (double)read_ms / 1000 *
 			  (double)(1U << doublings(view, AHEAD_DOUBLINGS)));
 	return furthest + (ahead > 1 ? ahead : 1);
+}
+
+/* Whoever has left the last round out is past it: jobs that save by themselves train on. */
+static bool was_passed(const struct gang_round *round)
+{
+	return round->left_step > round->step;
 }
 
 static struct gang_round_decision open_round(const struct gang_view *view,
@@ -340,8 +357,9 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 {
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
-	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || is_stopping(here) || view->notice > 0 || here->step < 0)
+	/* A job that has ended comes to no later one; nor may one that was asked for its last. */
+	if (view->failures == 0 || here->ended || here->step < 0 ||
+	    (view->notice > 0 && !was_passed(&view->round)))
 		return decision;
 	/* Whoever has left it out has that one, and all come to it, perhaps to no later one: a job
 	 * may save only when it is asked. */

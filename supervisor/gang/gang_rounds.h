@@ -12,6 +12,7 @@
 /* After a round was left out, the next one is so far ahead that all have read of it by then; twice
  * as far each time. */
 #define GANG_READ_MS 2500
+#define GANG_READ_AT_NOTICE_MS 500
 /* So often those that have ended are told that the job goes on elsewhere. */
 #define GANG_GOES_ON_MS 10000
 /* So many snapshots in a row without a part of a member say that it has none. */
@@ -163,6 +164,10 @@ static inline bool gang_here_can_give(const struct gang_here *here)
 
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
+
+/* The open round is about a step that this member is still to come to. While time allows, its job
+ * is not ended before: the others have gone past all that it has. */
+bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_here *here);
 
 /* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
  * one that was under way when the notice came. Another round of the same step says it, to those

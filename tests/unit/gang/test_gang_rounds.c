@@ -134,8 +134,6 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS, FINISHED, .durable = 2}, GANG_WAIT, 0, false},
 	{"a job that has ended tries the same", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
-	{"so does one that is to end", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
-		{AT(20, 10), WANTS, .stopping = true}, GANG_OPEN, 20, false},
 	{"but not at once", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true, .over_ms = NOW - 100}, GANG_WAIT, 0, false},
 	{"a member has left", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
@@ -169,8 +167,10 @@ static const struct rounds_row rows[] = {
 	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
 	{"not there yet", {AHEAD(0, 21)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
-	{"not there yet, and it is to end", {AHEAD(0, 21)}, 1, 0,
-		{AT(20, 10), .stopping = true}, GANG_LEAVE_OUT, 20, false},
+	{"not there yet, and it is to end: until then it may come there", {AHEAD(0, 21)}, 1, 0,
+		{AT(20, 10), .stopping = true}, GANG_WAIT, 0, false},
+	{"not there yet, and it has ended", {AHEAD(0, 21)}, 1, 0,
+		{AT(20, 10), .stopping = true, .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"its part could not be made", {ROUND(0, 20)}, 1, 0,
 		{AT(20, 10), .unable = 1, .unable_reason = "x"}, GANG_LEAVE_OUT, 20, false},
 	{"begun anew", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .fallen = 1}, GANG_LEAVE_OUT, 20, false},
@@ -288,12 +288,22 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTED, .telling = true}, GANG_WAIT, 0, false},
 	{"but a round is left out", {ROUND(0, 15)}, 1, 0,
 		{AT(20, 10), .telling = true}, GANG_LEAVE_OUT, 20, false},
-	{"at a notice, no step ahead", {ROUND(1, 20), LEFT_OUT(0, 1, 25), NOTICE(2)}, 3, 0,
-		{AT(20, 10), WANTS}, GANG_OPEN, 20, false},
+	{"at a notice, one that all come to", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25)}, 3, 0,
+		{AT(20, 10), WANTS, .stopping = true}, GANG_OPEN, 25, false},
+	{"at a notice, one ahead if they have left that behind, too",
+		{NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25), ROUND(1, 25), LEFT_OUT(0, 4, 35)}, 5, 0,
+		{AT(30, 20), WANTS, .stopping = true, .pace = 4}, GANG_OPEN, 39, true},
+	{"at a notice, the same once more if nobody has", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 20),
+		ROUND(1, 20), LEFT_OUT(0, 4, 15)}, 5, 0,
+		{AT(20, 10), WANTS, .stopping = true, .pace = 4}, GANG_OPEN, 20, false},
+	{"at a notice, after the job's end", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25)}, 3, 0,
+		{AT(20, 10), WANTS, .stopping = true, .ended = true}, GANG_OPEN, 20, false},
 	{"at a notice, its save is under way", {ROUND(0, 30), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true}, GANG_WAIT, 0, false},
-	{"at a notice, it has saved and comes to no later step", {ROUND(0, 30), NOTICE(2)}, 2, 0,
-		{AT(20, 10), .stopping = true, .saw = 2}, GANG_LEAVE_OUT, 20, false},
+	{"at a notice, it has saved, and trains on", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2}, GANG_WAIT, 0, false},
+	{"at a notice, it has saved, and comes to no later step", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2, .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"at a notice, it has saved just that", {ROUND(0, 20), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true, .saw = 2}, GANG_TAKE, 0, false},
 	{"one has gone, and the next round is of the others", {GONE(0, 0)}, 1, 0,
@@ -961,6 +971,43 @@ static void test_what_has_become_of_a_part(void **state)
 	}
 }
 
+/* Its job is not ended before a step that the others have left behind. */
+static void test_which_step_is_awaited(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t committed;
+		struct gang_here here;
+		bool awaited;
+	} of[] = {
+		{"no round is open", {ROUND(0, 30)}, 1, 1, {AT(20, 10)}, false},
+		{"it is still to come to it", {ROUND(0, 30)}, 1, 0, {AT(20, 10)}, true},
+		{"or to one from there on", {AHEAD(0, 30)}, 1, 0, {AT(20, 10)}, true},
+		{"it is there", {ROUND(0, 20)}, 1, 0, {AT(20, 10)}, false},
+		{"it has given", {ROUND(0, 30)}, 1, 0, {AT(20, 10), GAVE(1)}, false},
+		{"it cannot", {ROUND(0, 30)}, 1, 0, {AT(20, 10), .unable = 1}, false},
+		{"it was open when the job began anew",
+		 {ROUND(0, 30)},
+		 1,
+		 0,
+		 {AT(20, 10), .fallen = 1},
+		 false},
+		{"it saves none", {ROUND(0, 30)}, 1, 0, {NONE}, false},
+		{"the attempt is over", {ROUND(0, 30), REJOIN(2)}, 2, 0, {AT(20, 10)}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, of[i].committed);
+
+		if (gang_rounds_awaits_step(&view, &of[i].here) != of[i].awaited)
+			fail_msg("%s", of[i].what);
+	}
+}
+
 /* Of the tries of a round, the first that may have put a part counts: its part stays. Each row is a
  * round of tries with the checkpoints 2, 4, 6; the last one may still be under way. */
 static void test_the_first_part_that_was_put_stays(void **state)
@@ -1085,6 +1132,7 @@ int main(void)
 		cmocka_unit_test(test_an_event_that_knows_of_others),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_which_round_is_in_doubt),
+		cmocka_unit_test(test_which_step_is_awaited),
 		cmocka_unit_test(test_what_has_become_of_a_part),
 		cmocka_unit_test(test_the_first_part_that_was_put_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),

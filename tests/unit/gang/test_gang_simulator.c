@@ -27,6 +27,10 @@
 #define ASKED_MS 60
 #define QUIET_MS 300
 #define GRACE_MS 30000
+/* A job that saves on and on is ended so long after its answer, unless it is needed; and so long
+ * after the notice, whatever it does. */
+#define SETTLING_MS 1000
+#define NEEDED_MS (GRACE_MS - 1000)
 
 enum layout {
 	ALL_SAVE,
@@ -74,8 +78,8 @@ struct simulated_member {
 	int64_t begun_ms, complete_begun_ms, completed_ms;
 	uint64_t durable;
 	bool ended;
-	/* since when it knows of the notice */
-	int64_t noticed_ms;
+	/* since when it knows of the notice, and its job has answered it */
+	int64_t noticed_ms, saw_ms;
 	/* the commit whose answers it is looking up, and when it has them */
 	uint32_t looking;
 	int64_t looked_ms;
@@ -102,6 +106,10 @@ struct simulated_gang {
 	int64_t notice_ms;
 	uint32_t noticed;
 	bool late;
+	/* The jobs train on at a notice, and save by themselves as before. Each is ended when its
+	 * own member has heard of it; those of the others then hang in their next step. */
+	bool train_on;
+	int64_t settling_ms; /* SETTLING_MS; or longer than all: only the answer ends a job */
 	/* These leave alone, from then on: all save once more, and the others go on. 0: none does.
 	 */
 	int64_t leave_ms[MEMBERS_MOST];
@@ -198,8 +206,34 @@ static void note_answer(const struct simulated_gang *gang, struct simulated_memb
 
 	uint32_t notice = gang_rounds_notice(&m->view, &m->here);
 
-	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) && notice > m->here.saw)
+	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) &&
+	    notice > m->here.saw) {
 		m->here.saw = notice;
+		m->saw_ms = gang->now_ms;
+	}
+}
+
+/* Another rank that is gone was to make the step with it. */
+static bool hangs(const struct simulated_gang *gang, const struct simulated_member *m)
+{
+	for (uint32_t i = 0; gang->train_on && i < gang->count; i++)
+		if (gang->members[i].ended && gang->members[i].next_step <= m->next_step)
+			return true;
+	return false;
+}
+
+static bool ends_in_training(const struct simulated_gang *gang, const struct simulated_member *m)
+{
+	bool needed = gang_rounds_awaits_step(&m->view, &m->here) &&
+		      gang->now_ms < gang->notice_ms + NEEDED_MS;
+
+	/* Nor in the very moment in which all begin to save: that is the limit (GANGS.md). */
+	if (m->complete_ms > 0 || m->noticed_ms == 0 ||
+	    (gang->now_ms >= m->begin_ms && !hangs(gang, m)))
+		return false;
+	return (m->view.notice > 0 && m->view.answered >= m->view.notice) ||
+	       (m->saw_ms > 0 && gang->now_ms > m->saw_ms + gang->settling_ms && !needed) ||
+	       gang->now_ms > gang->notice_ms + NEEDED_MS;
 }
 
 static void send_event(struct simulated_gang *gang, struct simulated_member *m,
@@ -218,7 +252,9 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 	m->here.telling = index == gang->noticed && m->view.notice == 0;
 	if (m->here.telling && m->sent_ms == 0)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_NOTICE});
-	if (none && gang->leaves) {
+	if (gang->train_on) {
+		ends = ends_in_training(gang, m);
+	} else if (none && gang->leaves) {
 		ends = m->noticed_ms > 0 && gang->now_ms > m->noticed_ms + ASKED_MS;
 	} else if (none) {
 		/* Its job is ended once the others have saved, or in the end. */
@@ -232,7 +268,8 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 		m->ended = m->here.ended = true;
 		m->here.in_order = none && gang->leaves;
 		m->look_ms = gang->now_ms;
-	} else if (m->complete_ms == 0 && m->begin_ms > gang->notice_ms + ASKED_MS) {
+	} else if (!gang->train_on && m->complete_ms == 0 &&
+		   m->begin_ms > gang->notice_ms + ASKED_MS) {
 		m->begin_ms = gang->notice_ms + ASKED_MS;
 	}
 }
@@ -321,7 +358,7 @@ static void train(struct simulated_gang *gang, uint32_t index)
 		m->here.ended_ms = gang->now_ms;
 		m->ended = m->here.ended = m->here.finished = true;
 		m->look_ms = gang->now_ms;
-	} else if (gang->now_ms >= m->begin_ms + m->delay_ms) {
+	} else if (gang->now_ms >= m->begin_ms + m->delay_ms && !hangs(gang, m)) {
 		begin_save(gang, m, index);
 	}
 }
@@ -872,6 +909,42 @@ static void test_what_is_saved_at_a_notice_is_committed(void **state)
 	}
 }
 
+/* The jobs save by themselves, often, and each hears of the notice when it does: some are asked
+ * when others have saved, and saved once more. One snapshot of all answers it, while there is time.
+ */
+static void test_jobs_train_on_at_a_notice(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, ALL_SAVE_ALL_THE_TIME};
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1, last = 5 * SEEDS; seed <= last; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+			bool answered = true;
+
+			gang->every_ms = 100 + (int64_t)draw(gang, 1000);
+			gang->noticed = (uint32_t)draw(gang, gang->count);
+			gang->train_on = true;
+			gang->settling_ms = seed % 2 ? SETTLING_MS : GRACE_MS;
+			gang->notice_ms = 10000 + (int64_t)draw(gang, 20000);
+			play(gang);
+			for (uint32_t j = 0; j < gang->count; j++)
+				answered &= gang->members[j].view.notice > 0 &&
+					    gang->members[j].view.answered >=
+						    gang->members[j].view.notice;
+			answered &= gang->last_commit_ms < gang->notice_ms + GRACE_MS;
+			if (!answered)
+				print_message("layout %d, seed %llu: %u, saving every %lld ms\n",
+					      layouts[i], (unsigned long long)seed, gang->count,
+					      (long long)gang->every_ms);
+			failed += !answered;
+			gang_free(gang);
+		}
+	}
+	assert_int_equal(failed, 0);
+}
+
 /* A round is never left out by a member whose part lies there, so that all are told the same of it:
  * what they save last is durable, for all, however often a save fails. */
 static void test_a_save_fails_and_its_part_lies_there(void **state)
@@ -984,6 +1057,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
 		cmocka_unit_test(test_what_is_saved_at_a_notice_is_committed),
+		cmocka_unit_test(test_jobs_train_on_at_a_notice),
 		cmocka_unit_test(test_a_save_fails_and_its_part_lies_there),
 		cmocka_unit_test(test_some_leave_and_the_others_go_on),
 		cmocka_unit_test(test_the_others_begin_anew_when_one_leaves),
