@@ -382,7 +382,7 @@ static void consider_end(struct gang_feed *feed)
 
 	if (feed->left || feed->outbox_count > 0)
 		return;
-	decision = gang_rounds_end(&feed->view, &feed->here, asked);
+	decision = gang_leave_decide(&feed->view, &feed->here, asked);
 	event.more = decision.more;
 	if (decision.action == GANG_SAY_ENDED)
 		gang_feed_tell(feed, &event, 0);

@@ -17,6 +17,7 @@
 #include "base/workers.h"
 #include "gang_heard.h"
 #include "gang_identity.h"
+#include "gang_leave.h"
 #include "gang_news.h"
 #include "gang_poke.h"
 #include "gang_rounds.h"

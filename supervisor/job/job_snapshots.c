@@ -234,7 +234,7 @@ void job_look_for_last_commit(struct job *job)
 	if (!gang_feed_is_running(feed) || !job->snapshots || job->model.snapshots.superseded ||
 	    (!job_has_pending(&job->model) && !job->model.gang.lost))
 		return;
-	round = gang_rounds_in_doubt(&feed->view, &feed->here);
+	round = gang_here_in_doubt(&feed->view, &feed->here);
 	until_ms = job_last_look_ms(&job->model, &job->rules, clock_monotonic_ms(),
 				    job_deadline_ms(job));
 	if (round == 0 || !is_committed(job, round, until_ms))

@@ -1,4 +1,5 @@
 /* What a member does about the rounds of its gang. */
+#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
 
 #include <setjmp.h>
@@ -724,7 +725,7 @@ static void test_the_last_word(void **state)
 		struct gang_here here = {NONE, .member = 1, .leaves = of[i].leaves,
 					 .put = of[i].put};
 
-		if (gang_rounds_last_word(&view, &here, of[i].settled) != of[i].word)
+		if (gang_leave_last_word(&view, &here, of[i].settled) != of[i].word)
 			fail_msg("%s", of[i].what);
 	}
 }
@@ -845,7 +846,7 @@ static void test_the_end_of_a_member(void **state)
 
 		here.member = 1;
 		here.now_ms = NOW;
-		decision = gang_rounds_end(&view, &here, row->asked);
+		decision = gang_leave_decide(&view, &here, row->asked);
 		if (decision.action != row->decision.action ||
 		    decision.lost != row->decision.lost ||
 		    (decision.action == GANG_SAY_ENDED && decision.more != row->decision.more))
@@ -884,7 +885,7 @@ static void test_an_answer_that_is_known_late(void **state)
 		assert_int_equal(decision.action, of[i].anew ? GANG_OPEN : GANG_WAIT);
 		assert_int_equal(decision.step, of[i].anew ? 20 : 0);
 		here.ended = here.leaving = true;
-		assert_int_equal(gang_rounds_end(&view, &here, 1).action,
+		assert_int_equal(gang_leave_decide(&view, &here, 1).action,
 				 of[i].anew || of[i].looked == 0 ? GANG_STAY : GANG_SAY_ENDED);
 		/* Once the jobs of all have ended, none waits for it. */
 		view.ended = view.members;
@@ -930,8 +931,8 @@ static void test_which_round_is_in_doubt(void **state)
 		/* As after a save that has failed. */
 		here.given = 0;
 		here.durable = of[i].durable;
-		if (gang_rounds_in_doubt(&view, &here) != of[i].doubt)
-			fail_msg("%s: %u", of[i].what, gang_rounds_in_doubt(&view, &here));
+		if (gang_here_in_doubt(&view, &here) != of[i].doubt)
+			fail_msg("%s: %u", of[i].what, gang_here_in_doubt(&view, &here));
 	}
 }
 
@@ -967,7 +968,7 @@ static void test_what_has_become_of_a_part(void **state)
 		assert_int_equal(view.committed, of[i].committed);
 		assert_int_equal(here.durable, of[i].durable);
 		assert_int_equal(gang_rounds_decide(&view, &here).action, of[i].action);
-		assert_int_equal(gang_rounds_in_doubt(&view, &here), of[i].doubt);
+		assert_int_equal(gang_here_in_doubt(&view, &here), of[i].doubt);
 	}
 }
 

@@ -5,6 +5,7 @@
  * them is as plain as it can be.
  */
 #include "effort.h"
+#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
 #include "gang/gang_runs.h"
 
@@ -688,7 +689,7 @@ static void say_last_word(struct simulated_gang *gang, struct simulated_member *
 
 	m->taking = 0;
 	m->here.put = there ? round : 0;
-	switch (gang_rounds_last_word(&m->view, &m->here, there ? round : 0)) {
+	switch (gang_leave_last_word(&m->view, &m->here, there ? round : 0)) {
 	case GANG_LAST_NOTHING:
 		m->may_leave = true;
 		break;
@@ -719,7 +720,7 @@ static void leave(struct simulated_gang *gang, struct simulated_member *m)
 		say_last_word(gang, m);
 		return;
 	}
-	decision = gang_rounds_end(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0);
+	decision = gang_leave_decide(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0);
 	if (decision.action == GANG_SAY_GONE)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_GONE});
 	if (decision.action == GANG_SAY_ENDED)
