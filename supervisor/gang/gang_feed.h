@@ -207,10 +207,6 @@ json_t *gang_feed_status(const struct gang_feed *feed);
 /* From any thread: the round gets no more parts than it has. */
 bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);
 
-/* Fills in what an event of this member has as the next one of the log. */
-void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event);
-/* On the worker: gang_feed_worker.c. */
-void gang_feed_worker(void *arg);
 /* The view stays. */
 void gang_feed_stop(struct gang_feed *feed);
 void gang_feed_release(struct gang_feed *feed);

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "gang_feed.h"
+#include "gang_feed_inside.h"
 
 #define REQUEST_MS 10000
 

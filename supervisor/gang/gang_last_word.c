@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "gang_feed.h"
+#include "gang_feed_inside.h"
 
 #define LAST_WORD_MS 3000
 #define PAUSE_MS 50
