@@ -260,6 +260,25 @@ int storage_gang_missing(struct storage *storage, uint32_t attempt, uint32_t rou
 int storage_gang_void_part(struct storage *storage, uint32_t attempt, uint32_t round,
 			   bool *void_now, struct cancel *cancel, struct err *err);
 
+enum gang_part_fate {
+	/* None is there, and none will be: the round is never a snapshot. */
+	GANG_FATE_VOID,
+	/* It is there, and those of others are not. */
+	GANG_FATE_LIES,
+	/* The snapshot of the round is there, with that part. */
+	GANG_FATE_COMMITTED,
+	/* The parts of all are there, and never will be a snapshot. */
+	GANG_FATE_UNFIT,
+};
+/* After a storage_save() that has failed without save_result.gang_over, and before the round is
+ * left out: what has become of this member's part. If it is not there, storage_gang_void_part(); if
+ * those of all are, commits. `gone`, `newest_gone`: as of storage_gang_find_gone(). Blocks for a
+ * few requests. May be called while another thread uses the storage, but for a save of that round.
+ */
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
+				 uint32_t newest_gone, enum gang_part_fate *fate,
+				 struct cancel *cancel, struct err *err);
+
 /* The paths that the part of a member names which another keeps (save_request.gang_kept); NULL: it
  * names none. The caller decrefs. */
 int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint32_t member,
@@ -278,7 +297,8 @@ int storage_gang_read_kept(struct storage *storage, struct snapshot_id id, uint3
  * The round is never to be left out by a member that has given its part, unless
  * save_result.gang_unfit says that it will be no snapshot: the last part may be there already. If
  * storage_save() fails without save_result.gang_over, what became of the round is not known; it may
- * be called again for the same round.
+ * be called again for the same round. With save_result.gang_committed it is: the snapshot is there,
+ * with what an earlier call has put.
  *
  * What a part builds upon: the member's own part of the newest commit, and what it has sent since,
  * under numbers above that. Retention keeps the newest commit, and all packs with a number above

@@ -125,6 +125,9 @@ struct save_result {
 	/* With `changed`: that the round has ended, and not that the files changed. It is certain:
 	 * it will never be committed with them, unless the attempt is over. */
 	bool gang_over;
+	/* With `gang_over`: the snapshot is committed, with the part of an earlier call for this
+	 * round, whose files are others. */
+	bool gang_committed;
 	/* With `gang_over`: the parts of all members are there, and never will be a snapshot: they
 	 * are of different steps, or what one of them names is gone. Everybody who looks
 	 * finds that; the round is to be left out. */

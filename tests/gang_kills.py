@@ -191,6 +191,10 @@ class Story:
         for run in leavers:
             assert run.wait() in (EXIT_DURABLE, EXIT_NOT_DURABLE), f"{run}"
             self.count(f"left with {run.process.returncode}")
+        # It has said so: of what the others save nothing is durable then, until the launcher starts all.
+        if any("do not know that this one has gone" in run.err for run in leavers):
+            self.count("gone without a word")
+            return
         if self.draw.random() < 0.3:
             return
         step, rest = self.committed(), [run for run in gang.runs if run not in leavers]

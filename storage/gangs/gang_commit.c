@@ -332,7 +332,7 @@ int gang_commit(struct storage *storage, const struct save_request *request,
 	if (again && !round.earlier_part && check_own_part(&round, &named, err) < 0)
 		return -1;
 	if (round.other_files || !named) {
-		*outcome = GANG_ROUND_OVER;
+		*outcome = GANG_COMMITTED_OTHER;
 		return err_set(err, ERR_RETRY,
 			       "the gang has committed what this member had put for it before");
 	}

@@ -10,8 +10,10 @@ enum gang_outcome {
 	/* The same files, in the part that an earlier call for this round has put: it may name
 	 * other packs. */
 	GANG_COMMITTED_EARLIER,
-	/* The round is over, or has an earlier part of this member with other files: no commit has
-	 * what was to be saved. */
+	/* With the part that an earlier call for this round has put, which has other files: they
+	 * are in the snapshot, and what was to be saved is not. */
+	GANG_COMMITTED_OTHER,
+	/* Another member has left it out: it never will be a snapshot. */
 	GANG_ROUND_OVER,
 	/* The parts of all are there, and never will be a snapshot. */
 	GANG_PARTS_UNFIT,
@@ -19,7 +21,7 @@ enum gang_outcome {
 
 /*
  * Puts the part, and waits until the snapshot of the round, which is request->id, is committed, by
- * whoever sees all parts first. The two other outcomes come with ERR_RETRY and -1. After any other
+ * whoever sees all parts first. The last three outcomes come with ERR_RETRY and -1. After any other
  * error (-1, GANG_COMMITTED) it is not known whether the round will be committed.
  */
 int gang_commit(struct storage *storage, const struct save_request *request,

@@ -1,5 +1,6 @@
-/* The last member of an attempt may have died with all parts in the store, and no commit: the next
- * start finishes that, so that the work is not lost. */
+/* The parts of all may be in the store, and nobody be left who waits for them: the last member may
+ * have died, or the saves of all have failed once their parts were put. The next start, or whoever
+ * looks after its part, finishes that, so that the work is not lost. */
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
@@ -135,4 +136,58 @@ int storage_gang_finish(struct storage *storage, uint32_t attempt, uint32_t *rou
 	return own.kind == ERR_UNFIT || own.kind == ERR_EXISTS || own.kind == ERR_NOT_FOUND
 		       ? 0
 		       : err_set(err, own.kind, "%s", own.text);
+}
+
+/* Its part is there. */
+static int commit_if_whole(struct gang_round *round, enum gang_part_fate *fate, struct err *err)
+{
+	struct snapshot_id id = round->request->id;
+	uint32_t there, missing;
+	struct err own = {0};
+
+	*fate = GANG_FATE_LIES;
+	if (storage_gang_missing(round->storage, id.attempt, id.sequence, round->gone, &there,
+				 &missing, round->cancel, err) < 0)
+		return -1;
+	if (there < round->present)
+		return 0;
+	*fate = GANG_FATE_COMMITTED;
+	if (gang_assembly_commit(round, &own) == 0)
+		return 0;
+	*fate = own.kind == ERR_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_LIES;
+	/* One that is gone by now was removed behind a commit, which is seen at the next look. */
+	return own.kind == ERR_UNFIT || own.kind == ERR_NOT_FOUND
+		       ? 0
+		       : err_set(err, own.kind, "%s", own.text);
+}
+
+int storage_gang_look_after_part(struct storage *storage, struct snapshot_id id, const bool *gone,
+				 uint32_t newest_gone, enum gang_part_fate *fate,
+				 struct cancel *cancel, struct err *err)
+{
+	struct save_request request = {.id = id, .gang_gone = newest_gone};
+	auto_free bool *without = memory_new((storage->gang.members + 1) * sizeof(*without));
+	struct gang_round round = {
+		.storage = storage,
+		.request = &request,
+		.cancel = cancel,
+		.gone = without,
+		.present = storage->gang.members,
+	};
+	bool committed, is_void;
+
+	for (uint32_t i = 0; i < storage->gang.members; i++) {
+		without[i] = gone[i];
+		round.present -= gone[i];
+	}
+	*fate = GANG_FATE_COMMITTED;
+	if (storage_gang_is_committed(storage, id.attempt, id.sequence, &committed, cancel, err) <
+	    0)
+		return -1;
+	if (committed)
+		return 0;
+	*fate = GANG_FATE_VOID;
+	if (storage_gang_void_part(storage, id.attempt, id.sequence, &is_void, cancel, err) < 0)
+		return -1;
+	return is_void ? 0 : commit_if_whole(&round, fate, err);
 }

@@ -386,13 +386,14 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	}
 	result->store_lacks = failed && own.kind == ERR_RETRY &&
 			      (saving.commit.packs_missing || storage->emptied);
-	result->gang_over = failed && (saving.commit.outcome == GANG_ROUND_OVER ||
-				       saving.commit.outcome == GANG_PARTS_UNFIT);
+	result->gang_committed = failed && saving.commit.outcome == GANG_COMMITTED_OTHER;
+	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
+	result->gang_over = result->gang_committed || result->gang_unfit ||
+			    (failed && saving.commit.outcome == GANG_ROUND_OVER);
 	result->changed |= result->gang_over;
 	result->gang_put =
 		storage_is_member(storage) &&
 		(!failed || snapshot_id_compare(storage->gang.unsettled, request->id) == 0);
-	result->gang_unfit = failed && saving.commit.outcome == GANG_PARTS_UNFIT;
 	/* Packs under way still serve the next try, unless time or space has run out. */
 	if (failed && own.kind == ERR_RETRY &&
 	    pack_uploader_check(storage->transfer.uploader, NULL) == 0)

@@ -94,6 +94,8 @@ int64_t job_last_look_ms(const struct job_model *model, const struct job_rules *
 
 /* After the last step: it is known only now that what is the newest checkpoint is in a snapshot. */
 void job_note_late_commit(struct job_model *model);
+/* ... and answers the notice by which all members of the gang end. */
+void job_note_late_answer(struct job_model *model);
 
 /* Completes the facts of the outcome when the job has ended. */
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,

@@ -163,9 +163,8 @@ void on_settling_due(const struct step *step)
 	int64_t now_ms = step->view->now_ms;
 	/* By its word nothing follows. */
 	bool said = step->view->own_word && !step->view->saving;
-	/* Once the ranks here are gone, the others begin anew, and what they save then is no
-	 * checkpoint with what this one has saved before: the commit comes first, while it can. */
-	bool waits = step->rules->leaves_alone && !step->model->gang.answered &&
+	/* The commit comes first, while it can. */
+	bool waits = step->view->gang_needs_job && !step->model->gang.answered &&
 		     now_ms < step->model->budget.ask_until_ms;
 
 	if (waits)

@@ -328,6 +328,11 @@ void job_note_late_commit(struct job_model *model)
 	model->durable.as_of_start = newest->as_of_start;
 }
 
+void job_note_late_answer(struct job_model *model)
+{
+	model->gang.answered = model->gang.excused = true;
+}
+
 struct outcome_facts job_outcome_facts(const struct job_model *model, const struct job_rules *rules,
 				       const struct job_view *view, enum unsaved_work unsaved)
 {

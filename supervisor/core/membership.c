@@ -12,9 +12,13 @@ void share_request(const struct step *step)
 						 .request = step->model->requests.made});
 }
 
+/* After the job's end too, for the others; but once the notice is answered nobody waits for them.
+ */
 void on_gang_round(const struct step *step)
 {
 	begin_snapshot_now(step);
+	if (step->model->state == JOB_UPLOADING)
+		flush(step);
 }
 
 /* It asks for no third checkpoint: whoever asked has told all. */

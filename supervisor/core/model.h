@@ -50,9 +50,8 @@ struct job_rules {
 	bool expects_saves;    /* an option says that the job saves checkpoints */
 	bool place_chosen;     /* an option says where */
 	bool has_store;
-	bool of_gang;      /* one of several machines that save together */
-	bool leaves_alone; /* ... of which the others go on when this one is preempted */
-	bool requeues;     /* under Slurm, which sends SIGUSR1 before the time limit */
+	bool of_gang;  /* one of several machines that save together */
+	bool requeues; /* under Slurm, which sends SIGUSR1 before the time limit */
 	bool every_auto, retains, strict;
 	int64_t quiet_ms, snapshot_interval_ms, flush_ms, grace_ms;
 	int64_t every_ms, mtbf_ms; /* 0: not given */
@@ -88,6 +87,8 @@ struct job_view {
 	 * were last known to go on (0: never) */
 	bool awaits_final;
 	int64_t gang_heard_ms;
+	/* the others need its job to go on until a snapshot of all answers the notice */
+	bool gang_needs_job;
 	/* a snapshot of the gang is in the store, of this attempt */
 	bool gang_has_saved;
 	uint64_t bytes_done, bytes_total;

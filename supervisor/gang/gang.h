@@ -12,7 +12,9 @@
  *	start_look.h		what it looks at in the store while it waits
  *	gang_view.h		PURE: what the log of the attempt says, folded
  *	gang_heard.h		PURE: when each member was last known to live
+ *	gang_here.h		PURE: what is known of the job here, and of its parts
  *	gang_rounds.h		PURE: what this member does next about a round
+ *	gang_leave.h		PURE: how it ends
  *	gang_runs.h		PURE: whether the job has begun anew within the attempt
  *	gang_news.h		PURE: what the log means for the job here
  *	gang_status.h		PURE: what a member tells of its gang

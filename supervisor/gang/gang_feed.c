@@ -1,4 +1,4 @@
-#include "gang_feed.h"
+#include "gang_feed_inside.h"
 #include "gang_status.h"
 
 #include "base/clock.h"
@@ -6,271 +6,18 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PAUSE_FIRST_MS 50
-#define PAUSE_MOST_MS 2000
-#define ASK_MS 600000
-/* Who is missing is said first when a job has ended, and while it runs, and then so often. */
+/* Who is missing is said first when a job has ended. */
 #define SAY_AT_END_MS 2000
-#define SAY_EVERY_MS 60000
-/* Failures in a row, before one is said. */
-#define FAILURES_SAID 5
 
-static void go_on(struct gang_feed *feed);
+/* --- what follows --- */
 
-/* --- what is read --- */
-
-static void note_settled(struct gang_feed *feed)
-{
-	const struct gang_round *round = &feed->view.round;
-	uint32_t settled = round->number > 0 ? round->number - 1 : 0;
-
-	if (feed->view.over)
-		settled = UINT32_MAX;
-	else if (round->state != GANG_ROUND_OPEN)
-		settled = round->number;
-	atomic_store(&feed->settled, settled);
-}
-
-bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
-{
-	return round <= atomic_load(&feed->settled);
-}
-
-/* Returns what it was told with. */
-static uint64_t take_from_outbox(struct gang_feed *feed, const struct gang_event *event)
-{
-	uint64_t request = feed->outbox[0].request;
-
-	if (feed->outbox_count == 0 || !text_equal(feed->outbox[0].event.nonce, event->nonce))
-		return 0;
-	memmove(feed->outbox, feed->outbox + 1, --feed->outbox_count * sizeof(feed->outbox[0]));
-	return request;
-}
-
-/* A job that saves often may have many. */
-static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
-{
-	int64_t now_ms = clock_monotonic_ms();
-	char id[SNAPSHOT_ID_TEXT];
-
-	if (!feed->view.round.final && feed->left_out_said_ms > 0 &&
-	    now_ms < feed->left_out_said_ms + SAY_EVERY_MS)
-		return;
-	feed->left_out_said_ms = now_ms;
-	log_note("there will be no snapshot %s: member %u on %s has no part of it: %s",
-		 snapshot_id_format((struct snapshot_id){feed->options.attempt, event->round}, id),
-		 event->member, event->host, event->reason);
-}
-
-/* A member goes alone, and this one goes on, or is it. */
-static void note_leaving(struct gang_feed *feed, const struct gang_event *event)
-{
-	bool own = event->member == feed->here.member;
-
-	if (event->kind == GANG_EVENT_GONE && !own)
-		log_note("member %u on %s has gone: from now on a snapshot is of the %u that are "
-			 "left",
-			 event->member, event->host, feed->view.members - feed->view.gone_count);
-	if (event->kind != GANG_EVENT_LEAVING || feed->view.notice > 0)
-		return;
-	if (own && feed->here.leaves == 0)
-		feed->here.leaves = event->number;
-	if (!own)
-		log_note("member %u on %s is to be taken away (%s): all are asked to save, and the "
-			 "others go on (--on-preemption continue)",
-			 event->member, event->host, event->reason);
-}
-
-static void note_sign(struct gang_feed *feed, const struct gang_event *event)
-{
-	int64_t now_ms = clock_monotonic_ms();
-
-	if (event->member != feed->here.member)
-		feed->heard_ms = now_ms;
-	else if (event->kind == GANG_EVENT_GOES_ON)
-		feed->here.goes_on_ms = now_ms;
-}
-
-/* What the others are not to wait for until they read the log anyway. */
-static bool is_urgent(enum gang_event_kind kind)
-{
-	return kind != GANG_EVENT_PASSED;
-}
-
-/* This member has put the event just now. */
-static bool is_put_here(const struct gang_feed *feed)
-{
-	return feed->work.kind == FEED_APPENDS && feed->work.there;
-}
-
-/* No event was left: there was none to read, or the number of the own one was free. */
-static void note_read_all(struct gang_feed *feed)
-{
-	if (feed->work.kind == FEED_APPENDS ? feed->work.there
-					    : feed->work.kind == FEED_READS && !feed->work.there)
-		feed->read_all_ms = feed->work.begun_ms;
-}
-
-int64_t gang_feed_age_ms(const struct gang_feed *feed)
-{
-	return clock_monotonic_ms() - feed->read_all_ms;
-}
-
-static void fold_event(struct gang_feed *feed, const struct gang_event *event)
-{
-	struct gang_round before = feed->view.round;
-	uint64_t request;
-
-	if (!gang_view_fold(&feed->view, event)) {
-		log_debug("event %u of the gang makes no sense", event->number);
-		return;
-	}
-	gang_heard_note(&feed->heard, &feed->view, event, clock_monotonic_ms());
-	request = take_from_outbox(feed, event);
-	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
-		feed->here.over_ms = clock_monotonic_ms();
-		say_left_out(feed, event);
-	}
-	if (feed->view.round.number != before.number)
-		feed->said_ms = clock_monotonic_ms();
-	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON ||
-	    event->kind == GANG_EVENT_GONE)
-		note_sign(feed, event);
-	note_leaving(feed, event);
-	if (is_put_here(feed) && is_urgent(event->kind))
-		gang_poke_all(feed->options.poke);
-	note_settled(feed);
-	feed->pause_ms = PAUSE_FIRST_MS;
-	feed->options.happened(feed->options.arg, event, request);
-}
-
-static void say_who_is_missing(const struct gang_feed *feed)
-{
-	const char *host =
-		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
-	char id[SNAPSHOT_ID_TEXT];
-
-	if (feed->work.missing >= feed->view.members)
-		return;
-	log_note("the snapshot %s waits for the part of member %u%s%s: %u of %u are there",
-		 snapshot_id_format((struct snapshot_id){feed->options.attempt, feed->work.round},
-				    id),
-		 feed->work.missing, host && *host ? " on " : "", host ? host : "", feed->work.have,
-		 feed->work.wanted);
-}
-
-static void note_failure(struct gang_feed *feed)
-{
-	const struct err *err = &feed->work.err;
-	bool said = ++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION;
-
-	if (said)
-		log_warn("the log of the gang cannot be used: %s", err->text);
-	else
-		log_debug("the log of the gang: %s", err->text);
-}
-
-/* Two in a row say that it saves none; one that it has is not replaced by one that has none. */
-static void note_recalled(struct gang_feed *feed)
-{
-	struct gang_here *here = &feed->here;
-
-	feed->recalled = true;
-	here->holds_start = !snapshot_id_is_none(feed->options.from) && feed->work.without == 0;
-	if (here->generation > 0)
-		return;
-	here->empties += feed->work.without;
-	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
-/* The log is read without it; but then nothing is known that lets a part be without a checkpoint.
- */
-static void give_up_recalling(struct gang_feed *feed)
-{
-	feed->recalled = true;
-	feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
-}
-
-static void arm_feed(struct gang_feed *feed)
+void gang_feed_arm(struct gang_feed *feed)
 {
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
 }
-
-/* An event that another has won; or there is none yet. */
-static void note_nothing_there(struct gang_feed *feed)
-{
-	feed->unread = feed->work.kind == FEED_APPENDS || feed->poked;
-	if (feed->work.kind == FEED_READS && feed->work.anew)
-		gang_here_note_read(&feed->here, &feed->view);
-}
-
-/* Something was read, or nothing is there. */
-static void note_looked(struct gang_feed *feed)
-{
-	int64_t now_ms = clock_boot_ms();
-
-	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * feed->read_every_ms ||
-					       now_ms > feed->asked_ms + ASK_MS);
-	feed->looked_ms = now_ms;
-}
-
-/* As if the log said it. */
-static void note_whether_over(struct gang_feed *feed)
-{
-	struct gang_event event = {
-		.kind = GANG_EVENT_REJOIN,
-		.number = feed->view.read + 1,
-		.host = "another machine",
-	};
-
-	feed->in_doubt = false;
-	feed->asked_ms = clock_boot_ms();
-	if (feed->work.there && !feed->view.over)
-		fold_event(feed, &event);
-}
-
-static void on_worked(void *arg)
-{
-	struct gang_feed *feed = arg;
-
-	feed->busy = false;
-	if (feed->options.loop->stopped)
-		return;
-	if (!feed->work.worked) {
-		note_failure(feed);
-		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID)
-			give_up_recalling(feed);
-		feed->unread = false;
-		feed->pause_ms = PAUSE_MOST_MS;
-		arm_feed(feed);
-		return;
-	}
-	feed->failures = 0;
-	note_read_all(feed);
-	if (feed->work.kind == FEED_READS || feed->work.kind == FEED_APPENDS)
-		note_looked(feed);
-	if (feed->work.kind == FEED_LOOKS_WHETHER_OVER)
-		note_whether_over(feed);
-	else if (feed->work.kind == FEED_RECALLS)
-		note_recalled(feed);
-	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
-		say_who_is_missing(feed);
-	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
-		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
-	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
-		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
-	else if (feed->work.there)
-		fold_event(feed, &feed->work.event);
-	else
-		note_nothing_there(feed);
-	go_on(feed);
-}
-
-/* --- what follows --- */
 
 static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 {
@@ -279,7 +26,7 @@ static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 	feed->work.kind = kind;
 	feed->work.begun_ms = clock_monotonic_ms();
 	feed->work.anew = feed->here.anew;
-	workers_run(feed->workers, gang_feed_worker, on_worked, feed);
+	workers_run(feed->workers, gang_feed_worker, gang_feed_on_worked, feed);
 }
 
 static void append_event(struct gang_feed *feed, const struct gang_event *event)
@@ -325,6 +72,16 @@ static bool gives(const struct gang_round_decision *decision)
 	return decision->action == GANG_TAKE || decision->action == GANG_GIVE_BESIDE;
 }
 
+static bool looks_after(const struct gang_round_decision *decision)
+{
+	return decision->action == GANG_LOOK_AFTER_PART;
+}
+
+static bool is_event(const struct gang_round_decision *decision)
+{
+	return decision->action != GANG_WAIT && !gives(decision) && !looks_after(decision);
+}
+
 /* What they write is whole, and all there, once they have given. */
 static bool awaits_sharers(const struct gang_feed *feed, const struct gang_round_decision *decision)
 {
@@ -353,7 +110,7 @@ static void consider_end(struct gang_feed *feed)
 
 	if (feed->left || feed->outbox_count > 0)
 		return;
-	decision = gang_rounds_end(&feed->view, &feed->here, asked);
+	decision = gang_leave_decide(&feed->view, &feed->here, asked);
 	event.more = decision.more;
 	if (decision.action == GANG_SAY_ENDED)
 		gang_feed_tell(feed, &event, 0);
@@ -407,7 +164,7 @@ static bool must_say(const struct gang_feed *feed)
 	const struct gang_here *here = &feed->here;
 	int64_t every_ms = here->ended && feed->said_ms < here->ended_ms + SAY_AT_END_MS
 				   ? SAY_AT_END_MS
-				   : SAY_EVERY_MS;
+				   : GANG_SAY_EVERY_MS;
 
 	return gang_view_is_open(&feed->view) && here->given == feed->view.round.number &&
 	       here->now_ms >= feed->said_ms + every_ms;
@@ -415,18 +172,18 @@ static bool must_say(const struct gang_feed *feed)
 
 static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 {
-	int64_t most_ms = is_awaiting(feed) ? PAUSE_MOST_MS : feed->read_every_ms;
+	int64_t most_ms = is_awaiting(feed) ? GANG_PAUSE_MOST_MS : feed->read_every_ms;
 	int64_t left_ms = again_ms == INT64_MAX ? most_ms : again_ms - feed->here.now_ms;
 
 	if (!is_awaiting(feed))
 		feed->pause_ms = most_ms;
 	if (left_ms < feed->pause_ms)
-		feed->pause_ms = left_ms > PAUSE_FIRST_MS ? left_ms : PAUSE_FIRST_MS;
-	arm_feed(feed);
+		feed->pause_ms = left_ms > GANG_PAUSE_FIRST_MS ? left_ms : GANG_PAUSE_FIRST_MS;
+	gang_feed_arm(feed);
 	feed->pause_ms = 2 * feed->pause_ms < most_ms ? 2 * feed->pause_ms : most_ms;
 }
 
-static void go_on(struct gang_feed *feed)
+void gang_feed_go_on(struct gang_feed *feed)
 {
 	struct gang_round_decision decision = decide(feed);
 	struct gang_event event;
@@ -441,7 +198,7 @@ static void go_on(struct gang_feed *feed)
 	} else if (feed->in_doubt) {
 		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
-	} else if (decision.action != GANG_WAIT && !gives(&decision)) {
+	} else if (is_event(&decision)) {
 		event = event_of(&decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
@@ -449,10 +206,11 @@ static void go_on(struct gang_feed *feed)
 	} else if (gang_view_wants_answers(&feed->view)) {
 		feed->work.round = feed->view.committed;
 		start_work(feed, FEED_LOOKS_FOR_ANSWERS);
-	} else if (feed->sharers_due && awaits_sharers(feed, &decision)) {
-		feed->sharers_due = false;
+	} else if (feed->look_due && (awaits_sharers(feed, &decision) || looks_after(&decision))) {
+		feed->look_due = false;
 		feed->work.round = decision.round;
-		start_work(feed, FEED_LOOKS_FOR_SHARERS);
+		start_work(feed,
+			   looks_after(&decision) ? FEED_LOOKS_AFTER_PART : FEED_LOOKS_FOR_SHARERS);
 	} else if (must_say(feed)) {
 		feed->said_ms = feed->here.now_ms;
 		feed->work.round = feed->view.round.number;
@@ -466,8 +224,8 @@ static void on_feed_due(struct timer *timer)
 {
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
-	feed->unread = feed->sharers_due = true;
-	go_on(feed);
+	feed->unread = feed->look_due = true;
+	gang_feed_go_on(feed);
 }
 
 /* The pauses stay as they are: who forges these makes nobody read more than once for each. */
@@ -477,7 +235,7 @@ static void on_poked(void *arg)
 
 	feed->poked = true;
 	feed->unread = true;
-	go_on(feed);
+	gang_feed_go_on(feed);
 }
 
 /* --- for the others --- */
@@ -486,7 +244,7 @@ void gang_feed_wake(struct gang_feed *feed)
 {
 	if (!gang_feed_is_running(feed) || feed->options.loop->stopped)
 		return;
-	feed->pause_ms = PAUSE_FIRST_MS;
+	feed->pause_ms = GANG_PAUSE_FIRST_MS;
 	feed->unread = true;
 	/* What is due already is due before this. */
 	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms());
@@ -542,50 +300,10 @@ void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event)
 	gang_feed_tell(feed, event, 0);
 }
 
-void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
-			       int64_t step, bool beside)
-{
-	gang_here_note_part(&feed->here, round, generation, step, beside);
-}
-
 json_t *gang_feed_status(const struct gang_feed *feed)
 {
 	return gang_status_json(&feed->view, &feed->here, &feed->heard, clock_monotonic_ms(),
 				feed->options.attempt, feed->options.hosts);
-}
-
-/* Once is no proof: it may have been slower than the one that had gone on. */
-static void note_given(struct gang_here *here, uint32_t round)
-{
-	if (here->given != round)
-		return;
-	if (!here->beside)
-		here->durable = here->given_generation;
-	here->empties = here->beside ? here->empties + 1 : 0;
-	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
-}
-
-void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
-			       bool put, const char *why)
-{
-	struct gang_here *here = &feed->here;
-
-	gang_here_note_part_ended(here, round, put);
-	if (end == GANG_PART_COMMITTED) {
-		gang_view_committed(&feed->view, round);
-		gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
-		note_given(here, round);
-		note_settled(feed);
-		feed->heard_ms = clock_monotonic_ms();
-	} else if (here->given == round) {
-		here->given = 0;
-	}
-	if (end == GANG_PART_IMPOSSIBLE) {
-		here->unable = round;
-		text_set(feed->reason, sizeof(feed->reason), why);
-		here->unable_reason = feed->reason;
-	}
-	gang_feed_wake(feed);
 }
 
 void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
@@ -619,7 +337,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->here = gang_here_new(options->identity.member);
 	feed->heard = gang_heard_new(options->identity.members, clock_monotonic_ms());
 	feed->timer.fired = on_feed_due;
-	feed->pause_ms = PAUSE_FIRST_MS;
+	feed->pause_ms = GANG_PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
 	feed->looked_ms = feed->asked_ms = clock_boot_ms();
 	/* The start has read all of the log; since then it may have swept. */

@@ -17,6 +17,7 @@
 #include "base/workers.h"
 #include "gang_heard.h"
 #include "gang_identity.h"
+#include "gang_leave.h"
 #include "gang_news.h"
 #include "gang_poke.h"
 #include "gang_rounds.h"
@@ -45,6 +46,9 @@ struct gang_feed_options {
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
 	 * `begun`, `ended`, `finished`, `in_order`, `code`, `saving`, `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
+	/* The snapshot of the round is in the store, with an earlier part of this member than that
+	 * of its last save, or than it would give now: that of this checkpoint (0: of none). */
+	void (*committed)(void *arg, uint32_t round, uint64_t generation);
 	/* The part is to be given now (TAKE or GIVE_BESIDE), if that can be done. */
 	void (*give)(void *arg, const struct gang_round_decision *decision);
 	/* An event has its place in the log. `request`: of this member's, what it was told with. */
@@ -60,10 +64,14 @@ struct gang_feed_options {
 enum gang_part_end {
 	/* The snapshot of all is in the store. */
 	GANG_PART_COMMITTED,
+	/* It is, with the part that an earlier save has put. */
+	GANG_PART_COMMITTED_EARLIER,
 	/* Not, or not yet: it may be tried again. */
 	GANG_PART_FAILED,
 	/* It cannot be made: the round is left out. */
 	GANG_PART_IMPOSSIBLE,
+	/* Those of all are there, and never will be a snapshot: so it is, too. */
+	GANG_PART_UNFIT,
 };
 
 enum gang_feed_work {
@@ -74,6 +82,7 @@ enum gang_feed_work {
 	FEED_LOOKS_FOR_ANSWERS,
 	FEED_LOOKS_FOR_SHARERS,
 	FEED_LOOKS_WHETHER_OVER,
+	FEED_LOOKS_AFTER_PART,
 };
 
 /* Zeroed: there is no gang. Others read `view` and `here`. */
@@ -111,9 +120,10 @@ struct gang_feed {
 	/* It has told the others that it leaves alone. */
 	bool leaves_alone;
 
-	/* In this round all `sharers` have given; they are to be looked for once more. */
+	/* In this round all `sharers` have given. */
 	uint32_t sharers_given;
-	bool sharers_due;
+	/* What lies beside the log may have changed: parts, and commits. */
+	bool look_due;
 
 	/* The worker's, while `busy`. */
 	struct {
@@ -126,6 +136,7 @@ struct gang_feed {
 		bool anew;
 		bool worked, there;
 		uint32_t have, wanted, missing;
+		enum gang_part_fate fate;
 		struct err err;
 	} work;
 
@@ -151,6 +162,14 @@ static inline bool gang_feed_is_running(const struct gang_feed *feed)
 static inline bool gang_feed_ends_by(const struct gang_feed *feed, uint32_t event)
 {
 	return gang_rounds_notice(&feed->view, &feed->here) == event;
+}
+
+/* The others need the job to go on. Once the ranks of one that leaves alone are gone, those of the
+ * others begin anew, and what they save then is no checkpoint with what this one has saved before.
+ */
+static inline bool gang_feed_needs_job(const struct gang_feed *feed)
+{
+	return feed->leaves_alone || gang_rounds_awaits_step(&feed->view, &feed->here);
 }
 
 /* The job has ended, and nothing is left to save here: `left` is called in the end. */
@@ -188,10 +207,6 @@ json_t *gang_feed_status(const struct gang_feed *feed);
 /* From any thread: the round gets no more parts than it has. */
 bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round);
 
-/* Fills in what an event of this member has as the next one of the log. */
-void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event);
-/* On the worker: gang_feed_worker.c. */
-void gang_feed_worker(void *arg);
 /* The view stays. */
 void gang_feed_stop(struct gang_feed *feed);
 void gang_feed_release(struct gang_feed *feed);

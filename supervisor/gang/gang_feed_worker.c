@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "gang_feed.h"
+#include "gang_feed_inside.h"
 
 #define REQUEST_MS 10000
 
@@ -24,19 +24,35 @@ static int look_for_sharers(struct gang_feed *feed, struct err *err)
 	return 0;
 }
 
+/* Who had gone when the newest round was opened; the caller frees it. */
+static bool *list_gone(const struct gang_view *view)
+{
+	bool *gone = memory_new(view->members * sizeof(*gone));
+
+	for (uint32_t i = 0; i < view->members; i++)
+		gone[i] = gang_view_does_without(view, i);
+	return gone;
+}
+
 static int look_who_is_missing(struct gang_feed *feed, struct err *err)
 {
-	const struct gang_view *view = &feed->view;
-	auto_free bool *gone = memory_new(view->members * sizeof(*gone));
+	auto_free bool *gone = list_gone(&feed->view);
 
 	feed->work.wanted = 0;
-	for (uint32_t i = 0; i < view->members; i++) {
-		gone[i] = gang_view_does_without(view, i);
+	for (uint32_t i = 0; i < feed->view.members; i++)
 		feed->work.wanted += !gone[i];
-	}
 	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
 				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
 				    err);
+}
+
+static int look_after_part(struct gang_feed *feed, struct err *err)
+{
+	auto_free bool *gone = list_gone(&feed->view);
+	struct snapshot_id id = {feed->options.attempt, feed->work.round};
+
+	return storage_gang_look_after_part(feed->options.storage, id, gone, feed->view.round.gone,
+					    &feed->work.fate, &feed->cancel, err);
 }
 
 /* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
@@ -80,6 +96,8 @@ static int do_work(struct gang_feed *feed, struct err *err)
 		return look_for_sharers(feed, err);
 	case FEED_LOOKS_WHETHER_OVER:
 		return look_whether_over(feed, err);
+	case FEED_LOOKS_AFTER_PART:
+		return look_after_part(feed, err);
 	}
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "gang_feed.h"
+#include "gang_feed_inside.h"
 
 #define LAST_WORD_MS 3000
 #define PAUSE_MS 50
@@ -56,7 +56,7 @@ static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *canc
 
 		if (catch_up(feed, cancel, err) < 0)
 			return -1;
-		word = gang_rounds_last_word(&feed->view, &feed->here, settled);
+		word = gang_leave_last_word(&feed->view, &feed->here, settled);
 		*said = feed->view.ends[feed->here.member] == GANG_HAS_GONE;
 		switch (word) {
 		case GANG_LAST_NOTHING:

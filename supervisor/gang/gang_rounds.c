@@ -3,97 +3,10 @@
 /* After one that was left out: twice as long each time, up to a limit. */
 #define AGAIN_MS 250
 #define AGAIN_DOUBLINGS 4
+/* It is so far ahead that all have read of it by then (GANG_READ_MS); twice as far each time. At a
+ * notice all look out for it. */
 #define AHEAD_DOUBLINGS 7
-
-struct gang_here gang_here_new(uint32_t member)
-{
-	return (struct gang_here){.member = member, .step = -1, .before = -1};
-}
-
-/* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
- * be complete at the same moment, which says nothing of how fast the job is. */
-static void note_pace(struct gang_here *here, int64_t step)
-{
-	int64_t took_ms = here->now_ms - here->first_ms;
-
-	if (here->step < 0 || step < here->first_step) {
-		here->first_step = step;
-		here->first_ms = here->now_ms;
-		return;
-	}
-	if (took_ms < GANG_READ_MS)
-		took_ms = GANG_READ_MS;
-	here->pace = (double)(step - here->first_step) * 1000 / (double)took_ms;
-}
-
-void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
-			     uint64_t generation, int64_t step)
-{
-	here->begun = true;
-	here->learned = false;
-	here->empties = 0;
-	if (here->generation == 0)
-		here->wanted_ms = here->now_ms;
-	here->generation = generation;
-	/* Something was added to it, or it was saved once more. */
-	if (step == here->step)
-		return;
-	note_pace(here, step);
-	if (step < here->step) {
-		here->fallen = view->round.number;
-		here->anew = true;
-	}
-	here->before = here->step;
-	here->step = step;
-	here->completed_ms = here->now_ms;
-}
-
-void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
-			 bool beside)
-{
-	here->given = round;
-	here->given_generation = generation;
-	here->given_step = step;
-	here->beside = beside;
-	if (here->put == round)
-		return;
-	here->put = round;
-	here->put_generation = generation;
-	here->put_stays = false;
-}
-
-void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
-{
-	if (here->put != round || here->put_stays)
-		return;
-	here->put_stays = put;
-	if (!put)
-		here->put = 0;
-}
-
-uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here)
-{
-	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
-
-	bool known = here->durable > 0 && here->durable == here->put_generation;
-
-	return over || known ? 0 : here->put;
-}
-
-void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
-{
-	here->fallen = view->round.number;
-	here->stale = here->generation;
-	here->step = here->before = -1;
-	here->anew = true;
-}
-
-void gang_here_note_read(struct gang_here *here, const struct gang_view *view)
-{
-	if (here->anew)
-		here->fallen = view->round.number;
-	here->anew = false;
-}
+#define READ_AT_NOTICE_MS 500
 
 static struct gang_round_decision wait_until(int64_t again_ms)
 {
@@ -223,11 +136,20 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 				 "that they save the same one");
 	if (here->step >= round->step)
 		return leave_out(view, here, "it has gone on to a later checkpoint");
+	/* Not before: until then it may come to it (gang_rounds_awaits_step()). */
 	if (here->ended)
 		return leave_out(view, here, "its job has ended before that step");
-	if (is_stopping(here) && (round->at_least || has_answered_notice(view, here)))
-		return leave_out(view, here, "it is to stop before that step");
 	return wait_until(INT64_MAX);
+}
+
+bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_here *here)
+{
+	const struct gang_round *round = &view->round;
+
+	return gang_view_is_open(view) && !view->over && !round->final &&
+	       here->given != round->number && here->unable != round->number &&
+	       here->fallen < round->number && gang_here_can_give(here) && here->step >= 0 &&
+	       here->step < round->step;
 }
 
 /* Why it has no part in the final round; NULL: it has. What lies there of a checkpoint that is not
@@ -298,16 +220,24 @@ static int64_t opening_ms(const struct gang_view *view, const struct gang_here *
 	return at_ms;
 }
 
-/* Beyond every step that is known, by the time that all need to read of it. */
+/* Beyond every step that is known, by the time that all need to read of it. At a notice all look
+ * out for it, and time is short. */
 static int64_t step_ahead(const struct gang_view *view, const struct gang_here *here)
 {
 	int64_t furthest = here->step, ahead;
+	int64_t read_ms = view->notice > 0 ? READ_AT_NOTICE_MS : GANG_READ_MS;
 
 	if (view->round.left_step > furthest)
 		furthest = view->round.left_step;
-	ahead = (int64_t)(here->pace * GANG_READ_MS / 1000 *
+	ahead = (int64_t)(here->pace * (double)read_ms / 1000 *
 			  (double)(1U << doublings(view, AHEAD_DOUBLINGS)));
 	return furthest + (ahead > 1 ? ahead : 1);
+}
+
+/* Whoever has left the last round out is past it: jobs that save by themselves train on. */
+static bool was_passed(const struct gang_round *round)
+{
+	return round->left_step > round->step;
 }
 
 static struct gang_round_decision open_round(const struct gang_view *view,
@@ -315,8 +245,9 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 {
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
 
-	/* A job that has ended, or is to, comes to no later one. */
-	if (view->failures == 0 || is_stopping(here) || view->notice > 0 || here->step < 0)
+	/* A job that has ended comes to no later one; nor may one that was asked for its last. */
+	if (view->failures == 0 || here->ended || here->step < 0 ||
+	    (view->notice > 0 && !was_passed(&view->round)))
 		return decision;
 	/* Whoever has left it out has that one, and all come to it, perhaps to no later one: a job
 	 * may save only when it is asked. */
@@ -330,7 +261,7 @@ static struct gang_round_decision open_round(const struct gang_view *view,
 }
 
 /* A member that has left gives no part: nothing is committed any more. */
-static bool may_open(const struct gang_view *view, const struct gang_here *here)
+bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *here)
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
@@ -367,11 +298,13 @@ static struct gang_round_decision decide_on_round(const struct gang_view *view,
 	if (gang_view_is_open(view)) {
 		struct gang_round_decision decision = in_round(view, here);
 
+		if (decision.action == GANG_LEAVE_OUT && here->put == view->round.number)
+			return act_in(view, GANG_LOOK_AFTER_PART);
 		return decision.action == GANG_TAKE && !may_give(here)
 			       ? wait_until(INT64_MAX)
 			       : decision;
 	}
-	if (!may_give(here) || !may_open(view, here))
+	if (!may_give(here) || !gang_rounds_may_open(view, here))
 		return wait_until(INT64_MAX);
 	if (here->now_ms < opening_ms(view, here))
 		return wait_until(opening_ms(view, here));
@@ -394,116 +327,13 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 {
 	struct gang_round_decision decision = decide_on_round(view, here);
 	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
+	bool waits = decision.action == GANG_WAIT || decision.action == GANG_LOOK_AFTER_PART;
 
-	if (decision.action != GANG_WAIT || view->over || !speaks_for_all(view, here))
+	if (!waits || view->over || !speaks_for_all(view, here))
 		return decision;
 	if (here->goes_on_ms == 0 || here->now_ms >= due_ms)
 		return act_in(view, GANG_SAY_GOES_ON);
 	if (due_ms < decision.again_ms)
 		decision.again_ms = due_ms;
 	return decision;
-}
-
-/* --- the end --- */
-
-/* No other one needs a part of it any more. */
-static bool is_free(const struct gang_view *view, const struct gang_here *here, uint32_t asked)
-{
-	/* In the final round, whoever has finished can. */
-	bool can_give = here->finished || gang_here_can_give(here) || !here->begun;
-	bool open = gang_view_is_open(view) && here->given != view->round.number;
-
-	if (view->over || view->left > 0 || view->ended == view->members || !can_give)
-		return true;
-	if (open)
-		return false;
-	/* All end by it, with the checkpoint that answers it. */
-	if (asked > 0 && gang_rounds_answers_anew(view, here))
-		return false;
-	if (asked > 0)
-		return gang_here_can_give(here) || view->answered >= asked;
-	return !here->finished;
-}
-
-static struct gang_end_decision end_with(enum gang_end_action action, bool more)
-{
-	return (struct gang_end_decision){.action = action, .more = more};
-}
-
-/* Whoever waits for its part in the round that is open is told first. */
-static struct gang_end_decision before_saying(const struct gang_view *view,
-					      const struct gang_here *here)
-{
-	bool needed = gang_view_is_open(view) && here->given != view->round.number;
-	bool waits = here->wants && !may_open(view, here);
-
-	if (needed || here->saving)
-		return end_with(GANG_STAY, false);
-	if (here->leaving)
-		return end_with(GANG_SAY_ENDED, here->wants);
-	return end_with(here->finished && waits ? GANG_SAY_ENDED : GANG_STAY, true);
-}
-
-/* Whoever waits for its part has it, or is told that there is none: from then on nobody needs one.
- * Nobody waits for a snapshot that this member knows nothing of, either. */
-static struct gang_end_decision leave_alone(const struct gang_view *view,
-					    const struct gang_here *here)
-{
-	bool needed = gang_view_is_open(view) && here->given != view->round.number;
-	bool in_vain = here->wants && !may_open(view, here);
-
-	if (view->over || view->ends[here->member] == GANG_HAS_GONE)
-		return end_with(here->saving ? GANG_STAY : GANG_LEAVE, false);
-	if (needed || here->saving || !(here->leaving || in_vain))
-		return end_with(GANG_STAY, false);
-	return end_with(GANG_SAY_GONE, false);
-}
-
-enum gang_last_word gang_rounds_last_word(const struct gang_view *view,
-					  const struct gang_here *here, uint32_t settled)
-{
-	uint32_t round = view->round.number;
-
-	bool all_end = view->notice > 0 && here->leaves == 0;
-
-	if (all_end || view->over || view->ends[here->member] == GANG_HAS_GONE)
-		return GANG_LAST_NOTHING;
-	if (!gang_view_is_open(view))
-		return GANG_LAST_SAY_GONE;
-	if (here->put == round && settled != round)
-		return GANG_LAST_VOID_PART;
-	return here->put == round ? GANG_LAST_SAY_GONE : GANG_LAST_LEAVE_OUT;
-}
-
-/* Nothing comes of what this member waits for. */
-static bool is_lost(const struct gang_view *view, const struct gang_here *here)
-{
-	if (view->round.final)
-		return view->round.state == GANG_ROUND_OVER;
-	return here->finished && here->wants && !gang_view_is_open(view) &&
-	       (view->left > 0 || view->ended == view->members);
-}
-
-struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,
-					 uint32_t asked)
-{
-	enum gang_member_end said = view->ends[here->member];
-	struct gang_end_decision leave = end_with(GANG_LEAVE, false);
-	bool final_is_open = view->round.final && gang_view_is_open(view);
-
-	if (!here->ended)
-		return end_with(GANG_STAY, false);
-	if (here->leaves > 0)
-		return leave_alone(view, here);
-	if (said == GANG_GOES_ON && !view->over)
-		return before_saying(view, here);
-	leave.lost = is_lost(view, here);
-	if (here->saving || (final_is_open && !view->over) || (!here->leaving && !leave.lost))
-		return end_with(GANG_STAY, false);
-	/* What it ends with depends on it. */
-	if (asked > 0 && !view->over && gang_view_wants_answers(view))
-		return end_with(GANG_STAY, false);
-	if (view->over || view->ended == view->members || said == GANG_HAS_LEFT || leave.lost)
-		return leave;
-	return end_with(is_free(view, here, asked) ? GANG_SAY_ENDED : GANG_STAY, here->wants);
 }

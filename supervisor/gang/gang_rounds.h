@@ -1,99 +1,16 @@
 /*
  * PURE. What a member does next about the rounds of its gang: from what the log says (gang_view.h)
- * and what is known here, one action. It is asked again whenever either changes.
+ * and what is known here (gang_here.h), one action. It is asked again whenever either changes.
  */
 #ifndef GANG_ROUNDS_H
 #define GANG_ROUNDS_H
 
-#include "gang_view.h"
+#include "gang_here.h"
 
 /* The others are given so long to open a round, by whoever opened the last one. */
 #define GANG_OPEN_PAUSE_MS 2000
-/* After a round was left out, the next one is so far ahead that all have read of it by then; twice
- * as far each time. */
-#define GANG_READ_MS 2500
 /* So often those that have ended are told that the job goes on elsewhere. */
 #define GANG_GOES_ON_MS 10000
-/* So many snapshots in a row without a part of a member say that it has none. */
-#define GANG_EMPTIES_TO_LEARN 2
-
-/* What is known here, by subject. Times are of the monotonic clock, in ms. */
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
-struct gang_here {
-	uint32_t member;
-	int64_t now_ms;
-	/* The newest checkpoint that was complete in this attempt (generation 0: none), its step
-	 * (-1: it has none), and that of the one before it (-1: there is none). */
-	uint64_t generation;
-	int64_t step, before;
-	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
-	 * was complete. */
-	double pace;
-	int64_t first_step, first_ms;
-	int64_t completed_ms;
-	/* The job has begun anew within the attempt (gang_runs.h), or its steps have fallen back:
-	 * the rounds up to `fallen` were open then, and no checkpoint up to `stale` is given any
-	 * more. `anew`: the log is not read yet up to that moment. */
-	uint32_t fallen;
-	uint64_t stale;
-	bool anew;
-	/* The newest checkpoint's writer is dead: what that means is to be seen. */
-	bool holds;
-
-	/* A checkpoint is to be saved, since `wanted_ms`; or at once. */
-	bool wants, urgent;
-	/* It is to end by a notice. */
-	bool stopping;
-	/* The event of the log by which it leaves, alone; 0: it does not. */
-	uint32_t leaves;
-	/* What it asks for is still to be appended: a part that is given before would not say that
-	 * it answers it. */
-	bool telling;
-	int64_t wanted_ms;
-	/* Its job has ended, and what it wrote last of a numbered checkpoint is not whole. */
-	bool torn_later;
-	/* It has written something of a checkpoint in this attempt. */
-	bool begun;
-	/* It had nothing to give in the last snapshots; in so many in a row. */
-	bool learned;
-	unsigned empties;
-	/* Its job has ended, then; by itself, with 0; in order, if it was asked to: by itself, and
-	 * its exit code says so. */
-	bool ended, finished, in_order;
-	int64_t ended_ms;
-	/* The newest round then. */
-	uint32_t ended_in;
-	int code; /* what it tells the others of that: 0, or the exit code of a failure */
-	/* After that, nothing is left to save, or nothing more can be done for it; and its part is
-	 * being made, or waits for those of the others. */
-	bool leaving, saving;
-	/* The newest checkpoint that is in a snapshot of all. */
-	uint64_t durable;
-	/* What the attempt started from has a checkpoint of this member. */
-	bool holds_start;
-
-	/* The newest round in which it gives or has given its part, with which checkpoint, and
-	 * (`beside`) whether there was none. */
-	uint32_t given;
-	uint64_t given_generation;
-	int64_t given_step;
-	bool beside;
-	/* The newest round in which a part of it may lie in the store, whatever has come of its
-	 * save, and the checkpoint of the first try that may have put it: that one stays.
-	 * `put_stays`: that try is over. */
-	uint32_t put;
-	uint64_t put_generation;
-	bool put_stays;
-	/* The newest round for which it has tried in vain to make its part; why. */
-	uint32_t unable;
-	const char *unable_reason;
-	/* The newest event that the newest checkpoint answers; 0: none. */
-	uint32_t saw;
-	/* When this member last said that its job goes on; 0: never. */
-	int64_t goes_on_ms;
-	/* When the newest round was read to be over. */
-	int64_t over_ms;
-};
 
 enum gang_round_action {
 	/* Nothing, until something changes or `again_ms`. */
@@ -104,8 +21,12 @@ enum gang_round_action {
 	GANG_TAKE,
 	/* To give what lies beside checkpoints, or an empty part. */
 	GANG_GIVE_BESIDE,
-	/* To append that the open round is left out: `step`, `reason`. */
+	/* To append that the open round is left out: `step`, `reason`. Only if no part of this
+	 * member lies there: the last one may be there already. */
 	GANG_LEAVE_OUT,
+	/* A save has failed, and its part may lie there: to look up what has become of it, again
+	 * and again, until that is known (gang_here_note_fate()). */
+	GANG_LOOK_AFTER_PART,
 	/* To append that the job goes on here, for those where it has ended. */
 	GANG_SAY_GOES_ON,
 	/* To append that it has gone on to `step`. */
@@ -126,36 +47,15 @@ struct gang_round_decision {
 	int64_t again_ms;
 };
 
-/* At first. */
-struct gang_here gang_here_new(uint32_t member);
-/* A checkpoint is complete; `now_ms` is in `here`. */
-void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
-			     uint64_t generation, int64_t step);
-
-/* The part of this round is made now. */
-void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
-			 bool beside);
-/* That try is over. `put`: a part of the round may lie in the store. */
-void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put);
-/*
- * Whoever puts the last part commits, and whoever has given another one may be told to end before
- * it sees that. So what its save has ended with says nothing: before a member says that something
- * is not durable, it looks up whether this round is committed. 0: there is none to look up.
- */
-uint32_t gang_rounds_in_doubt(const struct gang_view *view, const struct gang_here *here);
-
-/* The job has begun anew, and writes its next checkpoint. */
-void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);
-/* The log has been read to its end since. */
-void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
-/* There is a checkpoint that may be given, if its round comes. */
-static inline bool gang_here_can_give(const struct gang_here *here)
-{
-	return here->generation > here->stale;
-}
-
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here);
+
+/* The open round is about a step that this member is still to come to. While time allows, its job
+ * is not ended before: the others have gone past all that it has. */
+bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_here *here);
+
+/* One may be opened for what is to be saved here. */
+bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *here);
 
 /* Its part did not say yet that its checkpoint answers the notice: that was known only later, as of
  * one that was under way when the notice came. Another round of the same step says it, to those
@@ -169,41 +69,5 @@ static inline uint32_t gang_rounds_notice(const struct gang_view *view,
 {
 	return here->leaves > 0 ? here->leaves : view->notice;
 }
-
-enum gang_end_action {
-	/* It trains, or waits: for its own files, or because others need a part of it. */
-	GANG_STAY,
-	/* To append that its job has ended: `more`. Once more: it leaves. */
-	GANG_SAY_ENDED,
-	/* To append that it has gone, and the others go on without it. */
-	GANG_SAY_GONE,
-	GANG_LEAVE,
-};
-
-struct gang_end_decision {
-	enum gang_end_action action;
-	/* There are files here that no snapshot of all holds. */
-	bool more;
-	/* LEAVE: the final round is not durable, or will not be opened. */
-	bool lost;
-};
-
-/* What a member that leaves alone appends last, when it has no time left to wait for the others. */
-enum gang_last_word {
-	GANG_LAST_NOTHING,
-	/* First, storage_gang_void_part(): it is not known whether its part lies in the open round.
-	 */
-	GANG_LAST_VOID_PART,
-	/* There is none, and none will be: the round is left out. */
-	GANG_LAST_LEAVE_OUT,
-	GANG_LAST_SAY_GONE,
-};
-/* `settled`: of this round it is known that its part lies there. */
-enum gang_last_word gang_rounds_last_word(const struct gang_view *view,
-					  const struct gang_here *here, uint32_t settled);
-
-/* What a member does about its end. `asked`: the notice that it ends by; 0: none. */
-struct gang_end_decision gang_rounds_end(const struct gang_view *view, const struct gang_here *here,
-					 uint32_t asked);
 
 #endif

@@ -176,14 +176,18 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 
 void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome)
 {
-	enum gang_part_end end = outcome->durable                          ? GANG_PART_COMMITTED
-				 : outcome->never || outcome->result.empty ? GANG_PART_IMPOSSIBLE
-									   : GANG_PART_FAILED;
+	const struct save_result *result = &outcome->result;
+	enum gang_part_end end =
+		outcome->durable                  ? GANG_PART_COMMITTED
+		: result->gang_committed          ? GANG_PART_COMMITTED_EARLIER
+		: result->gang_unfit              ? GANG_PART_UNFIT
+		: outcome->never || result->empty ? GANG_PART_IMPOSSIBLE
+						  : GANG_PART_FAILED;
 
 	if (!gang_feed_is_running(&job->in_gang.feed))
 		return;
-	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end,
-				  outcome->result.gang_put, outcome->err.text);
+	gang_feed_note_part_ended(&job->in_gang.feed, outcome->id.sequence, end, result->gang_put,
+				  outcome->err.text);
 }
 
 /* --- what has happened at other members --- */
@@ -276,6 +280,7 @@ void job_start_gang_feed(struct job *job)
 		.sharers = job->resume.sharers,
 		.from = job->resume.from,
 		.look = look_at_job,
+		.committed = job_note_earlier_part,
 		.give = give_part,
 		.happened = on_gang_event,
 		.answered = on_answered,

@@ -190,29 +190,60 @@ static bool is_committed(struct job *job, uint32_t round, int64_t until_ms)
 	return committed;
 }
 
+/* With the part that this member has given of that checkpoint. */
+static void note_other_commit(struct job *job, uint32_t round, uint64_t generation)
+{
+	struct snapshot_id id = {.attempt = job->resume.attempt.number, .sequence = round};
+	char text[SNAPSHOT_ID_TEXT];
+
+	snapshot_queue_note_committed(job->snapshots, round);
+	if (generation > 0 && generation == job->model.newest.generation)
+		job_note_late_commit(&job->model);
+	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
+	event_log_add(&job->events, "durable", "{s:s, s:I}", "id", text, "step",
+		      (json_int_t)job->model.durable.step);
+}
+
+void job_note_earlier_part(void *arg, uint32_t round, uint64_t generation)
+{
+	note_other_commit(arg, round, generation);
+}
+
+/* The others end by it: what this member has saved since is of no use then. */
+static bool is_last_answer(struct job *job, uint32_t round, int64_t until_ms)
+{
+	const struct gang_feed *feed = &job->in_gang.feed;
+	uint32_t notice = gang_rounds_notice(&feed->view, &feed->here), answers = 0;
+	auto_(cancel_release) struct cancel cancel = {.fd = -1};
+	struct err err;
+
+	if (notice == 0 || cancel_init(&cancel, &err) < 0)
+		return false;
+	cancel_set_deadline(&cancel, until_ms);
+	return storage_gang_answers(job->resume.storage, job->resume.attempt.number, round,
+				    &answers, &cancel, &err) == 0 &&
+	       answers >= notice;
+}
+
 void job_look_for_last_commit(struct job *job)
 {
 	const struct gang_feed *feed = &job->in_gang.feed;
-	struct snapshot_id id = {.attempt = job->resume.attempt.number};
-	char text[SNAPSHOT_ID_TEXT];
+	uint32_t round;
+	int64_t until_ms;
 
 	if (!gang_feed_is_running(feed) || !job->snapshots || job->model.snapshots.superseded ||
 	    (!job_has_pending(&job->model) && !job->model.gang.lost))
 		return;
-	id.sequence = gang_rounds_in_doubt(&feed->view, &feed->here);
-	if (id.sequence == 0 ||
-	    !is_committed(job, id.sequence,
-			  job_last_look_ms(&job->model, &job->rules, clock_monotonic_ms(),
-					   job_deadline_ms(job))))
+	round = gang_here_in_doubt(&feed->view, &feed->here);
+	until_ms = job_last_look_ms(&job->model, &job->rules, clock_monotonic_ms(),
+				    job_deadline_ms(job));
+	if (round == 0 || !is_committed(job, round, until_ms))
 		return;
-	snapshot_queue_note_committed(job->snapshots, id.sequence);
-	if (feed->here.put_generation == job->model.newest.generation)
-		job_note_late_commit(&job->model);
-	if (feed->view.round.final && feed->view.round.number == id.sequence)
+	note_other_commit(job, round, feed->here.put_generation);
+	if (job_has_pending(&job->model) && is_last_answer(job, round, until_ms))
+		job_note_late_answer(&job->model);
+	if (feed->view.round.final && feed->view.round.number == round)
 		job->model.gang.lost = false;
-	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
-	event_log_add(&job->events, "durable", "{s:s, s:I}", "id", text, "step",
-		      (json_int_t)job->model.durable.step);
 }
 
 /* While a checkpoint is being written, its closed files are uploaded early, and the parts by which

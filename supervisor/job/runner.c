@@ -134,6 +134,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 		view.awaits_gang = snapshot_queue_awaits_gang(job->snapshots);
 		view.accepted_ms = snapshot_queue_advanced_ms(job->snapshots);
 		view.gang_heard_ms = job->in_gang.feed.heard_ms;
+		view.gang_needs_job = gang_feed_needs_job(&job->in_gang.feed);
 		view.gang_has_saved = job->in_gang.feed.view.committed > 0;
 		view.awaits_final = job->in_gang.feed.view.round.final &&
 				    gang_view_is_open(&job->in_gang.feed.view);
@@ -266,7 +267,6 @@ struct job_rules job_rules_from(const struct job *job)
 		.place_chosen = options->directory_chosen,
 		.has_store = job->store != NULL,
 		.of_gang = job->gang.members > 1,
-		.leaves_alone = job->gang.goes_on,
 		.requeues = options->requeue && slurm && *slurm,
 		.every_auto = options->every_auto,
 		.retains = retention_is_set(&options->retention),

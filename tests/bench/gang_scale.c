@@ -391,6 +391,13 @@ static void part_saved(void *arg)
 	gang_feed_note_part_ended(&member->feed, member->round, end, true, member->err.text);
 }
 
+static void on_committed(void *arg, uint32_t round, uint64_t generation)
+{
+	(void)arg;
+	(void)round;
+	(void)generation;
+}
+
 static void give_part(void *arg, const struct gang_round_decision *decision)
 {
 	struct member *member = arg;
@@ -461,6 +468,7 @@ static void start_feeds(void)
 			.attempt = member->attempt.number,
 			.poke = member->poke,
 			.look = look_at_member,
+			.committed = on_committed,
 			.give = give_part,
 			.happened = on_event,
 			.arg = member,

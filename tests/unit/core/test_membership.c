@@ -133,6 +133,68 @@ static void test_an_answered_notice_waits_for_nothing_more(void **state)
 	stop(&story);
 }
 
+/* A part that it gives after that is for the others, of which one may have left without a word: it
+ * is not waited for either. */
+static void test_a_round_after_the_answer_is_not_waited_for(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_SIGNAL);
+	story.rules.of_gang = true;
+	complete(&story, 1, false);
+	end_snapshot(&story, (struct snapshot_event){.durable = true, .checkpoint.generation = 1});
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1120000, .alone = true}});
+	post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
+					.gang = {.event = 7, .notice_is_over = true}});
+	story.view.child_running = false;
+	post_kind(&story, JOB_EV_CHILD_EXITED);
+	post_kind(&story, JOB_EV_GANG_ROUND);
+	check_done(&story, JOB_DO_TAKE_SNAPSHOT, true);
+	assert_true(story.model.due_ms[TIMER_FLUSH] <= story.view.now_ms + 1000);
+	story.view.awaits_gang = true;
+	story.view.now_ms = story.model.due_ms[TIMER_FLUSH];
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_FLUSH});
+	check_done(&story, JOB_DO_CANCEL_SNAPSHOTS, true);
+	check_done(&story, JOB_DO_END, true);
+	assert_true(facts_of(&story).all_durable);
+	stop(&story);
+}
+
+/* The job has saved and is still: it is ended. Not while the gang needs a later step of it, which
+ * the others have saved already; but when time is short. */
+static void test_a_job_that_the_gang_needs_goes_on(void **state)
+{
+	static const struct {
+		bool needed, late, stops;
+	} rows[] = {{false, false, true}, {true, false, false}, {true, true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_SIGNAL);
+		story.rules.of_gang = true;
+		story.view.gang_needs_job = rows[i].needed;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1120000, .alone = true}});
+		post_kind(&story, JOB_EV_SENDING);
+		post(&story, (struct job_event){.kind = JOB_EV_GANG_TOLD, .gang.event = 7});
+		complete(&story, 1, true);
+		story.view.now_ms += 5000;
+		if (rows[i].late)
+			story.view.now_ms = story.model.budget.ask_until_ms;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+		assert_int_equal(story.model.state,
+				 rows[i].stops ? JOB_STOPPING : JOB_CHECKPOINTING);
+		post(&story, (struct job_event){.kind = JOB_EV_GANG_ANSWERED,
+						.gang = {.event = 7, .notice_is_over = true}});
+		assert_int_equal(story.model.state, JOB_STOPPING);
+		stop(&story);
+	}
+}
+
 /* Another member has left before it was: what this one had saved by then is lost, and is called so;
  * what it saves from then on is no checkpoint of all. */
 static void test_a_notice_that_nobody_answers(void **state)
@@ -257,6 +319,8 @@ int main(void)
 		cmocka_unit_test(test_a_round_begins_a_snapshot),
 		cmocka_unit_test(test_a_member_stays_for_the_others),
 		cmocka_unit_test(test_an_answered_notice_waits_for_nothing_more),
+		cmocka_unit_test(test_a_round_after_the_answer_is_not_waited_for),
+		cmocka_unit_test(test_a_job_that_the_gang_needs_goes_on),
 		cmocka_unit_test(test_a_notice_that_nobody_answers),
 		cmocka_unit_test(test_the_others_are_not_waited_for_for_ever),
 		cmocka_unit_test(test_which_members_join_in),

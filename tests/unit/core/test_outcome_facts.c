@@ -279,6 +279,27 @@ static void test_a_commit_that_is_known_late(void **state)
 		    model.durable.reported_step == 21);
 }
 
+/* ... with an earlier part of this member: that counts only if it answers what all end by. */
+static void test_an_answer_that_is_known_at_the_end(void **state)
+{
+	(void)state;
+	for (int answers = 0; answers < 2; answers++) {
+		struct job_model model = {
+			NOTICED,
+			DURABLE,
+			.newest = {.generation = 2, .step = 20},
+			.snapshots.durable_generation = 1,
+		};
+
+		if (answers)
+			job_note_late_answer(&model);
+		assert_int_equal(facts_of(model, (struct job_rules){.of_gang = true},
+					  (struct job_view){0}, UNSAVED_NOTHING)
+					 .all_durable,
+				 answers);
+	}
+}
+
 /* How long the store may take to say so: what time is left, and not a time of its own. */
 static void test_how_long_that_is_asked(void **state)
 {
@@ -314,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_saved_elsewhere),
 		cmocka_unit_test(test_a_member_that_is_asked_in_vain),
 		cmocka_unit_test(test_a_commit_that_is_known_late),
+		cmocka_unit_test(test_an_answer_that_is_known_at_the_end),
 		cmocka_unit_test(test_how_long_that_is_asked),
 	};
 

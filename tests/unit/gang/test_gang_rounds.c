@@ -1,4 +1,5 @@
 /* What a member does about the rounds of its gang. */
+#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
 
 #include <setjmp.h>
@@ -134,8 +135,6 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS, FINISHED, .durable = 2}, GANG_WAIT, 0, false},
 	{"a job that has ended tries the same", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
-	{"so does one that is to end", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
-		{AT(20, 10), WANTS, .stopping = true}, GANG_OPEN, 20, false},
 	{"but not at once", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true, .over_ms = NOW - 100}, GANG_WAIT, 0, false},
 	{"a member has left", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
@@ -150,12 +149,29 @@ static const struct rounds_row rows[] = {
 	{"before it, and no more comes", {ROUND(0, 30)}, 1, 0,
 		{AT(20, 10), .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"past it", {ROUND(0, 15)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"past it, and its part may lie there", {ROUND(0, 15)}, 1, 0,
+		{AT(20, 10), .put = 1}, GANG_LOOK_AFTER_PART, 0, false},
+	{"past it, and its part of another one may lie there", {ROUND(0, 10), ROUND(0, 15)}, 2, 0,
+		{AT(20, 10), .put = 1}, GANG_LEAVE_OUT, 20, false},
+	{"its job has ended, and its part may lie there", {ROUND(0, 30)}, 1, 0,
+		{AT(20, 10), .put = 1, .ended = true}, GANG_LOOK_AFTER_PART, 0, false},
+	{"it cannot once more, and its part may lie there", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .put = 1, .unable = 1, .unable_reason = "x"}, GANG_LOOK_AFTER_PART, 0,
+		false},
+	{"in the end, too", {ALL_ENDED}, 3, 0,
+		{AT(15, 10), FINISHED, .put = 3, .torn_later = true}, GANG_LOOK_AFTER_PART, 0, false},
+	{"its part may lie there, and those that have ended are told that it goes on",
+		{ENDED(0, 0), ROUND(0, 15)}, 2, 0, {AT(20, 10), .put = 2}, GANG_SAY_GOES_ON, 0, false},
+	{"the same step, and its part may lie there", {ROUND(0, 20)}, 1, 0,
+		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
 	{"the first from there on", {AHEAD(0, 15)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"exactly there", {AHEAD(0, 20)}, 1, 0, {AT(20, 10)}, GANG_TAKE, 0, false},
 	{"the second from there on", {AHEAD(0, 10)}, 1, 0, {AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
 	{"not there yet", {AHEAD(0, 21)}, 1, 0, {AT(20, 10)}, GANG_WAIT, 0, false},
-	{"not there yet, and it is to end", {AHEAD(0, 21)}, 1, 0,
-		{AT(20, 10), .stopping = true}, GANG_LEAVE_OUT, 20, false},
+	{"not there yet, and it is to end: until then it may come there", {AHEAD(0, 21)}, 1, 0,
+		{AT(20, 10), .stopping = true}, GANG_WAIT, 0, false},
+	{"not there yet, and it has ended", {AHEAD(0, 21)}, 1, 0,
+		{AT(20, 10), .stopping = true, .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"its part could not be made", {ROUND(0, 20)}, 1, 0,
 		{AT(20, 10), .unable = 1, .unable_reason = "x"}, GANG_LEAVE_OUT, 20, false},
 	{"begun anew", {ROUND(0, 20)}, 1, 0, {AT(20, 10), .fallen = 1}, GANG_LEAVE_OUT, 20, false},
@@ -273,12 +289,22 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTED, .telling = true}, GANG_WAIT, 0, false},
 	{"but a round is left out", {ROUND(0, 15)}, 1, 0,
 		{AT(20, 10), .telling = true}, GANG_LEAVE_OUT, 20, false},
-	{"at a notice, no step ahead", {ROUND(1, 20), LEFT_OUT(0, 1, 25), NOTICE(2)}, 3, 0,
-		{AT(20, 10), WANTS}, GANG_OPEN, 20, false},
+	{"at a notice, one that all come to", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25)}, 3, 0,
+		{AT(20, 10), WANTS, .stopping = true}, GANG_OPEN, 25, false},
+	{"at a notice, one ahead if they have left that behind, too",
+		{NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25), ROUND(1, 25), LEFT_OUT(0, 4, 35)}, 5, 0,
+		{AT(30, 20), WANTS, .stopping = true, .pace = 4}, GANG_OPEN, 39, true},
+	{"at a notice, the same once more if nobody has", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 20),
+		ROUND(1, 20), LEFT_OUT(0, 4, 15)}, 5, 0,
+		{AT(20, 10), WANTS, .stopping = true, .pace = 4}, GANG_OPEN, 20, false},
+	{"at a notice, after the job's end", {NOTICE(2), ROUND(1, 20), LEFT_OUT(0, 2, 25)}, 3, 0,
+		{AT(20, 10), WANTS, .stopping = true, .ended = true}, GANG_OPEN, 20, false},
 	{"at a notice, its save is under way", {ROUND(0, 30), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true}, GANG_WAIT, 0, false},
-	{"at a notice, it has saved and comes to no later step", {ROUND(0, 30), NOTICE(2)}, 2, 0,
-		{AT(20, 10), .stopping = true, .saw = 2}, GANG_LEAVE_OUT, 20, false},
+	{"at a notice, it has saved, and trains on", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2}, GANG_WAIT, 0, false},
+	{"at a notice, it has saved, and comes to no later step", {ROUND(0, 30), NOTICE(2)}, 2, 0,
+		{AT(20, 10), .stopping = true, .saw = 2, .ended = true}, GANG_LEAVE_OUT, 20, false},
 	{"at a notice, it has saved just that", {ROUND(0, 20), NOTICE(2)}, 2, 0,
 		{AT(20, 10), .stopping = true, .saw = 2}, GANG_TAKE, 0, false},
 	{"one has gone, and the next round is of the others", {GONE(0, 0)}, 1, 0,
@@ -699,7 +725,7 @@ static void test_the_last_word(void **state)
 		struct gang_here here = {NONE, .member = 1, .leaves = of[i].leaves,
 					 .put = of[i].put};
 
-		if (gang_rounds_last_word(&view, &here, of[i].settled) != of[i].word)
+		if (gang_leave_last_word(&view, &here, of[i].settled) != of[i].word)
 			fail_msg("%s", of[i].what);
 	}
 }
@@ -820,7 +846,7 @@ static void test_the_end_of_a_member(void **state)
 
 		here.member = 1;
 		here.now_ms = NOW;
-		decision = gang_rounds_end(&view, &here, row->asked);
+		decision = gang_leave_decide(&view, &here, row->asked);
 		if (decision.action != row->decision.action ||
 		    decision.lost != row->decision.lost ||
 		    (decision.action == GANG_SAY_ENDED && decision.more != row->decision.more))
@@ -859,7 +885,7 @@ static void test_an_answer_that_is_known_late(void **state)
 		assert_int_equal(decision.action, of[i].anew ? GANG_OPEN : GANG_WAIT);
 		assert_int_equal(decision.step, of[i].anew ? 20 : 0);
 		here.ended = here.leaving = true;
-		assert_int_equal(gang_rounds_end(&view, &here, 1).action,
+		assert_int_equal(gang_leave_decide(&view, &here, 1).action,
 				 of[i].anew || of[i].looked == 0 ? GANG_STAY : GANG_SAY_ENDED);
 		/* Once the jobs of all have ended, none waits for it. */
 		view.ended = view.members;
@@ -905,8 +931,81 @@ static void test_which_round_is_in_doubt(void **state)
 		/* As after a save that has failed. */
 		here.given = 0;
 		here.durable = of[i].durable;
-		if (gang_rounds_in_doubt(&view, &here) != of[i].doubt)
-			fail_msg("%s: %u", of[i].what, gang_rounds_in_doubt(&view, &here));
+		if (gang_here_in_doubt(&view, &here) != of[i].doubt)
+			fail_msg("%s: %u", of[i].what, gang_here_in_doubt(&view, &here));
+	}
+}
+
+/* The job has gone on since its save has failed, whose part of step 20 may lie there. */
+static void test_what_has_become_of_a_part(void **state)
+{
+	static const struct {
+		enum gang_part_fate fate;
+		uint32_t committed, doubt;
+		uint64_t durable;
+		enum gang_round_action action;
+	} of[] = {
+		{GANG_FATE_LIES, 0, 1, 0, GANG_LOOK_AFTER_PART},
+		{GANG_FATE_VOID, 0, 0, 0, GANG_LEAVE_OUT},
+		{GANG_FATE_UNFIT, 0, 0, 0, GANG_LEAVE_OUT},
+		{GANG_FATE_COMMITTED, 1, 0, 2, GANG_WAIT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const struct gang_event log[] = {ROUND(0, 20)};
+		auto_(gang_view_release) struct gang_view view = view_of(log, 1, 0);
+		struct gang_here here = gang_here_new(1);
+
+		here.begun = true;
+		here.generation = 3;
+		here.step = 30;
+		here.before = 20;
+		gang_here_note_part(&here, 1, 2, 20, false);
+		gang_here_note_part_ended(&here, 1, true);
+		here.given = 0;
+		gang_here_note_fate(&here, &view, 1, of[i].fate);
+		assert_int_equal(view.committed, of[i].committed);
+		assert_int_equal(here.durable, of[i].durable);
+		assert_int_equal(gang_rounds_decide(&view, &here).action, of[i].action);
+		assert_int_equal(gang_here_in_doubt(&view, &here), of[i].doubt);
+	}
+}
+
+/* Its job is not ended before a step that the others have left behind. */
+static void test_which_step_is_awaited(void **state)
+{
+	static const struct {
+		const char *what;
+		struct gang_event log[LOG_MOST];
+		size_t events;
+		uint32_t committed;
+		struct gang_here here;
+		bool awaited;
+	} of[] = {
+		{"no round is open", {ROUND(0, 30)}, 1, 1, {AT(20, 10)}, false},
+		{"it is still to come to it", {ROUND(0, 30)}, 1, 0, {AT(20, 10)}, true},
+		{"or to one from there on", {AHEAD(0, 30)}, 1, 0, {AT(20, 10)}, true},
+		{"it is there", {ROUND(0, 20)}, 1, 0, {AT(20, 10)}, false},
+		{"it has given", {ROUND(0, 30)}, 1, 0, {AT(20, 10), GAVE(1)}, false},
+		{"it cannot", {ROUND(0, 30)}, 1, 0, {AT(20, 10), .unable = 1}, false},
+		{"it was open when the job began anew",
+		 {ROUND(0, 30)},
+		 1,
+		 0,
+		 {AT(20, 10), .fallen = 1},
+		 false},
+		{"it saves none", {ROUND(0, 30)}, 1, 0, {NONE}, false},
+		{"the attempt is over", {ROUND(0, 30), REJOIN(2)}, 2, 0, {AT(20, 10)}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events, of[i].committed);
+
+		if (gang_rounds_awaits_step(&view, &of[i].here) != of[i].awaited)
+			fail_msg("%s", of[i].what);
 	}
 }
 
@@ -1034,6 +1133,8 @@ int main(void)
 		cmocka_unit_test(test_an_event_that_knows_of_others),
 		cmocka_unit_test(test_an_answer_that_is_known_late),
 		cmocka_unit_test(test_which_round_is_in_doubt),
+		cmocka_unit_test(test_which_step_is_awaited),
+		cmocka_unit_test(test_what_has_become_of_a_part),
 		cmocka_unit_test(test_the_first_part_that_was_put_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),

@@ -5,6 +5,7 @@
  * them is as plain as it can be.
  */
 #include "effort.h"
+#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
 #include "gang/gang_runs.h"
 
@@ -27,6 +28,10 @@
 #define ASKED_MS 60
 #define QUIET_MS 300
 #define GRACE_MS 30000
+/* A job that saves on and on is ended so long after its answer, unless it is needed; and so long
+ * after the notice, whatever it does. */
+#define SETTLING_MS 1000
+#define NEEDED_MS (GRACE_MS - 1000)
 
 enum layout {
 	ALL_SAVE,
@@ -40,7 +45,8 @@ enum layout {
 };
 
 struct part {
-	bool there, empty, final;
+	/* `is_void`: it is none, and there never will be one */
+	bool there, is_void, empty, final;
 	int64_t step, begun_ms;
 	unsigned run;
 	uint64_t generation;
@@ -73,11 +79,13 @@ struct simulated_member {
 	int64_t begun_ms, complete_begun_ms, completed_ms;
 	uint64_t durable;
 	bool ended;
-	/* since when it knows of the notice */
-	int64_t noticed_ms;
+	/* since when it knows of the notice, and its job has answered it */
+	int64_t noticed_ms, saw_ms;
 	/* the commit whose answers it is looking up, and when it has them */
 	uint32_t looking;
 	int64_t looked_ms;
+	/* when it has looked after its part; 0: it does not */
+	int64_t looked_after_ms;
 };
 
 struct simulated_gang {
@@ -86,6 +94,8 @@ struct simulated_gang {
 	uint64_t seed;
 	int64_t now_ms, every_ms;
 	bool restarts, deaths;
+	/* A save may fail, and its part lie there all the same. */
+	bool failures;
 	/* As of an elastic job: once the ranks of one are gone, those of the others begin anew. */
 	bool elastic;
 	/* The job of one that leaves trains on until what it was asked for is durable, but no
@@ -97,6 +107,10 @@ struct simulated_gang {
 	int64_t notice_ms;
 	uint32_t noticed;
 	bool late;
+	/* The jobs train on at a notice, and save by themselves as before. Each is ended when its
+	 * own member has heard of it; those of the others then hang in their next step. */
+	bool train_on;
+	int64_t settling_ms; /* SETTLING_MS; or longer than all: only the answer ends a job */
 	/* These leave alone, from then on: all save once more, and the others go on. 0: none does.
 	 */
 	int64_t leave_ms[MEMBERS_MOST];
@@ -193,8 +207,34 @@ static void note_answer(const struct simulated_gang *gang, struct simulated_memb
 
 	uint32_t notice = gang_rounds_notice(&m->view, &m->here);
 
-	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) && notice > m->here.saw)
+	if (m->noticed_ms > 0 && m->here.generation > 0 && (fresh || late) &&
+	    notice > m->here.saw) {
 		m->here.saw = notice;
+		m->saw_ms = gang->now_ms;
+	}
+}
+
+/* Another rank that is gone was to make the step with it. */
+static bool hangs(const struct simulated_gang *gang, const struct simulated_member *m)
+{
+	for (uint32_t i = 0; gang->train_on && i < gang->count; i++)
+		if (gang->members[i].ended && gang->members[i].next_step <= m->next_step)
+			return true;
+	return false;
+}
+
+static bool ends_in_training(const struct simulated_gang *gang, const struct simulated_member *m)
+{
+	bool needed = gang_rounds_awaits_step(&m->view, &m->here) &&
+		      gang->now_ms < gang->notice_ms + NEEDED_MS;
+
+	/* Nor in the very moment in which all begin to save: that is the limit (GANGS.md). */
+	if (m->complete_ms > 0 || m->noticed_ms == 0 ||
+	    (gang->now_ms >= m->begin_ms && !hangs(gang, m)))
+		return false;
+	return (m->view.notice > 0 && m->view.answered >= m->view.notice) ||
+	       (m->saw_ms > 0 && gang->now_ms > m->saw_ms + gang->settling_ms && !needed) ||
+	       gang->now_ms > gang->notice_ms + NEEDED_MS;
 }
 
 static void send_event(struct simulated_gang *gang, struct simulated_member *m,
@@ -213,7 +253,9 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 	m->here.telling = index == gang->noticed && m->view.notice == 0;
 	if (m->here.telling && m->sent_ms == 0)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_NOTICE});
-	if (none && gang->leaves) {
+	if (gang->train_on) {
+		ends = ends_in_training(gang, m);
+	} else if (none && gang->leaves) {
 		ends = m->noticed_ms > 0 && gang->now_ms > m->noticed_ms + ASKED_MS;
 	} else if (none) {
 		/* Its job is ended once the others have saved, or in the end. */
@@ -227,7 +269,8 @@ static void take_notice(struct simulated_gang *gang, struct simulated_member *m,
 		m->ended = m->here.ended = true;
 		m->here.in_order = none && gang->leaves;
 		m->look_ms = gang->now_ms;
-	} else if (m->complete_ms == 0 && m->begin_ms > gang->notice_ms + ASKED_MS) {
+	} else if (!gang->train_on && m->complete_ms == 0 &&
+		   m->begin_ms > gang->notice_ms + ASKED_MS) {
 		m->begin_ms = gang->notice_ms + ASKED_MS;
 	}
 }
@@ -316,7 +359,7 @@ static void train(struct simulated_gang *gang, uint32_t index)
 		m->here.ended_ms = gang->now_ms;
 		m->ended = m->here.ended = m->here.finished = true;
 		m->look_ms = gang->now_ms;
-	} else if (gang->now_ms >= m->begin_ms + m->delay_ms) {
+	} else if (gang->now_ms >= m->begin_ms + m->delay_ms && !hangs(gang, m)) {
 		begin_save(gang, m, index);
 	}
 }
@@ -336,6 +379,8 @@ static bool parts_are_one(const struct simulated_gang *gang, uint32_t round)
 	for (uint32_t i = 0; i < gang->count; i++) {
 		const struct part *part = &gang->parts[round][i];
 
+		if (part->is_void)
+			return false;
 		if (part->empty || !is_of_round(gang, round, i))
 			continue;
 		if (first && part->final)
@@ -384,20 +429,18 @@ static void check_empty_parts(const struct simulated_gang *gang, uint32_t round)
 			assert_false(saves(gang, i, step));
 }
 
-static void try_commit(struct simulated_gang *gang, struct simulated_member *m)
+static void try_commit(struct simulated_gang *gang, struct simulated_member *m, uint32_t round)
 {
-	if (!all_parts_are_there(gang, m->taking) || gang->committed[m->taking])
+	if (!all_parts_are_there(gang, round) || gang->committed[round])
 		return;
-	if (!parts_are_one(gang, m->taking)) {
-		m->here.unable = m->taking;
-		m->here.unable_reason = "mixed";
-		m->here.given = 0;
+	if (!parts_are_one(gang, round)) {
+		gang_here_note_fate(&m->here, &m->view, round, GANG_FATE_UNFIT);
 		m->taking = 0;
 		return;
 	}
-	check_empty_parts(gang, m->taking);
-	check_run(gang, m->taking);
-	gang->committed[m->taking] = true;
+	check_empty_parts(gang, round);
+	check_run(gang, round);
+	gang->committed[round] = true;
 	gang->commits++;
 	gang->last_commit_ms = gang->now_ms;
 }
@@ -436,6 +479,56 @@ static void look_for_answers(struct simulated_gang *gang, struct simulated_membe
 	m->looking = 0;
 }
 
+/* The snapshot has the first part that was put, of this save or of one before it. */
+static void note_fate(struct simulated_gang *gang, struct simulated_member *m, uint32_t round)
+{
+	const struct part *part = &gang->parts[round][m->here.member];
+	enum gang_part_fate fate = gang->committed[round] ? GANG_FATE_COMMITTED
+				   : part->is_void        ? GANG_FATE_VOID
+							  : GANG_FATE_LIES;
+
+	gang_here_note_fate(&m->here, &m->view, round, fate);
+	if (fate != GANG_FATE_COMMITTED)
+		return;
+	if (part->empty) {
+		m->here.learned = true;
+		return;
+	}
+	assert_true(m->here.durable == part->generation);
+	m->durable = part->generation;
+}
+
+/* A look takes a moment. Who finds the parts of all commits. */
+static void look_after_part(struct simulated_gang *gang, struct simulated_member *m)
+{
+	uint32_t round = m->view.round.number;
+	struct part *part = &gang->parts[round][m->here.member];
+
+	if (m->looked_after_ms == 0)
+		m->looked_after_ms = gang->now_ms + 10 + (int64_t)draw(gang, 60);
+	if (gang->now_ms < m->looked_after_ms)
+		return;
+	m->looked_after_ms = 0;
+	if (!gang->committed[round] && !part->there)
+		part->there = part->is_void = true;
+	if (!part->is_void)
+		try_commit(gang, m, round);
+	if (m->here.unable != round)
+		note_fate(gang, m, round);
+}
+
+/* The store has refused something, and healed; what was put is there. */
+static bool fails(struct simulated_gang *gang, struct simulated_member *m)
+{
+	if (!gang->failures || draw(gang, 60) > 0)
+		return false;
+	gang_here_note_part_ended(&m->here, m->taking,
+				  m->given || gang->parts[m->taking][m->here.member].there);
+	m->here.given = 0;
+	m->taking = 0;
+	return true;
+}
+
 static void end_waiting(struct simulated_gang *gang, struct simulated_member *m, uint32_t index)
 {
 	uint32_t round = m->taking;
@@ -444,14 +537,17 @@ static void end_waiting(struct simulated_gang *gang, struct simulated_member *m,
 	m->look_ms = gang->now_ms;
 	if (!gang->committed[round])
 		return;
-	gang_view_committed(&m->view, round);
 	assert_true(gang->parts[round][index].there);
+	if (gang->parts[round][index].generation != m->part.generation) {
+		note_fate(gang, m, round);
+		return;
+	}
+	gang_view_committed(&m->view, round);
 	if (m->part.empty) {
 		m->here.learned = true;
 		return;
 	}
 	m->here.durable = m->part.generation;
-	assert_true(gang->parts[round][index].generation == m->part.generation);
 	m->durable = m->part.generation;
 }
 
@@ -464,17 +560,21 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 		m->taken_ms = 0;
 		if (gang->layout == ALL_SAVE_ALL_THE_TIME && !m->part.empty &&
 		    m->part.generation != m->here.generation) {
+			gang_here_note_part_ended(&m->here, m->taking, false);
 			m->here.given = 0;
 			m->taking = 0;
 			m->look_ms = gang->now_ms;
 			return;
 		}
 	}
+	if (fails(gang, m))
+		return;
 	if (!m->given && gang->now_ms >= m->part_ms) {
 		m->given = true;
 		m->part.there = true;
-		gang->parts[m->taking][index] = m->part;
-		try_commit(gang, m);
+		if (!gang->parts[m->taking][index].there)
+			gang->parts[m->taking][index] = m->part;
+		try_commit(gang, m, m->taking);
 	}
 	if (!m->given || m->taking == 0 || gang->now_ms < m->poll_ms)
 		return;
@@ -483,7 +583,7 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 	    m->view.round.state == GANG_ROUND_OVER)
 		end_waiting(gang, m, index);
 	else
-		try_commit(gang, m);
+		try_commit(gang, m, m->taking);
 }
 
 static void start_part(struct simulated_gang *gang, struct simulated_member *m, bool empty)
@@ -491,10 +591,10 @@ static void start_part(struct simulated_gang *gang, struct simulated_member *m, 
 	for (uint32_t i = 0; i < gang->count; i++)
 		assert_int_equal(gang_view_does_without(&m->view, i),
 				 !is_of_round(gang, m->view.round.number, i));
-	m->taking = m->here.given = m->here.put = m->view.round.number;
-	m->here.beside = empty;
+	m->taking = m->view.round.number;
+	gang_here_note_part(&m->here, m->taking, empty ? 0 : m->here.generation, m->here.step,
+			    empty);
 	m->here.given_generation = m->here.generation;
-	m->here.given_step = m->here.step;
 	m->part = (struct part){
 		.empty = empty,
 		.final = m->view.round.final,
@@ -567,6 +667,9 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 			    !parts_are_one(gang, decision->round));
 		event.kind = GANG_EVENT_LEFT_OUT;
 		break;
+	case GANG_LOOK_AFTER_PART:
+		look_after_part(gang, m);
+		return;
 	case GANG_SAY_GOES_ON:
 		m->here.goes_on_ms = gang->now_ms;
 		event.kind = GANG_EVENT_GOES_ON;
@@ -586,7 +689,7 @@ static void say_last_word(struct simulated_gang *gang, struct simulated_member *
 
 	m->taking = 0;
 	m->here.put = there ? round : 0;
-	switch (gang_rounds_last_word(&m->view, &m->here, there ? round : 0)) {
+	switch (gang_leave_last_word(&m->view, &m->here, there ? round : 0)) {
 	case GANG_LAST_NOTHING:
 		m->may_leave = true;
 		break;
@@ -617,7 +720,7 @@ static void leave(struct simulated_gang *gang, struct simulated_member *m)
 		say_last_word(gang, m);
 		return;
 	}
-	decision = gang_rounds_end(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0);
+	decision = gang_leave_decide(&m->view, &m->here, m->noticed_ms > 0 ? m->view.asked : 0);
 	if (decision.action == GANG_SAY_GONE)
 		send_event(gang, m, (struct gang_event){.kind = GANG_EVENT_GONE});
 	if (decision.action == GANG_SAY_ENDED)
@@ -807,6 +910,67 @@ static void test_what_is_saved_at_a_notice_is_committed(void **state)
 	}
 }
 
+/* The jobs save by themselves, often, and each hears of the notice when it does: some are asked
+ * when others have saved, and saved once more. One snapshot of all answers it, while there is time.
+ */
+static void test_jobs_train_on_at_a_notice(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, ALL_SAVE_ALL_THE_TIME};
+	unsigned failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1, last = 5 * SEEDS; seed <= last; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+			bool answered = true;
+
+			gang->every_ms = 100 + (int64_t)draw(gang, 1000);
+			gang->noticed = (uint32_t)draw(gang, gang->count);
+			gang->train_on = true;
+			gang->settling_ms = seed % 2 ? SETTLING_MS : GRACE_MS;
+			gang->notice_ms = 10000 + (int64_t)draw(gang, 20000);
+			play(gang);
+			for (uint32_t j = 0; j < gang->count; j++)
+				answered &= gang->members[j].view.notice > 0 &&
+					    gang->members[j].view.answered >=
+						    gang->members[j].view.notice;
+			answered &= gang->last_commit_ms < gang->notice_ms + GRACE_MS;
+			if (!answered)
+				print_message("layout %d, seed %llu: %u, saving every %lld ms\n",
+					      layouts[i], (unsigned long long)seed, gang->count,
+					      (long long)gang->every_ms);
+			failed += !answered;
+			gang_free(gang);
+		}
+	}
+	assert_int_equal(failed, 0);
+}
+
+/* A round is never left out by a member whose part lies there, so that all are told the same of it:
+ * what they save last is durable, for all, however often a save fails. */
+static void test_a_save_fails_and_its_part_lies_there(void **state)
+{
+	static const enum layout layouts[] = {ALL_SAVE, ALL_SAVE_ALL_THE_TIME, RANK_0_SAVES,
+					      ONE_SKIPS};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		for (uint64_t seed = 1, last = 2 * SEEDS; seed <= last; seed++) {
+			struct simulated_gang *gang = gang_of(layouts[i], seed);
+
+			gang->failures = true;
+			if (seed % 2 == 0 && layouts[i] != ONE_SKIPS) {
+				gang->noticed = (uint32_t)draw(gang, gang->count);
+				gang->leaves = true;
+				gang->notice_ms = 1000 + (int64_t)draw(gang, 40000);
+			}
+			play(gang);
+			assert_all_durable(gang, seed);
+			gang_free(gang);
+		}
+	}
+}
+
 /* Some leave alone, at one time or at several. What they save at it is durable, of all that were
  * there, or their time was over; and the others save again and again, without them. */
 static void test_some_leave_and_the_others_go_on(void **state)
@@ -894,6 +1058,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_all_save_is_committed_again_and_again),
 		cmocka_unit_test(test_what_is_saved_at_a_notice_is_committed),
+		cmocka_unit_test(test_jobs_train_on_at_a_notice),
+		cmocka_unit_test(test_a_save_fails_and_its_part_lies_there),
 		cmocka_unit_test(test_some_leave_and_the_others_go_on),
 		cmocka_unit_test(test_the_others_begin_anew_when_one_leaves),
 		cmocka_unit_test(test_nothing_is_mixed_and_nobody_is_told_too_much),

@@ -626,6 +626,50 @@ static void one_has_gone_and_the_last_dies(void **state)
 	}
 }
 
+/* A save has failed, and the machine goes on: what has become of its part? Member 2 had gone. */
+static void what_has_become_of_a_part(void **state)
+{
+	static const struct {
+		const char *what;
+		bool own, other, mixed, committed;
+		enum gang_part_fate fate;
+	} of[] = {
+		{"none was put", false, true, false, false, GANG_FATE_VOID},
+		{"it waits for another one", true, false, false, false, GANG_FATE_LIES},
+		{"nobody is left who commits", true, true, false, false, GANG_FATE_COMMITTED},
+		{"another has committed", true, true, false, true, GANG_FATE_COMMITTED},
+		{"never a snapshot", true, true, true, false, GANG_FATE_UNFIT},
+	};
+	static const bool gone[] = {false, false, true};
+	const struct gang_event left = {.number = 1, .kind = GANG_EVENT_GONE, .member = 2};
+	const struct snapshot_id id = {1, 3};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		enum gang_part_fate fate = GANG_FATE_UNFIT;
+		struct gang_event event = left;
+		struct gang gang;
+		bool taken;
+
+		gang_start(&gang, 3);
+		assert_works(
+			storage_gang_append(gang.store.storage, 1, &event, &taken, NULL, &err));
+		if (of[i].own)
+			give_without_gone_and_die(&gang, 0, 3, 10, 1);
+		if (of[i].other)
+			give_without_gone_and_die(&gang, 1, 3, of[i].mixed ? 11 : 10, 1);
+		for (int again = of[i].committed ? 2 : 1; again > 0; again--)
+			assert_works(
+				storage_gang_look_after_part(gang.machines[again - 1].files.storage,
+							     id, gone, 1, &fate, NULL, &err));
+		if (fate != of[i].fate)
+			fail_msg("%s: %d", of[i].what, fate);
+		assert_int_equal(gang_has(&gang, "snapshots/000001-000003.json"),
+				 fate == GANG_FATE_COMMITTED);
+		gang_stop(&gang);
+	}
+}
+
 struct racing_store {
 	struct failing_store plain;
 	struct storage *other;
@@ -845,6 +889,7 @@ static void the_same_round_again(void **state)
 			assert_int_equal(gang.machines[0].err.kind, ERR_RETRY);
 			assert_true(gang.machines[0].result.changed);
 			assert_false(gang.machines[0].result.gang_unfit);
+			assert_true(gang.machines[0].result.gang_committed);
 		}
 		gang.newest = (struct snapshot_id){1, 2};
 		forget_all_but_the_newest(&gang);
@@ -1004,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(one_commits_for_all),
 		cmocka_unit_test(the_last_one_dies_at_a_notice),
 		cmocka_unit_test(all_die),
+		cmocka_unit_test(what_has_become_of_a_part),
 		cmocka_unit_test(one_has_gone_and_the_last_dies),
 		cmocka_unit_test(two_starts_finish_a_round),
 		cmocka_unit_test(what_has_a_fate_is_left_alone),

@@ -1,0 +1,116 @@
+#include "gang_here.h"
+
+struct gang_here gang_here_new(uint32_t member)
+{
+	return (struct gang_here){.member = member, .step = -1, .before = -1};
+}
+
+/* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
+ * be complete at the same moment, which says nothing of how fast the job is. */
+static void note_pace(struct gang_here *here, int64_t step)
+{
+	int64_t took_ms = here->now_ms - here->first_ms;
+
+	if (here->step < 0 || step < here->first_step) {
+		here->first_step = step;
+		here->first_ms = here->now_ms;
+		return;
+	}
+	if (took_ms < GANG_READ_MS)
+		took_ms = GANG_READ_MS;
+	here->pace = (double)(step - here->first_step) * 1000 / (double)took_ms;
+}
+
+void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
+			     uint64_t generation, int64_t step)
+{
+	here->begun = true;
+	here->learned = false;
+	here->empties = 0;
+	if (here->generation == 0)
+		here->wanted_ms = here->now_ms;
+	here->generation = generation;
+	/* Something was added to it, or it was saved once more. */
+	if (step == here->step)
+		return;
+	note_pace(here, step);
+	if (step < here->step) {
+		here->fallen = view->round.number;
+		here->anew = true;
+	}
+	here->before = here->step;
+	here->step = step;
+	here->completed_ms = here->now_ms;
+}
+
+void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
+			 bool beside)
+{
+	here->given = round;
+	here->given_generation = generation;
+	here->given_step = step;
+	here->beside = beside;
+	if (here->put == round)
+		return;
+	here->put = round;
+	here->put_generation = generation;
+	here->put_stays = false;
+}
+
+void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
+{
+	if (here->put != round || here->put_stays)
+		return;
+	here->put_stays = put;
+	if (!put)
+		here->put = 0;
+}
+
+void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_t round,
+			 enum gang_part_fate fate)
+{
+	switch (fate) {
+	case GANG_FATE_LIES:
+		return;
+	case GANG_FATE_COMMITTED:
+		gang_view_committed(view, round);
+		if (here->put == round && here->put_generation > 0)
+			here->durable = here->put_generation;
+		break;
+	case GANG_FATE_VOID:
+	case GANG_FATE_UNFIT:
+		here->unable = round;
+		here->unable_reason =
+			fate == GANG_FATE_VOID ? "its save has failed"
+					       : "the parts of all do not make one snapshot";
+		if (here->put == round)
+			here->put = 0;
+		break;
+	}
+	if (here->given == round)
+		here->given = 0;
+}
+
+uint32_t gang_here_in_doubt(const struct gang_view *view, const struct gang_here *here)
+{
+	bool over = view->round.number == here->put && view->round.state == GANG_ROUND_OVER;
+
+	bool known = here->durable > 0 && here->durable == here->put_generation;
+
+	return over || known ? 0 : here->put;
+}
+
+void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
+{
+	here->fallen = view->round.number;
+	here->stale = here->generation;
+	here->step = here->before = -1;
+	here->anew = true;
+}
+
+void gang_here_note_read(struct gang_here *here, const struct gang_view *view)
+{
+	if (here->anew)
+		here->fallen = view->round.number;
+	here->anew = false;
+}
