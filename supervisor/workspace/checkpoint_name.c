@@ -229,8 +229,8 @@ struct change {
 	const struct field *own_number; /* the checkpoint's, in this component */
 };
 
-static bool field_changes(const struct name_fields *fields, const struct field *field,
-			  const struct change *change)
+static bool counts(const struct name_fields *fields, const struct field *field,
+		   const struct change *change)
 {
 	const struct field *trailing;
 
@@ -249,6 +249,22 @@ static bool field_changes(const struct name_fields *fields, const struct field *
 	trailing = change->number >= 0 ? name_fields_trailing(fields) : NULL;
 	return trailing == field && field->value == change->number &&
 	       field->end - field->begin >= REPEATED_DIGITS_LEAST;
+}
+
+/* Of a range, both ends do: the next one begins where this one has ended. */
+static bool field_changes(const struct name_fields *fields, const struct field *field,
+			  const struct change *change)
+{
+	const struct field *last = fields->items + fields->count - 1;
+	const struct field *lower = name_fields_lower_before(fields, field);
+
+	if (counts(fields, field, change))
+		return true;
+	if (field->kind != FIELD_NUMBER)
+		return false;
+	return (lower && counts(fields, lower, change)) ||
+	       (field < last && name_fields_lower_before(fields, field + 1) == field &&
+		counts(fields, field + 1, change));
 }
 
 static void append_text(struct bytes *text, const char *more, size_t length)

@@ -56,12 +56,13 @@ char *checkpoint_name_key(const char *path);
 /*
  * The path with '#' for each number that changes from checkpoint to checkpoint, so that the names
  * of one kind's checkpoints are equal: "checkpoint-#/rank0.pt", "model-#.bin",
- * "epoch=#-val_loss=#.ckpt". Dates and metrics change too, and of what has a number, hashes and
- * UUIDs ("checkpoint-#/d/#"); numbers of parts and versions stay, and
- * so do the directories above a checkpoint, except for those that count epochs or the like. In a
- * numbered directory, a number without a word changes if it is the directory's and is written with
- * three digits or more: a lower one may be that of a part ("checkpoint_1/optimizer_1.bin"). What
- * marks a name as temporary stays. The caller frees.
+ * "epoch=#-val_loss=#.ckpt". Of two numbers in a row, of which the second is not lower, both do: it
+ * is a range ("buffer/#_#.pt" for 0_120 and 120_240), or an epoch and a step. Dates and metrics
+ * change too, and of what has a number, hashes and UUIDs ("checkpoint-#/d/#"); numbers of parts and
+ * versions stay, and so do the directories above a checkpoint, except for those that count epochs
+ * or the like. In a numbered directory, a number without a word changes if it is the directory's
+ * and is written with three digits or more: a lower one may be that of a part
+ * ("checkpoint_1/optimizer_1.bin"). What marks a name as temporary stays. The caller frees.
  */
 char *checkpoint_name_template(const char *path);
 

@@ -404,6 +404,17 @@ const struct field *name_fields_counted(const struct name_fields *fields)
 	return found ? step_behind(fields, found) : NULL;
 }
 
+const struct field *name_fields_lower_before(const struct name_fields *fields,
+					     const struct field *number)
+{
+	const struct field *before = number > fields->items ? number - 1 : NULL;
+
+	return before && (before->kind == FIELD_NUMBER || before->kind == FIELD_COUNTED) &&
+			       is_plain_count(fields, before) && before->value <= number->value
+		       ? before
+		       : NULL;
+}
+
 /* Of two numbers in a row ("model-274-2", "model-3-500") one is a step, and the other a rank or an
  * epoch, which is lower. */
 static const struct field *larger_of_pair(const struct name_fields *fields, size_t at)

@@ -80,6 +80,10 @@ static const struct row rows[] = {
 		"+1000; = torn; good step_3.pt; torn step_3.pt.data; restart; "
 		"O 1 3 step_3.pt.data; C 1 3 step_3.pt.data; +300; O 1 3 step_4.pt; "
 		"C 1 3 step_4.pt; = complete; +20000; O 1 3 step_4.pt.data; in step_4.pt"},
+	{"a file whose name says where it begins and ends is the next one of its kind",
+		"O 1 3 buffer_0_10.pt; C 1 3 buffer_0_10.pt; O 1 3 ckpt_10.pt; C 1 3 ckpt_10.pt; +1000; "
+		"= complete; O 1 3 buffer_10_20.pt; C 1 3 buffer_10_20.pt; = busy; O 1 3 ckpt_20.pt; "
+		"C 1 3 ckpt_20.pt; = complete; in buffer_10_20.pt; in ckpt_20.pt"},
 	{"what an evaluation leaves in a checkpoint is not awaited",
 		"O 1 3 step_1/a; C 1 3 step_1/a; +1000; = complete; +20000; O 1 3 step_1/metrics.json; "
 		"C 1 3 step_1/metrics.json; +40000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; = "

@@ -43,6 +43,7 @@ static const struct row counted[] = {
 	{"checkpoint_60.msgpack", 60, true, "", "checkpoint_#.msgpack"},
 	{"checkpoint12.pt", 12, true, "", "checkpoint#.pt"},
 	{"checkpoint-4.pth.tar", 4, true, "", "checkpoint-#.pth.tar"},
+	{"episode_120_240.npz", 120, true, "", "episode_#_#.npz"},
 	{"best_checkpoint_4.pt", 4, true, "", "best_checkpoint_#.pt"},
 	{"checkpoint_1_120.pt", 120, true, "", "checkpoint_#_#.pt"},
 	{"checkpoint_0_100.pth", 100, true, "", "checkpoint_#_#.pth"},
@@ -136,6 +137,7 @@ static const struct row directories[] = {
 	{"000400/model-3.bin", 400, false, "000400", "#/model-3.bin"},
 	{"1000/model_1000.pt", 1000, false, "1000", "#/model_#.pt"},
 	{"1000/step-1000.pt", 1000, true, "1000", "#/step-#.pt"},
+	{"checkpoint-240/buffer/120_240.pt", 240, true, "checkpoint-240", "checkpoint-#/buffer/#_#.pt"},
 	{"1000/3/x.pt", 1000, false, "1000", "#/3/x.pt"},
 	{"1000/", 1000, false, "1000", "#/"},
 	{"model_35/weights.npz", 35, false, "model_35", "model_#/weights.npz"},
@@ -177,6 +179,12 @@ static const struct row trailing[] = {
 	{"model-160-2026-11-22.pt", 160, false, "", "model-#-#.pt"},
 	{"gpt2-160.pth.tar", 160, false, "", "gpt2-#.pth.tar"},
 	{"mlruns/0/4711.bin", 4711, false, "", "mlruns/0/#.bin"},
+	/* A range, or an epoch and a step; but what is behind the step is a rank. */
+	{"buffer/0_120.pt", 120, false, "", "buffer/#_#.pt"},
+	{"buffer/120_240.pt", 240, false, "", "buffer/#_#.pt"},
+	{"replay-00120-00240.npz", 240, false, "", "replay-#-#.npz"},
+	{"model-3-500.pt", 500, false, "", "model-#-#.pt"},
+	{"model-274-2.pt", 274, false, "", "model-#-2.pt"},
 	{"out/20261122/140001/model-7.pt", 7, false, "", "out/20261122/140001/model-#.pt"},
 };
 
