@@ -421,6 +421,19 @@ void checkpoint_table_remove_below(struct checkpoint_table *table, const char *p
 
 /* --- one checkpoint --- */
 
+bool checkpoint_stands(const struct checkpoint *checkpoint)
+{
+	return *checkpoint->key &&
+	       (checkpoint->state == CHECKPOINT_COMPLETE ||
+		(checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->base > 0));
+}
+
+bool checkpoint_stands_without(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return (file->marks & FILE_ADDED) && (file->marks & (FILE_FRESH | FILE_DAMAGED)) &&
+	       checkpoint_stands(checkpoint);
+}
+
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 {
 	each_file (file, checkpoint)

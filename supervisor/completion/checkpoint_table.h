@@ -55,6 +55,8 @@ enum file_mark {
 	FILE_NEWEST = 131072,
 	/* it was opened for appending: every write goes to its end, as in a log */
 	FILE_APPENDED = 262144,
+	/* it came to a numbered one that was complete, and stands for itself */
+	FILE_ADDED = 524288,
 	/* in no snapshot until it is written anew */
 	FILE_DAMAGED = FILE_TORN | FILE_REJECTED,
 };
@@ -169,6 +171,10 @@ struct checkpoint {
 	 */
 	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
+	/* It was complete at this generation, by `base_reason`, and all that was written to it
+	 * since is FILE_ADDED: without that it still is. 0: not so, or nothing was added. */
+	uint64_t base;
+	enum verdict_reason base_reason;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
 	struct checkpoint *sibling; /* all of them, the newest first */
@@ -238,6 +244,11 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,
 			  enum checkpoint_state state);
 
+/* Is it complete, but for what was added to it since? */
+bool checkpoint_stands(const struct checkpoint *checkpoint);
+/* Is the file none of what stands: added, and under way or torn? */
+bool checkpoint_stands_without(const struct checkpoint *checkpoint,
+			       const struct tracked_file *file);
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
 /* Has each file that was written in this save all of the marks? */

@@ -147,11 +147,15 @@ static enum signature_match match_signature(const struct detector *detector,
 		       : match;
 }
 
-/* Of a numbered one, any torn file tears it. Of the fixed names each stands for itself. */
+/* Of a numbered one, any torn file tears it, but for what was added to it. Of the fixed names each
+ * stands for itself. */
 static bool has_torn_files(const struct checkpoint *checkpoint)
 {
+	each_file (file, checkpoint)
+		if (*checkpoint->key && (file->marks & (FILE_TORN | FILE_ADDED)) == FILE_TORN)
+			return true;
 	if (*checkpoint->key)
-		return checkpoint_any(checkpoint, FILE_TORN);
+		return false;
 	each_file (file, checkpoint)
 		if ((file->marks & (FILE_FRESH | FILE_TORN)) == FILE_FRESH)
 			return false;
@@ -281,7 +285,7 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	size_t count;
 
 	free(list_files(checkpoint, &count));
-	return count == 1 && !detector_is_open(detector, checkpoint) &&
+	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint)) ==
 		       SIGNATURE_UNKNOWN;

@@ -160,8 +160,46 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 
 /* --- a write --- */
 
+/*
+ * A file comes to a complete checkpoint. It was complete without it if that was known by more than
+ * quiet, has lasted for the quiet time, and none before it had such a file; or if the name says
+ * that it was measured of it.
+ */
+static bool is_added(const struct detector *detector, const struct checkpoint *checkpoint,
+		     const struct tracked_file *file, int64_t now_ms)
+{
+	enum verdict_reason reason =
+		checkpoint->base > 0 ? checkpoint->base_reason : checkpoint->reason;
+
+	if ((file->marks & FILE_ADDED) || companion_file_is_result(file->path))
+		return true;
+	return (checkpoint->base > 0 || checkpoint_still_ms(checkpoint, checkpoint->last_ms,
+							    now_ms) >= detector->quiet_ms) &&
+	       (reason == REASON_OWN_WORD || reason == REASON_COMMIT ||
+		reason == REASON_SIGNATURE) &&
+	       !signature_has(&checkpoint->family->signature, file->name);
+}
+
+/* What it was complete by is known; what is added is judged like a save of its own. */
+static void begin_addition(struct detector *detector, struct checkpoint *checkpoint)
+{
+	if (checkpoint->base == 0) {
+		checkpoint->base = checkpoint->changed;
+		checkpoint->base_reason = checkpoint->reason;
+	}
+	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
+	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
+	checkpoint->writer_count = 0;
+	checkpoint->death = DEATH_NONE;
+	checkpoint->settled = checkpoint->next_begun = false;
+	if (checkpoint->placed > 0)
+		checkpoint->family->placed_whole = false;
+	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
+}
+
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
+	checkpoint->base = 0;
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 	checkpoint->writer_count = 0;
@@ -228,6 +266,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	struct checkpoint *checkpoint = file->checkpoint;
 	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
+	bool stands = checkpoint_stands(checkpoint);
 
 	if (!(file->marks & (FILE_RUNNING | FILE_FRESH)) && !*checkpoint->key &&
 	    (detector_is_of_database(detector, path) || ran_before(detector, file, marks)))
@@ -241,11 +280,17 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	if (file->begun_ms == 0)
 		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
-	if (begun)
+	stands = stands && (!known || (file->marks & FILE_ADDED)) &&
+		 is_added(detector, checkpoint, file, now_ms);
+	if (begun && stands)
+		begin_addition(detector, checkpoint);
+	else if (begun)
 		begin_save(detector, checkpoint, now_ms);
 	else
 		go_on(detector, checkpoint, now_ms);
-	checkpoint->rewritten |= known;
+	if (!stands)
+		checkpoint->base = 0;
+	checkpoint->rewritten |= known && !stands;
 	if (begun || !(file->marks & FILE_FRESH)) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
 		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
@@ -257,7 +302,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		file->marks |= FILE_TEMPORARY;
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);
-	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
+	file->marks |=
+		FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks | (stands ? FILE_ADDED : 0);
 	file->here_ms = now_ms;
 	detector_note_change(detector, checkpoint, now_ms);
 	if (pid > 0)

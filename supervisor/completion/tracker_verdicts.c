@@ -38,8 +38,8 @@ static bool is_of_pictures(const struct checkpoint *checkpoint)
 	return *checkpoint->key && detector_is_of_companions(checkpoint);
 }
 
-/* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
- * step. False: it is not even that. */
+/* Makes it the latest one, unless something was only added to it; or else it is worth a snapshot
+ * all the same. The newest may have no step. False: it is not even that. */
 static bool note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
@@ -50,7 +50,7 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 	if (is_of_pictures(checkpoint) && !tracker->latest_key)
 		return false;
 	latest->generation++;
-	if (is_of_pictures(checkpoint)) {
+	if (is_of_pictures(checkpoint) || checkpoint->base > 0) {
 		latest->fresh = latest->late = false;
 		return true;
 	}

@@ -29,7 +29,8 @@ bool companion_file_is(const char *path);
 bool companion_file_is_best(const char *path);
 /*
  * Is it what an evaluation of a checkpoint has left ("step-500/eval_results.json",
- * "checkpoint-9/samples.png")? It is written when that is done, which may be long after the save.
+ * "checkpoint-9/samples.png", "checkpoint-9/logits.npz")? It is written when that is done, which
+ * may be long after the save.
  */
 bool companion_file_is_result(const char *path);
 

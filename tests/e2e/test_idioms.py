@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -262,6 +263,31 @@ def test_what_is_excluded_holds_nothing_up_and_is_not_saved(place):
     again = train(place, idiom, place.directory, options, TOY_MORE="1")
     assert again.wait() == 0, again
     assert len(list((place.directory / "wandb").glob("offline-run-*"))) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("everything", [False, True], ids=["the job", "all"])
+def test_what_is_added_to_a_complete_checkpoint_is_torn_alone(place, everything):
+    """The end comes while the results of an evaluation are written into it: only these are moved aside."""
+    idiom = Idiom("evaluates_later.py")
+    run = train(place, idiom, place.directory)
+    wait_for(f"an evaluation\n{run}", lambda: last(run, "half") >= 200, PATIENCE, run.process)
+    evaluated = last(run, "half")
+    if everything:
+        run.kill()
+    else:
+        run.signal(signal.SIGTERM)
+        time.sleep(1.2)
+        run.signal(signal.SIGTERM)
+        assert run.wait() == EXIT_DURABLE, run
+        assert place.verb("restore", "latest", place.path / "back").code == 0
+        back = place.path / "back" / f"checkpoint-{evaluated}"
+        assert {"model.pt", "optimizer.pt"} <= {path.name for path in back.iterdir()} <= {"model.pt", "optimizer.pt", "eval_results.json"}
+    again = train(place, idiom, place.directory, TOY_MORE="1")
+    assert again.wait() == 0, again
+    assert last(again, "resumed") >= evaluated, f"{run}\n{again}"
+    aside = {path.name for path in (place.path / f"{place.directory.name}.reprieve" / "quarantine").rglob("*") if path.is_file()}
+    assert aside == {"logits.npz"}, f"{aside}\n{run}\n{again}"
 
 
 # A state that is appended to in each step, beside checkpoints; and a table that is the model itself.

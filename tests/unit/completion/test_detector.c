@@ -26,6 +26,7 @@
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
+ *   under path: is listed as under way
  */
 #include "completion/detector.h"
 
@@ -705,6 +706,59 @@ static const struct row rows[] = {
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 "
 		"checkpoint-2/a; C 1 3 checkpoint-2/a; = complete; O 1 3 checkpoint-2/b; out "
 		"checkpoint-2; end 1 killed; +1000; = torn; out checkpoint-2"},
+	/* Two complete ones, the second by its signature, which had rested for the quiet time. */
+#define RESTED \
+	"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 checkpoint-2/a; " \
+	"C 1 3 checkpoint-2/a; = complete; +4000; "
+	{"what is added to a complete one is torn alone",
+		RESTED "O 1 3 checkpoint-2/logits.npz; = busy; out checkpoint-2/logits.npz; in "
+		"checkpoint-2; under /alone/checkpoint-2/logits.npz; end 1 killed; +1000; = torn; "
+		"torn checkpoint-2/logits.npz; good checkpoint-2/a; out checkpoint-2/logits.npz; in "
+		"checkpoint-2; under /alone/checkpoint-2/logits.npz; cut checkpoint-2/logits.npz"},
+	{"... with the job, of which nothing is waited for",
+		RESTED "O 1 3 checkpoint-2/b; end 1 killed; job failed; = torn; torn "
+		"checkpoint-2/b; good checkpoint-2/a; in checkpoint-2; cut checkpoint-2/b"},
+	{"... and what was closed before it is not",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/c; end 1 killed; "
+		"job failed; = torn; torn checkpoint-2/c; good checkpoint-2/b; in checkpoint-2/b; "
+		"in checkpoint-2"},
+	{"... it goes into snapshots when it is closed, and may be written again",
+		RESTED "O 1 3 checkpoint-2/b; out checkpoint-2/b; C 1 3 checkpoint-2/b; = complete; in "
+		"checkpoint-2/b; +5000; O 1 3 checkpoint-2/b; out checkpoint-2/b; in checkpoint-2; end 1 "
+		"killed; job failed; = torn; torn checkpoint-2/b; good checkpoint-2/a"},
+	{"... a torn one is mended like any other file",
+		RESTED "O 1 3 checkpoint-2/b; end 1 killed; +1000; = torn; torn checkpoint-2/b; O 2 "
+		"3 checkpoint-2/b; C 2 3 checkpoint-2/b; = complete; good checkpoint-2/b; in "
+		"checkpoint-2/b; = nothing"},
+	{"... but what it had is written anew: all of it is",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/a; out "
+		"checkpoint-2; end 1 killed; job failed; = torn; torn checkpoint-2/b; torn "
+		"checkpoint-2/a"},
+	{"... nor is it an addition if the ones before it had such a file",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 checkpoint-2/a; "
+		"C 1 3 checkpoint-2/a; = complete; +4000; O 1 3 checkpoint-1/b; C 1 3 checkpoint-1/b; "
+		"+1000; = complete; O 1 3 checkpoint-2/b; out checkpoint-2; end 1 killed; +1000; = torn; "
+		"torn checkpoint-2/a"},
+	{"... nor if it was complete by quiet alone",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 checkpoint-1/b; "
+		"out checkpoint-1; end 1 killed; +1000; = torn; torn checkpoint-1/a"},
+	{"... unless its name says that it was measured of it",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 "
+		"checkpoint-1/eval_results.json; in checkpoint-1; end 1 killed; +1000; = torn; torn "
+		"checkpoint-1/eval_results.json; good checkpoint-1/a; in checkpoint-1"},
+	{"... and what was measured is followed by a part of it",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 "
+		"checkpoint-1/eval_results.json; C 1 3 checkpoint-1/eval_results.json; O 1 3 "
+		"checkpoint-1/b; out checkpoint-1; end 1 killed; +1000; = torn; torn checkpoint-1/a"},
+	{"... its word, and a temporary name",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; saved 1; = complete; +5000; O 1 3 "
+		"checkpoint-1/b.tmp; C 1 3 checkpoint-1/b.tmp; = busy; in checkpoint-1; kt "
+		"checkpoint-1/b checkpoint-1/b.tmp; R 1 checkpoint-1/b.tmp checkpoint-1/b; +1000; = "
+		"complete; in checkpoint-1/b; in checkpoint-1"},
+	{"... an older one that is added to is not the newest by it",
+		RESTED "O 1 3 checkpoint-1/eval_results.json; replacing no; O 1 3 checkpoint-3/a; "
+		"end 1 killed; job failed; torn checkpoint-3/a; cut checkpoint-3/a; in checkpoint-1; good "
+		"checkpoint-1/a; torn checkpoint-1/eval_results.json"},
 	{"steps in the directory of an epoch",
 		"O 1 3 epoch-1/step-5.pt; C 1 3 epoch-1/step-5.pt; O 1 3 epoch-1/step-6.pt; = "
 		"complete; in epoch-1/step-5.pt; out epoch-1/step-6.pt"},
@@ -1290,6 +1344,10 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_excluded(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "out");
+	} else if (text_equal(what, "under")) {
+		holds_path = false;
+		detector_each_under_way(detector, look_for, teller->word[1]);
+		right = holds_path;
 	} else if (text_equal(what, "unsaved") || text_equal(what, "cut")) {
 		decide_all(teller);
 		holds_path = false;

@@ -95,10 +95,19 @@ static void test_results(void **state)
 		const char *path;
 		bool is;
 	} names[] = {
-		{"step-500/eval_results.json", true}, {"checkpoint-9/samples.png", true},
-		{"ckpt_3/metrics.csv", true},         {"metrics_500.json", true},
-		{"results/step-5/model.json", false}, {"step-500/trainer_state.json", false},
-		{"step-500/args.json", false},        {"step-500/metrics.pt", false},
+		{"step-500/eval_results.json", true},
+		{"checkpoint-9/samples.png", true},
+		{"checkpoint-9/logits.npz", true},
+		{"step-5/eval/predictions.npy", true},
+		{"step-5/samples.npz", false},
+		{"step-5/eval_state.pkl", false},
+		{"step-5/preds.pt", false},
+		{"ckpt_3/metrics.csv", true},
+		{"metrics_500.json", true},
+		{"results/step-5/model.json", false},
+		{"step-500/trainer_state.json", false},
+		{"step-500/args.json", false},
+		{"step-500/metrics.pt", false},
 		{"step-500/evaluator.json", false},
 	};
 
