@@ -124,14 +124,18 @@ static bool is_nameless(const char *path)
 /* The kind of a file that is kept apart; NULL: it is none. */
 static struct family *find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *template = NULL;
+	auto_free char *template = NULL, *stream = NULL;
 	struct family *family;
 
 	if (!table->keeps_apart)
 		return NULL;
 	template = checkpoint_name_template(path);
 	family = checkpoint_table_find_family(table, template);
-	return family && family->apart ? family : NULL;
+	if (family && family->apart)
+		return family;
+	stream = checkpoint_name_stream(path);
+	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
+	return family && family->stream ? family : NULL;
 }
 
 static struct checkpoint *add_apart(struct checkpoint_table *table, struct family *family,
@@ -289,6 +293,7 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 	struct checkpoint *fixed = add_fixed(table);
 
 	family->parts = true;
+	family->stream = false;
 	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
 	     checkpoint = next) {
 		next = checkpoint->sibling;
@@ -350,6 +355,44 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 		move_apart(table, found[i], apart);
 	}
 	free(found);
+}
+
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
+{
+	struct checkpoint *fixed = add_fixed(table);
+	const unsigned fresh = FILE_FRESH | FILE_WRITTEN;
+	int64_t last_ms = 0;
+	bool any = false;
+
+	family->stream = family->sure = table->keeps_apart = true;
+	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
+		auto_free char *stream = checkpoint_name_stream(file->path);
+		bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+
+		next = file->sibling;
+		if (!stream || !text_equal(stream, family->name)) {
+			if ((file->marks & FILE_FRESH) && file->here_ms > last_ms)
+				last_ms = file->here_ms;
+			any |= file->marks & FILE_FRESH;
+			continue;
+		}
+		if (closed)
+			file->marks &= ~fresh;
+		move_apart(table, file, family);
+		if (file->marks & FILE_TORN)
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
+		else if (!(file->marks & FILE_FRESH))
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	}
+	if (any)
+		fixed->last_ms = last_ms;
+	else if (fixed->state == CHECKPOINT_UNDER_WAY)
+		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
+}
+
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint)
+{
+	return checkpoint->family->stream;
 }
 
 struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path)

@@ -82,6 +82,14 @@ struct family {
 	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
 	 * that of its number, so that it is a checkpoint of its own */
 	bool apart;
+	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
+	 * written once, and is a checkpoint of its own that is none to resume from */
+	bool stream;
+	/* before it is known to be one: new names that a process has written in a row while the
+	 * fixed names were never complete, and since when */
+	unsigned once;
+	int64_t once_ms;
+	int once_pid;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
 	/* processes that wrote to the newest complete one */
@@ -159,6 +167,8 @@ struct checkpoint {
 	bool reduced;
 	bool next_begun;
 	int64_t begun_ms, last_ms;
+	/* since when it is under way without a verdict */
+	int64_t since_ms;
 	/* how many saves had been begun by then: the order of those of one millisecond */
 	uint64_t save;
 	/* how long this process was stalled since the last write: not quiet time */
@@ -187,7 +197,7 @@ struct checkpoint_table {
 	struct checkpoint *checkpoints;
 	struct checkpoint *under_way, *under_way_last;
 	struct family *families;
-	bool keeps_apart; /* one of the families is apart */
+	bool keeps_apart; /* one of the families is apart, or a stream */
 };
 
 /* All checkpoints, the newest first; those that are under way, of which there are few, the one that
@@ -239,6 +249,12 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
  */
 void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
 				 uint64_t name);
+
+/* The files of this family, which are fixed names so far, are written once each. Those that are
+ * closed are at rest. */
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
+/* Of a numbered one, or of a file that is kept apart. */
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
 
 /* Of a checkpoint in the table. Nobody else sets it. */
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,

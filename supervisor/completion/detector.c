@@ -148,7 +148,9 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 		if (!judge(detector, checkpoint, now_ms, judgement))
 			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
-			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
+			checkpoint_set_state(&detector->table, checkpoint,
+					     checkpoint_stands(checkpoint) ? CHECKPOINT_COMPLETE
+									   : CHECKPOINT_EMPTY);
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
@@ -313,7 +315,7 @@ bool detector_is_replacing(const struct detector *detector)
 			return true;
 	each_under_way (checkpoint, &detector->table)
 		if (checkpoint != fixed && !checkpoint->reduced && checkpoint->base == 0 &&
-		    checkpoint->begun_ms <= fixed->last_ms)
+		    !checkpoint_is_of_stream(checkpoint) && checkpoint->begun_ms <= fixed->last_ms)
 			return true;
 	return false;
 }

@@ -49,6 +49,7 @@ enum writer_end {
 /* A fixed name was written: the newest are remembered, to learn which are written together. */
 struct fixed_write {
 	uint64_t name, size;
+	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;
 	bool best; /* companion_file_is_best() */

@@ -123,6 +123,8 @@ static enum signature_match match_signature(const struct detector *detector,
 	enum signature_match match;
 	size_t count;
 
+	if (family && family->stream)
+		return SIGNATURE_FULL;
 	if (!family || family->signature.expected == 0)
 		return match_all_names(checkpoint);
 	if (was_taught_too_early(detector, checkpoint))
@@ -315,6 +317,8 @@ void detector_learn(struct checkpoint *checkpoint)
 		learn_all_names(checkpoint);
 		return;
 	}
+	if (checkpoint_is_of_stream(checkpoint))
+		return;
 	names = list_files(checkpoint, &count);
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
 			checkpoint->pause_ms);

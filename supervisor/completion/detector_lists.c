@@ -286,9 +286,10 @@ json_t *detector_signatures_json(const struct detector *detector)
 
 	for (const struct family *family = detector->table.families; family;
 	     family = family->next) {
-		json_t *known = family->parts   ? json_pack("{s:b}", "parts", true)
-				: family->apart ? json_pack("{s:b}", "apart", true)
-						: signature_to_json(&family->signature);
+		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
+				: family->stream ? json_pack("{s:b}", "stream", true)
+				: family->apart  ? json_pack("{s:b}", "apart", true)
+						 : signature_to_json(&family->signature);
 
 		if (known)
 			json_object_set_new(kinds, family->name, known);
@@ -312,6 +313,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		struct family *family = checkpoint_table_family(&detector->table, name);
 
 		family->parts |= json_is_true(json_object_get(known, "parts"));
+		if (json_is_true(json_object_get(known, "stream")))
+			family->stream = family->sure = detector->table.keeps_apart = true;
 		if (json_is_true(json_object_get(known, "apart")))
 			family->apart = family->sure = detector->table.keeps_apart = true;
 		if (family->signature.learned == 0)

@@ -149,11 +149,14 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 }
 
 /* A low number is written anew while a higher one is there, and no word says that it counts
- * checkpoints: the numbers name the parts of one that is written in place. */
+ * checkpoints: the numbers name the parts of one that is written in place. Nor is it a stream if
+ * one of its names is written again. */
 static bool shows_parts(const struct checkpoint *checkpoint)
 {
 	const struct family *family = checkpoint->family;
 
+	if (family->stream)
+		return checkpoint->rewritten;
 	return checkpoint->number >= 0 && !family->sure && checkpoint->rewritten &&
 	       checkpoint->number < family->highest;
 }
@@ -206,7 +209,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = false;
-	checkpoint->begun_ms = now_ms;
+	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
 		checkpoint->gap_end_ms == now_ms && checkpoint->gap_ms <= LONGEST_PAUSE_MS
@@ -216,7 +219,8 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	if (checkpoint->placed > 0)
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
-	checkpoint->save = ++detector->saves;
+	detector->saves += !checkpoint_is_of_stream(checkpoint);
+	checkpoint->save = detector->saves;
 	detector_note_begun(checkpoint);
 }
 

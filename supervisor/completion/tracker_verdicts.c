@@ -31,11 +31,12 @@ static bool is_newer(const struct checkpoint *checkpoint, const struct save_begi
 						: checkpoint->begun_ms > than->ms;
 }
 
-/* Pictures with a number are no checkpoint, and answer no request. Beside one they are worth a
- * snapshot; alone they are nothing to resume from. */
+/* Pictures with a number, and the files of a stream, are no checkpoint, and answer no request.
+ * Beside one they are worth a snapshot; alone they are nothing to resume from. */
 static bool is_of_pictures(const struct checkpoint *checkpoint)
 {
-	return *checkpoint->key && detector_is_of_companions(checkpoint);
+	return *checkpoint->key &&
+	       (detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint));
 }
 
 /* Makes it the latest one, unless something was only added to it; or else it is worth a snapshot

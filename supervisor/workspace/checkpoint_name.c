@@ -357,6 +357,18 @@ char *checkpoint_name_family(const char *path)
 	return steal_text(&text);
 }
 
+char *checkpoint_name_stream(const char *path)
+{
+	struct reading reading;
+	const char *ending;
+
+	read_path(&reading, path);
+	if (reading.found.number >= 0 || !name_fields_is_unique(&reading.fields))
+		return NULL;
+	ending = strrchr(reading.own, '.');
+	return text_format("%.*s*%s", (int)(reading.own - path), path, ending ? ending : "");
+}
+
 bool checkpoint_name_is_temporary(const char *path)
 {
 	struct checkpoint_name found = checkpoint_name_parse(path);

@@ -70,6 +70,11 @@ char *checkpoint_name_template(const char *path);
  * "run/#", "". The caller frees. */
 char *checkpoint_name_family(const char *path);
 
+/* Of a fixed name that no other file will have, as it has a time of day, a hash or a UUID
+ * ("replay/20261122T140001-3fa2b1c9.npz"): its directory and its ending, "replay/*.npz". NULL: it
+ * is none. The caller frees. */
+char *checkpoint_name_stream(const char *path);
+
 /*
  * Does the name say that this is not finished: "step-5.pt.tmp", "tmp-step-5/model.pt"? Of a file
  * with a number of its own, only that name says so; of one in a numbered directory, the name of

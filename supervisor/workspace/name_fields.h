@@ -58,6 +58,9 @@ const struct field *name_fields_trailing(const struct name_fields *fields);
  * epoch of a step ("model-3-500"); NULL: none. */
 const struct field *name_fields_lower_before(const struct name_fields *fields,
 					     const struct field *number);
+/* Does the name say when it was written, or is a hash or a UUID in it? So no other one is like it.
+ */
+bool name_fields_is_unique(const struct name_fields *fields);
 /* Is the name nothing but a number? */
 bool name_fields_is_bare_number(const struct name_fields *fields);
 /* Is the name nothing but a date or a time? */

@@ -755,6 +755,10 @@ static const struct row rows[] = {
 		"checkpoint-1/b.tmp; C 1 3 checkpoint-1/b.tmp; = busy; in checkpoint-1; kt "
 		"checkpoint-1/b checkpoint-1/b.tmp; R 1 checkpoint-1/b.tmp checkpoint-1/b; +1000; = "
 		"complete; in checkpoint-1/b; in checkpoint-1"},
+	{"... it is deleted again",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/c.tmp; C 1 3 "
+		"checkpoint-2/c.tmp; kd checkpoint-2/b; kd checkpoint-2/c.tmp; = nothing; in checkpoint-2; "
+		"kd checkpoint-2/a; = nothing"},
 	{"... an older one that is added to is not the newest by it",
 		RESTED "O 1 3 checkpoint-1/eval_results.json; replacing no; O 1 3 checkpoint-3/a; "
 		"end 1 killed; job failed; torn checkpoint-3/a; cut checkpoint-3/a; in checkpoint-1; good "
@@ -846,6 +850,67 @@ static const struct row rows[] = {
 		"checkpoint-1/b; +1000; = complete; +60000; O 1 3 checkpoint-1/a.tmp; C 1 3 "
 		"checkpoint-1/a.tmp; kt checkpoint-1/a checkpoint-1/a.tmp; R 1 "
 		"checkpoint-1/a.tmp checkpoint-1/a; = busy; +5000; out checkpoint-1"},
+	/* Names of their own, each written once, all the time. */
+#define STREAM \
+	"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 " \
+	"r/20261127T220000-3fa2b1c9.npz; C 1 5 r/20261127T220000-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220001-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220001-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220002-3fa2b1c9.npz; C 1 5 r/20261127T220002-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220003-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220003-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220004-3fa2b1c9.npz; C 1 5 r/20261127T220004-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220005-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220005-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220006-3fa2b1c9.npz; C 1 5 r/20261127T220006-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220007-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220007-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; " \
+	"+600; = busy; out r/20261127T220000-3fa2b1c9.npz; O 1 5 " \
+	"r/20261127T220009-3fa2b1c9.npz; C 1 5 r/20261127T220009-3fa2b1c9.npz; " \
+	"+600; = complete; "
+	{"a stream holds the fixed names up no longer, and is in the snapshots",
+		STREAM "in a.ckpt; in r/20261127T220000-3fa2b1c9.npz; in "
+		"r/20261127T220007-3fa2b1c9.npz; in r/20261127T220008-3fa2b1c9.npz; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; out r/20261127T220020-3fa2b1c9.npz; in "
+		"a.ckpt; C 1 5 r/20261127T220020-3fa2b1c9.npz; = complete; in "
+		"r/20261127T220020-3fa2b1c9.npz; = nothing"},
+	{"... beside it, the fixed names are a set as before",
+		STREAM "+5000; O 1 3 a.ckpt; C 1 3 a.ckpt; = busy; +400; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"complete; in r/20261127T220020-3fa2b1c9.npz; +400; = busy; out a.ckpt; O 1 3 "
+		"b.ckpt; C 1 3 b.ckpt; = complete; = nothing; in a.ckpt; in b.ckpt; in "
+		"r/20261127T220020-3fa2b1c9.npz"},
+	{"... its writer dies in the midst of one, and nothing else is torn",
+		STREAM "O 1 5 r/20261127T220020-3fa2b1c9.npz; end 1 killed; job failed; = torn; torn "
+		"r/20261127T220020-3fa2b1c9.npz; cut r/20261127T220020-3fa2b1c9.npz; good "
+		"a.ckpt; good r/20261127T220008-3fa2b1c9.npz; out "
+		"r/20261127T220020-3fa2b1c9.npz; in a.ckpt; in r/20261127T220008-3fa2b1c9.npz"},
+	{"... the oldest are deleted",
+		STREAM "kd r/20261127T220000-3fa2b1c9.npz; kd r/20261127T220001-3fa2b1c9.npz; = "
+		"nothing; in a.ckpt; in r/20261127T220002-3fa2b1c9.npz"},
+	{"... it is known after a restart",
+		STREAM "restart; O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"complete; +600; O 1 5 r/20261127T220021-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220021-3fa2b1c9.npz; = complete; in "
+		"r/20261127T220021-3fa2b1c9.npz; +400; = nothing; in a.ckpt"},
+	{"... one that is written again shows that it is none",
+		STREAM "O 1 5 r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; "
+		"= busy; out r/20261127T220008-3fa2b1c9.npz; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"busy; out r/20261127T220020-3fa2b1c9.npz; +1000; = complete; in "
+		"r/20261127T220020-3fa2b1c9.npz"},
+	{"names of their own that leave the fixed names a pause are fixed names",
+		"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; +1000; = complete; "
+		"+600; O 1 5 r/20261127T220000-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220000-3fa2b1c9.npz; = busy; +1000; = complete; +600; O 1 5 "
+		"r/20261127T220001-3fa2b1c9.npz; C 1 5 r/20261127T220001-3fa2b1c9.npz; +1000; "
+		"= complete; +600; O 1 5 r/20261127T220002-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220002-3fa2b1c9.npz; +1000; = complete; +600; O 1 5 "
+		"r/20261127T220003-3fa2b1c9.npz; C 1 5 r/20261127T220003-3fa2b1c9.npz; +1000; "
+		"= complete; +600; O 1 5 r/20261127T220004-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220004-3fa2b1c9.npz; = busy; out r/20261127T220004-3fa2b1c9.npz"},
 	/* Numbers that are parts. */
 	{"parts, the first time: they are quiet together",
 		"O 1 3 model_1.pkl; C 1 3 model_1.pkl; +900; O 1 3 model_2.pkl; C 1 3 model_2.pkl; "
