@@ -138,6 +138,20 @@ static struct family *find_apart(const struct checkpoint_table *table, const cha
 	return family && family->stream ? family : NULL;
 }
 
+/* Does the number in this name count the parts of a checkpoint? */
+static bool is_part_name(const struct checkpoint_table *table, const char *path)
+{
+	auto_free char *template = NULL, *name = NULL;
+	const struct family *family;
+
+	if (!table->keeps_apart)
+		return false;
+	template = checkpoint_name_template(path);
+	name = text_format(FAMILY_OF_NAME "%s", template);
+	family = checkpoint_table_find_family(table, name);
+	return family && family->parts;
+}
+
 static struct checkpoint *add_apart(struct checkpoint_table *table, struct family *family,
 				    const char *path)
 {
@@ -160,6 +174,8 @@ static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const c
 
 	if (family)
 		return add_apart(table, family, path);
+	if (is_part_name(table, path))
+		return add_fixed(table);
 	if (checkpoint)
 		return checkpoint;
 	family_name = checkpoint_name_family(path);
@@ -303,6 +319,36 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 			struct tracked_file *file = checkpoint->files;
 			bool last = checkpoint->file_count == 1;
 
+			leave(table, file);
+			file->name = signature_hash(file->path);
+			join(file, fixed);
+			if (last)
+				break; /* the checkpoint is gone */
+		}
+	}
+}
+
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name)
+{
+	struct checkpoint *fixed = add_fixed(table);
+
+	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
+	     checkpoint = next) {
+		next = checkpoint->sibling;
+		if (checkpoint->family != family)
+			continue;
+		for (struct tracked_file *file = checkpoint->files, *after; file; file = after) {
+			auto_free char *template = checkpoint_name_template(file->path);
+			auto_free char *kind = text_format(FAMILY_OF_NAME "%s", template);
+			bool last = checkpoint->file_count == 1;
+
+			after = file->sibling;
+			if (file->name != name)
+				continue;
+			checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
+			for (size_t i = 0; i < checkpoint->writer_count; i++)
+				checkpoint_add_writer(fixed, checkpoint->writers[i]);
 			leave(table, file);
 			file->name = signature_hash(file->path);
 			join(file, fixed);

@@ -62,6 +62,8 @@ enum file_mark {
 };
 // clang-format on
 
+#define FAMILY_OF_NAME ":"
+
 /* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
  * called by the one that is written first. */
 struct family {
@@ -77,7 +79,9 @@ struct family {
 	unsigned late_times;
 	/* its numbers count checkpoints, and not the parts of one */
 	bool sure;
-	/* its numbers turned out to name parts: the files count as fixed names */
+	/* its numbers turned out to name parts: the files count as fixed names. Where others of its
+	 * names count checkpoints, it is called by a checkpoint_name_template() with FAMILY_OF_NAME
+	 * in front */
 	bool parts;
 	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
 	 * that of its number, so that it is a checkpoint of its own */
@@ -242,6 +246,10 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 /* Its numbers name parts and not checkpoints: joins the files of all its checkpoints to the fixed
  * names. */
 void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
+
+/* The same for the files with that name (struct tracked_file) only: the others count. */
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name);
 
 /* The files of this family with that name (struct tracked_file) come with the save after that of
  * their number: each is a checkpoint of its own from now on, known as far as the one that it was

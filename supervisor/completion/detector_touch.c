@@ -161,6 +161,65 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 	       checkpoint->number < family->highest;
 }
 
+static bool have_name_in_common(const struct checkpoint *one, const struct checkpoint *other)
+{
+	each_file (file, one)
+		each_file (of_other, other)
+			if (file->name == of_other->name)
+				return true;
+	return false;
+}
+
+/*
+ * Numbers of one name that begin with 0 or 1 and leave none out (ali.1.gz, ali.2.gz), beside a
+ * number of other names that is higher by more than one (40.mdl): they are those of parts. Where
+ * both have a name in common, it may still get one of this name until it is complete.
+ */
+static bool names_parts(const struct detector *detector, const struct family *family,
+			const struct tracked_file *lowest)
+{
+	int64_t highest = -1, other = -1, count = 0;
+
+	if (checkpoint_name_parse(lowest->path).certain)
+		return false;
+	each_checkpoint (checkpoint, &detector->table) {
+		bool has = false;
+
+		if (checkpoint->family != family)
+			continue;
+		each_file (file, checkpoint)
+			has |= file->name == lowest->name;
+		if (has && checkpoint->number > highest)
+			highest = checkpoint->number;
+		if (!has && checkpoint->number > other &&
+		    (checkpoint->state == CHECKPOINT_COMPLETE ||
+		     !have_name_in_common(checkpoint, lowest->checkpoint)))
+			other = checkpoint->number;
+		count += has;
+	}
+	return count >= 2 && highest - lowest->checkpoint->number + 1 == count &&
+	       other > highest + 1;
+}
+
+/* A number of the family is begun. */
+static void find_part_names(struct detector *detector, struct family *family)
+{
+	const struct tracked_file *part = NULL;
+
+	if (family->lowest < 0 || family->lowest > 1 || family->apart || family->stream)
+		return;
+	each_checkpoint (checkpoint, &detector->table)
+		if (checkpoint->family == family && checkpoint->number == family->lowest &&
+		    !checkpoint->in_directory)
+			each_file (file, checkpoint)
+				if (!part && names_parts(detector, family, file))
+					part = file;
+	if (!part)
+		return;
+	signature_forget(&family->signature, part->name);
+	checkpoint_table_join_part_name(&detector->table, family, part->name);
+}
+
 /* --- a write --- */
 
 /*
@@ -255,6 +314,21 @@ void detector_note_change(struct detector *detector, struct checkpoint *checkpoi
 	checkpoint->stalled_ms = 0;
 }
 
+/* What was written of them is of the fixed names' save. */
+static void join_parts_of(struct detector *detector, struct family *family, int64_t now_ms)
+{
+	struct checkpoint *fixed;
+
+	find_part_names(detector, family);
+	fixed = checkpoint_table_find_key(&detector->table, "");
+	if (!fixed || fixed->state == CHECKPOINT_UNDER_WAY || !checkpoint_any(fixed, FILE_FRESH))
+		return;
+	checkpoint_set_state(&detector->table, fixed, CHECKPOINT_UNDER_WAY);
+	fixed->begun_ms = fixed->since_ms = now_ms;
+	fixed->save = detector->saves;
+	detector_note_change(detector, fixed, now_ms);
+}
+
 /* The first write to it here. One that is begun anew from empty may be another kind of file now. */
 static bool ran_before(const struct detector *detector, const struct tracked_file *file,
 		       unsigned marks)
@@ -323,6 +397,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
 		note_number(detector, checkpoint, begun);
+		if (begun)
+			join_parts_of(detector, checkpoint->family, now_ms);
 	}
 	return file;
 }

@@ -13,14 +13,8 @@ static int64_t step_of(const struct checkpoint *checkpoint)
 
 	if (step >= 0)
 		return step;
-	if (checkpoint->number >= 0)
-		return checkpoint->number;
-	each_file (file, checkpoint) {
-		int64_t here = (file->marks & FILE_FRESH) ? step_of_path(file->path) : -1;
-
-		step = here > step ? here : step;
-	}
-	return step;
+	/* Of fixed names, a number in one is that of a part. */
+	return checkpoint->number;
 }
 
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence

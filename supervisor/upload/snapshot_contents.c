@@ -14,13 +14,15 @@
 static int64_t number_of(const struct snapshot_run *run, const char *path)
 {
 	int64_t number = checkpoint_name_parse(path).number;
-	auto_free char *family = NULL;
+	auto_free char *family = NULL, *template = NULL;
 
 	if (number < 0 || !run->plan.parts || !*run->plan.parts)
 		return number;
 	family = checkpoint_name_family(path);
+	template = checkpoint_name_template(path);
 	for (char **parts = run->plan.parts; *parts; parts++)
-		if (text_equal(*parts, family))
+		if (text_equal(*parts, family) ||
+		    (text_starts(*parts, ":") && text_equal(*parts + 1, template)))
 			return -1;
 	return number;
 }

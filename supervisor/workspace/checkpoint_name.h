@@ -71,7 +71,7 @@ char *checkpoint_name_template(const char *path);
 char *checkpoint_name_family(const char *path);
 
 /* Of a fixed name that no other file will have, as it has a time of day, a hash or a UUID
- * ("replay/20261122T140001-3fa2b1c9.npz"): its directory and its ending, "replay/*.npz". NULL: it
+ * ("replay/20261122T140001-3fa2b1c9.npz"): its directory and its ending, "replay/?.npz". NULL: it
  * is none. The caller frees. */
 char *checkpoint_name_stream(const char *path);
 

@@ -103,6 +103,7 @@ IDIOMS = [
     Idiom("early_pointer.py", amid=True, seconds=1, own=True, behind=10, name="early_pointer-no-time"),
     Idiom("replay_chunks.py", saves=4, seconds=5),
     Idiom("replay_stream.py", saves=5),
+    Idiom("kaldi_parts.py"),
     Idiom("copy_and_move.sh", running=("loss.csv", first_field), own=True),
 ]
 

@@ -26,9 +26,10 @@
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
- *   under path: is listed as under way
+ *   under path: is listed as under way    step n: of the newest numbered one that is complete
  */
 #include "completion/detector.h"
+#include "completion/snapshot_plan.h"
 
 #include "base/json.h"
 #include "base/text.h"
@@ -922,6 +923,24 @@ static const struct row rows[] = {
 		"model_2.pkl; C 1 3 model_2.pkl; +1000; = complete; +60000; O 1 3 model_1.pkl; C 1 3 "
 		"model_1.pkl; +5000; = busy; out model_1.pkl; O 1 3 model_2.pkl; C 1 3 model_2.pkl; = "
 		"complete; in model_1.pkl"},
+	{"parts beside numbers that count, the first time",
+		"O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 40.mdl; C 1 3 40.mdl; "
+		"= complete; = busy; O 1 3 40.occs; C 1 3 40.occs; +1000; = complete; step 40; in ali.1.gz; in 40.mdl"},
+	{"... and when they are written anew",
+		"O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 40.mdl; C 1 3 40.mdl; "
+		"O 1 3 40.occs; C 1 3 40.occs; +1000; = complete; +5000; O 1 3 ali.1.gz; out ali.1.gz; in "
+		"ali.2.gz; C 1 3 ali.1.gz; = busy; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 80.mdl; C 1 3 80.mdl; O 1 3 "
+		"80.occs; C 1 3 80.occs; = complete; step 80; in ali.1.gz; in ali.2.gz; in 80.mdl; restart; "
+		"+5000; O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 120.mdl; C 1 3 "
+		"120.mdl; = complete; = busy; O 1 3 120.occs; C 1 3 120.occs; = complete; step 120"},
+	{"... which are written after them",
+		"O 1 3 40.mdl; C 1 3 40.mdl; O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; "
+		"+1000; = complete; step 40; in ali.1.gz; in 40.mdl"},
+	{"numbers that count from the first one on, in two names",
+		"O 1 3 model_1.pt; C 1 3 model_1.pt; O 1 3 optim_1.pt; C 1 3 optim_1.pt; +1000; = complete; O 1 3 "
+		"model_2.pt; C 1 3 model_2.pt; O 1 3 optim_2.pt; C 1 3 optim_2.pt; +1000; = complete; O 1 3 "
+		"model_10.pt; out model_10.pt; C 1 3 model_10.pt; = busy; O 1 3 optim_10.pt; C 1 3 optim_10.pt; "
+		"= complete; step 10"},
 
 	/* Running files. */
 	{"running by its name",
@@ -1409,6 +1428,12 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_excluded(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "out");
+	} else if (text_equal(what, "step")) {
+		struct snapshot_plan plan;
+
+		snapshot_plan_make(&plan, detector, "");
+		right = plan.held_step == atoi(object);
+		snapshot_plan_release(&plan);
 	} else if (text_equal(what, "under")) {
 		holds_path = false;
 		detector_each_under_way(detector, look_for, teller->word[1]);

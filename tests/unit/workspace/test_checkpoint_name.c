@@ -137,6 +137,9 @@ static const struct row directories[] = {
 	{"000400/model-3.bin", 400, false, "000400", "#/model-3.bin"},
 	{"1000/model_1000.pt", 1000, false, "1000", "#/model_#.pt"},
 	{"1000/step-1000.pt", 1000, true, "1000", "#/step-#.pt"},
+	{"0000540/gen_0.npy", 540, false, "0000540", "#/gen_#.npy"},
+	{"0000540/step_1000.pt", 1000, true, "", "0000540/step_#.pt"},
+	{"00012/epoch_3.pt", 3, true, "", "00012/epoch_#.pt"},
 	{"checkpoint-240/buffer/120_240.pt", 240, true, "checkpoint-240", "checkpoint-#/buffer/#_#.pt"},
 	{"1000/3/x.pt", 1000, false, "1000", "#/3/x.pt"},
 	{"1000/", 1000, false, "1000", "#/"},
@@ -444,11 +447,11 @@ static void test_names_that_no_other_file_has(void **state)
 	static const struct {
 		const char *path, *stream;
 	} paths[] = {
-		{"replay/20261127T220043F226443-3fa2b1c9d0ef-0000-1024.npz", "replay/*.npz"},
-		{"replay/20261127T220043F226443-6eVxP1vcEUbZVqdPFxyXaB-0-1024.npz", "replay/*.npz"},
-		{"buffer/20211112T101112_5_501.npz", "buffer/*.npz"},
-		{"550e8400-e29b-41d4-a716-446655440000.pt", "*.pt"},
-		{"d/e1971dd2b6126b965fe9cff807864853", "d/*"},
+		{"replay/20261127T220043F226443-3fa2b1c9d0ef-0000-1024.npz", "replay/?.npz"},
+		{"replay/20261127T220043F226443-6eVxP1vcEUbZVqdPFxyXaB-0-1024.npz", "replay/?.npz"},
+		{"buffer/20211112T101112_5_501.npz", "buffer/?.npz"},
+		{"550e8400-e29b-41d4-a716-446655440000.pt", "?.pt"},
+		{"d/e1971dd2b6126b965fe9cff807864853", "d/?"},
 		{"ckpt/20261127T220043F226443/agent.pkl", NULL},
 		{"model_20261122.pt", NULL},
 		{"replay/episode_120.npz", NULL},
