@@ -206,6 +206,8 @@ bool detector_has_begun_checkpoint(const struct detector *detector);
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);
+/* Are all fixed names that there are so far settings (args.json)? */
+bool detector_has_only_settings(const struct checkpoint *fixed);
 /* Files that the complete ones before had and it has not; of one that is not complete. Of the fixed
  * names, which are expected depends on the one that is written first: not counted. */
 size_t detector_count_missing(const struct checkpoint *checkpoint);

@@ -219,6 +219,14 @@ bool detector_is_of_companions(const struct checkpoint *checkpoint)
 	return true;
 }
 
+bool detector_has_only_settings(const struct checkpoint *fixed)
+{
+	each_file (file, fixed)
+		if (!(file->marks & FILE_RUNNING) && !companion_file_is_setting(file->path))
+			return false;
+	return true;
+}
+
 bool detector_has_begun_checkpoint(const struct detector *detector)
 {
 	/* A temporary name says nothing yet of what the file will be. */

@@ -93,6 +93,13 @@ bool companion_file_is_result(const char *path)
 	       (ENDS_WITH_ANY(name, length, text_endings) > 0 && HAS_WORD(name, words));
 }
 
+bool companion_file_is_setting(const char *path)
+{
+	const char *name = text_last_part(path);
+
+	return companion_file_is(path) && HAS_WORD(name, setting_words);
+}
+
 bool companion_file_is_best(const char *path)
 {
 	static const char *const words[] = {"best"};

@@ -21,6 +21,9 @@
 
 /* `path` is relative to the checkpoint directory. */
 bool companion_file_is(const char *path);
+/* Does a word of the name say that it is a setting (args.json, config.yaml)? It is written before
+ * there is anything to resume from. */
+bool companion_file_is_setting(const char *path);
 /*
  * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?
  * It is written when a metric was better, so that a save without it lacks nothing, and an older one

@@ -89,6 +89,17 @@ static void test_the_best_so_far(void **state)
 			fail_msg("%s", names[i].path);
 }
 
+static void test_settings(void **state)
+{
+	(void)state;
+	assert_true(companion_file_is_setting("args.json"));
+	assert_true(companion_file_is_setting("run/config.yaml"));
+	assert_false(companion_file_is_setting("config/scores.tsv"));
+	assert_false(companion_file_is_setting("results.json"));
+	assert_false(companion_file_is_setting("step-5/args.json"));
+	assert_false(companion_file_is_setting("last.pt"));
+}
+
 static void test_results(void **state)
 {
 	static const struct {
@@ -122,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_best_so_far),
+		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_results),
 	};
 
