@@ -92,6 +92,8 @@ struct detector {
 	uint64_t ended;
 	struct fixed_write writes[DETECTOR_WRITES];
 	uint64_t write_count;
+	/* when one was written again last; 0: never */
+	int64_t written_again_ms;
 	/* how many there were when the fixed names were complete last; 0: never */
 	uint64_t writes_complete;
 	/* reports may have been lost: see detector_verify() */

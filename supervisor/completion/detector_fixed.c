@@ -168,9 +168,18 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 	return family && signature_has(&family->signature, second->name);
 }
 
+/* It is written together with nothing, whatever was learned. */
+static void forget_write(struct detector *detector, struct fixed_write *write)
+{
+	for (struct family *family = detector->table.families; family; family = family->next)
+		if (signature_has(&family->signature, write->name))
+			signature_forget(&family->signature, write->name);
+	write->name = RENAMED;
+}
+
 /* So many new names in a row, while the fixed names are under way for so many quiet times. */
 #define STREAM_LEAST 5
-#define STREAM_QUIET_TIMES 5
+#define STREAM_QUIET_TIMES 3
 
 /*
  * Files that each have a name of their own and are written once, all the time (the parts of a
@@ -196,12 +205,14 @@ static void note_stream(struct detector *detector, const struct tracked_file *fi
 	}
 	family->parts |= again;
 	family->once += !again;
-	if (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms)
+	/* In the midst of a first save, all names are new. */
+	if (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
+	    detector->written_again_ms <= fixed->since_ms)
 		return;
 	checkpoint_table_make_stream(&detector->table, family);
 	for (size_t i = 0; i < DETECTOR_WRITES; i++)
 		if (detector->writes[i].stream == signature_hash(name))
-			detector->writes[i].name = RENAMED;
+			forget_write(detector, &detector->writes[i]);
 }
 
 static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
@@ -215,6 +226,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		return;
 	stream = checkpoint_name_stream(file->path);
 	if (before != UINT64_MAX) {
+		detector->written_again_ms = now_ms;
 		learn_companions(detector, file, before);
 		begin_round(detector, file, write_at(detector, before), now_ms);
 	}

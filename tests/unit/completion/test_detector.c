@@ -864,10 +864,11 @@ static const struct row rows[] = {
 	"+600; O 1 5 r/20261127T220005-3fa2b1c9.npz; C 1 5 " \
 	"r/20261127T220005-3fa2b1c9.npz; +600; O 1 5 " \
 	"r/20261127T220006-3fa2b1c9.npz; C 1 5 r/20261127T220006-3fa2b1c9.npz; " \
-	"+600; O 1 5 r/20261127T220007-3fa2b1c9.npz; C 1 5 " \
-	"r/20261127T220007-3fa2b1c9.npz; +600; O 1 5 " \
-	"r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; " \
-	"+600; = busy; out r/20261127T220000-3fa2b1c9.npz; O 1 5 " \
+	"+600; = busy; out r/20261127T220000-3fa2b1c9.npz; O 1 3 a.ckpt; C 1 3 " \
+	"a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 " \
+	"r/20261127T220007-3fa2b1c9.npz; C 1 5 r/20261127T220007-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220008-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220008-3fa2b1c9.npz; +600; O 1 5 " \
 	"r/20261127T220009-3fa2b1c9.npz; C 1 5 r/20261127T220009-3fa2b1c9.npz; " \
 	"+600; = complete; "
 	{"a stream holds the fixed names up no longer, and is in the snapshots",
@@ -902,6 +903,22 @@ static const struct row rows[] = {
 		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
 		"busy; out r/20261127T220020-3fa2b1c9.npz; +1000; = complete; in "
 		"r/20261127T220020-3fa2b1c9.npz"},
+	{"names of their own in the first save are parts of it",
+		"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 "
+		"r/20261127T220000-3fa2b1c9.npz; C 1 5 r/20261127T220000-3fa2b1c9.npz; +600; "
+		"O 1 5 r/20261127T220001-3fa2b1c9.npz; C 1 5 r/20261127T220001-3fa2b1c9.npz; "
+		"+600; O 1 5 r/20261127T220002-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220002-3fa2b1c9.npz; +600; O 1 5 r/20261127T220003-3fa2b1c9.npz; "
+		"C 1 5 r/20261127T220003-3fa2b1c9.npz; +600; O 1 5 "
+		"r/20261127T220004-3fa2b1c9.npz; C 1 5 r/20261127T220004-3fa2b1c9.npz; +600; "
+		"O 1 5 r/20261127T220005-3fa2b1c9.npz; C 1 5 r/20261127T220005-3fa2b1c9.npz; "
+		"+600; O 1 5 r/20261127T220006-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220006-3fa2b1c9.npz; +600; O 1 5 r/20261127T220007-3fa2b1c9.npz; "
+		"C 1 5 r/20261127T220007-3fa2b1c9.npz; +600; O 1 5 "
+		"r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; +600; "
+		"= busy; out r/20261127T220000-3fa2b1c9.npz; out "
+		"r/20261127T220008-3fa2b1c9.npz; out a.ckpt; +400; = complete; in a.ckpt; in "
+		"r/20261127T220008-3fa2b1c9.npz"},
 	{"names of their own that leave the fixed names a pause are fixed names",
 		"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; +1000; = complete; "
 		"+600; O 1 5 r/20261127T220000-3fa2b1c9.npz; C 1 5 "
