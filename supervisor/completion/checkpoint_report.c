@@ -53,7 +53,9 @@ json_t *checkpoint_report(const struct detector *detector)
 	json_t *list = json_array();
 
 	each_checkpoint (checkpoint, &detector->table)
-		if (checkpoint->state != CHECKPOINT_EMPTY)
+		if (checkpoint->state != CHECKPOINT_EMPTY &&
+		    !(checkpoint_is_of_stream(checkpoint) &&
+		      checkpoint->state == CHECKPOINT_COMPLETE))
 			json_array_append_new(list, describe_checkpoint(detector, checkpoint));
 	return list;
 }

@@ -124,14 +124,32 @@ static bool is_nameless(const char *path)
 /* The kind of a file that is kept apart; NULL: it is none. */
 static struct family *find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *template = NULL;
+	auto_free char *template = NULL, *stream = NULL;
 	struct family *family;
 
 	if (!table->keeps_apart)
 		return NULL;
 	template = checkpoint_name_template(path);
 	family = checkpoint_table_find_family(table, template);
-	return family && family->apart ? family : NULL;
+	if (family && family->apart)
+		return family;
+	stream = checkpoint_name_stream(path);
+	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
+	return family && family->stream ? family : NULL;
+}
+
+/* Does the number in this name count the parts of a checkpoint? */
+static bool is_part_name(const struct checkpoint_table *table, const char *path)
+{
+	auto_free char *template = NULL, *name = NULL;
+	const struct family *family;
+
+	if (!table->keeps_apart)
+		return false;
+	template = checkpoint_name_template(path);
+	name = text_format(FAMILY_OF_NAME "%s", template);
+	family = checkpoint_table_find_family(table, name);
+	return family && family->parts;
 }
 
 static struct checkpoint *add_apart(struct checkpoint_table *table, struct family *family,
@@ -156,6 +174,8 @@ static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const c
 
 	if (family)
 		return add_apart(table, family, path);
+	if (is_part_name(table, path))
+		return add_fixed(table);
 	if (checkpoint)
 		return checkpoint;
 	family_name = checkpoint_name_family(path);
@@ -289,6 +309,7 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 	struct checkpoint *fixed = add_fixed(table);
 
 	family->parts = true;
+	family->stream = false;
 	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
 	     checkpoint = next) {
 		next = checkpoint->sibling;
@@ -298,6 +319,36 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 			struct tracked_file *file = checkpoint->files;
 			bool last = checkpoint->file_count == 1;
 
+			leave(table, file);
+			file->name = signature_hash(file->path);
+			join(file, fixed);
+			if (last)
+				break; /* the checkpoint is gone */
+		}
+	}
+}
+
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name)
+{
+	struct checkpoint *fixed = add_fixed(table);
+
+	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
+	     checkpoint = next) {
+		next = checkpoint->sibling;
+		if (checkpoint->family != family)
+			continue;
+		for (struct tracked_file *file = checkpoint->files, *after; file; file = after) {
+			auto_free char *template = checkpoint_name_template(file->path);
+			auto_free char *kind = text_format(FAMILY_OF_NAME "%s", template);
+			bool last = checkpoint->file_count == 1;
+
+			after = file->sibling;
+			if (file->name != name)
+				continue;
+			checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
+			for (size_t i = 0; i < checkpoint->writer_count; i++)
+				checkpoint_add_writer(fixed, checkpoint->writers[i]);
 			leave(table, file);
 			file->name = signature_hash(file->path);
 			join(file, fixed);
@@ -350,6 +401,44 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 		move_apart(table, found[i], apart);
 	}
 	free(found);
+}
+
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
+{
+	struct checkpoint *fixed = add_fixed(table);
+	const unsigned fresh = FILE_FRESH | FILE_WRITTEN;
+	int64_t last_ms = 0;
+	bool any = false;
+
+	family->stream = family->sure = table->keeps_apart = true;
+	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
+		auto_free char *stream = checkpoint_name_stream(file->path);
+		bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+
+		next = file->sibling;
+		if (!stream || !text_equal(stream, family->name)) {
+			if ((file->marks & FILE_FRESH) && file->here_ms > last_ms)
+				last_ms = file->here_ms;
+			any |= file->marks & FILE_FRESH;
+			continue;
+		}
+		if (closed)
+			file->marks &= ~fresh;
+		move_apart(table, file, family);
+		if (file->marks & FILE_TORN)
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
+		else if (!(file->marks & FILE_FRESH))
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	}
+	if (any)
+		fixed->last_ms = last_ms;
+	else if (fixed->state == CHECKPOINT_UNDER_WAY)
+		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
+}
+
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint)
+{
+	return checkpoint->family->stream;
 }
 
 struct tracked_file *checkpoint_table_add(struct checkpoint_table *table, const char *path)
@@ -420,6 +509,19 @@ void checkpoint_table_remove_below(struct checkpoint_table *table, const char *p
 }
 
 /* --- one checkpoint --- */
+
+bool checkpoint_stands(const struct checkpoint *checkpoint)
+{
+	return *checkpoint->key &&
+	       (checkpoint->state == CHECKPOINT_COMPLETE ||
+		(checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->base > 0));
+}
+
+bool checkpoint_stands_without(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return (file->marks & FILE_ADDED) && (file->marks & (FILE_FRESH | FILE_DAMAGED)) &&
+	       checkpoint_stands(checkpoint);
+}
 
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 {

@@ -55,10 +55,14 @@ enum file_mark {
 	FILE_NEWEST = 131072,
 	/* it was opened for appending: every write goes to its end, as in a log */
 	FILE_APPENDED = 262144,
+	/* it came to a numbered one that was complete, and stands for itself */
+	FILE_ADDED = 524288,
 	/* in no snapshot until it is written anew */
 	FILE_DAMAGED = FILE_TORN | FILE_REJECTED,
 };
 // clang-format on
+
+#define FAMILY_OF_NAME ":"
 
 /* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
  * called by the one that is written first. */
@@ -75,11 +79,21 @@ struct family {
 	unsigned late_times;
 	/* its numbers count checkpoints, and not the parts of one */
 	bool sure;
-	/* its numbers turned out to name parts: the files count as fixed names */
+	/* its numbers turned out to name parts: the files count as fixed names. Where others of its
+	 * names count checkpoints, it is called by a checkpoint_name_template() with FAMILY_OF_NAME
+	 * in front */
 	bool parts;
 	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
 	 * that of its number, so that it is a checkpoint of its own */
 	bool apart;
+	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
+	 * written once, and is a checkpoint of its own that is none to resume from */
+	bool stream;
+	/* before it is known to be one: new names that a process has written in a row while the
+	 * fixed names were never complete, and since when */
+	unsigned once;
+	int64_t once_ms;
+	int once_pid;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
 	/* processes that wrote to the newest complete one */
@@ -157,6 +171,8 @@ struct checkpoint {
 	bool reduced;
 	bool next_begun;
 	int64_t begun_ms, last_ms;
+	/* since when it is under way without a verdict */
+	int64_t since_ms;
 	/* how many saves had been begun by then: the order of those of one millisecond */
 	uint64_t save;
 	/* how long this process was stalled since the last write: not quiet time */
@@ -169,6 +185,10 @@ struct checkpoint {
 	 */
 	uint64_t changed, own_word, committed, placed, defect;
 	int64_t defect_ms, defect_until_ms;
+	/* It was complete at this generation, by `base_reason`, and all that was written to it
+	 * since is FILE_ADDED: without that it still is. 0: not so, or nothing was added. */
+	uint64_t base;
+	enum verdict_reason base_reason;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
 	struct checkpoint *sibling; /* all of them, the newest first */
@@ -181,7 +201,7 @@ struct checkpoint_table {
 	struct checkpoint *checkpoints;
 	struct checkpoint *under_way, *under_way_last;
 	struct family *families;
-	bool keeps_apart; /* one of the families is apart */
+	bool keeps_apart; /* one of the families is apart, or a stream */
 };
 
 /* All checkpoints, the newest first; those that are under way, of which there are few, the one that
@@ -227,6 +247,10 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
  * names. */
 void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
 
+/* The same for the files with that name (struct tracked_file) only: the others count. */
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name);
+
 /* The files of this family with that name (struct tracked_file) come with the save after that of
  * their number: each is a checkpoint of its own from now on, known as far as the one that it was
  * of.
@@ -234,10 +258,21 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
 				 uint64_t name);
 
+/* The files of this family, which are fixed names so far, are written once each. Those that are
+ * closed are at rest. */
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
+/* Of a numbered one, or of a file that is kept apart. */
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
+
 /* Of a checkpoint in the table. Nobody else sets it. */
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,
 			  enum checkpoint_state state);
 
+/* Is it complete, but for what was added to it since? */
+bool checkpoint_stands(const struct checkpoint *checkpoint);
+/* Is the file none of what stands: added, and under way or torn? */
+bool checkpoint_stands_without(const struct checkpoint *checkpoint,
+			       const struct tracked_file *file);
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
 /* Has each file that was written in this save all of the marks? */

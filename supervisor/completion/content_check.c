@@ -170,12 +170,14 @@ static bool is_to_be_read(const struct state *state, const char *path)
 }
 
 /* A file in a numbered checkpoint directory condemns the whole checkpoint: one torn shard makes the
- * others useless. */
+ * others useless. Not what was added when it was complete. */
 static void check_files(struct state *state)
 {
 	for (size_t i = 0; i < state->files.count; i++) {
 		const char *path = state->files.items[i].path;
-		auto_free char *unit = text_copy_n(path, checkpoint_directory_length(path));
+		bool alone = state->check->alone && path_set_marks(state->check->alone, path);
+		auto_free char *unit =
+			text_copy_n(path, alone ? 0 : checkpoint_directory_length(path));
 		auto_free char *sentence = NULL;
 		enum file_format_verdict verdict;
 		char why[128];

@@ -41,6 +41,9 @@ struct check {
 	bool marker_elsewhere;
 	/* check only these files, which were written in one save; NULL: check all */
 	const struct path_set *fresh;
+	/* files that were added to a complete checkpoint: one that is torn condemns no other; NULL:
+	 * there are none */
+	const struct path_set *alone;
 	/* gets the files that are whole by a format which records its end; NULL: not wanted */
 	struct path_set *valid;
 };

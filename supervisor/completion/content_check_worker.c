@@ -27,7 +27,7 @@ struct checker {
 	bool running, answered;
 	char *key;
 	uint64_t changed;
-	struct path_set fresh, valid;
+	struct path_set fresh, alone, valid;
 	struct findings findings;
 };
 
@@ -38,6 +38,7 @@ int content_check_worker_new(const struct checker_options *options, struct check
 
 	checker->options = *options;
 	checker->options.check.fresh = &checker->fresh;
+	checker->options.check.alone = &checker->alone;
 	checker->options.check.valid = &checker->valid;
 	if (workers_new(options->loop, 1, &checker->workers, err) < 0) {
 		free(checker);
@@ -58,6 +59,7 @@ void content_check_worker_free(struct checker *checker)
 		return;
 	workers_free(checker->workers);
 	path_set_release(&checker->fresh);
+	path_set_release(&checker->alone);
 	path_set_release(&checker->valid);
 	findings_release(&checker->findings);
 	free(checker->last_final);
@@ -92,6 +94,7 @@ static void add_fresh(void *arg, const char *path)
 static void begin_check(struct checker *checker, const struct checkpoint *checkpoint)
 {
 	path_set_release(&checker->fresh);
+	path_set_release(&checker->alone);
 	path_set_release(&checker->valid);
 	findings_release(&checker->findings);
 	free(checker->key);
@@ -99,6 +102,9 @@ static void begin_check(struct checker *checker, const struct checkpoint *checkp
 	checker->changed = checkpoint->changed;
 	checker->answered = false;
 	detector_each_unchecked(checkpoint, add_fresh, &checker->fresh);
+	each_file (file, checkpoint)
+		if (file->marks & FILE_ADDED)
+			path_set_mark(&checker->alone, file->path, 1);
 }
 
 bool content_check_worker_run(struct checker *checker, struct detector *detector,

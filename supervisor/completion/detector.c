@@ -148,7 +148,9 @@ struct checkpoint *detector_next_decided(struct detector *detector, int64_t now_
 		if (!judge(detector, checkpoint, now_ms, judgement))
 			continue;
 		if (!checkpoint_any(checkpoint, FILE_FRESH)) {
-			checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_EMPTY);
+			checkpoint_set_state(&detector->table, checkpoint,
+					     checkpoint_stands(checkpoint) ? CHECKPOINT_COMPLETE
+									   : CHECKPOINT_EMPTY);
 			checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 			continue;
 		}
@@ -232,21 +234,40 @@ static void mark_newest(struct checkpoint *checkpoint)
 	checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
 }
 
+/* Of what was added to a complete one, that is torn which nobody has closed, or which is defective:
+ * the checkpoint is complete without it. */
+static struct judgement tear_added(struct checkpoint *checkpoint, struct judgement judgement)
+{
+	if (judgement.verdict != VERDICT_TORN || checkpoint->base == 0)
+		return judgement;
+	each_file (file, checkpoint) {
+		if (!(file->marks & FILE_ADDED))
+			file->marks &= ~(unsigned)FILE_REJECTED;
+		else if ((file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED))
+			file->marks |= FILE_TORN;
+	}
+	return (struct judgement){VERDICT_COMPLETE, checkpoint->base_reason, INT64_MAX};
+}
+
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement)
 {
-	bool complete = judgement.verdict == VERDICT_COMPLETE;
+	bool learns = judgement.verdict == VERDICT_COMPLETE, complete;
 
+	judgement = tear_added(checkpoint, judgement);
+	complete = judgement.verdict == VERDICT_COMPLETE;
 	detector_note_decided(detector, checkpoint, judgement);
 	checkpoint_set_state(&detector->table, checkpoint,
 			     complete ? CHECKPOINT_COMPLETE : CHECKPOINT_TORN);
 	checkpoint->reason = judgement.reason;
-	if (complete && checkpoint->writer_count > 0)
+	if (complete && checkpoint->writer_count > 0 && checkpoint->base == 0)
 		checkpoint->family->writers = checkpoint->writer_count;
 	if (complete)
 		mark_newest(checkpoint);
-	if (complete)
+	if (learns)
 		detector_learn(checkpoint);
+	else if (complete)
+		checkpoint_change(checkpoint, FILE_TORN, FILE_CREATED | FILE_REWRITTEN, 0);
 	else if (judgement.reason != REASON_DEFECT)
 		checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH, 0, FILE_TORN);
 	else if (*checkpoint->key)
@@ -266,7 +287,8 @@ bool detector_is_complete(const struct detector *detector, const char *key)
 {
 	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
-	return checkpoint && checkpoint->state == CHECKPOINT_COMPLETE;
+	return checkpoint &&
+	       (checkpoint->state == CHECKPOINT_COMPLETE || checkpoint_stands(checkpoint));
 }
 
 bool detector_has_own_word(const struct detector *detector, const char *key)
@@ -292,8 +314,8 @@ bool detector_is_replacing(const struct detector *detector)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_NEW))
 			return true;
 	each_under_way (checkpoint, &detector->table)
-		if (checkpoint != fixed && !checkpoint->reduced &&
-		    checkpoint->begun_ms <= fixed->last_ms)
+		if (checkpoint != fixed && !checkpoint->reduced && checkpoint->base == 0 &&
+		    !checkpoint_is_of_stream(checkpoint) && checkpoint->begun_ms <= fixed->last_ms)
 			return true;
 	return false;
 }

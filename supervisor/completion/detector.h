@@ -49,6 +49,7 @@ enum writer_end {
 /* A fixed name was written: the newest are remembered, to learn which are written together. */
 struct fixed_write {
 	uint64_t name, size;
+	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;
 	bool best; /* companion_file_is_best() */
@@ -91,6 +92,8 @@ struct detector {
 	uint64_t ended;
 	struct fixed_write writes[DETECTOR_WRITES];
 	uint64_t write_count;
+	/* when one was written again last; 0: never */
+	int64_t written_again_ms;
 	/* how many there were when the fixed names were complete last; 0: never */
 	uint64_t writes_complete;
 	/* reports may have been lost: see detector_verify() */
@@ -209,6 +212,8 @@ bool detector_has_begun_checkpoint(const struct detector *detector);
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);
+/* Are all fixed names that there are so far settings (args.json)? */
+bool detector_has_only_settings(const struct checkpoint *fixed);
 /* Files that the complete ones before had and it has not; of one that is not complete. Of the fixed
  * names, which are expected depends on the one that is written first: not counted. */
 size_t detector_count_missing(const struct checkpoint *checkpoint);
@@ -216,7 +221,8 @@ size_t detector_count_missing(const struct checkpoint *checkpoint);
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
  * in which nothing was written, unlike in the list of what is excluded. A checkpoint of a new kind
- * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. */
+ * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. What was added
+ * to a complete one and is not closed: with UNDER_WAY_ALONE in front. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);

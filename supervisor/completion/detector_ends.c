@@ -14,6 +14,15 @@ static enum writer_end effective_writer_end(const struct detector *detector,
 	return end;
 }
 
+/* Of a numbered one, all; of the fixed names, what was written in this save; of what is added to a
+ * complete one, what is not closed. */
+static bool is_torn_by_death(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	if (checkpoint->base > 0)
+		return (file->marks & FILE_FRESH) && !(file->marks & FILE_WITNESSED);
+	return *checkpoint->key || (file->marks & FILE_FRESH);
+}
+
 static void note_death(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
@@ -25,9 +34,13 @@ static void note_death(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->death = DEATH_TEARS;
 	checkpoint->last_ms = now_ms;
 	checkpoint->stalled_ms = 0;
-	/* Nobody will give them their final names. */
-	checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH,
-			  FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY, FILE_TORN);
+	each_file (file, checkpoint)
+		/* Nobody will give it its final name. */
+		if (is_torn_by_death(checkpoint, file))
+			file->marks =
+				(file->marks &
+				 ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_TEMPORARY)) |
+				FILE_TORN;
 	detector->generation++;
 }
 

@@ -12,7 +12,7 @@
 /* Nobody trains that briefly between two saves, and any process may be held up for so long. */
 #define NOISE_MS 10
 
-/* In place of a name that its writer has changed since. */
+/* In place of a name that its writer has changed since, or that is of a stream. */
 #define RENAMED 0
 
 static char *name_of_family(const struct tracked_file *leader)
@@ -168,18 +168,72 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 	return family && signature_has(&family->signature, second->name);
 }
 
+/* It is written together with nothing, whatever was learned. */
+static void forget_write(struct detector *detector, struct fixed_write *write)
+{
+	for (struct family *family = detector->table.families; family; family = family->next)
+		if (signature_has(&family->signature, write->name))
+			signature_forget(&family->signature, write->name);
+	write->name = RENAMED;
+}
+
+/* So many new names in a row, while the fixed names are under way for so many quiet times. */
+#define STREAM_LEAST 5
+#define STREAM_QUIET_TIMES 3
+
+/*
+ * Files that each have a name of their own and are written once, all the time (the parts of a
+ * replay buffer), are whole once they are closed. Where they leave the fixed names no pause, they
+ * are told apart: nothing waits for them any longer.
+ */
+static void note_stream(struct detector *detector, const struct tracked_file *file, bool again,
+			int64_t now_ms)
+{
+	const struct checkpoint *fixed = file->checkpoint;
+	auto_free char *name = checkpoint_name_stream(file->path);
+	struct family *family = name ? checkpoint_table_family(&detector->table, name) : NULL;
+	int64_t least_ms = STREAM_QUIET_TIMES * detector->quiet_ms;
+
+	if (!family || family->parts)
+		return;
+	/* Also if another process writes them too, or what was under way was complete. */
+	if (again || !(file->marks & FILE_CREATED) || file->pid != family->once_pid ||
+	    family->once_ms < fixed->since_ms) {
+		family->once = 0;
+		family->once_ms = file->begun_ms;
+		family->once_pid = file->pid;
+	}
+	family->parts |= again;
+	family->once += !again;
+	/* In the midst of a first save, all names are new. */
+	if (family->once < STREAM_LEAST || now_ms - fixed->since_ms < least_ms ||
+	    detector->written_again_ms <= fixed->since_ms)
+		return;
+	checkpoint_table_make_stream(&detector->table, family);
+	for (size_t i = 0; i < DETECTOR_WRITES; i++)
+		if (detector->writes[i].stream == signature_hash(name))
+			forget_write(detector, &detector->writes[i]);
+}
+
 static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
 			     int64_t now_ms)
 {
 	uint64_t before = last_write_of(detector, file->name);
+	auto_free char *stream = NULL;
 
+	note_stream(detector, file, before != UINT64_MAX, now_ms);
+	if (*file->checkpoint->key)
+		return;
+	stream = checkpoint_name_stream(file->path);
 	if (before != UINT64_MAX) {
+		detector->written_again_ms = now_ms;
 		learn_companions(detector, file, before);
 		begin_round(detector, file, write_at(detector, before), now_ms);
 	}
 	detector->writes[detector->write_count++ % DETECTOR_WRITES] = (struct fixed_write){
 		.name = file->name,
 		.size = file->size,
+		.stream = stream ? signature_hash(stream) : 0,
 		.begun_ms = file->begun_ms,
 		.ms = now_ms,
 		.pid = file->pid,

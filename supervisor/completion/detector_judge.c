@@ -123,6 +123,8 @@ static enum signature_match match_signature(const struct detector *detector,
 	enum signature_match match;
 	size_t count;
 
+	if (family && family->stream)
+		return SIGNATURE_FULL;
 	if (!family || family->signature.expected == 0)
 		return match_all_names(checkpoint);
 	if (was_taught_too_early(detector, checkpoint))
@@ -147,11 +149,15 @@ static enum signature_match match_signature(const struct detector *detector,
 		       : match;
 }
 
-/* Of a numbered one, any torn file tears it. Of the fixed names each stands for itself. */
+/* Of a numbered one, any torn file tears it, but for what was added to it. Of the fixed names each
+ * stands for itself. */
 static bool has_torn_files(const struct checkpoint *checkpoint)
 {
+	each_file (file, checkpoint)
+		if (*checkpoint->key && (file->marks & (FILE_TORN | FILE_ADDED)) == FILE_TORN)
+			return true;
 	if (*checkpoint->key)
-		return checkpoint_any(checkpoint, FILE_TORN);
+		return false;
 	each_file (file, checkpoint)
 		if ((file->marks & (FILE_FRESH | FILE_TORN)) == FILE_FRESH)
 			return false;
@@ -281,7 +287,7 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	size_t count;
 
 	free(list_files(checkpoint, &count));
-	return count == 1 && !detector_is_open(detector, checkpoint) &&
+	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint)) ==
 		       SIGNATURE_UNKNOWN;
@@ -311,6 +317,8 @@ void detector_learn(struct checkpoint *checkpoint)
 		learn_all_names(checkpoint);
 		return;
 	}
+	if (checkpoint_is_of_stream(checkpoint))
+		return;
 	names = list_files(checkpoint, &count);
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
 			checkpoint->pause_ms);

@@ -197,6 +197,10 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
 		return;
+	if (!(file->marks & FILE_ADDED))
+		checkpoint->base = 0;
+	else if (checkpoint_stands(checkpoint))
+		return;
 	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);

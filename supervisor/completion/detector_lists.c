@@ -63,16 +63,32 @@ static void act_on_excluded_names(const struct detector *detector, const struct 
 			act(argument, file->path);
 }
 
+/* What it stands without. */
+static void act_on_added(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+{
+	each_file (file, checkpoint)
+		if (checkpoint_stands_without(checkpoint, file))
+			act(argument, file->path);
+}
+
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		bool complete = checkpoint->state == CHECKPOINT_COMPLETE;
-
 		if (!*checkpoint->key)
 			act_on_excluded_names(detector, checkpoint, act, argument);
-		else if (!complete)
+		else if (checkpoint_stands(checkpoint))
+			act_on_added(checkpoint, act, argument);
+		else
 			act_on_whole(checkpoint, "", act, argument);
 	}
+}
+
+/* What is added to a complete one changes nothing of that. */
+static uint64_t changed_at(const struct checkpoint *checkpoint)
+{
+	return checkpoint->base > 0 && checkpoint_stands(checkpoint)
+		       ? checkpoint->base
+		       : checkpoint->changed;
 }
 
 void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
@@ -81,7 +97,9 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 	each_checkpoint (checkpoint, &detector->table) {
 		if (checkpoint->changed <= generation)
 			continue;
-		if (*checkpoint->key)
+		if (changed_at(checkpoint) <= generation)
+			act_on_marked(checkpoint, FILE_ADDED, act, argument);
+		else if (*checkpoint->key)
 			act_on_whole(checkpoint, "", act, argument);
 		else
 			act_on_marked(checkpoint, FILE_FRESH, act, argument);
@@ -93,7 +111,7 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 	const struct checkpoint *checkpoint = checkpoint_table_find_key(&detector->table, key);
 
 	/* A numbered one that is not there was deleted. */
-	return checkpoint ? checkpoint->changed > generation : *key != '\0';
+	return checkpoint ? changed_at(checkpoint) > generation : *key != '\0';
 }
 
 /* Its files with the mark in front which says so (workspace/under_way.h). */
@@ -106,6 +124,20 @@ static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act,
 			continue;
 		closed = text_format(UNDER_WAY_CLOSED "%s", file->path);
 		act(argument, closed);
+	}
+}
+
+/* Of what was added to it, what its writer has not closed: that one alone. */
+static void act_on_unclosed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+{
+	each_file (file, checkpoint) {
+		auto_free char *alone = NULL;
+
+		if (!checkpoint_stands_without(checkpoint, file) ||
+		    (file->marks & (FILE_WITNESSED | FILE_DAMAGED)) == FILE_WITNESSED)
+			continue;
+		alone = text_format(UNDER_WAY_ALONE "%s", file->path);
+		act(argument, alone);
 	}
 }
 
@@ -127,6 +159,8 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 			act_on_closed(checkpoint, act, argument);
 		else if (!*checkpoint->key)
 			act_on_excluded_names(detector, checkpoint, act, argument);
+		else if (checkpoint_stands(checkpoint))
+			act_on_unclosed(checkpoint, act, argument);
 		else if (touched)
 			act_on_whole(checkpoint, "/", act, argument);
 	}
@@ -181,6 +215,14 @@ bool detector_is_of_companions(const struct checkpoint *checkpoint)
 	each_file (file, checkpoint)
 		if ((file->marks & FILE_FRESH) && !(file->marks & FILE_RUNNING) &&
 		    !companion_file_is(file->path))
+			return false;
+	return true;
+}
+
+bool detector_has_only_settings(const struct checkpoint *fixed)
+{
+	each_file (file, fixed)
+		if (!(file->marks & FILE_RUNNING) && !companion_file_is_setting(file->path))
 			return false;
 	return true;
 }
@@ -252,9 +294,10 @@ json_t *detector_signatures_json(const struct detector *detector)
 
 	for (const struct family *family = detector->table.families; family;
 	     family = family->next) {
-		json_t *known = family->parts   ? json_pack("{s:b}", "parts", true)
-				: family->apart ? json_pack("{s:b}", "apart", true)
-						: signature_to_json(&family->signature);
+		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
+				: family->stream ? json_pack("{s:b}", "stream", true)
+				: family->apart  ? json_pack("{s:b}", "apart", true)
+						 : signature_to_json(&family->signature);
 
 		if (known)
 			json_object_set_new(kinds, family->name, known);
@@ -278,6 +321,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		struct family *family = checkpoint_table_family(&detector->table, name);
 
 		family->parts |= json_is_true(json_object_get(known, "parts"));
+		if (json_is_true(json_object_get(known, "stream")))
+			family->stream = family->sure = detector->table.keeps_apart = true;
 		if (json_is_true(json_object_get(known, "apart")))
 			family->apart = family->sure = detector->table.keeps_apart = true;
 		if (family->signature.learned == 0)

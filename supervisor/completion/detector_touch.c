@@ -149,26 +149,126 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 }
 
 /* A low number is written anew while a higher one is there, and no word says that it counts
- * checkpoints: the numbers name the parts of one that is written in place. */
+ * checkpoints: the numbers name the parts of one that is written in place. Nor is it a stream if
+ * one of its names is written again. */
 static bool shows_parts(const struct checkpoint *checkpoint)
 {
 	const struct family *family = checkpoint->family;
 
+	if (family->stream)
+		return checkpoint->rewritten;
 	return checkpoint->number >= 0 && !family->sure && checkpoint->rewritten &&
 	       checkpoint->number < family->highest;
 }
 
+static bool have_name_in_common(const struct checkpoint *one, const struct checkpoint *other)
+{
+	each_file (file, one)
+		each_file (of_other, other)
+			if (file->name == of_other->name)
+				return true;
+	return false;
+}
+
+/*
+ * Numbers of one name that begin with 0 or 1 and leave none out (ali.1.gz, ali.2.gz), beside a
+ * number of other names that is higher by more than one (40.mdl): they are those of parts. Where
+ * both have a name in common, it may still get one of this name until it is complete.
+ */
+static bool names_parts(const struct detector *detector, const struct family *family,
+			const struct tracked_file *lowest)
+{
+	int64_t highest = -1, other = -1, count = 0;
+
+	if (checkpoint_name_parse(lowest->path).certain)
+		return false;
+	each_checkpoint (checkpoint, &detector->table) {
+		bool has = false;
+
+		if (checkpoint->family != family)
+			continue;
+		each_file (file, checkpoint)
+			has |= file->name == lowest->name;
+		if (has && checkpoint->number > highest)
+			highest = checkpoint->number;
+		if (!has && checkpoint->number > other &&
+		    (checkpoint->state == CHECKPOINT_COMPLETE ||
+		     !have_name_in_common(checkpoint, lowest->checkpoint)))
+			other = checkpoint->number;
+		count += has;
+	}
+	return count >= 2 && highest - lowest->checkpoint->number + 1 == count &&
+	       other > highest + 1;
+}
+
+/* A number of the family is begun. */
+static void find_part_names(struct detector *detector, struct family *family)
+{
+	const struct tracked_file *part = NULL;
+
+	if (family->lowest < 0 || family->lowest > 1 || family->apart || family->stream)
+		return;
+	each_checkpoint (checkpoint, &detector->table)
+		if (checkpoint->family == family && checkpoint->number == family->lowest &&
+		    !checkpoint->in_directory)
+			each_file (file, checkpoint)
+				if (!part && names_parts(detector, family, file))
+					part = file;
+	if (!part)
+		return;
+	signature_forget(&family->signature, part->name);
+	checkpoint_table_join_part_name(&detector->table, family, part->name);
+}
+
 /* --- a write --- */
+
+/*
+ * A file comes to a complete checkpoint. It was complete without it if that was known by more than
+ * quiet, has lasted for the quiet time, and none before it had such a file; or if the name says
+ * that it was measured of it.
+ */
+static bool is_added(const struct detector *detector, const struct checkpoint *checkpoint,
+		     const struct tracked_file *file, int64_t now_ms)
+{
+	enum verdict_reason reason =
+		checkpoint->base > 0 ? checkpoint->base_reason : checkpoint->reason;
+
+	if ((file->marks & FILE_ADDED) || companion_file_is_result(file->path))
+		return true;
+	return (checkpoint->base > 0 || checkpoint_still_ms(checkpoint, checkpoint->last_ms,
+							    now_ms) >= detector->quiet_ms) &&
+	       (reason == REASON_OWN_WORD || reason == REASON_COMMIT ||
+		reason == REASON_SIGNATURE) &&
+	       !signature_has(&checkpoint->family->signature, file->name);
+}
+
+/* What it was complete by is known; what is added is judged like a save of its own. */
+static void begin_addition(struct detector *detector, struct checkpoint *checkpoint)
+{
+	if (checkpoint->base == 0) {
+		checkpoint->base = checkpoint->changed;
+		checkpoint->base_reason = checkpoint->reason;
+	}
+	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
+	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
+	checkpoint->writer_count = 0;
+	checkpoint->death = DEATH_NONE;
+	checkpoint->settled = checkpoint->next_begun = false;
+	if (checkpoint->placed > 0)
+		checkpoint->family->placed_whole = false;
+	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
+}
 
 static void begin_save(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
+	checkpoint->base = 0;
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 	checkpoint->writer_count = 0;
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = false;
-	checkpoint->begun_ms = now_ms;
+	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
 		checkpoint->gap_end_ms == now_ms && checkpoint->gap_ms <= LONGEST_PAUSE_MS
@@ -178,7 +278,8 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	if (checkpoint->placed > 0)
 		checkpoint->family->placed_whole = false;
 	checkpoint->own_word = checkpoint->committed = checkpoint->placed = checkpoint->defect = 0;
-	checkpoint->save = ++detector->saves;
+	detector->saves += !checkpoint_is_of_stream(checkpoint);
+	checkpoint->save = detector->saves;
 	detector_note_begun(checkpoint);
 }
 
@@ -213,6 +314,21 @@ void detector_note_change(struct detector *detector, struct checkpoint *checkpoi
 	checkpoint->stalled_ms = 0;
 }
 
+/* What was written of them is of the fixed names' save. */
+static void join_parts_of(struct detector *detector, struct family *family, int64_t now_ms)
+{
+	struct checkpoint *fixed;
+
+	find_part_names(detector, family);
+	fixed = checkpoint_table_find_key(&detector->table, "");
+	if (!fixed || fixed->state == CHECKPOINT_UNDER_WAY || !checkpoint_any(fixed, FILE_FRESH))
+		return;
+	checkpoint_set_state(&detector->table, fixed, CHECKPOINT_UNDER_WAY);
+	fixed->begun_ms = fixed->since_ms = now_ms;
+	fixed->save = detector->saves;
+	detector_note_change(detector, fixed, now_ms);
+}
+
 /* The first write to it here. One that is begun anew from empty may be another kind of file now. */
 static bool ran_before(const struct detector *detector, const struct tracked_file *file,
 		       unsigned marks)
@@ -228,6 +344,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	struct checkpoint *checkpoint = file->checkpoint;
 	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
+	bool stands = checkpoint_stands(checkpoint);
 
 	if (!(file->marks & (FILE_RUNNING | FILE_FRESH)) && !*checkpoint->key &&
 	    (detector_is_of_database(detector, path) || ran_before(detector, file, marks)))
@@ -241,11 +358,17 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	if (file->begun_ms == 0)
 		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
-	if (begun)
+	stands = stands && (!known || (file->marks & FILE_ADDED)) &&
+		 is_added(detector, checkpoint, file, now_ms);
+	if (begun && stands)
+		begin_addition(detector, checkpoint);
+	else if (begun)
 		begin_save(detector, checkpoint, now_ms);
 	else
 		go_on(detector, checkpoint, now_ms);
-	checkpoint->rewritten |= known;
+	if (!stands)
+		checkpoint->base = 0;
+	checkpoint->rewritten |= known && !stands;
 	if (begun || !(file->marks & FILE_FRESH)) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
 		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
@@ -257,7 +380,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		file->marks |= FILE_TEMPORARY;
 	else
 		detector->wrote_checkpoint |= !companion_file_is(path);
-	file->marks |= FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks;
+	file->marks |=
+		FILE_FRESH | FILE_WRITTEN | FILE_UNCHECKED | marks | (stands ? FILE_ADDED : 0);
 	file->here_ms = now_ms;
 	detector_note_change(detector, checkpoint, now_ms);
 	if (pid > 0)
@@ -273,6 +397,8 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
 		note_number(detector, checkpoint, begun);
+		if (begun)
+			join_parts_of(detector, checkpoint->family, now_ms);
 	}
 	return file;
 }

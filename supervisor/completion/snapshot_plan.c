@@ -22,7 +22,7 @@ bool snapshot_plan_would_lack_newest(const struct detector *detector, const char
 
 	/* One that was deleted is nobody's loss. */
 	if (!checkpoint || checkpoint->state == CHECKPOINT_COMPLETE ||
-	    checkpoint->state == CHECKPOINT_EMPTY)
+	    checkpoint_stands(checkpoint) || checkpoint->state == CHECKPOINT_EMPTY)
 		return false;
 	if (*checkpoint->key)
 		return true;
@@ -43,7 +43,7 @@ static bool is_of_part(const struct tracked_file *file)
 static bool has_complete_numbered(const struct detector *detector)
 {
 	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE)
+		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint))
 			return true;
 	return false;
 }
@@ -87,8 +87,8 @@ static char **list_complete(const struct detector *detector)
 
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint)
-			if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
-			    !(file->marks & FILE_RUNNING))
+			if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
+			    !(file->marks & (FILE_RUNNING | FILE_ADDED)))
 				path_list_add(&list, file->path);
 	return list.paths;
 }
@@ -108,7 +108,7 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 	const struct checkpoint *held = NULL;
 
 	each_checkpoint (checkpoint, &detector->table)
-		if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
+		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
 		    (!held || checkpoint->begun_ms >= held->begun_ms))
 			held = checkpoint;
 	plan->held_step = -1;

@@ -20,8 +20,8 @@ struct snapshot_plan {
 	/* the files of the numbered checkpoints that are complete: what is not there any more when
 	 * the directory is walked takes its checkpoint with it */
 	char **complete;
-	/* kinds (checkpoint_name_family()) whose numbers name parts: their files count as fixed
-	 * names */
+	/* kinds (checkpoint_name_family(); or ":" and a checkpoint_name_template()) whose numbers
+	 * name parts: their files count as fixed names */
 	char **parts;
 	/* added by its owner: the files that were found empty once all were open */
 	char **empty;

@@ -346,6 +346,7 @@ void tracker_job_ended(struct tracker *tracker, enum job_end end)
 	directory_monitor_scan_now(tracker->directory);
 	detector_job_ended(&tracker->detector, end, clock_monotonic_ms());
 	tracker->ending = true;
+	tracker_note_settings(tracker);
 	tracker_poll(tracker);
 }
 

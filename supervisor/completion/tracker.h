@@ -187,4 +187,8 @@ json_t *tracker_checkpoints_json(struct tracker *tracker);
 /* The processes that wrote last. Borrowed. */
 const struct recent_writers *tracker_writers(const struct tracker *tracker);
 
+/* PURE. Do the signatures of a manifest say that the number in this name counts parts, so that the
+ * file is a fixed name? NULL: nothing is known. */
+bool tracker_signatures_count_parts(const json_t *signatures, const char *path);
+
 #endif

@@ -79,6 +79,8 @@ void tracker_handle_directory(void *arg, const struct dir_event *event);
 
 /* Acts on all verdicts. Returns when to judge again. */
 int64_t tracker_apply_verdicts(struct tracker *tracker);
+/* The job has ended by itself, with settings only: calls back for them. */
+void tracker_note_settings(struct tracker *tracker);
 /* Calls back for a save that was under way when it was asked for, and after which nothing came. */
 void tracker_note_late_answer(struct tracker *tracker);
 

@@ -13,14 +13,8 @@ static int64_t step_of(const struct checkpoint *checkpoint)
 
 	if (step >= 0)
 		return step;
-	if (checkpoint->number >= 0)
-		return checkpoint->number;
-	each_file (file, checkpoint) {
-		int64_t here = (file->marks & FILE_FRESH) ? step_of_path(file->path) : -1;
-
-		step = here > step ? here : step;
-	}
-	return step;
+	/* Of fixed names, a number in one is that of a part. */
+	return checkpoint->number;
 }
 
 /* Of two, the one that was begun later is the newer one, whichever was decided first: less evidence
@@ -31,15 +25,24 @@ static bool is_newer(const struct checkpoint *checkpoint, const struct save_begi
 						: checkpoint->begun_ms > than->ms;
 }
 
-/* Pictures with a number are no checkpoint, and answer no request. Beside one they are worth a
- * snapshot; alone they are nothing to resume from. */
+/* Pictures with a number, and the files of a stream, are no checkpoint, and answer no request.
+ * Beside one they are worth a snapshot; alone they are nothing to resume from. */
 static bool is_of_pictures(const struct checkpoint *checkpoint)
 {
-	return *checkpoint->key && detector_is_of_companions(checkpoint);
+	return *checkpoint->key &&
+	       (detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint));
 }
 
-/* Makes it the latest one; or else it is worth a snapshot all the same. The newest may have no
- * step. False: it is not even that. */
+/* Before the first save, the settings alone are nothing to resume from. A job that has ended by
+ * itself has nothing else. */
+static bool is_of_settings(const struct tracker *tracker, const struct checkpoint *checkpoint)
+{
+	return !*checkpoint->key && tracker->detector.job_end != JOB_END_CLEAN &&
+	       detector_has_only_settings(checkpoint);
+}
+
+/* Makes it the latest one, unless something was only added to it; or else it is worth a snapshot
+ * all the same. The newest may have no step. False: it is not even that. */
 static bool note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
@@ -47,10 +50,11 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
 	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
-	if (is_of_pictures(checkpoint) && !tracker->latest_key)
+	if (!tracker->latest_key &&
+	    (is_of_pictures(checkpoint) || is_of_settings(tracker, checkpoint)))
 		return false;
 	latest->generation++;
-	if (is_of_pictures(checkpoint)) {
+	if (is_of_pictures(checkpoint) || checkpoint->base > 0) {
 		latest->fresh = latest->late = false;
 		return true;
 	}
@@ -73,6 +77,17 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 	if (!latest->fresh && request_ms != DETECTOR_NEVER && checkpoint->last_ms >= request_ms)
 		tracker->answered_ms = now_ms + tracker->options.quiet_ms;
 	return true;
+}
+
+void tracker_note_settings(struct tracker *tracker)
+{
+	const struct checkpoint *fixed = checkpoint_table_find_key(&tracker->detector.table, "");
+
+	if (tracker->latest_key || !fixed || fixed->state != CHECKPOINT_COMPLETE ||
+	    tracker->detector.job_end != JOB_END_CLEAN)
+		return;
+	(void)note_complete(tracker, fixed, clock_monotonic_ms());
+	tracker->options.on_complete(tracker->options.arg);
 }
 
 /* It may be what a save left that failed. Warns once. */

@@ -147,14 +147,17 @@ static void mark_groups(struct judgement *judgement)
 
 	/* A file that was listed may have been renamed since: m-5.pt.tmp, m-5.pt. */
 	for (char *const *path = facts->under_way; path && *path; path++)
-		if (!text_ends(*path, "/") && !(single_files && was_renamed_whole(facts, *path)))
+		if (!text_ends(*path, "/") && !text_starts(*path, UNDER_WAY_ALONE) &&
+		    !(single_files && was_renamed_whole(facts, *path)))
 			mark_group(judgement, *path, GROUP_LISTED);
 	for (char *const *path = facts->moved; path && *path; path++)
-		mark_group(judgement, *path, GROUP_REST);
+		if (!under_way_has_alone(facts->under_way, *path))
+			mark_group(judgement, *path, GROUP_REST);
 	for (size_t i = 0; i < facts->local->count; i++) {
 		const struct snapshot_file *local = &facts->local->items[i];
 
-		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local))
+		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local) &&
+		    !under_way_has_alone(facts->under_way, local->path))
 			mark_group(judgement, local->path,
 				   is_emptied(facts, local)            ? GROUP_REST
 				   : is_listed(judgement, local->path) ? GROUP_TORN

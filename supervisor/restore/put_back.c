@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "completion/completion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,25 @@
 struct gaps {
 	int directory; /* the checkpoint directory, held open */
 	struct path_list paths;
+	/* of the snapshot; read once, if a number may be that of a part */
+	struct storage *storage;
+	struct snapshot_id id;
+	struct cancel *cancel;
+	json_t *about;
+	bool read;
 };
+
+static bool is_part(struct gaps *gaps, const char *path)
+{
+	int64_t step;
+	struct err err;
+
+	if (!gaps->read)
+		gaps->about =
+			storage_read_about(gaps->storage, gaps->id, &step, gaps->cancel, &err);
+	gaps->read = true;
+	return tracker_signatures_count_parts(json_object_get(gaps->about, "signatures"), path);
+}
 
 static bool snapshot_has(const struct snapshot_files *snapshot, const char *path)
 {
@@ -24,8 +43,8 @@ static bool snapshot_has(const struct snapshot_files *snapshot, const char *path
 /* A numbered checkpoint is whole or not there: another one takes its place. */
 static void add_gap(struct gaps *gaps, const struct snapshot_files *snapshot, const char *path)
 {
-	if (checkpoint_name_parse(path).number < 0 && snapshot_has(snapshot, path) &&
-	    !beneath_exists(gaps->directory, path))
+	if (snapshot_has(snapshot, path) && !beneath_exists(gaps->directory, path) &&
+	    (checkpoint_name_parse(path).number < 0 || is_part(gaps, path)))
 		path_list_add(&gaps->paths, path);
 }
 
@@ -85,7 +104,12 @@ void put_back_fixed_names(struct workspace *workspace, struct storage *storage,
 			  struct cancel *cancel)
 {
 	auto_close int directory = workspace_open_directory(workspace, NULL);
-	struct gaps gaps = {.directory = directory};
+	struct gaps gaps = {
+		.directory = directory,
+		.storage = storage,
+		.id = facts->start,
+		.cancel = cancel,
+	};
 	char id[SNAPSHOT_ID_TEXT];
 	struct err err;
 
@@ -95,6 +119,7 @@ void put_back_fixed_names(struct workspace *workspace, struct storage *storage,
 		add_gap(&gaps, facts->snapshot, plan->torn[i].path);
 	for (char *const *path = facts->moved; facts->snapshot && path && *path; path++)
 		add_gap(&gaps, facts->snapshot, *path);
+	json_decref(gaps.about);
 	if (gaps.paths.count == 0)
 		return;
 	snapshot_id_format(facts->start, id);

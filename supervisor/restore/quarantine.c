@@ -70,17 +70,32 @@ static void drop_what_stays(struct findings *findings, const struct file_pattern
 	}
 }
 
+/* What was added to a complete checkpoint is torn alone. */
+static void list_alone(const struct workspace *workspace, struct path_set *alone)
+{
+	struct path_list listed = {0};
+	bool rebooted;
+
+	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
+	for (size_t i = 0; i < listed.count; i++)
+		if (text_starts(listed.paths[i], UNDER_WAY_ALONE))
+			path_set_mark(alone, listed.paths[i] + strlen(UNDER_WAY_ALONE), 1);
+	path_list_free(listed.paths);
+}
+
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		    const struct file_patterns *patterns, bool marker_elsewhere,
 		    struct path_list *moved, struct path_set *whole, struct err *err)
 {
 	auto_(findings_release) struct findings findings = {0};
+	auto_(path_set_release) struct path_set alone = {0};
 	auto_close int directory = workspace_open_directory(workspace, NULL);
 	struct check check = {
 		.directory = workspace->directory,
 		.held = directory,
 		.profile = profile,
 		.marker_elsewhere = marker_elsewhere,
+		.alone = &alone,
 		.valid = whole,
 	};
 	struct path_list moves = {0};
@@ -89,6 +104,7 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 
 	if (directory < 0)
 		return 0;
+	list_alone(workspace, &alone);
 	if (content_check_run(&check, &findings, err) < 0)
 		return -1;
 	drop_what_stays(&findings, patterns);

@@ -14,13 +14,15 @@
 static int64_t number_of(const struct snapshot_run *run, const char *path)
 {
 	int64_t number = checkpoint_name_parse(path).number;
-	auto_free char *family = NULL;
+	auto_free char *family = NULL, *template = NULL;
 
 	if (number < 0 || !run->plan.parts || !*run->plan.parts)
 		return number;
 	family = checkpoint_name_family(path);
+	template = checkpoint_name_template(path);
 	for (char **parts = run->plan.parts; *parts; parts++)
-		if (text_equal(*parts, family))
+		if (text_equal(*parts, family) ||
+		    (text_starts(*parts, ":") && text_equal(*parts + 1, template)))
 			return -1;
 	return number;
 }
@@ -275,9 +277,20 @@ static bool names_checkpoint(const char *text, const char *name)
 	return names_word(text, name);
 }
 
+/* Is it only left out of a checkpoint that is complete without it? */
+static bool is_added(const struct snapshot_run *run, const char *path)
+{
+	size_t unit = checkpoint_directory_length(path);
+
+	for (char **whole = run->plan.complete; unit > 0 && whole && *whole; whole++)
+		if (strncmp(*whole, path, unit + 1) == 0)
+			return true;
+	return false;
+}
+
 /* Does the text name one of the checkpoints in the list, by the last component of its path, with or
  * without what follows a dot? */
-static bool names_any(const char *text, char *const *paths)
+static bool names_any(const struct snapshot_run *run, const char *text, char *const *paths)
 {
 	for (; paths && *paths; paths++) {
 		struct checkpoint_name found = checkpoint_name_parse(*paths);
@@ -285,7 +298,7 @@ static bool names_any(const char *text, char *const *paths)
 		auto_free char *whole = text_copy_n(*paths, unit);
 		char *slash = strrchr(whole, '/'), *name = slash ? slash + 1 : whole;
 
-		if (found.number < 0)
+		if (found.number < 0 || (found.unit_length > 0 && is_added(run, *paths)))
 			continue;
 		if (names_checkpoint(text, name))
 			return true;
@@ -327,8 +340,8 @@ void snapshot_drop_pointers(struct snapshot_run *run)
 	struct path_list dropped = {.paths = NULL};
 
 	for (size_t i = 0; i < run->read.paths.count; i++)
-		if (names_any(run->read.texts.paths[i], run->plan.excluded) ||
-		    names_any(run->read.texts.paths[i], run->plan.dropped))
+		if (names_any(run, run->read.texts.paths[i], run->plan.excluded) ||
+		    names_any(run, run->read.texts.paths[i], run->plan.dropped))
 			path_list_add(&dropped, run->read.paths.paths[i]);
 	/* What was complete last may be the pointer alone: then it is not durable by this. */
 	if (dropped.count > 0 && !*run->plan.key)

@@ -9,6 +9,8 @@
 
 /* In a numbered directory, a number of fewer digits may be that of a part. */
 #define REPEATED_DIGITS_LEAST 3
+/* A directory "00012" may be a run, and with more digits it is a count. */
+#define PADDED_DIGITS_LEAST 6
 
 int64_t checkpoint_number_at(const char *text, size_t length)
 {
@@ -37,6 +39,7 @@ struct reading {
 	enum count_rank rank;           /* of the numbered directory */
 	bool under_ids;                 /* a number as the next directory's name is no step */
 	bool in_state;                  /* found in a name as "model_35" */
+	bool padded;                    /* the numbered directory is "0000540" */
 	bool in_chunks;                 /* no number from here on counts */
 	const char *own;                /* the last component */
 	const struct field *own_number; /* the checkpoint's number is in it */
@@ -123,6 +126,7 @@ static void read_directory(struct reading *reading, const char *path, const char
 		   reading->fields.items[0].value > 0) {
 		*found = (struct checkpoint_name){reading->fields.items[0].value, false, end};
 		reading->in_state = false;
+		reading->padded = length >= PADDED_DIGITS_LEAST && *name == '0';
 	} else if (found->number < 0 && state) {
 		*found = (struct checkpoint_name){state->value, false, end};
 		reading->in_state = true;
@@ -135,6 +139,13 @@ static void read_directory(struct reading *reading, const char *path, const char
 static bool is_log_file(const char *name)
 {
 	return file_patterns_kind(NULL, name) != FILE_KIND_ORDINARY || strstr(name, ".log.");
+}
+
+/* "0000540/gen_0.npy": nobody calls a run with so many zeros, and the zeros of a step are many. */
+static bool is_inside_count(const struct reading *reading, const struct field *counted)
+{
+	return reading->padded && counted->rank <= COUNT_EPOCH &&
+	       counted->value < reading->found.number;
 }
 
 static void read_own_name(struct reading *reading)
@@ -152,8 +163,9 @@ static void read_own_name(struct reading *reading)
 		reading->own_number = trailing;
 	} else if (counted && counted->value == found->number) {
 		found->certain = true;
-	} else if (counted && (!found->certain ||
-			       (counted->rank == COUNT_STEP && reading->rank == COUNT_EPOCH))) {
+	} else if (counted && !is_inside_count(reading, counted) &&
+		   (!found->certain ||
+		    (counted->rank == COUNT_STEP && reading->rank == COUNT_EPOCH))) {
 		*found = (struct checkpoint_name){counted->value, true, 0};
 		reading->own_number = counted;
 	}
@@ -229,8 +241,8 @@ struct change {
 	const struct field *own_number; /* the checkpoint's, in this component */
 };
 
-static bool field_changes(const struct name_fields *fields, const struct field *field,
-			  const struct change *change)
+static bool counts(const struct name_fields *fields, const struct field *field,
+		   const struct change *change)
 {
 	const struct field *trailing;
 
@@ -249,6 +261,22 @@ static bool field_changes(const struct name_fields *fields, const struct field *
 	trailing = change->number >= 0 ? name_fields_trailing(fields) : NULL;
 	return trailing == field && field->value == change->number &&
 	       field->end - field->begin >= REPEATED_DIGITS_LEAST;
+}
+
+/* Of a range, both ends do: the next one begins where this one has ended. */
+static bool field_changes(const struct name_fields *fields, const struct field *field,
+			  const struct change *change)
+{
+	const struct field *last = fields->items + fields->count - 1;
+	const struct field *lower = name_fields_lower_before(fields, field);
+
+	if (counts(fields, field, change))
+		return true;
+	if (field->kind != FIELD_NUMBER)
+		return false;
+	return (lower && counts(fields, lower, change)) ||
+	       (field < last && name_fields_lower_before(fields, field + 1) == field &&
+		counts(fields, field + 1, change));
 }
 
 static void append_text(struct bytes *text, const char *more, size_t length)
@@ -339,6 +367,18 @@ char *checkpoint_name_family(const char *path)
 	if (unit == 0)
 		append_text(&text, "#", 1);
 	return steal_text(&text);
+}
+
+char *checkpoint_name_stream(const char *path)
+{
+	struct reading reading;
+	const char *ending;
+
+	read_path(&reading, path);
+	if (reading.found.number >= 0 || !name_fields_is_unique(&reading.fields))
+		return NULL;
+	ending = strrchr(reading.own, '.');
+	return text_format("%.*s?%s", (int)(reading.own - path), path, ending ? ending : "");
 }
 
 bool checkpoint_name_is_temporary(const char *path)

@@ -56,18 +56,24 @@ char *checkpoint_name_key(const char *path);
 /*
  * The path with '#' for each number that changes from checkpoint to checkpoint, so that the names
  * of one kind's checkpoints are equal: "checkpoint-#/rank0.pt", "model-#.bin",
- * "epoch=#-val_loss=#.ckpt". Dates and metrics change too, and of what has a number, hashes and
- * UUIDs ("checkpoint-#/d/#"); numbers of parts and versions stay, and
- * so do the directories above a checkpoint, except for those that count epochs or the like. In a
- * numbered directory, a number without a word changes if it is the directory's and is written with
- * three digits or more: a lower one may be that of a part ("checkpoint_1/optimizer_1.bin"). What
- * marks a name as temporary stays. The caller frees.
+ * "epoch=#-val_loss=#.ckpt". Of two numbers in a row, of which the second is not lower, both do: it
+ * is a range ("buffer/#_#.pt" for 0_120 and 120_240), or an epoch and a step. Dates and metrics
+ * change too, and of what has a number, hashes and UUIDs ("checkpoint-#/d/#"); numbers of parts and
+ * versions stay, and so do the directories above a checkpoint, except for those that count epochs
+ * or the like. In a numbered directory, a number without a word changes if it is the directory's
+ * and is written with three digits or more: a lower one may be that of a part
+ * ("checkpoint_1/optimizer_1.bin"). What marks a name as temporary stays. The caller frees.
  */
 char *checkpoint_name_template(const char *path);
 
 /* Equal for all checkpoints of one kind: the key with '#' for what changes: "run/checkpoint-#/",
  * "run/#", "". The caller frees. */
 char *checkpoint_name_family(const char *path);
+
+/* Of a fixed name that no other file will have, as it has a time of day, a hash or a UUID
+ * ("replay/20261122T140001-3fa2b1c9.npz"): its directory and its ending, "replay/?.npz". NULL: it
+ * is none. The caller frees. */
+char *checkpoint_name_stream(const char *path);
 
 /*
  * Does the name say that this is not finished: "step-5.pt.tmp", "tmp-step-5/model.pt"? Of a file

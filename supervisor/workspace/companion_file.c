@@ -15,6 +15,7 @@ static const char *const text_endings[] = {
 	".json", ".jsonl", ".yaml", ".yml",  ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",
 	".rst",  ".csv",   ".tsv",  ".html", ".xml",  ".log", ".out", ".err",  ".py",  ".sh",
 };
+static const char *const array_endings[] = {".npz", ".npy", ".pkl", ".parquet", ".arrow"};
 static const char *const temporary_endings[] = {".tmp", ".temp", ".part", ".partial"};
 
 /* Some frameworks save models and states as text: XGBoost, LightGBM, Transformers. */
@@ -80,11 +81,23 @@ bool companion_file_is_result(const char *path)
 	static const char *const words[] = {"eval",    "evaluation", "metric",      "metrics",
 					    "result",  "results",    "score",       "scores",
 					    "samples", "prediction", "predictions", "generations"};
+	/* The samples of a sampler are its state; but nobody resumes from a prediction. */
+	static const char *const of_arrays[] = {"eval",        "evaluation", "logits", "prediction",
+						"predictions", "preds",      "fid"};
 	const char *name = text_last_part(path);
 	size_t length = strlen(name);
 
 	return ENDS_WITH_ANY(name, length, picture_endings) > 0 ||
+	       (ENDS_WITH_ANY(name, length, array_endings) > 0 && HAS_WORD(name, of_arrays) &&
+		!HAS_WORD(name, state_words)) ||
 	       (ENDS_WITH_ANY(name, length, text_endings) > 0 && HAS_WORD(name, words));
+}
+
+bool companion_file_is_setting(const char *path)
+{
+	const char *name = text_last_part(path);
+
+	return companion_file_is(path) && HAS_WORD(name, setting_words);
 }
 
 bool companion_file_is_best(const char *path)

@@ -21,6 +21,9 @@
 
 /* `path` is relative to the checkpoint directory. */
 bool companion_file_is(const char *path);
+/* Does a word of the name say that it is a setting (args.json, config.yaml)? It is written before
+ * there is anything to resume from. */
+bool companion_file_is_setting(const char *path);
 /*
  * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?
  * It is written when a metric was better, so that a save without it lacks nothing, and an older one
@@ -29,7 +32,8 @@ bool companion_file_is(const char *path);
 bool companion_file_is_best(const char *path);
 /*
  * Is it what an evaluation of a checkpoint has left ("step-500/eval_results.json",
- * "checkpoint-9/samples.png")? It is written when that is done, which may be long after the save.
+ * "checkpoint-9/samples.png", "checkpoint-9/logits.npz")? It is written when that is done, which
+ * may be long after the save.
  */
 bool companion_file_is_result(const char *path);
 

@@ -367,6 +367,16 @@ void name_fields_split(struct name_fields *fields, const char *name, size_t leng
 			fields->items[i + 1].kind = fields->items[i + 2].kind = FIELD_TIME;
 }
 
+/* A date without a time of day: several files of it may be written on that day. */
+static bool is_date(const struct name_fields *fields, const struct field *time)
+{
+	size_t digits = 0;
+
+	for (size_t at = time->begin; at < time->end; at++)
+		digits += is_digit(fields->name[at]);
+	return digits <= 8;
+}
+
 /* May this number without a word be that of a checkpoint? */
 static bool is_plain_count(const struct name_fields *fields, const struct field *field)
 {
@@ -404,6 +414,17 @@ const struct field *name_fields_counted(const struct name_fields *fields)
 	return found ? step_behind(fields, found) : NULL;
 }
 
+const struct field *name_fields_lower_before(const struct name_fields *fields,
+					     const struct field *number)
+{
+	const struct field *before = number > fields->items ? number - 1 : NULL;
+
+	return before && (before->kind == FIELD_NUMBER || before->kind == FIELD_COUNTED) &&
+			       is_plain_count(fields, before) && before->value <= number->value
+		       ? before
+		       : NULL;
+}
+
 /* Of two numbers in a row ("model-274-2", "model-3-500") one is a step, and the other a rank or an
  * epoch, which is lower. */
 static const struct field *larger_of_pair(const struct name_fields *fields, size_t at)
@@ -415,6 +436,30 @@ static const struct field *larger_of_pair(const struct name_fields *fields, size
 			       before->value > last->value
 		       ? before
 		       : last;
+}
+
+bool name_fields_is_unique(const struct name_fields *fields)
+{
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->items[i].hash ||
+		    (fields->items[i].kind == FIELD_TIME && !is_date(fields, &fields->items[i])))
+			return true;
+	return false;
+}
+
+/* "20261122T140001-<uuid>-0-1024", "20261122T140001_5_501": a moment, and what it is of, with its
+ * length: as replay buffers call their parts. */
+static bool is_of_moment(const struct name_fields *fields, const struct field *number)
+{
+	const struct field *first = fields->items;
+	bool hash = false;
+
+	if (first->kind != FIELD_TIME || first == number || is_date(fields, first))
+		return false;
+	for (const struct field *field = first; field < number; field++)
+		hash |= field->hash;
+	return hash || (number > first + 1 && number[-1].kind == FIELD_NUMBER &&
+			memchr(fields->name + first->begin, 'T', first->end - first->begin));
 }
 
 const struct field *name_fields_trailing(const struct name_fields *fields)
@@ -430,7 +475,9 @@ const struct field *name_fields_trailing(const struct name_fields *fields)
 		const struct field *field = &fields->items[--at];
 
 		if (field->kind == FIELD_NUMBER)
-			return is_plain_count(fields, field) ? larger_of_pair(fields, at) : NULL;
+			return is_plain_count(fields, field) && !is_of_moment(fields, field)
+				       ? larger_of_pair(fields, at)
+				       : NULL;
 		if (field->kind == FIELD_WORD)
 			return NULL;
 		/* The words of a metric or a part: "model-160-val_loss=0.83", "model-160-rank0". */

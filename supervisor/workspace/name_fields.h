@@ -54,6 +54,13 @@ void name_fields_split(struct name_fields *fields, const char *name, size_t leng
 const struct field *name_fields_counted(const struct name_fields *fields);
 /* The number at the end of the stem; NULL: none, or only one that is part of a word. */
 const struct field *name_fields_trailing(const struct name_fields *fields);
+/* The number right before this one, which is not higher: where a range begins ("0_120"), or the
+ * epoch of a step ("model-3-500"); NULL: none. */
+const struct field *name_fields_lower_before(const struct name_fields *fields,
+					     const struct field *number);
+/* Does the name say when it was written, or is a hash or a UUID in it? So no other one is like it.
+ */
+bool name_fields_is_unique(const struct name_fields *fields);
 /* Is the name nothing but a number? */
 bool name_fields_is_bare_number(const struct name_fields *fields);
 /* Is the name nothing but a date or a time? */

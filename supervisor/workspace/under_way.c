@@ -66,8 +66,19 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		list->paths[kept] = NULL;
 }
 
+bool under_way_has_alone(char *const *paths, const char *path)
+{
+	for (; paths && *paths; paths++)
+		if (text_starts(*paths, UNDER_WAY_ALONE) &&
+		    strcmp(path, *paths + strlen(UNDER_WAY_ALONE)) == 0)
+			return true;
+	return false;
+}
+
 bool under_way_has(char *const *paths, const char *path)
 {
+	if (under_way_has_alone(paths, path))
+		return true;
 	for (; paths && *paths; paths++) {
 		size_t length = strlen(*paths);
 		bool directory = length > 0 && (*paths)[length - 1] == '/';

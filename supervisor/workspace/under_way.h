@@ -27,6 +27,9 @@ void under_way_format(char *const *paths, struct bytes *text);
 int under_way_parse(const void *text, size_t size, struct path_list *list, struct err *err);
 
 #define UNDER_WAY_CLOSED "./"
+/* In front of a file that was added to a complete checkpoint: it says nothing of the others. No
+ * path begins with it. */
+#define UNDER_WAY_ALONE "/alone/"
 /* In front of the name of the boot of the machine that the list was written in: no path of it. */
 #define UNDER_WAY_BOOT "/boot/"
 
@@ -35,6 +38,8 @@ typedef bool under_way_stays_fn(void *arg, const char *path);
 /* Removes the closed files that stay, and the "./" of the others. */
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
 
+/* Is it in the list as one that says nothing of the other files of its checkpoint? */
+bool under_way_has_alone(char *const *paths, const char *path);
 /* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */
 bool under_way_has(char *const *paths, const char *path);
 

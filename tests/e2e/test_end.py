@@ -4,6 +4,7 @@ import random
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,48 @@ def test_a_curve_alone_is_nothing_to_resume_from(place):
     run.process.terminate()
     assert run.wait() == EXIT_NOT_DURABLE, run
     assert "only files that are written all the time, as curves; no checkpoint was complete" in run.err, run
+
+
+# Writes its settings before it trains: stopped then, or ended, or resumed.
+SETTINGS = """
+import os, pathlib, sys, time
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+(top / "args.json").write_text("{}")
+print("settings", flush=True)
+time.sleep(1.5)
+if sys.argv[1] == "saves":
+    (top / "step-1.bin").write_bytes(bytes(1000))
+if sys.argv[1] == "waits":
+    time.sleep(600)
+"""
+
+
+def test_settings_alone_are_nothing_to_resume_from(place):
+    run = place.run(PYTHON, "-c", SETTINGS, "waits", options=(*QUICK, "--grace", "3"))
+    wait_for("the settings", lambda: "settings" in run.out, process=run.process)
+    time.sleep(1)
+    run.process.terminate()
+    assert run.wait() == EXIT_NOT_DURABLE, run
+
+
+def test_settings_are_saved_at_the_end_of_a_job_that_has_nothing_else(place):
+    run = place.run(PYTHON, "-c", SETTINGS, "ends", options=QUICK)
+    assert run.wait() == 0, run
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert [path.name for path in (place.path / "back").iterdir()] == ["args.json"]
+
+
+def test_settings_are_saved_with_what_follows(place):
+    run = place.run(PYTHON, "-c", SETTINGS, "saves", options=QUICK)
+    assert run.wait() == 0, run
+    assert place.verb("restore", "latest", place.path / "back").code == 0
+    assert {path.name for path in (place.path / "back").iterdir()} == {"args.json", "step-1.bin"}
+    again = place.run(PYTHON, "-c", SETTINGS, "waits", directory=place.path / "other", options=(*QUICK, "--grace", "3"))
+    wait_for("the settings", lambda: "settings" in again.out, process=again.process)
+    time.sleep(1)
+    again.process.terminate()
+    assert again.wait() == EXIT_DURABLE, again
 
 
 # Goes on from step-3.bin, which its first run has saved; then only its curve grows.

@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,9 @@ IDIOMS = [
     Idiom("state_directories.py", own=True),
     Idiom("early_pointer.py", amid=True, own=True),
     Idiom("early_pointer.py", amid=True, seconds=1, own=True, behind=10, name="early_pointer-no-time"),
+    Idiom("replay_chunks.py", saves=4, seconds=5),
+    Idiom("replay_stream.py", saves=5),
+    Idiom("kaldi_parts.py"),
     Idiom("copy_and_move.sh", running=("loss.csv", first_field), own=True),
 ]
 
@@ -261,6 +265,31 @@ def test_what_is_excluded_holds_nothing_up_and_is_not_saved(place):
     again = train(place, idiom, place.directory, options, TOY_MORE="1")
     assert again.wait() == 0, again
     assert len(list((place.directory / "wandb").glob("offline-run-*"))) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("everything", [False, True], ids=["the job", "all"])
+def test_what_is_added_to_a_complete_checkpoint_is_torn_alone(place, everything):
+    """The end comes while the results of an evaluation are written into it: only these are moved aside."""
+    idiom = Idiom("evaluates_later.py")
+    run = train(place, idiom, place.directory)
+    wait_for(f"an evaluation\n{run}", lambda: last(run, "half") >= 200, PATIENCE, run.process)
+    evaluated = last(run, "half")
+    if everything:
+        run.kill()
+    else:
+        run.signal(signal.SIGTERM)
+        time.sleep(1.2)
+        run.signal(signal.SIGTERM)
+        assert run.wait() == EXIT_DURABLE, run
+        assert place.verb("restore", "latest", place.path / "back").code == 0
+        back = place.path / "back" / f"checkpoint-{evaluated}"
+        assert {"model.pt", "optimizer.pt"} <= {path.name for path in back.iterdir()} <= {"model.pt", "optimizer.pt", "eval_results.json"}
+    again = train(place, idiom, place.directory, TOY_MORE="1")
+    assert again.wait() == 0, again
+    assert last(again, "resumed") >= evaluated, f"{run}\n{again}"
+    aside = {path.name for path in (place.path / f"{place.directory.name}.reprieve" / "quarantine").rglob("*") if path.is_file()}
+    assert aside == {"logits.npz"}, f"{aside}\n{run}\n{again}"
 
 
 # A state that is appended to in each step, beside checkpoints; and a table that is the model itself.

@@ -26,8 +26,10 @@
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
+ *   under path: is listed as under way    step n: of the newest numbered one that is complete
  */
 #include "completion/detector.h"
+#include "completion/snapshot_plan.h"
 
 #include "base/json.h"
 #include "base/text.h"
@@ -80,6 +82,10 @@ static const struct row rows[] = {
 		"+1000; = torn; good step_3.pt; torn step_3.pt.data; restart; "
 		"O 1 3 step_3.pt.data; C 1 3 step_3.pt.data; +300; O 1 3 step_4.pt; "
 		"C 1 3 step_4.pt; = complete; +20000; O 1 3 step_4.pt.data; in step_4.pt"},
+	{"a file whose name says where it begins and ends is the next one of its kind",
+		"O 1 3 buffer_0_10.pt; C 1 3 buffer_0_10.pt; O 1 3 ckpt_10.pt; C 1 3 ckpt_10.pt; +1000; "
+		"= complete; O 1 3 buffer_10_20.pt; C 1 3 buffer_10_20.pt; = busy; O 1 3 ckpt_20.pt; "
+		"C 1 3 ckpt_20.pt; = complete; in buffer_10_20.pt; in ckpt_20.pt"},
 	{"what an evaluation leaves in a checkpoint is not awaited",
 		"O 1 3 step_1/a; C 1 3 step_1/a; +1000; = complete; +20000; O 1 3 step_1/metrics.json; "
 		"C 1 3 step_1/metrics.json; +40000; = complete; O 1 3 step_2/a; C 1 3 step_2/a; = "
@@ -701,6 +707,63 @@ static const struct row rows[] = {
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 "
 		"checkpoint-2/a; C 1 3 checkpoint-2/a; = complete; O 1 3 checkpoint-2/b; out "
 		"checkpoint-2; end 1 killed; +1000; = torn; out checkpoint-2"},
+	/* Two complete ones, the second by its signature, which had rested for the quiet time. */
+#define RESTED \
+	"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 checkpoint-2/a; " \
+	"C 1 3 checkpoint-2/a; = complete; +4000; "
+	{"what is added to a complete one is torn alone",
+		RESTED "O 1 3 checkpoint-2/logits.npz; = busy; out checkpoint-2/logits.npz; in "
+		"checkpoint-2; under /alone/checkpoint-2/logits.npz; end 1 killed; +1000; = torn; "
+		"torn checkpoint-2/logits.npz; good checkpoint-2/a; out checkpoint-2/logits.npz; in "
+		"checkpoint-2; under /alone/checkpoint-2/logits.npz; cut checkpoint-2/logits.npz"},
+	{"... with the job, of which nothing is waited for",
+		RESTED "O 1 3 checkpoint-2/b; end 1 killed; job failed; = torn; torn "
+		"checkpoint-2/b; good checkpoint-2/a; in checkpoint-2; cut checkpoint-2/b"},
+	{"... and what was closed before it is not",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/c; end 1 killed; "
+		"job failed; = torn; torn checkpoint-2/c; good checkpoint-2/b; in checkpoint-2/b; "
+		"in checkpoint-2"},
+	{"... it goes into snapshots when it is closed, and may be written again",
+		RESTED "O 1 3 checkpoint-2/b; out checkpoint-2/b; C 1 3 checkpoint-2/b; = complete; in "
+		"checkpoint-2/b; +5000; O 1 3 checkpoint-2/b; out checkpoint-2/b; in checkpoint-2; end 1 "
+		"killed; job failed; = torn; torn checkpoint-2/b; good checkpoint-2/a"},
+	{"... a torn one is mended like any other file",
+		RESTED "O 1 3 checkpoint-2/b; end 1 killed; +1000; = torn; torn checkpoint-2/b; O 2 "
+		"3 checkpoint-2/b; C 2 3 checkpoint-2/b; = complete; good checkpoint-2/b; in "
+		"checkpoint-2/b; = nothing"},
+	{"... but what it had is written anew: all of it is",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/a; out "
+		"checkpoint-2; end 1 killed; job failed; = torn; torn checkpoint-2/b; torn "
+		"checkpoint-2/a"},
+	{"... nor is it an addition if the ones before it had such a file",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = complete; O 1 3 checkpoint-2/a; "
+		"C 1 3 checkpoint-2/a; = complete; +4000; O 1 3 checkpoint-1/b; C 1 3 checkpoint-1/b; "
+		"+1000; = complete; O 1 3 checkpoint-2/b; out checkpoint-2; end 1 killed; +1000; = torn; "
+		"torn checkpoint-2/a"},
+	{"... nor if it was complete by quiet alone",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 checkpoint-1/b; "
+		"out checkpoint-1; end 1 killed; +1000; = torn; torn checkpoint-1/a"},
+	{"... unless its name says that it was measured of it",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 "
+		"checkpoint-1/eval_results.json; in checkpoint-1; end 1 killed; +1000; = torn; torn "
+		"checkpoint-1/eval_results.json; good checkpoint-1/a; in checkpoint-1"},
+	{"... and what was measured is followed by a part of it",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +5000; = complete; O 1 3 "
+		"checkpoint-1/eval_results.json; C 1 3 checkpoint-1/eval_results.json; O 1 3 "
+		"checkpoint-1/b; out checkpoint-1; end 1 killed; +1000; = torn; torn checkpoint-1/a"},
+	{"... its word, and a temporary name",
+		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; saved 1; = complete; +5000; O 1 3 "
+		"checkpoint-1/b.tmp; C 1 3 checkpoint-1/b.tmp; = busy; in checkpoint-1; kt "
+		"checkpoint-1/b checkpoint-1/b.tmp; R 1 checkpoint-1/b.tmp checkpoint-1/b; +1000; = "
+		"complete; in checkpoint-1/b; in checkpoint-1"},
+	{"... it is deleted again",
+		RESTED "O 1 3 checkpoint-2/b; C 1 3 checkpoint-2/b; O 1 3 checkpoint-2/c.tmp; C 1 3 "
+		"checkpoint-2/c.tmp; kd checkpoint-2/b; kd checkpoint-2/c.tmp; = nothing; in checkpoint-2; "
+		"kd checkpoint-2/a; = nothing"},
+	{"... an older one that is added to is not the newest by it",
+		RESTED "O 1 3 checkpoint-1/eval_results.json; replacing no; O 1 3 checkpoint-3/a; "
+		"end 1 killed; job failed; torn checkpoint-3/a; cut checkpoint-3/a; in checkpoint-1; good "
+		"checkpoint-1/a; torn checkpoint-1/eval_results.json"},
 	{"steps in the directory of an epoch",
 		"O 1 3 epoch-1/step-5.pt; C 1 3 epoch-1/step-5.pt; O 1 3 epoch-1/step-6.pt; = "
 		"complete; in epoch-1/step-5.pt; out epoch-1/step-6.pt"},
@@ -788,6 +851,84 @@ static const struct row rows[] = {
 		"checkpoint-1/b; +1000; = complete; +60000; O 1 3 checkpoint-1/a.tmp; C 1 3 "
 		"checkpoint-1/a.tmp; kt checkpoint-1/a checkpoint-1/a.tmp; R 1 "
 		"checkpoint-1/a.tmp checkpoint-1/a; = busy; +5000; out checkpoint-1"},
+	/* Names of their own, each written once, all the time. */
+#define STREAM \
+	"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 " \
+	"r/20261127T220000-3fa2b1c9.npz; C 1 5 r/20261127T220000-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220001-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220001-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220002-3fa2b1c9.npz; C 1 5 r/20261127T220002-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220003-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220003-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220004-3fa2b1c9.npz; C 1 5 r/20261127T220004-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220005-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220005-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220006-3fa2b1c9.npz; C 1 5 r/20261127T220006-3fa2b1c9.npz; " \
+	"+600; = busy; out r/20261127T220000-3fa2b1c9.npz; O 1 3 a.ckpt; C 1 3 " \
+	"a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 " \
+	"r/20261127T220007-3fa2b1c9.npz; C 1 5 r/20261127T220007-3fa2b1c9.npz; " \
+	"+600; O 1 5 r/20261127T220008-3fa2b1c9.npz; C 1 5 " \
+	"r/20261127T220008-3fa2b1c9.npz; +600; O 1 5 " \
+	"r/20261127T220009-3fa2b1c9.npz; C 1 5 r/20261127T220009-3fa2b1c9.npz; " \
+	"+600; = complete; "
+	{"a stream holds the fixed names up no longer, and is in the snapshots",
+		STREAM "in a.ckpt; in r/20261127T220000-3fa2b1c9.npz; in "
+		"r/20261127T220007-3fa2b1c9.npz; in r/20261127T220008-3fa2b1c9.npz; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; out r/20261127T220020-3fa2b1c9.npz; in "
+		"a.ckpt; C 1 5 r/20261127T220020-3fa2b1c9.npz; = complete; in "
+		"r/20261127T220020-3fa2b1c9.npz; = nothing"},
+	{"... beside it, the fixed names are a set as before",
+		STREAM "+5000; O 1 3 a.ckpt; C 1 3 a.ckpt; = busy; +400; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"complete; in r/20261127T220020-3fa2b1c9.npz; +400; = busy; out a.ckpt; O 1 3 "
+		"b.ckpt; C 1 3 b.ckpt; = complete; = nothing; in a.ckpt; in b.ckpt; in "
+		"r/20261127T220020-3fa2b1c9.npz"},
+	{"... its writer dies in the midst of one, and nothing else is torn",
+		STREAM "O 1 5 r/20261127T220020-3fa2b1c9.npz; end 1 killed; job failed; = torn; torn "
+		"r/20261127T220020-3fa2b1c9.npz; cut r/20261127T220020-3fa2b1c9.npz; good "
+		"a.ckpt; good r/20261127T220008-3fa2b1c9.npz; out "
+		"r/20261127T220020-3fa2b1c9.npz; in a.ckpt; in r/20261127T220008-3fa2b1c9.npz"},
+	{"... the oldest are deleted",
+		STREAM "kd r/20261127T220000-3fa2b1c9.npz; kd r/20261127T220001-3fa2b1c9.npz; = "
+		"nothing; in a.ckpt; in r/20261127T220002-3fa2b1c9.npz"},
+	{"... it is known after a restart",
+		STREAM "restart; O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"complete; +600; O 1 5 r/20261127T220021-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220021-3fa2b1c9.npz; = complete; in "
+		"r/20261127T220021-3fa2b1c9.npz; +400; = nothing; in a.ckpt"},
+	{"... one that is written again shows that it is none",
+		STREAM "O 1 5 r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; "
+		"= busy; out r/20261127T220008-3fa2b1c9.npz; O 1 5 "
+		"r/20261127T220020-3fa2b1c9.npz; C 1 5 r/20261127T220020-3fa2b1c9.npz; = "
+		"busy; out r/20261127T220020-3fa2b1c9.npz; +1000; = complete; in "
+		"r/20261127T220020-3fa2b1c9.npz"},
+	{"names of their own in the first save are parts of it",
+		"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; O 1 5 "
+		"r/20261127T220000-3fa2b1c9.npz; C 1 5 r/20261127T220000-3fa2b1c9.npz; +600; "
+		"O 1 5 r/20261127T220001-3fa2b1c9.npz; C 1 5 r/20261127T220001-3fa2b1c9.npz; "
+		"+600; O 1 5 r/20261127T220002-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220002-3fa2b1c9.npz; +600; O 1 5 r/20261127T220003-3fa2b1c9.npz; "
+		"C 1 5 r/20261127T220003-3fa2b1c9.npz; +600; O 1 5 "
+		"r/20261127T220004-3fa2b1c9.npz; C 1 5 r/20261127T220004-3fa2b1c9.npz; +600; "
+		"O 1 5 r/20261127T220005-3fa2b1c9.npz; C 1 5 r/20261127T220005-3fa2b1c9.npz; "
+		"+600; O 1 5 r/20261127T220006-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220006-3fa2b1c9.npz; +600; O 1 5 r/20261127T220007-3fa2b1c9.npz; "
+		"C 1 5 r/20261127T220007-3fa2b1c9.npz; +600; O 1 5 "
+		"r/20261127T220008-3fa2b1c9.npz; C 1 5 r/20261127T220008-3fa2b1c9.npz; +600; "
+		"= busy; out r/20261127T220000-3fa2b1c9.npz; out "
+		"r/20261127T220008-3fa2b1c9.npz; out a.ckpt; +400; = complete; in a.ckpt; in "
+		"r/20261127T220008-3fa2b1c9.npz"},
+	{"names of their own that leave the fixed names a pause are fixed names",
+		"O 1 3 a.ckpt; C 1 3 a.ckpt; O 1 3 b.ckpt; C 1 3 b.ckpt; +1000; = complete; "
+		"+600; O 1 5 r/20261127T220000-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220000-3fa2b1c9.npz; = busy; +1000; = complete; +600; O 1 5 "
+		"r/20261127T220001-3fa2b1c9.npz; C 1 5 r/20261127T220001-3fa2b1c9.npz; +1000; "
+		"= complete; +600; O 1 5 r/20261127T220002-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220002-3fa2b1c9.npz; +1000; = complete; +600; O 1 5 "
+		"r/20261127T220003-3fa2b1c9.npz; C 1 5 r/20261127T220003-3fa2b1c9.npz; +1000; "
+		"= complete; +600; O 1 5 r/20261127T220004-3fa2b1c9.npz; C 1 5 "
+		"r/20261127T220004-3fa2b1c9.npz; = busy; out r/20261127T220004-3fa2b1c9.npz"},
 	/* Numbers that are parts. */
 	{"parts, the first time: they are quiet together",
 		"O 1 3 model_1.pkl; C 1 3 model_1.pkl; +900; O 1 3 model_2.pkl; C 1 3 model_2.pkl; "
@@ -799,6 +940,24 @@ static const struct row rows[] = {
 		"model_2.pkl; C 1 3 model_2.pkl; +1000; = complete; +60000; O 1 3 model_1.pkl; C 1 3 "
 		"model_1.pkl; +5000; = busy; out model_1.pkl; O 1 3 model_2.pkl; C 1 3 model_2.pkl; = "
 		"complete; in model_1.pkl"},
+	{"parts beside numbers that count, the first time",
+		"O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 40.mdl; C 1 3 40.mdl; "
+		"= complete; = busy; O 1 3 40.occs; C 1 3 40.occs; +1000; = complete; step 40; in ali.1.gz; in 40.mdl"},
+	{"... and when they are written anew",
+		"O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 40.mdl; C 1 3 40.mdl; "
+		"O 1 3 40.occs; C 1 3 40.occs; +1000; = complete; +5000; O 1 3 ali.1.gz; out ali.1.gz; in "
+		"ali.2.gz; C 1 3 ali.1.gz; = busy; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 80.mdl; C 1 3 80.mdl; O 1 3 "
+		"80.occs; C 1 3 80.occs; = complete; step 80; in ali.1.gz; in ali.2.gz; in 80.mdl; restart; "
+		"+5000; O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; O 1 3 120.mdl; C 1 3 "
+		"120.mdl; = complete; = busy; O 1 3 120.occs; C 1 3 120.occs; = complete; step 120"},
+	{"... which are written after them",
+		"O 1 3 40.mdl; C 1 3 40.mdl; O 1 3 ali.1.gz; C 1 3 ali.1.gz; O 1 3 ali.2.gz; C 1 3 ali.2.gz; "
+		"+1000; = complete; step 40; in ali.1.gz; in 40.mdl"},
+	{"numbers that count from the first one on, in two names",
+		"O 1 3 model_1.pt; C 1 3 model_1.pt; O 1 3 optim_1.pt; C 1 3 optim_1.pt; +1000; = complete; O 1 3 "
+		"model_2.pt; C 1 3 model_2.pt; O 1 3 optim_2.pt; C 1 3 optim_2.pt; +1000; = complete; O 1 3 "
+		"model_10.pt; out model_10.pt; C 1 3 model_10.pt; = busy; O 1 3 optim_10.pt; C 1 3 optim_10.pt; "
+		"= complete; step 10"},
 
 	/* Running files. */
 	{"running by its name",
@@ -1286,6 +1445,16 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_excluded(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "out");
+	} else if (text_equal(what, "step")) {
+		struct snapshot_plan plan;
+
+		snapshot_plan_make(&plan, detector, "");
+		right = plan.held_step == atoi(object);
+		snapshot_plan_release(&plan);
+	} else if (text_equal(what, "under")) {
+		holds_path = false;
+		detector_each_under_way(detector, look_for, teller->word[1]);
+		right = holds_path;
 	} else if (text_equal(what, "unsaved") || text_equal(what, "cut")) {
 		decide_all(teller);
 		holds_path = false;

@@ -43,6 +43,7 @@ static const struct row counted[] = {
 	{"checkpoint_60.msgpack", 60, true, "", "checkpoint_#.msgpack"},
 	{"checkpoint12.pt", 12, true, "", "checkpoint#.pt"},
 	{"checkpoint-4.pth.tar", 4, true, "", "checkpoint-#.pth.tar"},
+	{"episode_120_240.npz", 120, true, "", "episode_#_#.npz"},
 	{"best_checkpoint_4.pt", 4, true, "", "best_checkpoint_#.pt"},
 	{"checkpoint_1_120.pt", 120, true, "", "checkpoint_#_#.pt"},
 	{"checkpoint_0_100.pth", 100, true, "", "checkpoint_#_#.pth"},
@@ -136,6 +137,10 @@ static const struct row directories[] = {
 	{"000400/model-3.bin", 400, false, "000400", "#/model-3.bin"},
 	{"1000/model_1000.pt", 1000, false, "1000", "#/model_#.pt"},
 	{"1000/step-1000.pt", 1000, true, "1000", "#/step-#.pt"},
+	{"0000540/gen_0.npy", 540, false, "0000540", "#/gen_#.npy"},
+	{"0000540/step_1000.pt", 1000, true, "", "0000540/step_#.pt"},
+	{"00012/epoch_3.pt", 3, true, "", "00012/epoch_#.pt"},
+	{"checkpoint-240/buffer/120_240.pt", 240, true, "checkpoint-240", "checkpoint-#/buffer/#_#.pt"},
 	{"1000/3/x.pt", 1000, false, "1000", "#/3/x.pt"},
 	{"1000/", 1000, false, "1000", "#/"},
 	{"model_35/weights.npz", 35, false, "model_35", "model_#/weights.npz"},
@@ -175,8 +180,15 @@ static const struct row trailing[] = {
 	{"model_trial_7.pkl", 7, false, "", "model_trial_#.pkl"},
 	{"shard3-160.pt", 160, false, "", "shard3-#.pt"},
 	{"model-160-2026-11-22.pt", 160, false, "", "model-#-#.pt"},
+	{"20261122-140001-160.pt", 160, false, "", "#-#.pt"},
 	{"gpt2-160.pth.tar", 160, false, "", "gpt2-#.pth.tar"},
 	{"mlruns/0/4711.bin", 4711, false, "", "mlruns/0/#.bin"},
+	/* A range, or an epoch and a step; but what is behind the step is a rank. */
+	{"buffer/0_120.pt", 120, false, "", "buffer/#_#.pt"},
+	{"buffer/120_240.pt", 240, false, "", "buffer/#_#.pt"},
+	{"replay-00120-00240.npz", 240, false, "", "replay-#-#.npz"},
+	{"model-3-500.pt", 500, false, "", "model-#-#.pt"},
+	{"model-274-2.pt", 274, false, "", "model-#-2.pt"},
 	{"out/20261122/140001/model-7.pt", 7, false, "", "out/20261122/140001/model-#.pt"},
 };
 
@@ -206,6 +218,8 @@ static const struct row fixed[] = {
 	{"train/20261122-140001-resnet50-224/recovery-0-49.pth.tar", -1, false, "",
 	 "train/20261122-140001-resnet50-224/recovery-#-#.pth.tar"},
 	{"ckpt_20261122-143621.pt", -1, false, "", "ckpt_#.pt"},
+	{"replay/20261127T220043F226443-3fa2b1c9d0ef-0000-1024.npz", -1, false, "", NULL},
+	{"buffer/20211112T101112_5_501.npz", -1, false, "", NULL},
 	{"model_2026-11-22T14:36:21.123.pt", -1, false, "", NULL},
 	{"model_22-11-2026.pt", -1, false, "", "model_#.pt"},
 	{"Nov22_14-36-21_host/model.pt", -1, false, "", "Nov22_14-36-21_host/model.pt"},
@@ -428,6 +442,33 @@ static void test_any_bytes(void **state)
 	}
 }
 
+static void test_names_that_no_other_file_has(void **state)
+{
+	static const struct {
+		const char *path, *stream;
+	} paths[] = {
+		{"replay/20261127T220043F226443-3fa2b1c9d0ef-0000-1024.npz", "replay/?.npz"},
+		{"replay/20261127T220043F226443-6eVxP1vcEUbZVqdPFxyXaB-0-1024.npz", "replay/?.npz"},
+		{"buffer/20211112T101112_5_501.npz", "buffer/?.npz"},
+		{"550e8400-e29b-41d4-a716-446655440000.pt", "?.pt"},
+		{"d/e1971dd2b6126b965fe9cff807864853", "d/?"},
+		{"ckpt/20261127T220043F226443/agent.pkl", NULL},
+		{"model_20261122.pt", NULL},
+		{"replay/episode_120.npz", NULL},
+		{"step-5/3fa2b1c9d0ef.npz", NULL},
+		{"last.pt", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		auto_free char *stream = checkpoint_name_stream(paths[i].path);
+
+		if (paths[i].stream ? !stream || strcmp(stream, paths[i].stream) != 0
+				    : stream != NULL)
+			fail_msg("%s: %s", paths[i].path, stream ? stream : "none");
+	}
+}
+
 static void test_names_of_what_is_not_finished(void **state)
 {
 	static const struct {
@@ -461,6 +502,7 @@ static void test_names_of_what_is_not_finished(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_that_no_other_file_has),
 		cmocka_unit_test(test_names_of_what_is_not_finished),
 		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_directories),

@@ -89,16 +89,36 @@ static void test_the_best_so_far(void **state)
 			fail_msg("%s", names[i].path);
 }
 
+static void test_settings(void **state)
+{
+	(void)state;
+	assert_true(companion_file_is_setting("args.json"));
+	assert_true(companion_file_is_setting("run/config.yaml"));
+	assert_false(companion_file_is_setting("config/scores.tsv"));
+	assert_false(companion_file_is_setting("results.json"));
+	assert_false(companion_file_is_setting("step-5/args.json"));
+	assert_false(companion_file_is_setting("last.pt"));
+}
+
 static void test_results(void **state)
 {
 	static const struct {
 		const char *path;
 		bool is;
 	} names[] = {
-		{"step-500/eval_results.json", true}, {"checkpoint-9/samples.png", true},
-		{"ckpt_3/metrics.csv", true},         {"metrics_500.json", true},
-		{"results/step-5/model.json", false}, {"step-500/trainer_state.json", false},
-		{"step-500/args.json", false},        {"step-500/metrics.pt", false},
+		{"step-500/eval_results.json", true},
+		{"checkpoint-9/samples.png", true},
+		{"checkpoint-9/logits.npz", true},
+		{"step-5/eval/predictions.npy", true},
+		{"step-5/samples.npz", false},
+		{"step-5/eval_state.pkl", false},
+		{"step-5/preds.pt", false},
+		{"ckpt_3/metrics.csv", true},
+		{"metrics_500.json", true},
+		{"results/step-5/model.json", false},
+		{"step-500/trainer_state.json", false},
+		{"step-500/args.json", false},
+		{"step-500/metrics.pt", false},
 		{"step-500/evaluator.json", false},
 	};
 
@@ -113,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_the_best_so_far),
+		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_results),
 	};
 

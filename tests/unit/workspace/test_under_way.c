@@ -92,10 +92,14 @@ static void a_closed_file_stays_or_is_torn(void **state)
 
 static void a_directory_stands_for_what_is_in_it(void **state)
 {
-	char file[] = "last.pt";
-	char *paths[] = {numbered, file, NULL};
+	char file[] = "last.pt", added[] = UNDER_WAY_ALONE "step-5/logits.npz";
+	char *paths[] = {numbered, file, added, NULL};
 
 	(void)state;
+	assert_true(under_way_has(paths, "step-5/logits.npz"));
+	assert_true(under_way_has_alone(paths, "step-5/logits.npz"));
+	assert_false(under_way_has(paths, "step-5/model.pt"));
+	assert_false(under_way_has_alone(paths, "last.pt"));
 	assert_true(under_way_has(paths, "run/step-3/a"));
 	assert_true(under_way_has(paths, "run/step-3/rank0/b"));
 	assert_false(under_way_has(paths, "run/step-30/a"));
