@@ -245,11 +245,11 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		checkpoint->family->writers = checkpoint->writer_count;
 	if (complete)
 		mark_newest(checkpoint);
-	if (complete)
+	if (complete && !checkpoint->reduced)
 		detector_learn(checkpoint);
-	else if (judgement.reason != REASON_DEFECT)
+	else if (!complete && judgement.reason != REASON_DEFECT)
 		checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH, 0, FILE_TORN);
-	else if (*checkpoint->key)
+	else if (!complete && *checkpoint->key)
 		checkpoint_change(checkpoint, ~0u, 0, FILE_REJECTED);
 	checkpoint_change(checkpoint, ~0u, FILE_FRESH | FILE_UNCLOSED | FILE_UNCHECKED, 0);
 	checkpoint->writer_count = 0;

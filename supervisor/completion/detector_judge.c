@@ -125,7 +125,7 @@ static enum signature_match match_signature(const struct detector *detector,
 
 	if (!family || family->signature.expected == 0)
 		return match_all_names(checkpoint);
-	if (was_taught_too_early(detector, checkpoint))
+	if (was_taught_too_early(detector, checkpoint) || checkpoint->part_gone)
 		return SIGNATURE_UNKNOWN;
 	/* The quick answer while one of many files is being written. */
 	if (checkpoint->file_count < family->signature.expected)
@@ -221,6 +221,9 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	const struct family *family;
 	size_t others;
 
+	/* What keeps the old ones in one directory only leaves whole parts, to the end. */
+	if (checkpoint->part_gone && facts.job_end != JOB_END_NOT_YET)
+		facts.job_end = JOB_END_CLEAN;
 	judge_with_family(detector, checkpoint, &facts, now_ms);
 	facts.temporary = count_temporary_files(checkpoint, &others) > 0;
 	/* A numbered one that has a temporary name itself gets another when it is finished. One of

@@ -46,11 +46,13 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	bool said = was.own_word > 0 && was.own_word == was.changed;
 	uint64_t saves = detector->saves;
 	int64_t last_ms = detector->last_ms;
-	struct tracked_file *moved =
-		detector_touch(detector, file->path, 0, file->pid, move->now_ms);
+	/* Nor does its writer go on with a number by it. */
+	struct tracked_file *moved = detector_touch(detector, file->path, 0, 0, move->now_ms);
 
 	detector->saves = saves;
 	detector->last_ms = last_ms;
+	if (moved)
+		checkpoint_add_writer(moved->checkpoint, moved->pid);
 	if (!moved || moved->checkpoint != checkpoint)
 		return moved;
 	checkpoint->last_ms = was.last_ms > move->last_ms ? was.last_ms : move->last_ms;
@@ -190,6 +192,15 @@ void detector_rename_untold(struct detector *detector, const char *from, const c
 /* A file that goes while its checkpoint is under way is part of the save. If it is one of a
  * complete checkpoint, that one is judged again without it: it is being removed, unless nothing
  * follows. */
+/* Is it all that the checkpoint has in one of several directories? */
+static bool is_last_of_part(const struct tracked_file *file)
+{
+	each_file (other, file->checkpoint)
+		if (other != file && other->kind == file->kind)
+			return false;
+	return file->checkpoint->file_count > 1;
+}
+
 static void note_deletion(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
 	struct checkpoint *checkpoint = file->checkpoint;
@@ -203,6 +214,7 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 		checkpoint->reduced = true;
 	}
+	checkpoint->part_gone = checkpoint->reduced && is_last_of_part(file);
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 		detector_note_change(detector, checkpoint, now_ms);
 }
