@@ -46,13 +46,11 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	bool said = was.own_word > 0 && was.own_word == was.changed;
 	uint64_t saves = detector->saves;
 	int64_t last_ms = detector->last_ms;
-	/* Nor does its writer go on with a number by it. */
-	struct tracked_file *moved = detector_touch(detector, file->path, 0, 0, move->now_ms);
+	struct tracked_file *moved =
+		detector_touch_moved(detector, file->path, file->pid, move->now_ms);
 
 	detector->saves = saves;
 	detector->last_ms = last_ms;
-	if (moved)
-		checkpoint_add_writer(moved->checkpoint, moved->pid);
 	if (!moved || moved->checkpoint != checkpoint)
 		return moved;
 	checkpoint->last_ms = was.last_ms > move->last_ms ? was.last_ms : move->last_ms;

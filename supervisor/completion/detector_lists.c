@@ -276,7 +276,7 @@ json_t *detector_signatures_json(const struct detector *detector)
 				: family->with  ? json_pack("{s:s}", "with", family->with->name)
 						: signature_to_json(&family->signature);
 
-		if (known && family->not_with)
+		if (family->not_with && (known || (known = json_object())))
 			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
 			json_object_set_new(kinds, family->name, known);

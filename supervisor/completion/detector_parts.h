@@ -22,6 +22,9 @@ void detector_note_change(struct detector *detector, struct checkpoint *checkpoi
  * file, or a slow save. `pid` 0: unknown. */
 struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
 				    int pid, int64_t now_ms);
+/* By the rename of its directory: its writer goes on with no other number by that. */
+struct tracked_file *detector_touch_moved(struct detector *detector, const char *path, int pid,
+					  int64_t now_ms);
 /* Another file goes on with its save, or with what looked complete. */
 void detector_go_on_with(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms);
 /* A write to a file whose name is not known. */
@@ -34,9 +37,9 @@ bool detector_is_open(const struct detector *detector, const struct checkpoint *
 /* --- detector_siblings.c: what is saved together in several directories --- */
 
 /* Before a write to the file: is it a part of the number that its writer has just written in
- * another directory? Returns its checkpoint, which may be another one then. */
-struct checkpoint *detector_find_siblings(struct detector *detector, struct tracked_file *file,
-					  int pid, int64_t now_ms);
+ * another directory? Its checkpoint is another one then. */
+void detector_find_siblings(struct detector *detector, struct tracked_file *file, int pid,
+			    int64_t now_ms);
 /* After it. */
 void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
 			   int pid);

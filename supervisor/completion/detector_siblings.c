@@ -56,26 +56,25 @@ static struct checkpoint *find_number(const struct detector *detector, const str
 	return NULL;
 }
 
-struct checkpoint *detector_find_siblings(struct detector *detector, struct tracked_file *file,
-					  int pid, int64_t now_ms)
+void detector_find_siblings(struct detector *detector, struct tracked_file *file, int pid,
+			    int64_t now_ms)
 {
 	struct checkpoint *own = file->checkpoint, *into;
 	struct family *part = file->kind, *last;
 
 	if (pid <= 0 || own->number < 0 || own->family != part || part->apart || is_beside(file))
-		return own;
+		return;
 	last = find_last(detector, pid);
 	if (!last || !may_be_together(part, last, own->number))
-		return own;
+		return;
 	last = last->with ? last->with : last;
 	into = find_number(detector, last, own->number, now_ms);
 	if (!into)
-		return own;
+		return;
 	/* The kernel told of it before its writer was known. */
 	if (own->state == CHECKPOINT_UNDER_WAY)
 		detector_go_on_with(detector, into, own->begun_ms);
 	checkpoint_table_join_siblings(&detector->table, part, last, own, into);
-	return into;
 }
 
 void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
@@ -84,7 +83,7 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 	struct family *family = file->kind;
 	int64_t number = file->checkpoint->number;
 
-	if (pid <= 0 || family->apart || is_beside(file))
+	if (pid <= 0 || number < 0 || family->apart || is_beside(file))
 		return;
 	if (number != family->own_number)
 		family->own_before = family->own_number;

@@ -233,11 +233,11 @@ static bool ran_before(const struct detector *detector, const struct tracked_fil
 	       path_set_marks(&detector->ran, file->path) != 0;
 }
 
-struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
-				    int pid, int64_t now_ms)
+static struct tracked_file *touch(struct detector *detector, struct tracked_file *file,
+				  unsigned marks, int pid, int64_t now_ms)
 {
-	struct tracked_file *file = checkpoint_table_add(&detector->table, path);
-	struct checkpoint *checkpoint = detector_find_siblings(detector, file, pid, now_ms);
+	struct checkpoint *checkpoint = file->checkpoint;
+	const char *path = file->path;
 	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
 
@@ -285,9 +285,26 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
 		note_number(detector, checkpoint, begun);
-		detector_note_sibling(detector, file, pid);
 	}
 	return file;
+}
+
+struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
+				    int pid, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_add(&detector->table, path);
+
+	detector_find_siblings(detector, file, pid, now_ms);
+	file = touch(detector, file, marks, pid, now_ms);
+	if (file)
+		detector_note_sibling(detector, file, pid);
+	return file;
+}
+
+struct tracked_file *detector_touch_moved(struct detector *detector, const char *path, int pid,
+					  int64_t now_ms)
+{
+	return touch(detector, checkpoint_table_add(&detector->table, path), 0, pid, now_ms);
 }
 
 void detector_touch_all(struct detector *detector, int64_t now_ms)
