@@ -530,6 +530,9 @@ static const struct row rows[] = {
 		"O 1 3 a/step_1.tmp; C 1 3 a/step_1.tmp; kt a/step_1 a/step_1.tmp; +300; O 1 3 t; C 1 3 "
 		"t; kt b/step_1 t; +1000; = complete; O 1 3 a/step_2.tmp; C 1 3 a/step_2.tmp; kt a/step_2 "
 		"a/step_2.tmp; +5000; out a/step_2; = busy; O 1 3 t; C 1 3 t; kt b/step_2 t; = complete"},
+	{"... written elsewhere, and moved into place",
+		"kt a/step_1; R 1 - a/step_1; kt b/step_1; R 1 - b/step_1; +1000; = complete; "
+		"kt a/step_2; R 1 - a/step_2; +5000; = busy; kt b/step_2; R 1 - b/step_2; = complete"},
 	{"... in numbered directories, of which each is renamed into place",
 		"O 1 3 a/step-1.tmp/x; C 1 3 a/step-1.tmp/x; kt a/step-1 a/step-1.tmp directory; "
 		"O 1 3 b/step-1.tmp/x; C 1 3 b/step-1.tmp/x; kt b/step-1 b/step-1.tmp directory; +1000; = "
