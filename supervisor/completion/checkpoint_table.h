@@ -90,6 +90,8 @@ struct family {
 	int64_t own_number, own_before;
 	int own_pid;
 	uint64_t own_written;
+	/* one of its older numbers has stayed without the files of one directory */
+	bool sheds;
 	/* of the last three numbers, a bit for each that only one of it and `with` had */
 	unsigned differed;
 	/* the one before the newest was renamed into place, and nothing came to it after that */

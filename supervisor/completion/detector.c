@@ -243,6 +243,7 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->reason = judgement.reason;
 	if (complete && checkpoint->writer_count > 0)
 		checkpoint->family->writers = checkpoint->writer_count;
+	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
 	if (complete)
 		mark_newest(checkpoint);
 	if (complete && !checkpoint->reduced)

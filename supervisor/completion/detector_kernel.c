@@ -206,6 +206,10 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
 		return;
+	/* The job has done so before, and kept the others. */
+	if (checkpoint->family->sheds && checkpoint->state == CHECKPOINT_COMPLETE &&
+	    is_last_of_part(file))
+		return;
 	if (*checkpoint->key && checkpoint->state == CHECKPOINT_COMPLETE &&
 	    checkpoint->file_count > 1) {
 		checkpoint_change(checkpoint, ~0u, 0, FILE_FRESH);

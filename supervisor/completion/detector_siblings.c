@@ -62,7 +62,8 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 	struct checkpoint *own = file->checkpoint, *into;
 	struct family *part = file->kind, *last;
 
-	if (pid <= 0 || own->number < 0 || own->family != part || part->apart || is_beside(file))
+	if (pid <= 0 || own->number < 0 || own->family != part || part->apart ||
+	    (part->own_number == own->number && part->own_pid == pid) || is_beside(file))
 		return;
 	last = find_last(detector, pid);
 	if (!last || !may_be_together(part, last, own->number))

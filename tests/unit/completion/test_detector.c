@@ -584,7 +584,7 @@ static const struct row rows[] = {
 		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
 		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
 		"kd b/step_1; +1000; = complete; in a/step_1; O 1 3 a/step_3; C 1 3 a/step_3; O 1 3 "
-		"b/step_3; C 1 3 b/step_3; = complete; kd b/step_2; O 1 3 a/step_4; C 1 3 a/step_4; end "
+		"b/step_3; C 1 3 b/step_3; = complete; kd b/step_2; in a/step_2; O 1 3 a/step_4; C 1 3 a/step_4; end "
 		"1 killed; job failed; torn a/step_4; good a/step_2; in a/step_2; in b/step_3"},
 	{"... or all of a number, one after the other",
 		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
