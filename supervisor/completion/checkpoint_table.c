@@ -78,6 +78,8 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 		.name = text_copy(name),
 		.lowest = -1,
 		.highest = -1,
+		.own_number = -1,
+		.own_before = -1,
 		.next = table->families,
 	};
 	table->families = family;
@@ -164,25 +166,63 @@ static struct checkpoint *add_apart(struct checkpoint_table *table, struct famil
 	return checkpoint;
 }
 
-static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const char *path)
+/* Is it the file's own one, or does it lack what the file is a part of? What has the number a
+ * second time, as "epoch-2/step-500/" does, is another one. */
+static bool may_have(const struct checkpoint *checkpoint, const struct family *kind,
+		     const char *key)
+{
+	each_file (file, checkpoint) {
+		auto_free char *own = NULL;
+
+		if (file->kind != kind)
+			continue;
+		own = checkpoint_name_key(file->path);
+		return text_equal(own, key);
+	}
+	return true;
+}
+
+/* The one of that number that other parts have begun; NULL: none. */
+static struct checkpoint *find_siblings(const struct checkpoint_table *table,
+					const struct family *kind, const char *key, int64_t number)
+{
+	const struct family *leader = kind->with ? kind->with : kind;
+
+	if (!leader->leads)
+		return NULL;
+	each_checkpoint (checkpoint, table)
+		if (checkpoint->family == leader && checkpoint->number == number &&
+		    may_have(checkpoint, kind, key))
+			return checkpoint;
+	return NULL;
+}
+
+/* *kind: of the path itself. */
+static struct checkpoint *add_checkpoint(struct checkpoint_table *table, const char *path,
+					 struct family **kind)
 {
 	auto_free char *key = is_nameless(path) ? text_copy("") : checkpoint_name_key(path);
-	auto_free char *family_name = NULL;
+	auto_free char *family_name = *key ? checkpoint_name_family(path) : text_copy("");
 	struct checkpoint *checkpoint = checkpoint_table_find_key(table, key);
 	struct checkpoint_name name;
-	struct family *family = find_apart(table, path);
+	struct family *family = *kind = find_apart(table, path);
 
 	if (family)
 		return add_apart(table, family, path);
-	if (is_part_name(table, path))
+	if (is_part_name(table, path)) {
+		*kind = checkpoint_table_family(table, "");
 		return add_fixed(table);
+	}
+	family = *kind = checkpoint_table_family(table, family_name);
 	if (checkpoint)
 		return checkpoint;
-	family_name = checkpoint_name_family(path);
-	family = checkpoint_table_family(table, family_name);
 	if (!*key || family->parts)
 		return add_fixed(table);
 	name = checkpoint_name_parse(path);
+	checkpoint = find_siblings(table, family, key, name.number);
+	if (checkpoint)
+		return checkpoint;
+	family = family->with ? family->with : family;
 	checkpoint = add_key(table, key, family);
 	checkpoint->number = name.number;
 	checkpoint->in_directory = name.unit_length > 0;
@@ -194,10 +234,11 @@ struct checkpoint *checkpoint_table_add_directory(struct checkpoint_table *table
 {
 	auto_free char *inside = text_format("%s/-", path);
 	struct checkpoint_name name = checkpoint_name_parse(inside);
+	struct family *kind;
 
 	if (name.unit_length != strlen(path))
 		return NULL;
-	return add_checkpoint(table, inside);
+	return add_checkpoint(table, inside, &kind);
 }
 
 static void leave_under_way(struct checkpoint_table *table, struct checkpoint *checkpoint)
@@ -286,7 +327,7 @@ static void leave(struct checkpoint_table *table, struct tracked_file *file)
 /* `file` is not in the tree, and in its checkpoint if it has one. */
 static void name_file(struct checkpoint_table *table, struct tracked_file *file, const char *path)
 {
-	struct checkpoint *checkpoint = add_checkpoint(table, path);
+	struct checkpoint *checkpoint = add_checkpoint(table, path, &file->kind);
 	auto_free char *template = checkpoint_name_template(path);
 
 	file->path = text_copy(path);
@@ -355,6 +396,26 @@ void checkpoint_table_join_part_name(struct checkpoint_table *table, struct fami
 			if (last)
 				break; /* the checkpoint is gone */
 		}
+	}
+}
+
+void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
+				    struct family *leader, struct checkpoint *from,
+				    struct checkpoint *into)
+{
+	for (struct family *family = table->families; family; family = family->next)
+		if (family == part || family->with == part)
+			family->with = leader;
+	part->leads = false;
+	leader->leads = true;
+	for (size_t i = 0; i < from->writer_count; i++)
+		checkpoint_add_writer(into, from->writers[i]);
+	for (bool last = false; !last;) {
+		struct tracked_file *file = from->files;
+
+		last = from->file_count == 1; /* then it is gone */
+		leave(table, file);
+		join(file, into);
 	}
 }
 

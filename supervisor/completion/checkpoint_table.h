@@ -94,6 +94,20 @@ struct family {
 	unsigned once;
 	int64_t once_ms;
 	int once_pid;
+	/* its files are parts of the checkpoints of that kind, which were written together with
+	 * them under the same numbers (detector_siblings.c); NULL: of its own. And the one that
+	 * this turned out wrong for. `leads`: it is such a kind. */
+	struct family *with, *not_with;
+	bool leads;
+	/* the number that the shim saw written last to this directory, the one before it, by whom,
+	 * and the detector's generation then; -1: none yet */
+	int64_t own_number, own_before;
+	int own_pid;
+	uint64_t own_written;
+	/* one of its older numbers has stayed without the files of one directory */
+	bool sheds;
+	/* of the last three numbers, a bit for each that only one of it and `with` had */
+	unsigned differed;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
 	/* processes that wrote to the newest complete one */
@@ -111,6 +125,7 @@ struct family {
 struct tracked_file {
 	char *path; /* the first member: by_name() */
 	struct checkpoint *checkpoint;
+	struct family *kind; /* of its own name: of a part, not that of the checkpoint */
 	unsigned marks;
 	/* the process that the shim reported for it last; 0: unknown */
 	int pid;
@@ -149,7 +164,8 @@ enum writer_death {
 };
 
 struct checkpoint {
-	/* checkpoint_name_key(); "": the fixed names; the first member: by_name() */
+	/* checkpoint_name_key() of its first file; "": the fixed names; the first member: by_name()
+	 */
 	char *key;
 	int64_t number; /* -1: the fixed names */
 	bool in_directory;
@@ -167,8 +183,9 @@ struct checkpoint {
 	bool settled;
 	/* files that it had when it was complete are being written anew */
 	bool rewritten;
-	/* it was complete, and files of it were deleted since: it is nothing new */
-	bool reduced;
+	/* it was complete, and files of it were deleted since: it is nothing new. `part_gone`: all
+	 * that it had in one of several directories */
+	bool reduced, part_gone;
 	bool next_begun;
 	int64_t begun_ms, last_ms;
 	/* since when it is under way without a verdict */
@@ -263,6 +280,12 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
 /* Of a numbered one, or of a file that is kept apart. */
 bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
+
+/* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those
+ * of `from`, which goes into `into`. */
+void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
+				    struct family *leader, struct checkpoint *from,
+				    struct checkpoint *into);
 
 /* Of a checkpoint in the table. Nobody else sets it. */
 void checkpoint_set_state(struct checkpoint_table *table, struct checkpoint *checkpoint,

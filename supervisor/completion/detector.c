@@ -262,15 +262,16 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->reason = judgement.reason;
 	if (complete && checkpoint->writer_count > 0 && checkpoint->base == 0)
 		checkpoint->family->writers = checkpoint->writer_count;
+	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
 	if (complete)
 		mark_newest(checkpoint);
-	if (learns)
+	if (learns && !checkpoint->reduced)
 		detector_learn(checkpoint);
-	else if (complete)
+	else if (complete && !learns)
 		checkpoint_change(checkpoint, FILE_TORN, FILE_CREATED | FILE_REWRITTEN, 0);
-	else if (judgement.reason != REASON_DEFECT)
+	else if (!complete && judgement.reason != REASON_DEFECT)
 		checkpoint_change(checkpoint, *checkpoint->key ? ~0u : FILE_FRESH, 0, FILE_TORN);
-	else if (*checkpoint->key)
+	else if (!complete && *checkpoint->key)
 		checkpoint_change(checkpoint, ~0u, 0, FILE_REJECTED);
 	checkpoint_change(checkpoint, ~0u, FILE_FRESH | FILE_UNCLOSED | FILE_UNCHECKED, 0);
 	checkpoint->writer_count = 0;

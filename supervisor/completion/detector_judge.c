@@ -47,12 +47,19 @@ static struct family *family_of(const struct detector *detector,
 	return leader ? detector_family_led_by(detector, leader) : NULL;
 }
 
+/* Of what was saved together with it, and no longer is. */
+static bool has_left(const struct checkpoint *checkpoint, const struct tracked_file *file)
+{
+	return file->kind != checkpoint->family && file->kind->with != checkpoint->family;
+}
+
 /* The best so far, and what was measured of a checkpoint, are no part of what a save has to have.
  */
 static bool may_be_missing(const struct checkpoint *checkpoint, const struct tracked_file *file)
 {
 	return companion_file_is_best(file->path) ||
-	       (*checkpoint->key && companion_file_is_result(file->path));
+	       (*checkpoint->key &&
+		(companion_file_is_result(file->path) || has_left(checkpoint, file)));
 }
 
 /* Its files that count, and of them those that may not be missing, unless there is nothing else.
@@ -127,7 +134,7 @@ static enum signature_match match_signature(const struct detector *detector,
 		return SIGNATURE_FULL;
 	if (!family || family->signature.expected == 0)
 		return match_all_names(checkpoint);
-	if (was_taught_too_early(detector, checkpoint))
+	if (was_taught_too_early(detector, checkpoint) || checkpoint->part_gone)
 		return SIGNATURE_UNKNOWN;
 	/* The quick answer while one of many files is being written. */
 	if (checkpoint->file_count < family->signature.expected)
@@ -227,6 +234,9 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	const struct family *family;
 	size_t others;
 
+	/* What keeps the old ones in one directory only leaves whole parts, to the end. */
+	if (checkpoint->part_gone && facts.job_end != JOB_END_NOT_YET)
+		facts.job_end = JOB_END_CLEAN;
 	judge_with_family(detector, checkpoint, &facts, now_ms);
 	facts.temporary = count_temporary_files(checkpoint, &others) > 0;
 	/* A numbered one that has a temporary name itself gets another when it is finished. One of

@@ -47,7 +47,7 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	uint64_t saves = detector->saves;
 	int64_t last_ms = detector->last_ms;
 	struct tracked_file *moved =
-		detector_touch(detector, file->path, 0, file->pid, move->now_ms);
+		detector_touch_moved(detector, file->path, file->pid, move->now_ms);
 
 	detector->saves = saves;
 	detector->last_ms = last_ms;
@@ -187,6 +187,15 @@ void detector_rename_untold(struct detector *detector, const char *from, const c
 	moved_to(detector, &event, now_ms);
 }
 
+/* Is it all that the checkpoint has in one of several directories? */
+static bool is_last_of_part(const struct tracked_file *file)
+{
+	each_file (other, file->checkpoint)
+		if (other != file && other->kind == file->kind)
+			return false;
+	return file->checkpoint->file_count > 1;
+}
+
 /* A file that goes while its checkpoint is under way is part of the save. If it is one of a
  * complete checkpoint, that one is judged again without it: it is being removed, unless nothing
  * follows. */
@@ -196,6 +205,10 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 
 	detector->generation++;
 	if (file->marks & FILE_RUNNING)
+		return;
+	/* The job has done so before, and kept the others. */
+	if (checkpoint->family->sheds && checkpoint->state == CHECKPOINT_COMPLETE &&
+	    is_last_of_part(file))
 		return;
 	if (!(file->marks & FILE_ADDED))
 		checkpoint->base = 0;
@@ -207,6 +220,7 @@ static void note_deletion(struct detector *detector, struct tracked_file *file, 
 		checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 		checkpoint->reduced = true;
 	}
+	checkpoint->part_gone = checkpoint->reduced && is_last_of_part(file);
 	if (checkpoint->state == CHECKPOINT_UNDER_WAY)
 		detector_note_change(detector, checkpoint, now_ms);
 }

@@ -273,6 +273,25 @@ static json_t *running_json(const struct detector *detector)
 	return list;
 }
 
+static struct family *load_sibling(struct detector *detector, const json_t *known, const char *key)
+{
+	const char *name = json_string_value(json_object_get(known, key));
+
+	return name && *name ? checkpoint_table_family(&detector->table, name) : NULL;
+}
+
+/* As from a store, where anything may stand: a part has no parts of its own. */
+static void load_siblings(struct detector *detector, struct family *family, const json_t *known)
+{
+	struct family *leader = load_sibling(detector, known, "with");
+
+	family->not_with = load_sibling(detector, known, "not_with");
+	if (!leader || leader == family || leader->with || family->leads)
+		return;
+	family->with = leader;
+	leader->leads = leader->sure = true;
+}
+
 static void load_running(struct detector *detector, const json_t *paths)
 {
 	const json_t *path;
@@ -297,8 +316,11 @@ json_t *detector_signatures_json(const struct detector *detector)
 		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
 				: family->stream ? json_pack("{s:b}", "stream", true)
 				: family->apart  ? json_pack("{s:b}", "apart", true)
+				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
+		if (family->not_with && (known || (known = json_object())))
+			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
 			json_object_set_new(kinds, family->name, known);
 	}
@@ -325,6 +347,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 			family->stream = family->sure = detector->table.keeps_apart = true;
 		if (json_is_true(json_object_get(known, "apart")))
 			family->apart = family->sure = detector->table.keeps_apart = true;
+		load_siblings(detector, family, known);
 		if (family->signature.learned == 0)
 			signature_from_json(&family->signature, known);
 	}

@@ -22,12 +22,29 @@ void detector_note_change(struct detector *detector, struct checkpoint *checkpoi
  * file, or a slow save. `pid` 0: unknown. */
 struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
 				    int pid, int64_t now_ms);
+/* By the rename of its directory: its writer goes on with no other number by that. */
+struct tracked_file *detector_touch_moved(struct detector *detector, const char *path, int pid,
+					  int64_t now_ms);
+/* Another file goes on with its save, or with what looked complete. */
+void detector_go_on_with(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms);
 /* A write to a file whose name is not known. */
 void detector_touch_all(struct detector *detector, int64_t now_ms);
 /* Has a process that the shim reports a file of it open for writing? */
 bool detector_is_held(const struct detector *detector, const struct checkpoint *checkpoint);
 /* Has any process one, as far as is known? */
 bool detector_is_open(const struct detector *detector, const struct checkpoint *checkpoint);
+
+/* --- detector_siblings.c: what is saved together in several directories --- */
+
+/* Before a write to the file: is it a part of the number that its writer has just written in
+ * another directory? Its checkpoint is another one then. */
+void detector_find_siblings(struct detector *detector, struct tracked_file *file, int pid,
+			    int64_t now_ms);
+/* After it. */
+void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
+			   int pid);
+/* A number behind its highest is begun: which parts did that one not have? */
+void detector_judge_siblings(struct detector *detector, struct family *leader);
 
 /* --- detector_fixed.c: what finished files teach --- */
 

@@ -235,6 +235,8 @@ static void arrive_from_outside(void *argument, struct tracked_file *file)
 	if (!(file->marks & FILE_FRESH) || (file->marks & (FILE_HELD | FILE_REPORTED)))
 		return;
 	file->pid = rename->message->pid;
+	detector_find_siblings(rename->detector, file, file->pid, rename->now_ms);
+	detector_note_sibling(rename->detector, file, file->pid);
 	checkpoint_add_writer(file->checkpoint, file->pid);
 	unmark(file, FILE_UNCLOSED);
 	file->marks |= FILE_REPORTED | FILE_WITNESSED;

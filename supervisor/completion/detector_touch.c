@@ -122,8 +122,9 @@ static void note_placed_whole(const struct detector *detector, const struct chec
 {
 	const struct checkpoint *before = find_before(detector, next);
 
-	next->family->placed_whole =
-		before && before->placed > 0 && before->placed == before->changed;
+	/* Another directory of it may be renamed later. */
+	next->family->placed_whole = !next->family->leads && before && before->placed > 0 &&
+				     before->placed == before->changed;
 }
 
 /* A write to a number that the family did not have, or had before. */
@@ -134,6 +135,7 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_late_file(detector, checkpoint);
 		note_placed_whole(detector, checkpoint);
+		detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -267,7 +269,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->writer_count = 0;
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
-	checkpoint->rewritten = checkpoint->reduced = false;
+	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
@@ -288,7 +290,7 @@ static void note_gap(const struct detector *detector, struct checkpoint *checkpo
 {
 	int64_t gap_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms);
 
-	if (!*checkpoint->key || checkpoint->file_count < 2 || gap_ms <= checkpoint->gap_ms ||
+	if (!*checkpoint->key || gap_ms <= checkpoint->gap_ms ||
 	    detector_is_open(detector, checkpoint))
 		return;
 	checkpoint->gap_ms = gap_ms;
@@ -301,10 +303,20 @@ static void go_on(struct detector *detector, struct checkpoint *checkpoint, int6
 
 	if (pause_ms > checkpoint->pause_ms && !detector_is_open(detector, checkpoint))
 		checkpoint->pause_ms = pause_ms;
-	checkpoint->next_begun = checkpoint->reduced = false;
+	checkpoint->next_begun = checkpoint->reduced = checkpoint->part_gone = false;
 	/* Another process goes on with what a dead one left. */
 	if (checkpoint->death == DEATH_AFTER_CLOSE)
 		checkpoint->death = DEATH_TEARS;
+}
+
+void detector_go_on_with(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
+{
+	note_gap(detector, checkpoint, now_ms);
+	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
+		begin_save(detector, checkpoint, now_ms);
+	else
+		go_on(detector, checkpoint, now_ms);
+	detector_note_change(detector, checkpoint, now_ms);
 }
 
 void detector_note_change(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
@@ -337,11 +349,11 @@ static bool ran_before(const struct detector *detector, const struct tracked_fil
 	       path_set_marks(&detector->ran, file->path) != 0;
 }
 
-struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
-				    int pid, int64_t now_ms)
+static struct tracked_file *touch(struct detector *detector, struct tracked_file *file,
+				  unsigned marks, int pid, int64_t now_ms)
 {
-	struct tracked_file *file = checkpoint_table_add(&detector->table, path);
 	struct checkpoint *checkpoint = file->checkpoint;
+	const char *path = file->path;
 	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
 	bool stands = checkpoint_stands(checkpoint);
@@ -355,7 +367,7 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 	}
 	if (file->marks & FILE_SLOW)
 		return NULL;
-	if (file->begun_ms == 0)
+	if (file->begun_ms == 0 && checkpoint->file_count > 1)
 		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
 	stands = stands && (!known || (file->marks & FILE_ADDED)) &&
@@ -401,6 +413,24 @@ struct tracked_file *detector_touch(struct detector *detector, const char *path,
 			join_parts_of(detector, checkpoint->family, now_ms);
 	}
 	return file;
+}
+
+struct tracked_file *detector_touch(struct detector *detector, const char *path, unsigned marks,
+				    int pid, int64_t now_ms)
+{
+	struct tracked_file *file = checkpoint_table_add(&detector->table, path);
+
+	detector_find_siblings(detector, file, pid, now_ms);
+	file = touch(detector, file, marks, pid, now_ms);
+	if (file)
+		detector_note_sibling(detector, file, pid);
+	return file;
+}
+
+struct tracked_file *detector_touch_moved(struct detector *detector, const char *path, int pid,
+					  int64_t now_ms)
+{
+	return touch(detector, checkpoint_table_add(&detector->table, path), 0, pid, now_ms);
 }
 
 void detector_touch_all(struct detector *detector, int64_t now_ms)

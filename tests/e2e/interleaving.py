@@ -5,6 +5,7 @@ The plan (JSON) is a list of writers; make_plan() draws it. Each writer is a pro
 
     files         ckpt-N.bin, one file each time, or several: ckpt-N.a.bin, ckpt-N.b.bin
     directories   step-N/, with one file or several
+    siblings      part_a/ckpt-N.bin, and part_b/ckpt-N.bin: one save in several directories
     fixed         last.bin, or last.a.bin and last.b.bin: the same names each time
     table         metrics.csv, a line every 30 ms: no checkpoint, but what runs beside them
 
@@ -33,7 +34,7 @@ def make_plan(seed):
     draw = random.Random(seed)
     writers = []
     for number in range(draw.randint(1, 4)):
-        layout = draw.choice(["files", "files", "directories", "directories", "fixed"])
+        layout = draw.choice(["files", "files", "directories", "directories", "siblings", "fixed"])
         if layout == "fixed" and any(writer["layout"] == layout for writer in writers):
             layout = "files"
         saves = draw.randint(3, 12)
@@ -72,6 +73,8 @@ def paths(directory, writer, save):
     home = directory if name == FIRST else directory / f"run-{name}"
     if writer["layout"] == "directories":
         return [home / f"step-{save}" / f"part_{'abc'[index]}.bin" for index in range(count)]
+    if writer["layout"] == "siblings":
+        return [home / f"part_{'abc'[index]}" / f"ckpt-{save}.bin" for index in range(count)]
     stem = "last" if writer["layout"] == "fixed" else f"ckpt-{save}"
     return [home / (f"{stem}.bin" if count == 1 else f"{stem}.{'abc'[index]}.bin") for index in range(count)]
 

@@ -69,6 +69,8 @@ IDIOMS = [
     Idiom("journal_storage.py", saves=30),
     Idiom("two_files_late.py", amid=True),
     Idiom("two_files_late.py", amid=True, seconds=1, name="two_files_late-no-time"),
+    Idiom("sibling_directories.py", amid=True),
+    Idiom("sibling_directories.py", amid=True, seconds=1, name="sibling_directories-no-time"),
     Idiom("in_place_always.py"),
     Idiom("numbered_directories_often.py", saves=100, saves_often=True),
     Idiom("numbered_files_often.py", saves=100, saves_often=True),

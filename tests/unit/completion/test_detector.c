@@ -506,6 +506,98 @@ static const struct row rows[] = {
 	{"standing still with nothing written", "~2000; O 1 3 a; C 1 3 a; +1000; = complete"},
 	{"a descriptor that nobody saw opened", "C 1 9 a; +1000; = complete"},
 
+	/* One save in several directories. */
+	{"the parts of a number in two directories, the second one later",
+		"O 1 3 model/step_1.pt; C 1 3 model/step_1.pt; +400; O 1 3 optim/step_1.pt; out "
+		"model/step_1.pt; C 1 3 optim/step_1.pt; +1000; = complete; in model/step_1.pt; +2000; "
+		"O 1 3 model/step_2.pt; C 1 3 model/step_2.pt; +5000; = busy; out model/step_2.pt; in "
+		"optim/step_1.pt; O 1 3 optim/step_2.pt; C 1 3 optim/step_2.pt; = complete; in "
+		"model/step_2.pt; in optim/step_2.pt; restart; O 1 3 model/step_3.pt; C 1 3 "
+		"model/step_3.pt; +5000; = busy; O 1 3 optim/step_3.pt; C 1 3 optim/step_3.pt; = complete"},
+	{"... whichever comes first",
+		"O 1 3 b/step_1; C 1 3 b/step_1; O 1 3 a/step_1; C 1 3 a/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; +5000; = busy; O 1 3 b/step_2; C 1 3 b/step_2; = "
+		"complete; O 1 3 b/step_3; C 1 3 b/step_3; +5000; = busy; O 1 3 a/step_3; C 1 3 "
+		"a/step_3; = complete"},
+	{"... and a death between them tears both",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; +100; end 1 killed; +1000; = torn; torn a/step_2; good "
+		"a/step_1; good b/step_1; O 2 3 a/step_3; C 2 3 a/step_3; +5000; = busy; O 2 3 b/step_3; "
+		"C 2 3 b/step_3; = complete"},
+	{"... after more than the quiet time in the first save too",
+		"O 1 3 a/step_1; C 1 3 a/step_1; +1000; = complete; +1000; O 1 3 b/step_1; out a/step_1; "
+		"C 1 3 b/step_1; +1000; = complete; O 1 3 a/step_2; C 1 3 a/step_2; +5000; = busy; "
+		"O 1 3 b/step_2; C 1 3 b/step_2; = complete"},
+	{"... whose writer the kernel does not tell",
+		"O 1 3 a/step_1; C 1 3 a/step_1; +400; kc b/step_1; O 1 3 b/step_1; km b/step_1; "
+		"kw b/step_1; C 1 3 b/step_1; +1000; = complete; O 1 3 a/step_2; C 1 3 a/step_2; +1000; "
+		"= busy; kc b/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete"},
+	{"... with temporary names",
+		"O 1 3 a/step_1.tmp; C 1 3 a/step_1.tmp; kt a/step_1 a/step_1.tmp; +300; O 1 3 t; C 1 3 "
+		"t; kt b/step_1 t; +1000; = complete; O 1 3 a/step_2.tmp; C 1 3 a/step_2.tmp; kt a/step_2 "
+		"a/step_2.tmp; +5000; out a/step_2; = busy; O 1 3 t; C 1 3 t; kt b/step_2 t; = complete"},
+	{"... written elsewhere, and moved into place",
+		"kt a/step_1; R 1 - a/step_1; kt b/step_1; R 1 - b/step_1; +1000; = complete; "
+		"kt a/step_2; R 1 - a/step_2; +5000; = busy; kt b/step_2; R 1 - b/step_2; = complete"},
+	{"... in numbered directories, of which each is renamed into place",
+		"O 1 3 a/step-1.tmp/x; C 1 3 a/step-1.tmp/x; kt a/step-1 a/step-1.tmp directory; "
+		"O 1 3 b/step-1.tmp/x; C 1 3 b/step-1.tmp/x; kt b/step-1 b/step-1.tmp directory; +1000; = "
+		"complete; in a/step-1; in b/step-1/x; "
+		"O 1 3 a/step-2.tmp/x; C 1 3 a/step-2.tmp/x; kt a/step-2 a/step-2.tmp directory; "
+		"= busy; +3000; = busy; out a/step-2; "
+		"O 1 3 b/step-2.tmp/x; C 1 3 b/step-2.tmp/x; kt b/step-2 b/step-2.tmp directory; = "
+		"complete; O 1 3 a/step-3.tmp/x; C 1 3 a/step-3.tmp/x; kt a/step-3 a/step-3.tmp "
+		"directory; = busy; +3000; = busy"},
+	{"... in numbered directories that are called otherwise",
+		"O 1 3 a/step-001/x; C 1 3 a/step-001/x; O 1 3 b/step_1.pt; C 1 3 b/step_1.pt; +1000; = "
+		"complete; O 1 3 b/step_2.pt; C 1 3 b/step_2.pt; = busy; O 1 3 a/step-002/x; C 1 3 "
+		"a/step-002/x; = complete; in a/step-002; in a/step-002/x"},
+	{"what comes three times with it is awaited no longer than other files",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; +2000; "
+		"O 1 3 a/step_3; C 1 3 a/step_3; +9999; = busy; +1; = complete; "
+		"O 1 3 a/step_4; C 1 3 a/step_4; +10000; = complete; "
+		"O 1 3 a/step_5; C 1 3 a/step_5; = complete; O 1 3 b/step_5; in a/step_5"},
+	{"two processes save at their own pace",
+		"O 1 3 a/step_1; O 2 3 b/step_1; C 1 3 a/step_1; +1000; = complete; in a/step_1; out "
+		"b/step_1; O 1 3 a/step_2; C 1 3 a/step_2; = complete; C 2 3 b/step_1; in a/step_1; "
+		"O 1 3 a/step_3; C 1 3 a/step_3; O 2 3 b/step_2; end 2 killed; = complete; good a/step_3"},
+	{"a process saves two models, each at its own pace",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"+4000; O 1 3 a/step_2; C 1 3 a/step_2; +4000; O 1 3 a/step_3; C 1 3 a/step_3; +4000; "
+		"O 1 3 b/step_2; C 1 3 b/step_2; +4000; O 1 3 a/step_4; C 1 3 a/step_4; = complete; "
+		"in a/step_4; O 1 3 b/step_3; C 1 3 b/step_3; +1000; = complete; O 1 3 a/step_5; C 1 3 "
+		"a/step_5; = complete; restart; O 1 3 a/step_6; C 1 3 a/step_6; +4000; = complete; O 1 "
+		"3 b/step_6; in a/step_6"},
+	{"one that has saves of its own is no part",
+		"O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; O 1 3 a/step_2; C 1 3 a/step_2; "
+		"+1000; = complete; O 1 3 b/step_2; in a/step_2; C 1 3 b/step_2; = complete; O 1 3 "
+		"b/step_3; C 1 3 b/step_3; = complete; O 1 3 a/step_4; C 1 3 a/step_4; = complete; O 1 3 "
+		"b/step_4; in a/step_4"},
+	{"a number comes again, in another directory and after others",
+		"O 1 3 f0/epoch_1; C 1 3 f0/epoch_1; O 1 3 f0/epoch_2; C 1 3 f0/epoch_2; +1000; = "
+		"complete; O 1 3 f1/epoch_1; in f0/epoch_1; C 1 3 f1/epoch_1; +1000; = complete; O 1 3 "
+		"f1/epoch_2; in f0/epoch_2; end 1 killed; +1000; = torn; good f0/epoch_2; torn f1/epoch_2"},
+	{"... or after more than a minute",
+		"O 1 3 f0/epoch_2; C 1 3 f0/epoch_2; +1000; = complete; +60000; O 1 3 f1/epoch_2; in "
+		"f0/epoch_2"},
+	{"results, pictures and the best so far are no parts",
+		"O 1 3 a/step_1; C 1 3 a/step_1; +1000; = complete; O 1 3 eval/results_step_1.json; in "
+		"a/step_1; C 1 3 eval/results_step_1.json; O 1 3 images/step_1.png; C 1 3 "
+		"images/step_1.png; O 1 3 best/step_1; in a/step_1; C 1 3 best/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; = complete"},
+	{"old ones are deleted in one directory only",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
+		"kd b/step_1; +1000; = complete; in a/step_1; O 1 3 a/step_3; C 1 3 a/step_3; O 1 3 "
+		"b/step_3; C 1 3 b/step_3; = complete; kd b/step_2; in a/step_2; O 1 3 a/step_4; C 1 3 a/step_4; end "
+		"1 killed; job failed; torn a/step_4; good a/step_2; in a/step_2; in b/step_3"},
+	{"... or all of a number, one after the other",
+		"O 1 3 a/step_1; C 1 3 a/step_1; O 1 3 b/step_1; C 1 3 b/step_1; +1000; = complete; "
+		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
+		"kd b/step_1; out a/step_1; kd a/step_1; = nothing; O 1 3 a/step_3; C 1 3 a/step_3; "
+		"= busy; O 1 3 b/step_3; C 1 3 b/step_3; = complete"},
+
 	/* Each checkpoint for itself. */
 	{"a signature: two files, five seconds apart",
 		"O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +500; O 1 3 checkpoint-1/b; C 1 3 "

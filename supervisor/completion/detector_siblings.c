@@ -1,0 +1,129 @@
+/*
+ * One save may be spread over directories: model/step_40.pt, optim/step_40.pt. A process that goes
+ * on in another directory with the number that it wrote last goes on with that save. From then on
+ * all files there are parts of the checkpoints of those numbers, which have their signature like
+ * any other. A part leaves once two of the last three numbers were written in only one of the two.
+ * See detector.h.
+ */
+#include "detector_parts.h"
+
+/* Of three: how often a number may be written without the part. */
+#define DIFFERED_BITS 7u
+#define DIFFERED_MOST 1
+/* What comes to a complete one within this time was part of it. */
+#define LONGEST_PAUSE_MS 60000
+
+/* Measured of a checkpoint, or a copy of the best so far: in some saves only, and not at once. */
+static bool is_beside(const struct tracked_file *file)
+{
+	return companion_file_is(file->path) || companion_file_is_result(file->path) ||
+	       companion_file_is_best(file->path);
+}
+
+/* The directory that the process wrote a number to last; NULL: none. */
+static struct family *find_last(const struct detector *detector, int pid)
+{
+	struct family *last = NULL;
+
+	for (struct family *family = detector->table.families; family; family = family->next)
+		if (family->own_pid == pid && (!last || family->own_written > last->own_written))
+			last = family;
+	return last;
+}
+
+/* Both are new, or both had the same number before this one: then neither has saves of its own. */
+static bool may_be_together(const struct family *part, const struct family *last, int64_t number)
+{
+	const struct family *leader = last->with ? last->with : last;
+
+	return last->own_number == number &&
+	       (part->own_number < 0 || part->own_number == last->own_before) && leader != part &&
+	       leader != part->not_with && part != leader->not_with && leader->sure &&
+	       !leader->apart && !leader->stream;
+}
+
+static struct checkpoint *find_number(const struct detector *detector, const struct family *family,
+				      int64_t number, int64_t now_ms)
+{
+	each_checkpoint (checkpoint, &detector->table) {
+		if (checkpoint->family != family || checkpoint->number != number)
+			continue;
+		if (checkpoint->state == CHECKPOINT_UNDER_WAY ||
+		    (checkpoint->state == CHECKPOINT_COMPLETE &&
+		     now_ms - checkpoint->last_ms <= LONGEST_PAUSE_MS))
+			return checkpoint;
+	}
+	return NULL;
+}
+
+void detector_find_siblings(struct detector *detector, struct tracked_file *file, int pid,
+			    int64_t now_ms)
+{
+	struct checkpoint *own = file->checkpoint, *into;
+	struct family *part = file->kind, *last;
+
+	if (pid <= 0 || own->number < 0 || own->family != part || part->apart || part->stream ||
+	    (part->own_number == own->number && part->own_pid == pid) || is_beside(file))
+		return;
+	last = find_last(detector, pid);
+	if (!last || !may_be_together(part, last, own->number))
+		return;
+	last = last->with ? last->with : last;
+	into = find_number(detector, last, own->number, now_ms);
+	if (!into)
+		return;
+	/* The kernel told of it before its writer was known. */
+	if (own->state == CHECKPOINT_UNDER_WAY)
+		detector_go_on_with(detector, into, own->begun_ms);
+	checkpoint_table_join_siblings(&detector->table, part, last, own, into);
+}
+
+void detector_note_sibling(const struct detector *detector, const struct tracked_file *file,
+			   int pid)
+{
+	struct family *family = file->kind;
+	int64_t number = file->checkpoint->number;
+
+	if (pid <= 0 || number < 0 || family->apart || family->stream || is_beside(file))
+		return;
+	if (number != family->own_number)
+		family->own_before = family->own_number;
+	family->own_number = number;
+	family->own_pid = pid;
+	family->own_written = detector->generation;
+}
+
+static void leave(struct detector *detector, struct family *part)
+{
+	struct family *leader = part->with;
+
+	part->with = NULL;
+	part->not_with = leader;
+	part->highest = part->own_number;
+	part->sure = true;
+	part->differed = 0;
+	leader->leads = false;
+	for (const struct family *family = detector->table.families; family; family = family->next)
+		leader->leads |= family->with == leader;
+	each_checkpoint (checkpoint, &detector->table)
+		if (checkpoint->family == leader)
+			each_file (file, checkpoint)
+				if (file->kind == part)
+					signature_forget(&leader->signature, file->name);
+}
+
+void detector_judge_siblings(struct detector *detector, struct family *leader)
+{
+	int64_t number = leader->highest;
+
+	for (struct family *part = detector->table.families; part; part = part->next) {
+		if (part->with != leader)
+			continue;
+		part->differed =
+			(part->differed << 1 |
+			 ((part->own_number == number) != (leader->own_number == number))) &
+			DIFFERED_BITS;
+		if (__builtin_popcount(part->differed) > DIFFERED_MOST)
+			leave(detector, part);
+	}
+}
