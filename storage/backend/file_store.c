@@ -166,16 +166,19 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 
 	if (!root || cancel_check(cancel, err) < 0)
 		return -1;
-	if (!file_is_directory(root)) {
-		if (file_exists(root))
-			return err_set(err, ERR_INVALID, "store %s: %s is not a directory", url,
-				       root);
+	/* Another machine may make it at the same moment. */
+	if (!file_exists(root)) {
 		if (!create || read_only)
-			return err_set(err, ERR_NOT_FOUND, "store %s: there is no directory %s",
+			return err_set(err, ERR_NOT_FOUND,
+				       "store %s: there is no directory %s: nothing was saved "
+				       "there yet, or it is not mounted, or --store has to name "
+				       "another place",
 				       url, root);
 		if (make_durable_directory(root, err) < 0)
 			return err_wrap(err, "store %s", url);
 	}
+	if (!file_is_directory(root))
+		return err_set(err, ERR_INVALID, "store %s: %s is not a directory", url, root);
 	if (!read_only && prepare_for_writing(root, create, err) < 0)
 		return err_wrap(err, "store %s", url);
 	if (stat(root, &status) < 0)

@@ -220,6 +220,39 @@ static void race(void *arg, size_t index)
 	}
 }
 
+struct opening {
+	char url[128];
+	atomic_int failed;
+};
+
+static void open_new(void *arg, size_t index)
+{
+	struct opening *opening = arg;
+	struct store *store = NULL;
+	struct err why;
+
+	(void)index;
+	if (store_open(opening->url, true, false, &store, NULL, &why) < 0)
+		atomic_fetch_add(&opening->failed, 1);
+	store_close(store);
+}
+
+/* The members of a gang come to a new store together. */
+static void test_many_make_it_at_once(void **state)
+{
+	struct opening opening = {.failed = 0};
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	for (int round = 0; round < 300; round++) {
+		snprintf(opening.url, sizeof(opening.url), "%s-%d", f.url, round);
+		parallel_run(4, open_new, &opening);
+	}
+	assert_int_equal(atomic_load(&opening.failed), 0);
+	fixture_stop(&f);
+}
+
 static void test_of_many_writers_one_wins(void **state)
 {
 	struct fixture f;
@@ -402,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_put_and_get),
 		cmocka_unit_test(test_read_in_pieces),
 		cmocka_unit_test(test_listing),
+		cmocka_unit_test(test_many_make_it_at_once),
 		cmocka_unit_test(test_of_many_writers_one_wins),
 		cmocka_unit_test(test_only_stale_temporaries_are_removed),
 		cmocka_unit_test(test_cancelled),
