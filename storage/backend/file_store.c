@@ -171,7 +171,11 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 			return err_set(err, ERR_INVALID, "store %s: %s is not a directory", url,
 				       root);
 		if (!create || read_only)
-			return err_set(err, ERR_NOT_FOUND, "store %s: there is no directory %s",
+			return err_set(err, ERR_NOT_FOUND,
+				       "store %s: there is no directory %s: nothing was saved "
+				       "there "
+				       "yet, or it is not mounted, or --store has to name another "
+				       "place",
 				       url, root);
 		if (make_durable_directory(root, err) < 0)
 			return err_wrap(err, "store %s", url);
