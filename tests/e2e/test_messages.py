@@ -82,6 +82,17 @@ def test_a_store_that_cannot_be_read_says_what_to_do(saved):
     assert json.loads(marker.read_text().splitlines()[1]).keys() == json.loads(whole.decode().splitlines()[1]).keys()
 
 
+def test_what_would_be_forgotten_has_heads(saved):
+    lines = saved.verb("forget", "--keep-last", "1", "--dry-run").out.splitlines()
+    assert lines[0].split() == ["ID", "STATE", "STEP", "SIZE", "ALONE", "CREATED", "(UTC)", "WHY"]
+    assert lines[0].index("ID") == lines[1].index("000001") and re.match(r"\S", lines[1][lines[0].index("WHY"):]) and lines[1][lines[0].index("WHY") - 1] == " "
+
+
+def test_a_drill_refuses_a_store_that_there_cannot_be(saved):
+    result = saved.query("drill", "--", "run", "--store", "s4://x", "--", "true")
+    assert result.code == EXIT_USAGE and result.out == "" and "no such kind of store" in one_line(result), result
+
+
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
