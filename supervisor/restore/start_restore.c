@@ -132,12 +132,12 @@ static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 		text_set(what, sizeof(what), ", and are newer");
 	if (of_gang)
 		log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s. "
-			 "To go on from them%s, if a step in there has the files of all ranks: "
+			 "To go on from them, if a step in there has the files of all ranks: "
 			 "end all members, cp -a that step's into a new directory, and start all "
 			 "once with --restore none and that --checkpoint-dir",
 			 workspace->directory, what,
 			 here->newer ? ", but which the members had not committed together" : "",
-			 aside, but);
+			 aside);
 	else
 		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
 			 "go on from them%s, end this run, cp -a '%s/.' '%s/', and start it once "
