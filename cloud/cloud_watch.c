@@ -49,10 +49,9 @@ static bool find_provider(struct source *source)
 	if (source->provider)
 		watcher_set_name(watcher, source->provider->name);
 	else
-		watcher_unavailable(
-			watcher,
-			"no cloud's metadata service answers (it is asked again and again): name "
-			"it with --notice aws, gcp, azure, alibaba or tencent if this is one");
+		watcher_unavailable(watcher, "no cloud answers so far: --notice none if this is "
+					     "none, else name it, as "
+					     "in --notice aws");
 	return source->provider;
 }
 

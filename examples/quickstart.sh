@@ -59,7 +59,8 @@ fi
 
 cat <<END
 
-The job lost its machine twice and the weights are the same: what was not saved was computed again.
+The job lost its machine twice and the weights are the same: what was not saved was computed again. That is what it
+trained in the second between its save and its end; a script that leaves once it has saved loses no step.
 
 Your own job, from the directory that it runs in (it saves into ./checkpoints, or say --checkpoint-dir). SIGUSR1 is the
 signal that this example saves at; leave the option out if your script saves at SIGTERM, or only from time to time:

@@ -6,6 +6,7 @@
 #include "storage/gcs/gcs.h"
 #include "storage/http/http.h"
 #include "storage/s3/s3.h"
+#include "storage/storage.h"
 
 #include <string.h>
 
@@ -21,19 +22,35 @@ static bool has_scheme(const char *url, const char *scheme)
 	return text_starts(url, scheme) && text_starts(url + strlen(scheme), "://");
 }
 
+/* NULL: no store has such a URL. */
+static const struct store_ops *find_backend(const char *url, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
+		if (has_scheme(url, backends[i]->scheme))
+			return backends[i];
+	if (url[0] == '/')
+		err_set(err, ERR_INVALID, "store %s: a directory is named file://%s", url, url);
+	else
+		err_set(err, ERR_INVALID,
+			"store %s: no such kind of store; there are file:///DIR, "
+			"s3://BUCKET/PREFIX, gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
+			url);
+	return NULL;
+}
+
+int storage_check_url(const char *url, struct err *err)
+{
+	return find_backend(url, err) ? 0 : -1;
+}
+
 int store_open(const char *url, bool create, bool read_only, struct store **store,
 	       struct cancel *cancel, struct err *err)
 {
+	const struct store_ops *backend = find_backend(url, err);
+
+	if (!backend)
+		return -1;
 	if (retrying_client_patience_ms(err) < 0)
 		return err_wrap(err, "store %s", url);
-	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
-		if (has_scheme(url, backends[i]->scheme))
-			return backends[i]->open(url, create, read_only, store, cancel, err);
-	if (url[0] == '/')
-		return err_set(err, ERR_INVALID, "store %s: a directory is named file://%s", url,
-			       url);
-	return err_set(err, ERR_INVALID,
-		       "store %s: no such kind of store; there are file:///DIR, "
-		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX and az://ACCOUNT/CONTAINER/PREFIX",
-		       url);
+	return backend->open(url, create, read_only, store, cancel, err);
 }

@@ -69,8 +69,16 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 	if (job_record_get(store, FORMAT_KEY, RECORD_FORMAT, &body, cancel, &own) == 0)
 		return 0;
 	if (own.kind == ERR_NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "%s is not a Reprieve store (no %s)", url,
-			       FORMAT_KEY);
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
+			       "or "
+			       "--store has to be as `reprieve run` was given it",
+			       url, FORMAT_KEY);
+	if (own.kind == ERR_CORRUPT)
+		return err_set(err, own.kind,
+			       "store %s is damaged: %s. Remove that file: the next start with the "
+			       "Reprieve that made the store puts it there again",
+			       url, own.text);
 	if (err)
 		*err = own;
 	return err_wrap(err, "store %s", url);
@@ -79,12 +87,21 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 static int open_store(const char *url, bool create, bool read_only, struct store **store,
 		      struct cancel *cancel, struct err *err)
 {
-	if (store_open(url, create, read_only, store, cancel, err) < 0)
-		return -1;
-	if (check_marker(*store, url, create && !read_only, cancel, err) == 0)
-		return 0;
-	store_close(*store);
-	*store = NULL;
+	struct err own = {0};
+
+	if (store_open(url, create, read_only, store, cancel, &own) == 0) {
+		if (check_marker(*store, url, create && !read_only, cancel, &own) == 0)
+			return 0;
+		store_close(*store);
+		*store = NULL;
+	}
+	/* A bucket's error has said which permission. */
+	if (own.kind == ERR_DENIED && text_starts(url, "file://"))
+		return err_set(err, own.kind,
+			       "%s: let this user %s there, or name another place with --store",
+			       own.text, read_only ? "read" : "write");
+	if (err)
+		*err = own;
 	return -1;
 }
 

@@ -121,6 +121,9 @@ bool storage_looks_first(struct storage *storage);
 /* PURE. The versions of FORMAT.md that this program writes: of a store, and of a manifest. */
 void storage_format_versions(int *store, int *manifest);
 
+/* PURE. ERR_INVALID: no store has such a URL; the rest of it only storage_open() judges. */
+int storage_check_url(const char *url, struct err *err);
+
 /* Whether credentials and content go to another machine over plain http, where whoever is on the
  * way can read and replace them. Nothing is sent to find out. False also for a URL that cannot be
  * opened: storage_open() says why. */

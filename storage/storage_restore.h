@@ -193,6 +193,8 @@ struct verify_result {
 	uint32_t packs, packs_read;
 	/* By `repair`: packs that were marked as damaged, and marks that were taken back. */
 	uint32_t marked, cleared;
+	/* Without `repair`: packs of which it would do so. */
+	uint32_t to_repair;
 };
 
 /* Reads every byte of every pack that the snapshots name, and checks it. Returns 0 also if there is

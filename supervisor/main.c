@@ -121,8 +121,7 @@ static int dispatch_command(int argc, char **argv)
 		if (text_equal(commands[i].verb->name, word))
 			return help ? run_help(&commands[i])
 				    : run_command(&commands[i], argc - 1, argv + 1);
-	log_error("unknown command '%s': see `reprieve --help`", word);
-	return EXIT_USAGE;
+	return command_refuse_unknown(word, argc > 2 && !help ? argv + 2 : NULL);
 }
 
 int main(int argc, char **argv)

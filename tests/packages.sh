@@ -51,11 +51,15 @@ check_deb() {
 	check_runs "$scratch/unpacked/usr/bin/reprieve" "$scratch/unpacked/usr/lib/reprieve"
 }
 
-# In a copy of the build's install scripts: what a user has installed from there is not touched.
-check_uninstall() {
+install_build() {
 	local prefix=$scratch/prefix
 	DESTDIR=$prefix cmake --install "$1" >/dev/null
 	[ -x "$prefix$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$1/CMakeCache.txt")/bin/reprieve" ] || fail "cmake --install put no program in place"
+}
+
+# Behind install_build and check_deb: what cpack has put into the package is not what the build has put in place.
+check_uninstall() {
+	local prefix=$scratch/prefix
 	DESTDIR=$prefix cmake --build "$1" --target uninstall >"$scratch/uninstall.log" || fail "$(tail -n 5 "$scratch/uninstall.log")"
 	[ -z "$(find "$prefix" -not -type d)" ] || fail "uninstall leaves $(find "$prefix" -not -type d | head -n 3)"
 	[ -z "$(find "$prefix" -path '*/reprieve')" ] || fail "uninstall leaves $(find "$prefix" -path '*/reprieve')"
@@ -80,6 +84,7 @@ check_changelog() {
 
 if [ "${1-}" = --short ]; then
 	build=$(cd "${2:?usage: packages.sh --short BUILD}" && pwd)
+	install_build "$build"
 	check_deb "$build"
 	check_uninstall "$build"
 	check_commit

@@ -34,7 +34,7 @@ struct verifying {
 	struct manifest *manifests;
 	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
-	struct store_listing marks;   /* with `repair` */
+	struct store_listing marks;   /* what is written down as damaged */
 	struct reference *references; /* by pack, then by place in it */
 	size_t reference_count;
 	uint64_t bytes_total; /* of all packs */
@@ -232,22 +232,26 @@ static void check_contents(struct verifying *verifying, struct whole_pack *pack,
 	}
 }
 
-/* Makes the mark of the pack true. */
+/* Makes the mark of the pack true, or counts that it is not. */
 static int repair_mark(struct verifying *verifying, const struct whole_pack *pack, struct err *err)
 {
 	struct storage *storage = verifying->storage;
 	bool marked = damage_marks_has(storage, &verifying->marks, pack->key);
 	int status = 0;
 
-	if (!verifying->request->repair || marked == pack->damaged)
+	if (marked == pack->damaged)
 		return 0;
-	if (pack->damaged)
+	if (!verifying->request->repair)
+		status = 0;
+	else if (pack->damaged)
 		status = damage_mark_put(storage, pack->key, "damaged when it was verified",
 					 verifying->cancel, err);
 	else
 		status = damage_mark_remove(storage, pack->key, verifying->cancel, err);
 	pthread_mutex_lock(&verifying->mutex);
-	if (status == 0 && pack->damaged)
+	if (!verifying->request->repair)
+		verifying->locked.result.to_repair++;
+	else if (status == 0 && pack->damaged)
 		verifying->locked.result.marked++;
 	else if (status == 0)
 		verifying->locked.result.cleared++;
@@ -374,10 +378,8 @@ static int read_manifests(struct verifying *verifying, struct err *err)
 
 	if (job_records_list(verifying->storage, &listing, verifying->cancel, err) < 0)
 		return -1;
-	if (verifying->request->repair) {
-		verifying->marks = listing.damaged;
-		listing.damaged = (struct store_listing){0};
-	}
+	verifying->marks = listing.damaged;
+	listing.damaged = (struct store_listing){0};
 	verifying->manifests = memory_new((lineage->snapshot_count + 1) * sizeof(struct manifest));
 	if (!snapshot_id_is_none(id)) {
 		verifying->locked.result.snapshots = 1;

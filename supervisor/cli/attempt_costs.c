@@ -1,6 +1,7 @@
 #include "attempt_costs.h"
 
 #include "base/cleanup.h"
+#include "base/datetime.h"
 #include "base/json.h"
 #include "planning/planning.h"
 
@@ -11,6 +12,7 @@
 /* What the lines say, by this machine's own clock. */
 struct event_times {
 	int64_t launched_ms, exited_ms, last_ms;
+	int64_t launched_wall_ms; /* by the clock of its machine; so is the snapshots' time */
 	int64_t written_ms;       /* the last write to the newest checkpoint that is durable */
 	int64_t lost_ms, kept_ms; /* as counted at the end; not times, and -1 where nobody did */
 };
@@ -26,9 +28,11 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 	if (at_ms < 0 || at_ms > INT64_MAX / 2)
 		return;
 	event_times->last_ms = at_ms;
-	if (text_equal(event, "launched"))
+	if (text_equal(event, "launched")) {
 		event_times->launched_ms = at_ms;
-	else if (text_equal(event, "child_exited"))
+		if (!datetime_parse(json_text_or(line, "time", ""), &event_times->launched_wall_ms))
+			event_times->launched_wall_ms = -1;
+	} else if (text_equal(event, "child_exited"))
 		event_times->exited_ms = at_ms;
 	else if (text_equal(event, "durable"))
 		event_times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
@@ -102,6 +106,26 @@ static void compute_times(struct attempt_costs *attempt_costs,
 	attempt_costs->kept_ms = attempt_costs->loses ? kept_ms : attempt_costs->ran_ms;
 }
 
+/* Its newest snapshot was made while it ran. */
+static void count_saved(struct attempt_costs *attempt_costs, const struct event_times *event_times,
+			const char *saved)
+{
+	int64_t saved_ms, from_ms = event_times->launched_wall_ms;
+	int64_t last_ms = event_times->last_ms - event_times->launched_ms;
+	int64_t ran_ms;
+
+	if (!datetime_parse(saved, &saved_ms) ||
+	    (from_ms < 0 && !datetime_parse(attempt_costs->started, &from_ms)))
+		return;
+	ran_ms = saved_ms - from_ms;
+	if (ran_ms <= 0 || ran_ms <= attempt_costs->ran_ms)
+		return;
+	attempt_costs->ran_ms = attempt_costs->kept_ms = ran_ms;
+	/* What came behind it, nobody saw. */
+	if (attempt_costs->loses && event_times->launched_ms >= 0 && last_ms <= ran_ms)
+		attempt_costs->lost_ms = 0;
+}
+
 static const char *attempt_outcome(const struct attempt_summary *past, bool newest)
 {
 	if (past->ended)
@@ -125,9 +149,9 @@ static uint32_t successor_of(const struct attempt_summary *past)
 }
 
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
-			bool newest, const struct bytes *ledger)
+			const char *saved, bool newest, const struct bytes *ledger)
 {
-	struct event_times event_times = {-1, -1, -1, -1, -1, -1};
+	struct event_times event_times = {-1, -1, -1, -1, -1, -1, -1};
 
 	*attempt_costs = (struct attempt_costs){
 		.number = past->number,
@@ -153,6 +177,8 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 	read_events(attempt_costs, &event_times, ledger);
 	attempt_costs->at_least = !past->ended;
 	compute_times(attempt_costs, &event_times);
+	if (attempt_costs->at_least)
+		count_saved(attempt_costs, &event_times, saved);
 }
 
 static int64_t known_or_zero(int64_t ms)

@@ -29,7 +29,9 @@ struct attempt_costs {
 	char outcome[32];
 	char source[32];       /* of the notice; "" there was none */
 	double notice_seconds; /* what it left; negative: unknown */
-	int64_t ran_ms;        /* from the launch to the job's end, as far as it is known */
+	/* From the launch, or without a ledger from the claim, to the job's end, as far as it is
+	 * known. */
+	int64_t ran_ms;
 	/* of that, work that is in no snapshot; 0 where the job has finished, -1 where it may still
 	 * run */
 	int64_t lost_ms;
@@ -40,10 +42,12 @@ struct attempt_costs {
 	bool at_least;      /* nobody saw its end: ran and lost are what is known of it */
 };
 
-/* `ledger` is JSON lines; lines that are none are passed over. The newest attempt of a job may
+/* `ledger` is JSON lines; lines that are none are passed over. `saved`: when the newest of its
+ * snapshots was made, as `past->created`; "": unknown. Where nobody saw the end, it ran at least
+ * until then: an attempt that was killed may have left no ledger. The newest attempt of a job may
  * still run: without an end record, it counts as interrupted only once a later one follows. */
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
-			bool newest, const struct bytes *ledger);
+			const char *saved, bool newest, const struct bytes *ledger);
 
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;

@@ -54,7 +54,7 @@ const struct verb verb_doctor = {
 	.examples = "reprieve doctor\n"
 		"reprieve doctor --store s3://bucket/runs --size 40GB",
 	.groups = (const struct option_group[]){
-		STORE_COMMAND_STORE,
+		STORE_COMMAND_STORE_ALONE,
 		OPTION_GROUP("Machine and checkpoint", own_rows, 0),
 		STORE_COMMAND_OTHER},
 	.notes = "This machine: who announces a preemption, the preload library, process 1, the "

@@ -239,6 +239,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	if (run.dry_run)
 		return err_set(err, ERR_INVALID,
 			       "run: --dry-run starts nothing: there is nothing to drill");
+	if (run.store && storage_check_url(run.store, err) < 0)
+		return err_wrap(err, "run");
 	if (drilled_options_check(argv, err) < 0)
 		return -1;
 	options->checkpoint_dir = relative_to_here(run.checkpoint_dir);

@@ -43,8 +43,12 @@ static int open_target(const char *name)
 
 	if (!text_equal(name, "-")) {
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (fd < 0)
-			log_error("cannot make %s: %s", name, strerror(errno));
+		if (fd < 0 && errno == EEXIST)
+			log_error("%s is there already: name a file that is not, or remove it",
+				  name);
+		else if (fd < 0)
+			log_error("cannot make %s: %s: name another place for it", name,
+				  strerror(errno));
 		return fd;
 	}
 	if (isatty(STDOUT_FILENO)) {

@@ -58,6 +58,7 @@ struct listing {
 	const struct store_command *store_command;
 	const struct forget_options *options;
 	json_t *rows;
+	size_t printed;
 };
 
 static json_t *reasons_json(unsigned reasons)
@@ -88,6 +89,9 @@ static void print_decision(void *arg, const struct snapshot_info *info, unsigned
 						"bytes_alone", (json_int_t)info->bytes_alone));
 		return;
 	}
+	if (listing->printed++ == 0)
+		printf("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19s  %s\n", "", "ID", "STATE", "STEP",
+		       "SIZE", "ALONE", "CREATED (UTC)", "WHY");
 	if (info->step >= 0)
 		snprintf(step, sizeof(step), "%lld", (long long)info->step);
 	terminal_line_print("%-8s %-13s  %-9s  %-8s  %9s  %9s  %-19.19s  %s",

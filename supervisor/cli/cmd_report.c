@@ -82,7 +82,9 @@ const struct verb verb_report = {
 	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
 		"finished: up to the moment when it was told to end, or up to its last step, if it "
 		"reports them. A machine that vanished "
-		"without a word is counted with what was known of it last: > marks that. Saved is "
+		"without a word is counted with what was known of it last, which is its newest "
+		"snapshot, or its ledger, of which a part is stored each minute: > marks that. "
+		"Saved is "
 		"work that would have been done again if every interruption had meant a start "
 		"from nothing. In store says how many snapshots of the attempt are there now: "
 		"retention (--keep-last and its like) has removed others. Nobody can tell a "
@@ -100,13 +102,26 @@ const struct verb verb_report = {
 struct accounts {
 	struct attempt_costs *items;
 	const struct attempt_history *history;
+	struct snapshot_list snapshots; /* only where an attempt has left no end record */
 };
+
+/* When the newest snapshot of that attempt was made; "" unknown. */
+static const char *saved_last(const struct accounts *accounts, uint32_t attempt)
+{
+	for (size_t i = 0; i < accounts->snapshots.count; i++)
+		if (accounts->snapshots.items[i].id.attempt == attempt)
+			return accounts->snapshots.items[i].created;
+	return "";
+}
 
 static void read_account(const struct accounts *accounts, size_t at, const struct bytes *ledger)
 {
 	const struct attempt_history *history = accounts->history;
 
-	attempt_costs_read(&accounts->items[at], &history->items[history->count - 1 - at],
+	const struct attempt_summary *past = &history->items[history->count - 1 - at];
+
+	attempt_costs_read(&accounts->items[at], past,
+			   past->ended ? "" : saved_last(accounts, past->number),
 			   at + 1 == history->count, ledger);
 }
 
@@ -130,14 +145,22 @@ static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
 			 struct attempt_costs *items, struct err *err)
 {
-	struct accounts accounts = {items, history};
+	struct accounts accounts = {.items = items, .history = history};
 	struct bytes nothing = {0};
+	bool all_ended = true;
+	int status = 0;
 
 	for (size_t i = 0; i < history->count; i++)
+		all_ended &= history->items[i].ended;
+	if (!all_ended)
+		status = storage_list_snapshots(storage, &accounts.snapshots, NULL, err);
+	for (size_t i = 0; i < history->count && status == 0; i++)
 		read_account(&accounts, i, &nothing);
-	return history->count == 0 ? 0
-				   : storage_each_ledger(storage, items[0].number, take_ledger,
-							 &accounts, NULL, err);
+	if (history->count > 0 && status == 0)
+		status = storage_each_ledger(storage, items[0].number, take_ledger, &accounts, NULL,
+					     err);
+	snapshot_list_release(&accounts.snapshots);
+	return status;
 }
 
 /* The value of the label in the newest attempt that has one. */
@@ -186,10 +209,13 @@ static void print_account(const struct attempt_costs *attempt_costs)
 		text_set(notice, sizeof(notice), attempt_costs->source);
 	terminal_line_print("%7u  %-24s  %-12s  %s%-12s  %-20s  %-16s  %9u  %s%s",
 			    attempt_costs->number, attempt_costs->started, host,
-			    attempt_costs->at_least ? ">" : " ",
+			    attempt_costs->at_least && attempt_costs->ran_ms >= 0 ? ">" : " ",
 			    format_duration(attempt_costs->ran_ms, ran), attempt_costs->outcome,
 			    notice, attempt_costs->snapshots,
-			    attempt_costs->at_least && attempt_costs->interrupted ? ">" : "",
+			    attempt_costs->at_least && attempt_costs->interrupted &&
+					    attempt_costs->lost_ms >= 0
+				    ? ">"
+				    : "",
 			    attempt_costs->loses ? format_duration(attempt_costs->lost_ms, lost)
 						 : "-");
 }
@@ -222,8 +248,9 @@ static void print_sum(const struct report_options *options, const char *name,
 			 sum->ran_ms > 0 ? 100.0 * (double)sum->lost_ms / (double)sum->ran_ms : 0);
 	printf("  ran    %s%s, of that lost %s%s%s; restoring took %s\n",
 	       sum->ran_at_least ? ">" : "", format_duration(sum->ran_ms, ran),
-	       sum->lost_at_least ? ">" : "", format_duration(sum->lost_ms, lost), share,
-	       format_duration(sum->restore_ms, restore));
+	       sum->lost_at_least && sum->lost_ms > 0 ? ">" : "",
+	       format_duration(sum->lost_at_least && sum->lost_ms == 0 ? -1 : sum->lost_ms, lost),
+	       share, format_duration(sum->restore_ms, restore));
 	printf("  saved  %s of work that would have been done again\n",
 	       format_duration(sum->saved_ms, saved));
 	print_cost(options, sum);

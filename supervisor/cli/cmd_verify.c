@@ -135,9 +135,12 @@ static void print_repair(bool repair, const struct verify_result *result)
 	if (result->cleared > 0)
 		printf("%u pack%s whole again, and no longer written down as damaged\n",
 		       result->cleared, result->cleared == 1 ? " is" : "s are");
-	if (!repair && damage)
+	if (result->to_repair > 0 && damage)
 		printf("`reprieve verify --repair` writes down what is damaged, so that the next "
 		       "save sends it anew\n");
+	else if (!repair && damage)
+		printf("the damage is known already, and the next save sends anew what is needed "
+		       "of it\n");
 	else if (repair && result->marked == 0 && result->cleared == 0 && result->snapshots > 0)
 		printf("%s\n", damage ? "nothing was written down: the damage is known already, "
 					"and the next save sends anew what is needed of it"
@@ -160,7 +163,8 @@ static void print_result(const struct store_command *store_command,
 		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
 		       result->snapshots == 1 ? "" : "s", store_command->job, what);
 	if (findings->any_lost)
-		printf("what is not lost can be fetched: reprieve restore ID DIR --exclude FILE\n");
+		printf("the other files of such a snapshot, if it has any, can be fetched: "
+		       "reprieve restore ID DIR --exclude FILE\n");
 	print_repair(store_command->changes, result);
 }
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli.h"
 #include "options/options.h"
+#include "process/process.h"
 #include "scheduler/scheduler.h"
 #include "verbs.h"
 
@@ -36,6 +37,49 @@ const struct command commands[] = {
 // clang-format on
 
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+static bool is_verb(const char *word)
+{
+	for (size_t i = 0; i < command_count; i++)
+		if (text_equal(commands[i].verb->name, word))
+			return true;
+	return false;
+}
+
+static int refuse_option(const char *option, char **behind)
+{
+	const char *verb = "VERB";
+
+	for (; behind && *behind; behind++)
+		if (is_verb(*behind)) {
+			verb = *behind;
+			break;
+		}
+	log_error("'%s' stands where a verb should: options come behind it, as in `reprieve %s %s "
+		  "...`. See `reprieve --help`",
+		  option, verb, option);
+	return EXIT_USAGE;
+}
+
+int command_refuse_unknown(const char *word, char **behind)
+{
+	struct nearest_name nearest = {.typed = word};
+	auto_free char *as_job = NULL;
+	const char *meant;
+
+	if (word[0] == '-')
+		return refuse_option(word, behind);
+	for (size_t i = 0; i < command_count; i++)
+		nearest_name_compare(&nearest, commands[i].verb->name);
+	meant = nearest_name_found(&nearest, 0);
+	/* What can be run was to be run, mostly. */
+	if (child_check_command(word, NULL) == 0)
+		as_job = text_format("; to run it as the job: `reprieve run -- %s%s`", word,
+				     behind ? " ..." : "");
+	log_error("unknown verb '%s'%s%s%s: see `reprieve --help`%s", word, meant ? " (is " : "",
+		  meant ? meant : "", meant ? " meant?)" : "", as_job ? as_job : "");
+	return EXIT_USAGE;
+}
 
 /* A verb has no --strict of its own; a value that is none is for `run` to refuse. */
 static bool environment_is_strict(void)

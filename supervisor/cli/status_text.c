@@ -331,12 +331,21 @@ void status_text_append(struct bytes *text, json_t *answer)
 {
 	json_t *request = json_object_get(answer, "rank_progress");
 	const char *store = json_text_or(answer, "store", "");
+	long long pid = json_number_or(answer, "pid", 0);
+	char process[40] = "";
 
-	add_line(text, "%s: %s, attempt %lld, pid %lld (supervisor %lld)",
-		 json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
-		 (long long)json_number_or(answer, "attempt", 0),
-		 (long long)json_number_or(answer, "pid", 0),
+	/* Before its launch the job has none. */
+	if (pid > 0)
+		snprintf(process, sizeof(process), ", pid %lld", pid);
+	add_line(text, "%s: %s, attempt %lld%s (supervisor %lld)", json_text_or(answer, "job", "?"),
+		 json_text_or(answer, "state", "?"),
+		 (long long)json_number_or(answer, "attempt", 0), process,
 		 (long long)json_number_or(answer, "supervisor_pid", 0));
+	if (json_is_true(json_object_get(answer, "superseded")))
+		add_line(text,
+			 "  %-9s superseded by a newer attempt: what this one saves is not made "
+			 "durable; end it",
+			 "warning");
 	add_line(text, "  %-9s %s", "store", store[0] ? store : "none");
 	if (json_is_object(json_object_get(answer, "training")))
 		add_training(text, json_object_get(answer, "training"));
@@ -376,6 +385,8 @@ char *status_text_change(json_t *answer)
 		     durable[0] ? durable : "nothing yet");
 	if (durable[0] && step >= 0)
 		bytes_format(&line, NULL, ", step %lld", (long long)step);
+	if (json_is_true(json_object_get(answer, "superseded")))
+		bytes_format(&line, NULL, "; superseded by a newer attempt");
 	if (json_is_object(json_object_get(answer, "saving")))
 		bytes_format(&line, NULL, "; sending a checkpoint");
 	if (json_is_true(json_object_get(answer, "behind")))

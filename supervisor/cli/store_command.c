@@ -14,15 +14,27 @@
 
 #define NAMES_MOST 5 /* of jobs, in one line */
 
+static int set_job(void *store_command, const char *value, struct err *err)
+{
+	if (job_name_check(value, err) < 0)
+		return -1;
+	((struct store_command *)store_command)->job = value;
+	return 0;
+}
+
 // clang-format off
-const struct option_row store_command_rows[] = {
+const struct option_row one_store_rows[] = {
 	{"store", 's', "URL", "REPRIEVE_STORE",
 		"where the snapshots are: file:///DIR, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
 		"az://ACCOUNT/CONTAINER/PREFIX (default: file://$XDG_STATE_HOME/reprieve)",
 		OPTION_TEXT(struct store_command, store), .least = 1},
+	{0},
+};
+
+const struct option_row one_job_rows[] = {
 	{"job", 'j', "NAME", "REPRIEVE_JOB",
 		"which job (default: the only one that the store holds)",
-		OPTION_TEXT(struct store_command, job)},
+		.set = set_job},
 	{0},
 };
 
@@ -38,7 +50,7 @@ const struct help_row store_command_exits[] = {
 	{"0", "done"},
 	{"1", "not done"},
 	{"64", "wrong usage"},
-	{"78", "wrong configuration: no such store or job, or it cannot be used"},
+	{"78", "wrong configuration: no such store or job, or a place that cannot be used"},
 	{0},
 };
 // clang-format on

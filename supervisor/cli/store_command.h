@@ -25,7 +25,7 @@ struct store_command {
 };
 
 /* Of struct store_command. */
-extern const struct option_row store_command_rows[];
+extern const struct option_row one_store_rows[], one_job_rows[];
 /* Of verbs that do what they are asked for, or do not. */
 extern const struct help_row store_command_exits[];
 
@@ -33,7 +33,8 @@ extern const struct help_row store_command_exits[];
 extern const struct option_row one_member_rows[];
 
 /* The groups of such a verb's table; its own come between. */
-#define STORE_COMMAND_STORE OPTION_GROUP("Store", store_command_rows, 0)
+#define STORE_COMMAND_STORE_ALONE OPTION_GROUP("Store", one_store_rows, 0)
+#define STORE_COMMAND_STORE STORE_COMMAND_STORE_ALONE, OPTION_GROUP(NULL, one_job_rows, 0)
 #define STORE_COMMAND_TRANSFER \
 	OPTION_GROUP("Transfer", transfer_rows, offsetof(struct store_command, transfer))
 #define STORE_COMMAND_BANDWIDTH \

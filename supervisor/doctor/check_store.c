@@ -54,13 +54,11 @@ static const char *fix_of_open(const struct err *err, const char *url)
 	if (err->kind == ERR_DENIED)
 		return text_starts(url, "file://")
 			       ? "let this user write there, or choose another place with --store"
-			       : "give these credentials access to the bucket, or use others";
+			       : "use credentials that have access to the bucket";
 	if (err->kind == ERR_NOT_FOUND)
 		return "create the bucket or container first, or fix the name in --store";
 	if (err->kind == ERR_INVALID)
-		return "check that the bucket exists, and fix the URL: file:///DIR, "
-		       "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
-		       "az://ACCOUNT/CONTAINER/PREFIX";
+		return "fix the URL, or create the bucket that it names";
 	if (err->kind == ERR_RETRY)
 		return "check that this machine can reach the endpoint (DNS, proxy, firewall)";
 	return "";
@@ -210,12 +208,13 @@ static void check_speed(const struct store_probe *probe, enum probe_step step, c
 /* In decimal units, as people name sizes: "40 GB". */
 static const char *format_size(uint64_t bytes, char *buffer, size_t capacity)
 {
-	double gigabytes = (double)bytes / 1e9;
+	static const char *const units[] = {"MB", "GB", "TB"};
+	double value = (double)bytes / 1e6;
+	size_t unit = 0;
 
-	if (gigabytes >= 1)
-		snprintf(buffer, capacity, "%.4g GB", gigabytes);
-	else
-		snprintf(buffer, capacity, "%.4g MB", (double)bytes / 1e6);
+	for (; value >= 1000 && unit < 2; unit++)
+		value /= 1000;
+	snprintf(buffer, capacity, value < 1000 ? "%.4g %s" : "%.0f %s", value, units[unit]);
 	return buffer;
 }
 
@@ -259,6 +258,10 @@ static void check_transfer_time(const struct store_probe *probe, uint64_t size,
 
 	if (size == 0)
 		check_capacity(probe, check_list);
+	else if (!probe->steps[PROBE_UPLOAD].tried && probe->steps[PROBE_PUT].worked)
+		check_list_add(check_list, "fit", CHECK_WARN, "leave --measure 0 out",
+			       "whether %s fit in a notice is not known: nothing was measured",
+			       format_size(size, text, sizeof(text)));
 	if (need_ms < 0)
 		return;
 	row = add_result(check_list, "fit", need_ms <= NOTICE_SHORT_MS ? CHECK_OK : CHECK_WARN);

@@ -27,7 +27,7 @@ static void print_round(const struct scenario *scenario, unsigned index, bool co
 	const struct round_verdict *verdict = &scenario->verdicts[index];
 	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
 
-	printf("%5u  %7s  %7s  %7s  %8s  %-15s  %-9s %s%s%s\n", index + 1,
+	printf("%5u  %7s  %7s  %7s  %8s  %-22s  %-9s %s%s%s\n", index + 1,
 	       report_time_cell(verdict->noticed_ms, noticed),
 	       report_time_cell(verdict->saved_ms, saved),
 	       report_time_cell(verdict->durable_ms, durable),
@@ -51,7 +51,7 @@ static void print_table(const struct scenario *scenario, bool colour)
 {
 	if (scenario->facts.rounds_done == 0)
 		return;
-	printf("%5s  %7s  %7s  %7s  %8s  %-15s  %s\n", "round", "noticed", "saved", "durable",
+	printf("%5s  %7s  %7s  %7s  %8s  %-22s  %s\n", "round", "noticed", "saved", "durable",
 	       "margin", "work lost", "restored");
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
 		print_round(scenario, i, colour);

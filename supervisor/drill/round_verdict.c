@@ -343,8 +343,8 @@ static void add_remarks(const struct round_facts *facts, struct round_verdict *v
 				    "its checkpoint was safe");
 	else if (facts->events.asked_ms < 0)
 		add_remark(verdict,
-			   "the job was not asked to save: its own last checkpoint survives. "
-			   "--checkpoint-signal would lose less");
+			   "the job was not asked to save: its own last checkpoint survives. A "
+			   "script that saves at a signal loses less (run --checkpoint-signal)");
 	else if (!saved_after_notice(facts))
 		add_remark(verdict,
 			   "the job was asked (%s) and saved nothing: its own last checkpoint "

@@ -58,8 +58,9 @@ static const char *what_would_keep_it_apart(enum users_way way)
 {
 	switch (way) {
 	case USERS_BY_PATH:
-		return "The job names it by an absolute path: let it use one that is relative to "
-		       "its working directory";
+		return "If the job wrote it, it names it by an absolute path: let it use one that "
+		       "is relative to its working directory. If another program did, end that "
+		       "first";
 	case USERS_BY_MLFLOW:
 		return "MLflow writes where the meta.yaml in mlruns says, by an absolute path: set "
 		       "MLFLOW_TRACKING_URI=file:mlruns-of-drill for the drill, or move mlruns "

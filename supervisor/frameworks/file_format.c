@@ -369,15 +369,15 @@ static uint64_t behind_pickle_opcode(const struct file_format_sample *sample, ui
 	return at + kind->bytes;
 }
 
-/* Where the first pickle of the file ends; UINT64_MAX: that is not known. */
-static uint64_t pickle_end(const struct file_format_sample *sample)
+/* Is the first pickle of the file known to end where the file does? */
+static bool is_one_pickle(const struct file_format_sample *sample)
 {
 	uint64_t at = 2;
 	const uint8_t *byte;
 
 	while ((byte = sample_bytes(sample, at, 1)) && *byte != PICKLE_STOP)
 		at = behind_pickle_opcode(sample, at);
-	return byte ? at + 1 : UINT64_MAX;
+	return byte && at + 1 == sample->size;
 }
 
 /* PyTorch's old format, in which more pickles and then the bare contents of the tensors follow a
@@ -405,7 +405,7 @@ static enum file_format_verdict judge_pickle(const struct file_format_sample *sa
 		frame_end = add_saturating(PICKLE_FRAME_AT, little_endian(sample->head + 3, 8));
 	if (sample->size < frame_end)
 		return report_too_short(why, sample->size, frame_end, "pickle frame");
-	return pickle_end(sample) == sample->size && !is_pickle_with_more(sample)
+	return is_one_pickle(sample) && !is_pickle_with_more(sample)
 		       ? FILE_FORMAT_VALID
 		       : FILE_FORMAT_UNKNOWN;
 }

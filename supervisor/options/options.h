@@ -8,6 +8,7 @@
  *	option_help.h        --help
  *	job_config.h         what the user chose for one run, as values
  *	run_option_table.h   the options of `run`, which fill it
+ *	nearest_name.h       which name was meant by a mistyped one
  *	environment_names.h  which variables REPRIEVE_* nobody reads
  *	profile_options.h    what the framework's profile adds to them
  *	shared_options.h     rows that several verbs have, and the store where none is chosen
@@ -22,6 +23,7 @@
 
 #include "environment_names.h"
 #include "job_config.h"
+#include "nearest_name.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "profile_options.h"

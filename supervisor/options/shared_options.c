@@ -19,7 +19,7 @@ const struct option_row json_rows[] = {
 
 const struct option_row running_job_rows[] = {
 	{"job", 'j', "NAME", NULL, "which job, where several run here under this user",
-	 OPTION_TEXT(struct running_job_option, job)},
+	 OPTION_TEXT(struct running_job_option, job), .least = 1},
 	{0},
 };
 

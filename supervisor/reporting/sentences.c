@@ -120,10 +120,13 @@ static void complete(struct reports *reports, const struct told *told)
 static void saved(struct reports *reports, const struct told *told)
 {
 	const struct job_model *model = told->run.model;
+	/* SIGTERM was passed on as to any command, and nothing in the job handles it. */
+	bool by_itself = model->asking.forwarded && model->plan.made && !model->plan.facts.can_ask;
 
 	(void)reports;
-	log_note("the job has saved, %.1f s after it was asked",
-		 (double)(model->newest.completed_ms - model->asking.sent_ms) / 1000);
+	log_note("the job has saved%s, %.1f s after %s", by_itself ? " by itself" : "",
+		 (double)(model->newest.completed_ms - model->asking.sent_ms) / 1000,
+		 by_itself ? "it was sent SIGTERM" : "it was asked");
 }
 
 static void deferred(struct reports *reports, const struct told *told)

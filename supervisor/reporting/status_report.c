@@ -67,6 +67,9 @@ static void add_forecast(const struct run_facts *run, json_t *status)
 	if (!run->saves || model->launched_ms <= 0)
 		return;
 	json_object_set_new(status, "at_risk_seconds", json_real((double)facts.behind_ms / 1000));
+	/* Of what it saves from then on, nothing is made durable: no plan holds. */
+	if (model->snapshots.superseded)
+		return;
 	preemption_forecast_format_loss(&facts, loss, sizeof(loss));
 	json_object_set_new(status, "loss", json_string(loss));
 	/* Of the notice that stands, else of one that came now. */
@@ -111,6 +114,8 @@ json_t *status_report(const struct reports *reports, struct status_parts *parts)
 			   "step", (json_int_t)model->durable.step, "store",
 			   run.store ? run.store : "", "waiting", model->point.waiting_ms > 0,
 			   "behind", recovery_point_is_behind(&model->point, run.view.now_ms));
+	if (model->snapshots.superseded)
+		json_object_set_new(status, "superseded", json_true());
 	add_age(status, "durable_seconds", model->durable.written_ms);
 	json_object_set_new(status, "counters", parts->counters);
 	json_object_set_new(status, "labels", parts->labels);

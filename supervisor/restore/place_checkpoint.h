@@ -21,5 +21,9 @@ void place_record_existing(const struct resume_request *request,
 
 /* Of resume.c: adds to result->passed_over, and warns. */
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why);
+/* -1. A snapshot that the user has named is damaged at each start: if that is what has failed, the
+ * error becomes ERR_INVALID and says which one to name. Any other error stays. Blocks: it lists. */
+int resume_refuse_named(const struct resume_request *request, const struct resume_result *result,
+			struct cancel *cancel, struct err *err);
 
 #endif

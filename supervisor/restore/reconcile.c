@@ -166,19 +166,34 @@ static bool is_only_here(const struct judgement *judgement, size_t i)
 	const struct snapshot_files *snapshot = judgement->facts->snapshot;
 	const struct snapshot_file *local = &judgement->facts->local->items[i];
 
-	return judgement->files[i].state != FILE_TORN &&
-	       judgement->files[i].state != FILE_PASSED_OVER &&
+	return judgement->files[i].state != FILE_PASSED_OVER &&
 	       !(snapshot && file_list_same_file(local, file_list_find(snapshot, local->path)));
+}
+
+static void add_torn(struct files_aside *aside, const struct judgement *judgement, size_t i)
+{
+	if (aside->torn_count++ > 0)
+		return;
+	aside->torn = judgement->facts->local->items[i].path;
+	aside->reason = judgement->files[i].reason;
 }
 
 static struct files_aside files_aside(const struct judgement *judgement)
 {
 	struct files_aside aside = {.newer = any_ahead(judgement), .step = -1};
 
-	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if ((aside.newer ? is_ahead(judgement, i) : is_only_here(judgement, i)) &&
-		    judgement->files[i].step > aside.step)
-			aside.step = judgement->files[i].step;
+	for (size_t i = 0; i < judgement->facts->local->count; i++) {
+		const struct judged_file *file = &judgement->files[i];
+		bool only_here = is_only_here(judgement, i);
+
+		if (file->state == FILE_TORN && only_here)
+			add_torn(&aside, judgement, i);
+		if (file->state == FILE_TORN)
+			continue;
+		aside.usable += only_here;
+		if ((aside.newer ? is_ahead(judgement, i) : only_here) && file->step > aside.step)
+			aside.step = file->step;
+	}
 	return aside;
 }
 

@@ -74,11 +74,17 @@ struct torn_file {
 	enum torn_reason reason;
 };
 
-/* The local files that are not known to be torn, and that the snapshot does not have as they are.
- */
+/* The local files that the snapshot does not have as they are. Nobody is to go on from those that
+ * are known to be torn. */
 struct files_aside {
+	/* of those that are not known to be torn: */
+	size_t usable;
 	bool newer;   /* some are newer than what it has */
 	int64_t step; /* the highest of those, else of all; -1: none has one */
+	/* of those that are: */
+	size_t torn_count;
+	const char *torn;        /* the first one; borrowed from facts->local; NULL: none */
+	enum torn_reason reason; /* of that one */
 };
 
 struct reconcile_plan {

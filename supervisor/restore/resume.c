@@ -31,6 +31,38 @@ void resume_note_damaged(struct resume_result *result, struct snapshot_id id, co
 	log_warn("snapshot %s is damaged, skipping it: %s", snapshot_id_format(id, text), why);
 }
 
+int resume_refuse_named(const struct resume_request *request, const struct resume_result *result,
+			struct cancel *cancel, struct err *err)
+{
+	auto_(snapshot_list_release) struct snapshot_list list = {0};
+	const struct snapshot_info *named = NULL, *before = NULL;
+	char id[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT] = "";
+
+	if (request->policy != RESTORE_SPECIFIC || err->kind != ERR_CORRUPT ||
+	    storage_list_snapshots(result->storage, &list, cancel, NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count; i++) {
+		int order = snapshot_id_compare(list.items[i].id, request->this_one);
+
+		if (order == 0 && list.items[i].state == SNAPSHOT_DAMAGED)
+			named = &list.items[i];
+		else if (order < 0 && !before && list.items[i].state == SNAPSHOT_GOOD)
+			before = &list.items[i];
+	}
+	/* Something else cannot be read, perhaps for a moment only. */
+	if (!named)
+		return -1;
+	if (before)
+		snapshot_id_format(before->id, other);
+	return err_set(err, ERR_INVALID,
+		       "not started: snapshot %s of job %s is damaged (%s): %s%s%s without "
+		       "--restore "
+		       "from the newest good one",
+		       snapshot_id_format(named->id, id), request->job, named->damage,
+		       before ? "start it with --restore " : "start it", other,
+		       before ? ", the good one before it, or" : "");
+}
+
 /* Of the snapshot that the attempt starts from: the signatures, which are learned again without it;
  * and the step of local files that are the same, and whose names say none. */
 static void read_start(struct resume_result *result, struct cancel *cancel)
@@ -176,8 +208,10 @@ int resume_claim(const struct resume_request *request, struct resume_result *res
 		/* It was removed or damaged since: use the newest good one. */
 		result->attempt_outcomes.decision.action = RESTART_PROCEED;
 	}
-	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0)
-		return err_wrap(err, "store %s", request->store);
+	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0) {
+		err_wrap(err, "store %s", request->store);
+		return resume_refuse_named(request, result, cancel, err);
+	}
 	return 0;
 }
 

@@ -7,9 +7,11 @@
 #include "base/progress_bar.h"
 #include "place_checkpoint.h"
 #include "quarantine.h"
+#include "reconcile.h"
 #include "salvage.h"
 #include "workspace/workspace.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Records all files in the directory as complete: they are exactly those of the snapshot. */
@@ -97,13 +99,32 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 			 shared ? "give each a --checkpoint-dir of its own" : "use --parts own");
 }
 
+/* Nobody is to go on from what is torn. */
+static void log_torn_aside(const struct workspace *workspace, const struct files_aside *here,
+			   const char *aside)
+{
+	char more[64] = "";
+
+	if (here->torn_count > 1)
+		snprintf(more, sizeof(more), " (and %zu more like that)", here->torn_count - 1);
+	if (here->torn)
+		log_warn("%s/%s is torn%s: %s; the snapshot takes its place, and it was moved to "
+			 "%s",
+			 workspace->directory, here->torn, more, torn_reason_text(here->reason),
+			 aside);
+}
+
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
  * this all have, one member does not know.) */
 static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 			    const struct files_aside *here, const char *aside)
 {
+	const char *but = here->torn ? " without what is torn" : "";
 	char what[80] = "";
 
+	log_torn_aside(workspace, here, aside);
+	if (here->torn && here->usable == 0)
+		return;
 	if (here->step >= 0)
 		snprintf(what, sizeof(what), ", up to step %lld%s", (long long)here->step,
 			 here->newer ? ", which is newer" : "");
@@ -119,9 +140,9 @@ static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 			 aside);
 	else
 		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
-			 "go on from them, end this run, cp -a '%s/.' '%s/', and start it once "
+			 "go on from them%s, end this run, cp -a '%s/.' '%s/', and start it once "
 			 "with --restore none",
-			 workspace->directory, what, aside, aside, workspace->directory);
+			 workspace->directory, what, aside, but, aside, workspace->directory);
 }
 
 static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
@@ -229,8 +250,10 @@ int start_restore(const struct resume_request *request, struct resume_result *re
 	if (restore_snapshot(request, result, here, &nothing, cancel, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1)
-		return err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
+	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1) {
+		err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
+		return resume_refuse_named(request, result, cancel, err);
+	}
 	if (result->attempt.start_is_damaged)
 		return salvage_start(request, result, here, cancel, err);
 	resume_note_damaged(result, id, err->text);

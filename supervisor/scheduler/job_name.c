@@ -51,14 +51,22 @@ static bool is_valid_name(const char *text)
 	       text[0] != '.' && text[0] != '-';
 }
 
+int job_name_check(const char *name, struct err *err)
+{
+	if (is_valid_name(name))
+		return 0;
+	return err_set(err, ERR_INVALID,
+		       "invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, not "
+		       "starting "
+		       "with '.' or '-'",
+		       name, JOB_NAME_MOST);
+}
+
 static int use_given_name(const char *given, const char *origin, struct job_name *name,
 			  struct err *err)
 {
-	if (!is_valid_name(given))
-		return err_set(err, ERR_INVALID,
-			       "%s: invalid job name \"%s\": 1-%d characters of A-Z a-z 0-9 . _ -, "
-			       "not starting with '.' or '-'",
-			       origin, given, JOB_NAME_MOST);
+	if (job_name_check(given, err) < 0)
+		return err_wrap(err, "%s", origin);
 	text_set(name->text, sizeof(name->text), given);
 	name->origin = origin;
 	name->given = true;

@@ -51,4 +51,7 @@ int job_name_find(const char *chosen, const struct job_place *place, job_name_ge
 		  void *arg, const char *directory, const char *const *argv, struct job_name *name,
 		  struct err *err);
 
+/* ERR_INVALID: no job can have that name. */
+int job_name_check(const char *name, struct err *err);
+
 #endif

@@ -484,6 +484,30 @@ def test_a_start_that_finds_all_damaged_leaves_nothing_behind(place):
     assert f"restored {newest}" in again.err, again
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known-before", "found-by-the-start"])
+def test_a_named_snapshot_that_is_damaged_is_refused_for_good(place, known):
+    """The next start would find the same: a scheduler must not try it again. The line says what to name instead."""
+    place.directory.mkdir()
+    for number in "12":
+        write = f"import os, pathlib; pathlib.Path(os.environ['REPRIEVE_CHECKPOINT_DIR'], 'step-{number}.bin').write_bytes(os.urandom(5000))"
+        assert place.run(PYTHON, "-c", write, options=(*QUICK, "--rerun")).wait() == 0
+    newest = place.newest()["id"]
+    good = next(item["id"] for item in place.snapshots() if item["id"] < newest and item["state"] == "good")
+    [content] = [path.read_bytes() for path in place.directory.glob("step-2.bin")]
+    for pack in place.store_path.glob("jobs/*/packs/*/*"):
+        if content in pack.read_bytes():
+            pack.write_bytes(pack.read_bytes().replace(content, bytes(5000)))
+    shutil.rmtree(place.directory)
+    if known:
+        assert place.verb("verify").code == 1
+    for _ in "twice":
+        refused = place.run("true", options=(*QUICK, "--rerun", "--restore", newest))
+        assert refused.wait() == EXIT_CONFIGURATION, refused
+        [line] = [line for line in refused.err.splitlines() if "not started" in line]
+        assert f"snapshot {newest} of job job is damaged" in line and f"--restore {good}, the good one before it" in line, line
+    assert place.run("true", options=(*QUICK, "--rerun", "--restore", good)).wait() == 0
+
+
 def test_restore_none_begins_from_scratch_where_all_is_damaged(place):
     save_two_checkpoints(place)
     flip_a_byte_of(place, "step-2")

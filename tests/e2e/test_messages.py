@@ -54,6 +54,45 @@ def test_a_job_without_snapshots_is_no_mistake(place):
     assert place.verb("report", "--json").json["total"]["attempts"] == 1
 
 
+@pytest.mark.parametrize("words, says", [
+    (["export", "latest", "tree/content"], "tree/content is there already: name a file that is not, or remove it"),
+    (["export", "latest", "no/where"], "cannot make no/where: No such file or directory: name another place for it"),
+    (["show", "--job", ""], "--job: invalid job name"),
+    (["show", "--job", "a/b"], "--job: invalid job name"),
+    (["status", "--job", ""], "--job: the value is empty"),
+    (["doctor", "--job", "job"], "unknown option '--job'"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_an_error_says_what_to_do(saved, words, says):
+    store = [] if words[0] == "status" else ["--store", saved.store]
+    result = saved.query(*words, *store)
+    assert result.code == (EXIT_CONFIGURATION if words[0] == "export" else EXIT_USAGE), result
+    assert says in one_line(result), result
+
+
+def test_a_store_that_cannot_be_read_says_what_to_do(saved):
+    for name, says in (("nowhere", "nothing was saved there yet, or it is not mounted, or --store"), ("tree", "--store has to be as")):
+        assert says in one_line(saved.query("list", "--store", f"file://{saved.path}/{name}"))
+    marker = saved.store_path / "format.json"
+    whole = marker.read_bytes()
+    marker.write_text("garbage\n")
+    assert "Remove that file" in one_line(saved.verb("list"))
+    marker.unlink()
+    # What the line says to do.
+    assert saved.verb("save", saved.path / "tree").code == 0 and saved.verb("list").code == 0
+    assert json.loads(marker.read_text().splitlines()[1]).keys() == json.loads(whole.decode().splitlines()[1]).keys()
+
+
+def test_what_would_be_forgotten_has_heads(saved):
+    lines = saved.verb("forget", "--keep-last", "1", "--dry-run").out.splitlines()
+    assert lines[0].split() == ["ID", "STATE", "STEP", "SIZE", "ALONE", "CREATED", "(UTC)", "WHY"]
+    assert lines[0].index("ID") == lines[1].index("000001") and re.match(r"\S", lines[1][lines[0].index("WHY"):]) and lines[1][lines[0].index("WHY") - 1] == " "
+
+
+def test_a_drill_refuses_a_store_that_there_cannot_be(saved):
+    result = saved.query("drill", "--", "run", "--store", "s4://x", "--", "true")
+    assert result.code == EXIT_USAGE and result.out == "" and "no such kind of store" in one_line(result), result
+
+
 def test_a_directory_that_cannot_be_made_is_not_called_a_snapshot(saved):
     result = saved.verb("restore", "latest", "/proc/no/such/place")
     assert result.code != 0 and "/proc/no" in one_line(result) and "has no snapshot" not in result.err
@@ -109,6 +148,23 @@ def test_help_of_a_verb(place):
     general = place.query("help")
     assert "\n  help " in general.out and general.out == place.query("--help").out == place.query("help", "help").out
     assert place.query("help", "nothing").code == EXIT_USAGE
+
+
+@pytest.mark.parametrize("words, says", [
+    (["lst"], "unknown verb 'lst' (is list meant?)"),
+    (["verfy", "latest"], "(is verify meant?)"),
+    (["rnu", "--", "true"], "(is run meant?)"),
+    (["help", "statsu"], "(is status meant?)"),
+    (["nothing-like-it"], "unknown verb 'nothing-like-it': see `reprieve --help`"),
+    ([PYTHON, "train.py"], f"to run it as the job: `reprieve run -- {PYTHON} ...`"),
+    (["true"], "to run it as the job: `reprieve run -- true`"),
+    (["--store", "file:///x", "list"], "as in `reprieve list --store ...`"),
+    (["--stor"], "as in `reprieve VERB --stor ...`"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_a_word_that_is_no_verb(place, words, says):
+    result = place.query(*words)
+    assert result.code == EXIT_USAGE and result.out == "", result
+    assert says in one_line(result) and ("(is" in says) == ("(is" in result.err), result
 
 
 def test_help_has_one_form(place):

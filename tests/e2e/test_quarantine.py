@@ -161,3 +161,31 @@ def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place)
     subprocess.run(re.search(r"cp -a '.+/\.' '.+/'", said)[0], shell=True, check=True)
     on = train(place, 8, "--rerun", "--restore", "none", job="one")
     assert on.code == 0 and "resumes 6\n" in on.out, on
+
+
+# Writes one name over and over, and stops in the middle of the second time.
+OVERWRITES = """
+import os, pathlib, time
+path = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"], "state.bin")
+print("holds", path.stat().st_size if path.exists() else 0, flush=True)
+if not path.exists():
+    path.write_bytes(b"1" * 40000)
+    while not os.path.exists("durable"):
+        time.sleep(0.01)
+    with open(path, "wb", buffering=0) as file:
+        file.write(b"2" * 16000)
+        print("half", flush=True)
+        time.sleep(600)
+"""
+
+
+def test_nobody_is_told_to_go_on_from_a_torn_file(place):
+    first = place.run(PYTHON, "-c", OVERWRITES, options=("-q", "--quiet-time", "100ms"))
+    first.wait_for_event("durable")
+    (place.path / "durable").touch()
+    first.wait_for_output("half")
+    first.kill()
+    second = place.run(PYTHON, "-c", OVERWRITES, options=("-q", "--quiet-time", "100ms"))
+    assert second.wait() == 0 and second.out == "holds 40000\n", second
+    assert "state.bin is torn: its writer ended while it was being written; the snapshot takes its place" in second.err, second
+    assert "To go on from them" not in second.err, second

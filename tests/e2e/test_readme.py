@@ -216,12 +216,12 @@ def test_watch(shell):
 
 def test_script(shell):
     code, out, err = shell(example("script"))
-    assert code == 0 and out.endswith("evaluate\n"), out + err
+    assert code == 0 and out.endswith("evaluate\n") and "warning" not in err, out + err
 
 
 def test_observe(shell):
     code, out, err = shell(example("observe"))
-    assert code == 0 and 'team="nlp"' in out, out + err
+    assert code == 0 and 'team="nlp"' in out and "warning" not in err, out + err
     assert all(json.loads(line)["event"] for line in (shell.path / "events.jsonl").read_text().splitlines())
 
 

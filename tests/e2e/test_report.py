@@ -52,6 +52,17 @@ def test_attempts_are_accounted_for(place):
     assert job["at_least"]
 
 
+def test_an_attempt_that_was_killed_is_counted_until_its_newest_snapshot(place):
+    """It has left no ledger yet; what it has made durable has dates."""
+    killed(place)
+    assert place.run("true", options=ASKED).wait() == 0
+    attempt = place.verb("report", "--json").json["jobs"][0]["list"][0]
+    assert attempt["outcome"] == "lost without a word" and attempt["at_least"], attempt
+    assert attempt["ran_seconds"] > 0 and attempt["kept_seconds"] == attempt["ran_seconds"], attempt
+    [row] = [line for line in place.verb("report").out.splitlines() if "lost without a word" in line]
+    assert "?" not in row.split("lost without")[0] and ">?" not in row, row
+
+
 def test_snapshots_are_counted_as_they_are_now(place):
     """Retention has removed others, and the column says what it counts."""
     run = place.run(PYTHON, SAVER, "--every", "10", "--steps", "60", "--pause", "0.05", options=("--quiet-time", "100ms", "--snapshot-interval", "0"))

@@ -35,10 +35,10 @@ static struct attempt_costs read_one(const char *outcome, const char *end_about,
 	struct err err;
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
-	attempt_costs_read(&attempt_costs, &past, newest, &ledger);
+	attempt_costs_read(&attempt_costs, &past, "", newest, &ledger);
 	/* What stays of the ledger when the attempt is old says the same. */
 	assert_int_equal(ledger_summary(&ledger, &summary, &err), 0);
-	attempt_costs_read(&later, &past, newest, &summary);
+	attempt_costs_read(&later, &past, "", newest, &summary);
 	assert_true(later.ran_ms == attempt_costs.ran_ms && later.lost_ms == attempt_costs.lost_ms);
 	assert_true(later.kept_ms == attempt_costs.kept_ms);
 	assert_true(later.restore_ms == attempt_costs.restore_ms);
@@ -98,6 +98,47 @@ static void test_ends_of_other_kinds(void **state)
 	assert_int_equal(failed.ran_ms, 70);
 	assert_int_equal(silent.ran_ms, -1);
 	assert_int_equal(silent.lost_ms, -1);
+}
+
+/* A killed attempt is known by its snapshots too: it ran at least until the newest of them. */
+static void test_what_snapshots_say_of_a_vanished_attempt(void **state)
+{
+#define LAUNCHED \
+	"{\"event\":\"launched\",\"time\":\"2026-11-21T08:00:10.000Z\",\"monotonic_ms\":1000}\n"
+	static const struct {
+		const char *saved, *lines;
+		int64_t ran_ms, lost_ms, kept_ms;
+	} rows[] = {
+		{"", "", -1, -1, -1},
+		{"", LAUNCHED, 0, 0, 0},
+		/* without a ledger, from the claim */
+		{"2026-11-21T08:00:15.500Z", "", 15500, -1, 15500},
+		{"2026-11-21T08:00:15.500Z", LAUNCHED, 5500, 0, 5500},
+		/* the ledger knows of a later moment */
+		{"2026-11-21T08:00:15Z",
+		 LAUNCHED "{\"event\":\"durable\",\"monotonic_ms\":6000}\n"
+			  "{\"event\":\"x\",\"monotonic_ms\":9000}",
+		 8000, 3000, 5000},
+		/* a clock that was put back says nothing */
+		{"2026-11-21T07:00:00Z", "", -1, -1, -1},
+		{"2026-11-21T07:00:00Z", LAUNCHED, 0, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct attempt_summary past = {.number = 3, .created = "2026-11-21T08:00:00Z"};
+		struct bytes ledger = {.data = (uint8_t *)rows[i].lines,
+				       .size = strlen(rows[i].lines)};
+		struct attempt_costs costs;
+
+		attempt_costs_read(&costs, &past, rows[i].saved, false, &ledger);
+		if (costs.ran_ms != rows[i].ran_ms || costs.lost_ms != rows[i].lost_ms ||
+		    costs.kept_ms != rows[i].kept_ms || !costs.at_least)
+			fail_msg("row %zu: ran %lld, lost %lld, kept %lld", i,
+				 (long long)costs.ran_ms, (long long)costs.lost_ms,
+				 (long long)costs.kept_ms);
+	}
+#undef LAUNCHED
 }
 
 /* Only a later attempt says of one without an end that it is over. */
@@ -266,7 +307,7 @@ static void test_a_gang(void **state)
 		struct attempt_summary past = {.number = 1, .about = about};
 		struct attempt_costs attempt_costs;
 
-		attempt_costs_read(&attempt_costs, &past, true, &nothing);
+		attempt_costs_read(&attempt_costs, &past, "", true, &nothing);
 		assert_int_equal(attempt_costs.machines, rows[i].machines);
 	}
 	assert_int_equal(sum.attempts, 2);
@@ -313,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_preempted_attempt),
 		cmocka_unit_test(test_ends_of_other_kinds),
+		cmocka_unit_test(test_what_snapshots_say_of_a_vanished_attempt),
 		cmocka_unit_test(test_the_newest_may_still_run),
 		cmocka_unit_test(test_nothing_is_saved_without_a_snapshot),
 		cmocka_unit_test(test_what_was_counted_at_the_end),

@@ -136,9 +136,18 @@ static const struct {
 		"  round     000003-000012, step 5: open, and whose parts are there is not known: "
 		"out of time\n",
 		"train: running, attempt 3; durable: nothing yet"},
+	/* Another machine has the job: this one's work counts no more. */
+	{"{" HEAD ",\"superseded\":true,\"durable\":\"000003-000012\"}",
+		"train: running, attempt 3, pid 12 (supervisor 11)\n"
+		"  warning   superseded by a newer attempt: what this one saves is not made "
+		"durable; end it\n"
+		"  store     none\n"
+		"  durable   000003-000012\n"
+		"  notices   SIGTERM alone\n",
+		"train: running, attempt 3; durable: 000003-000012; superseded by a newer attempt"},
 	/* Nobody's words command the terminal, nor make a line of their own. */
 	{"{\"job\":\"a\\u001b[31m\\nb\",\"state\":\"running\"}",
-		"a?[31m?b: running, attempt 0, pid 0 (supervisor 0)\n"
+		"a?[31m?b: running, attempt 0 (supervisor 0)\n"
 		"  store     none\n"
 		"  durable   nothing yet\n"
 		"  notices   SIGTERM alone\n",

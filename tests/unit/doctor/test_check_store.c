@@ -73,10 +73,10 @@ static void test_what_fails(void **state)
 		enum check_level level;
 	} rows[] = {
 		// clang-format off
-		{PROBE_OPEN, ERR_DENIED, "store", "give these credentials", CHECK_FAIL},
+		{PROBE_OPEN, ERR_DENIED, "store", "use credentials", CHECK_FAIL},
 		{PROBE_OPEN, ERR_NOT_FOUND, "store", "create the bucket", CHECK_FAIL},
 		{PROBE_OPEN, ERR_INVALID, "store",
-			"check that the bucket exists, and fix the URL", CHECK_FAIL},
+			"fix the URL, or create the bucket", CHECK_FAIL},
 		{PROBE_OPEN, ERR_UNFIT, "store", "use a store that can put an object only",
 			CHECK_FAIL},
 		{PROBE_OPEN, ERR_RETRY, "store", "check that this machine can reach", CHECK_FAIL},
@@ -158,6 +158,8 @@ static void test_what_fits(void **state)
 			"40 GB fit in 120 s: yes, in 30 s: yes (they need about 6.0 s)"},
 		{40000000000, 1000, CHECK_WARN,
 			"40 GB fit in 120 s: no, in 30 s: no (they need about 9 min 56 s)"},
+		{20000000000000, 100, CHECK_WARN,
+			"20 TB fit in 120 s: no, in 30 s: no (they need about 8 h 16 min)"},
 		{512000000, 1000, CHECK_OK,
 			"512 MB fit in 120 s: yes, in 30 s: yes (they need about 7.6 s)"},
 		{0, 1000, CHECK_OK,
@@ -176,6 +178,26 @@ static void test_what_fits(void **state)
 		assert_string_equal(find(&check_list, "fit")->text, rows[i].text);
 		assert_int_equal(find(&check_list, "fit")->level, rows[i].level);
 	}
+}
+
+/* Who names a size is told that it was not judged, and why. */
+static void test_a_size_without_a_measurement(void **state)
+{
+	struct store_probe probe = sound();
+	struct check_list check_list;
+
+	(void)state;
+	probe.steps[PROBE_UPLOAD] = probe.steps[PROBE_DOWNLOAD] = (struct probe_result){0};
+	check_store(&probe, "s3://b", 20000000000, &check_list);
+	assert_string_equal(find(&check_list, "fit")->text,
+			    "whether 20 GB fit in a notice is not known: nothing was measured");
+	assert_int_equal(find(&check_list, "fit")->level, CHECK_WARN);
+	check_store(&probe, "s3://b", 0, &check_list);
+	assert_null(find(&check_list, "fit"));
+	/* What has failed says why itself. */
+	probe.steps[PROBE_UPLOAD] = failure(ERR_RETRY);
+	check_store(&probe, "s3://b", 20000000000, &check_list);
+	assert_null(find(&check_list, "fit"));
 }
 
 static void test_transfer(void **state)
@@ -239,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_what_fails),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_what_fits),
+		cmocka_unit_test(test_a_size_without_a_measurement),
 		cmocka_unit_test(test_transfer),
 		cmocka_unit_test(test_no_store),
 		cmocka_unit_test(test_what_was_not_tried_is_not_said),

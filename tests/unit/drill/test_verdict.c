@@ -39,7 +39,7 @@ static const struct {
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = "out/a"},
 		DRILL_UNPROVEN, "was written to while they ran: out/a"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = "out/a", .shared_way = USERS_BY_PATH},
-		DRILL_UNPROVEN, "The job names it by an absolute path"},
+		DRILL_UNPROVEN, "If the job wrote it, it names it by an absolute path"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = "data", .shared_way = USERS_SHARED},
 		DRILL_UNPROVEN, "The machines share that directory"},
 	{{.rounds_wanted = 1, .rounds_done = 1, .rounds_passed = 1, .last_ran = true, .shared = "mlruns/0/a", .shared_way = USERS_BY_MLFLOW},

@@ -75,6 +75,38 @@ static void test_each_sentence(void **state)
 	}
 }
 
+/* A job that handles no SIGTERM has not heard that one was passed on: a save that comes then is its
+ * own. */
+static void test_a_save_after_a_sigterm_that_nobody_handles(void **state)
+{
+	static const struct {
+		bool forwarded, made, can_ask;
+		const char *line;
+	} rows[] = {
+		{true, true, false, "the job has saved by itself, 2.5 s after it was sent SIGTERM"},
+		{true, true, true, "the job has saved, 2.5 s after it was asked"},
+		{false, true, false, "the job has saved, 2.5 s after it was asked"},
+		{true, false, false, "the job has saved, 2.5 s after it was asked"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct told_run run;
+		const char *log;
+
+		told_start(&run);
+		run.model.asking.forwarded = rows[i].forwarded;
+		run.model.plan.made = rows[i].made;
+		run.model.plan.facts.can_ask = rows[i].can_ask;
+		run.model.asking.sent_ms = 1000;
+		run.model.newest.completed_ms = 3500;
+		log = HEARD(report_sentence(&run.reports, SAY_SAVED, NULL, &snapshot));
+		if (!strstr(log, rows[i].line))
+			fail_msg("row %zu: %s", i, log);
+		told_stop(&run);
+	}
+}
+
 /* A failure of ours is one for --strict too; what was only tried again is none. */
 static void test_which_sentences_are_failures(void **state)
 {
@@ -210,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_sentence),
+		cmocka_unit_test(test_a_save_after_a_sigterm_that_nobody_handles),
 		cmocka_unit_test(test_which_sentences_are_failures),
 		cmocka_unit_test(test_said_once),
 		cmocka_unit_test(test_cannot_ask),

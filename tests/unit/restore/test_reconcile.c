@@ -485,6 +485,53 @@ static void test_a_crash_may_lose_what_was_renamed(void **state)
 	release(&complete);
 }
 
+/* What has to make room for the snapshot: only what is not known to be torn is worth a word about
+ * how to go on from it. */
+static void test_what_makes_room(void **state)
+{
+	static const struct {
+		const char *local, *snapshot, *record, *under_way;
+		size_t usable, torn_count;
+		const char *torn;
+	} cases[] = {
+		{"last:7", "last:5", "last:5", "last", 0, 1, "last"},
+		{"best:7 last:7", "best:5 last:5", "best:5 last:5", "best last", 0, 2, "best"},
+		{"last:7 notes:1", "last:5", "last:5", "last", 1, 1, "last"},
+		{"best:7 last:5", "best:5 last:5", "best:5 last:5", "best", 0, 1, "best"},
+		{"s-1:7", "s-1:1 s-2:2", NULL, "", 1, 0, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot_files local = parse(cases[i].local);
+		struct snapshot_files snapshot = parse(cases[i].snapshot);
+		struct snapshot_files record = parse(cases[i].record ? cases[i].record : "");
+		char **under_way = parse_paths(cases[i].under_way);
+		struct reconcile_facts facts = {
+			.local = &local,
+			.start = {7, 4},
+			.snapshot = &snapshot,
+			.complete = cases[i].record ? &record : NULL,
+			.complete_id = {7, 4},
+			.under_way = under_way,
+		};
+		struct reconcile_plan plan;
+
+		reconcile_decide(&facts, &plan);
+		if (plan.action != RECONCILE_RESTORE || plan.aside.usable != cases[i].usable ||
+		    plan.aside.torn_count != cases[i].torn_count)
+			fail_msg("row %zu: action %d, usable %zu, torn %zu", i, (int)plan.action,
+				 plan.aside.usable, plan.aside.torn_count);
+		if (cases[i].torn)
+			assert_string_equal(plan.aside.torn, cases[i].torn);
+		reconcile_plan_release(&plan);
+		path_list_free(under_way);
+		release(&local);
+		release(&snapshot);
+		release(&record);
+	}
+}
+
 /* A directory that another job has used since, where nobody has named the two: what lies here x the
  * snapshot of this one -> whose it goes on from. What is moved aside is said to be newer, if it is.
  */
@@ -562,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_running_files_alone_are_no_checkpoint),
 		cmocka_unit_test(test_what_a_record_does_not_prove),
 		cmocka_unit_test(test_a_crash_may_lose_what_was_renamed),
+		cmocka_unit_test(test_what_makes_room),
 		cmocka_unit_test(test_another_job_in_the_same_directory),
 	};
 
