@@ -130,15 +130,10 @@ static void test_names_whose_numbers_count_parts(void **state)
 	static const struct {
 		const char *path;
 		bool parts;
-	} rows[] = {{"tri1/ali.1.gz", true},
-		    {"tri1/ali.2.gz", true},
-		    {"tri1/40.mdl", false},
-		    {"model_0.bin", true},
-		    {"other/model_0.bin", false},
-		    {"last.pt", false}};
-	json_t *signatures =
-		json_pack("{s:{s:b}, s:{s:b}, s:{s:[]}}", ":tri1/ali.#.gz", "parts", true, "#",
-			  "parts", true, "tri1/#", "names");
+	} rows[] = {{"tri1/ali.1.gz", true}, {"tri1/ali.2.gz", true},      {"tri1/40.mdl", false},
+		    {"model_0.bin", true},   {"other/model_0.bin", false}, {"last.pt", false}};
+	json_t *signatures = json_pack("{s:{s:b}, s:{s:b}, s:{s:[]}}", ":tri1/ali.#.gz", "parts",
+				       true, "#", "parts", true, "tri1/#", "names");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
