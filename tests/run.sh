@@ -158,7 +158,6 @@ lane_valgrind() {
 	have valgrind
 	[ -n "$(unit_programs build)" ] || return 1
 	export REPRIEVE_TEST_EFFORT=${REPRIEVE_TEST_EFFORT-small} REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-100}
-	export -f under_valgrind
 	rm -f "$scratch/valgrind-failed"
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
 	unit_programs build | xargs -P 3 -I '{}' bash -c 'under_valgrind "" "$1"' valgrind "$PWD/{}" && return
@@ -441,7 +440,7 @@ start() {
 	rm -f "$logs/$lane.again"
 	if [ "${place[$lane]}" = computes ]; then politely=(nice -n 5); else politely=(); fi
 	export -f have sources configure configure_and_build unit_programs racing_programs without_randomisation with_a_second_look \
-		pytest_here run_pytest run_pytest_at_once tree_files "lane_$lane"
+		pytest_here run_pytest run_pytest_at_once tree_files under_valgrind "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here
 	timeout -k 10 "${minutes[$lane]}m" ${politely[@]+"${politely[@]}"} bash -c 'set -euo pipefail
 		trap "times >$scratch/$lane.times" EXIT

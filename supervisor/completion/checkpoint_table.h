@@ -75,8 +75,8 @@ struct family {
 	unsigned rising;
 	/* the name of a file that came with the save after that of its number, and how often in a
 	 * row; of the newest numbers */
-	uint64_t late;
 	unsigned late_times;
+	uint64_t late;
 	/* its numbers count checkpoints, and not the parts of one */
 	bool sure;
 	/* its numbers turned out to name parts: the files count as fixed names. Where others of its
@@ -89,27 +89,28 @@ struct family {
 	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
 	 * written once, and is a checkpoint of its own that is none to resume from */
 	bool stream;
-	/* before it is known to be one: new names that a process has written in a row while the
-	 * fixed names were never complete, and since when */
-	unsigned once;
-	int64_t once_ms;
-	int once_pid;
-	/* its files are parts of the checkpoints of that kind, which were written together with
-	 * them under the same numbers (detector_siblings.c); NULL: of its own. And the one that
-	 * this turned out wrong for. `leads`: it is such a kind. */
-	struct family *with, *not_with;
-	bool leads;
-	/* the number that the shim saw written last to this directory, the one before it, by whom,
-	 * and the detector's generation then; -1: none yet */
-	int64_t own_number, own_before;
-	int own_pid;
-	uint64_t own_written;
-	/* one of its older numbers has stayed without the files of one directory */
-	bool sheds;
-	/* of the last three numbers, a bit for each that only one of it and `with` had */
-	unsigned differed;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
+	/* others are parts of its checkpoints (`with`) */
+	bool leads;
+	/* one of its older numbers has stayed without the files of one directory */
+	bool sheds;
+	/* before it is known to be a stream: new names that a process has written in a row while
+	 * the fixed names were never complete, and since when */
+	unsigned once;
+	int once_pid;
+	int64_t once_ms;
+	/* its files are parts of the checkpoints of that kind, which were written together with
+	 * them under the same numbers (detector_siblings.c); NULL: of its own. And the one that
+	 * this turned out wrong for. */
+	struct family *with, *not_with;
+	/* of the last three numbers, a bit for each that only one of it and `with` had */
+	unsigned differed;
+	/* the number that the shim saw written last to this directory, by whom, the one before it,
+	 * and the detector's generation then; -1: none yet */
+	int own_pid;
+	int64_t own_number, own_before;
+	uint64_t own_written;
 	/* processes that wrote to the newest complete one */
 	size_t writers;
 	/* the last write to any of them */

@@ -5,13 +5,16 @@
  * any other. A part leaves once two of the last three numbers were written in only one of the two.
  * See detector.h.
  */
+#include "base/text.h"
 #include "detector_parts.h"
+
+#include <string.h>
 
 /* Of three: how often a number may be written without the part. */
 #define DIFFERED_BITS 7u
 #define DIFFERED_MOST 1
-/* What comes to a complete one within this time was part of it. */
-#define LONGEST_PAUSE_MS 60000
+/* Between two files of one kind in one save; in quiet times. */
+#define PAUSES_MOST 10
 
 /* Measured of a checkpoint, or a copy of the best so far: in some saves only, and not at once. */
 static bool is_beside(const struct tracked_file *file)
@@ -42,15 +45,38 @@ static bool may_be_together(const struct family *part, const struct family *last
 	       !leader->apart && !leader->stream;
 }
 
+static const char *ending_of(const struct tracked_file *file)
+{
+	const char *ending = strrchr(text_last_part(file->path), '.');
+
+	return ending ? ending : "";
+}
+
+static bool has_ending(const struct checkpoint *checkpoint, const char *ending)
+{
+	each_file (file, checkpoint)
+		if (text_equal(ending_of(file), ending))
+			return true;
+	return false;
+}
+
+/* One save goes from directory to directory without a pause, or with a short one if that is the
+ * same kind of file. What the process writes later under the same number (samples of the model, the
+ * state of another one) was made in between: the checkpoint was whole without it. */
 static struct checkpoint *find_number(const struct detector *detector, const struct family *family,
-				      int64_t number, int64_t now_ms)
+				      const struct tracked_file *file, int64_t now_ms)
 {
 	each_checkpoint (checkpoint, &detector->table) {
-		if (checkpoint->family != family || checkpoint->number != number)
+		int64_t pause_ms = now_ms - checkpoint->last_ms;
+
+		if (checkpoint->family != family ||
+		    checkpoint->number != file->checkpoint->number ||
+		    (checkpoint->state != CHECKPOINT_UNDER_WAY &&
+		     checkpoint->state != CHECKPOINT_COMPLETE))
 			continue;
-		if (checkpoint->state == CHECKPOINT_UNDER_WAY ||
-		    (checkpoint->state == CHECKPOINT_COMPLETE &&
-		     now_ms - checkpoint->last_ms <= LONGEST_PAUSE_MS))
+		if (pause_ms <= detector->quiet_ms ||
+		    (pause_ms <= PAUSES_MOST * detector->quiet_ms &&
+		     has_ending(checkpoint, ending_of(file))))
 			return checkpoint;
 	}
 	return NULL;
@@ -69,7 +95,7 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 	if (!last || !may_be_together(part, last, own->number))
 		return;
 	last = last->with ? last->with : last;
-	into = find_number(detector, last, own->number, now_ms);
+	into = find_number(detector, last, file, now_ms);
 	if (!into)
 		return;
 	/* The kernel told of it before its writer was known. */

@@ -9,7 +9,8 @@
 #include <strings.h>
 
 static const char *const picture_endings[] = {
-	".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".pdf", ".mp4",
+	".png", ".jpg", ".jpeg", ".gif", ".svg",  ".webp",
+	".pdf", ".mp4", ".wav",  ".mp3", ".flac", ".ogg",
 };
 static const char *const text_endings[] = {
 	".json", ".jsonl", ".yaml", ".yml",  ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",

@@ -578,9 +578,18 @@ static const struct row rows[] = {
 		"O 1 3 f0/epoch_1; C 1 3 f0/epoch_1; O 1 3 f0/epoch_2; C 1 3 f0/epoch_2; +1000; = "
 		"complete; O 1 3 f1/epoch_1; in f0/epoch_1; C 1 3 f1/epoch_1; +1000; = complete; O 1 3 "
 		"f1/epoch_2; in f0/epoch_2; end 1 killed; +1000; = torn; good f0/epoch_2; torn f1/epoch_2"},
-	{"... or after more than a minute",
-		"O 1 3 f0/epoch_2; C 1 3 f0/epoch_2; +1000; = complete; +60000; O 1 3 f1/epoch_2; in "
+	{"... or after more than a pause",
+		"O 1 3 f0/epoch_2; C 1 3 f0/epoch_2; +1000; = complete; +9001; O 1 3 f1/epoch_2; in "
 		"f0/epoch_2"},
+	{"what a model made after its save is no part",
+		"O 1 3 ckpt/epoch_1.pt; C 1 3 ckpt/epoch_1.pt; +1000; = complete; +1; O 1 3 "
+		"latents/epoch_1.npy; in ckpt/epoch_1.pt; C 1 3 latents/epoch_1.npy; +4000; = complete; "
+		"O 1 3 ckpt/epoch_2.pt; C 1 3 ckpt/epoch_2.pt; = complete; end 1 killed; good "
+		"ckpt/epoch_2.pt"},
+	{"... but what is written at once is one",
+		"O 1 3 ckpt/epoch_1.pt; C 1 3 ckpt/epoch_1.pt; +1000; O 1 3 latents/epoch_1.npy; out "
+		"ckpt/epoch_1.pt; C 1 3 latents/epoch_1.npy; +1000; = complete; O 1 3 ckpt/epoch_2.pt; C 1 "
+		"3 ckpt/epoch_2.pt; = busy; end 1 killed; +1000; = torn; torn ckpt/epoch_2.pt"},
 	{"results, pictures and the best so far are no parts",
 		"O 1 3 a/step_1; C 1 3 a/step_1; +1000; = complete; O 1 3 eval/results_step_1.json; in "
 		"a/step_1; C 1 3 eval/results_step_1.json; O 1 3 images/step_1.png; C 1 3 "
