@@ -239,7 +239,7 @@ def test_a_set_that_was_given_up_does_not_hold_up_the_next(place):
         """, "from transformers import Trainer")
     run.wait_for_event("durable")
     assert newest_files(place) == ["checkpoint-2/model.bin", "checkpoint-2/trainer_state.json"]
-    assert "checkpoint-1 has no trainer_state.json: not saved\n" in run.err
+    wait_for("the line of what was given up", lambda: "checkpoint-1 has no trainer_state.json: not saved\n" in run.err, process=run.process)
 
 
 def test_a_job_that_ends_leaves_what_is_whole(place):

@@ -527,8 +527,9 @@ static void give_without_gone_and_die(struct gang *gang, uint32_t member, uint32
 				      int64_t step, uint32_t gone)
 {
 	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
-	struct gang_given given[2] = {{.absent = true}, {.absent = true}};
+	struct gang_given given[3] = {{.absent = true}, {.absent = true}, {.absent = true}};
 
+	assert_true(gang->members <= 3);
 	given[member] = (struct gang_given){.step = step, .gone = gone};
 	fail_store(gang, member, &failing);
 	gang_round(gang, round, given);
