@@ -184,6 +184,8 @@ def test_nobody_is_told_to_go_on_from_a_torn_file(place):
     first.wait_for_event("durable")
     (place.path / "durable").touch()
     first.wait_for_output("half")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("what is under way is on the disk", lambda: listed.exists() and "state.bin" in listed.read_text(), process=first.process)
     first.kill()
     second = place.run(PYTHON, "-c", OVERWRITES, options=("-q", "--quiet-time", "100ms"))
     assert second.wait() == 0 and second.out == "holds 40000\n", second
