@@ -71,8 +71,7 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 	if (own.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s is not a Reprieve store (no %s): nothing was saved there yet, "
-			       "or "
-			       "--store has to be as `reprieve run` was given it",
+			       "or --store has to be as `reprieve run` was given it",
 			       url, FORMAT_KEY);
 	if (own.kind == ERR_CORRUPT)
 		return err_set(err, own.kind,
@@ -97,10 +96,10 @@ static int open_store(const char *url, bool create, bool read_only, struct store
 	}
 	/* A bucket's error has said which permission. */
 	if (own.kind == ERR_DENIED && text_starts(url, "file://"))
-		return err_set(err, own.kind,
-			       "%s: let this user %s there, or name another place with --store",
-			       own.text, read_only ? "read" : "write");
-	if (err)
+		err_set(err, own.kind,
+			"%s: let this user %s there, or name another place with --store", own.text,
+			read_only ? "read" : "write");
+	else if (err)
 		*err = own;
 	return -1;
 }
