@@ -41,7 +41,8 @@ def test_attempts_are_accounted_for(place):
     assert durable["age"] > durable["seconds"]
     told = first.event("stopping")["monotonic_ms"] / 1000
     assert attempts[0]["lost_seconds"] == pytest.approx(max(told - written, 0), abs=0.002)
-    assert attempts[0]["kept_seconds"] == pytest.approx(written - first.event("launched")["monotonic_ms"] / 1000, abs=0.003)
+    # The time of a write is as fine as the tick of the kernel (10 ms at most).
+    assert attempts[0]["kept_seconds"] == pytest.approx(written - first.event("launched")["monotonic_ms"] / 1000, abs=0.012)
     assert attempts[2]["lost_seconds"] > 0, "a failure loses work too"
     assert attempts[0]["ran_seconds"] >= (exited["monotonic_ms"] - first.event("launched")["monotonic_ms"]) / 1000
     assert (job["attempts"], job["preemptions"], job["announced"]) == (3, 2, 1)
