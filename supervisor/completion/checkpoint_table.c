@@ -345,6 +345,15 @@ static void name_file(struct checkpoint_table *table, struct tracked_file *file,
 	join(file, checkpoint);
 }
 
+/* Of fixed names, parts may differ in a number only. */
+static void make_fixed(struct checkpoint_table *table, struct tracked_file *file,
+		       struct checkpoint *fixed)
+{
+	leave(table, file);
+	file->name = signature_hash(file->path);
+	join(file, fixed);
+}
+
 void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family)
 {
 	struct checkpoint *fixed = add_fixed(table);
@@ -360,9 +369,7 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 			struct tracked_file *file = checkpoint->files;
 			bool last = checkpoint->file_count == 1;
 
-			leave(table, file);
-			file->name = signature_hash(file->path);
-			join(file, fixed);
+			make_fixed(table, file, fixed);
 			if (last)
 				break; /* the checkpoint is gone */
 		}
@@ -390,9 +397,7 @@ void checkpoint_table_join_part_name(struct checkpoint_table *table, struct fami
 			checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
 			for (size_t i = 0; i < checkpoint->writer_count; i++)
 				checkpoint_add_writer(fixed, checkpoint->writers[i]);
-			leave(table, file);
-			file->name = signature_hash(file->path);
-			join(file, fixed);
+			make_fixed(table, file, fixed);
 			if (last)
 				break; /* the checkpoint is gone */
 		}
