@@ -739,10 +739,17 @@ static void test_cancelled(void **state)
 	fixture_stop(&f);
 }
 
+/* Small packs (for the sake of a limit of bandwidth that none reaches), one after the other: some
+ * of the save that fails fit, and are removed. */
 static void test_full_disk_and_the_last_commit_stands(void **state)
 {
 	struct fixture f;
-	struct storage_options options = {.job = "full", .create = true, .threads = 2};
+	struct storage_options options = {
+		.job = "full",
+		.create = true,
+		.threads = 1,
+		.transfer.bandwidth_bytes_per_second = UINT64_C(1) << 40,
+	};
 	struct claim claim = {.policy = RESTORE_NONE};
 	struct attempt attempt;
 	struct save_request request = {.id = {1, 1}, .reason = "request", .step = -1};
@@ -757,7 +764,7 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 	small = text_format("%s/small", f.root);
 	url = text_format("file://%s", small);
 	assert_int_equal(mkdir(small, 0755), 0);
-	if (mount("tmpfs", small, "tmpfs", 0, "size=6m") < 0) {
+	if (mount("tmpfs", small, "tmpfs", 0, "size=14m") < 0) {
 		fixture_stop(&f);
 		skip(); /* needs root */
 	}
@@ -769,12 +776,13 @@ static void test_full_disk_and_the_last_commit_stands(void **state)
 	fixture_write(&f, "w", 1 << 20, 1);
 	assert_works(storage_save(storage, &request, &result, NULL, &err));
 	fixture_write(&f, "more", 20 << 20, 2);
+	request.parent = request.id;
 	request.id.sequence = 2;
 	assert_fails(storage_save(storage, &request, &result, NULL, &err), ERR_NO_SPACE);
 	back.directory = f.target;
 	assert_works(storage_restore(storage, &back, &restored, NULL, &err));
 	/* Once there is room again, the next one works. */
-	fixture_write(&f, "more", 1 << 20, 2);
+	fixture_write(&f, "more", 6 << 20, 3);
 	request.id.sequence = 3;
 	assert_works(storage_save(storage, &request, &result, NULL, &err));
 	storage_close(storage);
