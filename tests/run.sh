@@ -5,8 +5,8 @@
 #   tests/run.sh --list          the lanes
 # One line per lane, with its seconds and those of the processors; its log is build/test-logs/LANE.log. The very last line adds up all
 # test cases; exit 0 only if none failed.
-# A few cases with real processes and servers that fail in the crowd are looked at once more: each has to pass three times, alone, and
-# is counted and named in the end. That separates a machine that was too busy from a fault; it does not excuse the test.
+# A few cases that fail in the crowd are looked at once more: each has to pass three times, alone, and is counted and named in the end.
+# That separates a machine that was too busy from a fault; it does not excuse the test.
 # Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 70
@@ -129,15 +129,45 @@ without_randomisation() {
 	fi
 }
 
+# What fails in the crowd gets a second look: it has to pass three times, alone. Standard input has its names; COMMAND is called with the
+# round and the names.
+look_again() {
+	local -a failed
+	local round
+	readarray -t failed
+	if [ ${#failed[@]} -lt 1 ] || [ ${#failed[@]} -gt 3 ]; then return 1; fi
+	for round in 1 2 3; do
+		echo "== alone, round $round of 3"
+		"$@" "$round" "${failed[@]}" || return 1
+	done
+	printf '%s\n' "${failed[@]}" >"$logs/$lane.again"
+}
+
+# The unit programs of a build, three at a time: some wait. Options are ctest's.
+run_ctest() {
+	local -r list=$1/Testing/Temporary/LastTestsFailed.log
+	rm -f "$list"
+	ctest_in "$1" -j 3 "${@:2}" && return
+	[ -f "$list" ] || return 1
+	sed 's/^[0-9]*://' "$list" | look_again ctest_alone "$1"
+}
+ctest_in() {
+	case $1 in
+	build/asan | build/tsan) without_randomisation ctest --test-dir "$1" -V "${@:2}" ;;
+	*) ctest --test-dir "$1" -V "${@:2}" ;;
+	esac
+}
+ctest_alone() { ctest_in "$1" --timeout 240 --no-tests=error -R "^($(printf '%s\n' "${@:3}" | paste -sd '|'))\$"; }
+
 # The models play all their histories in the plain build: what they decide is the same in each. The others look at how, and those that are
-# slow at it do not repeat so often what they have seen. Three at a time: some wait.
-lane_unit() { ctest --test-dir build -V -j 3 --timeout 240; }
-lane_unit-asan() { REPRIEVE_HISTORIES=2000 without_randomisation ctest --test-dir build/asan -V -j 3 --timeout 240; }
-lane_unit-clang() { REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small ctest --test-dir build/clang -V -j 3 --timeout 120; }
+# slow at it do not repeat so often what they have seen.
+lane_unit() { run_ctest build --timeout 240; }
+lane_unit-asan() { REPRIEVE_HISTORIES=2000 run_ctest build/asan --timeout 240; }
+lane_unit-clang() { REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/clang --timeout 120; }
 lane_unit-tsan() {
 	local names
 	names=$(racing_programs build | sed 's/^test_//' | paste -sd '|')
-	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small without_randomisation ctest --test-dir build/tsan -V -j 3 --timeout 240 -R "^($names)\$"
+	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/tsan --timeout 240 -R "^($names)\$"
 }
 
 # One program under valgrind; `how` is put before its name.
@@ -150,11 +180,12 @@ under_valgrind() {
 	if [ "$code" -ne 0 ] && [ -z "$how" ]; then echo "$program" >>"$scratch/valgrind-failed"; fi
 	return "$code"
 }
+valgrind_alone() {
+	local program
+	for program in "${@:2}"; do under_valgrind "alone, round $1 of 3: " "$program" || return 1; done
+}
 
-# A program that fails in the crowd gets a second look, as in with_a_second_look().
 lane_valgrind() {
-	local -a failed
-	local program round
 	have valgrind
 	[ -n "$(unit_programs build)" ] || return 1
 	export REPRIEVE_TEST_EFFORT=${REPRIEVE_TEST_EFFORT-small} REPRIEVE_HISTORIES=${REPRIEVE_HISTORIES-100}
@@ -162,12 +193,7 @@ lane_valgrind() {
 	# shellcheck disable=SC2016 # expanded by the bash that xargs starts
 	unit_programs build | xargs -P 3 -I '{}' bash -c 'under_valgrind "" "$1"' valgrind "$PWD/{}" && return
 	[ -f "$scratch/valgrind-failed" ] || return 1
-	readarray -t failed <"$scratch/valgrind-failed"
-	[ ${#failed[@]} -le 3 ] || return 1
-	for program in "${failed[@]}"; do
-		for round in 1 2 3; do under_valgrind "alone, round $round of 3: " "$program" || return 1; done
-	done
-	printf '%s\n' "${failed[@]##*/}" >"$logs/valgrind.again"
+	look_again valgrind_alone <"$scratch/valgrind-failed"
 }
 
 lane_shim() { tests/check_shim.sh build; }
@@ -229,18 +255,15 @@ lane_tidy() {
 # COMMAND starts pytest and takes options of its.
 with_a_second_look() {
 	local -r cache=$scratch/$lane.cache
-	local count round
+	local -ar command=("$@")
 	"$@" --basetemp "$scratch/$lane" --junitxml "$logs/$lane.xml" -o cache_dir="$cache" && return
-	count=$("$python" -c 'import json, sys; print(len(json.load(open(sys.argv[1]))))' "$cache/v/cache/lastfailed") || return 1
-	if [ "$count" -lt 1 ] || [ "$count" -gt 3 ]; then return 1; fi
-	for round in 1 2 3; do
-		echo "== alone, round $round of 3"
-		cp -r "$cache" "$cache.$round"
-		"$@" -n 0 -rA --basetemp "$scratch/$lane.$round" --junitxml "$scratch/$lane.again.xml" -o cache_dir="$cache.$round" \
-			--last-failed --last-failed-no-failures none || return 1
-		grep -q "failures=\"0\" skipped=\"0\" tests=\"$count\"" "$scratch/$lane.again.xml" || return 1
-	done
-	"$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' "$cache/v/cache/lastfailed" >"$logs/$lane.again"
+	"$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' "$cache/v/cache/lastfailed" | look_again pytest_alone
+}
+pytest_alone() {
+	cp -r "$cache" "$cache.$1"
+	"${command[@]}" -n 0 -rA --basetemp "$scratch/$lane.$1" --junitxml "$scratch/$lane.again.xml" -o cache_dir="$cache.$1" \
+		--last-failed --last-failed-no-failures none || return 1
+	grep -q "failures=\"0\" skipped=\"0\" tests=\"$(($# - 1))\"" "$scratch/$lane.again.xml"
 }
 
 pytest_here() { without_randomisation "$python" -m pytest -q -rsfE "$@"; }
@@ -318,14 +341,18 @@ lane_tree() {
 
 # --- counting: each prints "passed failed skipped" of one lane's test cases, and the reasons of skips go to LANE.skips ---
 
-# ctest -V of cmocka programs. One that ends without a summary (crash, time-out) counts as one failure.
+# ctest -V of cmocka programs. One that ends without a summary (crash, time-out) counts as one failure. After a second look none has failed.
 count_unit() {
 	sed -nE 's/^[0-9]+: \[  SKIPPED \] (test_.*)/\1 skipped itself/p' "$logs/$1.log" | sort -u >"$logs/$1.skips"
-	awk '/^[0-9]+: \[  PASSED  \] [0-9]+ test/ { passed += $5 }
+	awk -v again="$([ -f "$logs/$1.again" ] && echo 1)" '/^== alone, round/ { exit }
+		/^[0-9]+: \[  PASSED  \] [0-9]+ test/ { passed += $5 }
 		/^[0-9]+: \[  SKIPPED \] [0-9]+ test/ { skipped += $5 }
 		/^[0-9]+: \[  FAILED  \] [0-9]+ test/ { failed += $5 }
 		/^ *[0-9]+\/[0-9]+ Test +#.*(\*\*\*Failed|\*\*\*Timeout|\*\*\*Exception|\*\*\*Not Run|Child aborted)/ { programs++ }
-		END { print passed + 0, (failed > programs ? failed : programs) + 0, skipped + 0 }' "$logs/$1.log"
+		END {
+			if (programs > failed) failed = programs
+			print passed + (again ? failed : 0), again ? 0 : failed + 0, skipped + 0
+		}' "$logs/$1.log"
 }
 
 count_pytest() {
@@ -441,8 +468,9 @@ start() {
 	export lane
 	rm -f "$logs/$lane.again"
 	if [ "${place[$lane]}" = computes ]; then politely=(nice -n 5); else politely=(); fi
-	export -f have sources configure configure_and_build unit_programs racing_programs without_randomisation with_a_second_look \
-		pytest_here run_pytest run_pytest_at_once tree_files under_valgrind "lane_$lane"
+	export -f have sources configure configure_and_build unit_programs racing_programs without_randomisation look_again \
+		run_ctest ctest_in ctest_alone with_a_second_look pytest_alone pytest_here run_pytest run_pytest_at_once tree_files \
+		under_valgrind valgrind_alone "lane_$lane"
 	# shellcheck disable=SC2016 # expanded by the bash started here
 	timeout -k 10 "${minutes[$lane]}m" ${politely[@]+"${politely[@]}"} bash -c 'set -euo pipefail
 		trap "times >$scratch/$lane.times" EXIT
