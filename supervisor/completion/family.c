@@ -6,6 +6,7 @@
 #include "workspace/workspace.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct family *checkpoint_table_find_family(const struct checkpoint_table *table, const char *name)
 {
@@ -24,6 +25,8 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 	family = memory_new(sizeof(*family));
 	*family = (struct family){
 		.name = text_copy(name),
+		/* In a numbered directory, or of fixed names, all are of one kind. */
+		.signature.several = *name && name[strlen(name) - 1] == '#',
 		.lowest = -1,
 		.highest = -1,
 		.own_number = -1,
