@@ -135,6 +135,7 @@ void checkpoint_table_join_siblings(struct checkpoint_table *table, struct famil
 			family->with = leader;
 	part->leads = false;
 	leader->leads = true;
+	signature_join(&leader->signature, &part->signature);
 	for (size_t i = 0; i < from->writer_count; i++)
 		checkpoint_add_writer(into, from->writers[i]);
 	for (bool last = false; !last;) {

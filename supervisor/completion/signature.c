@@ -266,6 +266,21 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	sort_names(signature);
 }
 
+void signature_join(struct signature *signature, struct signature *other)
+{
+	struct signature *last = signature;
+
+	if (other->count == 0)
+		return;
+	while (last->next)
+		last = last->next;
+	last->next = memory_new(sizeof(*last->next));
+	*last->next = *other;
+	last->next->several = true;
+	*other = (struct signature){.several = other->several};
+	signature->several = true;
+}
+
 /* Sizes vary a little from save to save; a write that failed leaves out more, or whole blocks. */
 static bool is_cut_off(uint64_t size, uint64_t before)
 {

@@ -548,6 +548,18 @@ static const struct row rows[] = {
 		"O 1 3 b/step-2.tmp/x; C 1 3 b/step-2.tmp/x; kt b/step-2 b/step-2.tmp directory; = "
 		"complete; O 1 3 a/step-3.tmp/x; C 1 3 a/step-3.tmp/x; kt a/step-3 a/step-3.tmp "
 		"directory; = busy; +3000; = busy"},
+	{"a file and a directory of one number, written by one process, are one checkpoint",
+		"O 1 3 l-480.bin; C 1 3 l-480.bin; +400; O 1 3 l-480-state/o; C 1 3 l-480-state/o; +1000; = complete; "
+		"+20000; O 1 3 l-960.bin; C 1 3 l-960.bin; +400; O 1 3 l-960-state/o; out l-960.bin; C 1 3 "
+		"l-960-state/o; +1000; = complete; in l-960.bin; +20000; O 1 3 l-1440.bin; C 1 3 l-1440.bin; +5000; = "
+		"busy; out l-1440.bin; O 1 3 l-1440-state/o; C 1 3 l-1440-state/o; = complete; in l-1440-state/o; "
+		"restart; O 1 3 l-1920.bin; C 1 3 l-1920.bin; +100; end 1 killed; +1000; = torn; torn l-1920.bin"},
+	{"... also with the directory first",
+		"O 1 3 optimizer_480/a; C 1 3 optimizer_480/a; O 1 3 model_480.pt; C 1 3 model_480.pt; +1000; = "
+		"complete; +20000; O 1 3 optimizer_960/a; C 1 3 optimizer_960/a; O 1 3 model_960.pt; out "
+		"optimizer_960; C 1 3 model_960.pt; +1000; = complete; +20000; O 1 3 optimizer_1440/a; C 1 3 "
+		"optimizer_1440/a; +5000; = busy; out optimizer_1440; O 1 3 model_1440.pt; C 1 3 model_1440.pt; = "
+		"complete; in optimizer_1440"},
 	{"... in numbered directories that are called otherwise",
 		"O 1 3 a/step-001/x; C 1 3 a/step-001/x; O 1 3 b/step_1.pt; C 1 3 b/step_1.pt; +1000; = "
 		"complete; O 1 3 b/step_2.pt; C 1 3 b/step_2.pt; = busy; O 1 3 a/step-002/x; C 1 3 "
