@@ -83,13 +83,13 @@ static struct named_file *list_files(const struct checkpoint *checkpoint, size_t
 /* The one that its signature was learned from last is being written on: it was not complete then,
  * as when a rank is behind the others. */
 static bool was_taught_too_early(const struct detector *detector,
-				 const struct checkpoint *checkpoint)
+				 const struct checkpoint *checkpoint,
+				 const struct signature *signature)
 {
-	const struct family *family = checkpoint->family;
-
 	each_under_way (other, &detector->table)
-		if (other != checkpoint && other->number >= 0 && other->family == family &&
-		    other->number == family->signature.newest_number && !other->rewritten)
+		if (other != checkpoint && other->number >= 0 &&
+		    other->family == checkpoint->family &&
+		    other->number == signature->newest_number && !other->rewritten)
 			return true;
 	return false;
 }
@@ -122,36 +122,46 @@ static size_t count_known(const struct checkpoint *fixed)
 							 : fixed->family->signature.expected;
 }
 
-static enum signature_match match_signature(const struct detector *detector,
-					    const struct checkpoint *checkpoint,
-					    const struct family *family)
+/* *signature: what it was compared with; NULL: nothing. */
+static enum signature_match match_signature(
+	const struct detector *detector, const struct checkpoint *checkpoint,
+	const struct family *family, const struct signature **signature)
 {
 	auto_free struct named_file *names = NULL;
 	enum signature_match match;
 	size_t count;
 
+	*signature = NULL;
 	if (family && family->stream)
 		return SIGNATURE_FULL;
-	if (!family || family->signature.expected == 0)
-		return match_all_names(checkpoint);
-	if (was_taught_too_early(detector, checkpoint) || checkpoint->part_gone)
-		return SIGNATURE_UNKNOWN;
 	/* The quick answer while one of many files is being written. */
-	if (checkpoint->file_count < family->signature.expected)
+	if (family && !family->signature.several &&
+	    checkpoint->file_count < family->signature.expected)
+		*signature = &family->signature;
+	if (!*signature && family) {
+		names = list_files(checkpoint, &count);
+		*signature = signature_of(&family->signature, names, count);
+	}
+	if (!*signature || (*signature)->expected == 0) {
+		*signature = NULL;
+		return match_all_names(checkpoint);
+	}
+	if (was_taught_too_early(detector, checkpoint, *signature) || checkpoint->part_gone)
+		return SIGNATURE_UNKNOWN;
+	if (!names)
 		return SIGNATURE_FEWER;
-	names = list_files(checkpoint, &count);
-	match = signature_compare(&family->signature, names, count);
+	match = signature_compare(*signature, names, count);
 	if (match != SIGNATURE_FULL)
 		return match;
 	/* What was written together once may have been half of it, if other names are known. */
 	if (!*checkpoint->key)
-		return family->signature.learned == 1 && count < count_known(checkpoint)
+		return (*signature)->learned == 1 && count < count_known(checkpoint)
 			       ? SIGNATURE_UNKNOWN
 			       : match;
 	/* What was learned from this one alone says nothing of what else it will have; and it may
 	 * be a part of a checkpoint, like the ones before it. */
-	return !family->sure || (family->signature.learned == 1 && !checkpoint->rewritten &&
-				 family->signature.newest_number == checkpoint->number)
+	return !family->sure || ((*signature)->learned == 1 && !checkpoint->rewritten &&
+				 (*signature)->newest_number == checkpoint->number)
 		       ? SIGNATURE_UNKNOWN
 		       : match;
 }
@@ -231,7 +241,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.defect = found,
 		.defect_wait_ms = checkpoint->defect_until_ms - now_ms,
 	};
-	const struct family *family;
+	const struct signature *signature;
 	size_t others;
 
 	/* What keeps the old ones in one directory only leaves whole parts, to the end. */
@@ -245,10 +255,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 	if (facts.open)
 		return facts;
 	facts.witnessed = checkpoint_all(checkpoint, FILE_WITNESSED);
-	family = family_of(detector, checkpoint);
-	facts.signature = match_signature(detector, checkpoint, family);
-	if (facts.signature != SIGNATURE_UNKNOWN && family)
-		facts.pause_ms = family->signature.pause_ms;
+	facts.signature =
+		match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
+	if (facts.signature != SIGNATURE_UNKNOWN && signature)
+		facts.pause_ms = signature->pause_ms;
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */
 	if (found && checkpoint->defect != detector->generation &&
 	    facts.defect_wait_ms > RECHECK_MS)
@@ -284,22 +294,25 @@ struct judgement detector_judge(const struct detector *detector,
 size_t detector_count_missing(const struct checkpoint *checkpoint)
 {
 	auto_free struct named_file *names = NULL;
+	const struct signature *signature;
 	size_t count;
 
 	if (!*checkpoint->key || checkpoint->state == CHECKPOINT_COMPLETE)
 		return 0;
 	names = list_files(checkpoint, &count);
-	return signature_missing(&checkpoint->family->signature, names, count);
+	signature = signature_of(&checkpoint->family->signature, names, count);
+	return signature ? signature_missing(signature, names, count) : 0;
 }
 
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
+	const struct signature *signature;
 	size_t count;
 
 	free(list_files(checkpoint, &count));
 	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
-	       match_signature(detector, checkpoint, family_of(detector, checkpoint)) ==
+	       match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature) ==
 		       SIGNATURE_UNKNOWN;
 }
 

@@ -127,15 +127,51 @@ static void note_placed_whole(const struct detector *detector, const struct chec
 				     before->placed == before->changed;
 }
 
+static bool have_name_in_common(const struct checkpoint *one, const struct checkpoint *other)
+{
+	each_file (file, one)
+		each_file (of_other, other)
+			if (file->name == of_other->name)
+				return true;
+	return false;
+}
+
+/* Is it none of what `checkpoint` counts on from: a file of another kind, which may be there once?
+ */
+static bool is_of_other_kind(const struct checkpoint *other, const struct checkpoint *checkpoint)
+{
+	return other && other->family->signature.several && !have_name_in_common(other, checkpoint);
+}
+
+/* A number is begun that is lower than that of another kind: its own kind's count. */
+static void count_own_kind(const struct detector *detector, const struct checkpoint *begun)
+{
+	struct family *family = begun->family;
+
+	family->lowest = family->highest = -1;
+	each_checkpoint (other, &detector->table) {
+		if (other == begun || other->family != family || is_of_other_kind(other, begun))
+			continue;
+		if (other->number > family->highest)
+			family->highest = other->number;
+		if (family->lowest < 0 || other->number < family->lowest)
+			family->lowest = other->number;
+	}
+}
+
 /* A write to a number that the family did not have, or had before. */
 static void note_number(struct detector *detector, struct checkpoint *checkpoint, bool begun)
 {
 	struct family *family = checkpoint->family;
+	bool other = begun && is_of_other_kind(find_before(detector, checkpoint), checkpoint);
 
+	if (other && checkpoint->number < family->highest)
+		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
 		note_late_file(detector, checkpoint);
 		note_placed_whole(detector, checkpoint);
-		detector_judge_siblings(detector, family);
+		if (!other)
+			detector_judge_siblings(detector, family);
 		family->rising += checkpoint->number == family->highest + 1;
 		family->sure |=
 			checkpoint->number > family->highest + 1 || family->rising >= RISING_SURE;
@@ -163,19 +199,25 @@ static bool shows_parts(const struct checkpoint *checkpoint)
 	       checkpoint->number < family->highest;
 }
 
-static bool have_name_in_common(const struct checkpoint *one, const struct checkpoint *other)
+/* Was it written in one save with a number that has this name? */
+static bool is_saved_with(const struct detector *detector, const struct checkpoint *checkpoint,
+			  uint64_t name)
 {
-	each_file (file, one)
-		each_file (of_other, other)
-			if (file->name == of_other->name)
-				return true;
+	each_checkpoint (other, &detector->table)
+		if (other->family == checkpoint->family &&
+		    checkpoint->begun_ms - other->last_ms <= detector->quiet_ms &&
+		    other->begun_ms - checkpoint->last_ms <= detector->quiet_ms)
+			each_file (file, other)
+				if (file->name == name)
+					return true;
 	return false;
 }
 
 /*
- * Numbers of one name that begin with 0 or 1 and leave none out (ali.1.gz, ali.2.gz), beside a
- * number of other names that is higher by more than one (40.mdl): they are those of parts. Where
- * both have a name in common, it may still get one of this name until it is complete.
+ * Numbers of one name that begin with 0 or 1 and leave none out (ali.1.gz, ali.2.gz), and in one
+ * save with them a number of other names that is higher by more than one (40.mdl): they are those
+ * of parts. Where both have a name in common, it may still get one of this name until it is
+ * complete.
  */
 static bool names_parts(const struct detector *detector, const struct family *family,
 			const struct tracked_file *lowest)
@@ -195,7 +237,8 @@ static bool names_parts(const struct detector *detector, const struct family *fa
 			highest = checkpoint->number;
 		if (!has && checkpoint->number > other &&
 		    (checkpoint->state == CHECKPOINT_COMPLETE ||
-		     !have_name_in_common(checkpoint, lowest->checkpoint)))
+		     !have_name_in_common(checkpoint, lowest->checkpoint)) &&
+		    is_saved_with(detector, checkpoint, lowest->name))
 			other = checkpoint->number;
 		count += has;
 	}

@@ -1,6 +1,7 @@
 #include "signature.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -12,11 +13,18 @@
 #define FORGET_AFTER 4
 /* More names than this are not kept in a manifest: they are learned again. */
 #define KEPT_MOST 2000
+/* As many kinds in one list: of more, one that was seen once is forgotten. */
+#define KINDS_MOST 8
 /* From the hash of a name to that of its next repetition: any odd number that spreads them. */
 #define REPEAT_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 void signature_release(struct signature *signature)
 {
+	for (struct signature *kind = signature->next, *next; kind; kind = next) {
+		next = kind->next;
+		free(kind->names);
+		free(kind);
+	}
 	free(signature->names);
 	*signature = (struct signature){0};
 }
@@ -77,9 +85,25 @@ static bool is_expected(const struct signature *signature, const struct known_na
 	       (name->seen >= 2 || signature->learned == 1);
 }
 
-bool signature_has(const struct signature *signature, uint64_t hash)
+static struct known_name *find_name(const struct signature *signature, uint64_t hash)
 {
 	return find_hash(signature->names, signature->count, sizeof(*signature->names), hash);
+}
+
+bool signature_has(const struct signature *signature, uint64_t hash)
+{
+	for (; signature; signature = signature->next)
+		if (find_name(signature, hash))
+			return true;
+	return false;
+}
+
+static bool has_any(const struct signature *kind, const struct named_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (find_name(kind, files[i].hash))
+			return true;
+	return false;
 }
 
 static void count_expected(struct signature *signature)
@@ -113,18 +137,120 @@ static void forget_old_names(struct signature *signature)
 	signature->count = kept;
 }
 
+static void sort_names(struct signature *signature)
+{
+	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
+	count_expected(signature);
+}
+
+/* All but their places in the list. */
+static void exchange(struct signature *one, struct signature *other)
+{
+	struct signature was = *one;
+
+	*one = *other;
+	one->next = was.next;
+	was.next = other->next;
+	*other = was;
+}
+
+/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
+ * `number` is learned anew. */
+static void absorb(struct signature *into, const struct signature *kind, int64_t number)
+{
+	size_t known = into->count;
+
+	if (kind->newest_number == number)
+		return;
+	into->names = memory_grow(into->names, known + kind->count, sizeof(*into->names));
+	for (size_t i = 0; i < kind->count; i++) {
+		struct known_name name = kind->names[i];
+		uint32_t age = kind->learned - name.newest;
+
+		if (age >= into->learned ||
+		    find_hash(into->names, known, sizeof(*into->names), name.hash))
+			continue;
+		name.newest = into->learned - age;
+		into->names[into->count++] = name;
+	}
+	if (kind->pause_ms > into->pause_ms)
+		into->pause_ms = kind->pause_ms;
+	sort_names(into);
+}
+
+static void remove_next(struct signature *before)
+{
+	struct signature *kind = before->next;
+
+	before->next = kind->next;
+	free(kind->names);
+	free(kind);
+}
+
+/* NULL: there are too many, and each was seen more than once. */
+static struct signature *add_kind(struct signature *first)
+{
+	struct signature *last = first, *once = NULL;
+	size_t count = 1;
+
+	if (first->count == 0)
+		return first;
+	for (; last->next; last = last->next) {
+		once = !once && last->next->learned == 1 ? last : once;
+		count++;
+	}
+	if (count >= KINDS_MOST && !once)
+		return NULL;
+	if (count >= KINDS_MOST)
+		remove_next(once);
+	for (last = first; last->next;)
+		last = last->next;
+	last->next = memory_new(sizeof(*last->next));
+	last->next->several = true;
+	return last->next;
+}
+
+/* The one that has names in common with the files, all of those that have in one; or a new one. */
+static struct signature *kind_of(struct signature *first, int64_t number,
+				 const struct named_file *files, size_t count)
+{
+	struct signature *into = first;
+
+	while (into && !has_any(into, files, count))
+		into = into->next;
+	if (!into)
+		return add_kind(first);
+	for (struct signature *before = into; before->next;) {
+		if (!has_any(before->next, files, count)) {
+			before = before->next;
+			continue;
+		}
+		if (before->next->learned > into->learned)
+			exchange(into, before->next);
+		absorb(into, before->next, number);
+		remove_next(before);
+	}
+	return into;
+}
+
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
 		     size_t count, int64_t pause_ms)
 {
-	bool again = signature->learned > 0 && number == signature->newest_number;
 	auto_free struct named_file *sorted = NULL;
-	size_t known = signature->count;
+	size_t known;
+	bool again;
 
 	if (count == 0)
 		return;
 	sorted = memory_new(count * sizeof(*sorted));
 	memcpy(sorted, files, count * sizeof(*sorted));
 	sort_files(sorted, count);
+	if (signature->several)
+		signature = kind_of(signature, number, sorted, count);
+	if (!signature)
+		return;
+	known = signature->count;
+	again = signature->learned > 0 && number == signature->newest_number;
 	if (!again) {
 		signature->learned++;
 		/* An unusual pause counts for as long as a name that only some have. */
@@ -137,8 +263,22 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	for (size_t i = 0; i < count; i++)
 		note_name(signature, known, &sorted[i]);
 	forget_old_names(signature);
-	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
-	count_expected(signature);
+	sort_names(signature);
+}
+
+void signature_join(struct signature *signature, struct signature *other)
+{
+	struct signature *last = signature;
+
+	if (other->count == 0)
+		return;
+	while (last->next)
+		last = last->next;
+	last->next = memory_new(sizeof(*last->next));
+	*last->next = *other;
+	last->next->several = true;
+	*other = (struct signature){.several = other->several};
+	signature->several = true;
 }
 
 /* Sizes vary a little from save to save; a write that failed leaves out more, or whole blocks. */
@@ -201,7 +341,31 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	return smaller ? SIGNATURE_SMALLER : SIGNATURE_FULL;
 }
 
-void signature_forget(struct signature *signature, uint64_t hash)
+const struct signature *signature_of(const struct signature *first, struct named_file *files,
+				     size_t count)
+{
+	const struct signature *found = NULL, *often = NULL;
+	enum signature_match least = SIGNATURE_FULL;
+
+	if (!first->several)
+		return first;
+	sort_files(files, count);
+	for (const struct signature *kind = first; kind; kind = kind->next) {
+		enum signature_match match;
+
+		often = !often && kind->learned > 1 ? kind : often;
+		if (!has_any(kind, files, count))
+			continue;
+		match = signature_compare(kind, files, count);
+		if (!found || match < least) {
+			found = kind;
+			least = match;
+		}
+	}
+	return found ? found : often;
+}
+
+static void forget_name(struct signature *signature, uint64_t hash)
 {
 	size_t kept = 0;
 
@@ -211,6 +375,13 @@ void signature_forget(struct signature *signature, uint64_t hash)
 	signature->count = kept;
 	signature->pause_ms = 0;
 	count_expected(signature);
+}
+
+void signature_forget(struct signature *signature, uint64_t hash)
+{
+	for (; signature; signature = signature->next)
+		if (find_name(signature, hash))
+			forget_name(signature, hash);
 }
 
 size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count)
@@ -224,9 +395,10 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 	return missing;
 }
 
-json_t *signature_to_json(const struct signature *signature)
+/* NULL: nothing is expected, or too much to keep. */
+static json_t *kind_to_json(const struct signature *signature)
 {
-	json_t *names = json_array();
+	json_t *names = json_array(), *json;
 
 	for (size_t i = 0; i < signature->count; i++) {
 		char text[17];
@@ -241,11 +413,32 @@ json_t *signature_to_json(const struct signature *signature)
 		json_decref(names);
 		return NULL;
 	}
-	return json_pack("{s:o, s:I}", "names", names, "pause_ms", (json_int_t)signature->pause_ms);
+	json = json_pack("{s:o, s:I}", "names", names, "pause_ms", (json_int_t)signature->pause_ms);
+	if (signature->several && signature->learned == 1)
+		json_object_set_new(json, "once", json_true());
+	return json;
+}
+
+json_t *signature_to_json(const struct signature *signature)
+{
+	auto_json json_t *others = json_array();
+	json_t *json = NULL;
+
+	for (; signature; signature = signature->next) {
+		json_t *kind = kind_to_json(signature);
+
+		if (kind && json)
+			json_array_append_new(others, kind);
+		else if (kind)
+			json = kind;
+	}
+	if (json_array_size(others) > 0)
+		json_object_set(json, "others", others);
+	return json;
 }
 
 /* What comes from a store may name one twice. */
-static void sort_names(struct signature *signature)
+static void sort_loaded(struct signature *signature)
 {
 	size_t kept = 0;
 
@@ -256,8 +449,10 @@ static void sort_names(struct signature *signature)
 	signature->count = kept;
 }
 
-void signature_from_json(struct signature *signature, const json_t *json)
+static void kind_from_json(struct signature *signature, const json_t *json)
 {
+	bool once = signature->several && json_is_true(json_object_get(json, "once"));
+	uint32_t seen = once ? 1 : 2;
 	json_t *names = json_object_get(json, "names"), *name;
 	int64_t pause_ms = json_integer_value(json_object_get(json, "pause_ms"));
 	size_t count = json_array_size(names), i;
@@ -274,14 +469,33 @@ void signature_from_json(struct signature *signature, const json_t *json)
 		if (json_unpack(name, "[s, I]", &text, &size) < 0 || size < 0 ||
 		    sscanf(text, "%16" SCNx64, &hash) != 1)
 			continue;
-		/* Seen twice: they were expected when they were kept. */
+		/* Seen twice or in the only one: they were expected when they were kept. */
 		signature->names[signature->count++] =
-			(struct known_name){hash, (uint64_t)size, 2, 2};
+			(struct known_name){hash, (uint64_t)size, seen, seen};
 	}
-	sort_names(signature);
-	signature->learned = signature->count > 0 ? 2 : 0;
+	sort_loaded(signature);
+	signature->learned = signature->count > 0 ? seen : 0;
 	count_expected(signature);
 	signature->newest_number = SIGNATURE_LOADED;
 	if (pause_ms > 0 && pause_ms < 3600000)
 		signature->pause_ms = pause_ms;
+}
+
+void signature_from_json(struct signature *signature, const json_t *json)
+{
+	struct signature *last = signature;
+	json_t *others = json_object_get(json, "others"), *kind;
+	size_t i;
+
+	kind_from_json(signature, json);
+	if (!signature->several || signature->count == 0)
+		return;
+	json_array_foreach(others, i, kind)
+	{
+		if (i + 1 >= KINDS_MOST)
+			return;
+		last = last->next = memory_new(sizeof(*last));
+		last->several = true;
+		kind_from_json(last, kind);
+	}
 }

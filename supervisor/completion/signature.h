@@ -8,6 +8,11 @@
  * most, and one that is no longer written is forgotten after two checkpoints. A name that one of
  * the last four had may come: without it the signature is no evidence, but nothing is missing
  * either.
+ *
+ * Files with numbers in their own names may be of several kinds, although they lie in one directory
+ * (vocab_32000.json, written once, beside step_500.pt and step_500.opt). Names that no complete
+ * checkpoint had together are signatures of their own there: what has names of one lacks none of
+ * the others. Once one has names of both, they are one.
  */
 #ifndef SIGNATURE_H
 #define SIGNATURE_H
@@ -30,8 +35,11 @@ struct known_name {
 	uint32_t newest; /* the newest of them, by the family's count */
 };
 
-/* One kind of checkpoint: "run/checkpoint-#/". Zero-initialise. */
+/* One kind of checkpoint: "run/checkpoint-#/". Zero-initialise, but for `several`. */
 struct signature {
+	/* its names may be of several kinds: it is the first of a list */
+	bool several;
+	struct signature *next;   /* owned */
 	struct known_name *names; /* sorted by hash */
 	size_t count;
 	/* of them: a checkpoint with fewer files cannot have them all */
@@ -52,27 +60,42 @@ void signature_release(struct signature *signature);
 /* FNV-1a. */
 uint64_t signature_hash(const char *name);
 
+/*
+ * The one of several that these files are to be compared with: it has a name in common with them;
+ * of two such, the one that they match less. What has none is held against one that was seen more
+ * than once: it may be the first file of such a checkpoint. NULL: there is none either: nothing is
+ * known. Sorts as signature_compare() does.
+ */
+const struct signature *signature_of(const struct signature *first, struct named_file *files,
+				     size_t count);
+
 /* `files`: those of a complete checkpoint; a name may be there twice. `number`: a value that no
  * other checkpoint of this kind has. */
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
 		     size_t count, int64_t pause_ms);
 
+/* The checkpoints of the other one are parts of these from now on: what was learned of it is learned
+ * of their whole, once a checkpoint has names of both. Takes it, and leaves the other one empty. */
+void signature_join(struct signature *signature, struct signature *other);
+
 /* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
 enum signature_match signature_compare(const struct signature *signature, struct named_file *files,
 				       size_t count);
 
-/* Has one of those that it was learned from, of late, had the name? */
+/* Has one of those that it was learned from, of late, had the name? Of whichever kind, here and
+ * below. */
 bool signature_has(const struct signature *signature, uint64_t hash);
 
 /* The name, and the longest pause, are of what will not come again. */
 void signature_forget(struct signature *signature, uint64_t hash);
 
-/* How many names are expected that the files do not have. Sorts as signature_compare() does. */
+/* How many names of this one are expected that the files do not have. Sorts as signature_compare()
+ * does. */
 size_t signature_missing(const struct signature *signature, struct named_file *files, size_t count);
 
 /* For the manifest; NULL: nothing is known, or too much to keep. The caller owns it. */
 json_t *signature_to_json(const struct signature *signature);
-/* Fills a zeroed signature; ignores what it does not understand. */
+/* Fills an empty signature; ignores what it does not understand. */
 void signature_from_json(struct signature *signature, const json_t *json);
 
 #endif

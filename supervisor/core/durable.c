@@ -350,9 +350,9 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	/* Running files are all that this job has written, or the last that it wrote. */
 	bool tail = model->attempt == ATTEMPT_CLAIMED && job_has_running_tail(model, view) &&
 		    (!model->any_complete || !facts.noticed) && !answered;
-	/* Its metrics are saved; but of its checkpoints, none was complete. */
-	bool none = !model->any_complete && facts.noticed && !answered &&
-		    (torn || (facts.managed && model->newest.curves_only));
+	/* Its metrics are saved, and there is no checkpoint. */
+	bool none = !model->any_complete && facts.noticed && !answered && facts.managed &&
+		    model->newest.curves_only;
 	bool pending = job_has_pending(model) && !answered;
 	/* What it did since the start is in no snapshot, and what was restored is older. */
 	bool elsewhere = facts.noticed && view->saves_elsewhere && !view->gang_has_saved;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* In a numbered directory, a number of fewer digits may be that of a part. */
+/* In a numbered directory, and behind "optimizer", one of fewer digits may be that of a part. */
 #define REPEATED_DIGITS_LEAST 3
 /* A directory "00012" may be a run, and with more digits it is a count. */
 #define PADDED_DIGITS_LEAST 6
@@ -76,24 +76,49 @@ static bool is_chunk_directory(const struct name_fields *fields)
 	return fields->end - fields->begin == 1 && fields->name[fields->begin] == 'c';
 }
 
-/* In a directory's name: "model_35" and "state_000510.zarr" are states, but "run-3" and "agent_2"
- * may be one of several. NULL: none. */
+static bool is_any_of(const struct name_fields *fields, const struct field *word,
+		      const char *const *names, size_t count)
+{
+	size_t length = word->kind == FIELD_WORD ? word->end - word->begin : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (length == strlen(names[i]) &&
+		    strncasecmp(fields->name + word->begin, names[i], length) == 0)
+			return true;
+	return false;
+}
+
+/* "mylora-000480-state" (sd-scripts), where trailing numbers are those before that word. */
+static const struct field *number_before_state(const struct name_fields *fields)
+{
+	static const char *const names[] = {"state", "states"};
+	struct name_fields before = *fields;
+	const struct field *number;
+
+	if (fields->count < 2 || !is_any_of(fields, &fields->items[--before.count], names,
+					    sizeof(names) / sizeof(names[0])))
+		return NULL;
+	number = name_fields_trailing(&before);
+	return number ? &fields->items[number - before.items] : NULL;
+}
+
+/* In a directory's name: "model_35", "optimizer_480", "lora-480-state" and "state_000510.zarr" are
+ * states, but "run-3", "agent_2" and "optimizer_1" may be one of several. NULL: none. */
 static const struct field *state_number(const struct name_fields *fields)
 {
 	static const char *const names[] = {"model",   "weights",    "state", "states", "params",
 					    "trainer", "generation", "gen",   "backup", "dump"};
+	static const char *const parts[] = {"optimizer", "optim"};
 	const struct field *number = name_fields_trailing(fields), *word;
-	size_t length;
 
-	if (!number || is_array_store(fields))
+	if (is_array_store(fields))
 		return number;
-	word = number > fields->items ? number - 1 : NULL;
-	length = word && word->kind == FIELD_WORD ? word->end - word->begin : 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (length == strlen(names[i]) &&
-		    strncasecmp(fields->name + word->begin, names[i], length) == 0)
-			return number;
-	return NULL;
+	word = number && number > fields->items ? number - 1 : NULL;
+	if (word && is_any_of(fields, word, names, sizeof(names) / sizeof(names[0])))
+		return number;
+	if (!word || !is_any_of(fields, word, parts, sizeof(parts) / sizeof(parts[0])))
+		number = number_before_state(fields);
+	return number && number->end - number->begin >= REPEATED_DIGITS_LEAST ? number : NULL;
 }
 
 static void read_directory(struct reading *reading, const char *path, const char *name,
@@ -323,7 +348,7 @@ static void append_directories(struct bytes *text, const char *path, size_t leng
 		name_fields_split(&fields, name, size);
 		if (is_unit && !name_fields_counted(&fields) &&
 		    !name_fields_is_bare_number(&fields))
-			change.own_number = name_fields_trailing(&fields);
+			change.own_number = state_number(&fields);
 		append_component(text, &fields, size, &change, clean && is_unit);
 		append_text(text, "/", 1);
 		at = end + 1;

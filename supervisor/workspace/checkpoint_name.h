@@ -19,8 +19,9 @@
  *like.
  *
  * The name of a directory is read as a file's would be if it says that it holds a state (model_35,
- * weights-120), or is an array store (state_500.zarr, *.n5); in the latter, and below Zarr's
- * directories "c", numbers are those of chunks.
+ * weights-120; with three digits or more optimizer_480, lora-480-state), or is an array store
+ * (state_500.zarr, *.n5); in the latter, and below Zarr's directories "c", numbers are those of
+ * chunks.
  *
  * A certain name in the path wins over a directory that is only a number; of certain directories,
  * the innermost wins (epoch-1/step-500). A file in a certain directory belongs to it, unless it

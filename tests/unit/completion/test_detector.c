@@ -548,6 +548,18 @@ static const struct row rows[] = {
 		"O 1 3 b/step-2.tmp/x; C 1 3 b/step-2.tmp/x; kt b/step-2 b/step-2.tmp directory; = "
 		"complete; O 1 3 a/step-3.tmp/x; C 1 3 a/step-3.tmp/x; kt a/step-3 a/step-3.tmp "
 		"directory; = busy; +3000; = busy"},
+	{"a file and a directory of one number, written by one process, are one checkpoint",
+		"O 1 3 l-480.bin; C 1 3 l-480.bin; +400; O 1 3 l-480-state/o; C 1 3 l-480-state/o; +1000; = complete; "
+		"+20000; O 1 3 l-960.bin; C 1 3 l-960.bin; +400; O 1 3 l-960-state/o; out l-960.bin; C 1 3 "
+		"l-960-state/o; +1000; = complete; in l-960.bin; +20000; O 1 3 l-1440.bin; C 1 3 l-1440.bin; +5000; = "
+		"busy; out l-1440.bin; O 1 3 l-1440-state/o; C 1 3 l-1440-state/o; = complete; in l-1440-state/o; "
+		"restart; O 1 3 l-1920.bin; C 1 3 l-1920.bin; +100; end 1 killed; +1000; = torn; torn l-1920.bin"},
+	{"... also with the directory first",
+		"O 1 3 optimizer_480/a; C 1 3 optimizer_480/a; O 1 3 model_480.pt; C 1 3 model_480.pt; +1000; = "
+		"complete; +20000; O 1 3 optimizer_960/a; C 1 3 optimizer_960/a; O 1 3 model_960.pt; out "
+		"optimizer_960; C 1 3 model_960.pt; +1000; = complete; +20000; O 1 3 optimizer_1440/a; C 1 3 "
+		"optimizer_1440/a; +5000; = busy; out optimizer_1440; O 1 3 model_1440.pt; C 1 3 model_1440.pt; = "
+		"complete; in optimizer_1440"},
 	{"... in numbered directories that are called otherwise",
 		"O 1 3 a/step-001/x; C 1 3 a/step-001/x; O 1 3 b/step_1.pt; C 1 3 b/step_1.pt; +1000; = "
 		"complete; O 1 3 b/step_2.pt; C 1 3 b/step_2.pt; = busy; O 1 3 a/step-002/x; C 1 3 "
@@ -606,6 +618,54 @@ static const struct row rows[] = {
 		"O 1 3 a/step_2; C 1 3 a/step_2; O 1 3 b/step_2; C 1 3 b/step_2; = complete; "
 		"kd b/step_1; out a/step_1; kd a/step_1; = nothing; O 1 3 a/step_3; C 1 3 a/step_3; "
 		"= busy; O 1 3 b/step_3; C 1 3 b/step_3; = complete"},
+
+	/* Files of several kinds with numbers in one directory. */
+#define PRETRAINED "O 1 3 resnet_50.pth; C 1 3 resnet_50.pth; +1000; = complete; +20000; "
+#define SAVES(number) \
+	"O 1 3 step_" #number ".pt; C 1 3 step_" #number ".pt; +3000; out step_" #number ".pt; O 1 3 " \
+	"step_" #number ".opt; C 1 3 step_" #number ".opt; "
+	{"a numbered file that is written before training is none of what the saves have",
+		PRETRAINED "O 1 3 step_100.pt; C 1 3 step_100.pt; O 1 3 step_100.opt; C 1 3 step_100.opt; +999; "
+		"= busy; +1; = complete; in step_100.pt; step 100; +20000; " SAVES(200) "= complete; in "
+		"step_200.opt; in resnet_50.pth; step 200"},
+	{"... several of them, and after a restart, when one is written again",
+		PRETRAINED "O 1 3 vocab_32000.json; C 1 3 vocab_32000.json; +1000; = complete; O 1 3 pca_256.pkl; "
+		"C 1 3 pca_256.pkl; +1000; = complete; O 1 3 step_100.pt; C 1 3 step_100.pt; O 1 3 step_100.opt; "
+		"C 1 3 step_100.opt; +1000; = complete; restart; O 1 3 pca_256.pkl; C 1 3 pca_256.pkl; "
+		"+1000; = complete; +20000; " SAVES(200) "= complete; +20000; " SAVES(300) "= complete; step 300"},
+	{"... only that is known at a restart",
+		PRETRAINED "restart; +20000; O 1 3 step_100.pt; C 1 3 step_100.pt; +1000; = complete; step 100"},
+	{"... one that comes between the saves is waited for, and changes nothing of what they have",
+		"O 1 3 step_100.pt; C 1 3 step_100.pt; O 1 3 step_100.opt; C 1 3 step_100.opt; +1000; = complete; "
+		SAVES(200) "= complete; +20000; O 1 3 pca_256.pkl; C 1 3 pca_256.pkl; +9999; = busy; in "
+		"step_200.pt; +1; = complete; " SAVES(300) "= complete; step 300; in pca_256.pkl; " SAVES(400)
+		"= complete; end 1 killed; job failed; in step_400.opt; good step_400.opt"},
+	{"... it may be the first file of the next save",
+		"O 1 3 step_100.pt; C 1 3 step_100.pt; O 1 3 step_100.opt; C 1 3 step_100.opt; +1000; = complete; "
+		SAVES(200) "= complete; +20000; O 1 3 step_300.ema; C 1 3 step_300.ema; +5000; = busy; "
+		SAVES(300) "= complete; +20000; O 1 3 step_400.ema; C 1 3 step_400.ema; +5000; = busy; " SAVES(400)
+		"= complete; +20000; O 1 3 step_500.ema; C 1 3 step_500.ema; O 1 3 step_500.pt; C 1 3 step_500.pt; O 1 3 "
+		"step_500.opt; C 1 3 step_500.opt; = complete; +20000; " SAVES(600) "= busy; out step_600.opt"},
+	{"... numbers by no word count on although one of another kind is higher",
+		"O 1 3 vocab_32000.json; C 1 3 vocab_32000.json; +1000; = complete; O 1 3 model_100.pkl; C 1 3 "
+		"model_100.pkl; +1000; = complete; O 1 3 model_200.pkl; C 1 3 model_200.pkl; = complete; step 200; "
+		"O 1 3 model_100.pkl; C 1 3 model_100.pkl; = complete; in model_100.pkl; step 100"},
+	{"... nor do they name parts if it was written at another time",
+		"O 1 3 pca_256.pkl; C 1 3 pca_256.pkl; +1000; = complete; +20000; O 1 3 model_1.pkl; C 1 3 "
+		"model_1.pkl; +1000; = complete; step 1; +20000; O 1 3 model_2.pkl; out model_2.pkl; in "
+		"model_1.pkl; C 1 3 model_2.pkl; +1000; = complete; step 2"},
+	{"steps and epochs in one directory, each with files of its own",
+		"O 1 3 step_10.pt; C 1 3 step_10.pt; +1000; = complete; O 1 3 step_20.pt; C 1 3 step_20.pt; = "
+		"complete; O 1 3 epoch_1.pt; C 1 3 epoch_1.pt; O 1 3 epoch_1.opt; C 1 3 epoch_1.opt; +10000; = "
+		"complete; O 1 3 step_30.pt; C 1 3 step_30.pt; = complete; O 1 3 epoch_2.pt; C 1 3 epoch_2.pt; "
+		"+5000; = busy; out epoch_2.pt; O 1 3 epoch_2.opt; C 1 3 epoch_2.opt; = complete; O 1 3 step_40.pt; "
+		"C 1 3 step_40.pt; = complete; step 40; in epoch_2.opt"},
+	{"... which have a number in common: it lacks nothing of either",
+		"O 1 3 step_1.pt; C 1 3 step_1.pt; +1000; = complete; O 1 3 step_2.pt; C 1 3 step_2.pt; = "
+		"complete; O 1 3 epoch_5.pt; C 1 3 epoch_5.pt; O 1 3 epoch_5.opt; C 1 3 epoch_5.opt; +10000; = "
+		"complete; O 1 3 step_6.pt; C 1 3 step_6.pt; = complete; O 1 3 epoch_6.pt; C 1 3 epoch_6.pt; = busy; "
+		"out step_6.pt; O 1 3 epoch_6.opt; C 1 3 epoch_6.opt; = complete; O 1 3 step_7.pt; C 1 3 step_7.pt; "
+		"+999; = busy; +1; = complete"},
 
 	/* Each checkpoint for itself. */
 	{"a signature: two files, five seconds apart",

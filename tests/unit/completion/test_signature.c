@@ -19,7 +19,8 @@
 struct row {
 	const char *name;
 	/* "a b": learns a checkpoint with these files; "= full a b": compares one;
-	 * "again a b": learns from the last one again; "kept": through a manifest and back.
+	 * "again a b": learns from the last one again; "kept": through a manifest and back;
+	 * "several": of kinds, from the beginning.
 	 * A file "a:40" has 40 bytes; "a" has 100. */
 	const char *story;
 };
@@ -74,6 +75,24 @@ static const struct row rows[] = {
 	{"kept, without what was never expected", "a x1;a x2;kept;= full a"},
 	{"kept, with what is written twice", "a a;kept;= fewer a;= full a a"},
 	{"kept with an unknown kind", "kept;= unknown a"},
+
+	{"of several kinds: one that was seen once says nothing of the others",
+		"several;p;= unknown a;a b;= fewer a;= full a b;= full p;a b;= full a b;= fewer b"},
+	{"... but what was seen twice may begin with another name", "several;a b;a b;= fewer c;= full a b c"},
+	{"... which is none of it if it stays alone",
+		"several;a b;a b;c;= full a b;= full c;a b;= full a b;a b;= fewer a;= full c"},
+	{"... names that come together are one kind: the next has them too",
+		"several;a;b;a b;= fewer a;= fewer b;= full a b"},
+	{"... also if one of them was the first half", "several;a;b;again a b;= full a b;= fewer b"},
+	{"... and not expected of the next if it was one checkpoint that had them",
+		"several;a;a;b;again a b;= other a;a b;= fewer a"},
+	{"... of two that have names in common, the one that lacks more decides",
+		"several;a;a;c d;c d;= fewer a c;= full a c d"},
+	{"... the one that was seen more often stays", "several;p;a;a;a;p a;= full a p;= fewer a;= fewer p"},
+	{"... random names are forgotten, and what comes again is not",
+		"several;a;a;1;2;3;4;5;6;7;8;9;10;= full a;= full 10;= fewer 1"},
+	{"... kept", "several;p;a b;a b;kept;= full p;= fewer a;= full a b;= fewer c"},
+	{"... kept after one of each", "several;p;q;kept;= full p;= full q;= unknown a;a;= full a"},
 };
 // clang-format on
 
@@ -104,7 +123,10 @@ static void keep(struct signature *signature)
 	auto_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	auto_json json_t *back = text ? json_loads(text, 0, NULL) : NULL;
 
+	bool several = signature->several;
+
 	signature_release(signature);
+	signature->several = several;
 	signature_from_json(signature, back);
 }
 
@@ -126,15 +148,21 @@ static bool run(const struct row *row)
 
 		if (text_equal(part, "kept")) {
 			keep(&signature);
+		} else if (text_equal(part, "several")) {
+			signature.several = true;
 		} else if (part[0] == '=') {
 			char *expected = part + 2;
 			char *list = expected + strcspn(expected, " ");
+			const struct signature *kind;
 			const char *match;
+			size_t count;
 
 			if (*list)
 				*list++ = '\0';
-			match = matches[signature_compare(&signature, files,
-							  parse_files(list, files))];
+			count = parse_files(list, files);
+			kind = signature_of(&signature, files, count);
+			match = matches[kind ? signature_compare(kind, files, count)
+					     : SIGNATURE_UNKNOWN];
 			if (!text_equal(match, expected)) {
 				print_error("%s: %s, not %s (%s)\n", row->name, match, expected,
 					    row->story);

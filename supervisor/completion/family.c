@@ -1,0 +1,230 @@
+#include "family.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "checkpoint_table.h"
+#include "workspace/workspace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct family *checkpoint_table_find_family(const struct checkpoint_table *table, const char *name)
+{
+	for (struct family *family = table->families; family; family = family->next)
+		if (text_equal(family->name, name))
+			return family;
+	return NULL;
+}
+
+struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name)
+{
+	struct family *family = checkpoint_table_find_family(table, name);
+
+	if (family)
+		return family;
+	family = memory_new(sizeof(*family));
+	*family = (struct family){
+		.name = text_copy(name),
+		/* In a numbered directory, or of fixed names, all are of one kind. */
+		.signature.several = *name && name[strlen(name) - 1] == '#',
+		.lowest = -1,
+		.highest = -1,
+		.own_number = -1,
+		.own_before = -1,
+		.next = table->families,
+	};
+	table->families = family;
+	return family;
+}
+
+struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path)
+{
+	auto_free char *template = NULL, *stream = NULL;
+	struct family *family;
+
+	if (!table->keeps_apart)
+		return NULL;
+	template = checkpoint_name_template(path);
+	family = checkpoint_table_find_family(table, template);
+	if (family && family->apart)
+		return family;
+	stream = checkpoint_name_stream(path);
+	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
+	return family && family->stream ? family : NULL;
+}
+
+bool checkpoint_table_is_part_name(const struct checkpoint_table *table, const char *path)
+{
+	auto_free char *template = NULL, *name = NULL;
+	const struct family *family;
+
+	if (!table->keeps_apart)
+		return false;
+	template = checkpoint_name_template(path);
+	name = text_format(FAMILY_OF_NAME "%s", template);
+	family = checkpoint_table_find_family(table, name);
+	return family && family->parts;
+}
+
+/* --- what turns out of a kind --- */
+
+/* Of fixed names, parts may differ in a number only. */
+static void make_fixed(struct checkpoint_table *table, struct tracked_file *file,
+		       struct checkpoint *fixed)
+{
+	file->name = signature_hash(file->path);
+	checkpoint_table_put(table, file, fixed);
+}
+
+void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family)
+{
+	struct checkpoint *fixed = checkpoint_table_fixed(table);
+
+	family->parts = true;
+	family->stream = false;
+	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
+	     checkpoint = next) {
+		next = checkpoint->sibling;
+		if (checkpoint->family != family)
+			continue;
+		while (checkpoint->files) {
+			struct tracked_file *file = checkpoint->files;
+			bool last = checkpoint->file_count == 1;
+
+			make_fixed(table, file, fixed);
+			if (last)
+				break; /* the checkpoint is gone */
+		}
+	}
+}
+
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name)
+{
+	struct checkpoint *fixed = checkpoint_table_fixed(table);
+
+	for (struct checkpoint *checkpoint = table->checkpoints, *next; checkpoint;
+	     checkpoint = next) {
+		next = checkpoint->sibling;
+		if (checkpoint->family != family)
+			continue;
+		for (struct tracked_file *file = checkpoint->files, *after; file; file = after) {
+			auto_free char *template = checkpoint_name_template(file->path);
+			auto_free char *kind = text_format(FAMILY_OF_NAME "%s", template);
+			bool last = checkpoint->file_count == 1;
+
+			after = file->sibling;
+			if (file->name != name)
+				continue;
+			checkpoint_table_family(table, kind)->parts = table->keeps_apart = true;
+			for (size_t i = 0; i < checkpoint->writer_count; i++)
+				checkpoint_add_writer(fixed, checkpoint->writers[i]);
+			make_fixed(table, file, fixed);
+			if (last)
+				break; /* the checkpoint is gone */
+		}
+	}
+}
+
+void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
+				    struct family *leader, struct checkpoint *from,
+				    struct checkpoint *into)
+{
+	for (struct family *family = table->families; family; family = family->next)
+		if (family == part || family->with == part)
+			family->with = leader;
+	part->leads = false;
+	leader->leads = true;
+	signature_join(&leader->signature, &part->signature);
+	for (size_t i = 0; i < from->writer_count; i++)
+		checkpoint_add_writer(into, from->writers[i]);
+	for (bool last = false; !last;) {
+		struct tracked_file *file = from->files;
+
+		last = from->file_count == 1; /* then it is gone */
+		checkpoint_table_put(table, file, into);
+	}
+}
+
+/* What is known of the checkpoint is known of its file. */
+static void move_apart(struct checkpoint_table *table, struct tracked_file *file,
+		       struct family *family)
+{
+	struct checkpoint *from = file->checkpoint,
+			  *to = checkpoint_table_apart(table, family, file->path);
+
+	checkpoint_set_state(table, to, from->state);
+	to->reason = from->reason;
+	to->begun_ms = file->begun_ms;
+	to->last_ms = from->last_ms;
+	to->stalled_ms = from->stalled_ms;
+	to->save = from->save;
+	to->changed = from->changed;
+	for (size_t i = 0; i < from->writer_count; i++)
+		checkpoint_add_writer(to, from->writers[i]);
+	checkpoint_table_put(table, file, to);
+}
+
+void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
+				 uint64_t name)
+{
+	struct tracked_file **found = NULL;
+	size_t count = 0;
+
+	each_checkpoint (checkpoint, table)
+		if (checkpoint->family == family)
+			each_file (file, checkpoint)
+				if (file->name == name) {
+					found = memory_grow(found, count + 1, sizeof(*found));
+					found[count++] = file;
+				}
+	for (size_t i = 0; i < count; i++) {
+		auto_free char *template = checkpoint_name_template(found[i]->path);
+		struct family *apart = checkpoint_table_family(table, template);
+
+		apart->apart = table->keeps_apart = true;
+		apart->sure = true;
+		if (found[i]->checkpoint->number > apart->highest)
+			apart->highest = found[i]->checkpoint->number;
+		move_apart(table, found[i], apart);
+	}
+	free(found);
+}
+
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
+{
+	struct checkpoint *fixed = checkpoint_table_fixed(table);
+	const unsigned fresh = FILE_FRESH | FILE_WRITTEN;
+	int64_t last_ms = 0;
+	bool any = false;
+
+	family->stream = family->sure = table->keeps_apart = true;
+	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
+		auto_free char *stream = checkpoint_name_stream(file->path);
+		bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+
+		next = file->sibling;
+		if (!stream || !text_equal(stream, family->name)) {
+			if ((file->marks & FILE_FRESH) && file->here_ms > last_ms)
+				last_ms = file->here_ms;
+			any |= file->marks & FILE_FRESH;
+			continue;
+		}
+		if (closed)
+			file->marks &= ~fresh;
+		move_apart(table, file, family);
+		if (file->marks & FILE_TORN)
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
+		else if (!(file->marks & FILE_FRESH))
+			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	}
+	if (any)
+		fixed->last_ms = last_ms;
+	else if (fixed->state == CHECKPOINT_UNDER_WAY)
+		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
+}
+
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint)
+{
+	return checkpoint->family->stream;
+}

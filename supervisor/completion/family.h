@@ -1,0 +1,117 @@
+/*
+ * PURE. Which kinds of checkpoint there are, and what is known of each: the signature, the numbers,
+ * which of its files turned out to be none of a checkpoint's (parts, streams, what comes with the
+ * next save), and which kinds are saved together. Each checkpoint of the table
+ * (checkpoint_table.h) is of one.
+ */
+#ifndef FAMILY_H
+#define FAMILY_H
+
+#include "signature.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct checkpoint;
+struct checkpoint_table;
+
+#define FAMILY_OF_NAME ":"
+
+/* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
+ * called by the one that is written first. */
+struct family {
+	char *name;
+	struct signature signature;
+	/* the lowest and the highest number so far; -1: none yet */
+	int64_t lowest, highest;
+	/* how often a higher number by one came: many parts of one checkpoint look like that too */
+	unsigned rising;
+	/* the name of a file that came with the save after that of its number, and how often in a
+	 * row; of the newest numbers */
+	unsigned late_times;
+	uint64_t late;
+	/* its numbers count checkpoints, and not the parts of one */
+	bool sure;
+	/* its numbers turned out to name parts: the files count as fixed names. Where others of its
+	 * names count checkpoints, it is called by a checkpoint_name_template() with FAMILY_OF_NAME
+	 * in front */
+	bool parts;
+	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
+	 * that of its number, so that it is a checkpoint of its own */
+	bool apart;
+	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
+	 * written once, and is a checkpoint of its own that is none to resume from */
+	bool stream;
+	/* the one before the newest was renamed into place, and nothing came to it after that */
+	bool placed_whole;
+	/* others are parts of its checkpoints (`with`) */
+	bool leads;
+	/* one of its older numbers has stayed without the files of one directory */
+	bool sheds;
+	/* before it is known to be a stream: new names that a process has written in a row while
+	 * the fixed names were never complete, and since when */
+	unsigned once;
+	int once_pid;
+	int64_t once_ms;
+	/* its files are parts of the checkpoints of that kind, which were written together with
+	 * them under the same numbers (detector_siblings.c); NULL: of its own. And the one that
+	 * this turned out wrong for. */
+	struct family *with, *not_with;
+	/* of the last three numbers, a bit for each that only one of it and `with` had */
+	unsigned differed;
+	/* the number that the shim saw written last to this directory, by whom, the one before it,
+	 * and the detector's generation then; -1: none yet */
+	int own_pid;
+	int64_t own_number, own_before;
+	uint64_t own_written;
+	/* processes that wrote to the newest complete one */
+	size_t writers;
+	/* the last write to any of them */
+	int64_t last_ms;
+	/* the `save` of the last two that were begun, and the number of the last one; of the newest
+	 * that was complete or got another name; and of the one that lacked something for so long
+	 * that it was given up while the job lived. 0: none */
+	uint64_t begun, begun_before, over, given_up;
+	int64_t begun_number;
+	struct family *next;
+};
+
+/* NULL: there is none. The table owns it, here and below. */
+struct family *checkpoint_table_find_family(const struct checkpoint_table *table, const char *name);
+/* Makes it if there is none. */
+struct family *checkpoint_table_family(struct checkpoint_table *table, const char *name);
+
+/* The kind of a file that is kept apart, or of a stream; NULL: it is of none. */
+struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path);
+/* Does the number in this name count the parts of a checkpoint? */
+bool checkpoint_table_is_part_name(const struct checkpoint_table *table, const char *path);
+
+/* Its numbers name parts and not checkpoints: joins the files of all its checkpoints to the fixed
+ * names. */
+void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *family);
+
+/* The same for the files with that name (struct tracked_file) only: the others count. */
+void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
+				     uint64_t name);
+
+/* The files of this family with that name (struct tracked_file) come with the save after that of
+ * their number: each is a checkpoint of its own from now on, known as far as the one that it was
+ * of.
+ */
+void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
+				 uint64_t name);
+
+/* The files of this family, which are fixed names so far, are written once each. Those that are
+ * closed are at rest. */
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
+/* Of a numbered one, or of a file that is kept apart. */
+bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
+
+/* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those
+ * of `from`, which goes into `into`. */
+void checkpoint_table_join_siblings(struct checkpoint_table *table, struct family *part,
+				    struct family *leader, struct checkpoint *from,
+				    struct checkpoint *into);
+
+#endif
