@@ -277,7 +277,7 @@ static void stop_asking_for_good(const struct step *step)
 static void stop_child(const struct step *step)
 {
 	struct job_model *model = step->model;
-	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules, 0);
+	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules);
 
 	stop_asking_for_good(step);
 	model->facts.told_to_end = true;

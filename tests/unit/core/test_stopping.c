@@ -611,7 +611,7 @@ static void check_forwarded(const struct story *story, bool forwarded)
 		return;
 	/* Nobody else has said what it means: it counts as an asking, by this signal. */
 	assert_int_equal(story->model.asking.sent_ms, story->view.now_ms);
-	assert_true(job_asked_by_sigterm(&story->model, &story->rules, 0));
+	assert_true(job_asked_by_sigterm(&story->model, &story->rules));
 	assert_int_equal(story->model.requests.asking, ASKING_SENT);
 }
 
