@@ -324,8 +324,8 @@ void job_open_control(struct job *job);
 void job_tell_clients(struct job *job, json_t *reply);
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
 void job_refuse_client(const struct job_effect *effect);
-/* Who asked for the outcome gets it. */
-void job_tell_outcome(struct job *job, const struct outcome *outcome);
+/* Who asked for the outcome gets it. `last`: nobody can ask for it afterwards. */
+void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */
