@@ -27,6 +27,7 @@ struct watched_run {
 	struct watched_run *next;
 	struct status_watch *watch;
 	char *directory, *job;
+	int fd; /* it was asked how it ends, before anything else */
 	pthread_t thread;
 	bool has_thread;
 	json_t *ended; /* its last word; NULL: none came */
@@ -64,11 +65,9 @@ static void *await_end(void *arg)
 {
 	struct watched_run *run = arg;
 	struct status_watch *watch = run->watch;
-	auto_free char *path = text_format("%s/%s", run->directory, SESSION_CONTROL);
-	auto_json json_t *request = json_pack("{s:s}", "do", "outcome");
 	struct err err;
 
-	control_socket_call(path, request, keep_last_word, run, &watch->cancel, &err);
+	control_socket_await(run->fd, keep_last_word, run, &watch->cancel, &err);
 	while (!run->ended && session_is_alive(run->directory) &&
 	       cancel_sleep(&watch->cancel, ENDING_MS, &err) == 0) {
 	}
@@ -88,15 +87,25 @@ static struct watched_run *find_run(const struct status_watch *watch, const char
 	return run;
 }
 
+/* Connected first: what has answered any question since then tells us how it ends. NULL: it has
+ * just ended, and was never seen. */
 static struct watched_run *find_or_add_run(struct status_watch *watch,
 					   const struct session_info *info)
 {
 	struct watched_run *run = find_run(watch, info->directory);
+	auto_free char *path = text_format("%s/%s", info->directory, SESSION_CONTROL);
+	auto_json json_t *request = json_pack("{s:s}", "do", "outcome");
+	struct err err;
+	int fd;
 
 	if (run)
 		return run;
+	fd = control_socket_ask(path, request, &watch->cancel, &err);
+	if (fd < 0)
+		return NULL;
 	run = memory_new(sizeof(*run));
 	run->watch = watch;
+	run->fd = fd;
 	run->directory = text_copy(info->directory);
 	run->job = text_copy(info->job);
 	run->next = watch->runs;
@@ -107,7 +116,7 @@ static struct watched_run *find_or_add_run(struct status_watch *watch,
 
 static bool is_over(void *arg, const struct session_info *info)
 {
-	struct watched_run *run = find_run(arg, info->directory);
+	struct watched_run *run = find_or_add_run(arg, info);
 
 	return run && atomic_load(&run->over);
 }
@@ -161,11 +170,11 @@ static void print_ends(struct status_watch *watch)
 static void take_answer(void *arg, const struct session_info *info, json_t *answer)
 {
 	struct status_watch *watch = arg;
-	struct watched_run *run = find_or_add_run(watch, info);
+	struct watched_run *run = find_run(watch, info->directory);
 	auto_free char *change = NULL;
 
 	json_array_append(watch->answers, answer);
-	if (watch->json || watch->picture.possible)
+	if (!run || watch->json || watch->picture.possible)
 		return;
 	change = status_text_change(answer);
 	if (text_equal(change, run->change))
@@ -240,6 +249,7 @@ static void end_watch(struct status_watch *watch)
 		watch->runs = run->next;
 		if (run->has_thread)
 			pthread_join(run->thread, NULL);
+		close(run->fd);
 		json_decref(run->ended);
 		free(run->directory);
 		free(run->job);

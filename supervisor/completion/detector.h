@@ -172,6 +172,12 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 bool detector_is_complete(const struct detector *detector, const char *key);
 /* Have all that wrote to it also called it complete, and not written since? */
 bool detector_has_own_word(const struct detector *detector, const char *key);
+/* The one checkpoint that is under way, if all of it is closed, and nothing else is expected to
+ * come to it, so that its contents decide; NULL: another one, or several. */
+struct checkpoint *detector_find_provable(struct detector *detector);
+/* Would it be complete if its writers were killed now? What is not content-checked is not. */
+bool detector_outlives_job(const struct detector *detector, const struct checkpoint *checkpoint,
+			   int64_t now_ms);
 /* Is a checkpoint under way: being written, or not decided yet? */
 bool detector_is_busy(const struct detector *detector);
 /* Are fixed names being written that were there before, or were some written after a checkpoint was

@@ -316,6 +316,29 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 		       SIGNATURE_UNKNOWN;
 }
 
+struct checkpoint *detector_find_provable(struct detector *detector)
+{
+	struct checkpoint *found = NULL;
+
+	each_under_way (checkpoint, &detector->table) {
+		if (found || !detector_may_be_whole(detector, checkpoint))
+			return NULL;
+		found = checkpoint;
+	}
+	return found;
+}
+
+bool detector_outlives_job(const struct detector *detector, const struct checkpoint *checkpoint,
+			   int64_t now_ms)
+{
+	struct checkpoint_facts facts = facts_of(detector, checkpoint, now_ms);
+
+	facts.job_end = JOB_END_CRASHED;
+	facts.format = checkpoint_all(checkpoint, FILE_VALID) ? FORMAT_WHOLE : FORMAT_UNKNOWN;
+	return !facts.temporary && !checkpoint_any(checkpoint, FILE_UNCHECKED) &&
+	       verdict_of(&facts).verdict == VERDICT_COMPLETE;
+}
+
 /* Those of all saves together; none of them is forgotten. */
 static void learn_all_names(struct checkpoint *fixed)
 {

@@ -121,6 +121,21 @@ int64_t tracker_last_write_ms(const struct tracker *tracker)
 	return tracker->detector.last_ms;
 }
 
+int64_t tracker_provable_ms(struct tracker *tracker)
+{
+	struct checkpoint *checkpoint;
+
+	tracker_drain(tracker);
+	checkpoint = detector_find_provable(&tracker->detector);
+	if (!checkpoint || !tracker->checker)
+		return 0;
+	if (checkpoint_any(checkpoint, FILE_UNCHECKED))
+		(void)content_check_worker_run(tracker->checker, &tracker->detector, checkpoint);
+	return detector_outlives_job(&tracker->detector, checkpoint, clock_monotonic_ms())
+		       ? checkpoint->last_ms
+		       : 0;
+}
+
 bool tracker_is_replacing(const struct tracker *tracker)
 {
 	return detector_is_replacing(&tracker->detector);

@@ -132,6 +132,10 @@ bool tracker_has_own_word(const struct tracker *tracker);
 bool tracker_has_begun_checkpoint(struct tracker *tracker);
 /* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
 int64_t tracker_last_write_ms(const struct tracker *tracker);
+/* Reads all queued events. All that is under way is closed, and the end of the job would prove it
+ * complete: its last write, in ms of CLOCK_MONOTONIC; 0: not so. Its contents are looked at before
+ * that is known. */
+int64_t tracker_provable_ms(struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
 bool tracker_is_replacing(const struct tracker *tracker);
 /* Has the job written only running files so far? */

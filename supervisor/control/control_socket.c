@@ -19,6 +19,7 @@
 #define CONNECT_AGAIN_MS 50
 #define REQUEST_MOST 4096
 #define UNSENT_MOST 65536
+#define HEAR_MS 100 /* for who has connected and not yet said what it wants */
 
 /* A connection, and at the same time the one request that it may have open. */
 struct control_request {
@@ -220,22 +221,24 @@ static bool peer_is_allowed(int fd)
 	       (peer.uid == 0 || peer.uid == getuid());
 }
 
-static void listener_ready(struct source *source, uint32_t events)
+/* False: nobody is there. */
+static bool accept_client(struct control_socket *control_socket)
 {
 	static const char busy[] =
 		"{\"event\":\"failed\",\"error\":\"too many clients at once\"}\n";
-	struct control_socket *control_socket = container_of(source, struct control_socket, source);
-	auto_close int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	auto_close int fd =
+		accept4(control_socket->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int free_place = 0;
 
-	(void)events;
-	if (fd < 0 || !peer_is_allowed(fd))
-		return;
+	if (fd < 0)
+		return false;
+	if (!peer_is_allowed(fd))
+		return true;
 	while (free_place < CONTROL_CONNECTIONS_MOST && control_socket->connections[free_place])
 		free_place++;
 	if (free_place == CONTROL_CONNECTIONS_MOST) {
 		(void)!send(fd, busy, sizeof(busy) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-		return;
+		return true;
 	}
 	struct control_request *request = memory_new(sizeof(*request));
 	request->control_socket = control_socket;
@@ -244,10 +247,39 @@ static void listener_ready(struct source *source, uint32_t events)
 	request->output.limit = UNSENT_MOST;
 	if (loop_add(control_socket->loop, &request->source, EPOLLIN, NULL) < 0) {
 		free(request);
-		return;
+		return true;
 	}
 	control_socket->connections[free_place] = request;
 	(void)steal_fd(&fd);
+	return true;
+}
+
+static void listener_ready(struct source *source, uint32_t events)
+{
+	(void)events;
+	(void)accept_client(container_of(source, struct control_socket, source));
+}
+
+void control_socket_hear(struct control_socket *control_socket, bool last)
+{
+	int64_t until_ms = clock_monotonic_ms() + HEAR_MS;
+
+	if (!control_socket)
+		return;
+	if (last)
+		unlink(control_socket->path);
+	while (accept_client(control_socket)) {
+	}
+	for (int i = 0; i < CONTROL_CONNECTIONS_MOST; i++) {
+		struct control_request *request = control_socket->connections[i];
+		struct pollfd fd = {.events = POLLIN};
+
+		if (!request || request->in_progress || request->ended)
+			continue;
+		fd.fd = request->source.fd;
+		if (poll(&fd, 1, (int)clock_left_ms(until_ms)) > 0)
+			connection_ready(&request->source, EPOLLIN);
+	}
 }
 
 static int fill_socket_address(const char *path, struct sockaddr_un *address, struct err *err)
@@ -371,16 +403,20 @@ static void send_request(int fd, json_t *request)
 	shutdown(fd, SHUT_WR); /* the server closes after its last reply */
 }
 
-int control_socket_call(const char *path, json_t *request,
-			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
-			struct err *err)
+int control_socket_ask(const char *path, json_t *request, struct cancel *cancel, struct err *err)
 {
-	auto_close int fd = connect_socket(path, cancel, err);
+	int fd = connect_socket(path, cancel, err);
+
+	if (fd >= 0)
+		send_request(fd, request);
+	return fd;
+}
+
+int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void *arg,
+			 struct cancel *cancel, struct err *err)
+{
 	auto_(bytes_release) struct bytes input = {.limit = 1 << 20};
 
-	if (fd < 0)
-		return -1;
-	send_request(fd, request);
 	for (;;) {
 		ssize_t got;
 
@@ -390,10 +426,19 @@ int control_socket_call(const char *path, json_t *request,
 		if (got == 0 || (got < 0 && errno == ECONNRESET))
 			return 0;
 		if (got < 0 && errno != EINTR && errno != EAGAIN)
-			return err_os(err, errno, "%s", path);
+			return err_os(err, errno, "the supervisor's reply");
 		if (got > 0)
 			input.size += (size_t)got;
 		if (deliver_replies(&input, replied, arg, err) < 0)
 			return -1;
 	}
+}
+
+int control_socket_call(const char *path, json_t *request,
+			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
+			struct err *err)
+{
+	auto_close int fd = control_socket_ask(path, request, cancel, err);
+
+	return fd < 0 ? -1 : control_socket_await(fd, replied, arg, cancel, err);
 }

@@ -26,6 +26,7 @@
 #include "base/loop.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* At once. Each has a descriptor, and the supervisor needs some too. */
 #define CONTROL_CONNECTIONS_MOST 256
@@ -61,6 +62,9 @@ void control_request_answer(struct control_request *request, json_t *reply);
 /* {"event":"failed","error":why}. Owned by the caller. */
 json_t *control_failure(const char *why);
 
+/* Handles what clients have asked by now, without the loop. Waits a moment for those that have
+ * connected and not asked yet. `last`: nobody else can connect from now on. NULL is fine. */
+void control_socket_hear(struct control_socket *control, bool last);
 /* The request waits for what all that are held are answered. */
 void control_request_hold(struct control_request *request);
 /* Takes ownership of `reply`. `control` NULL: nobody is held. */
@@ -75,5 +79,10 @@ void control_socket_answer_held(struct control_socket *control, json_t *reply);
 int control_socket_call(const char *path, json_t *request,
 			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
 			struct err *err);
+/* The same in two parts. What is asked by the first one is answered, also if the supervisor is
+ * about to end. The caller closes the descriptor; -1 on error. */
+int control_socket_ask(const char *path, json_t *request, struct cancel *cancel, struct err *err);
+int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void *arg,
+			 struct cancel *cancel, struct err *err);
 
 #endif

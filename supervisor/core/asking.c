@@ -31,10 +31,9 @@ bool job_is_asking(const struct job_model *model)
 }
 
 /* A job asked through the flag got no signal, whatever its profile says. */
-bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules,
-			  int64_t since_ms)
+bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules)
 {
-	return model->asking.sent_ms > since_ms && !model->asking.by_flag &&
+	return model->asking.sent_ms > 0 && !model->asking.by_flag &&
 	       (model->asking.forwarded || rules->asks_by_sigterm);
 }
 

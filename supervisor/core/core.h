@@ -68,9 +68,8 @@ bool job_can_request(const struct job_rules *rules, const struct job_view *view)
 bool job_can_request_or_signal(const struct job_rules *rules, const struct job_view *view);
 /* The job is asked now, or was and has not saved yet. */
 bool job_is_asking(const struct job_model *model);
-/* The newest asking was a SIGTERM, sent later than `since_ms`. */
-bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules,
-			  int64_t since_ms);
+/* The newest asking was a SIGTERM. */
+bool job_asked_by_sigterm(const struct job_model *model, const struct job_rules *rules);
 /* The main process may end and leave the job to the processes that it has started. */
 bool job_may_be_left(const struct job_model *model);
 /* Files of a checkpoint that is being written may be uploaded. */

@@ -63,8 +63,11 @@ struct job_view {
 	int64_t now_ms;
 	bool child_running;
 	/* the checkpoint directory */
-	bool saving;       /* a save is under way */
-	bool own_word;     /* the job itself has called its newest complete checkpoint so */
+	bool saving;   /* a save is under way */
+	bool own_word; /* the job itself has called its newest complete checkpoint so */
+	/* all that is under way is closed since then, and the job's end would prove it complete; 0:
+	 * not so, or nobody has told it to end */
+	int64_t closed_ms;
 	bool replacing;    /* fixed names are being written */
 	bool only_running; /* only running files were written so far */
 	bool running_work; /* and they are more than curves */

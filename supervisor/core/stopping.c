@@ -12,6 +12,7 @@
  */
 #define STOP_PATIENCE_MS 10000
 #define KILL_AGAIN_MS 1000
+#define KILL_CHECK_MS 100
 #define NEXT_SAVE_CHECK_MS 100
 
 static int64_t earlier_of(int64_t a, int64_t b)
@@ -47,9 +48,27 @@ static bool needs_no_more_time(const struct step *step)
 	       (step->model->asking.answered || !step->model->stop.stands);
 }
 
-static int64_t kill_time_ms(const struct job_model *model)
+static int64_t kill_time_ms(const struct step *step)
 {
-	return deadline_budget_kill_ms(&model->budget, model->told_ms, job_has_pending(model));
+	const struct job_model *model = step->model;
+	const struct kill_facts facts = {
+		.told_ms = model->told_ms,
+		.pending = job_has_pending(model),
+		.closed_ms = needs_no_more_time(step) ? 0 : step->view->closed_ms,
+	};
+
+	return deadline_budget_kill_ms(&model->budget, &facts);
+}
+
+/* No event says that the job has closed what it was writing, so it is looked for. */
+static int64_t kill_check_ms(const struct step *step)
+{
+	int64_t check_ms = step->view->now_ms + KILL_CHECK_MS;
+
+	if (check_ms < step->model->budget.stop_until_ms)
+		check_ms = step->model->budget.stop_until_ms;
+	return needs_no_more_time(step) ? kill_time_ms(step)
+					: earlier_of(kill_time_ms(step), check_ms);
 }
 
 static void arm_budget(const struct step *step)
@@ -60,7 +79,7 @@ static void arm_budget(const struct step *step)
 	if (model->stop.stands && model->state == JOB_CHECKPOINTING)
 		at_ms = model->budget.ask_until_ms;
 	else if (model->stop.stands && model->state == JOB_STOPPING)
-		at_ms = kill_time_ms(model);
+		at_ms = kill_check_ms(step);
 	else if (model->stop.stands && model->state == JOB_UPLOADING)
 		at_ms = model->budget.commit_until_ms;
 	if (model->state == JOB_STOPPING && needs_no_more_time(step))
@@ -151,11 +170,9 @@ void on_budget_due(const struct step *step)
 		arm(step, TIMER_BUDGET, stop_ms);
 	else if (waits && model->asking.sent_ms == 0 && awaits_a_save(step))
 		arm(step, TIMER_BUDGET, earlier_of(now_ms + NEXT_SAVE_CHECK_MS, stop_ms));
-	/* The kill was planned early because an upload was pending, which has been committed since.
-	 */
 	else if (model->state == JOB_STOPPING && !model->killed && !needs_no_more_time(step) &&
-		 now_ms < kill_time_ms(model))
-		arm(step, TIMER_BUDGET, kill_time_ms(model));
+		 now_ms < kill_time_ms(step))
+		arm(step, TIMER_BUDGET, kill_check_ms(step));
 	else
 		live(step, EV_BUDGET_SPENT);
 }
@@ -260,7 +277,7 @@ static void stop_asking_for_good(const struct step *step)
 static void stop_child(const struct step *step)
 {
 	struct job_model *model = step->model;
-	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules, 0);
+	bool knows = model->facts.told_to_end && job_asked_by_sigterm(model, step->rules);
 
 	stop_asking_for_good(step);
 	model->facts.told_to_end = true;

@@ -13,6 +13,12 @@
 	"it does not load its checkpoint. If it does so only with an option (--resume PATH), " \
 	"give it that where REPRIEVE_RESUMING is 1: reprieve-run(1) shows how"
 
+/* The file that was not opened may be of another program, and no part of what the job loads. */
+#define IF_NO_PART                                                                             \
+	"If that one is no part of its state (another program writes it there), keep it out: " \
+	"REPRIEVE_EXCLUDE, or another directory. If it is one, the job loads too little: "     \
+	"--compare its result to know"
+
 const char *drill_result_name(enum drill_result result)
 {
 	static const char *const names[] = {
@@ -124,10 +130,15 @@ static void judge_older(const struct resumption_facts *facts, struct resumption 
 	const struct continuation_facts *continuation = &facts->continuation;
 	char at_save[48], next[48];
 
+	if (continuation->continuation == CONTINUATION_PROVEN) {
+		decide(resumption, DRILL_UNPROVEN,
+		       "the job counts on, but it opened %s, and not %s, which is "
+		       "newer. " IF_NO_PART,
+		       facts->reading.opened, facts->reading.missed);
+		return;
+	}
 	if (continuation->continuation != CONTINUATION_OLDER) {
-		decide(resumption,
-		       continuation->continuation == CONTINUATION_PROVEN ? DRILL_UNPROVEN
-									 : DRILL_FAIL,
+		decide(resumption, DRILL_FAIL,
 		       "the job opened %s, and not %s, which is newer: it loads an older "
 		       "checkpoint",
 		       facts->reading.opened, facts->reading.missed);
@@ -184,8 +195,8 @@ static void judge_proven(const struct resumption_facts *facts, struct resumption
 	if (facts->reading.reading != READING_LITTLE)
 		return;
 	decide(resumption, DRILL_UNPROVEN,
-	       "the job counts on, but of the %s that were restored it opened only %s, and not %s: "
-	       "does it load its state, or only its count? --compare its result to know",
+	       "the job counts on, but of the %s that were restored it opened only %s, and not "
+	       "%s. " IF_NO_PART,
 	       text_bytes(facts->reading.bytes, all, sizeof(all)), facts->reading.opened,
 	       facts->reading.missed);
 }

@@ -309,7 +309,8 @@ void job_end_flag(struct job *job, bool answered);
 json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
 /* The processes that wrote checkpoints last. */
 size_t job_list_writers(void *job, pid_t *pids, size_t most);
-/* The newest request reached `pid` as a SIGTERM, later than `since_ms`. */
+/* The newest request was sent to `pid` as a SIGTERM, later than `since_ms`. Of one that the process
+ * has got since then, that is not so: the time is taken before the signal is sent. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
 /* job_tracker.c */
@@ -323,8 +324,8 @@ void job_open_control(struct job *job);
 void job_tell_clients(struct job *job, json_t *reply);
 void job_reply_to_client(const struct job_effect *effect, json_t *reply); /* borrows `reply` */
 void job_refuse_client(const struct job_effect *effect);
-/* Who asked for the outcome gets it. */
-void job_tell_outcome(struct job *job, const struct outcome *outcome);
+/* Who asked for the outcome gets it. `last`: nobody can ask for it afterwards. */
+void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last);
 
 /* job_snapshots.c */
 /* Once an attempt is claimed. */

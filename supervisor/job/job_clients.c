@@ -72,11 +72,12 @@ static void await_outcome(struct job *job, struct control_request *request, json
 	control_request_hold(request);
 }
 
-void job_tell_outcome(struct job *job, const struct outcome *outcome)
+void job_tell_outcome(struct job *job, const struct outcome *outcome, bool last)
 {
 	struct run_facts run = job_facts(job, LOOK_AT_MODEL);
 	char durable[RESUME_POINT_TEXT];
 
+	control_socket_hear(job->control, last);
 	control_socket_answer_held(job->control,
 				   json_pack("{s:s, s:s, s:s, s:i, s:s}", "event", "ended", "job",
 					     job->name.text, "outcome", outcome_name(outcome),

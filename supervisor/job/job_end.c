@@ -226,7 +226,7 @@ int job_finish(struct job *job)
 	/* Log first: the rest may wait for a store that does not answer. */
 	say_end(job, &torn, &outcome);
 	answer_last_clients(job, &outcome);
-	job_tell_outcome(job, &outcome);
+	job_tell_outcome(job, &outcome, false);
 	job_tell_why(job, &outcome);
 	end_workers(job);
 	gang_feed_say_last_word(&job->in_gang.feed);
@@ -239,5 +239,7 @@ int job_finish(struct job *job)
 	observers_record_end(&job->observers, outcome.exit_code, until_ms);
 	requeue(job, &outcome);
 	job_acknowledge_notice(job, &outcome);
+	/* Those that have connected since. */
+	job_tell_outcome(job, &outcome, true);
 	return outcome.exit_code;
 }

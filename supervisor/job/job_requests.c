@@ -126,9 +126,13 @@ void job_end_flag(struct job *job, bool answered)
 
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms)
 {
-	return job_asked_by_sigterm(&job->model, &job->rules, since_ms) &&
-	       (job->model.asking.forwarded ? child_forwards_to(&job->child, pid)
-					    : checkpoint_request_has_signalled(&job->ask, pid));
+	if (!job_asked_by_sigterm(&job->model, &job->rules))
+		return false;
+	/* The core learns a moment after a request that it was sent: its time is too late here. It
+	 * decides itself when to forward, so that is no later than the signal. */
+	return job->model.asking.forwarded
+		       ? job->model.asking.sent_ms > since_ms && child_forwards_to(&job->child, pid)
+		       : checkpoint_request_has_signalled(&job->ask, pid, since_ms);
 }
 
 /* The profile knows which ranks handle its own signal. For a signal that the user has chosen, all

@@ -103,6 +103,8 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 
 	view->saving = tracker_is_saving(tracker);
 	view->own_word = tracker_has_own_word(tracker);
+	if (job->model.state == JOB_STOPPING)
+		view->closed_ms = tracker_provable_ms(tracker);
 	view->replacing = tracker_is_replacing(tracker);
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);

@@ -32,11 +32,16 @@ struct deadline_budget deadline_budget_split(const struct deadline_budget_facts 
 	return budget;
 }
 
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms, bool pending)
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
+				const struct kill_facts *facts)
 {
-	int64_t half_ms = told_ms + (budget->commit_until_ms - told_ms) / 2;
+	int64_t commit_ms = budget->commit_until_ms;
+	int64_t since_ms = facts->told_ms, half_ms;
 
-	if (!pending)
-		return budget->commit_until_ms;
+	if (!facts->pending && facts->closed_ms == 0)
+		return commit_ms;
+	if (facts->closed_ms > since_ms)
+		since_ms = facts->closed_ms;
+	half_ms = since_ms + (commit_ms - since_ms) / 2;
 	return half_ms > budget->stop_until_ms ? half_ms : budget->stop_until_ms;
 }

@@ -30,12 +30,26 @@ struct deadline_budget {
 /* now <= ask <= stop <= commit <= deadline. If the deadline has passed, all are now. */
 struct deadline_budget deadline_budget_split(const struct deadline_budget_facts *facts);
 
+/* A job that was told to end and goes on. */
+struct kill_facts {
+	int64_t told_ms; /* when it got its SIGTERM */
+	bool pending;    /* a complete checkpoint is not durable */
+	/*
+	 * All that it was writing is closed since then, and its end would prove that complete; 0:
+	 * not so. Whether it handles SIGTERM says nothing more: it may be between two files all the
+	 * same.
+	 */
+	int64_t closed_ms;
+};
+
 /*
- * When to kill a job that got its SIGTERM at `told_ms`: at commit_until_ms. Killing it earlier
- * helps only the upload of a complete checkpoint (`pending`) and may tear what the job still
- * writes, so even then the job gets at least half of the time.
+ * When to kill it: at commit_until_ms. Killing it earlier helps only the upload, of what is
+ * complete or of what its end proves complete, and may tear what the job still writes. So even then
+ * it has the time that the upload does not need, at least half of the time since it was told, and
+ * half of the time since it closed its last file: it is killed once it has been still for as long
+ * as there is left.
  */
-int64_t deadline_budget_kill_ms(const struct deadline_budget *budget, int64_t told_ms,
-				bool pending);
+int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
+				const struct kill_facts *facts);
 
 #endif

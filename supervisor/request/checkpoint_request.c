@@ -88,8 +88,11 @@ bool checkpoint_request_has_target(const struct checkpoint_request *request, pid
 	       (select_ranks(request, child, &selection, &err) == 0 && selection.count > 0);
 }
 
-bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid)
+bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
+				      int64_t since_ms)
 {
+	if (request->sent_ms <= since_ms)
+		return false;
 	for (size_t i = 0; i < request->asked_count; i++)
 		if (request->asked[i].pid == pid)
 			return true;
@@ -107,8 +110,10 @@ static bool send_signal(struct checkpoint_request *request)
 		report_failure(request, err.text);
 		return false;
 	}
-	if (selection.count > 0 && request->asked_count == 0)
+	if (selection.count > 0 && request->asked_count == 0) {
 		request->callbacks.on_request_sending(request->callbacks.arg);
+		request->sent_ms = clock_monotonic_ms();
+	}
 	sent = signal_ranks(request, &selection);
 	if (sent > 0) {
 		record_asked_ranks(request, selection.ranks, sent);

@@ -55,6 +55,8 @@ struct checkpoint_request {
 	/* ranks that got the signal in this request */
 	struct rank *asked;
 	size_t asked_count;
+	/* when that began: before any of them can have got it */
+	int64_t sent_ms;
 	bool failure_reported, retrying;
 	/* this request was sent by the flag */
 	bool by_flag;
@@ -66,8 +68,9 @@ void checkpoint_request_start(struct checkpoint_request *request, pid_t child);
 /* Would a signal sent now reach a process that handles it, or was one sent in this request? Reads
  * /proc as well. */
 bool checkpoint_request_has_target(const struct checkpoint_request *request, pid_t child);
-/* Did this process get the signal in this request? */
-bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid);
+/* Was the signal sent to this process in this request, which was begun later than `since_ms`? */
+bool checkpoint_request_has_signalled(const struct checkpoint_request *request, pid_t pid,
+				      int64_t since_ms);
 /* Ends the tries. A signal that was sent cannot be taken back. */
 void checkpoint_request_stop(struct checkpoint_request *request);
 void checkpoint_request_release(struct checkpoint_request *request);

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import textwrap
 import time
 from pathlib import Path
 
@@ -270,6 +271,51 @@ def test_half_a_checkpoint_is_not_waited_for_with_a_second_left(place, tmp_path)
     assert "saved 3\n" not in run.out and "has not exited" not in run.err, run
     again = place.run(PYTHON, SAVER, "--steps", "3", directory=tmp_path / "elsewhere")
     assert again.wait() == 0 and "resumes 2\n" in again.out, again
+
+
+# --- a job that does not end ---
+
+# Saves once, when it was told to end, and goes on: it ignores SIGTERM, or its handler comes to nothing, or it stands still.
+DEAF = """
+    import os, signal, sys, time, zipfile
+    told = []
+    way, files = sys.argv[1], sys.argv[2:]
+    signal.signal(signal.SIGTERM, (lambda *_: told.append(1)) if way == "handles" else signal.SIG_IGN)
+    notice, directory = os.environ["REPRIEVE_NOTICE_FILE"], os.environ["REPRIEVE_CHECKPOINT_DIR"]
+    while not told and not os.path.exists(notice):
+        time.sleep(0.01)
+    for name in files:
+        with zipfile.ZipFile(os.path.join(directory, name), "w") as file:
+            file.writestr("data", "x" * 10000)
+        print("saved", name, flush=True)
+        time.sleep(float(os.environ.get("BETWEEN", "0")))
+    if way == "frozen":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    while True:
+        time.sleep(1)
+"""
+
+
+@pytest.mark.parametrize("way", ["ignores", "handles", "frozen"])
+def test_a_first_save_that_is_closed_but_not_quiet_is_durable(place, way):
+    """Only the quiet time is missing, and would be over after the last moment: the job's end has to prove it, with time for the upload."""
+    run = place.run(PYTHON, "-u", "-c", textwrap.dedent(DEAF), way, "step_7.npz", options=("--quiet-time", "60", "--grace", "8"))
+    run.job_pid
+    time.sleep(1.2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert run.event("child_exited")["signal"] == "SIGKILL" and place.newest()["step"] == 7, run
+
+
+def test_what_its_format_does_not_show_to_be_whole_has_its_quiet_time(place):
+    """A kill would tear it: the job has all the time there is."""
+    script = textwrap.dedent(DEAF).replace("zipfile.ZipFile(", "open(").replace("file.writestr(\"data\", ", "file.write(")
+    run = place.run(PYTHON, "-u", "-c", script, "ignores", "step_7.txt", options=("--quiet-time", "5s", "--grace", "8"))
+    run.job_pid
+    time.sleep(1.2)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 75, run
+    assert place.newest()["step"] == 7, run
 
 
 # --- before the first save ---

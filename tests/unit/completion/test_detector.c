@@ -23,6 +23,7 @@
  *   size path bytes: from now on                      gone path: it is not there any more
  *   restart: of the job and the supervisor, with what was learned
  *   = nothing|busy|complete|torn    out path  in path: of a snapshot now    running path
+ *   outlives yes|no: the contents are looked at; would its end prove what is under way complete?
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
@@ -245,6 +246,25 @@ static const struct row rows[] = {
 	{"killed in the middle of a file",
 		"O 1 3 a; kc a; km a; kw a; end 1 killed; torn a; +1000; = torn; = nothing; "
 		"torn a"},
+	{"closed and whole by its format: the end proves it",
+		"outlives no; valid a; O 1 3 a; outlives no; C 1 3 a; outlives yes; +300; outlives "
+		"yes; end 1 killed; = complete; good a"},
+	{"closed, and its format says nothing",
+		"O 1 3 a; C 1 3 a; outlives no; +1000; = complete; outlives no"},
+	{"closed by a process without the shim: nobody knows who", "valid a; kc a; kw a; outlives no"},
+	{"closed, and written again", "valid a; O 1 3 a; C 1 3 a; outlives yes; E 1 3 a; outlives no"},
+	{"closed, and the next file of it is begun",
+		"valid s-1/a; valid s-1/b; O 1 3 s-1/a; C 1 3 s-1/a; outlives yes; O 1 3 s-1/b; "
+		"outlives no; C 1 3 s-1/b; outlives no; end 1 killed; torn s-1/a"},
+	{"closed, with a temporary name",
+		"valid step-1.pt; O 1 3 step-1.pt.tmp; C 1 3 step-1.pt.tmp; outlives no; kt step-1.pt "
+		"step-1.pt.tmp; R 1 step-1.pt.tmp step-1.pt; outlives yes; end 1 killed; = complete"},
+	{"closed, and more files are expected",
+		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b; C 1 3 step-1/b; +1000; = complete; "
+		"valid step-2/a; O 1 3 step-2/a; C 1 3 step-2/a; outlives no; end 1 killed; torn "
+		"step-2/a"},
+	{"closed, and another checkpoint is under way",
+		"valid s-1/a; valid s-2/a; O 1 3 s-1/a; C 1 3 s-1/a; O 2 3 s-2/a; outlives no"},
 	{"killed between two files",
 		"O 1 3 a; kc a; C 1 3 a; kw a; +300; end 1 killed; torn a"},
 	{"killed between two files, the job with it",
@@ -1488,6 +1508,21 @@ static const char *decide_all(struct teller *teller)
 	return detector_is_busy(&teller->detector) ? "busy" : "nothing";
 }
 
+/* As the tracker asks it. */
+static bool outlives_job(struct teller *teller)
+{
+	static const struct findings nothing;
+	struct checkpoint *checkpoint = detector_find_provable(&teller->detector);
+
+	if (!checkpoint)
+		return false;
+	assert_false(detector_outlives_job(&teller->detector, checkpoint, teller->now) &&
+		     checkpoint_any(checkpoint, FILE_UNCHECKED));
+	detector_note_findings(&teller->detector, checkpoint, &nothing, &teller->valid,
+			       teller->now);
+	return detector_outlives_job(&teller->detector, checkpoint, teller->now);
+}
+
 /* "-" is a name outside of the directory. */
 static const char *outside_or(const char *word)
 {
@@ -1621,6 +1656,8 @@ static void expect(struct teller *teller, const char *row)
 		holds_path = false;
 		detector_each_unsaved(detector, look_for, teller->word[1]);
 		right = holds_path == text_equal(what, "unsaved");
+	} else if (text_equal(what, "outlives")) {
+		right = outlives_job(teller) == text_equal(object, "yes");
 	} else if (text_equal(what, "replacing")) {
 		right = detector_is_replacing(detector) == text_equal(object, "yes");
 	} else if (text_equal(what, "running")) {

@@ -2,6 +2,7 @@
 #include "control/control_socket.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <setjmp.h>
@@ -212,6 +213,43 @@ static void answers_all_that_are_held(void **state)
 	(void)state;
 	serve(&client);
 	assert_string_equal(client.heard, "failed one {\"event\":\"all\"}\n");
+}
+
+static void keep_event(void *arg, json_t *message)
+{
+	const char **event = arg;
+
+	*event = text_equal(json_text_or(message, "event", ""), "all") ? "all" : "another";
+}
+
+/* The loop runs no more: who has asked by then is answered, and nobody can ask afterwards. */
+static void hears_who_asks_at_the_end(void **state)
+{
+	auto_json json_t *hold = json_pack("{s:s}", "do", "hold");
+	const char *early = "nothing", *late = "nothing";
+	struct err err;
+	int fds[2];
+
+	(void)state;
+	fds[0] = control_socket_ask(path, hold, NULL, &err);
+	assert_true(fds[0] >= 0);
+	control_socket_hear(control, false);
+	control_socket_answer_held(control, reply("all"));
+	fds[1] = control_socket_ask(path, hold, NULL, &err);
+	assert_true(fds[1] >= 0);
+	control_socket_hear(control, true);
+	control_socket_answer_held(control, reply("all"));
+	assert_int_equal(control_socket_ask(path, hold, NULL, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(control_socket_await(fds[0], keep_event, &early, NULL, &err), 0);
+	assert_string_equal(early, "all");
+	/* Its end of file has not been read: closed by the end. */
+	control_socket_close(control);
+	control = NULL;
+	assert_int_equal(control_socket_await(fds[1], keep_event, &late, NULL, &err), 0);
+	assert_string_equal(late, "all");
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void call_now(struct client *client)
@@ -435,6 +473,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVED(answers_at_once),
 		SERVED(answers_all_that_are_held),
+		SERVED(hears_who_asks_at_the_end),
 		SERVED(answers_later),
 		SERVED(gives_up_and_is_forgotten),
 		SERVED(takes_requests_in_order),

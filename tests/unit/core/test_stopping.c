@@ -391,6 +391,59 @@ static void test_nothing_settles_in_the_end(void **state)
 	stop(&story);
 }
 
+/* Looked for until it is killed: what it closed, and what it opened again. */
+static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_upload(void **state)
+{
+	static const struct {
+		int64_t closes_ms, opens_ms; /* after it was told; -1: never */
+		bool in_time;
+	} rows[] = {
+		{-1, -1, false},
+		{0, -1, true},
+		{300, -1, true},
+		/* It goes on with the next file before it was still for long. */
+		{300, 500, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		int64_t told_ms, commit_ms;
+
+		start(&story, REQUEST_NONE);
+		story.view.saving = true;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = 1008000, .alone = true}});
+		while (story.model.state != JOB_STOPPING) {
+			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		}
+		told_ms = story.view.now_ms;
+		commit_ms = story.model.budget.commit_until_ms;
+		while (!story.model.killed) {
+			int64_t since_ms, at_ms;
+
+			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+			since_ms = story.view.now_ms - told_ms;
+			at_ms = told_ms + rows[i].closes_ms;
+			story.view.closed_ms =
+				rows[i].closes_ms >= 0 && since_ms >= rows[i].closes_ms &&
+						(rows[i].opens_ms < 0 ||
+						 since_ms < rows[i].opens_ms)
+					? at_ms
+					: 0;
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		}
+		if ((story.view.now_ms < commit_ms) != rows[i].in_time)
+			fail_msg("row %zu: %d ms before the last moment", i,
+				 (int)(commit_ms - story.view.now_ms));
+		assert_true(story.view.now_ms <= commit_ms);
+		stop(&story);
+	}
+}
+
 /* One SIGKILL does not end what is forked after it. */
 static void test_it_is_killed_again(void **state)
 {
@@ -558,7 +611,7 @@ static void check_forwarded(const struct story *story, bool forwarded)
 		return;
 	/* Nobody else has said what it means: it counts as an asking, by this signal. */
 	assert_int_equal(story->model.asking.sent_ms, story->view.now_ms);
-	assert_true(job_asked_by_sigterm(&story->model, &story->rules, 0));
+	assert_true(job_asked_by_sigterm(&story->model, &story->rules));
 	assert_int_equal(story->model.requests.asking, ASKING_SENT);
 }
 
@@ -692,6 +745,8 @@ int main(void)
 		cmocka_unit_test(test_how_long_it_may_take_to_exit),
 		cmocka_unit_test(test_a_job_that_cannot_be_asked_ends_after_a_save),
 		cmocka_unit_test(test_nothing_settles_in_the_end),
+		cmocka_unit_test(
+			test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_upload),
 		cmocka_unit_test(test_it_is_killed_again),
 		cmocka_unit_test(test_a_withdrawn_notice_saves_what_is_pending),
 		cmocka_unit_test(test_nobody_handles_sigterm),

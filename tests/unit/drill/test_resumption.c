@@ -59,11 +59,11 @@ static const struct {
 	{"loads an older one", CONTINUATION_OLDER, 111, READING_OLDER, 0, DRILL_FAIL, "step 120 was restored, but the job went on with step 111: it loads an older", ""},	{"does not load, and begins later than before", CONTINUATION_OLDER, 3, READING_NOTHING, 0, DRILL_FAIL, "it loads nothing of what was restored", ""},
 	{"loads an older one, a static program", CONTINUATION_OLDER, 111, READING_UNKNOWN, 0, DRILL_FAIL, "it loads an older", ""},
 	{"loads an older one, says nothing", CONTINUATION_UNKNOWN, 0, READING_OLDER, 0, DRILL_FAIL, "opened ckpt-110.pt, and not ckpt-120.pt, which is newer", ""},
-	{"loads an older one, counts as if not", CONTINUATION_PROVEN, 121, READING_OLDER, 0, DRILL_UNPROVEN, "which is newer", ""},
+	{"loads an older one, counts as if not", CONTINUATION_PROVEN, 121, READING_OLDER, 0, DRILL_UNPROVEN, "and not ckpt-120.pt, which is newer. If that one is no part of its state (another program writes it there), keep it out: REPRIEVE_EXCLUDE", ""},
 	{"a private copy", CONTINUATION_AHEAD, 131, READING_NOTHING, 0, DRILL_FAIL, "counts on with step 131, but opened none", ""},
 	{"a private copy, a static program", CONTINUATION_AHEAD, 131, READING_UNKNOWN, 0, DRILL_UNPROVEN, "left out what is between", ""},
 	{"a faked step", CONTINUATION_PROVEN, 121, READING_NOTHING, 0, DRILL_FAIL, "counts on with step 121, but opened none", ""},
-	{"loads only its count", CONTINUATION_PROVEN, 121, READING_LITTLE, 0, DRILL_UNPROVEN, "opened only ckpt-110.pt, and not ckpt-120.pt", ""},
+	{"loads only its count", CONTINUATION_PROVEN, 121, READING_LITTLE, 0, DRILL_UNPROVEN, "opened only ckpt-110.pt, and not ckpt-120.pt. If that one is no part of its state (another program writes it there), keep it out: REPRIEVE_EXCLUDE", ""},
 	{"a torn file", CONTINUATION_UNKNOWN, 0, READING_DONE, 1, DRILL_FAIL, "ended with 1 on the machine with the restored checkpoint", ""},
 };
 // clang-format on

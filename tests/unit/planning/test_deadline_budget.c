@@ -63,19 +63,32 @@ static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 		.commit_until_ms = 19000,
 	};
 	static const struct {
-		int64_t told_ms;
-		bool pending;
+		struct kill_facts facts;
 		int64_t kill_ms;
 	} rows[] = {
-		{14000, false, 19000}, {15000, false, 19000}, {0, false, 19000},
-		{14000, true, 16500},  {15000, true, 17000},  {0, true, 15000},
-		{19000, true, 19000},
+		{{14000, false, 0}, 19000},
+		{{15000, false, 0}, 19000},
+		{{0, false, 0}, 19000},
+		{{14000, true, 0}, 16500},
+		{{15000, true, 0}, 17000},
+		{{0, true, 0}, 15000},
+		{{19000, true, 0}, 19000},
+		/* Closed before it was told: the same as if it were complete. */
+		{{15000, false, 14000}, 17000},
+		{{0, false, 1}, 15000},
+		/* The later it closed its file, the later, but never with nothing left. */
+		{{15000, false, 16000}, 17500},
+		{{15000, false, 18000}, 18500},
+		{{15000, false, 18998}, 18999},
+		/* Still early enough for the upload. */
+		{{1000, false, 4000}, 15000},
+		/* Another one is complete already: what is closed now is not torn for it. */
+		{{15000, true, 18000}, 18500},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(deadline_budget_kill_ms(&budget, rows[i].told_ms, rows[i].pending),
-				 rows[i].kill_ms);
+		assert_int_equal(deadline_budget_kill_ms(&budget, &rows[i].facts), rows[i].kill_ms);
 }
 
 /* Never in the same moment, while there is time. */
@@ -93,8 +106,13 @@ static void test_every_window_leaves_time_between_telling_and_killing(void **sta
 			struct deadline_budget budget = deadline_budget_split(&facts);
 			int64_t told_ms = budget.stop_until_ms;
 
-			assert_true(deadline_budget_kill_ms(&budget, told_ms, true) > told_ms);
-			assert_true(deadline_budget_kill_ms(&budget, told_ms, false) >=
+			const struct kill_facts goes_on = {told_ms, false, 0};
+			const struct kill_facts pending = {told_ms, true, 0};
+			const struct kill_facts closed = {told_ms, false, told_ms};
+
+			assert_true(deadline_budget_kill_ms(&budget, &pending) > told_ms);
+			assert_true(deadline_budget_kill_ms(&budget, &closed) > told_ms);
+			assert_true(deadline_budget_kill_ms(&budget, &goes_on) >=
 				    told_ms + window / 10);
 		}
 	}
