@@ -168,7 +168,9 @@ enum gang_event_kind {
 	/* The same, but that one alone ends by it (--on-preemption continue): a checkpoint is asked
 	 * for of all, and the others go on. */
 	GANG_EVENT_LEAVING,
-	/* `member` has gone, and gives no more parts: rounds behind this event need none of it. */
+	/* `member` has gone, and gives no more parts: rounds behind this event need none of it.
+	 * With `saves`, what was begun before this event was read may have a part of it, and so may
+	 * a checkpoint of `step`, the last one that it has begun. */
 	GANG_EVENT_GONE,
 	/* The job has ended at `member`, which stays for the rounds of the others. Said twice, or
 	 * with another code than 0: it has left, and gives no more parts. If all have ended by
@@ -192,6 +194,9 @@ struct gang_event {
 	bool more;
 	/* ROUND, ENDED, GONE: the newest GANG_EVENT_GONE before it; 0: there is none. */
 	uint32_t gone;
+	/* GONE: its job has saved in this attempt, or the attempt has started from something of
+	 * it; and `step`, or -1. Else there is no step. */
+	bool saves;
 	char nonce[33];
 	char host[65];
 	char reason[160];

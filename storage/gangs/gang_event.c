@@ -49,7 +49,7 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 	}
 	if (form->round)
 		json_object_set_new(body, "round", json_integer(event->round));
-	if (form->step)
+	if (form->step || event->saves)
 		json_object_set_new(body, "step",
 				    event->step < 0 ? json_null() : json_integer(event->step));
 	if (event->kind == GANG_EVENT_ROUND)
@@ -143,10 +143,11 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 		return -1;
 	event->member = (uint32_t)member;
 	form = &event_forms[event->kind];
+	event->saves = event->kind == GANG_EVENT_GONE && json_object_get(body, "step");
 	if ((form->round && decode_earlier(body, "round", number, &event->round, err) < 0) ||
 	    (form->gone && json_object_get(body, "gone") &&
 	     decode_earlier(body, "gone", number, &event->gone, err) < 0) ||
-	    (form->step && decode_step(body, event, err) < 0))
+	    ((form->step || event->saves) && decode_step(body, event, err) < 0))
 		return -1;
 	event->at_least = event->kind == GANG_EVENT_ROUND && json_true_or(body, "at_least", false);
 	if (form->left)
@@ -165,6 +166,6 @@ bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
 	       a->round == b->round && a->step == b->step && a->at_least == b->at_least &&
 	       a->left_ms == b->left_ms && a->code == b->code && a->more == b->more &&
-	       a->gone == b->gone && text_equal(a->nonce, b->nonce) &&
+	       a->gone == b->gone && a->saves == b->saves && text_equal(a->nonce, b->nonce) &&
 	       text_equal(a->host, b->host) && text_equal(a->reason, b->reason);
 }

@@ -82,6 +82,9 @@ struct detector {
 	struct path_set ran;
 	/* saves that were begun so far */
 	uint64_t saves;
+	/* Numbered checkpoints that were begun up to then are in no snapshot any more, but for the
+	 * newest: others that had a part of them have gone. 0: all are. */
+	int64_t left_out_ms;
 	/* last write to an ordinary file */
 	int64_t last_ms;
 	/* a file was written that is none beside checkpoints (companion_file.h) */
@@ -216,6 +219,8 @@ bool detector_file_is_open(const struct detector *detector, const struct tracked
 bool detector_has_begun_checkpoint(const struct detector *detector);
 /* Is a numbered checkpoint behind that number torn? */
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
+/* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
+int64_t detector_begun_step(const struct detector *detector);
 /* Is all that was written of it since it was complete last of that kind? */
 bool detector_is_of_companions(const struct checkpoint *checkpoint);
 /* Are all fixed names that there are so far settings (args.json)? */

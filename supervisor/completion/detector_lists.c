@@ -245,6 +245,20 @@ bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 	return false;
 }
 
+int64_t detector_begun_step(const struct detector *detector)
+{
+	const struct checkpoint *newest = NULL;
+
+	each_checkpoint (checkpoint, &detector->table)
+		if (*checkpoint->key && checkpoint->state != CHECKPOINT_EMPTY &&
+		    (!newest || checkpoint->begun_ms > newest->begun_ms ||
+		     (checkpoint->begun_ms == newest->begun_ms && checkpoint->save > newest->save)))
+			newest = checkpoint;
+	if (!newest)
+		return -1;
+	return newest->step >= 0 ? newest->step : newest->number;
+}
+
 bool detector_has_ordinary_files(const struct detector *detector)
 {
 	each_checkpoint (checkpoint, &detector->table)

@@ -72,22 +72,35 @@ static void leave_out_part(const struct detector *detector, struct path_list *li
 			path_list_add(list, file->path);
 }
 
-static char **list_excluded(const struct detector *detector)
+static bool is_left_out(const struct detector *detector, const struct checkpoint *checkpoint,
+			const char *newest)
+{
+	return *checkpoint->key && checkpoint->number >= 0 &&
+	       !text_equal(checkpoint->key, newest) &&
+	       checkpoint->begun_ms <= detector->left_out_ms;
+}
+
+static char **list_excluded(const struct detector *detector, const char *newest)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
 	detector_each_excluded(detector, path_list_add, &list);
+	each_checkpoint (checkpoint, &detector->table)
+		each_file (file, checkpoint)
+			if (is_left_out(detector, checkpoint, newest))
+				path_list_add(&list, file->path);
 	leave_out_part(detector, &list);
 	return list.paths;
 }
 
-static char **list_complete(const struct detector *detector)
+static char **list_complete(const struct detector *detector, const char *newest)
 {
 	struct path_list list = {.paths = memory_new(sizeof(char *))};
 
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint)
 			if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
+			    !is_left_out(detector, checkpoint, newest) &&
 			    !(file->marks & (FILE_RUNNING | FILE_ADDED)))
 				path_list_add(&list, file->path);
 	return list.paths;
@@ -127,10 +140,10 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 	*plan = (struct snapshot_plan){
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
-		.excluded = list_excluded(detector),
+		.excluded = list_excluded(detector, newest ? newest : ""),
 		.running = detector_list_marked(detector, FILE_RUNNING),
 		.key = text_copy(newest ? newest : ""),
-		.complete = list_complete(detector),
+		.complete = list_complete(detector, newest ? newest : ""),
 		.parts = list_parts(detector),
 		.dropped = memory_new(sizeof(char *)),
 		.lacks_newest = lacks,

@@ -116,6 +116,19 @@ bool tracker_has_begun_checkpoint(struct tracker *tracker)
 	return detector_has_begun_checkpoint(&tracker->detector);
 }
 
+int64_t tracker_seen_since(struct tracker *tracker, int64_t since_ms)
+{
+	tracker_drain(tracker);
+	return directory_monitor_is_current(tracker->directory, since_ms)
+		       ? clock_monotonic_ms()
+		       : INT64_MAX;
+}
+
+void tracker_leave_out(struct tracker *tracker, int64_t until_ms)
+{
+	tracker->detector.left_out_ms = until_ms;
+}
+
 int64_t tracker_last_write_ms(const struct tracker *tracker)
 {
 	return tracker->detector.last_ms;
@@ -182,6 +195,11 @@ bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 {
 	tracker_drain(tracker);
 	return detector_lacks_step_after(&tracker->detector, step);
+}
+
+int64_t tracker_begun_step(const struct tracker *tracker)
+{
+	return detector_begun_step(&tracker->detector);
 }
 
 bool tracker_confirm(struct tracker *tracker, struct snapshot_plan *plan, bool last_try)

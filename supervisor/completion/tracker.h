@@ -76,8 +76,9 @@ struct tracker_options {
 struct latest_checkpoint {
 	/* how many checkpoints were complete so far: another number for each */
 	uint64_t generation;
-	/* its last write, in ms of CLOCK_MONOTONIC; 0: no checkpoint yet */
-	int64_t written_ms;
+	/* its last write, in ms of CLOCK_MONOTONIC; 0: no checkpoint yet. When its first one was
+	 * seen, or that of the one that `step` is of, if that was earlier. */
+	int64_t written_ms, begun_ms;
 	/* the step that its writer reported, or that its names have, or those of the newest one
 	 * before it that has one; -1: unknown */
 	int64_t step;
@@ -130,6 +131,13 @@ bool tracker_has_own_word(const struct tracker *tracker);
 /* Reads all queued events. Has the job begun to write a checkpoint, and not only files that lie
  * beside one? */
 bool tracker_has_begun_checkpoint(struct tracker *tracker);
+/* Reads all queued events. What was seen to be begun after the returned time was begun after
+ * `since_ms` in truth, both in ms of CLOCK_MONOTONIC. INT64_MAX: that is not known yet, since the
+ * directory is polled: ask again. */
+int64_t tracker_seen_since(struct tracker *tracker, int64_t since_ms);
+/* From now on a snapshot holds no numbered checkpoint that was begun up to this time, but for the
+ * newest one. */
+void tracker_leave_out(struct tracker *tracker, int64_t until_ms);
 /* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
 int64_t tracker_last_write_ms(const struct tracker *tracker);
 /* Reads all queued events. All that is under way is closed, and the end of the job would prove it
@@ -156,6 +164,8 @@ bool tracker_lacks_newest(struct tracker *tracker);
 bool tracker_holds_less(struct tracker *tracker);
 /* Is a numbered checkpoint behind that step (-1: any) torn? */
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step);
+/* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
+int64_t tracker_begun_step(const struct tracker *tracker);
 /*
  * Every file that the plan allows is open now. Reads all queued events: may what was opened be
  * saved as it is? What the job has begun meanwhile (events tell of it, and `empty`) is added to

@@ -70,6 +70,9 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 		latest->step = step;
 		tracker->step_begin = begin;
 	}
+	latest->begun_ms = tracker->latest_begin.ms;
+	if (latest->step >= 0 && tracker->step_begin.ms < latest->begun_ms)
+		latest->begun_ms = tracker->step_begin.ms;
 	latest->fresh = request_ms != DETECTOR_NEVER && checkpoint->begun_ms >= request_ms;
 	latest->late = false;
 	latest->of_companions = detector_is_of_companions(checkpoint);

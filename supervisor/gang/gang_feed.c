@@ -256,7 +256,8 @@ void gang_feed_leave(struct gang_feed *feed)
 	gang_feed_wake(feed);
 }
 
-void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step)
+void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step,
+			     int64_t begun_ms)
 {
 	if (!gang_feed_is_running(feed))
 		return;
@@ -264,7 +265,7 @@ void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_
 		log_note("this member saves checkpoints after all: from now on each snapshot waits "
 			 "for its part");
 	feed->here.now_ms = clock_monotonic_ms();
-	gang_here_note_complete(&feed->here, &feed->view, generation, step);
+	gang_here_note_complete(&feed->here, &feed->view, generation, step, begun_ms);
 	gang_feed_wake(feed);
 }
 
@@ -314,6 +315,10 @@ void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *e
 	event->number = feed->view.read + 1;
 	event->member = feed->here.member;
 	event->gone = names_gone ? feed->view.gone : 0;
+	if (event->kind != GANG_EVENT_GONE)
+		return;
+	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
+	event->step = event->saves ? feed->here.begun_step : 0;
 }
 
 /* For tests, which show by a long one that something else has led to a reading. */

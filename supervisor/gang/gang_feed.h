@@ -44,7 +44,8 @@ struct gang_feed_options {
 	/* The snapshot that the attempt has started from; may be none. */
 	struct snapshot_id from;
 	/* All on the loop. Brings up to date what is known of the job: `wants`, `urgent`,
-	 * `begun`, `ended`, `finished`, `in_order`, `code`, `saving`, `saw`. */
+	 * `begun`, `begun_step`, `gone_seen_ms`, `ended`, `finished`, `in_order`, `code`, `saving`,
+	 * `saw`. */
 	void (*look)(void *arg, struct gang_here *here);
 	/* The snapshot of the round is in the store, with an earlier part of this member than that
 	 * of its last save, or than it would give now: that of this checkpoint (0: of none). */
@@ -176,7 +177,9 @@ static inline bool gang_feed_needs_job(const struct gang_feed *feed)
 void gang_feed_leave(struct gang_feed *feed);
 /* Something has changed here. */
 void gang_feed_wake(struct gang_feed *feed);
-void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step);
+/* Seen to be begun at `begun_ms` of CLOCK_MONOTONIC. */
+void gang_feed_note_complete(struct gang_feed *feed, uint64_t generation, int64_t step,
+			     int64_t begun_ms);
 /* The job has begun anew. */
 void gang_feed_note_anew(struct gang_feed *feed);
 /* Is appended as soon as that can be; `number` and `member` are filled in. `request`: for

@@ -43,9 +43,13 @@ static void note_leaving(struct gang_feed *feed, const struct gang_event *event)
 {
 	bool own = event->member == feed->here.member;
 
+	if (event->kind == GANG_EVENT_GONE) {
+		feed->here.now_ms = clock_monotonic_ms();
+		gang_here_note_gone(&feed->here);
+	}
 	if (event->kind == GANG_EVENT_GONE && !own)
 		log_note("member %u on %s has gone: from now on a snapshot is of the %u that are "
-			 "left",
+			 "left, and of what their jobs save from now on",
 			 event->member, event->host, feed->view.members - feed->view.gone_count);
 	if (event->kind != GANG_EVENT_LEAVING || feed->view.notice > 0)
 		return;

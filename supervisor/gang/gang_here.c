@@ -2,7 +2,11 @@
 
 struct gang_here gang_here_new(uint32_t member)
 {
-	return (struct gang_here){.member = member, .step = -1, .before = -1};
+	return (struct gang_here){.member = member,
+				  .step = -1,
+				  .before = -1,
+				  .left_off = -1,
+				  .begun_step = -1};
 }
 
 /* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
@@ -22,25 +26,51 @@ static void note_pace(struct gang_here *here, int64_t step)
 }
 
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
-			     uint64_t generation, int64_t step)
+			     uint64_t generation, int64_t step, int64_t begun_ms)
 {
+	bool more = step >= 0 && step == here->step;
+
 	here->begun = true;
 	here->learned = false;
 	here->empties = 0;
 	if (here->generation == 0)
 		here->wanted_ms = here->now_ms;
 	here->generation = generation;
+	if (!more)
+		here->begun_without = begun_ms > here->gone_seen_ms ? view->gone : 0;
 	/* Something was added to it, or it was saved once more. */
 	if (step == here->step)
 		return;
 	note_pace(here, step);
 	if (step < here->step) {
+		here->left_off = here->step;
 		here->fallen = view->round.number;
 		here->anew = true;
 	}
 	here->before = here->step;
 	here->step = step;
 	here->completed_ms = here->now_ms;
+}
+
+void gang_here_note_gone(struct gang_here *here)
+{
+	here->gone_read_ms = here->now_ms;
+	here->gone_seen_ms = INT64_MAX;
+}
+
+bool gang_here_may_lack_part(const struct gang_here *here, const struct gang_view *view,
+			     uint32_t gone)
+{
+	for (uint32_t i = 0; i < view->members && gone > 0; i++) {
+		const struct gang_gone *member = &view->gone_at[i];
+		bool same = member->step >= 0 && member->step == here->step &&
+			    member->step != here->left_off;
+
+		if (member->event > 0 && member->event <= gone && member->saves &&
+		    (here->begun_without < member->event || same))
+			return true;
+	}
+	return false;
 }
 
 void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
@@ -104,6 +134,8 @@ void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
 {
 	here->fallen = view->round.number;
 	here->stale = here->generation;
+	if (here->step >= 0)
+		here->left_off = here->step;
 	here->step = here->before = -1;
 	here->anew = true;
 }

@@ -21,6 +21,12 @@ struct gang_here {
 	 * (-1: it has none), and that of the one before it (-1: there is none). */
 	uint64_t generation;
 	int64_t step, before;
+	/* The newest GANG_EVENT_GONE, if all that had gone up to it were known here to have gone
+	 * when the newest checkpoint was begun; else 0. */
+	uint32_t begun_without;
+	/* When the newest one was read here; and from when on what the job begins is seen to be
+	 * begun after that. INT64_MAX: not yet. */
+	int64_t gone_read_ms, gone_seen_ms;
 	/* Steps in a second, since the first one was complete; 0: not known. When the newest step
 	 * was complete. */
 	double pace;
@@ -31,6 +37,8 @@ struct gang_here {
 	 * more. `anew`: the log is not read yet up to that moment. */
 	uint32_t fallen;
 	uint64_t stale;
+	/* The newest step before that; -1: there was none. */
+	int64_t left_off;
 	bool anew;
 	/* The newest checkpoint's writer is dead: what that means is to be seen. */
 	bool holds;
@@ -47,8 +55,10 @@ struct gang_here {
 	int64_t wanted_ms;
 	/* Its job has ended, and what it wrote last of a numbered checkpoint is not whole. */
 	bool torn_later;
-	/* It has written something of a checkpoint in this attempt. */
+	/* It has written something of a checkpoint in this attempt; and the step of the one that
+	 * it began last, whatever has become of it; -1: it has none. */
 	bool begun;
+	int64_t begun_step;
 	/* It had nothing to give in the last snapshots; in so many in a row. */
 	bool learned;
 	unsigned empties;
@@ -92,9 +102,11 @@ struct gang_here {
 
 /* At first. */
 struct gang_here gang_here_new(uint32_t member);
-/* A checkpoint is complete; `now_ms` is in `here`. */
+/* A checkpoint is complete; `now_ms` is in `here`. It was seen to be begun at `begun_ms`. */
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
-			     uint64_t generation, int64_t step);
+			     uint64_t generation, int64_t step, int64_t begun_ms);
+/* A GANG_EVENT_GONE was read; `now_ms` is in `here`. */
+void gang_here_note_gone(struct gang_here *here);
 
 /* The part of this round is made now. */
 void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t generation, int64_t step,
@@ -115,6 +127,20 @@ uint32_t gang_here_in_doubt(const struct gang_view *view, const struct gang_here
 void gang_here_note_anew(struct gang_here *here, const struct gang_view *view);
 /* The log has been read to its end since. */
 void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
+/*
+ * A member that has gone gives no part in the rounds behind its GANG_EVENT_GONE, and what its job
+ * has saved together with the others lacks that part there. So a checkpoint is of those that are
+ * left only if it was begun after this member had read of all that had gone by then. That is its
+ * own order alone: no clocks are compared, and the others need not agree, because each decides
+ * before it gives its part, and a snapshot has the parts of all that are left. Ranks that are slow
+ * may begin late what the gone one had begun before: that step is none of those, unless the job has
+ * begun anew since it had come there. A member that saves nothing has no part in anything.
+ *
+ * `gone`: the newest GANG_EVENT_GONE up to which none gives a part. True: the newest checkpoint
+ * here may lack one, or if there is none, what the attempt has started from.
+ */
+bool gang_here_may_lack_part(const struct gang_here *here, const struct gang_view *view,
+			     uint32_t gone);
 /* There is a checkpoint that may be given, if its round comes. */
 static inline bool gang_here_can_give(const struct gang_here *here)
 {

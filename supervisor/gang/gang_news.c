@@ -24,7 +24,8 @@ static struct gang_news stop_by(const struct gang_event *event, const char *reas
 	return news;
 }
 
-struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms)
+struct gang_news gang_news_of(const struct gang_view *view, const struct gang_event *event,
+			      int64_t age_ms)
 {
 	bool timeless = event->left_ms == CLOCK_NEVER;
 	char reason[80];
@@ -50,7 +51,10 @@ struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms)
 	case GANG_EVENT_PASSED:
 	case GANG_EVENT_GOES_ON:
 	case GANG_EVENT_LEFT_OUT:
+		break;
 	case GANG_EVENT_GONE:
+		if (view->asked == event->number)
+			return (struct gang_news){.kind = GANG_NEWS_ASKS};
 		break;
 	}
 	return (struct gang_news){.kind = GANG_NEWS_NOTHING};

@@ -18,8 +18,10 @@ struct gang_news {
 	char identity[24], reason[160];
 };
 
-/* An event of another member, or of this one that has come anew; `age_ms`: so old it may be. */
-struct gang_news gang_news_of(const struct gang_event *event, int64_t age_ms);
+/* An event of another member, or of this one that has come anew, which was folded into the view
+ * last; `age_ms`: so old it may be. */
+struct gang_news gang_news_of(const struct gang_view *view, const struct gang_event *event,
+			      int64_t age_ms);
 /* "gang-3": the identity of a notice that was given at this member. */
 void gang_news_identity(uint32_t member, char *text, size_t size);
 

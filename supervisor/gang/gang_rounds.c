@@ -116,6 +116,15 @@ static bool has_answered_notice(const struct gang_view *view, const struct gang_
 	return notice > 0 && here->saw >= notice;
 }
 
+static const char why_lacking[] = "a member that has gone may have a part of that checkpoint";
+
+/* What may lie there already stays as it is. */
+static bool lacks_part(const struct gang_view *view, const struct gang_here *here)
+{
+	return here->put != view->round.number &&
+	       gang_here_may_lack_part(here, view, view->round.gone);
+}
+
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -129,7 +138,8 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 					       "complete checkpoint")
 				   : wait_until(INT64_MAX);
 	if (is_meant(round, here))
-		return act_in(view, GANG_TAKE);
+		return lacks_part(view, here) ? leave_out(view, here, why_lacking)
+					      : act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
 		return leave_out(view, here,
 				 "this checkpoint has no step, by which the members of a gang know "
@@ -154,18 +164,22 @@ bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_her
 
 /* Why it has no part in the final round; NULL: it has. What lies there of a checkpoint that is not
  * whole is not passed over in silence. */
-static const char *why_nothing_final(const struct gang_here *here)
+static const char *why_nothing_final(const struct gang_view *view, const struct gang_here *here)
 {
 	if (here->generation > 0 ? !gang_here_can_give(here) : here->begun)
 		return "its job has ended without a complete checkpoint";
+	if ((here->generation > 0 || here->holds_start) && lacks_part(view, here))
+		return why_lacking;
 	return here->torn_later ? "its last checkpoint is not whole" : NULL;
 }
 
 static struct gang_round_decision in_final_round(const struct gang_view *view,
 						 const struct gang_here *here)
 {
-	if (why_nothing_final(here))
-		return leave_out(view, here, why_nothing_final(here));
+	const char *why = why_nothing_final(view, here);
+
+	if (why)
+		return leave_out(view, here, why);
 	/* Each gives its directory as it is; but what it took over from others stays theirs. */
 	return act_in(view,
 		      here->generation > 0 || here->holds_start ? GANG_TAKE : GANG_GIVE_BESIDE);
@@ -265,8 +279,8 @@ bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *
 {
 	bool tried = view->failures > 0 && here->over_ms >= here->ended_ms;
 
-	if (!gang_here_can_give(here) || view->left > 0 || view->round.final ||
-	    (here->leaves > 0 && here->ended))
+	if (!gang_here_can_give(here) || gang_here_may_lack_part(here, view, view->gone) ||
+	    view->left > 0 || view->round.final || (here->leaves > 0 && here->ended))
 		return false;
 	if (!here->wants)
 		return gang_rounds_answers_anew(view, here);
@@ -281,7 +295,8 @@ bool gang_rounds_answers_anew(const struct gang_view *view, const struct gang_he
 	return has_answered_notice(view, here) && view->answered < gang_rounds_notice(view, here) &&
 	       view->ended < view->members && round->state == GANG_ROUND_COMMITTED &&
 	       view->looked == round->number && here->given == round->number && !here->beside &&
-	       here->given_generation == here->generation && here->step >= 0;
+	       here->given_generation == here->generation && here->step >= 0 &&
+	       !gang_here_may_lack_part(here, view, view->gone);
 }
 
 /* Once the job has ended, nothing more comes of it. */

@@ -9,7 +9,7 @@ struct gang_view gang_view_new(uint32_t members)
 	return (struct gang_view){
 		.members = members,
 		.ends = memory_new(members * sizeof(enum gang_member_end)),
-		.gone_at = memory_new(members * sizeof(uint32_t)),
+		.gone_at = memory_new(members * sizeof(struct gang_gone)),
 	};
 }
 
@@ -130,8 +130,13 @@ static void fold_gone(struct gang_view *view, const struct gang_event *event)
 		return;
 	view->ended += *end == GANG_GOES_ON;
 	*end = GANG_HAS_GONE;
-	view->gone_at[event->member] = view->gone = event->number;
+	view->gone = event->number;
+	view->gone_at[event->member] =
+		(struct gang_gone){event->number, event->saves, event->saves ? event->step : -1};
 	view->gone_count++;
+	/* What was begun for it until now is of no use without that member. */
+	if (event->saves && view->notice == 0 && view->asked > view->answered)
+		view->asked = event->number;
 	/* The others may have waited for it alone. */
 	if (!gang_view_is_open(view))
 		consider_final_round(view, event);
@@ -140,11 +145,11 @@ static void fold_gone(struct gang_view *view, const struct gang_event *event)
 bool gang_view_is_first(const struct gang_view *view, uint32_t member)
 {
 	if (view->members > 0 && view->gone_count == view->members)
-		return view->gone_at[member] == view->gone;
+		return view->gone_at[member].event == view->gone;
 	for (uint32_t i = 0; i < member; i++)
-		if (view->members == 0 || view->gone_at[i] == 0)
+		if (view->members == 0 || view->gone_at[i].event == 0)
 			return false;
-	return view->members == 0 || view->gone_at[member] == 0;
+	return view->members == 0 || view->gone_at[member].event == 0;
 }
 
 /* What names the member that has gone last names the one that is known here: all that are folded

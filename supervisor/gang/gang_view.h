@@ -53,6 +53,14 @@ enum gang_member_end {
 	GANG_HAS_GONE,
 };
 
+struct gang_gone {
+	/* The number of its GANG_EVENT_GONE; 0: it has not gone. */
+	uint32_t event;
+	/* Its job saves; and the step that it began to save last, or -1. */
+	bool saves;
+	int64_t step;
+};
+
 struct gang_view {
 	uint32_t members;
 	/* The number of the last event that was folded. */
@@ -71,17 +79,16 @@ struct gang_view {
 
 	/* The first notice: all end by it. 0: there is none. */
 	uint32_t notice;
-	/* What is asked for: the newest request, or the first notice; and the newest event that a
-	 * committed round answers. */
+	/* What is asked for: the newest request, the first notice, or what one that has gone has
+	 * left unanswered; and the newest event that a committed round answers. */
 	uint32_t asked, answered;
 	/* The newest round of which that is known. */
 	uint32_t looked;
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
-	/* The number of the event by which each has gone; 0: it has not. The newest of them; and
-	 * how many there are. */
-	uint32_t *gone_at;
+	/* Of each member; the newest event of them; and how many have gone. */
+	struct gang_gone *gone_at;
 	uint32_t gone, gone_count;
 	/* A member whose job has ended has files in no snapshot. */
 	bool more;
@@ -105,7 +112,9 @@ void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event);
 /* Whether the member had gone when the newest round was opened: it gives no part in it. */
 static inline bool gang_view_does_without(const struct gang_view *view, uint32_t member)
 {
-	return view->gone_at[member] > 0 && view->gone_at[member] <= view->round.gone;
+	uint32_t event = view->gone_at[member].event;
+
+	return event > 0 && event <= view->round.gone;
 }
 /* One member does for all what is done once in an attempt: the lowest that has not gone, or the
  * last to go. */

@@ -86,6 +86,20 @@ static bool has_ended_in_order(const struct outcome_facts *facts, int code)
 	return !facts->stopped && (code == 0 || code == EXIT_PREEMPTED || facts->resumes);
 }
 
+/* Of what was begun before, one that has gone may have a part: also of an older checkpoint that is
+ * still there. */
+static void note_gone(struct job *job, struct gang_here *here)
+{
+	const struct gang_view *view = &job->in_gang.feed.view;
+
+	if (here->gone_seen_ms != INT64_MAX)
+		return;
+	here->gone_seen_ms = tracker_seen_since(job->tracker, here->gone_read_ms);
+	for (uint32_t i = 0; i < view->members; i++)
+		if (view->gone_at[i].saves && here->gone_seen_ms != INT64_MAX)
+			tracker_leave_out(job->tracker, here->gone_seen_ms);
+}
+
 static void look_at_job(void *arg, struct gang_here *here)
 {
 	struct job *job = arg;
@@ -103,6 +117,8 @@ static void look_at_job(void *arg, struct gang_here *here)
 	here->in_order = here->ended && has_ended_in_order(&model->facts, code);
 	if (job->tracker) {
 		here->begun |= tracker_has_begun_checkpoint(job->tracker);
+		here->begun_step = tracker_begun_step(job->tracker);
+		note_gone(job, here);
 		here->torn_later =
 			here->ended && tracker_lacks_step_after(job->tracker, here->step);
 	}
@@ -122,7 +138,8 @@ void job_note_complete_in_gang(struct job *job, const struct latest_checkpoint *
 		return;
 	}
 	gang_runs_note_complete(&job->in_gang.runs, latest->step);
-	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step);
+	gang_feed_note_complete(&job->in_gang.feed, latest->generation, latest->step,
+				latest->begun_ms);
 }
 
 /* --- what is decided --- */
@@ -194,7 +211,8 @@ void job_note_part_ended(struct job *job, const struct snapshot_outcome *outcome
 
 static void take_over_event(struct job *job, const struct gang_event *event)
 {
-	struct gang_news news = gang_news_of(event, gang_feed_age_ms(&job->in_gang.feed));
+	struct gang_feed *feed = &job->in_gang.feed;
+	struct gang_news news = gang_news_of(&feed->view, event, gang_feed_age_ms(feed));
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
 	if (news.kind == GANG_NEWS_ASKS)

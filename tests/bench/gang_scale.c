@@ -428,7 +428,8 @@ static void on_checkpoint(struct timer *timer)
 
 	member->wants = true;
 	member->wanted_ms = clock_monotonic_ms();
-	gang_feed_note_complete(&member->feed, ++member->generation, member->step);
+	gang_feed_note_complete(&member->feed, ++member->generation, member->step,
+				clock_monotonic_ms());
 }
 
 static void on_end_of_wait(struct timer *timer)

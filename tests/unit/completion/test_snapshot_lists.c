@@ -88,6 +88,51 @@ static void test_what_begins_a_checkpoint(void **state)
 	assert_true(detector_has_begun_checkpoint(&detector));
 }
 
+/* Whatever has become of it; and also of one that falls behind the one before. */
+static void test_which_step_was_begun_last(void **state)
+{
+	(void)state;
+	assert_true(detector_begun_step(&detector) == -1);
+	write_file("args.json", "oc", 900);
+	assert_true(detector_begun_step(&detector) == -1);
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	assert_true(detector_begun_step(&detector) == 1);
+	decide(3000);
+	write_file("checkpoint-7/model.pt", "o", 4000);
+	assert_true(detector_begun_step(&detector) == 7);
+	write_file("checkpoint-3/model.pt", "oc", 5000);
+	assert_true(detector_begun_step(&detector) == 3);
+}
+
+/* But never the newest, and no fixed name. */
+static void test_what_was_begun_too_early_is_left_out(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("last.pt", "oc", 500);
+	write_file("checkpoint-1/model.pt", "oc", 1000);
+	decide(3000);
+	write_file("checkpoint-2/model.pt", "oc", 4000);
+	decide(6000);
+	write_file("checkpoint-3/model.pt", "oc", 7000);
+	decide(9000);
+	for (int64_t until_ms = 1000; until_ms <= 8000; until_ms += 1000) {
+		detector.left_out_ms = until_ms;
+		snapshot_plan_make(&plan, &detector, "checkpoint-3/");
+		assert_true(snapshot_plan_lists(plan.excluded, "checkpoint-1/model.pt"));
+		assert_false(snapshot_plan_lists(plan.complete, "checkpoint-1/model.pt"));
+		assert_true(snapshot_plan_lists(plan.excluded, "checkpoint-2/model.pt") ==
+			    (until_ms >= 4000));
+		assert_true(snapshot_plan_lists(plan.complete, "checkpoint-2/model.pt") ==
+			    (until_ms < 4000));
+		assert_false(snapshot_plan_lists(plan.excluded, "checkpoint-3/model.pt"));
+		assert_true(snapshot_plan_lists(plan.complete, "checkpoint-3/model.pt"));
+		assert_false(snapshot_plan_lists(plan.excluded, "last.pt"));
+		snapshot_plan_release(&plan);
+	}
+}
+
 static void test_only_what_is_complete_goes_in(void **state)
 {
 	struct snapshot_plan plan;
@@ -471,6 +516,8 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_what_begins_a_checkpoint),
+		TEST(test_which_step_was_begun_last),
+		TEST(test_what_was_begun_too_early_is_left_out),
 		TEST(test_only_what_is_complete_goes_in),
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),

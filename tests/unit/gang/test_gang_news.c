@@ -1,6 +1,7 @@
 /* What the log of a gang means for the job of a member: tables. */
 #include "gang/gang_news.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 
 #include <setjmp.h>
@@ -38,21 +39,36 @@ static void test_news(void **state)
 		{{.kind = GANG_EVENT_PASSED}, {.kind = GANG_NEWS_NOTHING}},
 		{{.kind = GANG_EVENT_GOES_ON}, {.kind = GANG_NEWS_NOTHING}},
 		{{.kind = GANG_EVENT_LEFT_OUT}, {.kind = GANG_NEWS_NOTHING}},
+		{{.kind = GANG_EVENT_GONE}, {.kind = GANG_NEWS_NOTHING}},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(gang_view_release) struct gang_view view = gang_view_new(4);
 		struct gang_event event = rows[i].event;
 		struct gang_news news;
 
 		event.member = 3;
 		strcpy(event.host, "node3");
-		news = gang_news_of(&event, 4000);
+		event.number = 7;
+		view.asked = 6;
+		news = gang_news_of(&view, &event, 4000);
 		assert_int_equal(news.kind, rows[i].news.kind);
 		assert_true(news.left_ms == rows[i].news.left_ms);
 		assert_string_equal(news.identity, rows[i].news.identity);
 		assert_string_equal(news.reason, rows[i].news.reason);
 	}
+}
+
+/* What it has left unanswered is asked for once more. */
+static void test_one_that_has_gone_asks(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(4);
+	const struct gang_event event = {.number = 7, .kind = GANG_EVENT_GONE, .member = 3};
+
+	(void)state;
+	view.asked = 7;
+	assert_int_equal(gang_news_of(&view, &event, 0).kind, GANG_NEWS_ASKS);
 }
 
 static void test_answers(void **state)
@@ -97,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_news),
+		cmocka_unit_test(test_one_that_has_gone_asks),
 		cmocka_unit_test(test_answers),
 	};
 

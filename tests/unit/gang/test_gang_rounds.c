@@ -50,6 +50,11 @@
 	{                                                                 \
 		.kind = GANG_EVENT_GONE, .member = (by), .gone = (behind) \
 	}
+#define GONE_AT(by, behind, at)                                                           \
+	{                                                                                 \
+		.kind = GANG_EVENT_GONE, .member = (by), .gone = (behind), .saves = true, \
+		.step = (at)                                                              \
+	}
 #define ROUND_WITHOUT(by, at, last)                                                    \
 	{                                                                              \
 		.kind = GANG_EVENT_ROUND, .member = (by), .step = (at), .gone = (last) \
@@ -84,6 +89,7 @@ struct rounds_row {
 #define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
 #define FINISHED .ended = true, .finished = true, .ended_ms = NOW - 1000
 #define GAVE(round) .given = (round), .given_step = 20, .given_generation = 2
+#define WITHOUT(event) .begun_without = (event), .left_off = -1
 #define ALONE_BY(event) .leaves = (event), .stopping = true
 #define WANTS .wants = true, .wanted_ms = NOW
 #define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
@@ -313,6 +319,51 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10)}, GANG_TAKE, 0, false},
 	{"one has gone while it was open", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
 		{AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"begun before one that saves had gone: it opens none", {GONE_AT(0, 0, 10)}, 1, 0,
+		{AT(20, 10), WANTED}, GANG_WAIT, 0, false},
+	{"begun after it had gone", {GONE_AT(0, 0, 10)}, 1, 0,
+		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_OPEN, 20, false},
+	{"begun before it had gone, and another one has opened one",
+		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{AT(20, 10)}, GANG_LEAVE_OUT, 20, false},
+	{"begun after it, in the round of another one",
+		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{AT(20, 10), WITHOUT(1)}, GANG_TAKE, 0, false},
+	{"begun before it, and the next one is to be of the round",
+		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 30, 1)}, 2, 0,
+		{AT(20, 10)}, GANG_WAIT, 0, false},
+	{"begun before it, and the part that was put is tried again",
+		{GONE_AT(0, 0, 10), ROUND_WITHOUT(2, 20, 1)}, 2, 0,
+		{AT(20, 10), .put = 2}, GANG_TAKE, 0, false},
+	{"begun before it, and its round was open before: with the part of all",
+		{ROUND(2, 20), GONE_AT(0, 0, 20)}, 2, 0,
+		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
+	{"begun after the first of two had gone", {GONE_AT(0, 0, 10), GONE_AT(2, 1, 10)}, 2, 0,
+		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_WAIT, 0, false},
+	{"begun after both", {GONE_AT(0, 0, 10), GONE_AT(2, 1, 10)}, 2, 0,
+		{AT(20, 10), WANTED, WITHOUT(2)}, GANG_OPEN, 20, false},
+	{"begun before the second, which saves nothing", {GONE_AT(0, 0, 10), GONE(2, 1)}, 2, 0,
+		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_OPEN, 20, false},
+	{"begun after it, but late: that one had begun it, too", {GONE_AT(0, 0, 20)}, 1, 0,
+		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_WAIT, 0, false},
+	{"the same step, by a job that has begun anew behind it", {GONE_AT(0, 0, 20)}, 1, 0,
+		{AT(20, 10), WANTED, .begun_without = 1, .left_off = 20}, GANG_OPEN, 20, false},
+	{"begun anew before it had gone", {GONE_AT(0, 0, 20)}, 1, 0,
+		{AT(20, 10), WANTED, .left_off = 20}, GANG_WAIT, 0, false},
+	{"without a step, begun before it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
+		{AT(-1, -1)}, GANG_LEAVE_OUT, -1, false},
+	{"without a step, begun after it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
+		{AT(-1, -1), WITHOUT(1)}, GANG_TAKE, 0, false},
+	{"in the end, begun before it", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)}, 3, 0,
+		{AT(20, 10), FINISHED}, GANG_LEAVE_OUT, 20, false},
+	{"in the end, begun after it", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)}, 3, 0,
+		{AT(20, 10), FINISHED, WITHOUT(1)}, GANG_TAKE, 0, false},
+	{"in the end, what all have started from", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+		3, 0, {NONE, FINISHED, .holds_start = true}, GANG_LEAVE_OUT, -1, false},
+	{"in the end, the same, and it saves nothing", {GONE(0, 0), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+		3, 0, {NONE, FINISHED, .holds_start = true}, GANG_TAKE, 0, false},
+	{"in the end, what lies beside", {GONE_AT(0, 0, 10), ENDED_WITHOUT(1, 1), ENDED_WITHOUT(2, 1)},
+		3, 0, {NONE, FINISHED}, GANG_GIVE_BESIDE, 0, false},
 	{"one has, and its own part may lie there", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
 		{AT(20, 10), .put = 1}, GANG_TAKE, 0, false},
 	{"one has, after this one gave", {ROUND(2, 20), GONE(0, 0)}, 2, 0,
@@ -887,6 +938,18 @@ static void test_an_answer_that_is_known_late(void **state)
 		here.ended = here.leaving = true;
 		assert_int_equal(gang_leave_decide(&view, &here, 1).action,
 				 of[i].anew || of[i].looked == 0 ? GANG_STAY : GANG_SAY_ENDED);
+		/* Without one that has a part of that checkpoint there is no other round of it. */
+		if (of[i].anew) {
+			const struct gang_event gone = {
+				.number = 4,
+				.kind = GANG_EVENT_GONE,
+				.saves = true,
+				.step = 20,
+			};
+
+			assert_true(gang_view_fold(&view, &gone));
+			assert_int_equal(gang_leave_decide(&view, &here, 1).action, GANG_SAY_ENDED);
+		}
 		/* Once the jobs of all have ended, none waits for it. */
 		view.ended = view.members;
 		here.ended = here.leaving = false;
@@ -1066,8 +1129,8 @@ static void test_what_a_new_run_changes(void **state)
 
 	(void)state;
 	view.round.number = 7;
-	gang_here_note_complete(&here, &view, 1, 10);
-	gang_here_note_complete(&here, &view, 2, 20);
+	gang_here_note_complete(&here, &view, 1, 10, here.now_ms);
+	gang_here_note_complete(&here, &view, 2, 20, here.now_ms);
 	assert_true(gang_here_can_give(&here));
 	gang_here_note_anew(&here, &view);
 	assert_true(here.fallen == 7 && here.anew && !gang_here_can_give(&here));
@@ -1076,7 +1139,7 @@ static void test_what_a_new_run_changes(void **state)
 	assert_true(here.fallen == 9 && !here.anew);
 	/* From an earlier step: that is known already. */
 	view.round.number = 11;
-	gang_here_note_complete(&here, &view, 3, 15);
+	gang_here_note_complete(&here, &view, 3, 15, here.now_ms);
 	assert_true(here.fallen == 9 && here.step == 15 && gang_here_can_give(&here));
 	gang_here_note_read(&here, &view);
 	assert_int_equal(here.fallen, 9);
@@ -1090,16 +1153,95 @@ static void test_what_a_complete_checkpoint_changes(void **state)
 	(void)state;
 	view.round.number = 7;
 	here.now_ms = 1000;
-	gang_here_note_complete(&here, &view, 1, 10);
+	gang_here_note_complete(&here, &view, 1, 10, here.now_ms);
 	assert_true(here.begun && here.step == 10 && here.before == -1 && here.pace == 0);
 	here.now_ms = 6000;
-	gang_here_note_complete(&here, &view, 2, 20);
+	gang_here_note_complete(&here, &view, 2, 20, here.now_ms);
 	assert_true(here.step == 20 && here.before == 10 && here.pace == 2 && here.fallen == 0);
 	/* A file more. */
-	gang_here_note_complete(&here, &view, 3, 20);
+	gang_here_note_complete(&here, &view, 3, 20, here.now_ms);
 	assert_true(here.generation == 3 && here.step == 20 && here.before == 10);
-	gang_here_note_complete(&here, &view, 4, 15);
+	gang_here_note_complete(&here, &view, 4, 15, here.now_ms);
 	assert_true(here.step == 15 && here.before == 20 && here.fallen == 7);
+}
+
+/* Only what is begun once the event was read, and all that was begun before it is seen, is of those
+ * that are left. What is added to a checkpoint makes it no other one. */
+static void test_what_is_begun_without_one_that_has_gone(void **state)
+{
+	static const struct {
+		int64_t seen_ms, begun_ms, step;
+		uint32_t without;
+	} of[] = {
+		{2100, 1900, 20, 0}, {2100, 2050, 20, 0}, /* between the two */
+		{2100, 2100, 20, 0}, {2100, 2101, 20, 5}, {INT64_MAX, 3000, 20, 0},
+		{2100, 2101, 10, 0}, /* the one that was complete before */
+		{2100, 2101, -1, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+		struct gang_here here = gang_here_new(1);
+
+		here.now_ms = 1000;
+		gang_here_note_complete(&here, &view, 1, 10, 900);
+		view.gone = 5;
+		here.now_ms = 2000;
+		gang_here_note_gone(&here);
+		assert_true(here.gone_read_ms == 2000 && here.gone_seen_ms == INT64_MAX);
+		here.gone_seen_ms = of[i].seen_ms;
+		gang_here_note_complete(&here, &view, 2, of[i].step, of[i].begun_ms);
+		if (here.begun_without != of[i].without)
+			fail_msg("row %zu: %u", i, here.begun_without);
+	}
+}
+
+static void test_where_a_run_has_left_off(void **state)
+{
+	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
+	struct gang_here here = gang_here_new(1);
+
+	(void)state;
+	assert_true(here.left_off == -1);
+	gang_here_note_complete(&here, &view, 1, 20, 0);
+	gang_here_note_anew(&here, &view);
+	assert_true(here.left_off == 20);
+	gang_here_note_anew(&here, &view);
+	assert_true(here.left_off == 20);
+	gang_here_note_complete(&here, &view, 2, 30, 0);
+	gang_here_note_complete(&here, &view, 3, 15, 0);
+	assert_true(here.left_off == 30);
+}
+
+/* What was asked for, and is not durable, is asked for once more: the newest checkpoint may lack
+ * the part of the one that has gone. */
+static void test_what_one_that_has_gone_leaves_unanswered(void **state)
+{
+	static const struct {
+		struct gang_event log[3];
+		size_t events;
+		uint32_t answered, asked;
+	} of[] = {
+		{{ALONE(0), GONE_AT(0, 0, 10)}, 2, 0, 2},
+		{{ALONE(0), GONE_AT(0, 0, 10)}, 2, 1, 1},
+		{{ALONE(0), GONE(0, 0)}, 2, 0, 1},
+		{{ALONE(0), REQUEST(1), GONE_AT(0, 0, 10)}, 3, 1, 3},
+		{{ALONE(0), NOTICE(1), GONE_AT(0, 0, 10)}, 3, 0, 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		auto_(gang_view_release) struct gang_view view =
+			view_of(of[i].log, of[i].events - 1, 0);
+		struct gang_event last = of[i].log[of[i].events - 1];
+
+		view.answered = of[i].answered;
+		last.number = (uint32_t)of[i].events;
+		assert_true(gang_view_fold(&view, &last));
+		if (view.asked != of[i].asked)
+			fail_msg("row %zu: event %u is asked for", i, view.asked);
+	}
 }
 
 /* Else the next round is about a step that nobody comes to. */
@@ -1110,8 +1252,8 @@ static void test_two_that_are_complete_at_once_say_little_of_the_pace(void **sta
 
 	(void)state;
 	here.now_ms = 1000;
-	gang_here_note_complete(&here, &view, 1, 10);
-	gang_here_note_complete(&here, &view, 2, 20);
+	gang_here_note_complete(&here, &view, 1, 10, here.now_ms);
+	gang_here_note_complete(&here, &view, 2, 20, here.now_ms);
 	assert_true(here.pace * GANG_READ_MS == 10 * 1000);
 }
 
@@ -1138,6 +1280,9 @@ int main(void)
 		cmocka_unit_test(test_the_first_part_that_was_put_stays),
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
+		cmocka_unit_test(test_what_is_begun_without_one_that_has_gone),
+		cmocka_unit_test(test_where_a_run_has_left_off),
+		cmocka_unit_test(test_what_one_that_has_gone_leaves_unanswered),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
 	};
 

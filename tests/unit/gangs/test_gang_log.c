@@ -47,6 +47,8 @@ static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_LEAVING, .member = 2, .left_ms = 30000, .reason = "spot"},
 	{.kind = GANG_EVENT_GONE, .member = 2},
 	{.kind = GANG_EVENT_GONE, .member = 3, .gone = 99},
+	{.kind = GANG_EVENT_GONE, .member = 3, .saves = true, .step = 40},
+	{.kind = GANG_EVENT_GONE, .member = 3, .saves = true, .step = -1},
 	{.kind = GANG_EVENT_ROUND, .step = 7, .gone = 99},
 	{.kind = GANG_EVENT_ENDED, .member = 1, .gone = 99},
 };
