@@ -6,7 +6,7 @@
 # One line per lane, with its seconds and those of the processors; its log is build/test-logs/LANE.log. The very last line adds up all
 # test cases; exit 0 only if none failed.
 # A few cases that fail in the crowd are looked at once more: each has to pass three times, alone, and is counted and named in the end.
-# That separates a machine that was too busy from a fault; it does not excuse the test.
+# That separates a machine that was too busy from a fault; it does not excuse the test. A sanitizer's report is a fault at once.
 # Sources stay as they are: everything that this makes lies in build/ or in a temporary directory.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 70
@@ -130,11 +130,12 @@ without_randomisation() {
 }
 
 # What fails in the crowd gets a second look: it has to pass three times, alone. Standard input has its names; COMMAND is called with the
-# round and the names.
+# round and the names. What a sanitizer or valgrind reports is a fault, however seldom it happens, and gets none.
 look_again() {
 	local -a failed
 	local round
 	readarray -t failed
+	if grep -qE '(Address|Leak|Thread|UndefinedBehavior)Sanitizer: |: runtime error: |^== test_.*: exit 99$' "$logs/$lane.log"; then return 1; fi
 	if [ ${#failed[@]} -lt 1 ] || [ ${#failed[@]} -gt 3 ]; then return 1; fi
 	for round in 1 2 3; do
 		echo "== alone, round $round of 3"
