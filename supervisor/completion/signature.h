@@ -74,8 +74,9 @@ const struct signature *signature_of(const struct signature *first, struct named
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
 		     size_t count, int64_t pause_ms);
 
-/* The checkpoints of the other one are parts of these from now on: what was learned of it is learned
- * of their whole, once a checkpoint has names of both. Takes it, and leaves the other one empty. */
+/* The checkpoints of the other one are parts of these from now on: what was learned of it is
+ * learned of their whole, once a checkpoint has names of both. Takes it, and leaves the other one
+ * empty. */
 void signature_join(struct signature *signature, struct signature *other);
 
 /* Compares the files of a checkpoint. Sorts the array and may change its hashes. */
