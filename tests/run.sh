@@ -171,14 +171,13 @@ lane_unit-tsan() {
 	REPRIEVE_HISTORIES=1000 REPRIEVE_TEST_EFFORT=small run_ctest build/tsan --timeout 240 -R "^($names)\$"
 }
 
-# One program under valgrind; `how` is put before its name. It writes to a file: a process that it leaves behind would keep a pipe open.
+# One program under valgrind; `how` is put before its name.
 under_valgrind() {
 	local how=$1 program=$2 said code=0
 	SECONDS=0
-	said=$(mktemp -p "$scratch")
-	(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
-		--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$program" >"$said" 2>&1) || code=$?
-	printf '== %s%s (%s s): exit %s\n%s\n' "$how" "${program##*/}" "$SECONDS" "$code" "$(cat "$said")"
+	said=$(cd build/tests/unit && timeout 600 valgrind -q --error-exitcode=99 --leak-check=full --read-inline-info=no \
+		--errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$program" 2>&1) || code=$?
+	printf '== %s%s (%s s): exit %s\n%s\n' "$how" "${program##*/}" "$SECONDS" "$code" "$said"
 	if [ "$code" -ne 0 ] && [ -z "$how" ]; then echo "$program" >>"$scratch/valgrind-failed"; fi
 	return "$code"
 }
