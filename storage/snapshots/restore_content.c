@@ -324,6 +324,17 @@ static int restore_range(struct worker *worker, size_t first, size_t count, stru
 	return 0;
 }
 
+static void allocate_main(struct restoring *restoring)
+{
+	restoring->allocated =
+		restore_tree_allocate(&restoring->tree, restoring->cancel, &restoring->no_room);
+	if (restoring->allocated == 0)
+		return;
+	pthread_mutex_lock(&restoring->mutex);
+	restoring->locked.failed = true;
+	pthread_mutex_unlock(&restoring->mutex);
+}
+
 static void restore_worker_main(void *arg, size_t index)
 {
 	struct restoring *restoring = arg;
@@ -332,7 +343,10 @@ static void restore_worker_main(void *arg, size_t index)
 	size_t first, count;
 	int result;
 
-	(void)index;
+	if (index == 0) {
+		allocate_main(restoring);
+		return;
+	}
 	result = chunk_fetch_init(&worker.fetch, &restoring->storage->transfer,
 				  &restoring->manifest, &err);
 	while (result == 0 && (count = next_range(restoring, &first)) > 0)
@@ -366,10 +380,11 @@ int restore_content(struct restoring *restoring, struct err *err)
 	if (restoring->piece_count < threads)
 		threads = (unsigned)restoring->piece_count;
 	if (threads > 0)
-		parallel_run(threads, restore_worker_main, restoring);
+		parallel_run(threads + 1, restore_worker_main, restoring);
 	if (!restoring->locked.failed)
 		return 0;
+	/* Who could not write only saw what the allocation knows: how much is wanted. */
 	if (err)
-		*err = restoring->locked.err;
+		*err = restoring->allocated < 0 ? restoring->no_room : restoring->locked.err;
 	return -1;
 }

@@ -1,7 +1,8 @@
 /*
  * PRIVATE to snapshots/. Fills the files of a restore: every chunk comes from the same place of the
- * local seed or from its pack, is checked, and is written into a preallocated file. Each thread has
- * one request under way, for neighbouring chunks of one pack, and writes while it arrives.
+ * local seed or from its pack, is checked, and is written into a file of full size. One thread
+ * allocates; each other has one request under way, for neighbouring chunks of one pack, and writes
+ * while it arrives.
  */
 #ifndef RESTORE_CONTENT_H
 #define RESTORE_CONTENT_H
@@ -35,6 +36,8 @@ struct restoring {
 	_Atomic uint64_t bytes_done, bytes_seeded, bytes_fetched;
 	_Atomic int64_t next_progress_ms;
 	atomic_size_t next_link; /* position in the manifest */
+	int allocated;           /* -1: no_room says what is missing */
+	struct err no_room;
 	pthread_mutex_t mutex;
 	/* under mutex */
 	struct {

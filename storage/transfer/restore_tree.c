@@ -132,10 +132,11 @@ static int allocate_range(int fd, uint64_t offset, uint64_t size)
 	return result < 0 && (errno == ENOSPC || errno == EDQUOT) ? -1 : 0;
 }
 
-/* Allocates what is not a hole, so that a full disk shows before the first byte is fetched. */
-static int allocate_content(int fd, const struct entry *content)
+/* Allocates what is not a hole. */
+static int allocate_content(int fd, const char *path, const struct entry *content, struct err *err)
 {
 	size_t count = chunk_count(content->size), end;
+	char text[24];
 
 	for (size_t first = 0; first < count; first = end + 1) {
 		uint64_t size = 0;
@@ -143,7 +144,8 @@ static int allocate_content(int fd, const struct entry *content)
 		for (end = first; end < count && content->chunks[end].codec != CHUNK_ZERO; end++)
 			size += chunk_length(content->size, end);
 		if (size > 0 && allocate_range(fd, first * CHUNK_SIZE, size) < 0)
-			return -1;
+			return err_os(err, errno, "%s: cannot allocate %s", path,
+				      text_bytes(content->size, text, sizeof(text)));
 	}
 	return 0;
 }
@@ -153,7 +155,6 @@ static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct 
 	const char *path = tree->manifest->entries[i].path;
 	const struct entry *content = tree->content[i];
 	auto_close int fd = -1;
-	char text[24];
 
 	if (!content || tree->linked[i])
 		return 0;
@@ -162,10 +163,22 @@ static int make_file(struct tree *tree, size_t i, struct cancel *cancel, struct 
 	fd = beneath_open(tree->root_fd, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)content->size) < 0)
 		return err_os(err, errno, "%s", path);
-	if (allocate_content(fd, content) < 0)
-		return err_os(err, errno, "%s: cannot allocate %s", path,
-			      text_bytes(content->size, text, sizeof(text)));
-	return 0;
+	/* A small one while it is open: to open it once more would cost more. */
+	return content->size > CHUNK_SIZE ? 0 : allocate_content(fd, path, content, err);
+}
+
+static int allocate_file(struct tree *tree, size_t i, struct cancel *cancel, struct err *err)
+{
+	const char *path = tree->manifest->entries[i].path;
+	const struct entry *content = tree->content[i];
+	auto_close int fd = -1;
+
+	if (!content || tree->linked[i] || content->size <= CHUNK_SIZE)
+		return 0;
+	if (cancel_check(cancel, err) < 0)
+		return -1;
+	fd = restore_tree_open_file(tree, path, err);
+	return fd < 0 ? -1 : allocate_content(fd, path, content, err);
 }
 
 /* `above`: keeps the directory of the entry before open. */
@@ -203,6 +216,11 @@ int restore_tree_make_files(struct tree *tree, unsigned threads, struct cancel *
 			    struct err *err)
 {
 	return for_each_entry(tree, threads, make_file, cancel, err);
+}
+
+int restore_tree_allocate(struct tree *tree, struct cancel *cancel, struct err *err)
+{
+	return for_each_entry(tree, 1, allocate_file, cancel, err);
 }
 
 /* An empty directory, held open. */

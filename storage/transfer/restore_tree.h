@@ -32,10 +32,13 @@ int restore_tree_create(struct tree *tree, const struct manifest *manifest, int 
 /* Then, where wanted: makes the file of entry `i` a second name of the file of that path in
  * `seed_fd`. False: that cannot be done, and nothing is there. From any thread. */
 bool restore_tree_link(struct tree *tree, size_t i, int seed_fd);
-/* Then: makes all other files at their full size, on `threads` threads. Allocates space for all but
- * the holes if the file system can, so that ERR_NO_SPACE comes before anything is fetched. */
+/* Then: makes all other files at their full size, on `threads` threads. */
 int restore_tree_make_files(struct tree *tree, unsigned threads, struct cancel *cancel,
 			    struct err *err);
+/* Then, beside those who write: allocates space for all but the holes if the file system can, so
+ * that ERR_NO_SPACE comes at the start. Some file systems fill what they allocate (a tmpfs takes as
+ * long as for writing it), so that nobody waits for this. */
+int restore_tree_allocate(struct tree *tree, struct cancel *cancel, struct err *err);
 void restore_tree_release(struct tree *tree);
 
 /* Opens a file for writing; from any thread. The caller closes it. */

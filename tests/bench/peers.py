@@ -147,5 +147,30 @@ class TarLz4(Peer):
                           f"{self.url}/{Path(directory).name}.tar.lz4")
 
 
-ALL = (Reprieve, Aws, S5cmd, Rclone, Restic, TarLz4)
+class Plain(Peer):
+    """No program that one would use: curl, with the bytes as they are, all files at once, nothing read twice, checked or listed. What is
+    left is the server and the copying, so that an aim that is below this cannot be had here by any client."""
+    name = "plain"
+    program = "curl"
+
+    def transfers(self, directory, lines):
+        """curl's own file of options: 20,000 names are more than a command takes."""
+        options = self.work / "plain-options"
+        with open(options, "w") as file:
+            for path in sorted(path for path in Path(directory).rglob("*") if path.is_file()):
+                name = path.relative_to(directory)
+                file.write(lines(path, name) + f'url = "{self.endpoint}/{self.bucket}/plain/{name}"\n')
+        line = """exec curl --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" "$@" """
+        return ["bash", "-c", line, "bash", "--silent", "--show-error", "--fail", "--insecure", "--parallel", "--parallel-immediate",
+                "--parallel-max", "16", "--aws-sigv4", "aws:amz:us-east-1:s3", "--header", "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+                "--create-dirs", "--config", str(options)]
+
+    def up(self, directory):
+        return self.transfers(directory, lambda path, name: f'upload-file = "{path}"\n')
+
+    def down(self, target, directory):
+        return self.transfers(directory, lambda path, name: f'output = "{Path(target) / name}"\n')
+
+
+ALL = (Reprieve, Aws, S5cmd, Rclone, Restic, TarLz4, Plain)
 TITLES = {"tar_lz4": "tar | lz4 | aws s3 cp -", "aws": "aws s3 cp"}

@@ -253,7 +253,7 @@ class Bench:
 
     def show(self, what, size, aim, hashing):
         rows = self.samples.get(what, {})
-        others = {name: self.median(what, name, "wall") for name in rows if name != "reprieve"}
+        others = {name: self.median(what, name, "wall") for name in rows if name not in ("reprieve", "plain")}
         fastest = min(others.values(), default=None)
         print(f"\n{what}")
         print(f"  {'':24} {'time':>9} {'of fastest peer':>16} {'of s5cmd':>9} {'CPU s/GB':>9} {'peak MB':>8}   aim")

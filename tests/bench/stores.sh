@@ -6,7 +6,7 @@
 #   BENCH_FILES    small ones (default 20000)      BENCH_ROUNDS     of each measurement (default 3)
 #   BENCH_PACE     at which a trainer writes, in MB/s (default 300)      BENCH_RATES    what the sink takes in tail.py, in MB/s (default "0 400")
 #   BENCH_GROWTH   sizes of a checkpoint in MiB (default "1024 8192 65536"; 1048576 is 1 TiB)
-#   BENCH_SERVERS  some of "http https radosgw" (default: all)      BENCH_PEERS     some of "aws s5cmd rclone restic tar_lz4"
+#   BENCH_SERVERS  some of "http https radosgw" (default: all)      BENCH_PEERS     some of "aws s5cmd rclone restic tar_lz4 plain"
 set -euo pipefail
 export LC_ALL=C
 

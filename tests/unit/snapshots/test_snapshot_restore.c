@@ -115,8 +115,8 @@ static void test_equal_files_of_the_seed_are_linked(void **state)
 	fixture_stop(&f);
 }
 
-/* Its packs are gone: what is asked for first is the room. */
-static void test_a_disk_too_small_shows_before_anything_is_fetched(void **state)
+/* Its packs are gone, and yet the room is what is said to be missing. */
+static void test_a_disk_too_small_is_said_whatever_else_fails(void **state)
 {
 	struct fixture f;
 	struct restore_request request = {.id = {1, 1}};
@@ -336,7 +336,7 @@ int main(void)
 		cmocka_unit_test(test_target_must_be_empty),
 		cmocka_unit_test(test_seed),
 		cmocka_unit_test(test_equal_files_of_the_seed_are_linked),
-		cmocka_unit_test(test_a_disk_too_small_shows_before_anything_is_fetched),
+		cmocka_unit_test(test_a_disk_too_small_is_said_whatever_else_fails),
 		cmocka_unit_test(test_holes_stay_holes),
 		cmocka_unit_test(test_include),
 		cmocka_unit_test(test_damaged_packs_are_named_and_the_older_one_works),

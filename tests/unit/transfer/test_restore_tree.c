@@ -91,7 +91,9 @@ static int make(struct tree *tree, bool (*include)(void *arg, const char *path),
 		struct cancel *cancel)
 {
 	assert_int_equal(restore_tree_create(tree, &manifest, 0, target, include, NULL, &err), 0);
-	return restore_tree_make_files(tree, 1, cancel, &err);
+	return restore_tree_make_files(tree, 1, cancel, &err) < 0
+		       ? -1
+		       : restore_tree_allocate(tree, cancel, &err);
 }
 
 static bool there(const char *path, struct stat *status)
@@ -243,7 +245,7 @@ static void test_a_file_that_is_too_large(void **state)
 	restore_tree_release(&tree);
 }
 
-/* Each run of chunks that are no holes, so that a full disk shows before the first is fetched. */
+/* Each run of chunks that are no holes, in small files and large ones. */
 static void test_what_is_allocated(void **state)
 {
 	struct tree tree;
