@@ -304,12 +304,10 @@ lane_store-faults() {
 }
 
 # Without what does not run our sanitized code: the shim is never sanitized, and the quickstart builds for itself; without what reads what
-# is written (the manual, which e2e holds against the same texts); and what is killed at any instant is killed at few. Jobs that save into
-# one directory at their own pace find no common step in time if each of their supervisors is as slow: e2e has them.
+# is written (the manual, which e2e holds against the same texts); and what is killed at any instant is killed at few.
 lane_e2e-asan() {
 	export REPRIEVE=$build/asan/supervisor/reprieve REPRIEVE_SMALL=1 REPRIEVE_GANG_KILLS=${REPRIEVE_GANG_KILLS-3}
 	run_pytest_at_once 6 tests/e2e tests/faults/test_damage.py tests/faults/test_refusals.py \
-		--deselect tests/e2e/test_gang_continue.py::test_one_directory_for_several \
 		--ignore tests/e2e/test_shim.py --ignore tests/e2e/test_quickstart.py --ignore tests/e2e/test_writers.py \
 		--ignore tests/e2e/test_manual.py --ignore tests/e2e/test_watch.py --ignore tests/e2e/test_idioms.py --ignore tests/e2e/test_property.py
 }

@@ -2,6 +2,7 @@
 #include "gang_status.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -337,6 +338,7 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 {
 	struct err own;
 
+	fault_point("before_gang_feed");
 	feed->options = *options;
 	feed->view = gang_view_new(options->identity.members);
 	feed->here = gang_here_new(options->identity.member);
@@ -345,6 +347,8 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 	feed->pause_ms = GANG_PAUSE_FIRST_MS;
 	feed->read_every_ms = read_every_ms();
 	feed->looked_ms = feed->asked_ms = clock_boot_ms();
+	/* It may have stood still since the start made sure of that. */
+	feed->in_doubt = true;
 	/* The start has read all of the log; since then it may have swept. */
 	feed->read_all_ms = clock_monotonic_ms() - GANG_READ_EVERY_MS;
 	if (cancel_init(&feed->cancel, err) < 0)

@@ -103,9 +103,9 @@ struct gang_feed {
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
 	/* What was swept reads as what is not there yet: whoever has stood still, or was cut off,
-	 * while the gang started twice finds no event that says so. So after a reading that came
-	 * late, and now and then, it asks whether the attempt is over. By clock_boot_ms(): the last
-	 * reading, and the last answer. */
+	 * while the gang started twice finds no event that says so. So at first, after a reading
+	 * that came late, and now and then, it asks whether the attempt is over. By
+	 * clock_boot_ms(): the last reading, and the last answer. */
 	bool in_doubt;
 	int64_t looked_ms, asked_ms;
 	unsigned failures;

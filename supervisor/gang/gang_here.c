@@ -2,11 +2,7 @@
 
 struct gang_here gang_here_new(uint32_t member)
 {
-	return (struct gang_here){.member = member,
-				  .step = -1,
-				  .before = -1,
-				  .left_off = -1,
-				  .begun_step = -1};
+	return (struct gang_here){.member = member, .step = -1, .before = -1, .begun_step = -1};
 }
 
 /* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
@@ -43,7 +39,6 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 		return;
 	note_pace(here, step);
 	if (step < here->step) {
-		here->left_off = here->step;
 		here->fallen = view->round.number;
 		here->anew = true;
 	}
@@ -63,8 +58,7 @@ bool gang_here_may_lack_part(const struct gang_here *here, const struct gang_vie
 {
 	for (uint32_t i = 0; i < view->members && gone > 0; i++) {
 		const struct gang_gone *member = &view->gone_at[i];
-		bool same = member->step >= 0 && member->step == here->step &&
-			    member->step != here->left_off;
+		bool same = member->step >= 0 && member->step == here->step;
 
 		if (member->event > 0 && member->event <= gone && member->saves &&
 		    (here->begun_without < member->event || same))
@@ -134,8 +128,6 @@ void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
 {
 	here->fallen = view->round.number;
 	here->stale = here->generation;
-	if (here->step >= 0)
-		here->left_off = here->step;
 	here->step = here->before = -1;
 	here->anew = true;
 }

@@ -37,8 +37,6 @@ struct gang_here {
 	 * more. `anew`: the log is not read yet up to that moment. */
 	uint32_t fallen;
 	uint64_t stale;
-	/* The newest step before that; -1: there was none. */
-	int64_t left_off;
 	bool anew;
 	/* The newest checkpoint's writer is dead: what that means is to be seen. */
 	bool holds;
@@ -133,8 +131,9 @@ void gang_here_note_read(struct gang_here *here, const struct gang_view *view);
  * left only if it was begun after this member had read of all that had gone by then. That is its
  * own order alone: no clocks are compared, and the others need not agree, because each decides
  * before it gives its part, and a snapshot has the parts of all that are left. Ranks that are slow
- * may begin late what the gone one had begun before: that step is none of those, unless the job has
- * begun anew since it had come there. A member that saves nothing has no part in anything.
+ * may begin late what the gone one had begun before: that step is none of those, also if the job
+ * has begun anew: whether that was before or after the gone one had come there, nobody can know. A
+ * member that saves nothing has no part in anything.
  *
  * `gone`: the newest GANG_EVENT_GONE up to which none gives a part. True: the newest checkpoint
  * here may lack one, or if there is none, what the attempt has started from.

@@ -121,6 +121,26 @@ def test_a_stale_member_ends_although_its_log_was_swept(place, hangs):
     gangs[2].kill_all()
 
 
+def test_a_member_that_stood_still_at_its_launch_ends_although_its_log_was_swept(place, tmp_path):
+    """For less than the time between two readings. All had restored, so the others went; and its job, alone, hangs."""
+    gangs = [Gang(place, 2, generation, every=10) for generation in (1, 2, 3)]
+    gangs[0].start(0)
+    stale = gangs[0].start(1, REPRIEVE_FAULT="before_gang_feed/stop", REPRIEVE_GANG_READ_EVERY="1h")
+    wait_for("it stands still", lambda: harness.stat_fields(stale.pid)[0] == "T", process=stale.process)
+    gangs[0].runs[0].kill()
+    for gang in gangs[1:]:
+        gang.directories = [tmp_path / f"start{gang.generation}-machine{member}" for member in range(2)]
+        gang.start_all().wait_for_commits(1)
+        if gang is gangs[1]:
+            gang.kill_all()
+    log = place.store_path / "jobs/job/gang/000001/log"
+    wait_for("the log of the first start is swept", lambda: [path.name for path in log.iterdir()] == ["000001.json"])
+    stale.signal(signal.SIGCONT)
+    assert stale.wait() == harness.EXIT_NOT_DURABLE, f"{stale}"
+    assert "this machine has come anew, so the attempt is over" in stale.err, f"{stale}"
+    gangs[2].kill_all()
+
+
 def test_a_stopped_joiner_is_stale_once_others_have_begun(place, tmp_path):
     gang = Gang(place, 2, steps=20, every=10)
     old = gang.start(1)

@@ -61,8 +61,8 @@ CASES = [
     GangCase("gang-ddp", "DDP, a gang of 2", job("ddp"), 2),
     # With four, each on a machine of its own, gloo adds up the gradients in another order from run to run.
     GangCase("gang-ddp-4", "DDP, a gang of 4", job("ddp"), 4, near=1e-4, apart=True),
-    GangCase("gang-example", "examples/torchrun, a gang of 2", [PYTHON, ROOT / "examples" / "torchrun" / "train.py", "--steps", "120"], 2,
-             options=None),
+    GangCase("gang-example", "examples/torchrun, a gang of 2", [PYTHON, ROOT / "examples" / "torchrun" / "train.py", "--steps", "400"], 2,
+             options=None, stands=False),
     # Each saves its own shards, and rank 0 the metadata: each needs the files of all.
     GangCase("gang-fsdp", "FSDP and DCP, a gang of 2", job("fsdp_dcp"), 2, ("--parts", "all")),
     GangCase("gang-fsdp-4", "FSDP and DCP, a gang of 4", job("fsdp_dcp"), 4, ("--parts", "all"), near=1e-4, apart=True),

@@ -144,15 +144,16 @@ class Process:
 class Case:
     """`command` is what a user would type, where DIR stands for the checkpoint directory. `profile`: what has to be found; None:
     nothing. `asked`: SIGTERM, SIGUSR1, SIGUSR2, flag, or None where it cannot be asked. `most_lost`: steps that a checkpoint on request
-    may be behind; None: the job trains on after it, until it is ended. `near`: how close the losses are; 0: equal, bit for bit."""
+    may be behind; None: the job trains on after it, until it is ended. `near`: how close the losses are; 0: equal, bit for bit.
+    `stands`: the script has the options by which it stands still; one that has not must be long enough to be preempted in time."""
 
     on_page = True
 
     def __init__(self, name, title, family, command, packages, profile, asked=None, most_lost=0, near=0.0, every=10, quick=False,
-                 environment=None, inside=False, note=""):
+                 environment=None, inside=False, note="", stands=True):
         self.name, self.title, self.family, self.command, self.packages = name, title, family, command, packages
         self.profile, self.asked, self.most_lost, self.near, self.every = profile, asked, most_lost, near, every
-        self.quick, self.more, self.inside, self.note = quick, environment or {}, inside, note
+        self.quick, self.more, self.inside, self.note, self.stands = quick, environment or {}, inside, note, stands
         self.path = self.python = self.version = self.missing = None
 
     # --- starting it ---
@@ -174,7 +175,7 @@ class Case:
 
     def words(self, directory, pause):
         words = [str(word).replace("DIR", str(directory)) for word in self.command]
-        stand = ["--stand", STAND_AT, *(["--until", self.path / "notice"] if self.asked else [])] if pause else []
+        stand = ["--stand", STAND_AT, *(["--until", self.path / "notice"] if self.asked else [])] if pause and self.stands else []
         return [*words, "--dir", directory, "--every", self.every, "--pause", pause, *stand]
 
     def run(self, name, directory, pause, *options):

@@ -89,7 +89,7 @@ struct rounds_row {
 #define AT(now, then) .generation = 2, .step = (now), .before = (then), .begun = true
 #define FINISHED .ended = true, .finished = true, .ended_ms = NOW - 1000
 #define GAVE(round) .given = (round), .given_step = 20, .given_generation = 2
-#define WITHOUT(event) .begun_without = (event), .left_off = -1
+#define WITHOUT(event) .begun_without = (event)
 #define ALONE_BY(event) .leaves = (event), .stopping = true
 #define WANTS .wants = true, .wanted_ms = NOW
 #define WANTED .wants = true, .wanted_ms = NOW - GANG_OPEN_PAUSE_MS
@@ -346,10 +346,11 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_OPEN, 20, false},
 	{"begun after it, but late: that one had begun it, too", {GONE_AT(0, 0, 20)}, 1, 0,
 		{AT(20, 10), WANTED, WITHOUT(1)}, GANG_WAIT, 0, false},
-	{"the same step, by a job that has begun anew behind it", {GONE_AT(0, 0, 20)}, 1, 0,
-		{AT(20, 10), WANTED, .begun_without = 1, .left_off = 20}, GANG_OPEN, 20, false},
-	{"begun anew before it had gone", {GONE_AT(0, 0, 20)}, 1, 0,
-		{AT(20, 10), WANTED, .left_off = 20}, GANG_WAIT, 0, false},
+	{"the same step, by a job that has begun anew: perhaps before that one had begun it",
+		{GONE_AT(0, 0, 20)}, 1, 0,
+		{AT(20, -1), WANTED, WITHOUT(1), .stale = 1}, GANG_WAIT, 0, false},
+	{"the next one of that job", {GONE_AT(0, 0, 20)}, 1, 0,
+		{AT(30, 20), WANTED, WITHOUT(1), .stale = 1}, GANG_OPEN, 30, false},
 	{"without a step, begun before it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
 		{AT(-1, -1)}, GANG_LEAVE_OUT, -1, false},
 	{"without a step, begun after it", {GONE_AT(0, 0, -1), ROUND_WITHOUT(1, -1, 1)}, 2, 0,
@@ -1197,23 +1198,6 @@ static void test_what_is_begun_without_one_that_has_gone(void **state)
 	}
 }
 
-static void test_where_a_run_has_left_off(void **state)
-{
-	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
-	struct gang_here here = gang_here_new(1);
-
-	(void)state;
-	assert_true(here.left_off == -1);
-	gang_here_note_complete(&here, &view, 1, 20, 0);
-	gang_here_note_anew(&here, &view);
-	assert_true(here.left_off == 20);
-	gang_here_note_anew(&here, &view);
-	assert_true(here.left_off == 20);
-	gang_here_note_complete(&here, &view, 2, 30, 0);
-	gang_here_note_complete(&here, &view, 3, 15, 0);
-	assert_true(here.left_off == 30);
-}
-
 /* What was asked for, and is not durable, is asked for once more: the newest checkpoint may lack
  * the part of the one that has gone. */
 static void test_what_one_that_has_gone_leaves_unanswered(void **state)
@@ -1281,7 +1265,6 @@ int main(void)
 		cmocka_unit_test(test_what_a_new_run_changes),
 		cmocka_unit_test(test_what_a_complete_checkpoint_changes),
 		cmocka_unit_test(test_what_is_begun_without_one_that_has_gone),
-		cmocka_unit_test(test_where_a_run_has_left_off),
 		cmocka_unit_test(test_what_one_that_has_gone_leaves_unanswered),
 		cmocka_unit_test(test_two_that_are_complete_at_once_say_little_of_the_pace),
 	};
