@@ -3,21 +3,22 @@
 #
 #	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node...
 #
-#	build   to compile it           run     to run the example
-#	static  for -DREPRIEVE_STATIC=ON and for packages, beside build
+#	build   to compile and pack it  run     to run the example
+#	static  for -DREPRIEVE_STATIC=ON and for the wheel, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm   for tests/slurm
 #	radosgw, glusterfs, venv, node  what tests/servers is made of
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev
-	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev)
+	libinotifytools0-dev libjansson-dev libexpat1-dev libmicrohttpd-dev libsqlite3-dev
+	file dpkg-dev)
 readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
-	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev file dpkg-dev)
+	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
 readonly test=(clang libclang-rt-dev clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
-	zsh fish mandoc file dpkg-dev
+	zsh fish mandoc
 	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
 readonly radosgw=(ceph-mon ceph-osd ceph-common radosgw)
 readonly glusterfs=(glusterfs-client)

@@ -21,11 +21,11 @@ quietly() {
 	exit 1
 }
 
-say "1/3  Packages"
+say "1/3  Packages (missing ones: a minute, or as long as the mirror takes)"
 "$here/install_packages.sh" build run
 echo "All there."
 
-say "2/3  Build"
+say "2/3  Build (the first time a minute or two)"
 mkdir -p "$root/build"
 if [[ ! -f $root/build/CMakeCache.txt ]]; then
 	quietly "$root/build/configure.log" cmake -G Ninja -S "$root" -B "$root/build" -DREPRIEVE_TESTS=OFF

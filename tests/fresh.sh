@@ -46,7 +46,7 @@ if [ -n "$tests" ]; then
 	cat >>"$scratch/check" <<'END'
 cd /reprieve
 examples/install_packages.sh build static run
-apt-get -qq install --no-install-recommends -y libcmocka-dev util-linux procps strace lz4 file git dpkg-dev >/dev/null
+apt-get -qq install --no-install-recommends -y libcmocka-dev util-linux procps strace lz4 git >/dev/null
 cmake -G Ninja -S . -B build/tests -D CMAKE_BUILD_TYPE=RelWithDebInfo -D REPRIEVE_WERROR=ON -D REPRIEVE_TESTS=ON
 ninja -C build/tests
 ctest --test-dir build/tests -j 2 --timeout 240 --output-on-failure

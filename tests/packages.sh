@@ -35,9 +35,10 @@ check_runs() {
 }
 
 check_deb() {
-	local deb path
+	local deb path closed
 	deb=$scratch/reprieve_${version}_$(dpkg --print-architecture).deb
-	cpack --config "$1/CPackConfig.cmake" -G DEB -B "$scratch" >"$scratch/cpack.log" || fail "$(tail -n 5 "$scratch/cpack.log")"
+	# The package is for every user, whatever the umask of who makes it.
+	(umask 077 && cpack --config "$1/CPackConfig.cmake" -G DEB -B "$scratch" >"$scratch/cpack.log" 2>&1) || fail "$(tail -n 5 "$scratch/cpack.log")"
 	[ -f "$deb" ] || fail "cpack made no $deb"
 	dpkg-deb -f "$deb" Depends | grep -qE '(^|, )libc6 \(>= ' || fail "it depends on no C library: $(dpkg-deb -f "$deb" Depends)"
 	[ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "its version is $(dpkg-deb -f "$deb" Version)"
@@ -48,7 +49,42 @@ check_deb() {
 		[ -f "$scratch/unpacked/usr/$path" ] || fail "the package has no /usr/$path"
 	done
 	[ "$(find "$scratch/unpacked" -mindepth 1 -maxdepth 1 -printf '%f ')" = "usr " ] || fail "the package has more than /usr"
+	closed=$(find "$scratch/unpacked" -mindepth 1 -not -perm -o=r)
+	[ -z "$closed" ] || fail "not everybody can read $(head -n 3 <<<"$closed")"
 	check_runs "$scratch/unpacked/usr/bin/reprieve" "$scratch/unpacked/usr/lib/reprieve"
+	check_removal "$deb"
+}
+
+# What dpkg has put in place it takes away again, with the byte code that Python has written beside the module, and knows no more of it.
+check_removal() {
+	local system=$scratch/system known left
+	local dpkg=(dpkg --root="$system" --force-script-chrootless --force-not-root --force-bad-path --force-depends)
+	mkdir -p "$system/var/lib/dpkg/info" "$system/var/lib/dpkg/updates"
+	touch "$system/var/lib/dpkg/status"
+	"${dpkg[@]}" --install "$1" >"$scratch/dpkg.log" 2>&1 || fail "$(tail -n 5 "$scratch/dpkg.log")"
+	env -u PYTHONDONTWRITEBYTECODE -u PYTHONPYCACHEPREFIX PYTHONPATH="$system/usr/lib/python3/dist-packages" python3 -c 'import reprieve'
+	[ -n "$(find "$system" -name 'reprieve.*.pyc')" ] || fail "Python wrote no byte code beside the module"
+	"${dpkg[@]}" --remove reprieve >"$scratch/dpkg.log" 2>&1 || fail "$(tail -n 5 "$scratch/dpkg.log")"
+	known=$(dpkg-query --admindir="$system/var/lib/dpkg" -W -f '${db:Status-Abbrev}' reprieve 2>/dev/null) || known=
+	[ -z "$known" ] || fail "removed, it is still in dpkg's state $known"
+	left=$(find "$system" -mindepth 1 -not -path "$system/var*")
+	[ -z "$left" ] || fail "removed, it leaves $(head -n 3 <<<"$left")"
+}
+
+# Without one of the tools that tell what it depends on there is no package, and one line that says what is missing.
+check_tools() {
+	local tool
+	for tool in file dpkg-shlibdeps; do
+		mkdir "$scratch/without-$tool"
+		find /usr/local/bin /usr/bin -mindepth 1 -maxdepth 1 -not -name "$tool" -exec ln -sf -t "$scratch/without-$tool" {} +
+		# CMake looks in its own folder too, unless it is told not to.
+		PATH=$scratch/without-$tool cpack --config "$1/CPackConfig.cmake" -G DEB -B "$scratch/without" \
+			-D "CMAKE_IGNORE_PATH=/usr/local/bin;/usr/bin;/bin" >"$scratch/cpack.log" 2>&1 &&
+			fail "cpack makes a package without $tool"
+		grep -qE "^ *the Debian package needs $tool: .* examples/install_packages.sh build$" "$scratch/cpack.log" ||
+			fail "without $tool cpack says: $(tail -n 5 "$scratch/cpack.log")"
+		[ -z "$(find "$scratch/without" -name '*.deb')" ] || fail "without $tool cpack leaves a package"
+	done
 }
 
 install_build() {
@@ -86,6 +122,7 @@ if [ "${1-}" = --short ]; then
 	build=$(cd "${2:?usage: packages.sh --short BUILD}" && pwd)
 	install_build "$build"
 	check_deb "$build"
+	check_tools "$build"
 	check_uninstall "$build"
 	check_commit
 	check_changelog
@@ -110,10 +147,11 @@ reprieve --version | grep -qx "reprieve $1"
 cd /tmp
 reprieve doctor --store file:///tmp/doctor | grep -E '^ok +shim +/usr/lib/'
 [ "$(reprieve run -- sh -c 'echo hi')" = hi ]
-python3 -B -c 'import reprieve; assert reprieve.__file__ == "/usr/lib/python3/dist-packages/reprieve.py" and not reprieve.requested()'
-python3 -B -m reprieve --version | grep -qx "reprieve $1"
+python3 -c 'import reprieve; assert reprieve.__file__ == "/usr/lib/python3/dist-packages/reprieve.py" and not reprieve.requested()'
+python3 -m reprieve --version | grep -qx "reprieve $1"
 sh /preempt reprieve
-dpkg --purge reprieve
+dpkg --remove reprieve
+! dpkg-query -W reprieve
 find / -xdev -not -path '/proc/*' -not -path '/tmp/*' -not -path '/var/*' | sort >/tmp/after
 diff /tmp/before /tmp/after
 END

@@ -213,7 +213,7 @@ lane_linkage() { tests/check_layering.sh --link build; }
 
 lane_shellcheck() {
 	have shellcheck
-	sources '*.sh' | xargs shellcheck .ci/run
+	sources '*.sh' | xargs shellcheck .ci/run supervisor/packaging/debian/prerm
 }
 
 lane_manpage() {

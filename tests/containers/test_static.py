@@ -34,6 +34,12 @@ def test_it_is_hardened_as_the_other_build_is(static_build):
     assert checked.returncode == 0, checked.stderr
 
 
+def test_what_it_installs_goes_again(static_build):
+    """The bill of materials, too, which no other build has."""
+    checked = subprocess.run([ROOT / "tests" / "packages.sh", "--short", static_build], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
 @pytest.mark.parametrize("version", [72, 74])
 def test_the_stand_ins_for_icu_are_named_as_the_systems_icu(tmp_path, version):
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", f"-DICU_VERSION={version}", "-c", ROOT / "supervisor" / "static" / "absent.c",

@@ -1,0 +1,13 @@
+# Read by cpack behind the package, for what cpack cannot be told.
+# - To a package with a library below lib/ it adds a postinst and a postrm that call ldconfig. ldconfig does not read lib/reprieve; and a
+#   package with a postrm is still known to dpkg when it has been removed (state `rc`), until it is purged.
+# - Its directories have the rights that the umask leaves.
+foreach(package IN LISTS CPACK_PACKAGE_FILES)
+  set(tree ${CPACK_TEMPORARY_DIRECTORY}.repacked)
+  file(REMOVE_RECURSE ${tree})
+  execute_process(COMMAND dpkg-deb --raw-extract ${package} ${tree} COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE ${tree}/DEBIAN/postinst ${tree}/DEBIAN/postrm)
+  execute_process(COMMAND find ${tree} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND dpkg-deb --build --root-owner-group -Zxz ${tree} ${package} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE_RECURSE ${tree})
+endforeach()
