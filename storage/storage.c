@@ -62,6 +62,7 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 	auto_json json_t *body = NULL;
 
 	if (create && record_put_format(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+		store_explain_full(&own);
 		if (err)
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);

@@ -79,8 +79,13 @@ typedef int shorten_ledger_fn(const struct bytes *ledger, struct bytes *out, str
 struct forget_request {
 	struct forget_policy policy;
 	bool dry_run;
-	/* Younger packs stay; 0: GARBAGE_AGE_MS. Not below the longest upload. */
+	/* Younger packs stay; 0: GARBAGE_AGE_MS. */
 	int64_t garbage_age_ms;
+	/* The caller's own, from storage_claim(); 0: it has none. Once a save of it has found the
+	 * store full, packs do not stay for their age, as long as it is the newest. */
+	uint32_t attempt;
+	/* For storage_make_room(). */
+	bool is_stuck;
 	/* Of the notes of old attempts only the ledgers are kept, shortened by this. NULL: all
 	 * notes stay. From any thread. */
 	shorten_ledger_fn *shorten_ledger;
@@ -108,6 +113,17 @@ struct forget_result {
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);
+
+/*
+ * For an attempt whose save has just ended with ERR_NO_SPACE: forgets what the policy does not keep
+ * (NULL: nothing), and removes at once, whatever its age, all that no snapshot needs. True: it has
+ * removed something, and the same save, made again, may find room. False: there is nothing, or
+ * another attempt has taken over, or the store does not answer; or it is a member of a gang, whose
+ * other members may be about to name it.
+ */
+bool storage_make_room(struct storage *storage, uint32_t attempt,
+		       const struct forget_policy *policy, struct forget_result *result,
+		       struct cancel *cancel);
 
 /* A pinned snapshot is kept whatever the policy says. ERR_NOT_FOUND: there is no such snapshot, or
  * it was not pinned. ERR_RETRY: it is just being forgotten. To pin twice is fine. */

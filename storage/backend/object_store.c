@@ -18,6 +18,20 @@ int store_read(struct store *store, const char *key, uint64_t offset, size_t siz
 	return taker->take(taker->arg, 0, all.data, all.size, err);
 }
 
+int store_explain_full(struct err *err)
+{
+	char text[sizeof(err->text)];
+
+	if (!err || err->kind != ERR_NO_SPACE)
+		return -1;
+	text_set(text, sizeof(text), err->text);
+	return err_set(err, ERR_NO_SPACE,
+		       "the store is full (%.*s): to make room, keep fewer snapshots (`run "
+		       "--keep-last N`, or `reprieve forget`, with --sweep-age 0 if nothing runs "
+		       "the job), or make it larger",
+		       (int)(sizeof(text) / 2), text);
+}
+
 const char *store_describe(struct store *store, char *text, size_t capacity)
 {
 	text_set(text, capacity, "");

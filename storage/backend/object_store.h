@@ -107,4 +107,8 @@ AUTO_POINTER(struct store, store_close);
 /* The text of describe(), or "". Returns `text`. */
 const char *store_describe(struct store *store, char *text, size_t capacity);
 
+/* Puts an ERR_NO_SPACE of a store into a sentence that says what makes room; leaves every other
+ * error as it is. Returns -1. */
+int store_explain_full(struct err *err);
+
 #endif

@@ -38,7 +38,10 @@ struct storage {
 	bool read_only;
 	/* The save under way has found that somebody has emptied the store. */
 	bool emptied;
-	/* Of all that were in the store when the attempt was claimed; none: nothing was. */
+	/* A save of this process has found the store full. */
+	bool found_full;
+	/* Of all that were in the store when the claim of the attempt was there; none: nothing
+	 * was. */
 	struct snapshot_id newest_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;

@@ -181,7 +181,9 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 	return 0;
 }
 
-/* Whoever collects garbage sees no newer one, as long as it began before this claim. */
+/* Whoever collects garbage sees no newer one, unless it sees this claim as well: so it is noted
+ * once more when the claim is there. What came in between was committed by an attempt that may be
+ * removing, just now, what it no longer needs. */
 static void note_newest_snapshot(struct storage *storage, const struct lineage *lineage)
 {
 	if (lineage->snapshot_count > 0)
@@ -308,6 +310,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	if (list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
+	note_newest_snapshot(storage, &claiming->listing.lineage);
 	if (!own)
 		return 0;
 	if (claimed->number <= claiming->listing.newest_summary) {
@@ -374,6 +377,7 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 	storage->earlier_claim = storage->own_claim;
 	if (claim_until_stable(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
+		store_explain_full(err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
 	compact_after_claim(&claiming);

@@ -196,6 +196,21 @@ static void keep_store_small(struct forgetting *forgetting)
 			       forgetting->request->shorten_ledger, forgetting->cancel, NULL);
 }
 
+/* Its save has found the store full. As long as it is the newest, nobody else commits, and what is
+ * to go cannot be needed any more, however young it is. In a gang the others save as well. */
+static uint32_t attempt_without_room(const struct forgetting *forgetting)
+{
+	const struct storage *storage = forgetting->storage;
+	uint32_t attempt = forgetting->request->attempt;
+
+	return storage->found_full && attempt == storage->own_claim.number &&
+			       attempt == lineage_newest_attempt(
+						  &forgetting->inventory.listing.lineage) &&
+			       !storage_is_member(storage)
+		       ? attempt
+		       : 0;
+}
+
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err)
 {
@@ -204,7 +219,10 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 		.request = request,
 		.cancel = cancel,
 	};
-	int64_t age_ms = request->garbage_age_ms > 0 ? request->garbage_age_ms : GARBAGE_AGE_MS;
+	struct garbage_rule rule = {
+		.age_ms = request->garbage_age_ms > 0 ? request->garbage_age_ms : GARBAGE_AGE_MS,
+		.dry_run = request->dry_run,
+	};
 
 	*result = (struct forget_result){0};
 	if (decide_until_stable(&forgetting, err) < 0)
@@ -212,11 +230,31 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	report_decisions(&forgetting, result);
 	if (remove_manifests(&forgetting, result, err) < 0)
 		return -1;
-	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, age_ms,
-				  request->dry_run, &result->collected, &result->refused, cancel,
-				  err) < 0)
+	rule.attempt = attempt_without_room(&forgetting);
+	rule.leftovers = rule.attempt > 0 && request->is_stuck;
+	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
+				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
-	if (!request->dry_run)
+	if (!request->dry_run && !request->is_stuck)
 		keep_store_small(&forgetting);
 	return 0;
+}
+
+bool storage_make_room(struct storage *storage, uint32_t attempt,
+		       const struct forget_policy *policy, struct forget_result *result,
+		       struct cancel *cancel)
+{
+	struct forget_request request = {
+		.policy = {.keep_last = UINT32_MAX},
+		.attempt = attempt,
+		.is_stuck = true,
+	};
+
+	*result = (struct forget_result){0};
+	if (storage_is_member(storage))
+		return false;
+	if (policy)
+		request.policy = *policy;
+	(void)storage_forget(storage, &request, result, cancel, NULL);
+	return result->collected.packs_removed > 0;
 }

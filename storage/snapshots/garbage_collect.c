@@ -18,6 +18,7 @@ struct collection {
 	struct storage *storage;
 	const struct inventory *inventory;
 	const bool *gone;
+	const struct garbage_rule *rule;
 	struct cancel *cancel;
 	struct snapshot_id newest_good;
 	struct store_listing packs;
@@ -159,11 +160,14 @@ static bool is_settled(const struct inventory *inventory, int64_t now_ms, int64_
 	       newest->claimed_ms <= now_ms - age_ms;
 }
 
-static void select_packs(struct collection *collection, int64_t now_ms, int64_t age_ms)
+static void select_packs(struct collection *collection, int64_t now_ms)
 {
-	struct snapshot_id newest = is_settled(collection->inventory, now_ms, age_ms)
-					    ? (struct snapshot_id){UINT32_MAX, UINT32_MAX}
-					    : collection->newest_good;
+	const struct garbage_rule *rule = collection->rule;
+	int64_t age_ms = rule->attempt > 0 ? RETENTION_ANY_AGE : rule->age_ms;
+	struct snapshot_id newest =
+		rule->leftovers || is_settled(collection->inventory, now_ms, rule->age_ms)
+			? (struct snapshot_id){UINT32_MAX, UINT32_MAX}
+			: collection->newest_good;
 	size_t prefix = strlen("jobs//") + strlen(collection->storage->transfer.job);
 
 	collection->condemned =
@@ -186,7 +190,7 @@ static void select_packs(struct collection *collection, int64_t now_ms, int64_t 
 	}
 }
 
-/* Of a settled job. An attempt that is claimed while it is being removed would rely on it. */
+/* Nobody saves just now. An attempt that is claimed while it is being removed would rely on it. */
 static bool is_leftover(const struct collection *collection, const char *name)
 {
 	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
@@ -291,6 +295,17 @@ static void allow_leftovers(struct collection *collection)
 						 collection->cancel, NULL);
 }
 
+/* In a store that was emptied and begun anew, the same number is another's. */
+static int check_own_claim(struct collection *collection, bool *own, struct err *err)
+{
+	uint32_t attempt = collection->rule->attempt;
+
+	*own = true;
+	return attempt == 0 ? 0
+			    : own_claim_check_nonce(collection->storage, attempt, own,
+						    collection->cancel, err);
+}
+
 /*
  * An attempt claimed meanwhile, or one that is just being claimed, may continue from an older
  * snapshot and rely on packs after it, which were not newer than the newest good snapshot a moment
@@ -302,10 +317,12 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 	uint32_t known = lineage_newest_attempt(lineage), newest;
 	bool claiming = lineage->attempt_count > 0 &&
 			lineage->attempts[lineage->attempt_count - 1].unconfirmed;
+	bool own;
 
-	if (job_records_newest_attempt(collection->storage, &newest, collection->cancel, err) < 0)
+	if (job_records_newest_attempt(collection->storage, &newest, collection->cancel, err) < 0 ||
+	    check_own_claim(collection, &own, err) < 0)
 		return -1;
-	if (newest <= known && !claiming)
+	if (newest <= known && !claiming && own)
 		return 0;
 	for (size_t i = 0; i < collection->condemned_count; i++)
 		defer_pack(collection, collection->condemned[i]);
@@ -320,6 +337,8 @@ static int remove_pack(struct collection *collection, const struct store_object 
 	struct store *store = collection->storage->transfer.store;
 	const char *name = pack_name(collection, pack);
 
+	/* Also if the answer is lost: from here on no save of this process relies on it. */
+	chunk_index_key_lost(&collection->storage->transfer.index, name);
 	fault_point("before_pack_remove");
 	if (store->ops->remove(store, pack->key, collection->cancel, err) < 0)
 		return -1;
@@ -399,7 +418,7 @@ static int read_clock(struct collection *collection, int64_t *now_ms, struct err
 }
 
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
-			  const bool *gone, int64_t age_ms, bool dry_run,
+			  const bool *gone, const struct garbage_rule *rule,
 			  struct garbage_result *result, struct forget_refusals *refused,
 			  struct cancel *cancel, struct err *err)
 {
@@ -407,6 +426,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 		.storage = storage,
 		.inventory = inventory,
 		.gone = gone,
+		.rule = rule,
 		.cancel = cancel,
 		.newest_good = newest_good_snapshot(inventory),
 		.result = result,
@@ -416,12 +436,12 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 
 	*result = (struct garbage_result){0};
 	pthread_mutex_init(&collection.mutex, NULL);
-	if ((!dry_run && read_clock(&collection, &now_ms, err) < 0) ||
+	if ((!rule->dry_run && read_clock(&collection, &now_ms, err) < 0) ||
 	    mark_named_packs(&collection, err) < 0)
 		return -1;
-	collection.old_ms = now_ms - age_ms;
-	select_packs(&collection, now_ms, age_ms);
-	if (dry_run) {
+	collection.old_ms = now_ms - rule->age_ms;
+	select_packs(&collection, now_ms);
+	if (rule->dry_run) {
 		count_packs(&collection);
 		return 0;
 	}

@@ -5,19 +5,32 @@
 
 #include "inventory.h"
 
+struct garbage_rule {
+	/* Younger packs stay, by the store's own clock. */
+	int64_t age_ms;
+	/* The number of the caller's own attempt: as long as its claim is in force, nobody else
+	 * saves, so the age does not matter (FORMAT.md, "A full store"). 0: it has none, or the age
+	 * matters. */
+	uint32_t attempt;
+	/* With `attempt`: the caller's own save is not under way either, so packs newer than the
+	 * newest good snapshot may go as well. */
+	bool leftovers;
+	bool dry_run;
+};
+
 /*
- * Removes a pack when no manifest names it, it is older than `age_ms` by the store's own clock, and
- * no save under way can rely on it. Blocks for one request per removed pack, 16 at a time. Nothing
+ * Removes a pack when no manifest names it, the rule says that it may go, and no save under way can
+ * rely on it. Blocks for one request per removed pack, 16 at a time. Where the age matters, nothing
  * is removed from a store that does not report when an object was put.
  *
  * `inventory` was read before, so its manifests are not read again; gone[i] means that its snapshot
- * i has been removed, or with `dry_run` would be. The packs are listed first and the manifests
+ * i has been removed, or in a dry run would be. The packs are listed first and the manifests
  * after them: a pack of a manifest that is committed meanwhile is either named by that manifest or
  * missing from the list. What the store refuses to remove is added to `refused`. ERR_VERSION:
  * another version has written to this job, and nothing was removed.
  */
 int garbage_collect_packs(struct storage *storage, const struct inventory *inventory,
-			  const bool *gone, int64_t age_ms, bool dry_run,
+			  const bool *gone, const struct garbage_rule *rule,
 			  struct garbage_result *result, struct forget_refusals *refused,
 			  struct cancel *cancel, struct err *err);
 

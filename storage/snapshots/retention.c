@@ -150,10 +150,13 @@ enum pack_verdict retention_judge_pack(const struct retention_pack *pack,
 {
 	if (pack->named || snapshot_id_is_none(pack->written_for))
 		return PACK_NEEDED;
-	if (snapshot_id_compare(pack->written_for, newest_good) > 0 || pack->modified_ms <= 0 ||
-	    now_ms <= 0 || pack->modified_ms > now_ms - age_ms)
+	if (snapshot_id_compare(pack->written_for, newest_good) > 0)
 		return PACK_DEFER;
-	return PACK_COLLECT;
+	if (age_ms == RETENTION_ANY_AGE)
+		return PACK_COLLECT;
+	return pack->modified_ms > 0 && now_ms > 0 && pack->modified_ms <= now_ms - age_ms
+		       ? PACK_COLLECT
+		       : PACK_DEFER;
 }
 
 struct snapshot_id retention_pack_id(const char *key)

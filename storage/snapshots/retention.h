@@ -30,8 +30,11 @@ enum pack_verdict {
 	PACK_COLLECT
 };
 
+/* Whoever judges knows that nobody else saves: the age of a pack does not matter. */
+#define RETENTION_ANY_AGE (-1)
+
 /* `newest_good`: the id of the newest good snapshot, or none. `now_ms`: by the store's clock; 0:
- * unknown. */
+ * unknown. `age_ms`: what is younger is deferred; or RETENTION_ANY_AGE. */
 enum pack_verdict retention_judge_pack(const struct retention_pack *pack,
 				       struct snapshot_id newest_good, int64_t now_ms,
 				       int64_t age_ms);

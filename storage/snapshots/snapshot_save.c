@@ -400,11 +400,14 @@ int storage_save(struct storage *storage, const struct save_request *request,
 		pack_uploader_trim(storage->transfer.uploader);
 	else if (failed)
 		pack_uploader_free(steal(&storage->transfer.uploader));
-	if (failed && own.kind == ERR_NO_SPACE)
+	if (failed && own.kind == ERR_NO_SPACE) {
+		storage->found_full = true;
 		remove_unnamed_packs(&saving);
+	}
 	job_records_trim_memory();
 	if (failed == 0)
 		return 0;
+	store_explain_full(&own);
 	if (err)
 		*err = own;
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));

@@ -105,6 +105,15 @@ void chunk_index_pack_lost(struct chunk_index *index, uint32_t pack)
 	pthread_mutex_unlock(&index->mutex);
 }
 
+void chunk_index_key_lost(struct chunk_index *index, const char *key)
+{
+	pthread_mutex_lock(&index->mutex);
+	for (size_t i = 0; i < index->pack_count; i++)
+		if (strcmp(index->packs[i].key, key) == 0)
+			index->packs[i].state = CHUNK_INDEX_PACK_LOST;
+	pthread_mutex_unlock(&index->mutex);
+}
+
 uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint64_t bytes)
 {
 	struct chunk_index_pack *pack;

@@ -84,6 +84,8 @@ void chunk_index_pack_stored(struct chunk_index *index, uint32_t pack, uint64_t 
 /* The pack was not stored, or has been removed. Its chunks are dropped by the next
  * chunk_index_apply_listing(); until then no save that relies on it may succeed. */
 void chunk_index_pack_lost(struct chunk_index *index, uint32_t pack);
+/* The same for the pack of that key, if it is in the index. */
+void chunk_index_key_lost(struct chunk_index *index, const char *key);
 /* Adds a pack that an earlier attempt has left in the store; returns its number. */
 uint32_t chunk_index_add_orphan(struct chunk_index *index, const char *key, uint64_t bytes);
 

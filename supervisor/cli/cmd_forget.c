@@ -26,8 +26,9 @@ struct forget_options {
 static const struct option_row own_rows[] = {
 	{"sweep-age", 0, "DURATION", NULL,
 		"the age at which content is removed that no snapshot needs (default: 1d); never "
-		"less than the longest upload takes",
-		OPTION_DURATION(struct forget_options, garbage_age_ms), .least = 1},
+		"less than the longest upload takes: 0 if nobody runs the job; a run whose store is "
+		"full does not wait for it",
+		OPTION_DURATION(struct forget_options, garbage_age_ms)},
 	{"dry-run", 0, NULL, NULL, "say what would go, and remove nothing",
 		OPTION_FLAG(struct forget_options, dry_run)},
 	{0},
@@ -180,6 +181,7 @@ int cmd_forget(int argc, char **argv)
 {
 	auto_(store_command_end) struct forget_options options = {
 		.store_command.changes = true,
+		.garbage_age_ms = GARBAGE_AGE_MS,
 		.price = -1,
 	};
 	const struct store_command *store_command = &options.store_command;
@@ -203,7 +205,8 @@ int cmd_forget(int argc, char **argv)
 	}
 	request.policy = retention_policy(&options.retention);
 	request.dry_run = options.dry_run;
-	request.garbage_age_ms = options.garbage_age_ms;
+	/* There, 0 is no age at all. */
+	request.garbage_age_ms = options.garbage_age_ms > 0 ? options.garbage_age_ms : 1;
 	request.shorten_ledger = ledger_summary;
 	if (storage_forget(store_command->storage, &request, &result, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);

@@ -51,6 +51,7 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	auto_json json_t *about =
 		manual_snapshot->tag ? json_pack("{s:s}", "tag", manual_snapshot->tag) : NULL;
 	struct progress_bar progress;
+	struct forget_result forgotten;
 	int status;
 
 	request->directory = manual_snapshot->directory;
@@ -61,7 +62,10 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	request->arg = &progress;
 	progress_bar_start(&progress, "saving");
 	status = storage_save(storage, request, result, NULL, err);
-	if (status < 0 && result->store_lacks)
+	if (status < 0 &&
+	    (result->store_lacks ||
+	     (err->kind == ERR_NO_SPACE &&
+	      storage_make_room(storage, request->id.attempt, NULL, &forgotten, NULL))))
 		status = storage_save(storage, request, result, NULL, err);
 	progress_bar_stop(&progress);
 	return status;

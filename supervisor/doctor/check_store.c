@@ -80,7 +80,7 @@ static const char *fix_of_step(enum probe_step step, const struct err *err, cons
 	};
 
 	if (err->kind == ERR_NO_SPACE)
-		return "free space, or raise the quota";
+		return "keep fewer snapshots (`reprieve forget`), or make it larger";
 	if (step == PROBE_IF_ABSENT)
 		return FIX_IF_ABSENT;
 	if (err->kind == ERR_DENIED && permissions[step] && !text_starts(url, "file://"))
@@ -294,7 +294,10 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 	check_step(probe, url, PROBE_PUT, "put", "an object can be written", check_list);
 	check_step(probe, url, PROBE_GET, "get", "it reads back as it was written", check_list);
 	check_if_absent(probe, url, check_list);
-	check_step(probe, url, PROBE_LIST, "list", "it is listed at once", check_list);
+	check_step(probe, url, PROBE_LIST, "list",
+		   probe->steps[PROBE_PUT].worked ? "it is listed at once"
+						  : "what is there can be listed",
+		   check_list);
 	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
 	check_existing_data(probe, check_list);
 	check_clock(probe, check_list);

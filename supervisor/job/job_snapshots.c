@@ -155,6 +155,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	struct retention_worker_options retention_worker = {
 		.workers = job->workers,
 		.storage = job->resume.storage,
+		.attempt = job->resume.attempt.number,
 		.policy = retention_policy(&job->options->retention),
 		.shorten_ledger = ledger_summary,
 		.finished = on_retention_finished,
@@ -164,8 +165,10 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	if (job->options->tag && !job->snapshot_about)
 		job->snapshot_about = json_pack("{s:s}", "tag", job->options->tag);
 	options.about = job->snapshot_about;
-	if (retention_is_set(&job->options->retention) && job->gang.member == 0)
+	if (retention_is_set(&job->options->retention) && job->gang.member == 0) {
 		job->retention_worker = retention_worker_new(&retention_worker);
+		options.retention = &retention_worker.policy;
+	}
 	return snapshot_queue_new(&options, &job->snapshots, err);
 }
 

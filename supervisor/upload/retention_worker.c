@@ -36,6 +36,7 @@ static void apply_retention(void *arg)
 	struct retention_worker *retention_worker = arg;
 	struct forget_request request = {
 		.policy = retention_worker->options.policy,
+		.attempt = retention_worker->options.attempt,
 		.shorten_ledger = retention_worker->options.shorten_ledger,
 	};
 

@@ -18,6 +18,7 @@ struct retention_worker;
 struct retention_worker_options {
 	struct workers *workers;
 	struct storage *storage;
+	uint32_t attempt;
 	struct forget_policy policy; /* borrows what it points to */
 	shorten_ledger_fn *shorten_ledger;
 	/* On the loop, after each run. `err` is set unless it `worked`. */

@@ -41,6 +41,10 @@ int snapshot_queue_new(const struct snapshot_queue_options *options, struct snap
 	};
 
 	queue->options = *options;
+	if (options->retention) {
+		queue->retention = *options->retention;
+		queue->options.retention = &queue->retention;
+	}
 	queue->newest = options->parent;
 	queue->databases = database_copies_new(options->workspace);
 	if (cancel_init(&queue->cancel, err) < 0) {
@@ -217,21 +221,52 @@ static void take_snapshot_worker(void *arg)
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);
+	if (!run->report.durable && run->report.err.kind == ERR_NO_SPACE && !run->again)
+		run->made_room =
+			storage_make_room(options->storage, options->attempt, options->retention,
+					  &run->forgotten, &queue->cancel);
 	run->report.never = run->report.result.gang_unfit;
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
 
-/* What the store has lost is sent anew by a snapshot that is made anew, with a plan and a freeze of
- * its own. Once: a store that goes on losing is one that fails. */
+/* The first time. From then on, each save in a store that is just large enough needs it. */
+static void log_made_room(struct snapshot_queue *queue, const struct snapshot_run *run)
+{
+	const struct forget_result *made = &run->forgotten;
+	char freed[24];
+
+	log_debug("%s", run->report.err.text);
+	if (queue->said_made_room)
+		return;
+	queue->said_made_room = true;
+	text_bytes(made->collected.bytes_removed, freed, sizeof(freed));
+	if (made->forgotten > 0)
+		log_note("the store is full: %u snapshot%s that no --keep rule keeps %s removed, "
+			 "which frees %s; saving again",
+			 made->forgotten, made->forgotten == 1 ? "" : "s",
+			 made->forgotten == 1 ? "is" : "are", freed);
+	else
+		log_note("the store is full: %s that no snapshot needs any more are removed; "
+			 "saving again",
+			 freed);
+}
+
+/* What the store has lost is sent anew, and what had no room is sent once there is, by a snapshot
+ * that is made anew, with a plan and a freeze of its own. Once: a store that goes on losing, or
+ * that is full still, is one that fails. */
 static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 {
 	struct checkpoint checkpoint = run->report.checkpoint;
 	struct snapshot_round round = run->report.round;
 	bool unasked = run->report.unasked;
 
-	if (!run->report.result.store_lacks || run->again || cancel_raised(&queue->cancel))
+	if ((!run->report.result.store_lacks && !run->made_room) || run->again ||
+	    cancel_raised(&queue->cancel))
 		return false;
-	log_warn("%s", run->report.err.text);
+	if (run->made_room)
+		log_made_room(queue, run);
+	else
+		log_warn("%s", run->report.err.text);
 	run_free(run);
 	snapshot_queue_start(queue, &checkpoint, queue->options.of_gang ? &round : NULL);
 	queue->running->again = true;

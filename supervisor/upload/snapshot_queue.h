@@ -69,6 +69,9 @@ struct snapshot_queue_options {
 	bool kept_by_other;
 	uint32_t keeper, members;
 	const bool *sharers;
+	/* The rules by which a full store is made to have room for the next snapshot; copied, with
+	 * what it points to borrowed; NULL: all snapshots stay. */
+	const struct forget_policy *retention;
 	json_t *about;                        /* added to the manifests; borrowed; may be NULL */
 	const struct profile *profile;        /* its temporary files are left out; may be NULL */
 	const struct file_patterns *patterns; /* NULL: only the known names; borrowed */

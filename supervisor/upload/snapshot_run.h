@@ -37,7 +37,10 @@ struct snapshot_run {
 	uint32_t saw;
 	json_t *kept; /* the paths of others, or those of this member that another one keeps */
 	_Atomic bool awaits_others;
-	bool again; /* because the store had lost what the first try relied on */
+	bool again; /* because the store had lost what the first try relied on, or was full */
+	/* The store was full; something was removed, as `forgotten` says. */
+	bool made_room;
+	struct forget_result forgotten;
 	_Atomic uint64_t bytes_done, bytes_total;
 
 	/* The worker asks the loop one question, in confirm_still_complete(). */
@@ -50,6 +53,8 @@ struct snapshot_run {
 
 struct snapshot_queue {
 	struct snapshot_queue_options options;
+	struct forget_policy retention; /* what options.retention points to, if it has one */
+	bool said_made_room;
 	struct cancel cancel;
 	uint32_t sequence;
 	struct snapshot_id newest;

@@ -394,9 +394,15 @@ def test_one_is_no_plural(saved):
     assert "in 1 file\n" in saved.verb("show", "latest").out
 
 
-def test_an_age_of_nothing(saved):
-    refused = saved.verb("forget", "--keep-last", "1", "--sweep-age", "0")
-    assert refused.code == EXIT_USAGE and "too short" in one_line(refused), refused
+def test_an_age_of_nothing_frees_at_once(saved):
+    for content in (b"1" * 5000, b"2" * 5000, b"3" * 5000):
+        (saved.path / "tree" / "more").write_bytes(content)
+        assert saved.verb("save", saved.path / "tree").code == 0
+    later = saved.verb("forget", "--keep-last", "1", "--dry-run")
+    assert later.code == 0 and "free 0 B" in later.out and "too young (--sweep-age)" in later.out, later
+    at_once = saved.verb("forget", "--keep-last", "1", "--sweep-age", "0")
+    assert at_once.code == 0 and "freed 0 B" not in at_once.out and "too young" not in at_once.out, at_once
+    assert saved.verb("verify").code == 0
 
 
 def test_what_would_go_is_said_so(saved):

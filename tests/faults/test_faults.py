@@ -193,11 +193,37 @@ def test_disk_full_during_a_snapshot(place):
         assert full.wait() == 0, full
         assert "finished 4" in full.out
         assert full.events("snapshot_failed"), full
-        assert "No space left" in full.err
+        assert "the store is full (" in full.err and "No space left" in full.err
+        assert "reprieve forget" in full.err and "--keep-last" in full.err
         assert committed_step(place) == 1
         assert place.verb("verify").code == 0
         again = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, directory=place.path / "other")
         assert again.wait() == 0 and resumed_step(again) == 1, again
+    finally:
+        place.end()
+        subprocess.run(["umount", str(place.path / "small")], check=True)
+
+
+def test_a_full_store_heals_by_retention(place):
+    """Room for two snapshots that are kept, and for one more. What retention has removed is young: no save waits for it."""
+    place.store_path = place.path / "small" / "store"
+    place.store = f"file://{place.store_path}"
+    mount_small(place.path / "small", "8m")
+    try:
+        options = (*OFTEN, "--keep-last", "2", "--snapshot-interval", "0")
+        run = place.run(PYTHON, SAVER, "--steps", 10, "--size", 2000000, "--keep", 1, "--pause", "0.3",
+                        options=options)
+        assert run.wait() == 0, run
+        assert not run.events("snapshot_failed"), run
+        assert run.err.count("the store is full: ") == 1 and "saving again" in run.err, run
+        assert committed_step(place) == 10
+        assert len(place.snapshots()) == 2 and place.verb("verify").code == 0
+        # The next attempt finds what this one has left. It keeps what it starts from as well.
+        again = place.run(PYTHON, SAVER, "--steps", 16, "--size", 1500000, "--keep", 1, "--pause", "0.3",
+                          options=(*options, "--rerun"),
+                          directory=place.path / "other")
+        assert again.wait() == 0 and resumed_step(again) == 10, again
+        assert not again.events("snapshot_failed") and committed_step(place) == 16, again
     finally:
         place.end()
         subprocess.run(["umount", str(place.path / "small")], check=True)

@@ -81,7 +81,7 @@ static void test_what_fails(void **state)
 			CHECK_FAIL},
 		{PROBE_OPEN, ERR_RETRY, "store", "check that this machine can reach", CHECK_FAIL},
 		{PROBE_PUT, ERR_DENIED, "put", "allow writing", CHECK_FAIL},
-		{PROBE_PUT, ERR_NO_SPACE, "put", "free space", CHECK_FAIL},
+		{PROBE_PUT, ERR_NO_SPACE, "put", "keep fewer snapshots", CHECK_FAIL},
 		{PROBE_GET, ERR_DENIED, "get", "allow reading", CHECK_FAIL},
 		{PROBE_LIST, ERR_DENIED, "list", "allow listing", CHECK_FAIL},
 		{PROBE_IF_ABSENT, ERR_FAILED, "if-absent",
@@ -110,6 +110,21 @@ static void test_what_fails(void **state)
 		if (!text_starts(row->fix, rows[i].fix))
 			fail_msg("%s: \"%s\"", rows[i].fix, row->fix);
 	}
+}
+
+/* Nothing was put that could have been listed. */
+static void test_a_list_of_what_was_there(void **state)
+{
+	struct store_probe probe = sound();
+	struct check_list check_list;
+
+	(void)state;
+	check_store(&probe, "s3://b", 0, &check_list);
+	assert_non_null(strstr(find(&check_list, "list")->text, "it is listed at once"));
+	probe.steps[PROBE_PUT] = failure(ERR_NO_SPACE);
+	check_store(&probe, "s3://b", 0, &check_list);
+	assert_non_null(strstr(find(&check_list, "list")->text, "what is there can be listed"));
+	assert_int_equal(find(&check_list, "list")->level, CHECK_OK);
 }
 
 static void test_clock(void **state)
@@ -259,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_all_is_well),
 		cmocka_unit_test(test_plain_http_is_warned_of),
 		cmocka_unit_test(test_what_fails),
+		cmocka_unit_test(test_a_list_of_what_was_there),
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_what_fits),
 		cmocka_unit_test(test_a_size_without_a_measurement),

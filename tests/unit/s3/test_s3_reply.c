@@ -75,6 +75,7 @@ static void test_verdicts(void **state)
 		{ASKED_PUT_IF_ABSENT, 501, NULL, CALL_FAILED, ERR_UNFIT},
 		{ASKED_PUT_IF_ABSENT, 400, "InvalidArgument", CALL_FAILED, ERR_UNFIT},
 		{ASKED_PUT, 507, "XMinioStorageFull", CALL_FAILED, ERR_NO_SPACE},
+		{ASKED_PUT, 400, "XMinioAdminBucketQuotaExceeded", CALL_FAILED, ERR_NO_SPACE},
 		{ASKED_PUT, 403, "QuotaExceeded", CALL_FAILED, ERR_NO_SPACE},
 
 		/* moved, but nobody says where to */

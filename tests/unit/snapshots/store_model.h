@@ -70,6 +70,8 @@ struct scene {
 	/* Before: attempt 1 has saved so many steps, and was killed; `days` ago. */
 	unsigned saved;
 	bool days;
+	/* The store is full with so many packs; 0: never. */
+	unsigned room;
 };
 
 /* --- what has happened --- */

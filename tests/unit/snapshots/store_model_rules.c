@@ -358,15 +358,15 @@ WRAPS(int, pin_place_take,
 
 WRAPS(int, garbage_collect_packs,
       (struct storage * storage, const struct inventory *inventory, const bool *gone,
-       int64_t age_ms, bool dry_run, struct garbage_result *result, struct forget_refusals *refused,
-       struct cancel *cancel, struct err *err))
+       const struct garbage_rule *rule, struct garbage_result *result,
+       struct forget_refusals *refused, struct cancel *cancel, struct err *err))
 {
 	int status;
 
 	if (now())
 		now()->collecting = true;
-	status = __real_garbage_collect_packs(storage, inventory, gone, age_ms, dry_run, result,
-					      refused, cancel, err);
+	status = __real_garbage_collect_packs(storage, inventory, gone, rule, result, refused,
+					      cancel, err);
 	if (now()) {
 		now()->collecting = now()->stale = false;
 	}

@@ -250,6 +250,22 @@ static bool start_attempt(struct running *running)
 	return !running->machine->dead;
 }
 
+/* What `run` does when its save has found the store full. */
+static bool make_room(struct running *running)
+{
+	const struct forget_policy policy = {.keep_last = 1};
+	bool keeps_last = running->machine->role->keeps_last;
+	struct forget_result result;
+	bool made;
+
+	running->world->forgot |= keeps_last;
+	made = storage_make_room(running->storage, running->attempt.number,
+				 keeps_last ? &policy : NULL, &result, NULL);
+	model_note(running->world, "has made room: %u forgotten, %u packs removed",
+		   result.forgotten, result.collected.packs_removed);
+	return made;
+}
+
 static void save_once(struct running *running, bool *again)
 {
 	struct world *world = running->world;
@@ -295,16 +311,20 @@ static void save_once(struct running *running, bool *again)
 	    !world->forgot && !world->emptied)
 		model_wrong(world, "%s is committed, and was said to have failed: %s", text,
 			    err.text);
-	*again = result.store_lacks;
+	*again = result.store_lacks || (err.kind == ERR_NO_SPACE && make_room(running));
+	/* What another machine has sent meanwhile may have taken the room. */
+	if (err.kind == ERR_NO_SPACE && world->switches > 0)
+		return;
 	/* What a user's choice has left behind may be forgotten before it is looked for. */
-	if (is_alone(world) && err.kind != ERR_EXISTS && !result.store_lacks &&
+	if (is_alone(world) && err.kind != ERR_EXISTS && !*again &&
 	    !(world->chosen_by_user && world->forgot))
 		model_wrong(world, "a save failed for no reason: %s", err.text);
 }
 
-static void forget_old(struct machine *machine, struct storage *storage, uint32_t keep_last)
+static void forget_old(struct machine *machine, struct storage *storage, uint32_t keep_last,
+		       uint32_t attempt)
 {
-	struct forget_request request = {.policy = {.keep_last = keep_last}};
+	struct forget_request request = {.policy = {.keep_last = keep_last}, .attempt = attempt};
 	struct world *world = machine->world;
 	struct forget_result result;
 	struct err err = {0};
@@ -331,7 +351,7 @@ static void run_attempt(struct running *running)
 		if (running->machine->dead)
 			return;
 		if (role->keeps_last && !running->late)
-			forget_old(running->machine, running->storage, 1);
+			forget_old(running->machine, running->storage, 1, running->attempt.number);
 	}
 	storage_end_attempt(running->storage, running->attempt.number, "finished", NULL, NULL,
 			    NULL);
@@ -461,7 +481,7 @@ void script_run(struct machine *machine)
 	if (script == SCRIPT_RUN)
 		script_attempt(machine, storage);
 	else if (script == SCRIPT_FORGET)
-		forget_old(machine, storage, 0);
+		forget_old(machine, storage, 0, 0);
 	else
 		script_pin(machine, storage);
 }

@@ -385,6 +385,19 @@ static void note_record(struct world *world, const char *key, enum op_outcome ou
 	world->order = memory_hash(world->order, facts, sizeof(facts));
 }
 
+/* As a file system or a quota does it: no fault, and the next one may find room. */
+static bool has_no_room(const struct world *world, const char *key)
+{
+	static const char packs[] = JOB "packs/";
+	unsigned count = 0;
+
+	if (world->scene->room == 0 || !world->now || !text_starts(key, packs))
+		return false;
+	for (size_t i = 0; i < world->objects.count; i++)
+		count += text_starts(world->objects.items[i].key, packs);
+	return count >= world->scene->room;
+}
+
 static int model_put(struct store *store, const char *key, const void *data, size_t size,
 		     enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
@@ -396,6 +409,10 @@ static int model_put(struct store *store, const char *key, const void *data, siz
 	bool there;
 
 	(void)store, (void)cancel;
+	if (happens(outcome) && has_no_room(world, key)) {
+		model_note(world, "the store is full");
+		outcome = OP_IS_FULL;
+	}
 	if (!happens(outcome))
 		return answer(machine, outcome, err);
 	there = mode == STORE_IF_ABSENT && memory_objects_find(&world->objects, key);

@@ -203,6 +203,7 @@ static void test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs(void **s
 	auto_(inventory_release) struct inventory inventory = {0};
 	auto_free char *manifest = NULL, *aside = NULL;
 	auto_free bool *gone = NULL;
+	const struct garbage_rule rule = {.age_ms = GARBAGE_AGE_MS};
 	struct garbage_result result;
 	struct forget_refusals refused = {0};
 
@@ -215,8 +216,8 @@ static void test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs(void **s
 	assert_int_equal(inventory.list.count, 3);
 	assert_int_equal(rename(aside, manifest), 0);
 	gone = memory_new(inventory.list.count * sizeof(*gone));
-	assert_works(garbage_collect_packs(f.storage, &inventory, gone, GARBAGE_AGE_MS, false,
-					   &result, &refused, NULL, &err));
+	assert_works(garbage_collect_packs(f.storage, &inventory, gone, &rule, &result, &refused,
+					   NULL, &err));
 	assert_int_equal(result.packs_removed, 0);
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 3}));
 	fixture_stop(&f);

@@ -12,7 +12,7 @@
  *
  * Rules that it cannot notice, and why:
  *
- *	packs are listed first, young packs stay, no new claim, orphaned packs are newer
+ *	packs are listed first, young packs stay, orphaned packs are newer
  *	                             each is covered by the others: what a save relies on is newer
  *	                             than the newest good snapshot
  */
@@ -61,24 +61,35 @@
 		script, RESTORE_LATEST, 0, false \
 	}
 
+/* So many packs are what is kept, with what was sent before all of them, and one more. */
+#define FULL_ROOM 4
+
 /* Scenes that a smaller one shows as well have no more machines than that. */
 static const struct scene scenes[] = {
-	{"handover", {RUN(2), RUN(1), RUN(1)}, 3, 1, false},
-	{"first", {RUN(2), RUN(1)}, 2, 0, false},
-	{"forget", {RUN(2), RUN(1), ONLY(SCRIPT_FORGET)}, 3, 2, true},
-	{"keep", {RUN_KEEPING(2), RUN_KEEPING(1)}, 2, 2, true},
-	{"days", {RUN(2), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_DAYS)}, 3, 1, false},
-	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true},
-	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true},
-	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true},
-	{"pins", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)}, 3, 2, true},
-	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true},
-	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true},
-	{"away", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_AWAY)}, 2, 2, true},
-	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false},
-	{"empty", {RUN(3), RUN(2), ONLY(SCRIPT_EMPTY)}, 3, 1, false},
-	{"crowd", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false},
-	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false},
+	{"handover", {RUN(2), RUN(1), RUN(1)}, 3, 1, false, 0},
+	{"first", {RUN(2), RUN(1)}, 2, 0, false, 0},
+	{"forget", {RUN(2), RUN(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
+	{"keep", {RUN_KEEPING(2), RUN_KEEPING(1)}, 2, 2, true, 0},
+	{"days", {RUN(2), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_DAYS)}, 3, 1, false, 0},
+	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true, 0},
+	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
+	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
+	{"pins", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)}, 3, 2, true, 0},
+	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true, 0},
+	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
+	{"away", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_AWAY)}, 2, 2, true, 0},
+	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false, 0},
+	{"empty", {RUN(3), RUN(2), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0},
+	{"crowd", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false, 0},
+	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0},
+	{"full", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM},
+	{"full-again", {RUN_KEEPING(3), RUN_AFRESH(1)}, 2, 2, false, FULL_ROOM},
+	{"full-empty",
+	 {RUN_KEEPING(4), RUN_KEEPING(1), ONLY(SCRIPT_EMPTY)},
+	 3,
+	 1,
+	 false,
+	 FULL_ROOM},
 };
 #define SCENES (sizeof(scenes) / sizeof(scenes[0]))
 
@@ -191,6 +202,7 @@ static void test_each_rule_is_missed(void **state)
 		{RULE_PIN_LOOKS_AGAIN, "pin"},         {RULE_FORGET_SIGN, "pins"},
 		{RULE_DAMAGE_MARKS, "flip"},           {RULE_NEWER_PACKS, "days"},
 		{RULE_NEWER_ARE_KEPT, "away"},         {RULE_FORGET_LOOKS_AGAIN, "this"},
+		{RULE_NO_NEW_CLAIM, "full-again"},
 	};
 
 	(void)state;
