@@ -52,7 +52,7 @@ int64_t findings_wait_ms(const struct findings *findings)
 /* --- reading --- */
 
 /* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
-static int open_file(const struct state *state, const char *path, uint64_t *size)
+static int open_file(const struct state *state, const char *path, uint64_t *size, bool *sparse)
 {
 	auto_close int fd =
 		beneath_open(state->directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
@@ -61,7 +61,13 @@ static int open_file(const struct state *state, const char *path, uint64_t *size
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return -1;
 	*size = (uint64_t)status.st_size;
+	*sparse = (uint64_t)status.st_blocks * 512 < *size;
 	return steal_fd(&fd);
+}
+
+static size_t read_more(const void *file, uint64_t at, void *to, size_t size)
+{
+	return file_read_at(*(const int *)file, to, size, at);
 }
 
 static void grow_head(struct state *state, size_t wanted)
@@ -72,15 +78,23 @@ static void grow_head(struct state *state, size_t wanted)
 	state->head_capacity = wanted;
 }
 
+/* *marks: of a valid one, enum content_mark. */
 static enum file_format_verdict check_file(struct state *state, const char *path, char *why,
-					   size_t why_size)
+					   size_t why_size, unsigned *marks)
 {
+	static const unsigned ends[] = {
+		[FILE_FORMAT_END_OF_ONE] = CONTENT_END_OF_ONE,
+		[FILE_FORMAT_END_OF_ALL] = CONTENT_END_OF_ALL,
+	};
 	struct file_format_sample sample = {.name = text_last_part(path)};
-	auto_close int fd = open_file(state, path, &sample.size);
+	auto_close int fd = open_file(state, path, &sample.size, &sample.sparse);
+	enum file_format_verdict verdict;
 	size_t wanted;
 
 	if (fd < 0)
 		return FILE_FORMAT_UNKNOWN;
+	sample.read = read_more;
+	sample.file = &fd;
 	sample.head_size = file_read_at(fd, state->head, FILE_FORMAT_HEAD, 0);
 	sample.head = state->head;
 	wanted = file_format_head_wanted(&sample);
@@ -95,14 +109,18 @@ static enum file_format_verdict check_file(struct state *state, const char *path
 	if (file_read_at(fd, state->tail, sample.tail_size, sample.size - sample.tail_size) !=
 	    sample.tail_size)
 		return FILE_FORMAT_UNKNOWN;
-	return file_format_check(&sample, why, why_size);
+	verdict = file_format_check(&sample, why, why_size);
+	if (verdict == FILE_FORMAT_VALID)
+		*marks = CONTENT_VALID | ends[file_format_end(&sample)];
+	return verdict;
 }
 
 static const char *pointer_text(void *arg, const char *path)
 {
 	struct state *state = arg;
 	uint64_t size;
-	auto_close int fd = open_file(state, path, &size);
+	bool sparse;
+	auto_close int fd = open_file(state, path, &size, &sparse);
 
 	if (fd < 0 || size > POINTER_MOST)
 		return NULL;
@@ -180,13 +198,14 @@ static void check_files(struct state *state)
 			text_copy_n(path, alone ? 0 : checkpoint_directory_length(path));
 		auto_free char *sentence = NULL;
 		enum file_format_verdict verdict;
+		unsigned marks = 0;
 		char why[128];
 
 		if (!is_to_be_read(state, path))
 			continue;
-		verdict = check_file(state, path, why, sizeof(why));
+		verdict = check_file(state, path, why, sizeof(why), &marks);
 		if (verdict == FILE_FORMAT_VALID && state->check->valid)
-			path_set_mark(state->check->valid, path, 1);
+			path_set_mark(state->check->valid, path, marks);
 		if (verdict != FILE_FORMAT_TORN)
 			continue;
 		sentence = text_format("%s %s", path, why);

@@ -44,8 +44,16 @@ struct check {
 	/* files that were added to a complete checkpoint: one that is torn condemns no other; NULL:
 	 * there are none */
 	const struct path_set *alone;
-	/* gets the files that are whole by a format which records its end; NULL: not wanted */
+	/* gets the files that are whole by a format which records its end, with these marks; NULL:
+	 * not wanted */
 	struct path_set *valid;
+};
+
+/* CONTENT_VALID, and one of the two if it is so (enum file_format_end). */
+enum content_mark {
+	CONTENT_VALID = 1,
+	CONTENT_END_OF_ONE = 2,
+	CONTENT_END_OF_ALL = 4,
 };
 
 /*

@@ -232,8 +232,9 @@ size_t detector_count_missing(const struct checkpoint *checkpoint);
 bool detector_has_ordinary_files(const struct detector *detector);
 /* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
  * in which nothing was written, unlike in the list of what is excluded. A checkpoint of a new kind
- * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. What was added
- * to a complete one and is not closed: with UNDER_WAY_ALONE in front. */
+ * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. One that has
+ * all of its files, and lacks closes: with UNDER_WAY_UNLESS_WHOLE in front. What was added to a
+ * complete one and is not closed: with UNDER_WAY_ALONE in front. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);

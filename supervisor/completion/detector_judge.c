@@ -304,6 +304,26 @@ size_t detector_count_missing(const struct checkpoint *checkpoint)
 	return signature ? signature_missing(signature, names, count) : 0;
 }
 
+/* Would it stand beside older files of its set? Of the fixed names that may be one set, only some
+ * are written anew. What was not there before is in no set yet; settings are written once. */
+static bool would_mix(const struct checkpoint *checkpoint)
+{
+	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
+	bool over = false, other = false;
+	size_t here = 0;
+
+	each_file (file, checkpoint) {
+		if ((file->marks & out) || companion_file_is_best(file->path))
+			continue;
+		here++;
+		over |= (file->marks & FILE_FRESH) && !(file->marks & FILE_NEW);
+		other |= !(file->marks & FILE_FRESH) && !companion_file_is(file->path) &&
+			 !companion_file_is_setting(file->path);
+	}
+	return !*checkpoint->key && over &&
+	       (other || here < checkpoint->family->signature.expected);
+}
+
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	const struct signature *signature;
@@ -311,9 +331,34 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 
 	free(list_files(checkpoint, &count));
 	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
-	       checkpoint_all(checkpoint, FILE_WITNESSED) &&
+	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature) ==
 		       SIGNATURE_UNKNOWN;
+}
+
+/* Of more files than this the next list tells. */
+#define BEGUN_MOST 64
+
+bool detector_has_begun_all(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	const unsigned out = FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW;
+	const struct signature *signature;
+	enum signature_match match;
+	size_t count;
+
+	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->death == DEATH_TEARS ||
+	    checkpoint->base > 0 || (*checkpoint->key && checkpoint->rewritten) ||
+	    checkpoint->file_count > BEGUN_MOST || checkpoint_any(checkpoint, out) ||
+	    !checkpoint_all(checkpoint, FILE_CREATED))
+		return false;
+	free(list_files(checkpoint, &count));
+	match = match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
+	/* What is open has no size yet. */
+	if (match == SIGNATURE_FULL || match == SIGNATURE_SMALLER)
+		return true;
+	/* In a directory of its own the next file may be still to come. */
+	return match == SIGNATURE_UNKNOWN && count == 1 && !checkpoint->in_directory &&
+	       !would_mix(checkpoint);
 }
 
 struct checkpoint *detector_find_provable(struct detector *detector)

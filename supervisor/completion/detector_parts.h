@@ -92,6 +92,10 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 /* Its only file was closed by its writer, and nothing is known of its kind. If that one has died
  * now, it is complete if its format says that it is whole. */
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
+/* Is nothing of its save missing but, perhaps, closes? Each of its files was written from empty,
+ * and it has all that it is to have. Then only their formats tell a kill before the closes from one
+ * after them. */
+bool detector_has_begun_all(const struct detector *detector, const struct checkpoint *checkpoint);
 /* It is complete: the ones after it will have the same files. */
 void detector_learn(struct checkpoint *checkpoint);
 /* A file of it was deleted. A job that keeps only the newest one may delete each before we have

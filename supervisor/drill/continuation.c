@@ -104,7 +104,7 @@ bool continuation_count_at_save(const struct job_counter *counter, const struct 
 		.last = counter->samples[counter->count - 1].value,
 		.stride = counter->stride,
 		.step = (double)events->commit.step,
-		.bare = counter->kind == COUNTER_BARE,
+		.bare = counter->kind == COUNTER_BARE || counter->kind == COUNTER_BARE_OF_EPOCH,
 		.nested = counter->nested,
 	};
 	facts->low = facts->high = facts->saved = facts->before = facts->first;
@@ -128,7 +128,7 @@ static bool count_output(const struct job_counter *counter, const struct run_eve
 {
 	const struct job_counter *next = job_log_match(next_log, counter);
 
-	if (!next || counter->fell || next->fell_at_once ||
+	if (!next || next->fell_at_once ||
 	    !continuation_count_at_save(counter, events, written, facts))
 		return false;
 	facts->next = next->samples[0].value;
@@ -250,7 +250,8 @@ struct continuation_facts continuation_of_machines(
 		named |= counter->kind == COUNTER_NAME;
 		if (counter->kind == COUNTER_NAME
 			    ? count_names(counter, events, next_log, &count)
-			    : count_output(counter, events, written, next_log, &count))
+			    : job_log_counts(log, counter) &&
+				      count_output(counter, events, written, next_log, &count))
 			take(&best, &count, counter->word);
 	}
 	if (!named && count_saves(events, next, &count))

@@ -163,6 +163,7 @@ static void note_round(struct evidence *evidence, const struct sandbox *sandbox,
 		continuation_time_of_save(&facts->events, &written);
 		continuation_count_at_save(steps, &facts->events, &written, &facts->count);
 		facts->counted = true;
+		facts->epochs = steps->kind == COUNTER_EPOCH;
 	}
 	text_set(facts->warning, sizeof(facts->warning), instance->warning);
 	text_set(facts->said, sizeof(facts->said), instance->said);

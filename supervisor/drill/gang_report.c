@@ -76,7 +76,9 @@ static struct losses add_lost(const struct gang_scenario *scenario)
 
 	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
 		const struct gang_preemption *round = &scenario->rounds[i];
-		struct losses most = {VERDICT_UNKNOWN, VERDICT_UNKNOWN, VERDICT_UNKNOWN};
+		struct losses most = {.ms = VERDICT_UNKNOWN,
+				      .steps = VERDICT_UNKNOWN,
+				      .steps_least = VERDICT_UNKNOWN};
 
 		for (uint32_t m = 0; m < round->members; m++) {
 			struct losses member = report_losses_of(&round->verdicts[m]);
@@ -85,6 +87,7 @@ static struct losses add_lost(const struct gang_scenario *scenario)
 			if (member.steps > most.steps) {
 				most.steps = member.steps;
 				most.steps_least = member.steps_least;
+				most.epochs = member.epochs;
 			}
 		}
 		report_add_losses(&losses, &most);

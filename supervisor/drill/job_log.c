@@ -168,49 +168,122 @@ static void add_sample(struct job_counter *counter, double value, int64_t at_ms)
 	counter->samples[counter->count++] = (struct job_sample){.at_ms = at_ms, .value = value};
 }
 
-static void add_value(struct job_log *log, enum job_counter_kind kind, const char *label,
-		      const char *word, double value, int64_t at_ms)
+/* NULL: there are too many. */
+static struct job_counter *take_counter(struct job_log *log, enum job_counter_kind kind,
+					const char *label, const char *word)
 {
 	struct job_counter *counter = find_counter(log, kind, label);
 
-	if (!counter && log->count == JOB_COUNTERS_MOST)
+	if (counter || log->count == JOB_COUNTERS_MOST)
+		return counter;
+	counter = &log->counters[log->count++];
+	*counter = (struct job_counter){.kind = kind, .stride = 1};
+	text_set(counter->label, sizeof(counter->label), label);
+	text_set(counter->word, sizeof(counter->word), word);
+	counter->nested =
+		kind != COUNTER_EPOCH && has_word(counter->label, strlen(counter->label), "epoch");
+	return counter;
+}
+
+enum job_counter_kind job_counter_kind_of_epoch(enum job_counter_kind kind)
+{
+	return kind == COUNTER_STEP   ? COUNTER_STEP_OF_EPOCH
+	       : kind == COUNTER_BAR  ? COUNTER_BAR_OF_EPOCH
+	       : kind == COUNTER_BARE ? COUNTER_BARE_OF_EPOCH
+				      : COUNTER_KINDS;
+}
+
+/* Counted on through the epochs: not if they did not have all of the steps, from the first on, or
+ * if their length changes. */
+static void add_of_epoch(struct job_log *log, const struct job_counter *steps, double value,
+			 double total, int64_t at_ms)
+{
+	enum job_counter_kind kind = job_counter_kind_of_epoch(steps->kind);
+	struct job_counter *counter;
+
+	if (kind == COUNTER_KINDS || total <= 0 || value > total || !log->in_epochs)
 		return;
-	if (!counter) {
-		counter = &log->counters[log->count++];
-		*counter = (struct job_counter){.kind = kind, .stride = 1};
-		text_set(counter->label, sizeof(counter->label), label);
-		text_set(counter->word, sizeof(counter->word), word);
-		counter->nested = kind != COUNTER_EPOCH &&
-				  has_word(counter->label, strlen(counter->label), "epoch");
-	}
+	counter = take_counter(log, kind, steps->label, "step");
+	if (!counter)
+		return;
+	if (log->in_fractions || counter->count + 1 < steps->count ||
+	    (counter->count > 0 && counter->total != total))
+		counter->fell = counter->fell_at_once = true;
+	counter->total = total;
+	add_sample(counter, log->epoch * total + value, at_ms);
+}
+
+/* `total`: of so many; 0: unknown. */
+static void add_value(struct job_log *log, enum job_counter_kind kind, const char *label,
+		      const char *word, double value, double total, int64_t at_ms)
+{
+	struct job_counter *counter = take_counter(log, kind, label, word);
+
+	if (!counter)
+		return;
+	counter->total = total;
 	add_sample(counter, value, at_ms);
+	add_of_epoch(log, counter, value, total, at_ms);
 }
 
 /* --- lines --- */
 
-static void add_words(struct job_log *log, const char *line, const char *end, int64_t at_ms)
+/* "/500" or " / 500" behind a number, or 0. */
+static double total_behind(const char *at, const char *end)
+{
+	double total;
+
+	while (at < end && *at == ' ')
+		at++;
+	if (at == end || *at++ != '/')
+		return 0;
+	while (at < end && *at == ' ')
+		at++;
+	total = parse_value(at, end, false);
+	return total > 0 ? total : 0;
+}
+
+static void note_epoch(struct job_log *log, double value)
+{
+	log->in_fractions |= value != (double)(int64_t)value;
+	log->in_epochs = true;
+	log->epoch = value;
+}
+
+/* At `at` stands one of the words of this kind, and behind it its number. */
+static void add_word(struct job_log *log, const char *line, const char *at, const char *end,
+		     size_t index, int64_t at_ms)
+{
+	size_t length = strlen(words[index].word);
+	const char *number = at + length;
+	char label[JOB_LABEL_SIZE];
+	double value;
+
+	if (number >= end || strncasecmp(at, words[index].word, length) != 0)
+		return;
+	while (number < end && *number && strchr(" \t:=#\"'[(", *number))
+		number++;
+	if (number == at + length)
+		return;
+	value = parse_value(number, end, words[index].kind == COUNTER_EPOCH);
+	if (value < 0)
+		return;
+	if (words[index].kind == COUNTER_EPOCH)
+		note_epoch(log, value);
+	make_label(line, number, "", label);
+	add_value(log, words[index].kind, label, words[index].word, value,
+		  total_behind(number_end(number, end), end), at_ms);
+}
+
+static void add_words(struct job_log *log, enum job_counter_kind kind, const char *line,
+		      const char *end, int64_t at_ms)
 {
 	for (const char *at = line; at < end; at++) {
 		if (at > line && (isalnum((unsigned char)at[-1]) || at[-1] == '/'))
 			continue;
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-			size_t length = strlen(words[i].word);
-			const char *number = at + length;
-			char label[JOB_LABEL_SIZE];
-			double value;
-
-			if (number >= end || strncasecmp(at, words[i].word, length) != 0)
-				continue;
-			while (number < end && *number && strchr(" \t:=#\"'[(", *number))
-				number++;
-			if (number == at + length)
-				continue;
-			value = parse_value(number, end, words[i].kind == COUNTER_EPOCH);
-			if (value < 0)
-				continue;
-			make_label(line, number, "", label);
-			add_value(log, words[i].kind, label, words[i].word, value, at_ms);
-		}
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (words[i].kind == kind)
+				add_word(log, line, at, end, i, at_ms);
 	}
 }
 
@@ -235,7 +308,7 @@ static void add_bar(struct job_log *log, const char *line, const char *end, int6
 			return;
 		snprintf(suffix, sizeof(suffix), "/%.0f", total);
 		make_label(line, bar, suffix, label);
-		add_value(log, COUNTER_BAR, label, "step", value, at_ms);
+		add_value(log, COUNTER_BAR, label, "step", value, total, at_ms);
 		return;
 	}
 }
@@ -244,7 +317,8 @@ static void add_bare(struct job_log *log, const char *line, const char *end, int
 {
 	const char *at = line;
 	const char *stop;
-	double value;
+	double value, total;
+	char label[24] = "";
 
 	while (at < end && *at && strchr(" \t[(", *at))
 		at++;
@@ -252,20 +326,56 @@ static void add_bare(struct job_log *log, const char *line, const char *end, int
 	if (value < 0)
 		return;
 	stop = number_end(at, end);
+	total = total_behind(stop, end);
+	/* Keras: " 100/500 ... - loss: 0.3". A date (11/28/2026) has no such total. */
+	if (total > 0)
+		snprintf(label, sizeof(label), "/%.0f", total);
 	if (stop == end || strchr(" \t:,/)]", *stop))
-		add_value(log, COUNTER_BARE, "", "number", value, at_ms);
+		add_value(log, COUNTER_BARE, label, total > 0 ? "step" : "number", value, total,
+			  at_ms);
 }
 
-void job_log_add(struct job_log *log, const char *line, size_t length, int64_t at_ms)
+/* Without what moves a terminal's cursor and sets its colours, as in Keras' bars. The caller frees.
+ */
+static char *plain_text(const char *line, size_t *length)
 {
+	char *text = memory_new(*length + 1);
+	size_t used = 0;
+
+	for (size_t i = 0; i < *length; i++) {
+		if (line[i] == '\x1b' && i + 1 < *length && line[i + 1] == '[')
+			for (i += 2; i < *length && !(line[i] >= '@' && line[i] <= '~'); i++)
+				continue;
+		else if (line[i] != '\b')
+			text[used++] = line[i];
+	}
+	*length = used;
+	return text;
+}
+
+static void add_line(struct job_log *log, const char *line, size_t length, int64_t at_ms)
+{
+	const char *end = line + length;
+
 	if (length == 0 || log_prefix_length(line, length) > 0)
 		return;
 	if (has_word(line, length, "resum") || has_word(line, length, "restor") ||
 	    has_word(line, length, "loaded") || has_word(line, length, "loading"))
 		return;
-	add_words(log, line, line + length, at_ms);
-	add_bar(log, line, line + length, at_ms);
-	add_bare(log, line, line + length, at_ms);
+	/* The steps are those of the epoch that the line names, wherever. */
+	add_words(log, COUNTER_EPOCH, line, end, at_ms);
+	add_words(log, COUNTER_STEP, line, end, at_ms);
+	add_bar(log, line, end, at_ms);
+	add_bare(log, line, end, at_ms);
+}
+
+void job_log_add(struct job_log *log, const char *line, size_t length, int64_t at_ms)
+{
+	auto_free char *plain = NULL;
+
+	if (memchr(line, '\x1b', length) || memchr(line, '\b', length))
+		line = plain = plain_text(line, &length);
+	add_line(log, line, length, at_ms);
 }
 
 /* A label says the kind of file, and which of its numbers this is. */
@@ -286,7 +396,8 @@ void job_log_add_name(struct job_log *log, const char *name)
 			at++;
 		snprintf(label, sizeof(label), "%s %u", kind, index++);
 		if (at - digits < 10)
-			add_value(log, COUNTER_NAME, label, "checkpoint", strtod(digits, NULL), 0);
+			add_value(log, COUNTER_NAME, label, "checkpoint", strtod(digits, NULL), 0,
+				  0);
 	}
 }
 
@@ -303,18 +414,6 @@ const struct job_counter *job_log_match(const struct job_log *log,
 					const struct job_counter *counter)
 {
 	return find_counter((struct job_log *)log, counter->kind, counter->label);
-}
-
-const struct job_counter *job_log_steps(const struct job_log *log)
-{
-	static const enum job_counter_kind kinds[] = {COUNTER_STEP, COUNTER_BAR};
-
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (size_t i = 0; i < log->count; i++)
-			if (log->counters[i].kind == kinds[k] && !log->counters[i].fell &&
-			    log->counters[i].count > 1)
-				return &log->counters[i];
-	return NULL;
 }
 
 bool job_counter_value_at(const struct job_counter *counter, int64_t at_ms, double *value)

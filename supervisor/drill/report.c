@@ -16,8 +16,9 @@ static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL
 	report_time_cell(verdict->lost_ms, length);
 	if (verdict->lost_steps == VERDICT_UNKNOWN)
 		return report_time_cell(verdict->lost_ms, cell);
-	snprintf(whole, sizeof(whole), "%s, %s step%s", length,
-		 report_steps(&losses, steps, sizeof(steps)), losses.steps == 1 ? "" : "s");
+	snprintf(whole, sizeof(whole), "%s, %s %s", length,
+		 report_steps(&losses, steps, sizeof(steps)),
+		 report_step_word(&losses, losses.steps != 1));
 	text_set(cell, CELL, whole);
 	return cell;
 }
@@ -93,7 +94,7 @@ static void print_lost(struct losses totals)
 		return;
 	if (totals.ms != VERDICT_UNKNOWN)
 		text_duration(totals.ms, length, sizeof(length));
-	terminal_line_print("  work lost   steps: %s, time: %s",
+	terminal_line_print("  work lost   %s: %s, time: %s", report_step_word(&totals, true),
 			    report_steps(&totals, steps, sizeof(steps)), length);
 }
 

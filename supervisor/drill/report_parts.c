@@ -145,6 +145,7 @@ void report_add_losses(struct losses *losses, const struct losses *more)
 	add_known(&losses->ms, more->ms);
 	add_known(&losses->steps, more->steps);
 	add_known(&losses->steps_least, more->steps_least);
+	losses->epochs |= more->epochs;
 }
 
 struct losses report_losses_of(const struct round_verdict *verdict)
@@ -153,7 +154,15 @@ struct losses report_losses_of(const struct round_verdict *verdict)
 		.ms = verdict->lost_ms,
 		.steps = verdict->lost_steps,
 		.steps_least = verdict->lost_steps_least,
+		.epochs = verdict->lost_epochs,
 	};
+}
+
+const char *report_step_word(const struct losses *losses, bool several)
+{
+	if (losses->epochs)
+		return several ? "epochs" : "epoch";
+	return several ? "steps" : "step";
 }
 
 const char *report_steps(const struct losses *losses, char *text, size_t capacity)
@@ -178,11 +187,9 @@ void report_print_pass(const struct compared *compared, const struct losses *los
 
 	report_steps(losses, steps, sizeof(steps));
 	text_duration(losses->ms, length, sizeof(length));
-	snprintf(text, capacity, "lost %s%s%s%s%s; %s",
-		 known ? steps : "steps of a number that is not known",
-		 !known               ? ""
-		 : losses->steps == 1 ? " step"
-				      : " steps",
+	snprintf(text, capacity, "lost %s%s%s%s%s%s; %s",
+		 known ? steps : "steps of a number that is not known", known ? " " : "",
+		 known ? report_step_word(losses, losses->steps != 1) : "",
 		 losses->ms == VERDICT_UNKNOWN ? "" : ", ",
 		 losses->ms == VERDICT_UNKNOWN ? "" : length,
 		 losses->ms == VERDICT_UNKNOWN ? "" : " of work", result);

@@ -33,12 +33,15 @@ struct compared {
 /* What was lost; VERDICT_UNKNOWN where it is. */
 struct losses {
 	int64_t ms, steps, steps_least;
+	bool epochs; /* each step is one */
 };
 /* Adds those of a round; what is unknown of one is unknown of all. */
 void report_add_losses(struct losses *losses, const struct losses *more);
 struct losses report_losses_of(const struct round_verdict *verdict);
 /* "3", "up to 29" or "unknown". Returns `text`. */
 const char *report_steps(const struct losses *losses, char *text, size_t capacity);
+/* "step", "steps", "epoch" or "epochs". Static. */
+const char *report_step_word(const struct losses *losses, bool several);
 /* What a pass does not say by itself: "lost up to 29 steps, 1.2 s of work; ..." */
 void report_print_pass(const struct compared *compared, const struct losses *losses, char *text,
 		       size_t capacity);

@@ -108,6 +108,7 @@ static void measure_times(const struct round_facts *facts, struct round_verdict 
 	verdict->saved_ms = verdict->durable_ms = verdict->margin_ms = VERDICT_UNKNOWN;
 	verdict->lost_steps = steps.most;
 	verdict->lost_steps_least = steps.least;
+	verdict->lost_epochs = facts->epochs;
 	verdict->lost_ms = lost_ms(facts, verdict->lost_steps);
 	if (!has_commit(facts))
 		return;
@@ -368,6 +369,8 @@ static void name_unsaved_files(const struct round_facts *facts, struct round_ver
 
 static void limit_loss(const struct round_facts *facts, struct round_verdict *verdict)
 {
+	const char *what = facts->epochs ? "epoch" : "step";
+
 	if (facts->lost_most == UINT_MAX || verdict->result != DRILL_PASS)
 		return;
 	if (verdict->lost_steps == VERDICT_UNKNOWN) {
@@ -378,16 +381,16 @@ static void limit_loss(const struct round_facts *facts, struct round_verdict *ve
 		verdict->result = DRILL_UNPROVEN;
 	} else if (verdict->lost_steps_least > facts->lost_most) {
 		fail_round(verdict,
-			   "%s%" PRId64 " steps were lost, and no more than %u may be (--max-lost)",
+			   "%s%" PRId64 " %ss were lost, and no more than %u may be (--max-lost)",
 			   verdict->lost_steps_least < verdict->lost_steps ? "at least " : "",
-			   verdict->lost_steps_least, facts->lost_most);
+			   verdict->lost_steps_least, what, facts->lost_most);
 	} else if (verdict->lost_steps > facts->lost_most) {
 		fail_round(verdict,
-			   "up to %" PRId64 " steps were lost, and no more than %u may be "
-			   "(--max-lost): the job prints only each %.0f steps, so no more is "
-			   "known. "
-			   "Let it print each step",
-			   verdict->lost_steps, facts->lost_most, facts->count.stride);
+			   "up to %" PRId64 " %ss were lost, and no more than %u may be "
+			   "(--max-lost): the job prints only each %.0f %ss, so no more is known. "
+			   "Let it print each %s",
+			   verdict->lost_steps, what, facts->lost_most, facts->count.stride, what,
+			   what);
 		verdict->result = DRILL_UNPROVEN;
 	}
 }

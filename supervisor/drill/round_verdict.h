@@ -31,6 +31,7 @@ struct round_facts {
 	int exit_code;            /* of `reprieve run`, if not killed; 128 + signal */
 	bool counted;             /* the job printed its steps */
 	struct count_facts count; /* those steps */
+	bool epochs;              /* it counts nothing finer: they are epochs */
 	bool next_counted;        /* the next machine did, too: `count.next` */
 	struct file_accesses accesses;
 	char wrote[WRITTEN_TEXT]; /* outside its checkpoint directory; "": nothing */
@@ -69,6 +70,7 @@ struct round_verdict {
 	int64_t lost_ms;
 	/* Both or none are unknown. They differ where the job does not print each step. */
 	int64_t lost_steps, lost_steps_least; /* at most, and at least */
+	bool lost_epochs;                     /* each is an epoch */
 };
 
 void verdict_round(const struct round_facts *facts, struct round_verdict *verdict);

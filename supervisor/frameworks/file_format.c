@@ -1,13 +1,14 @@
 /*
  * Recognises truncated files. Sources: APPNOTE.TXT 6.3.10 (zip), numpy/lib/format.py (npy),
- * safetensors README "Format", HDF5 File Format Specification 3.0 section II.A, ubjson.org,
- * Lib/pickletools.py (opcodes) and PEP 3154 (frames). Sizes come from the file, and may be
- * anything: no sum or product here may wrap.
+ * safetensors README "Format", HDF5 File Format Specification 3.0 section II.A, ubjson.org. Sizes
+ * come from the file, and may be anything: no sum or product here may wrap.
  */
 #include "file_format.h"
 
 #include "base/json.h"
 #include "base/text.h"
+#include "format_numbers.h"
+#include "pickle_format.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,20 +34,6 @@ static enum file_format_verdict report_too_short(const struct reason_buffer *why
 	snprintf(why->text, why->size, "has %llu bytes, its %s says %llu", (unsigned long long)size,
 		 says, (unsigned long long)expected);
 	return FILE_FORMAT_TORN;
-}
-
-static uint64_t little_endian(const uint8_t *bytes, size_t count)
-{
-	uint64_t value = 0;
-
-	for (size_t i = count; i-- > 0;)
-		value = value << 8 | bytes[i];
-	return value;
-}
-
-static uint64_t add_saturating(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 static bool begins_with_magic(const struct file_format_sample *sample, const char *magic,
@@ -294,120 +281,17 @@ static enum file_format_verdict judge_json(const struct file_format_sample *samp
 
 /* --- pickle, from protocol 2 on --- */
 
-#define PICKLE_PROTOCOL 0x80
-#define PICKLE_FRAME 0x95
-#define PICKLE_STOP '.'
-/* PROTO, its number, FRAME, and the frame's length. */
-#define PICKLE_FRAME_AT 11
-
-/* The opcodes of an ordinary pickle, by what follows them. The others are left out, and whoever
- * meets one has no opinion: those of protocols 0 and 1, and those for data that is kept outside of
- * the pickle (BINPERSID, NEXT_BUFFER), which may be still to come. */
-static const struct pickle_opcodes {
-	const char *opcodes;
-	unsigned bytes;  /* a fixed number of them; a frame's contents are opcodes themselves */
-	unsigned length; /* bytes of a length, and as many as it says */
-	unsigned lines;
-} pickle_opcodes[] = {
-	{.opcodes = "(012NRabd}el]ost)u\x81\x85\x86\x87\x88\x89\x8f\x90\x91\x92\x93\x94"},
-	{.opcodes = "Khq", .bytes = 1},
-	{.opcodes = "M", .bytes = 2},
-	{.opcodes = "Jjr", .bytes = 4},
-	{.opcodes = "G\x95", .bytes = 8},
-	{.opcodes = "UC\x8a\x8c", .length = 1},
-	{.opcodes = "TXB\x8b", .length = 4},
-	{.opcodes = "\x8d\x8e\x96", .length = 8},
-	{.opcodes = "c", .lines = 2},
-};
-
-static bool is_pickle(const struct file_format_sample *sample)
-{
-	return sample->head_size > 2 && sample->head[0] == PICKLE_PROTOCOL &&
-	       sample->head[1] >= 2 && sample->head[1] <= 5;
-}
-
-/* `count` bytes at `at`; NULL: they are not all in the sample. */
-static const uint8_t *sample_bytes(const struct file_format_sample *sample, uint64_t at,
-				   uint64_t count)
-{
-	uint64_t tail_at = sample->size - sample->tail_size;
-
-	if (at > sample->size || count > sample->size - at)
-		return NULL;
-	if (at + count <= sample->head_size)
-		return sample->head + at;
-	return at >= tail_at ? sample->tail + (at - tail_at) : NULL;
-}
-
-static const struct pickle_opcodes *find_pickle_opcode(uint8_t opcode)
-{
-	for (size_t i = 0; i < sizeof(pickle_opcodes) / sizeof(pickle_opcodes[0]); i++)
-		if (opcode && strchr(pickle_opcodes[i].opcodes, opcode))
-			return &pickle_opcodes[i];
-	return NULL;
-}
-
-/* Behind the argument of the opcode at `at`; UINT64_MAX: that is not known. */
-static uint64_t behind_pickle_opcode(const struct file_format_sample *sample, uint64_t at)
-{
-	const uint8_t *byte = sample_bytes(sample, at++, 1);
-	const struct pickle_opcodes *kind = byte ? find_pickle_opcode(*byte) : NULL;
-
-	if (!kind)
-		return UINT64_MAX;
-	for (unsigned line = 0; line < kind->lines;) {
-		byte = sample_bytes(sample, at++, 1);
-		if (!byte)
-			return UINT64_MAX;
-		line += *byte == '\n';
-	}
-	if (kind->length > 0) {
-		byte = sample_bytes(sample, at, kind->length);
-		return byte ? add_saturating(at + kind->length, little_endian(byte, kind->length))
-			    : UINT64_MAX;
-	}
-	return at + kind->bytes;
-}
-
-/* Is the first pickle of the file known to end where the file does? */
-static bool is_one_pickle(const struct file_format_sample *sample)
-{
-	uint64_t at = 2;
-	const uint8_t *byte;
-
-	while ((byte = sample_bytes(sample, at, 1)) && *byte != PICKLE_STOP)
-		at = behind_pickle_opcode(sample, at);
-	return byte && at + 1 == sample->size;
-}
-
-/* PyTorch's old format, in which more pickles and then the bare contents of the tensors follow a
- * pickle of this number; and joblib's, which has the contents of arrays between the opcodes. */
-static bool is_pickle_with_more(const struct file_format_sample *sample)
-{
-	static const char torch[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-	static const char joblib[] = "joblib.numpy_pickle";
-	size_t start = sample->head_size < 32 ? sample->head_size : 32;
-
-	return memmem(sample->head, start, torch, sizeof(torch) - 1) ||
-	       memmem(sample->head, sample->head_size, joblib, sizeof(joblib) - 1);
-}
-
 /* Whole is what ends with its first pickle: behind that, another one may have been to come. Torn is
  * only what is shorter than its first frame: later on, bytes that are no opcodes may be taken for
  * some. */
 static enum file_format_verdict judge_pickle(const struct file_format_sample *sample,
 					     const struct reason_buffer *why)
 {
-	uint64_t frame_end = 0;
+	uint64_t frame_end = pickle_format_frame_end(sample);
 
-	if (sample->head[1] >= 4 && sample->head[2] == PICKLE_FRAME &&
-	    sample->head_size >= PICKLE_FRAME_AT)
-		frame_end = add_saturating(PICKLE_FRAME_AT, little_endian(sample->head + 3, 8));
 	if (sample->size < frame_end)
 		return report_too_short(why, sample->size, frame_end, "pickle frame");
-	return is_one_pickle(sample) && !is_pickle_with_more(sample)
-		       ? FILE_FORMAT_VALID
-		       : FILE_FORMAT_UNKNOWN;
+	return pickle_format_is_whole(sample) ? FILE_FORMAT_VALID : FILE_FORMAT_UNKNOWN;
 }
 
 /* --- the choice of the format --- */
@@ -426,7 +310,7 @@ size_t file_format_head_wanted(const struct file_format_sample *sample)
 
 	if (text_ends(sample->name, ".safetensors"))
 		wanted = safetensors_header_size(sample);
-	else if (is_pickle(sample))
+	else if (pickle_format_is(sample))
 		wanted = sample->size;
 	if (wanted > sample->size)
 		wanted = sample->size;
@@ -458,9 +342,23 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 		return judge_ubjson(sample, &why);
 	if (ends_in_one(sample->name, json_names))
 		return judge_json(sample, &why);
-	if (is_pickle(sample))
+	if (pickle_format_is(sample))
 		return judge_pickle(sample, &why);
 	return FILE_FORMAT_UNKNOWN;
+}
+
+enum file_format_end file_format_end(const struct file_format_sample *sample)
+{
+	/* The header, which says the length, is written first. */
+	if (text_ends(sample->name, ".safetensors"))
+		return sample->sparse ? FILE_FORMAT_END_UNKNOWN : FILE_FORMAT_END_OF_ALL;
+	if (begins_with_magic(sample, NPY_MAGIC, 6))
+		return sample->sparse ? FILE_FORMAT_END_UNKNOWN : FILE_FORMAT_END_OF_ONE;
+	if (begins_with_magic(sample, "PK\3\4", 4) || begins_with_magic(sample, "PK\5\6", 4))
+		return FILE_FORMAT_END_OF_ALL;
+	if (text_ends(sample->name, ".ubj"))
+		return FILE_FORMAT_END_OF_ALL;
+	return pickle_format_is(sample) ? FILE_FORMAT_END_OF_ONE : FILE_FORMAT_END_UNKNOWN;
 }
 
 bool file_format_is_checkpoint_name(const char *path)

@@ -11,6 +11,7 @@
  *	profile_detect.h	recognises the framework of a command by its script and files
  *	layout_rules.h		PURE: incomplete checkpoints by names: a missing marker, half a pair
  *	file_format.h		PURE: is a file complete by its format: zip, npy, HDF5, ...
+ *	pickle_format.h		PURE: where a pickle ends (through file_format.h)
  *	lightning_slurm.h	an emulated Slurm environment, in which Lightning saves on SIGUSR1
  */
 #ifndef FRAMEWORKS_H

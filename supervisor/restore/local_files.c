@@ -187,7 +187,9 @@ static struct judged_file judge_file(const struct judgement *judgement,
 		return (struct judged_file){.state = FILE_PASSED_OVER};
 	group = marks_of(judgement, local->path);
 	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
-		return torn(TORN_UNDER_WAY);
+		return torn(facts->whole && path_set_marks(facts->whole, local->path)
+				    ? TORN_HALF
+				    : TORN_UNDER_WAY);
 	if (is_emptied(facts, local))
 		return torn(TORN_EMPTIED);
 	if (group & GROUP_REST)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "left_file.h"
 #include "put_back.h"
 #include "quarantine.h"
 #include "reconcile.h"
@@ -109,22 +110,51 @@ static void local_facts_release(struct local_facts *local)
 }
 AUTO(struct local_facts, local_facts_release);
 
-/* What was closed by a writer that lived, and died with us, stays: nothing says that it is torn. In
- * a directory of its own the next file may be still to come: there only the format tells.
- * But a crash of the machine may have lost its content, and what stands beside a complete set of
- * fixed names may be newer than the rest of them: there only the format tells. */
-struct closed_files {
+struct listed_files {
 	const struct local_facts *local;
+	const struct snapshot_files *snapshot; /* NULL: none */
 	bool rebooted;
 };
 
-static bool closed_file_stays(void *arg, const char *path)
+/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
+ * name, or the number before. 0: there is none. */
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
 {
-	const struct closed_files *closed = arg;
+	auto_free char *name = checkpoint_name_template(path);
+	int64_t step = step_of_path(path), newest = -1;
+	uint64_t size = 0;
 
-	return path_set_marks(&closed->local->whole, path) ||
-	       (!closed->rebooted && !strchr(path, '/') &&
-		!file_list_find(&closed->local->record.files, path));
+	for (size_t i = 0; files && i < files->count; i++) {
+		auto_free char *other = checkpoint_name_template(files->items[i].path);
+		int64_t of_other = step_of_path(files->items[i].path);
+
+		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
+		    of_other < newest)
+			continue;
+		newest = of_other;
+		size = files->items[i].size;
+	}
+	return size;
+}
+
+static bool listed_file_stays(void *arg, const char *path, bool closed)
+{
+	const struct listed_files *listed = arg;
+	const struct local_facts *local = listed->local;
+	const struct snapshot_file *here = file_list_find(&local->files, path);
+	struct left_file file = {
+		.closed = closed,
+		.rebooted = listed->rebooted,
+		.in_directory = strchr(path, '/') != NULL,
+		.recorded = file_list_find(&local->record.files, path) != NULL,
+		.content = path_set_marks(&local->whole, path),
+		.size = here ? here->size : 0,
+		.before = size_before(&local->record.files, path),
+	};
+
+	if (file.before == 0)
+		file.before = size_before(listed->snapshot, path);
+	return left_file_stays(&file);
 }
 
 static void read_local_record(const struct resume_request *request, bool left,
@@ -170,7 +200,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			    struct local_facts *local, struct reconcile_facts *facts,
 			    struct err *err)
 {
-	struct closed_files closed = {.local = local};
+	struct listed_files listed = {.local = local, .snapshot = facts->snapshot};
 	bool rebooted = false;
 	struct err why;
 
@@ -189,11 +219,12 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	}
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
+	facts->whole = &local->whole;
 	read_local_record(request, left, local, facts);
 	/* Before the first checkpoint is complete there is no record, but there is a list. */
 	facts->rebooted |= rebooted;
-	closed.rebooted = facts->rebooted;
-	under_way_settle(&local->under_way, closed_file_stays, &closed);
+	listed.rebooted = facts->rebooted;
+	under_way_settle(&local->under_way, listed_file_stays, &listed);
 	facts->under_way = local->under_way.paths;
 	return 0;
 }

@@ -140,8 +140,8 @@ static void log_moved_for(enum torn_reason reason, const struct torn_file *files
 		return;
 	if (found > 1)
 		snprintf(more, sizeof(more), " (and %zu more like that)", found - 1);
-	log_warn("%s/%s is torn%s: %s; moved to %s", workspace->directory, first, more,
-		 torn_reason_text(reason), where);
+	log_warn("%s/%s %s%s: %s; moved to %s", workspace->directory, first,
+		 torn_reason_verb(reason), more, torn_reason_text(reason), where);
 }
 
 int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,

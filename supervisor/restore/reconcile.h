@@ -58,10 +58,13 @@ struct reconcile_facts {
 	bool under_way_unknown;
 	/* torn by their content, and moved aside already; ends in NULL; NULL: none */
 	char *const *moved;
+	/* files that are whole by their format; NULL: none */
+	const struct path_set *whole;
 };
 
 enum torn_reason {
 	TORN_UNDER_WAY, /* its writer ended while it was being written */
+	TORN_HALF,      /* the same, and it is whole: the rest of its save was still to come */
 	TORN_EMPTIED,   /* it is empty, and had content when it was complete */
 	TORN_REDUCED,   /* files of its checkpoint are gone: it was being deleted */
 	TORN_REST,      /* another file of its checkpoint is torn by its content */
@@ -102,6 +105,8 @@ struct reconcile_plan {
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan);
 void reconcile_plan_release(struct reconcile_plan *plan);
 
+/* For people, behind the path: "is torn". Static. */
+const char *torn_reason_verb(enum torn_reason reason);
 /* For people: "their writer ended while they were being written". Static. */
 const char *torn_reason_text(enum torn_reason reason);
 

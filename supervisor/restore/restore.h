@@ -21,6 +21,7 @@
  *
  *	place_checkpoint.h	restores the snapshot, or keeps the local files
  *	reconcile.h		PURE: restore the snapshot, or keep the local files
+ *	left_file.h		PURE: does what was under way stay
  *	start_restore.h		restores the snapshot that the attempt starts from
  *	resharding.h		PURE: may another number of machines read it
  *	salvage.h		PURE: what of a damaged snapshot is left out, to restore the rest

@@ -108,10 +108,9 @@ static void log_torn_aside(const struct workspace *workspace, const struct files
 	if (here->torn_count > 1)
 		snprintf(more, sizeof(more), " (and %zu more like that)", here->torn_count - 1);
 	if (here->torn)
-		log_warn("%s/%s is torn%s: %s; the snapshot takes its place, and it was moved to "
-			 "%s",
-			 workspace->directory, here->torn, more, torn_reason_text(here->reason),
-			 aside);
+		log_warn("%s/%s %s%s: %s; the snapshot takes its place, and it was moved to %s",
+			 workspace->directory, here->torn, torn_reason_verb(here->reason), more,
+			 torn_reason_text(here->reason), aside);
 }
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of

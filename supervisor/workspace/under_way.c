@@ -1,11 +1,14 @@
 #include "under_way.h"
 
 #include "base/cleanup.h"
+#include "checkpoint_name.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_LINE "reprieve: being written, 1\n"
+/* To a reader of version 1, a file with "/unless-whole/" in front was not in the list. */
+#define FIRST_LINE "reprieve: being written, 2\n"
+#define FIRST_LINE_1 "reprieve: being written, 1\n"
 #define LAST_PATH "."
 
 void under_way_format(char *const *paths, struct bytes *text)
@@ -22,7 +25,8 @@ static const char *find_paths(const char *text, size_t size)
 	size_t first = strlen(FIRST_LINE), last = sizeof(LAST_PATH);
 	const char *end;
 
-	if (size < first + last || memcmp(text, FIRST_LINE, first) != 0)
+	if (size < first + last ||
+	    (memcmp(text, FIRST_LINE, first) != 0 && memcmp(text, FIRST_LINE_1, first) != 0))
 		return NULL;
 	end = text + size - last;
 	if (memcmp(end, LAST_PATH, last) != 0 || (end > text + first && end[-1] != '\0'))
@@ -45,21 +49,57 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 	return 0;
 }
 
+/* The save of a file whose close was not seen: its number, or that of the fixed names. */
+static char *save_of(const char *path)
+{
+	auto_free char *key = checkpoint_name_key(path);
+
+	return text_format("=%s", key);
+}
+
+/* Behind what stands in front of a file that may stay; NULL: it is none. */
+static const char *path_behind(const char *listed, bool *closed)
+{
+	*closed = text_starts(listed, UNDER_WAY_CLOSED);
+	if (*closed)
+		return listed + strlen(UNDER_WAY_CLOSED);
+	return text_starts(listed, UNDER_WAY_UNLESS_WHOLE) ? listed + strlen(UNDER_WAY_UNLESS_WHOLE)
+							   : NULL;
+}
+
+/* The saves of which a file does not stay. */
+static void find_torn_saves(const struct path_list *list, under_way_stays_fn *stays, void *arg,
+			    struct path_set *torn)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		bool closed;
+		const char *path = path_behind(list->paths[i], &closed);
+		auto_free char *save = path && !closed ? save_of(path) : NULL;
+
+		if (save && !stays(arg, path, false))
+			path_set_mark(torn, save, 1);
+	}
+}
+
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg)
 {
-	size_t length = strlen(UNDER_WAY_CLOSED), kept = 0;
+	auto_(path_set_release) struct path_set torn = {0};
+	size_t kept = 0;
 
+	find_torn_saves(list, stays, arg, &torn);
 	for (size_t i = 0; i < list->count; i++) {
-		char *path = list->paths[i];
+		char *listed = list->paths[i];
+		bool closed;
+		const char *path = path_behind(listed, &closed);
+		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (!text_starts(path, UNDER_WAY_CLOSED)) {
-			list->paths[kept++] = path;
-		} else if (stays(arg, path + length)) {
-			free(path);
-		} else {
-			memmove(path, path + length, strlen(path + length) + 1);
-			list->paths[kept++] = path;
+		if (path && (closed ? stays(arg, path, true) : path_set_marks(&torn, save) == 0)) {
+			free(listed);
+			continue;
 		}
+		if (path)
+			memmove(listed, path, strlen(path) + 1);
+		list->paths[kept++] = listed;
 	}
 	list->count = kept;
 	if (list->paths)

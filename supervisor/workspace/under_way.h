@@ -5,7 +5,10 @@
  *
  * A path that ends in a slash is a numbered directory and stands for all that is in it. "./" in
  * front of a file says that its writer, which lived, has closed it, and that nothing more is known
- * to be expected: nobody vouches for it, but it is not known to be torn either. The format takes
+ * to be expected: nobody vouches for it, but it is not known to be torn either. "/unless-whole/" in
+ * front says that all of its save was begun, from empty, and that its close was not seen: between
+ * that and the next list, a kill leaves a file that only its format can tell from a torn one. The
+ * files of one save stand or fall together. The format takes
  * any name, also one that is not UTF-8: a first line, then each path with a NUL behind it, and "."
  * as the last one.
  */
@@ -30,12 +33,15 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 /* In front of a file that was added to a complete checkpoint: it says nothing of the others. No
  * path begins with it. */
 #define UNDER_WAY_ALONE "/alone/"
+/* In front of a file of a save of which nothing is missing but, perhaps, closes. */
+#define UNDER_WAY_UNLESS_WHOLE "/unless-whole/"
 /* In front of the name of the boot of the machine that the list was written in: no path of it. */
 #define UNDER_WAY_BOOT "/boot/"
 
-/* Does what was closed stay where it is? */
-typedef bool under_way_stays_fn(void *arg, const char *path);
-/* Removes the closed files that stay, and the "./" of the others. */
+/* Does the file stay where it is? `closed`: it has "./" in front, and not "/unless-whole/". */
+typedef bool under_way_stays_fn(void *arg, const char *path, bool closed);
+/* Removes the files that stay, and what stands in front of the others. Of a save whose closes were
+ * not seen, none stays if one does not. */
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
 
 /* Is it in the list as one that says nothing of the other files of its checkpoint? */

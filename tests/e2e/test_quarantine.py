@@ -4,6 +4,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 from harness import PYTHON, SAVER, wait_for
 
 FIRST_SAVE = """
@@ -191,3 +193,53 @@ def test_nobody_is_told_to_go_on_from_a_torn_file(place):
     assert second.wait() == 0 and second.out == "holds 40000\n", second
     assert "state.bin is torn: its writer ended while it was being written; the snapshot takes its place" in second.err, second
     assert "To go on from them" not in second.err, second
+
+
+# A first save of each name, durable; then another one of the first name, of which the close is still to come. What it wrote is whole.
+UNCLOSED = """
+import os, pathlib, pickle, sys, time
+directory, again, whole = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "whole"
+directory.mkdir(exist_ok=True)
+for name in sys.argv[4:]:
+    (directory / name).write_bytes(pickle.dumps({"step": 1, "weights": b"1" * 200000}))
+while not os.path.exists("go"):
+    time.sleep(0.01)
+file = open(directory / again, "wb", buffering=0)
+state = pickle.dumps({"step": 2, "weights": b"2" * 200000})
+file.write(state if whole else state[:-9])
+print("written", flush=True)
+time.sleep(600)
+"""
+
+
+def kill_before_the_close(place, again, whole, *names):
+    """Supervisor and job, when the list of what is under way has the save; so it is left where a kill comes right after the close, too."""
+    run = place.run(PYTHON, "-c", UNCLOSED, place.directory, again, whole, *names, options=("--quiet-time", "100ms"))
+    run.wait_for_event("durable")
+    (place.path / "go").touch()
+    run.wait_for_output("written")
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    wait_for("it is listed", lambda: listed.exists() and again.encode() in listed.read_bytes(), process=run.process)
+    run.kill()
+    return listing(place)
+
+
+@pytest.mark.parametrize("again, names", [("step-2.pkl", ["step-1.pkl"]), ("last.pkl", ["last.pkl"]), ("emergency.pkl", ["last.pkl"])])
+def test_what_is_whole_by_its_format_stays_though_its_close_was_not_seen(place, again, names):
+    started = kill_before_the_close(place, again, "whole", *names)
+    assert sorted(started.out.split()) == sorted({again, *names}) and quarantined(place) == [], started
+    assert b"2" * 200000 in (place.directory / again).read_bytes() and "torn" not in started.err, started
+
+
+def test_what_is_torn_by_its_format_is_moved_aside(place):
+    started = kill_before_the_close(place, "step-2.pkl", "cut", "step-1.pkl")
+    assert started.out.split() == ["step-1.pkl"] and quarantined(place) == ["step-2.pkl"], started
+
+
+def test_a_whole_file_is_not_put_beside_the_older_rest_of_its_set(place):
+    """Of two fixed names one is written anew: the snapshot replaces both, and nobody says that the new one is torn."""
+    started = kill_before_the_close(place, "model.pkl", "whole", "model.pkl", "optim.pkl")
+    assert sorted(started.out.split()) == ["model.pkl", "optim.pkl"] and quarantined(place) == ["model.pkl"], started
+    assert b"1" * 200000 in (place.directory / "model.pkl").read_bytes(), started
+    assert "model.pkl is not used: it is whole, but its writer ended before all of its save was known to be" in started.err, started
+    assert "torn" not in started.err, started

@@ -59,12 +59,12 @@ static const struct {
 	enum verdict_reason reason;
 } restarts[] = {
 	{"mo", "mo", REASON_SIGNATURE},
-	/* One alone: its content decides. */
-	{"mo", "m", REASON_FORMAT},
-	{"mo", "o", REASON_FORMAT},
+	/* One alone, be it whole, would stand beside the older other one. */
+	{"mo", "m", REASON_DIED},
+	{"mo", "o", REASON_DIED},
 	/* Its first file was taken for all of it. */
 	{"m o", "mo", REASON_SIGNATURE},
-	{"m o", "m", REASON_FORMAT},
+	{"m o", "m", REASON_DIED},
 	/* Nobody knows whether it still comes. */
 	{"c mo", "mo", REASON_DIED},
 	{"c mo", "cmo", REASON_SIGNATURE},

@@ -30,6 +30,21 @@ static void write_file(const char *path, const char *how, int64_t now_ms)
 		detector_handle_shim(&detector, &message, now_ms);
 }
 
+/* It opens it with its content. */
+static void write_over(const char *path, int64_t now_ms)
+{
+	const struct shim_message message = {
+		.event = SHIM_OPENED,
+		.pid = 1,
+		.descriptor = 4,
+		.path = path,
+		.path2 = "",
+	};
+
+	write_file(path, "c", now_ms);
+	detector_handle_shim(&detector, &message, now_ms);
+}
+
 static void decide(int64_t now_ms)
 {
 	struct judgement judgement;
@@ -455,6 +470,12 @@ static void test_whole_directories_end_in_a_slash(void **state)
 	path_list_free(paths);
 }
 
+static void handle_kernel(const char *path, enum dir_change change, int64_t now_ms)
+{
+	detector_handle_kernel(&detector, &(struct dir_event){.change = change, .path = path},
+			       now_ms);
+}
+
 static void assert_under_way(const char *first, const char *second)
 {
 	char **paths = detector_list(&detector, detector_each_under_way);
@@ -473,7 +494,70 @@ static void test_a_file_of_a_new_kind_is_said_to_be_closed(void **state)
 	write_file("checkpoint-1.pt", "oc", 1000);
 	assert_under_way("./checkpoint-1.pt", NULL);
 	write_file("checkpoint-1.pt", "o", 1100);
+	assert_under_way(UNDER_WAY_UNLESS_WHOLE "checkpoint-1.pt", NULL);
+	/* Over what it had: its end may be that of before. */
+	write_over("checkpoint-1.pt", 1300);
 	assert_under_way("checkpoint-1.pt", NULL);
+}
+
+/* Between the list and the next one a kill leaves what is open; only its format says then whether
+ * it was closed before. */
+static void test_a_save_that_has_all_its_files_is_said_to_lack_closes(void **state)
+{
+	(void)state;
+	write_file("step-1.pt", "oc", 1000);
+	decide(8000);
+	write_file("step-2.pt", "o", 9000);
+	assert_under_way(UNDER_WAY_UNLESS_WHOLE "step-2.pt", NULL);
+	write_file("step-2.pt", "c", 9001);
+	decide(9001);
+	write_file("checkpoint-3/model.pt", "oc", 20000);
+	write_file("checkpoint-3/optimizer.pt", "oc", 20000);
+	decide(30000);
+	write_file("checkpoint-4/model.pt", "oc", 40000);
+	assert_under_way("checkpoint-4/", NULL);
+	write_file("checkpoint-4/optimizer.pt", "o", 40001);
+	assert_under_way(UNDER_WAY_UNLESS_WHOLE "checkpoint-4/optimizer.pt",
+			 UNDER_WAY_UNLESS_WHOLE "checkpoint-4/model.pt");
+}
+
+/* In a directory of its own the next file may be still to come. */
+static void test_the_first_file_of_a_directory_is_not_said_to_lack_its_close(void **state)
+{
+	(void)state;
+	write_file("checkpoint-1/model.pt", "o", 1000);
+	assert_under_way("checkpoint-1/", NULL);
+}
+
+/* Of a set of fixed names, one that is written over alone would stand beside older ones; one that
+ * was not there before is in no set. */
+static void test_one_of_several_fixed_names_is_not_said_to_be_closed(void **state)
+{
+	(void)state;
+	write_file("model.pt", "oc", 1000);
+	write_file("optimizer.pt", "oc", 1000);
+	decide(8000);
+	write_file("model.pt", "o", 9000);
+	assert_under_way("model.pt", NULL);
+	write_file("model.pt", "c", 9000);
+	assert_under_way("model.pt", NULL);
+	decide(18000);
+	handle_kernel("emergency.pt", DIR_CREATED, 20000);
+	write_file("emergency.pt", "o", 20000);
+	assert_under_way(UNDER_WAY_UNLESS_WHOLE "emergency.pt", NULL);
+	write_file("emergency.pt", "c", 20001);
+	assert_under_way("./emergency.pt", NULL);
+}
+
+/* Settings are written once, and in no set. */
+static void test_a_fixed_name_beside_settings_is_said_to_lack_its_close(void **state)
+{
+	(void)state;
+	write_file("config.json", "oc", 1000);
+	write_file("last.pt", "oc", 1000);
+	decide(8000);
+	write_file("last.pt", "o", 9000);
+	assert_under_way(UNDER_WAY_UNLESS_WHOLE "last.pt", NULL);
 }
 
 /* Of several files the next one may be still to come. */
@@ -532,6 +616,10 @@ int main(void)
 		TEST(test_a_slow_disk_is_left_in_peace),
 		TEST(test_whole_directories_end_in_a_slash),
 		TEST(test_a_file_of_a_new_kind_is_said_to_be_closed),
+		TEST(test_a_save_that_has_all_its_files_is_said_to_lack_closes),
+		TEST(test_the_first_file_of_a_directory_is_not_said_to_lack_its_close),
+		TEST(test_one_of_several_fixed_names_is_not_said_to_be_closed),
+		TEST(test_a_fixed_name_beside_settings_is_said_to_lack_its_close),
 		TEST(test_a_set_of_a_new_kind_is_not_said_to_be_closed),
 		TEST(test_several_fixed_names_are_not_said_to_be_closed),
 		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),

@@ -93,6 +93,76 @@ static void counts(void **state)
 	}
 }
 
+/* The common forms of progress, and which of their numbers are the job's steps. */
+static const struct {
+	const char *what, *text, *word; /* word NULL: no steps are known */
+	double first, last, stride;
+} progress[] = {
+	// clang-format off
+	{"epochs alone", "epoch 30/80\nepoch 31/80\nepoch 32/80\n", "epoch", 30, 32, 1},
+	{"the same, with a loss", "Epoch 1 - loss: 0.5\nEpoch 2 - loss: 0.4\n", "epoch", 1, 2, 1},
+	{"one line says nothing of the pace", "epoch 30/80\n", NULL, 0, 0, 0},
+	{"PyTorch's tutorials",
+		"Epoch [3/10], Step [100/500], Loss: 0.3\nEpoch [3/10], Step [200/500], Loss: 0.2\n"
+		"Epoch [4/10], Step [100/500], Loss: 0.1\n", "step", 1600, 2100, 400},
+	{"the same in one epoch", "Epoch [3/10], Step [100/500]\nEpoch [3/10], Step [200/500]\n",
+		"step", 100, 200, 100},
+	{"of unknown length", "Epoch 3 Step 100\nEpoch 3 Step 200\nEpoch 4 Step 100\n", NULL, 0, 0, 0},
+	{"of changing length", "Epoch 3 Step 1/9\nEpoch 3 Step 2/9\nEpoch 4 Step 1/8\n", NULL, 0, 0, 0},
+	{"steps of all epochs", "Epoch 3 step 1200/5000\nEpoch 4 step 1201/5000\n", "step", 1200, 1201, 1},
+	{"the epoch behind the step", "step 8/9 of epoch 1\nstep 9/9 of epoch 1\nstep 1/9 of epoch 2\n",
+		"step", 17, 19, 1},
+	{"the epoch when it is over", "step 1/2\nstep 2/2\nepoch 0 done\nstep 1/2\nstep 2/2\n", NULL, 0, 0, 0},
+	{"tqdm", " 36%|###7      | 36/100 [00:12<00:20,  3.1it/s]\r 37%|###7      | 37/100 [00:12<00:20,  3.1it/s]\r",
+		"step", 36, 37, 1},
+	{"its blocks", " 36%|\u2588\u2588\u258b      | 36/100 [00:12<?]\r 37%|\u2588\u2588\u258b      | 37/100 [00:12<?]\r",
+		"step", 36, 37, 1},
+	{"tqdm for each epoch, which it names",
+		"Epoch 3:  98%|## | 49/50 [00:01<00:00]\rEpoch 3: 100%|###| 50/50 [00:01<00:00]\r"
+		"Epoch 4:   2%|   | 1/50 [00:00<00:01]\r", "step", 199, 201, 1},
+	{"Lightning, after its check",
+		"Sanity Checking DataLoader 0:  50%|#    | 1/2 [00:00<00:00]\r"
+		"Sanity Checking DataLoader 0: 100%|#####| 2/2 [00:00<00:00]\r"
+		"Epoch 0:  45%|##   | 9/20 [00:02<00:02, 4.2it/s, v_num=0]\r"
+		"Epoch 0:  50%|##   | 10/20 [00:02<00:02, 4.2it/s, v_num=0]\r"
+		"Epoch 0:  55%|##   | 11/20 [00:02<00:02, 4.2it/s, v_num=0]\r"
+		"Epoch 1:   5%|     | 1/20 [00:00<00:02, 4.2it/s, v_num=0]\r", "step", 9, 21, 10},
+	{"Keras", "Epoch 3/10\n 99/100 [====>] - loss: 0.3\r100/100 [=====] - loss: 0.3\nEpoch 4/10\n  1/100 [>....] - loss: 0.2\r",
+		"step", 399, 401, 1},
+	{"Keras 3, with its colours",
+		"Epoch 3/10\n\x1b[1m 99/100\x1b[0m \x1b[32m---\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 3ms/step - loss: 0.3"
+		"\b\b\b\r\x1b[1m100/100\x1b[0m \x1b[32m---\x1b[0m\r", "step", 99, 100, 1},
+	{"Hugging Face's bar beside its lines",
+		"  1%|1    | 10/1000 [00:01<01:30]\r{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 1.23}\n"
+		"  2%|2    | 20/1000 [00:02<01:30]\r{'loss': 0.4, 'learning_rate': 1e-05, 'epoch': 1.25}\n",
+		"step", 10, 20, 10},
+	{"its lines alone: parts of epochs are no steps", "{'loss': 0.5, 'epoch': 1.23}\n{'loss': 0.4, 'epoch': 1.25}\n", NULL, 0, 0, 0},
+	{"the size of a batch", "batch 32 loss 0.5\nbatch 32 loss 0.4\n", NULL, 0, 0, 0},
+	{"the same before the step", "batch 32 step 1\nbatch 32 step 2\n", "step", 1, 2, 1},
+	{"dates", "11/28/2026 10:00 x\n11/29/2026 10:00 x\n", NULL, 0, 0, 0},
+	{"a line's first number", "120 0.35\n121 0.34\n", NULL, 0, 0, 0},
+	// clang-format on
+};
+
+static void the_steps_are_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(progress) / sizeof(progress[0]); i++) {
+		auto_(job_log_release) struct job_log log = read_log(progress[i].text);
+		const struct job_counter *steps = job_log_steps(&log);
+
+		if (!steps != !progress[i].word)
+			fail_msg("%s: %s", progress[i].what, steps ? steps->label : "no steps");
+		if (steps && (strcmp(steps->word, progress[i].word) != 0 ||
+			      steps->samples[0].value != progress[i].first ||
+			      steps->samples[steps->count - 1].value != progress[i].last ||
+			      steps->stride != progress[i].stride))
+			fail_msg("%s: %s %f %f by %f", progress[i].what, steps->word,
+				 steps->samples[0].value, steps->samples[steps->count - 1].value,
+				 steps->stride);
+	}
+}
+
 static void values_have_times(void **state)
 {
 	auto_(job_log_release) struct job_log log = read_log("step 1\nstep 2\nstep 9\n");
@@ -174,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
+		cmocka_unit_test(the_steps_are_found),
 		cmocka_unit_test(values_have_times),
 		cmocka_unit_test(two_logs_are_matched),
 		cmocka_unit_test(memory_is_bounded),

@@ -350,6 +350,86 @@ static void test_pickle_of_large_objects(void **state)
 	}
 }
 
+/* Opcodes lie between the objects, far from both ends: they are read, and the objects are not. */
+#define OBJECT (1ULL << 30)
+#define OBJECTS 8
+
+static size_t read_between(const void *file, uint64_t at, void *to, size_t size)
+{
+	static const uint8_t opcodes[] = {0x8e, 0, 0, 0, 0x40, 0, 0, 0, 0};
+	uint8_t *bytes = to;
+
+	(*(unsigned *)(uintptr_t)file)++;
+	for (size_t i = 0; i < size; i++) {
+		uint64_t within = (at + i - 2) % (OBJECT + sizeof(opcodes));
+
+		bytes[i] = within < sizeof(opcodes) ? opcodes[within] : 0xff;
+	}
+	return size;
+}
+
+static void test_pickle_of_several_large_objects(void **state)
+{
+	static const uint8_t whole[] = {'.'}, cut[] = {0xff};
+	unsigned reads = 0;
+	struct file_format_sample sample = {
+		.name = "emergency.pkl",
+		.size = 2 + OBJECTS * (OBJECT + 9) + 1,
+		.head = (const uint8_t[]){0x80, 4, 0x8e},
+		.head_size = 3,
+		.tail = whole,
+		.tail_size = 1,
+		.read = read_between,
+		.file = &reads,
+	};
+	char why[128];
+
+	(void)state;
+	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_VALID);
+	assert_int_equal(reads, OBJECTS);
+	sample.tail = cut;
+	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
+	/* Its last object is not all there. */
+	sample.size -= 100;
+	assert_int_equal(file_format_check(&sample, why, sizeof(why)), FILE_FORMAT_UNKNOWN);
+}
+
+/* Which formats are written from front to back, so that their end says that all is there. */
+static void test_what_the_end_says(void **state)
+{
+	static const struct {
+		const char *name, *head;
+		size_t head_size;
+		bool sparse;
+		enum file_format_end end;
+	} ends[] = {
+		{"a.npz", "PK\3\4", 4, false, FILE_FORMAT_END_OF_ALL},
+		{"a.pt", "PK\5\6", 4, true, FILE_FORMAT_END_OF_ALL},
+		{"a.safetensors", "12345678{", 9, false, FILE_FORMAT_END_OF_ALL},
+		{"a.safetensors", "12345678{", 9, true, FILE_FORMAT_END_UNKNOWN},
+		{"a.npy", "\x93NUMPY", 6, false, FILE_FORMAT_END_OF_ONE},
+		{"a.npy", "\x93NUMPY", 6, true, FILE_FORMAT_END_UNKNOWN},
+		{"a.pkl", "\x80\4\x95", 3, false, FILE_FORMAT_END_OF_ONE},
+		{"a.ubj", "{", 1, false, FILE_FORMAT_END_OF_ALL},
+		{"a.h5", "\x89HDF\r\n\x1a\n", 8, false, FILE_FORMAT_END_UNKNOWN},
+		{"trainer_state.json", "{", 1, false, FILE_FORMAT_END_UNKNOWN},
+		{"a.bin", "abc", 3, false, FILE_FORMAT_END_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const struct file_format_sample sample = {
+			.name = ends[i].name,
+			.head = (const uint8_t *)ends[i].head,
+			.head_size = ends[i].head_size,
+			.sparse = ends[i].sparse,
+		};
+
+		if (file_format_end(&sample) != ends[i].end)
+			fail_msg("%s", ends[i].name);
+	}
+}
+
 /* Nothing is read behind the end, not even of the largest file that there can be. */
 static void test_pickle_in_the_largest_file(void **state)
 {
@@ -412,6 +492,8 @@ int main(void)
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_pickle_of_large_objects),
+		cmocka_unit_test(test_pickle_of_several_large_objects),
+		cmocka_unit_test(test_what_the_end_says),
 		cmocka_unit_test(test_pickle_in_the_largest_file),
 		cmocka_unit_test(test_npy_header_at_the_end_of_the_head),
 	};

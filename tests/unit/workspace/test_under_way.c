@@ -60,9 +60,10 @@ static void no_part_of_it_is_believed(void **state)
 	assert_int_equal(back.count, 0);
 }
 
-static bool is_marked(void *arg, const char *path)
+/* 1: if it was closed; 2: if that was not seen. */
+static bool is_marked(void *arg, const char *path, bool closed)
 {
-	return path_set_marks(arg, path) != 0;
+	return path_set_marks(arg, path) & (closed ? 1 : 2);
 }
 
 static void a_closed_file_stays_or_is_torn(void **state)
@@ -88,6 +89,47 @@ static void a_closed_file_stays_or_is_torn(void **state)
 	assert_null(list.paths[3]);
 	path_list_free(list.paths);
 	path_set_release(&set);
+}
+
+/* What one save has written stands or falls together. */
+static void files_whose_close_was_not_seen_stay_together(void **state)
+{
+	static const char *const listed[] = {
+		UNDER_WAY_UNLESS_WHOLE "step-1/model.npz", UNDER_WAY_UNLESS_WHOLE "step-1/opt.npz",
+		UNDER_WAY_UNLESS_WHOLE "step-2/model.npz", UNDER_WAY_UNLESS_WHOLE "step-2/opt.npz",
+		UNDER_WAY_UNLESS_WHOLE "model-3.npz",      UNDER_WAY_UNLESS_WHOLE "opt-3.npz",
+		UNDER_WAY_UNLESS_WHOLE "last.npz",         UNDER_WAY_UNLESS_WHOLE "sub/opt.npz",
+	};
+	static const char *const whole[] = {"step-1/model.npz", "step-1/opt.npz", "step-2/opt.npz",
+					    "opt-3.npz", "last.npz"};
+	static const char *const left[] = {"step-2/model.npz", "step-2/opt.npz", "model-3.npz",
+					   "opt-3.npz",        "last.npz",       "sub/opt.npz"};
+	auto_(path_set_release) struct path_set set = {0};
+	struct path_list list = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+		path_list_add(&list, listed[i]);
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		path_set_mark(&set, whole[i], 2);
+	under_way_settle(&list, is_marked, &set);
+	assert_int_equal(list.count, sizeof(left) / sizeof(left[0]));
+	for (size_t i = 0; i < list.count; i++)
+		assert_string_equal(list.paths[i], left[i]);
+	path_list_free(list.paths);
+}
+
+/* An older version has left it. */
+static void a_list_of_version_1_is_read(void **state)
+{
+	static const char text[] = "reprieve: being written, 1\nlast.pt\0./a.pt\0.";
+	struct path_list list = {0};
+
+	(void)state;
+	assert_int_equal(under_way_parse(text, sizeof(text), &list, NULL), 0);
+	assert_int_equal(list.count, 2);
+	assert_string_equal(list.paths[1], "./a.pt");
+	path_list_free(list.paths);
 }
 
 static void a_directory_stands_for_what_is_in_it(void **state)
@@ -117,6 +159,8 @@ int main(void)
 		cmocka_unit_test(an_empty_one_comes_back),
 		cmocka_unit_test(no_part_of_it_is_believed),
 		cmocka_unit_test(a_closed_file_stays_or_is_torn),
+		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
+		cmocka_unit_test(a_list_of_version_1_is_read),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
 	};
 
