@@ -114,6 +114,37 @@ check_commit() {
 	grep -q export-subst "$packaging/.gitattributes" || fail "git archive does not fill in commit.txt"
 }
 
+# A release is of the commit that has the tag of its version: of another one, or without that tag, nothing is made, and one line says why.
+check_release() {
+	local sources=$scratch/sources said commit
+	command -v git >/dev/null || return 0
+	mkdir -p "$sources/supervisor/packaging" "$scratch/programs"
+	cp "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$sources"
+	cp "$root/supervisor/packaging/release.sh" "$sources/supervisor/packaging"
+	# All that it takes to get to where it would begin, and nothing to begin with.
+	for said in bash git sed grep ls mkdir dirname; do ln -s "$(command -v "$said")" "$scratch/programs"; done
+	local git=(git -C "$sources" -c user.name=tests -c user.email=tests@reprieve.invalid)
+	"${git[@]}" init -q
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m one
+	check_refused "none"
+	"${git[@]}" tag "v$version"
+	commit=$("${git[@]}" rev-parse HEAD)
+	"${git[@]}" commit -q --allow-empty -m two
+	check_refused "${commit:0:12}"
+	"${git[@]}" tag -f -a -m tagged "v$version" >/dev/null
+	said=$(make_release) && fail "release.sh makes a release without mmdebstrap"
+	[ "$said" = "release: needs mmdebstrap, which is not installed" ] || fail "release.sh says of a tagged commit: $said"
+}
+make_release() { PATH=$scratch/programs "$sources/supervisor/packaging/release.sh" "$scratch/release" 2>&1; }
+check_refused() {
+	local head
+	head=$("${git[@]}" rev-parse HEAD)
+	said=$(make_release) && fail "release.sh makes a release of a commit that has no tag"
+	[[ $said == "release: ${head:0:12} is not the commit of the tag v$version ($1): "* && $said != *$'\n'* ]] || fail "release.sh says without the tag: $said"
+	[ -z "$(ls -A "$scratch/release")" ] || fail "release.sh leaves $(ls "$scratch/release") without the tag"
+}
+
 check_changelog() {
 	grep -qx "## $version" "$root/CHANGELOG.md" || fail "CHANGELOG.md says nothing of $version"
 }
@@ -126,6 +157,7 @@ if [ "${1-}" = --short ]; then
 	check_uninstall "$build"
 	check_commit
 	check_changelog
+	check_release
 	echo "$build: the Debian package and the target uninstall are whole"
 	exit 0
 fi

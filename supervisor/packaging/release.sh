@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes a release of the commit that is checked out: the sources, and for x86-64 and aarch64 a wheel, a Debian package and a bill of
+# Makes a release of the commit that is checked out, which has to have the tag of its version: the sources, and for x86-64 and aarch64 a wheel, a Debian package and a bill of
 # materials, with the licenses of what is linked statically and the checksums of them all.
 #	release.sh DIRECTORY [OPTION OF mmdebstrap...]
 # Everything is built from the source tarball, in a Debian 12 of its own that is removed again: its glibc is the oldest that the result
@@ -23,6 +23,13 @@ fail() {
 [ -z "$(git status --porcelain)" ] || fail "the checkout has changes that are not committed"
 version=$(sed -nE 's/^project\(reprieve VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
 grep -qx "## $version" CHANGELOG.md || fail "CHANGELOG.md says nothing of $version"
+# Files without a tag's commit behind them could not be told from the release's: they have the same names and the same version.
+commit=$(git rev-parse HEAD)
+tagged=$(git rev-parse -q --verify "refs/tags/v$version^{commit}") || tagged=none
+[ "$commit" = "$tagged" ] || fail "${commit:0:12} is not the commit of the tag v$version (${tagged:0:12}): check that one out, or make the tag first (git tag v$version)"
+for program in mmdebstrap python3; do
+	command -v "$program" >/dev/null || fail "needs $program, which is not installed"
+done
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
