@@ -55,13 +55,14 @@ bool storage_is_reserved_name(const char *name)
 
 /* With `create` the marker is always put, although it is mostly there already: the answer "exists"
  * comes only from a store that can be written to. */
-static int check_marker(struct store *store, const char *url, bool create, struct cancel *cancel,
-			struct err *err)
+static int check_marker(struct store *store, const char *url, bool create, bool *made,
+			struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 	auto_json json_t *body = NULL;
 
-	if (create && record_put_format(store, cancel, &own) < 0 && own.kind != ERR_EXISTS) {
+	*made = create && record_put_format(store, cancel, &own) == 0;
+	if (create && !*made && own.kind != ERR_EXISTS) {
 		store_explain_full(&own);
 		if (err)
 			*err = own;
@@ -85,12 +86,12 @@ static int check_marker(struct store *store, const char *url, bool create, struc
 }
 
 static int open_store(const char *url, bool create, bool read_only, struct store **store,
-		      struct cancel *cancel, struct err *err)
+		      bool *made, struct cancel *cancel, struct err *err)
 {
 	struct err own = {0};
 
 	if (store_open(url, create, read_only, store, cancel, &own) == 0) {
-		if (check_marker(*store, url, create && !read_only, cancel, &own) == 0)
+		if (check_marker(*store, url, create && !read_only, made, cancel, &own) == 0)
 			return 0;
 		store_close(*store);
 		*store = NULL;
@@ -131,6 +132,18 @@ static uint64_t random_seed(void)
 	return strtoull(hex, NULL, 16);
 }
 
+/* Nothing tells that its directory is wanted here: see STORAGE_MADE_FROM_NOTHING. */
+static bool is_made_from_nothing(const char *url)
+{
+	auto_free char *directory = storage_directory(url);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+
+	if (!slash || slash == directory || file_exists(directory))
+		return false;
+	*slash = '\0';
+	return file_directory_is_empty(directory);
+}
+
 static void make_private_directory(const char *url)
 {
 	auto_free char *directory = storage_directory(url);
@@ -151,6 +164,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	struct storage *storage;
 	struct store *store = NULL;
 	enum weights_policy weights;
+	bool from_nothing, made;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
@@ -159,9 +173,11 @@ int storage_open(const struct storage_options *options, struct storage **result,
 			       options->job ? options->job : "", JOB_MOST);
 	if (weights_policy_parse(getenv("REPRIEVE_STORE_WEIGHTS"), &weights, err) < 0)
 		return -1;
+	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
-	if (open_store(options->url, options->create, options->read_only, &store, cancel, err) < 0)
+	if (open_store(options->url, options->create, options->read_only, &store, &made, cancel,
+		       err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
 	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
@@ -169,6 +185,8 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	storage->transfer.weights = weights;
 	storage->transfer.seed = random_seed();
 	storage->url = text_copy(options->url);
+	if (made)
+		storage->found = from_nothing ? STORAGE_MADE_FROM_NOTHING : STORAGE_MADE;
 	storage->transfer.job = text_copy(options->job);
 	storage->read_only = options->read_only;
 	storage->threads = options->threads ? options->threads : (unsigned)parallel_processors();
@@ -181,6 +199,11 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
+}
+
+enum storage_found storage_was_found(const struct storage *storage)
+{
+	return storage->found;
 }
 
 const char *storage_describe(struct storage *storage, char *text, size_t capacity)
@@ -273,10 +296,11 @@ int storage_list_jobs(const char *url, struct storage_job_names *jobs, struct ca
 	static const char prefix[] = "jobs/";
 	auto_(store_listing_release) struct store_listing found = {0};
 	struct store *store = NULL;
+	bool made;
 	int result;
 
 	*jobs = (struct storage_job_names){0};
-	if (open_store(url, false, true, &store, cancel, err) < 0)
+	if (open_store(url, false, true, &store, &made, cancel, err) < 0)
 		return -1;
 	result = store->ops->list(store, prefix, STORE_LEVEL, &found, cancel, err);
 	store_close(store);

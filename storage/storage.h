@@ -106,6 +106,17 @@ int storage_open(const struct storage_options *options, struct storage **storage
 void storage_close(struct storage *storage);
 AUTO_POINTER(struct storage, storage_close);
 
+/* What storage_open() has found there. */
+enum storage_found {
+	STORAGE_FOUND,
+	/* Nothing: it has made the store. */
+	STORAGE_MADE,
+	/* Nothing, and it has made the directory as well: in one that was empty, as a mount point
+	 * is without its file system, or together with the one that it lies in. */
+	STORAGE_MADE_FROM_NOTHING,
+};
+enum storage_found storage_was_found(const struct storage *storage);
+
 /* Where requests go and which source the credentials come from, for a person and without secrets.
  * Returns `text`. Does not block. */
 const char *storage_describe(struct storage *storage, char *text, size_t capacity);

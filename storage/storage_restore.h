@@ -191,6 +191,8 @@ struct verify_request {
 struct verify_result {
 	uint32_t snapshots, damages;
 	uint32_t packs, packs_read;
+	/* Snapshots whose record (the manifest) is damaged itself; in `damages` as well. */
+	uint32_t unreadable;
 	/* By `repair`: packs that were marked as damaged, and marks that were taken back. */
 	uint32_t marked, cleared;
 	/* Without `repair`: packs of which it would do so. */

@@ -167,9 +167,9 @@ static int instance_fetch(const struct aws_settings *settings, struct aws_creden
 {
 	(void)settings;
 	if (fetch_from_instance(credentials, source_text, source_text_size, cancel, err) < 0)
-		return err_wrap(err, "none in the environment, the profile, the container; the "
-				     "instance's "
-				     "metadata service");
+		return err_wrap(err, "none in the environment, a profile or the container: set "
+				     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
+				     "or give the machine a role; its metadata service");
 	return 0;
 }
 

@@ -184,9 +184,10 @@ static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, 
 	/* A token file that is not there must not read as a snapshot that is not there. */
 	if (why.kind == ERR_NOT_FOUND)
 		why.kind = ERR_DENIED;
-	if (credentials->ask == fetch_from_metadata && why.kind == ERR_DENIED)
-		err_wrap(&why,
-			 "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, and");
+	if (credentials->ask == fetch_from_metadata)
+		err_wrap(&why, "no AZURE_STORAGE_KEY, _SAS_TOKEN or _CONNECTION_STRING is set, nor "
+			       "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET: set one, "
+			       "or give the machine an identity");
 	err_set(err, why.kind, "Azure credentials (%s): %s", credentials->source, why.text);
 	return NULL;
 }

@@ -41,7 +41,7 @@ static void *fetch_token(void *arg, int64_t *expires_ms, struct cancel *cancel, 
 	*expires_ms = token.expires_ms;
 	if (result == 0)
 		return token.text;
-	if (!credentials->file && err->kind == ERR_DENIED)
+	if (!credentials->file)
 		err_wrap(err, "name a file in GOOGLE_APPLICATION_CREDENTIALS, or run \"gcloud auth "
 			      "application-default login\", or give the machine a service account");
 	err_wrap(err, "Google credentials (%s)", credentials->source);

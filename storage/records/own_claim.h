@@ -21,6 +21,9 @@ struct own_claim {
 	uint32_t number; /* 0: none yet */
 	char nonce[33];
 	int64_t put_ms; /* by the store's clock; 0: unknown */
+	/* It was put again into a store that was emptied, and nobody has looked yet whether another
+	 * attempt has begun anew in it. */
+	bool put_again;
 };
 
 /* Puts the claim of attempt->number if-absent, and remembers it. ERR_EXISTS: the number is taken.

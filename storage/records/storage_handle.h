@@ -18,6 +18,7 @@ struct storage {
 	/* The store, the job's name, and the state of sending and fetching. */
 	struct transfer transfer;
 	char *url;
+	enum storage_found found;
 	/* This machine's name, for the records. */
 	char host[65];
 	struct claim_cache claims;

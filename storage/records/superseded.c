@@ -39,6 +39,25 @@ static int is_begun_anew(uint32_t newest, struct err *err)
 		       newest);
 }
 
+static int confirm_again(struct storage *storage, uint32_t number, struct cancel *cancel,
+			 struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct err own = {0};
+
+	if (job_records_list_attempts(storage, &listing, cancel, err) < 0)
+		return -1;
+	/* They are listed in order, so one that has begun anew comes first. */
+	if (listing.lineage.attempt_count > 1)
+		return is_begun_anew(listing.lineage.attempts[0].number, err);
+	own_claim_note_time(storage, &listing, number);
+	/* One that exists is of an earlier call, whose answer was lost. */
+	if (own_claim_confirm(storage, number, cancel, &own) < 0 && own.kind != ERR_EXISTS)
+		return err_set(err, own.kind, "%s", own.text);
+	storage->own_claim.put_again = false;
+	return 0;
+}
+
 /* The numbers of a store that was emptied begin at 1 again. Ours, which is higher, must be there
  * before we commit, so that an attempt that has begun meanwhile sees it; and it must not count if
  * one has. */
@@ -47,16 +66,11 @@ static int claim_again(struct storage *storage, uint32_t number, struct cancel *
 {
 	struct claim claim = {.policy = RESTORE_LATEST};
 	struct attempt attempt = {.number = number};
-	auto_(job_listing_release) struct job_listing listing = {0};
+	int status = own_claim_put(storage, &claim, &attempt, cancel, err);
 
-	if (own_claim_put(storage, &claim, &attempt, cancel, err) < 0 ||
-	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
-		return -1;
-	/* They are listed in order, so one that has begun anew comes first. */
-	if (listing.lineage.attempt_count > 1)
-		return is_begun_anew(listing.lineage.attempts[0].number, err);
-	own_claim_note_time(storage, &listing, number);
-	return own_claim_confirm(storage, number, cancel, err);
+	/* Also if the answer was lost: it may be there. */
+	storage->own_claim.put_again = true;
+	return status < 0 ? -1 : confirm_again(storage, number, cancel, err);
 }
 
 /*
@@ -94,6 +108,8 @@ int storage_superseded(struct storage *storage, uint32_t number, uint32_t *newes
 		return -1;
 	if (claims.newest > number)
 		*newest = claims.newest;
+	else if (claims.own && number == storage->own_claim.number && storage->own_claim.put_again)
+		return confirm_again(storage, number, cancel, err);
 	if (number == 0 || claims.own || claims.newest > number || storage->read_only)
 		return 0;
 	/* The claim is of all members: not each of them may put it again. */

@@ -145,8 +145,10 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 	struct err own = {0};
 
 	if (job_record_get_manifest_head(verifying->storage, id, manifest, verifying->cancel,
-					 &own) < 0)
+					 &own) < 0) {
+		verifying->locked.result.unreadable += own.kind == ERR_CORRUPT;
 		return settle_unreadable(verifying, id, &own, err);
+	}
 	/* Also without its files, its packs are checked. */
 	verifying->manifest_count++;
 	if (entry_list_load(verifying->storage, manifest, verifying->cancel, &own) == 0)

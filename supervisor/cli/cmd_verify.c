@@ -64,8 +64,9 @@ const struct verb verb_verify = {
 		OPTION_GROUP("What", own_rows, 0),
 		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
 	.notes = "Of each file that is damaged it says which other snapshot has it whole: "
-		"`reprieve restore ID DIR` gets it. A job that runs heals by its next save, once "
-		"--repair has written down what is damaged.",
+		"`reprieve restore ID DIR` gets it. A job that runs heals damaged content by its "
+		"next save, once --repair has written it down. The record of a snapshot itself is "
+		"mended by nothing but a copy of it.",
 	.exits = exits,
 };
 // clang-format on
@@ -113,11 +114,12 @@ static void print_lost(void *arg, struct snapshot_id id, const char *path, struc
 static void print_result_json(const struct store_command *store_command,
 			      struct verify_findings *findings, const struct verify_result *result)
 {
-	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "store",
+	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "store",
 			     store_command->store, "job", store_command->job, "snapshots",
 			     (int)result->snapshots, "packs", (int)result->packs, "packs_read",
-			     (int)result->packs_read, "marked", (int)result->marked, "cleared",
-			     (int)result->cleared, "damages", json_incref(findings->list), "lost",
+			     (int)result->packs_read, "unreadable", (int)result->unreadable,
+			     "marked", (int)result->marked, "cleared", (int)result->cleared,
+			     "damages", json_incref(findings->list), "lost",
 			     json_incref(findings->lost)),
 		   true);
 }
@@ -125,8 +127,12 @@ static void print_result_json(const struct store_command *store_command,
 /* What is damaged and was written down before, or is missing altogether, every save knows. */
 static void print_repair(bool repair, const struct verify_result *result)
 {
-	bool damage = result->damages > 0;
+	bool damage = result->damages > result->unreadable;
 
+	if (result->unreadable > 0)
+		printf("no save mends the record of a snapshot: put %s back from a copy of the "
+		       "store, if there is one; a start takes the newest snapshot that is whole\n",
+		       result->unreadable == 1 ? "that file" : "those files");
 	if (result->marked > 0)
 		printf("%u pack%s written down as damaged: the next save sends anew what is "
 		       "needed of %s\n",
@@ -141,7 +147,8 @@ static void print_repair(bool repair, const struct verify_result *result)
 	else if (!repair && damage)
 		printf("the damage is known already, and the next save sends anew what is needed "
 		       "of it\n");
-	else if (repair && result->marked == 0 && result->cleared == 0 && result->snapshots > 0)
+	else if (repair && result->marked == 0 && result->cleared == 0 && result->snapshots > 0 &&
+		 (damage || result->unreadable == 0))
 		printf("%s\n", damage ? "nothing was written down: the damage is known already, "
 					"and the next save sends anew what is needed of it"
 				      : "nothing was written down: there is nothing to repair");

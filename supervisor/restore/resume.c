@@ -79,9 +79,33 @@ static void read_start(struct resume_result *result, struct cancel *cancel)
 	result->signatures = json_incref(json_object_get(about, "signatures"));
 }
 
-/* Logs which credentials are used, before anything large is downloaded. */
-static void log_store(const char *url, struct storage *storage)
+/* A place that is mistyped, or whose share is not mounted, looks like a first start. Nobody has
+ * named the default one. */
+static void log_new_store(const struct resume_request *request, const struct storage *storage)
 {
+	static const char check[] = "if it should have snapshots, see that --store is right";
+	const char *url = request->store;
+	const char *mount = text_starts(url, "file:") ? ", and its share mounted" : "";
+
+	if (request->private_store)
+		return;
+	switch (storage_was_found(storage)) {
+	case STORAGE_FOUND:
+		break;
+	case STORAGE_MADE:
+		log_note("store %s is new: nothing was there; %s%s", url, check, mount);
+		break;
+	case STORAGE_MADE_FROM_NOTHING:
+		log_warn("store %s is new: nothing was there, nor in the directory above it; %s%s",
+			 url, check, mount);
+		break;
+	}
+}
+
+/* Logs which credentials are used, before anything large is downloaded. */
+static void log_store(const struct resume_request *request, struct storage *storage)
+{
+	const char *url = request->store;
 	char text[512];
 
 	if (*storage_describe(storage, text, sizeof(text)))
@@ -91,6 +115,7 @@ static void log_store(const char *url, struct storage *storage)
 			 "job at the same time can overwrite each other's work: run it on one at a "
 			 "time",
 			 url);
+	log_new_store(request, storage);
 }
 
 /* Digests are not signed: whoever is on the way can replace manifest and content together. */
@@ -248,12 +273,23 @@ static int refuse_all_damaged(const struct resume_request *request, struct resum
 			      struct cancel *cancel, struct err *err)
 {
 	auto_json json_t *about = json_pack("{s:b}", "launched", false);
+	auto_json json_t *manifest = NULL;
 	struct err why;
 
 	if (request->gang.member == 0 &&
 	    storage_end_attempt(result->storage, result->attempt.number, "refused", about, cancel,
 				&why) < 0)
 		log_debug("attempt %u has no end record: %s", result->attempt.number, why.text);
+	if (storage_read_manifest(result->storage, result->attempt.start, &manifest, cancel, &why) <
+		    0 &&
+	    why.kind == ERR_CORRUPT)
+		return err_wrap(err,
+				"not started: every snapshot of job %s is damaged, and the record "
+				"of "
+				"the newest one cannot be read, so that nothing in it can be "
+				"fetched: put that file back from a copy of the store, if there is "
+				"one; --restore none begins from scratch",
+				request->job);
 	return err_wrap(err,
 			"not started: every snapshot of job %s is damaged; reprieve verify names "
 			"the files, reprieve restore ID DIR --exclude FILE fetches the others, and "
@@ -360,7 +396,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	    (resume_lock_directory(request, result, NULL, cancel, err) < 0 ||
 	     resume_claim(request, result, NULL, cancel, err) < 0))
 		return -1;
-	log_store(request->store, result->storage);
+	log_store(request, result->storage);
 	resume_note_all_damaged(result);
 	if (request->claim_only)
 		return 0;

@@ -522,3 +522,54 @@ def test_what_is_read_here_is_known(place):
     assert {"REPRIEVE_STORE_PATIENCE", "REPRIEVE_RESUMING", "REPRIEVE_SHIM_CHANNEL", "REPRIEVE_TEST_EFFORT"} <= variables
     result = place.query("explain", "exit", **{name: "1" for name in variables})
     assert result.code == 0 and result.err == "", result
+
+
+def test_a_store_that_is_new_says_so_once(place):
+    """It looks like the first start: of a place that is mistyped, or whose share is not mounted."""
+    (place.path / "share").mkdir()
+    (place.path / "share" / "other").mkdir()
+    for path, word in (("share/runs", "note"), ("nowhere/at/all", "warning"), ("share/other/runs", "warning")):
+        place.store = f"file://{place.path / path}"
+        said = [line for line in run_true(place).splitlines() if " is new: nothing was there" in line]
+        assert len(said) == 1 and "--store is right" in said[0] and ("warning" in said[0]) == (word == "warning"), said
+        assert " is new" not in run_true(place)
+
+
+def run_true(place):
+    run = place.run("true", options=("--rerun",))
+    assert run.wait() == 0, run
+    return run.err
+
+
+def test_the_record_of_a_snapshot_is_damaged(saved):
+    """No save mends it, and nothing in it can be fetched: advice for content that is damaged would be a lie."""
+    record, = saved.store_path.glob(f"jobs/{saved.job}/snapshots/*.json")
+    whole = record.read_bytes()
+    record.write_bytes(whole.replace(b"content", b"contemt", 1))
+    for options in ((), ("--repair",)):
+        verified = saved.verb("verify", *options)
+        assert verified.code == 1 and "no save mends the record of a snapshot" in verified.out, verified
+        assert "sends" not in verified.out and "nothing was written down" not in verified.out, verified
+    assert saved.verb("verify", "--json").json["unreadable"] == 1
+    refused = saved.run("true")
+    assert refused.wait() == EXIT_CONFIGURATION and "the record of the newest one cannot be read" in refused.err, refused
+    assert "reprieve restore" not in refused.err and "--restore none" in refused.err, refused
+    record.write_bytes(whole)
+    assert saved.verb("verify").code == 0
+    again = saved.run("true")
+    assert again.wait() == 0 and "damaged" not in again.err, again
+
+
+NOBODY = "127.0.0.1:9"
+
+
+@pytest.mark.parametrize("store, fixes", [("s3://bucket/runs", ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "a role")),
+                                          ("gs://bucket/runs", ("GOOGLE_APPLICATION_CREDENTIALS", "gcloud auth", "a service account")),
+                                          ("az://account/container/runs", ("AZURE_STORAGE_KEY", "AZURE_CLIENT_ID", "an identity"))])
+def test_without_credentials_the_fix_is_named(place, store, fixes):
+    """Outside a cloud nobody answers as its metadata service: that is no reason to keep silent of what would help."""
+    result = place.query("list", "--store", store, "--job", "job", HOME=str(place.path), REPRIEVE_STORE_PATIENCE="1s",
+                         AWS_EC2_METADATA_SERVICE_ENDPOINT=f"http://{NOBODY}", GCE_METADATA_HOST=NOBODY,
+                         REPRIEVE_AZURE_METADATA_ENDPOINT=f"http://{NOBODY}")
+    said = one_line(result)
+    assert result.code != 0 and all(fix in said for fix in fixes), result

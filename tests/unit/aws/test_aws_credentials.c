@@ -459,6 +459,7 @@ static void test_without_a_token(void **state)
 	check_source("VM1", "instance (role my-role)");
 	setenv("AWS_EC2_METADATA_V1_DISABLED", "true", 1);
 	check_fails(ERR_DENIED, "404 to a request for a token");
+	check_fails(ERR_DENIED, "AWS_PROFILE");
 }
 
 static void test_region_of_the_instance(void **state)

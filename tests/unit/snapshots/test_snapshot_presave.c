@@ -321,12 +321,28 @@ static void test_the_take_waits_for_what_is_on_its_way(void **state)
 
 /* No buffer is free, and none will be for a long time: the take that is wanted by
  * now does not wait for one. */
+struct stuck {
+	struct fixture *f;
+	pthread_t caller;
+	atomic_uint asked; /* by the caller alone, since a reader has asked */
+	atomic_bool enough;
+};
+
+/* No reader asks any more: all of them wait. */
 static bool once_stuck(void *arg)
 {
-	struct fixture *f = arg;
+	struct stuck *stuck = arg;
+	struct storage *storage = stuck->f->storage;
 
-	return atomic_load(&slow_of(f->storage->transfer.store)->under_way) >=
-	       f->storage->transfer.plan.uploaders;
+	if (atomic_load(&stuck->enough))
+		return true;
+	if (!pthread_equal(pthread_self(), stuck->caller) ||
+	    atomic_load(&slow_of(storage->transfer.store)->under_way) <
+		    storage->transfer.plan.uploaders)
+		atomic_store(&stuck->asked, 0);
+	else if (atomic_fetch_add(&stuck->asked, 1) == 20)
+		atomic_store(&stuck->enough, true);
+	return false;
 }
 
 static void test_enough_while_everything_is_stuck(void **state)
@@ -342,11 +358,12 @@ static void test_enough_while_everything_is_stuck(void **state)
 	struct slow_store *slow;
 	struct save_result result;
 	atomic_bool begun = false;
+	struct stuck stuck = {.f = &f, .caller = pthread_self()};
 	struct presave_request request = {
 		.paths = paths,
 		.path_count = 1,
 		.enough = once_stuck,
-		.arg = &f,
+		.arg = &stuck,
 	};
 
 	(void)state;

@@ -273,6 +273,97 @@ static void test_claims_are_read_once(void **state)
 	fixture_stop(&f);
 }
 
+/* --- a store that was emptied --- */
+
+struct emptied {
+	struct fixture *f;
+	struct storage *other;
+	struct attempt attempt;
+	unsigned listings;
+};
+
+static int begin_anew(struct slow_store *slow, const char *key, struct err *error)
+{
+	struct emptied *emptied = slow->arg;
+	struct storage_options options = {.url = emptied->f->url, .job = "job", .threads = 1};
+	struct claim claim = {.policy = RESTORE_LATEST};
+
+	(void)error;
+	if (!text_equal(key, "format.json") || emptied->other)
+		return 0;
+	assert_works(storage_open(&options, &emptied->other, NULL, &err));
+	assert_works(storage_claim(emptied->other, &claim, &emptied->attempt, NULL, &err));
+	return 0;
+}
+
+static int hide_second(struct slow_store *slow, const char *prefix, struct err *error)
+{
+	struct emptied *emptied = slow->arg;
+
+	return strstr(prefix, "/attempts/") && ++emptied->listings == 2
+		       ? err_set(error, ERR_RETRY, "no answer")
+		       : 0;
+}
+
+/* Another attempt begins in it before our claim is there again, and the look for it fails: so our
+ * claim does not count yet, and the next save looks once more. */
+static void test_begun_anew_without_an_answer(void **state)
+{
+	struct fixture f;
+	struct emptied emptied = {.f = &f};
+	struct slow_store *slow;
+	struct save_result result;
+	auto_free char *empty = NULL;
+	uint32_t newest;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_claim(&f);
+	fixture_write(&f, "w", 1000, 1);
+	fixture_take(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->arg = &emptied;
+	slow->answer_record = begin_anew;
+	slow->answer_list = hide_second;
+	empty = text_format("rm -rf '%s'/*", f.store);
+	assert_int_equal(system(empty), 0);
+	assert_fails(storage_superseded(f.storage, 2, &newest, NULL, &err), ERR_RETRY);
+	assert_int_equal(emptied.attempt.number, 1);
+	assert_fails(fixture_try_take(&f, &result), ERR_EXISTS);
+	assert_non_null(strstr(err.text, "attempt 1 has begun in it"));
+	assert_int_equal(count_files(&f, "/snapshots/"), 0);
+	attempt_release(&emptied.attempt);
+	storage_close(emptied.other);
+	fixture_stop(&f);
+}
+
+/* Nobody has: once that is known, it saves as before. */
+static void test_emptied_without_an_answer(void **state)
+{
+	struct fixture f;
+	struct emptied emptied = {.f = &f};
+	struct slow_store *slow;
+	struct save_result result;
+	auto_free char *empty = NULL;
+	uint32_t newest;
+
+	(void)state;
+	fixture_start(&f);
+	fixture_claim(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->arg = &emptied;
+	slow->answer_list = hide_second;
+	empty = text_format("rm -rf '%s'/*", f.store);
+	assert_int_equal(system(empty), 0);
+	assert_fails(storage_superseded(f.storage, 2, &newest, NULL, &err), ERR_RETRY);
+	assert_int_equal(count_files(&f, "confirmed"), 0);
+	fixture_write(&f, "w", 1000, 1);
+	assert_works(fixture_try_take(&f, &result));
+	assert_int_equal(count_files(&f, "000002.confirmed"), 1);
+	fixture_check(&f, (struct snapshot_id){2, 1});
+	fixture_stop(&f);
+}
+
 /* --- a store that fills up under a save --- */
 
 static int fill_up(struct slow_store *slow, unsigned number, unsigned again, struct cancel *cancel,
@@ -320,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_no_pack_goes_if_the_attempts_cannot_be_listed),
 		cmocka_unit_test(test_a_snapshot_that_the_survey_did_not_see_keeps_its_packs),
 		cmocka_unit_test(test_claims_are_read_once),
+		cmocka_unit_test(test_begun_anew_without_an_answer),
+		cmocka_unit_test(test_emptied_without_an_answer),
 		cmocka_unit_test(test_what_fills_the_store_is_taken_back),
 	};
 

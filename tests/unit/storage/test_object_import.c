@@ -2,8 +2,11 @@
  * torn never leads out. */
 #include "storage_fixture.h"
 
+#include "storage/scheme_table.h"
+
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <pthread.h>
 
 struct member {
@@ -221,6 +224,57 @@ static void test_torn_archives(void **state)
 	fixture_stop(&f);
 }
 
+/* --- in place of functions of the product and of libc, by the linker's --wrap --- */
+
+static bool lists_directories, interrupts;
+static const struct store_ops *real_ops;
+static struct store_ops listing_ops;
+
+/* As a console leaves them. */
+static int list_directories(struct store *store, const char *prefix, enum store_depth depth,
+			    struct store_listing *listing, struct cancel *cancel, struct err *error)
+{
+	if (real_ops->list(store, prefix, depth, listing, cancel, error) < 0)
+		return -1;
+	store_listing_add(listing, "a/", 0);
+	store_listing_add(listing, "many/", 0);
+	store_listing_sort(listing);
+	return 0;
+}
+
+int __real_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *error);
+int __wrap_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *error);
+int __wrap_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *error)
+{
+	if (__real_store_open(url, create, read_only, store, cancel, error) < 0)
+		return -1;
+	if (lists_directories) {
+		real_ops = (*store)->ops;
+		listing_ops = *real_ops;
+		listing_ops.list = list_directories;
+		(*store)->ops = &listing_ops;
+	}
+	return 0;
+}
+
+ssize_t __real_pwrite64(int fd, const void *data, size_t size, off_t offset);
+ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset);
+/* A signal comes before each write, and cuts it short. */
+ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset)
+{
+	static _Thread_local bool interrupted;
+
+	interrupted = interrupts && !interrupted;
+	if (interrupted) {
+		errno = EINTR;
+		return -1;
+	}
+	return __real_pwrite64(fd, data, interrupts && size > 1 ? size / 2 + 1 : size, offset);
+}
+
 static void test_plain_objects(void **state)
 {
 	struct fixture f;
@@ -253,6 +307,32 @@ static void test_plain_objects(void **state)
 	assert_fails(storage_import_objects(empty, f.target, UINT64_MAX, NULL, NULL, &result, NULL,
 					    &err),
 		     ERR_NOT_FOUND);
+	fixture_stop(&f);
+}
+
+/* Objects with the names of directories are left out, and what lies behind them in the list is not;
+ * and a write that is cut short goes on. */
+static void test_what_is_in_the_way(void **state)
+{
+	struct fixture f;
+	struct import_result result;
+	auto_free char *url = NULL, *command = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	url = text_format("file://%s", f.source);
+	command = text_format("diff -r '%s' '%s'", f.source, f.target);
+	fixture_write(&f, "a/weights", 100000, 3);
+	fixture_write(&f, "many/1", 1000, 4);
+	fixture_write(&f, "step", 5, 5);
+	assert_int_equal(mkdir(f.target, 0755), 0);
+	lists_directories = interrupts = true;
+	assert_works(
+		storage_import_objects(url, f.target, UINT64_MAX, NULL, NULL, &result, NULL, &err));
+	lists_directories = interrupts = false;
+	assert_int_equal(result.files, 3);
+	assert_int_equal(result.left_out, 2);
+	assert_int_equal(system(command), 0);
 	fixture_stop(&f);
 }
 
@@ -363,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_what_has_no_place_is_left_out),
 		cmocka_unit_test(test_torn_archives),
 		cmocka_unit_test(test_plain_objects),
+		cmocka_unit_test(test_what_is_in_the_way),
 		cmocka_unit_test(test_what_is_allowed),
 		cmocka_unit_test(test_allowed_objects),
 	};
