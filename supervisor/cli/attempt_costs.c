@@ -104,6 +104,8 @@ static void compute_times(struct attempt_costs *attempt_costs,
 	if (attempt_costs->loses || !attempt_costs->at_least)
 		attempt_costs->lost_ms = attempt_costs->loses ? lost_ms : 0;
 	attempt_costs->kept_ms = attempt_costs->loses ? kept_ms : attempt_costs->ran_ms;
+	if (!attempt_costs->loses && counted)
+		attempt_costs->unsaved_ms = lost_ms;
 }
 
 /* Its newest snapshot was made while it ran. */
@@ -160,6 +162,7 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 		.notice_seconds = -1,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
 		.lost_ms = -1,
+		.unsaved_ms = -1,
 		.kept_ms = -1,
 		.interrupted = was_interrupted(past, newest),
 	};

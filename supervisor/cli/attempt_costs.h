@@ -35,6 +35,9 @@ struct attempt_costs {
 	/* of that, work that is in no snapshot; 0 where the job has finished, -1 where it may still
 	 * run */
 	int64_t lost_ms;
+	/* what one that has finished did after the write of its newest snapshot: nobody does it
+	 * again, and what of it the job has kept elsewhere is not known */
+	int64_t unsaved_ms;
 	int64_t kept_ms;    /* of that, what need not be done again; the rest is neither */
 	int64_t restore_ms; /* before the launch */
 	bool interrupted;   /* by the machine */

@@ -81,8 +81,9 @@ const struct verb verb_report = {
 	},
 	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
 		"finished: up to the moment when it was told to end, or up to its last step, if it "
-		"reports them. A machine that vanished "
-		"without a word is counted with what was known of it last, which is its newest "
+		"reports them. Of a job that has finished nothing is lost, because nobody does it "
+		"again; how long it went on after its newest snapshot stands in brackets. "
+		"A machine that vanished without a word is counted with what was known of it last, which is its newest "
 		"snapshot, or its ledger, of which a part is stored each minute: > marks that. "
 		"Saved is "
 		"work that would have been done again if every interruption had meant a start "
@@ -194,9 +195,26 @@ static const char *format_duration(int64_t ms, char text[32])
 	return ms < 0 ? "?" : text_duration(ms, text, 32);
 }
 
+/* Less than this after the last save is the end of the job, and no work. */
+#define UNSAVED_LEAST_MS 1000
+
+static const char *format_lost(const struct attempt_costs *attempt_costs, char text[64])
+{
+	char length[32];
+
+	if (attempt_costs->loses)
+		text_set(text, 64, format_duration(attempt_costs->lost_ms, length));
+	else if (attempt_costs->unsaved_ms >= UNSAVED_LEAST_MS)
+		snprintf(text, 64, "- (%s in no snapshot)",
+			 format_duration(attempt_costs->unsaved_ms, length));
+	else
+		text_set(text, 64, "-");
+	return text;
+}
+
 static void print_account(const struct attempt_costs *attempt_costs)
 {
-	char ran[32], lost[32], notice[64] = "-", host[96];
+	char ran[32], lost[64], notice[64] = "-", host[96];
 
 	text_set(host, sizeof(host), attempt_costs->host);
 	if (attempt_costs->machines > 1)
@@ -216,8 +234,7 @@ static void print_account(const struct attempt_costs *attempt_costs)
 					    attempt_costs->lost_ms >= 0
 				    ? ">"
 				    : "",
-			    attempt_costs->loses ? format_duration(attempt_costs->lost_ms, lost)
-						 : "-");
+			    format_lost(attempt_costs, lost));
 }
 
 static void print_cost(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -264,14 +281,15 @@ static json_t *milliseconds_json(int64_t ms)
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
 	return json_pack(
-		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
+		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
 		"attempt", (int)attempt_costs->number, "started", attempt_costs->started, "host",
 		attempt_costs->host, "outcome", attempt_costs->outcome, "source",
 		attempt_costs->source, "notice_seconds",
 		attempt_costs->notice_seconds < 0 ? json_null()
 						  : json_real(attempt_costs->notice_seconds),
 		"ran_seconds", milliseconds_json(attempt_costs->ran_ms), "lost_seconds",
-		milliseconds_json(attempt_costs->lost_ms), "kept_seconds",
+		milliseconds_json(attempt_costs->lost_ms), "unsaved_seconds",
+		milliseconds_json(attempt_costs->unsaved_ms), "kept_seconds",
 		milliseconds_json(attempt_costs->kept_ms), "restore_seconds",
 		milliseconds_json(attempt_costs->restore_ms), "snapshots",
 		(int)attempt_costs->snapshots, "interrupted", attempt_costs->interrupted,

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct restore_options {
 	struct store_command store_command;
@@ -139,10 +140,11 @@ static int check_target(const struct store_command *store_command, const char *d
 	return EXIT_CONFIGURATION;
 }
 
-/* Makes it beside the directory, in `parent`, and then gives it its name. */
+/* Makes it beside the directory, in `parent`, and then gives it its name. An error names what the
+ * user has given. */
 static int restore_beside(struct restore_options *options, int parent, const char *name,
-			  struct restore_request *request, struct restore_result *result,
-			  struct err *err)
+			  const char *directory, struct restore_request *request,
+			  struct restore_result *result, struct err *err)
 {
 	auto_free char *staging = NULL;
 	char nonce[33];
@@ -151,6 +153,8 @@ static int restore_beside(struct restore_options *options, int parent, const cha
 	staging = text_format("%s.restore-%.8s", name, nonce);
 	request->directory = staging;
 	request->within = parent;
+	if (mkdirat(parent, staging, 0777) < 0)
+		return err_os(err, errno, "cannot make directory %s", directory);
 	if (restore_to_staging(options, request, result, err) < 0) {
 		(void)beneath_remove_tree(parent, staging, NULL);
 		return -1;
@@ -158,7 +162,7 @@ static int restore_beside(struct restore_options *options, int parent, const cha
 	/* rename(2) replaces an empty directory in one step. */
 	if (beneath_rename(parent, staging, parent, name) == 0)
 		return 0;
-	err_os(err, errno, "cannot put %s in place", name);
+	err_os(err, errno, "cannot put %s in place", directory);
 	(void)beneath_remove_tree(parent, staging, NULL);
 	return -1;
 }
@@ -178,7 +182,8 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 
 	if (parent < 0 && err.kind == ERR_NOT_FOUND)
 		parent = held_directory_make(above, 0777, &err);
-	if (parent < 0 || restore_beside(options, parent, name, &request, &result, &err) < 0)
+	if (parent < 0 ||
+	    restore_beside(options, parent, name, directory, &request, &result, &err) < 0)
 		return store_command_fail_snapshot(&options->store_command, id, &err);
 	print_restored(&options->store_command, id, directory, &result,
 		       clock_monotonic_ms() - began);

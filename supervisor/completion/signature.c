@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "signature_kinds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #define FORGET_AFTER 4
 /* More names than this are not kept in a manifest: they are learned again. */
 #define KEPT_MOST 2000
-/* As many kinds in one list: of more, one that was seen once is forgotten. */
-#define KINDS_MOST 8
 /* From the hash of a name to that of its next repetition: any odd number that spreads them. */
 #define REPEAT_STEP UINT64_C(0x9e3779b97f4a7c15)
 
@@ -46,7 +45,7 @@ static int compare_hashes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void *find_hash(const void *items, size_t count, size_t size, uint64_t hash)
+void *signature_find_hash(const void *items, size_t count, size_t size, uint64_t hash)
 {
 	return count == 0 ? NULL : bsearch(&hash, items, count, size, compare_hashes);
 }
@@ -87,7 +86,8 @@ static bool is_expected(const struct signature *signature, const struct known_na
 
 static struct known_name *find_name(const struct signature *signature, uint64_t hash)
 {
-	return find_hash(signature->names, signature->count, sizeof(*signature->names), hash);
+	return signature_find_hash(signature->names, signature->count, sizeof(*signature->names),
+				   hash);
 }
 
 bool signature_has(const struct signature *signature, uint64_t hash)
@@ -98,7 +98,7 @@ bool signature_has(const struct signature *signature, uint64_t hash)
 	return false;
 }
 
-static bool has_any(const struct signature *kind, const struct named_file *files, size_t count)
+bool signature_has_any(const struct signature *kind, const struct named_file *files, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (find_name(kind, files[i].hash))
@@ -115,7 +115,8 @@ static void count_expected(struct signature *signature)
 
 static void note_name(struct signature *signature, size_t known, const struct named_file *file)
 {
-	struct known_name *name = find_hash(signature->names, known, sizeof(*name), file->hash);
+	struct known_name *name =
+		signature_find_hash(signature->names, known, sizeof(*name), file->hash);
 
 	if (!name) {
 		signature->names[signature->count++] =
@@ -137,100 +138,10 @@ static void forget_old_names(struct signature *signature)
 	signature->count = kept;
 }
 
-static void sort_names(struct signature *signature)
+void signature_sort_names(struct signature *signature)
 {
 	qsort(signature->names, signature->count, sizeof(*signature->names), compare_hashes);
 	count_expected(signature);
-}
-
-/* All but their places in the list. */
-static void exchange(struct signature *one, struct signature *other)
-{
-	struct signature was = *one;
-
-	*one = *other;
-	one->next = was.next;
-	was.next = other->next;
-	*other = was;
-}
-
-/* What the kind has been seen with, as if `into` had been it. What was learned of the checkpoint
- * `number` is learned anew. */
-static void absorb(struct signature *into, const struct signature *kind, int64_t number)
-{
-	size_t known = into->count;
-
-	if (kind->newest_number == number)
-		return;
-	into->names = memory_grow(into->names, known + kind->count, sizeof(*into->names));
-	for (size_t i = 0; i < kind->count; i++) {
-		struct known_name name = kind->names[i];
-		uint32_t age = kind->learned - name.newest;
-
-		if (age >= into->learned ||
-		    find_hash(into->names, known, sizeof(*into->names), name.hash))
-			continue;
-		name.newest = into->learned - age;
-		into->names[into->count++] = name;
-	}
-	if (kind->pause_ms > into->pause_ms)
-		into->pause_ms = kind->pause_ms;
-	sort_names(into);
-}
-
-static void remove_next(struct signature *before)
-{
-	struct signature *kind = before->next;
-
-	before->next = kind->next;
-	free(kind->names);
-	free(kind);
-}
-
-/* NULL: there are too many, and each was seen more than once. */
-static struct signature *add_kind(struct signature *first)
-{
-	struct signature *last = first, *once = NULL;
-	size_t count = 1;
-
-	if (first->count == 0)
-		return first;
-	for (; last->next; last = last->next) {
-		once = !once && last->next->learned == 1 ? last : once;
-		count++;
-	}
-	if (count >= KINDS_MOST && !once)
-		return NULL;
-	if (count >= KINDS_MOST)
-		remove_next(once);
-	for (last = first; last->next;)
-		last = last->next;
-	last->next = memory_new(sizeof(*last->next));
-	last->next->several = true;
-	return last->next;
-}
-
-/* The one that has names in common with the files, all of those that have in one; or a new one. */
-static struct signature *kind_of(struct signature *first, int64_t number,
-				 const struct named_file *files, size_t count)
-{
-	struct signature *into = first;
-
-	while (into && !has_any(into, files, count))
-		into = into->next;
-	if (!into)
-		return add_kind(first);
-	for (struct signature *before = into; before->next;) {
-		if (!has_any(before->next, files, count)) {
-			before = before->next;
-			continue;
-		}
-		if (before->next->learned > into->learned)
-			exchange(into, before->next);
-		absorb(into, before->next, number);
-		remove_next(before);
-	}
-	return into;
 }
 
 void signature_learn(struct signature *signature, int64_t number, const struct named_file *files,
@@ -246,7 +157,7 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	memcpy(sorted, files, count * sizeof(*sorted));
 	sort_files(sorted, count);
 	if (signature->several)
-		signature = kind_of(signature, number, sorted, count);
+		signature = signature_kind_of(signature, number, sorted, count);
 	if (!signature)
 		return;
 	known = signature->count;
@@ -263,7 +174,7 @@ void signature_learn(struct signature *signature, int64_t number, const struct n
 	for (size_t i = 0; i < count; i++)
 		note_name(signature, known, &sorted[i]);
 	forget_old_names(signature);
-	sort_names(signature);
+	signature_sort_names(signature);
 }
 
 void signature_join(struct signature *signature, struct signature *other)
@@ -327,7 +238,8 @@ enum signature_match signature_compare(const struct signature *signature, struct
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++) {
 		const struct known_name *name = &signature->names[i];
-		const struct named_file *file = find_hash(files, count, sizeof(*file), name->hash);
+		const struct named_file *file =
+			signature_find_hash(files, count, sizeof(*file), name->hash);
 
 		if (is_expected(signature, name) && !file)
 			return SIGNATURE_FEWER;
@@ -354,7 +266,7 @@ const struct signature *signature_of(const struct signature *first, struct named
 		enum signature_match match;
 
 		often = !often && kind->learned > 1 ? kind : often;
-		if (!has_any(kind, files, count))
+		if (!signature_has_any(kind, files, count))
 			continue;
 		match = signature_compare(kind, files, count);
 		if (!found || match < least) {
@@ -391,7 +303,8 @@ size_t signature_missing(const struct signature *signature, struct named_file *f
 	sort_files(files, count);
 	for (size_t i = 0; i < signature->count; i++)
 		missing += is_expected(signature, &signature->names[i]) &&
-			   !find_hash(files, count, sizeof(*files), signature->names[i].hash);
+			   !signature_find_hash(files, count, sizeof(*files),
+						signature->names[i].hash);
 	return missing;
 }
 
@@ -492,7 +405,7 @@ void signature_from_json(struct signature *signature, const json_t *json)
 		return;
 	json_array_foreach(others, i, kind)
 	{
-		if (i + 1 >= KINDS_MOST)
+		if (i + 1 >= SIGNATURE_KINDS_MOST)
 			return;
 		last = last->next = memory_new(sizeof(*last));
 		last->several = true;

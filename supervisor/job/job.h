@@ -134,7 +134,8 @@ struct job {
 	struct tracker *tracker;
 	struct notices notices;
 	struct cloud_watch *watch;
-	char cloud[16];              /* the notice source that is armed; "": none */
+	char cloud[16];   /* the notice source that is armed; "": none */
+	char unsaid[480]; /* a source that is not; said when there is something to save */
 	struct notice signal_notice; /* made from the newest signal */
 	struct slurm_deadline slurm_deadline;
 	pid_t slurm_script; /* slurm_job_script(): its death is a notice; 0: none */
@@ -271,6 +272,8 @@ void job_post_child_exit(void *job);
 /* Was our parent the script that Slurm has started, and has it ended? */
 bool job_slurm_script_ended(const struct job *job);
 void job_add_signal_notice(struct job *job, const struct signalfd_siginfo *info);
+/* The job has something to save: says which notice source is unavailable, if that was held back. */
+void job_say_unsaid(struct job *job);
 /* --acknowledge: after the last commit, lets the cloud proceed at once. Blocks for 2 s at most. */
 void job_acknowledge_notice(struct job *job, const struct outcome *outcome);
 /* The earliest deadline of the standing notices, on the monotonic clock; CLOCK_NEVER: none. */

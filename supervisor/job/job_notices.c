@@ -124,6 +124,19 @@ static void post_notice(void *arg, const struct notice *notice)
 	workers_post_owned(job->workers, deliver_notice, posted);
 }
 
+/* Of a command that nobody expects to save, and that has not: it has nothing to lose yet. */
+static bool has_nothing_to_save(const struct job *job)
+{
+	return job->resume_request.if_known && job->model.attempt != ATTEMPT_CLAIMED;
+}
+
+void job_say_unsaid(struct job *job)
+{
+	if (*job->unsaid)
+		log_note("%s", job->unsaid);
+	job->unsaid[0] = '\0';
+}
+
 static void deliver_health(void *arg)
 {
 	struct source_report *posted = arg;
@@ -141,6 +154,8 @@ static void deliver_health(void *arg)
 	else if (state->health == SOURCE_UNKNOWN ||
 		 (state->health == SOURCE_ARMED && state->why[0]))
 		log_warn("%s", text);
+	else if (state->health == SOURCE_UNAVAILABLE && has_nothing_to_save(posted->job))
+		text_set(posted->job->unsaid, sizeof(posted->job->unsaid), text);
 	else if (state->health != SOURCE_STARTING)
 		log_note("%s", text);
 }

@@ -193,6 +193,8 @@ static void on_resume_done(void *arg)
 		return;
 	}
 	resume_log(&job->resume_request, &job->resume, &job->events);
+	if (job->resume.attempt.number > 0)
+		job_say_unsaid(job);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
 }
 
@@ -244,6 +246,7 @@ static void on_late_claim_done(void *arg)
 		report_late_refusal(job);
 	else
 		resume_log(&job->resume_request, &job->resume, &job->events);
+	job_say_unsaid(job);
 	event.claim = job->resume_failed ? (struct claim_event){.phase = ATTEMPT_NONE}
 					 : begin_attempt(job);
 	job_post(job, event);

@@ -64,9 +64,11 @@ static void log_other_job(const struct resume_request *request, struct snapshot_
 		 request->workspace->directory, other, id);
 }
 
+/* `of_earlier_start`: else what lies there was put there by hand, be it a pretrained model: a
+ * number in its name counts nothing of this job. */
 static int keep_local(const struct resume_request *request, struct resume_result *result,
 		      const struct reconcile_plan *plan, const struct snapshot_files *local,
-		      struct err *err)
+		      bool of_earlier_start, struct err *err)
 {
 	if (quarantine_files(request->workspace, plan->torn, plan->torn_count, err) < 0)
 		return -1;
@@ -79,7 +81,8 @@ static int keep_local(const struct resume_request *request, struct resume_result
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store ||
 				   (plan->any_checkpoint && result->attempt.start_is_damaged);
-	result->step = newest_step(request->patterns, local, plan);
+	if (of_earlier_start)
+		result->step = newest_step(request->patterns, local, plan);
 	return 0;
 }
 
@@ -353,7 +356,8 @@ static int place_in_held_directory(const struct resume_request *request,
 	else if (plan.action == RECONCILE_RESTORE)
 		status = start_restore(request, result, &plan.aside, cancel, err);
 	else if (plan.action == RECONCILE_KEEP)
-		status = keep_local(request, result, &plan, &local.files, err);
+		status = keep_local(request, result, &plan, &local.files,
+				    local.of_earlier_start || has_start, err);
 	if (plan.action == RECONCILE_KEEP && status == 0 && facts.of_other)
 		log_other_job(request, facts.start, local.record.job);
 	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)

@@ -174,3 +174,10 @@ def test_many_names_are_bytes_too(place):
             tar.addfile(tarfile.TarInfo(f"file-{number}"))
     assert place.verb("import", place.path / "names.tar", "--max-size", "1MB").code != 0
     assert place.verb("import", place.path / "names.tar", "--max-size", "5MB").code == 0
+
+
+def test_a_restore_names_the_directory_that_was_given(place, tree):
+    """And not the one beside it, in which the files are put together."""
+    assert place.verb("import", tree).code == 0
+    result = place.verb("restore", "latest", "/proc/no-such-place")
+    assert result.code != 0 and "cannot make directory /proc/no-such-place: " in result.err and "restore-" not in result.err, result

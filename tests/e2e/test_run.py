@@ -1081,3 +1081,22 @@ def test_what_a_snapshot_cannot_hold_is_said_once(place):
     assert len(run.events("durable")) > 1, run
     assert run.err.count("dataset in ") == 1 and run.err.count("is a symbolic link that leads out of it and is NOT in the snapshot:") == 1
     assert "train.log" not in run.err and re.search(r"^ *running .* train\.log$", place.verb("show").out, re.M)
+
+
+def test_what_was_put_there_by_hand_is_no_step_of_the_job(place):
+    """A pretrained model: a number in its name counts something else."""
+    place.directory.mkdir()
+    (place.directory / "pretrained-step-50.bin").write_bytes(b"p" * 5000)
+    run = place.query("run", "--store", place.store, "--job", "job", "-c", place.directory, "--", "sh", "-c", "echo step=$REPRIEVE_STEP")
+    assert run.code == 0 and run.out == "step=\n" and "step 50" not in run.err, run
+    assert place.newest()["step"] is None, run
+
+
+def test_of_a_command_that_has_nothing_to_save_nothing_is_said(place):
+    """That nobody announces the end is said once there is something to lose."""
+    known = "while ! grep -q unavailable events; do sleep 0.05; done"
+    for then, said in [("true", False), ("mkdir -p checkpoints; echo 1 > checkpoints/step-1.bin", True)]:
+        done = subprocess.run([REPRIEVE, "run", "--notice", "slurm", "--events", "events", "--", "sh", "-c", f"{known}; {then}"],
+                              cwd=place.path, env=place.environment, capture_output=True, text=True, timeout=LIMIT, check=True)
+        assert ("not a Slurm job" in done.stderr) == said and (said or done.stderr == ""), done
+        (place.path / "events").unlink()

@@ -198,18 +198,18 @@ static void test_what_was_counted_at_the_end(void **state)
 {
 	static const struct {
 		const char *outcome, *ended;
-		int64_t lost_ms, kept_ms;
+		int64_t lost_ms, kept_ms, unsaved_ms;
 	} rows[] = {
-		{"preempted", "\"lost\":0.25,\"kept\":4.5", 250, 4500},
-		{"preempted", "\"lost\":0,\"kept\":4.5", 0, 4500},
-		{"stopped", "\"lost\":1.5,\"kept\":0", 1500, 0},
-		{"failed", "\"lost\":1.5,\"kept\":4.5", 1500, 4500},
-		/* What has finished has lost nothing, whatever came after its last save. */
-		{"finished", "\"lost\":1.5,\"kept\":4.5", 0, 9000},
+		{"preempted", "\"lost\":0.25,\"kept\":4.5", 250, 4500, -1},
+		{"preempted", "\"lost\":0,\"kept\":4.5", 0, 4500, -1},
+		{"stopped", "\"lost\":1.5,\"kept\":0", 1500, 0, -1},
+		{"failed", "\"lost\":1.5,\"kept\":4.5", 1500, 4500, -1},
+		/* What has finished has lost nothing, and what came after its last save is said. */
+		{"finished", "\"lost\":1.5,\"kept\":4.5", 0, 9000, 1500},
 		/* of an attempt of before this was counted, and of none that can be believed */
-		{"preempted", "\"outcome\":\"preempted\"", 6000, 3000},
-		{"preempted", "\"lost\":-1,\"kept\":4.5", 6000, 3000},
-		{"preempted", "\"lost\":\"all\",\"kept\":4.5", 6000, 3000},
+		{"preempted", "\"outcome\":\"preempted\"", 6000, 3000, -1},
+		{"preempted", "\"lost\":-1,\"kept\":4.5", 6000, 3000, -1},
+		{"preempted", "\"lost\":\"all\",\"kept\":4.5", 6000, 3000, -1},
 	};
 
 	(void)state;
@@ -224,9 +224,11 @@ static void test_what_was_counted_at_the_end(void **state)
 		struct attempt_costs costs =
 			read_account(rows[i].outcome, "{\"ran_ms\":9000}", lines);
 
-		if (costs.lost_ms != rows[i].lost_ms || costs.kept_ms != rows[i].kept_ms)
-			fail_msg("row %zu: lost %lld, kept %lld", i, (long long)costs.lost_ms,
-				 (long long)costs.kept_ms);
+		if (costs.lost_ms != rows[i].lost_ms || costs.kept_ms != rows[i].kept_ms ||
+		    costs.unsaved_ms != rows[i].unsaved_ms)
+			fail_msg("row %zu: lost %lld, kept %lld, unsaved %lld", i,
+				 (long long)costs.lost_ms, (long long)costs.kept_ms,
+				 (long long)costs.unsaved_ms);
 	}
 }
 
