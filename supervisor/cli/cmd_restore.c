@@ -174,7 +174,7 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	auto_free char *above =
 		text_copy_n(directory, slash > directory ? (size_t)(slash - directory) : 1);
 	struct restore_request request = {.id = id};
-	struct restore_result result;
+	struct restore_result result = {0};
 	struct err err;
 	const char *name;
 	int64_t began = clock_monotonic_ms();

@@ -76,10 +76,11 @@ struct signature *signature_kind_of(struct signature *first, int64_t number,
 {
 	struct signature *into = first;
 
-	while (into && !signature_has_any(into, files, count))
+	while (!signature_has_any(into, files, count)) {
+		if (!into->next)
+			return add_kind(first);
 		into = into->next;
-	if (!into)
-		return add_kind(first);
+	}
 	for (struct signature *before = into; before->next;) {
 		if (!signature_has_any(before->next, files, count)) {
 			before = before->next;

@@ -374,8 +374,8 @@ void job_log_add(struct job_log *log, const char *line, size_t length, int64_t a
 	auto_free char *plain = NULL;
 
 	if (memchr(line, '\x1b', length) || memchr(line, '\b', length))
-		line = plain = plain_text(line, &length);
-	add_line(log, line, length, at_ms);
+		plain = plain_text(line, &length);
+	add_line(log, plain ? plain : line, length, at_ms);
 }
 
 /* A label says the kind of file, and which of its numbers this is. */
