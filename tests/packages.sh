@@ -183,7 +183,7 @@ python3 -c 'import reprieve; assert reprieve.__file__ == "/usr/lib/python3/dist-
 python3 -m reprieve --version | grep -qx "reprieve $1"
 sh /preempt reprieve
 dpkg --remove reprieve
-! dpkg-query -W reprieve
+if dpkg-query -W reprieve; then exit 1; fi
 find / -xdev -not -path '/proc/*' -not -path '/tmp/*' -not -path '/var/*' | sort >/tmp/after
 diff /tmp/before /tmp/after
 END
@@ -191,8 +191,8 @@ END
 cat >"$scratch/wheel" <<'END'
 set -eux
 [ "$(uname -m)" = "$2" ]
-! command -v cc && ! command -v gcc
-! ldconfig -p | grep -E 'libcurl|libarchive|libmicrohttpd|libjansson'
+# Not by `!`, which `set -e` does not heed.
+if command -v cc || command -v gcc || ldconfig -p | grep -E 'libcurl|libarchive|libmicrohttpd|libjansson'; then exit 1; fi
 python3 -m venv /venv
 # The first use of pip writes byte code.
 /venv/bin/pip list >/dev/null
