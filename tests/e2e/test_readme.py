@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 PAGES = [README, ROOT / "cloud" / "NOTICES.md", ROOT / "storage" / "STORES.md",
          *(ROOT / "supervisor" / page for page in ("completion/COMPLETENESS.md", "frameworks/FRAMEWORKS.md", "process/CONTAINERS.md",
                                                    "restore/RESTARTS.md", "scheduler/SCHEDULERS.md", "telemetry/OBSERVING.md",
-                                                   "drill/VERDICTS.md", "gang/GANGS.md"))]
+                                                   "drill/VERDICTS.md", "gang/GANGS.md", "gang/MEMBERS.md"))]
 BLOCK = re.compile(r"^```(\w*) ?(\w*)\n(.*?)^```$", re.S | re.M)
 # Options of other programs, as torchrun, and of tests/frameworks/run.sh, that a page names.
 OF_OTHERS = {"init", "single-child", "stop-timeout", "time", "signal", "open-mode", "write", "api-key",
