@@ -16,6 +16,7 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 		.quiet_ms = quiet_ms,
 		.patterns = patterns,
 		.request_ms = DETECTOR_NEVER,
+		.left_out_number = -1,
 	};
 }
 

@@ -82,9 +82,10 @@ struct detector {
 	struct path_set ran;
 	/* saves that were begun so far */
 	uint64_t saves;
-	/* Numbered checkpoints that were begun up to then are in no snapshot any more, but for the
-	 * newest: others that had a part of them have gone. 0: all are. */
-	int64_t left_out_ms;
+	/* Numbered checkpoints that were begun up to then, or whose number is not above this one,
+	 * are in no snapshot any more, but for the newest: others that had a part of them have
+	 * gone. 0 and -1: all are. */
+	int64_t left_out_ms, left_out_number;
 	/* last write to an ordinary file */
 	int64_t last_ms;
 	/* a file was written that is none beside checkpoints (companion_file.h) */

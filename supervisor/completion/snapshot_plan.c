@@ -77,7 +77,8 @@ static bool is_left_out(const struct detector *detector, const struct checkpoint
 {
 	return *checkpoint->key && checkpoint->number >= 0 &&
 	       !text_equal(checkpoint->key, newest) &&
-	       checkpoint->begun_ms <= detector->left_out_ms;
+	       (checkpoint->begun_ms <= detector->left_out_ms ||
+		checkpoint->number <= detector->left_out_number);
 }
 
 static char **list_excluded(const struct detector *detector, const char *newest)

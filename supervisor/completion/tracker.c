@@ -124,9 +124,11 @@ int64_t tracker_seen_since(struct tracker *tracker, int64_t since_ms)
 		       : INT64_MAX;
 }
 
-void tracker_leave_out(struct tracker *tracker, int64_t until_ms)
+void tracker_leave_out(struct tracker *tracker, int64_t until_ms, int64_t number)
 {
 	tracker->detector.left_out_ms = until_ms;
+	if (number > tracker->detector.left_out_number)
+		tracker->detector.left_out_number = number;
 }
 
 int64_t tracker_last_write_ms(const struct tracker *tracker)

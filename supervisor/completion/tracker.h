@@ -135,9 +135,9 @@ bool tracker_has_begun_checkpoint(struct tracker *tracker);
  * `since_ms` in truth, both in ms of CLOCK_MONOTONIC. INT64_MAX: that is not known yet, since the
  * directory is polled: ask again. */
 int64_t tracker_seen_since(struct tracker *tracker, int64_t since_ms);
-/* From now on a snapshot holds no numbered checkpoint that was begun up to this time, but for the
- * newest one. */
-void tracker_leave_out(struct tracker *tracker, int64_t until_ms);
+/* From now on a snapshot holds no numbered checkpoint that was begun up to this time, or whose
+ * number is this one or below, but for the newest one. -1: whatever its number. */
+void tracker_leave_out(struct tracker *tracker, int64_t until_ms, int64_t number);
 /* The last write to a file that is not a running one, in ms of CLOCK_MONOTONIC; 0: none yet. */
 int64_t tracker_last_write_ms(const struct tracker *tracker);
 /* Reads all queued events. All that is under way is closed, and the end of the job would prove it

@@ -87,7 +87,7 @@ static bool has_ended_in_order(const struct outcome_facts *facts, int code)
 }
 
 /* Of what was begun before, one that has gone may have a part: also of an older checkpoint that is
- * still there. */
+ * still there. And of what is begun later here, if it had come to it. */
 static void note_gone(struct job *job, struct gang_here *here)
 {
 	const struct gang_view *view = &job->in_gang.feed.view;
@@ -97,7 +97,7 @@ static void note_gone(struct job *job, struct gang_here *here)
 	here->gone_seen_ms = tracker_seen_since(job->tracker, here->gone_read_ms);
 	for (uint32_t i = 0; i < view->members; i++)
 		if (view->gone_at[i].saves && here->gone_seen_ms != INT64_MAX)
-			tracker_leave_out(job->tracker, here->gone_seen_ms);
+			tracker_leave_out(job->tracker, here->gone_seen_ms, view->gone_at[i].step);
 }
 
 static void look_at_job(void *arg, struct gang_here *here)

@@ -148,6 +148,32 @@ static void test_what_was_begun_too_early_is_left_out(void **state)
 	}
 }
 
+/* Whenever it was begun, and whatever its number: the newest is judged by others. */
+static void test_what_a_gone_member_had_come_to_is_left_out(void **state)
+{
+	struct snapshot_plan plan;
+
+	(void)state;
+	write_file("last.pt", "oc", 500);
+	write_file("checkpoint-10/model.pt", "oc", 1000);
+	decide(3000);
+	write_file("checkpoint-20/model.pt", "oc", 4000);
+	decide(6000);
+	write_file("checkpoint-30/model.pt", "oc", 7000);
+	decide(9000);
+	for (int64_t number = -1; number <= 40; number++) {
+		detector.left_out_number = number;
+		snapshot_plan_make(&plan, &detector, "checkpoint-30/");
+		assert_true(snapshot_plan_lists(plan.excluded, "checkpoint-10/model.pt") ==
+			    (number >= 10));
+		assert_true(snapshot_plan_lists(plan.complete, "checkpoint-20/model.pt") ==
+			    (number < 20));
+		assert_true(snapshot_plan_lists(plan.complete, "checkpoint-30/model.pt"));
+		assert_false(snapshot_plan_lists(plan.excluded, "last.pt"));
+		snapshot_plan_release(&plan);
+	}
+}
+
 static void test_only_what_is_complete_goes_in(void **state)
 {
 	struct snapshot_plan plan;
@@ -602,6 +628,7 @@ int main(void)
 		TEST(test_what_begins_a_checkpoint),
 		TEST(test_which_step_was_begun_last),
 		TEST(test_what_was_begun_too_early_is_left_out),
+		TEST(test_what_a_gone_member_had_come_to_is_left_out),
 		TEST(test_only_what_is_complete_goes_in),
 		TEST(test_what_is_begun_later_is_dropped),
 		TEST(test_void_once_the_newest_is_written_again),
