@@ -324,6 +324,24 @@ static bool would_mix(const struct checkpoint *checkpoint)
 	       (other || here < checkpoint->family->signature.expected);
 }
 
+/* No signature is learned before a checkpoint is complete. But another number, complete or not, has
+ * the one file that this one has, and others beside it: they may be still to come here. */
+static bool may_be_half(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	each_checkpoint (other, &detector->table) {
+		size_t count = 0;
+
+		if (!*checkpoint->key || !*other->key || other == checkpoint)
+			continue;
+		each_file (file, other)
+			if (file->name == checkpoint->files->name)
+				free(list_files(other, &count));
+		if (count > 1)
+			return true;
+	}
+	return false;
+}
+
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	const struct signature *signature;
@@ -332,6 +350,7 @@ bool detector_may_be_whole(const struct detector *detector, const struct checkpo
 	free(list_files(checkpoint, &count));
 	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
 	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
+	       !may_be_half(detector, checkpoint) &&
 	       match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature) ==
 		       SIGNATURE_UNKNOWN;
 }
@@ -358,7 +377,7 @@ bool detector_has_begun_all(const struct detector *detector, const struct checkp
 		return true;
 	/* In a directory of its own the next file may be still to come. */
 	return match == SIGNATURE_UNKNOWN && count == 1 && !checkpoint->in_directory &&
-	       !would_mix(checkpoint);
+	       !would_mix(checkpoint) && !may_be_half(detector, checkpoint);
 }
 
 struct checkpoint *detector_find_provable(struct detector *detector)

@@ -33,13 +33,20 @@ static bool lacks_fixed_names(const struct run_facts *run)
 	       model->durable.step == model->newest.step;
 }
 
+/* The save under way when the job died has cut off one of the fixed names: what is here is a set of
+ * two saves, from which nobody is to go on. */
+static bool is_cut_off(const struct run_facts *run, const struct end_facts *end)
+{
+	return end->torn->first && step_of_path(end->torn->first) < 0 && lacks_fixed_names(run);
+}
+
 /* Where it is, and how to have it; "": it is not here. The caller frees. */
-static char *local_text(const struct run_facts *run)
+static char *local_text(const struct run_facts *run, const struct end_facts *end)
 {
 	const char *directory = run->directory;
 	char step[40] = "";
 
-	if (!has_local(run))
+	if (!has_local(run) || is_cut_off(run, end))
 		return text_copy("");
 	if (run->model->newest.step >= 0 && !lacks_fixed_names(run))
 		snprintf(step, sizeof(step), " (step %lld)", (long long)run->model->newest.step);
@@ -162,6 +169,8 @@ static const char *written_over_text(const struct run_facts *run, const struct e
 	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less ||
 		     lacks_fixed_names(run);
 
+	if (is_cut_off(run, end))
+		return ": its last save was cut off";
 	if ((model->any_complete && !job_has_pending(model)) || !fixed || !end->lacks_newest)
 		return "";
 	return ": its files are written all the time, so that no snapshot holds all of them; save "
@@ -185,7 +194,7 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 {
 	bool pending = job_has_pending(run->model);
 	const char *torn = pending ? NULL : end->torn->first;
-	auto_free char *local = local_text(run), *failure = failure_text(reports, run);
+	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
 	char why[80] = "", patience[32];
 
 	if (run->model->flush.given_up && run->rules->of_gang)
@@ -261,7 +270,7 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 			  const struct end_facts *end, const char *durable)
 {
 	const char *how = run->model->facts.noticed ? "preempted" : "ended";
-	auto_free char *local = local_text(run), *failure = failure_text(reports, run);
+	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
 
 	if (run->model->gang.lost)
 		log_error("the job has finished here, but what the members have left in the end is "

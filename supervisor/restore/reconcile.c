@@ -120,6 +120,28 @@ static bool overwritten_in_place(const struct judgement *judgement)
 	return false;
 }
 
+/* Would a fixed name that is torn be put back from the snapshot beside another one that is here as
+ * the snapshot does not have it? The record need not have either: of names that are written over
+ * all the time it has none. */
+static bool put_back_would_mix(const struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool torn = false, other = false;
+
+	for (size_t i = 0; i < facts->snapshot->count; i++) {
+		const struct snapshot_file *saved = &facts->snapshot->items[i];
+		const struct snapshot_file *local = file_list_find(facts->local, saved->path);
+
+		if (step_of_path(saved->path) >= 0 || !local_is_of_checkpoint(facts, saved->path))
+			continue;
+		if (state_of(judgement, saved->path) == FILE_TORN)
+			torn |= local || is_moved(facts, saved->path);
+		else
+			other |= !file_list_same_file(local, saved);
+	}
+	return torn && other;
+}
+
 /* Is a file of the recorded checkpoint gone or torn, and no newer one there? The job may delete its
  * old checkpoints, but not the newest. */
 static bool misses_newest_checkpoint(const struct judgement *judgement)
@@ -208,7 +230,7 @@ static const char *why_restore(const struct judgement *judgement, int age)
 		return NULL;
 	if (judgement->facts->of_other && !any_ahead(judgement))
 		return "the local files are another job's, and not newer";
-	if (overwritten_in_place(judgement))
+	if (overwritten_in_place(judgement) || put_back_would_mix(judgement))
 		return "the local checkpoint was being overwritten when the job ended";
 	/* The store has this very checkpoint, and all of its files. */
 	if (age == 0 && misses_newest_checkpoint(judgement))

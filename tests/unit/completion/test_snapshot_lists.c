@@ -596,6 +596,33 @@ static void test_a_set_of_a_new_kind_is_not_said_to_be_closed(void **state)
 	assert_under_way("checkpoint-1/", NULL);
 }
 
+/* Nor is half of a pair, though saves are so frequent that no pair was complete yet. */
+static void test_half_of_a_pair_is_not_said_to_be_closed(void **state)
+{
+	static const char *const later[] = {"o", "c"};
+	char **paths;
+
+	(void)state;
+	write_file("model-5.pt", "oc", 1000);
+	write_file("opt-5.pt", "oc", 1010);
+	write_file("model-6.pt", "oc", 1100);
+	write_file("opt-6.pt", "oc", 1110);
+	for (size_t i = 0; i < 2; i++) {
+		write_file("model-7.pt", later[i], 1200);
+		paths = detector_list(&detector, detector_each_under_way);
+		for (char **path = paths; *path; path++) {
+			assert_string_not_equal(*path, UNDER_WAY_CLOSED "model-7.pt");
+			assert_string_not_equal(*path, UNDER_WAY_UNLESS_WHOLE "model-7.pt");
+		}
+		path_list_free(paths);
+	}
+	/* What stands alone does. */
+	write_file("ema-7000.pt", "oc", 1300);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_true(snapshot_plan_lists(paths, UNDER_WAY_CLOSED "ema-7000.pt"));
+	path_list_free(paths);
+}
+
 static void test_several_fixed_names_are_not_said_to_be_closed(void **state)
 {
 	(void)state;
@@ -648,6 +675,7 @@ int main(void)
 		TEST(test_one_of_several_fixed_names_is_not_said_to_be_closed),
 		TEST(test_a_fixed_name_beside_settings_is_said_to_lack_its_close),
 		TEST(test_a_set_of_a_new_kind_is_not_said_to_be_closed),
+		TEST(test_half_of_a_pair_is_not_said_to_be_closed),
 		TEST(test_several_fixed_names_are_not_said_to_be_closed),
 		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),
 	};

@@ -84,6 +84,9 @@ static const struct {
 	/* Numbered names are not written over. */
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | STEP_ZERO,
 	 "is NOT durable; durable: 0000"},
+	{OUTCOME_FAILED, NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD | TORN,
+	 "what it wrote last under fixed names in /checkpoints is NOT durable: its last save was "
+	 "cut off; durable: 000003-000012 (step 50, 3.0 s before the end) (exit 3)\n"},
 	{OUTCOME_NOT_DURABLE, 0,
 	 "but --strict turns the failure above into an error; durable: 0000"},
 	{OUTCOME_NOT_DURABLE, LOST, "parts of all did not come together; durable: 0000"},
