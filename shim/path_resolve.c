@@ -187,21 +187,26 @@ void path_resolve_fd(const struct shim_header *header, int fd, int directory_fd,
  * inside, the shim misses an open; the kernel's events still show it. */
 static _Atomic uint64_t outside_hashes[16];
 
+static uint64_t mix_hash(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+/* Only copies of a fixed size: a call of memcpy() for each word would be most of what the shim adds
+ * to the open of a file that it does not track. */
 static uint64_t hash_path(const char *path)
 {
-	size_t length = strlen(path);
-	uint64_t hash = length + 1;
+	size_t length = strlen(path), at = 0;
+	uint64_t hash = length + 1, word;
 
-	for (; length > 0; path += sizeof(uint64_t)) {
-		size_t part = length < sizeof(uint64_t) ? length : sizeof(uint64_t);
-		uint64_t word = 0;
-
-		memcpy(&word, path, part);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 29;
-		length -= part;
+	for (; at + sizeof(word) <= length; at += sizeof(word)) {
+		memcpy(&word, path + at, sizeof(word));
+		hash = mix_hash(hash, word);
 	}
-	return hash;
+	for (word = 0; at < length; at++)
+		word = word << 8 | (unsigned char)path[at];
+	return mix_hash(hash, word);
 }
 
 bool path_is_known_outside(const char *path)

@@ -74,7 +74,7 @@ class History:
         return Cost(self.server, command, self.environment, self.work)
 
     def start(self):
-        return self.run("run", "-q", "--checkpoint-dir", self.work / "checkpoint", after=["--", "true"])
+        return self.run("run", "-q", "--rerun", "--checkpoint-dir", self.work / "checkpoint", after=["--", "true"])
 
     def save(self):
         (self.work / "one/w").write_bytes(os.urandom(1000))

@@ -1,7 +1,9 @@
 #!/bin/bash
 # What Reprieve costs, as ratios within one run: things to compare are measured in turn (A B A B ...), and medians are shown. The
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
-#   tests/bench/run.sh [--smoke] [BINARY]      --smoke: small and short, to see that it works, and stores.sh too
+#   tests/bench/run.sh [--smoke] [BINARY [PART...]]      --smoke: small and short, to see that it works, and stores.sh too
+#   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion
+#                   metadata growth gangs snapshots
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
 set -euo pipefail
@@ -16,9 +18,9 @@ fi
 binary=$(realpath "${1:-$here/../../build/supervisor/reprieve}")
 python=/usr/bin/python3
 if [ "$smoke" = 1 ]; then
-	mib=${BENCH_MIB:-16} rounds=${BENCH_ROUNDS:-1} starts=5 idle_seconds=2 pairs=2000 batches=3
+	mib=${BENCH_MIB:-16} rounds=${BENCH_ROUNDS:-1} starts=5 idle_seconds=2 pairs=500 batches=12 epoch=3
 else
-	mib=${BENCH_MIB:-1024} rounds=${BENCH_ROUNDS:-5} starts=41 idle_seconds=20 pairs=20000 batches=21
+	mib=${BENCH_MIB:-1024} rounds=${BENCH_ROUNDS:-5} starts=41 idle_seconds=20 pairs=500 batches=800 epoch=21
 fi
 
 place=${BENCH_DIR:-/dev/shm}
@@ -60,12 +62,20 @@ timed() {
 }
 mkdir times
 
+# A run that did not start the job has measured nothing: of all files times/$1 ... there are as many samples.
+same_samples() {
+	if [ "$(cd times && wc -l "$@" | awk '$2 != "total" { print $1 }' | sort -u | wc -l)" != 1 ]; then
+		echo "not as many samples of each of $*" >&2
+		return 1
+	fi
+}
+
 start_up() {
 	local bare own
 	for _ in $(seq "$starts"); do
 		timed bare true
 		timed tini "$binary" run -- true
-		timed store "$binary" run -q --store "file://$work/start-store" --job start --restore none -- true
+		timed store "$binary" run -q --store "file://$work/start-store" --job start --rerun --restore none -- true
 	done
 	bare=$(median <times/bare)
 	echo "start-up (median of $starts)"
@@ -105,14 +115,15 @@ shim_cost() {
 	local shim without with kind
 	cc -O2 -o open_close "$here/open_close.c"
 	mkdir -p tracked untracked
-	shim=(run -q --shim on --store "file://$work/shim-store" --job shim --checkpoint-dir "$work/tracked" --restore none --)
+	shim=(run -q --shim on --store "file://$work/shim-store" --job shim --rerun --checkpoint-dir "$work/tracked" --restore none --)
 	for _ in $(seq $((2 * rounds + 1))); do
 		for kind in untracked tracked; do
 			./open_close "$work/$kind/file" "$pairs" "$batches" >>"times/bare-$kind"
 			"$binary" "${shim[@]}" ./open_close "$work/$kind/file" "$pairs" "$batches" >>"times/shim-$kind" 2>>log
 		done
 	done
-	echo "open for writing + close (medians)"
+	same_samples {bare,shim}-{untracked,tracked}
+	echo "open for writing + close (medians of the fastest batch of $batches)"
 	row "" "without" "with shim" "aim"
 	for kind in untracked tracked; do
 		without=$(median <"times/bare-$kind") with=$(median <"times/shim-$kind")
@@ -125,7 +136,7 @@ shim_cost() {
 flag_cost() {
 	local shim what
 	cc -O2 -I "$here/../.." -o flag_poll "$here/flag_poll.c"
-	shim=(run -q --store "file://$work/flag-store" --job flag --checkpoint-dir "$work/tracked" --restore none)
+	shim=(run -q --store "file://$work/flag-store" --job flag --rerun --checkpoint-dir "$work/tracked" --restore none)
 	mkdir -p tracked
 	echo "reprieve.h (medians)"
 	row "" "alone" "with reprieve" "aim"
@@ -133,6 +144,7 @@ flag_cost() {
 		./flag_poll >>times/flag-bare
 		"$binary" "${shim[@]}" -- ./flag_poll >>times/flag-run 2>>log
 	done
+	same_samples flag-{bare,run}
 	for what in requested progress; do
 		row "$what()" "$(awk -v w="$what" '$1 == w { print $2 }' times/flag-bare | median) ns" \
 			"$(awk -v w="$what" '$1 == w { print $2 }' times/flag-run | median) ns" "< 5 ns"
@@ -148,12 +160,13 @@ torch_cost() {
 		return
 	fi
 	mkdir -p tracked
-	shim=(run -q --store "file://$work/torch-store" --job torch --checkpoint-dir "$work/tracked" --restore none --quiet-time 600s)
+	shim=(run -q --store "file://$work/torch-store" --job torch --rerun --checkpoint-dir "$work/tracked" --restore none --quiet-time 600s)
 	for _ in $(seq "$rounds"); do
 		for kind in off on; do
-			"$binary" "${shim[@]}" --shim "$kind" -- "$torch" "$here/torch_cost.py" "$mib" "$batches" >>"times/torch-$kind" 2>>log
+			"$binary" "${shim[@]}" --shim "$kind" -- "$torch" "$here/torch_cost.py" "$mib" "$epoch" >>"times/torch-$kind" 2>>log
 		done
 	done
+	same_samples torch-{off,on}
 	echo "PyTorch with the shim (medians)"
 	row "" "without" "with shim" "aim"
 	for kind in save epoch; do
@@ -263,30 +276,31 @@ gangs() {
 	for members in "${all[@]}"; do "$scale" "$members" "$idle_seconds" 2>>log; done
 }
 
+# What is measured by a script of its own.
+script() {
+	if [ "$smoke" = 1 ]; then "$python" "$here/$1.py" "$binary" --smoke; else "$python" "$here/$1.py" "$binary"; fi
+}
+notices() { script notices; }
+completion() { script completion; }
+metadata() { script metadata; }
+growth() { script growth; }
+
+parts=(start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion metadata growth gangs snapshots)
+if [ $# -gt 1 ]; then
+	shift
+	for part; do
+		if [[ " ${parts[*]} " != *" $part "* ]]; then
+			echo "$0: no part \"$part\": ${parts[*]}" >&2
+			exit 64
+		fi
+	done
+	parts=("$@")
+fi
 echo "$("$binary" --version) on $(nproc) processors, $(uname -m)"
-echo
-start_up
-echo
-idle_cost
-echo
-shim_cost
-echo
-flag_cost
-echo
-torch_cost
-echo
-delivery
-echo
-if [ "$smoke" = 1 ]; then "$python" "$here/notices.py" "$binary" --smoke; else "$python" "$here/notices.py" "$binary"; fi
-echo
-if [ "$smoke" = 1 ]; then "$python" "$here/completion.py" "$binary" --smoke; else "$python" "$here/completion.py" "$binary"; fi
-echo
-if [ "$smoke" = 1 ]; then "$python" "$here/metadata.py" --smoke "$binary"; else "$python" "$here/metadata.py" "$binary"; fi
-if [ "$smoke" = 1 ]; then "$python" "$here/growth.py" "$binary" --smoke; else "$python" "$here/growth.py" "$binary"; fi
-echo
-gangs
-echo
-snapshots
+for part in "${parts[@]}"; do
+	echo
+	"$part"
+done
 # All of it is a run of its own, by hand: it installs what it compares with.
 if [ "$smoke" = 1 ]; then
 	echo
