@@ -223,7 +223,7 @@ same_as_saved() {
 
 snapshots() {
 	local name verb base
-	local -A aim=([reprieve]="<= 2 x")
+	local -A aim=([save-reprieve]="<= 2 x" [restore-reprieve]="<= 1.4 x")
 	if have lz4; then peers+=(tar_lz4); else echo "skipped: tar | lz4 (lz4 is not installed)"; fi
 	for name in restic borg; do
 		if have "$name"; then peers+=("$name"); else echo "skipped: $name (not installed)"; fi
@@ -246,7 +246,7 @@ snapshots() {
 		row "" "time" "of cp -r" "aim"
 		for name in "${peers[@]}"; do
 			row "$(case $name in cp) echo "cp -r" ;; tar_lz4) echo "tar | lz4" ;; *) echo "$name" ;; esac)" "$(ms "$(median <"times/$verb-$name")")" \
-				"$(per "$(median <"times/$verb-$name")" "$base") x" "${aim[$name]-}"
+				"$(per "$(median <"times/$verb-$name")" "$base") x" "${aim[$verb-$name]-}"
 		done
 	done
 }
