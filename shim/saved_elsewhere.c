@@ -1,6 +1,7 @@
 #include "saved_elsewhere.h"
 
 #include "channel_writer.h"
+#include "checkpoint_endings.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -44,13 +45,26 @@ static bool is_numbered(const char *name, size_t length)
 	return false;
 }
 
+/* What an archive holds that says so in a word: "rl_model_2560_steps.zip", "checkpoint.tar.gz". */
+static bool names_a_state(const char *name)
+{
+	static const char *const words[] = {"checkpoint", "ckpt",  "chkpt",    "model",
+					    "weights",    "state", "snapshot", NULL};
+
+	while (*name) {
+		size_t length = 0;
+
+		while ((name[length] | 0x20) >= 'a' && (name[length] | 0x20) <= 'z')
+			length++;
+		if (length > 0 && is_listed(words, name, length))
+			return true;
+		name += length > 0 ? length : 1;
+	}
+	return false;
+}
+
 bool saved_elsewhere_is_checkpoint_name(const char *path)
 {
-	static const char *const checkpoints[] = {
-		".pt",     ".pth",    ".ckpt", ".safetensors", ".npz",    ".npy", ".pkl",
-		".pickle", ".joblib", ".h5",   ".hdf5",        ".keras",  ".bin", ".msgpack",
-		".ubj",    ".eqx",    ".cbm",  ".model",       ".params", NULL,
-	};
 	static const char *const others[] = {
 		".png", ".jpg",  ".jpeg",  ".gif",  ".svg", ".pdf",  ".mp4", ".wav",
 		".log", ".txt",  ".csv",   ".tsv",  ".md",  ".html", ".py",  ".tmp",
@@ -59,8 +73,9 @@ bool saved_elsewhere_is_checkpoint_name(const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	size_t length = strlen(name), extension = find_extension(name, length);
+	unsigned traits = checkpoint_ending_traits(name);
 
-	if (is_listed(checkpoints, name + extension, length - extension))
+	if ((traits & ENDING_TELLS) || ((traits & ENDING_IS_PACKED) && names_a_state(name)))
 		return true;
 	if (is_listed(others, name + extension, length - extension))
 		return false;

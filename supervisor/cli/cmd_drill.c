@@ -222,6 +222,8 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 	enum option_result result;
 	auto_(job_config_release) struct job_config run = {0};
 	auto_free char *here = getcwd(NULL, 0);
+	const char *advice;
+	struct err why;
 	int argc = 0;
 
 	if (!argv[0] || !text_equal(argv[0], "run"))
@@ -257,8 +259,9 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 			    .directory = options->checkpoint_dir,
 			    .command = run.command,
 		    },
-		    err) < 0 ||
-	    drilled_command_check(run.command, run.checkpoint_dir, options->checkpoint_dir, here,
+		    &advice, &why) < 0)
+		return err_set(err, why.kind, "%s: %s", why.text, advice);
+	if (drilled_command_check(run.command, run.checkpoint_dir, options->checkpoint_dir, here,
 				  err) < 0)
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;

@@ -290,11 +290,12 @@ static int print_dry_run(const struct job *job, const char *origin)
 		.command = job->options->command,
 	};
 	struct err err = {0};
+	const char *advice;
 	char text[512];
 	int code, in_use;
 
-	if (directory_check_run(&own, &err) < 0) {
-		log_error("%s: choose another with --checkpoint-dir", err.text);
+	if (directory_check_run(&own, &advice, &err) < 0) {
+		log_error("%s: %s", err.text, advice);
 		return EXIT_CONFIGURATION;
 	}
 	terminal_line_print("job             %s (from %s)", job->name.text, origin);
@@ -341,17 +342,70 @@ static pid_t arm_parent_death_signal(const struct signal_rules *rules)
 	return script;
 }
 
+/* What of a job is known before it begins; the rest is zero. */
+static void set_up_job(struct job *job, const struct job_config *options, const char *store)
+{
+	job->options = options;
+	job->store = options->store ? options->store : store;
+	/* Who names a snapshot wants that one, or nothing. */
+	job->store_is_needed = options->store_chosen || options->restore == RESTORE_SPECIFIC ||
+			       job->gang.members > 1;
+	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
+		job->observers.cancel.fd = -1;
+	job->signals.source.fd = -1;
+}
+
+static void say_who_it_is(const struct job *job)
+{
+	const struct gang_identity *gang = &job->gang;
+
+	if (gang->members > 1)
+		log_note("member %u of a gang of %u (%s)%s", gang->member, gang->members,
+			 gang->origin,
+			 gang->by_default ? ": one checkpoint of all; with --gang off each "
+					    "machine is a job of its own"
+					  : "");
+	else if (gang->apart[0] && gang->index[0])
+		log_note("no gang: %s; this goes on as job %s (--gang auto: one training; "
+			 "--gang off: the name as it is)",
+			 gang->apart, job->name.text);
+	else if (gang->apart[0])
+		log_note("no gang: %s (--gang auto: a gang; --gang off: nothing is said)",
+			 gang->apart);
+}
+
+static int run_job(struct job *job)
+{
+	const struct job_config *options = job->options;
+	char text[512];
+	struct err err;
+
+	if (child_prepare(&err) < 0)
+		log_warn("%s", err.text);
+	if (job->gang.members > 1)
+		log_set_member(job->gang.member);
+	if (profile_options_format(options, &job->profile, text, sizeof(text))[0])
+		log_note("%s", text);
+	say_who_it_is(job);
+	say_where_it_is_inside(options, &job->name);
+	job->slurm_script = arm_parent_death_signal(&options->signal_rules);
+	return job_run(job);
+}
+
+static enum log_level level_of(int verbosity)
+{
+	if (verbosity == 0)
+		return LOG_LEVEL_NOTE;
+	return verbosity < 0 ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct signals_inherited inherited;
 	auto_(job_config_release) struct job_config options = {0};
-	struct job *job;
 	auto_free char *embedded = NULL;
-	struct job_name name = {0};
-	struct gang_identity gang = {.members = 1};
-	struct profile_choice profile;
+	auto_free struct job *job = memory_new(sizeof(*job));
 	struct err err;
-	char text[512];
 	enum option_result result;
 	int code;
 
@@ -359,63 +413,21 @@ int cmd_run(int argc, char **argv)
 	result = run_options_parse(argc, argv, &options, &err);
 	if (result != OPTION_PARSED)
 		return result == OPTION_HELPED ? 0 : report_failure(EXIT_USAGE, &err);
-	log_set_level(options.verbosity < 0   ? LOG_LEVEL_WARN
-		      : options.verbosity > 0 ? LOG_LEVEL_DEBUG
-					      : LOG_LEVEL_NOTE);
+	log_set_level(level_of(options.verbosity));
 	code = command_check_environment(options.strict);
 	if (code)
 		return code;
+	job->inherited = &inherited;
+	job->gang.members = 1;
 	/* What is wrong is the command line, or what a launcher says beside it. */
-	if (find_identity(&options, &name, &gang, &err) < 0)
+	if (find_identity(&options, &job->name, &job->gang, &err) < 0)
 		return report_failure(err.kind == ERR_UNFIT ? EXIT_CONFIGURATION : EXIT_USAGE,
 				      &err);
-	if (profile_options_resolve(&options, &profile, &err) < 0)
+	if (profile_options_resolve(&options, &job->profile, &err) < 0)
 		return report_failure(EXIT_USAGE, &err);
-	gang.began_ms = process_began_ms();
-	if (!options.store)
-		embedded = default_store_url(&err);
-
-	job = memory_new(sizeof(*job));
-	if (!options.store && !embedded)
+	job->gang.began_ms = process_began_ms();
+	if (!options.store && !(embedded = default_store_url(&err)))
 		job->reports.no_store = err;
-	job->options = &options;
-	job->inherited = &inherited;
-	job->name = name;
-	job->gang = gang;
-	job->profile = profile;
-	job->store = options.store ? options.store : embedded;
-	/* Who names a snapshot wants that one, or nothing. */
-	job->store_is_needed =
-		options.store_chosen || options.restore == RESTORE_SPECIFIC || gang.members > 1;
-	job->events.fd = job->session.lock_fd = job->loop.epoll_fd = job->cancel.fd =
-		job->observers.cancel.fd = -1;
-	job->signals.source.fd = -1;
-	if (options.dry_run) {
-		code = print_dry_run(job, name.origin);
-	} else {
-		if (child_prepare(&err) < 0)
-			log_warn("%s", err.text);
-		if (gang.members > 1)
-			log_set_member(gang.member);
-		if (profile_options_format(&options, &profile, text, sizeof(text))[0])
-			log_note("%s", text);
-		if (gang.members > 1)
-			log_note("member %u of a gang of %u (%s)%s", gang.member, gang.members,
-				 gang.origin,
-				 gang.by_default ? ": one checkpoint of all; with --gang off each "
-						   "machine is a job of its own"
-						 : "");
-		else if (gang.apart[0] && gang.index[0])
-			log_note("no gang: %s; this goes on as job %s (--gang auto: one training; "
-				 "--gang off: the name as it is)",
-				 gang.apart, name.text);
-		else if (gang.apart[0])
-			log_note("no gang: %s (--gang auto: a gang; --gang off: nothing is said)",
-				 gang.apart);
-		say_where_it_is_inside(&options, &name);
-		job->slurm_script = arm_parent_death_signal(&options.signal_rules);
-		code = job_run(job);
-	}
-	free(job);
-	return code;
+	set_up_job(job, &options, embedded);
+	return options.dry_run ? print_dry_run(job, job->name.origin) : run_job(job);
 }

@@ -30,6 +30,10 @@ static json_t *describe_checkpoint(const struct detector *detector,
 	int64_t step = checkpoint->step >= 0 ? checkpoint->step : checkpoint->number;
 	json_t *name = json_string(*checkpoint->key ? checkpoint->key : "(fixed names)");
 	json_t *open = json_array(), *incomplete = json_array();
+	enum verdict_reason reason =
+		checkpoint->state == CHECKPOINT_UNDER_WAY
+			? verdict_reason_shown(VERDICT_UNDER_WAY, checkpoint->reason)
+			: checkpoint->reason;
 
 	each_file (file, checkpoint) {
 		if (!(file->marks & FILE_RUNNING) && detector_file_is_open(detector, file))
@@ -41,11 +45,10 @@ static json_t *describe_checkpoint(const struct detector *detector,
 	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "checkpoint",
 			 /* a path that is no UTF-8 */
 			 name ? name : json_string("?"), "verdict", state_names[checkpoint->state],
-			 "reason", verdict_reason_name(checkpoint->reason), "why",
-			 verdict_reason_text(checkpoint->reason), "step", (json_int_t)step, "files",
-			 (json_int_t)checkpoint->file_count, "missing",
-			 (json_int_t)detector_count_missing(checkpoint), "open", open, "incomplete",
-			 incomplete);
+			 "reason", verdict_reason_name(reason), "why", verdict_reason_text(reason),
+			 "step", (json_int_t)step, "files", (json_int_t)checkpoint->file_count,
+			 "missing", (json_int_t)detector_count_missing(checkpoint), "open", open,
+			 "incomplete", incomplete);
 }
 
 json_t *checkpoint_report(const struct detector *detector)

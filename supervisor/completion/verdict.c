@@ -117,6 +117,7 @@ static const struct {
 	[REASON_FEWER] = {"fewer", "it has fewer files than the complete ones before it"},
 	[REASON_TEMPORARY] = {"temporary", "a file of it still has a temporary name"},
 	[REASON_PENDING] = {"pending", "its content or layout lacks something"},
+	[REASON_LOOKED_AT] = {"looked_at", "its files are closed, and are being looked at"},
 	[REASON_OWN_WORD] = {"own_word", "the job called it complete"},
 	[REASON_COMMIT] = {"commit", "its framework's last write was seen"},
 	[REASON_SIGNATURE] = {"signature", "it has all files that earlier ones had, all closed"},
@@ -129,6 +130,13 @@ static const struct {
 	[REASON_DIED] = {"died", "its writer died before it was complete"},
 	[REASON_DEFECT] = {"defect", "its content or layout lacks something that nobody adds"},
 };
+
+enum verdict_reason verdict_reason_shown(enum verdict verdict, enum verdict_reason reason)
+{
+	return verdict == VERDICT_UNDER_WAY && reason > REASON_LOOKED_AT
+		       ? REASON_LOOKED_AT
+		       : reason;
+}
 
 const char *verdict_reason_text(enum verdict_reason reason)
 {

@@ -23,6 +23,7 @@ enum verdict_reason {
 	REASON_FEWER,  /* it has fewer files than its signature */
 	REASON_TEMPORARY, /* a file of it still has a temporary name */
 	REASON_PENDING,   /* its content or its layout lacks something that may still come */
+	REASON_LOOKED_AT, /* only shown: see verdict_reason_shown() */
 	/* COMPLETE */
 	REASON_OWN_WORD,  /* the job called it complete */
 	REASON_COMMIT,    /* the framework's marker, or the rename of its directory into place */
@@ -116,6 +117,11 @@ struct judgement verdict_of(const struct checkpoint_facts *facts);
 
 /* How long one with fewer files than its signature, or with temporary names, is waited for. */
 int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
+
+/* The reason to show of a checkpoint that has this verdict. A verdict by its files alone takes
+ * effect after a look at the directory and at what is in the files; what is written again before
+ * that stays under way, and is said to be neither complete nor torn. */
+enum verdict_reason verdict_reason_shown(enum verdict verdict, enum verdict_reason reason);
 
 /* For people: "all files that earlier checkpoints had are closed". Static. */
 const char *verdict_reason_text(enum verdict_reason reason);

@@ -185,6 +185,13 @@ static void on_signal(const struct step *step, const struct job_event *event)
 		pass_signal(step, event);
 }
 
+/* It is no notice, because nobody has said that the machine is taken away. But a job that handles
+ * it may save, and leave with 0. */
+static void on_signalled(const struct step *step)
+{
+	step->model->facts.signalled |= step->view->child_running;
+}
+
 /* --- notices --- */
 
 static void on_stop_announced(const struct step *step, const struct stop_event *stop)
@@ -322,6 +329,9 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 		break;
 	case JOB_EV_COMPLETE:
 		on_complete(&step, event);
+		break;
+	case JOB_EV_SIGNALLED:
+		on_signalled(&step);
 		break;
 	case JOB_EV_CHILD_EXITED:
 		on_child_exited(&step, &event->child);

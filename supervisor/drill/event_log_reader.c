@@ -125,12 +125,33 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 	};
 }
 
+void run_events_set_commit(struct run_events *events, const struct run_commit *commit)
+{
+	if (!snapshot_id_is_none(events->commit.id)) {
+		if (events->earlier_count == RUN_COMMITS_MOST)
+			memmove(events->earlier, events->earlier + 1,
+				--events->earlier_count * sizeof(events->earlier[0]));
+		events->earlier[events->earlier_count++] = events->commit;
+	}
+	events->commit = *commit;
+}
+
+const struct run_commit *run_events_commit_by(const struct run_events *events, int64_t until_ms)
+{
+	if (!snapshot_id_is_none(events->commit.id) && events->commit.at_ms <= until_ms)
+		return &events->commit;
+	for (size_t i = events->earlier_count; i-- > 0;)
+		if (events->earlier[i].at_ms <= until_ms)
+			return &events->earlier[i];
+	return NULL;
+}
+
 static void on_durable(struct run_events *events, json_t *line)
 {
 	bool has_age = json_is_number(json_object_get(line, "age"));
 	int64_t step = json_number_or(line, "step", -1);
 
-	events->commit = (struct run_commit){
+	struct run_commit commit = {
 		.id = read_id(line, "id"),
 		.at_ms = events->at_ms,
 		.checkpoint = find_checkpoint(events, step,
@@ -139,6 +160,7 @@ static void on_durable(struct run_events *events, json_t *line)
 		.bytes = read_count(line, "bytes"),
 		.written_ms = has_age ? events->at_ms - json_seconds_or(line, "age", 0) : -1,
 	};
+	run_events_set_commit(events, &commit);
 	events->failed[0] = '\0';
 	events->durable_after_notice += events->noticed_ms >= 0;
 }

@@ -47,6 +47,7 @@ struct run_commit {
 	uint64_t bytes;
 	int64_t written_ms; /* the last write that is in it; -1: unknown */
 };
+#define RUN_COMMITS_MOST 8
 
 struct run_events {
 	int64_t at_ms;         /* of the last line */
@@ -70,7 +71,10 @@ struct run_events {
 	char elsewhere[240];  /* the last such file that was named; "": none */
 
 	struct run_commit commit; /* the newest */
-	char failed[200];         /* why the last snapshot failed; "": none did */
+	/* those before it, the last few, oldest first */
+	struct run_commit earlier[RUN_COMMITS_MOST];
+	size_t earlier_count;
+	char failed[200]; /* why the last snapshot failed; "": none did */
 
 	unsigned complete_after_notice, durable_after_notice;
 	int64_t child_exited_ms;
@@ -80,6 +84,11 @@ struct run_events {
 };
 
 void event_log_reader_init(struct run_events *events);
+
+/* The newest commit is that one from now on. */
+void run_events_set_commit(struct run_events *events, const struct run_commit *commit);
+/* The newest commit that was made by then; NULL: none was. */
+const struct run_commit *run_events_commit_by(const struct run_events *events, int64_t until_ms);
 
 /* Adds one line, with or without its newline; returns what it was. */
 enum run_event event_log_reader_add(struct run_events *events, const char *line, size_t length);

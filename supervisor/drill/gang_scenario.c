@@ -186,6 +186,16 @@ static bool ended_by_itself(const struct gang_preemption *round)
 	return true;
 }
 
+/* What the members do in another start can prove nothing any more, and takes as long as the job. */
+static bool end_if_lost(const struct gang_scenario *scenario, const struct gang_preemption *round)
+{
+	if (!gang_verdict_is_lost(round))
+		return false;
+	console_warn(scenario->options->console, &scenario->instances[round->lost],
+		     "the members do not save at the same steps: they are not started again");
+	return true;
+}
+
 static int play_round(struct gang_scenario *scenario, unsigned number, bool *over, struct err *err)
 {
 	struct gang_preemption *round = &scenario->rounds[number - 1];
@@ -204,7 +214,7 @@ static int play_round(struct gang_scenario *scenario, unsigned number, bool *ove
 	if (gang_machines_end(scenario, err) < 0)
 		return -1;
 	note_ends(scenario, round);
-	*over = ended_by_itself(round);
+	*over = ended_by_itself(round) || end_if_lost(scenario, round);
 	collect_evidence(scenario, round, *over);
 	scenario->facts.rounds_done = number;
 	for (uint32_t i = 0; *over && i < members; i++)

@@ -30,7 +30,7 @@ void gang_verdict_share_commit(struct round_facts *each, uint32_t members)
 
 		if (snapshot_id_compare(events->commit.id, newest->id) == 0)
 			continue;
-		events->commit = *newest;
+		run_events_set_commit(events, newest);
 		if (own)
 			events->commit.checkpoint = *own;
 	}
@@ -117,20 +117,28 @@ static void print_last_steps(const struct gang_preemption *round, char *text, si
 	}
 }
 
-/* Nothing that is new is durable, because of what was saved, and not because of one of them. */
-static bool blame_steps(struct gang_preemption *round)
+bool gang_verdict_is_lost(const struct gang_preemption *round)
 {
-	char steps[240] = "";
 	bool late = snapshot_id_is_none(round->each[0].events.commit.id);
 
 	for (uint32_t i = 0; i < round->members; i++)
 		late |= round->each[i].exit_code == EXIT_NOT_DURABLE;
-	if (!late || !differ_in_steps(round))
+	return round->each[0].fired_ms >= 0 && late && differ_in_steps(round);
+}
+
+/* Nothing that is new is durable, because of what was saved, and not because of one of them. */
+static bool blame_steps(struct gang_preemption *round)
+{
+	char steps[240] = "";
+
+	if (!gang_verdict_is_lost(round))
 		return false;
 	print_last_steps(round, steps, sizeof(steps));
 	snprintf(round->reason, sizeof(round->reason),
 		 "the members do not save at the same steps (last %s): what only some of them have "
-		 "is no snapshot",
+		 "is no snapshot. Let all ranks save at the same steps, as by `step %% 100 == 0` "
+		 "and "
+		 "not by a clock, or all when they are asked (run --checkpoint-signal)",
 		 steps);
 	round->result = DRILL_FAIL;
 	return true;
@@ -192,7 +200,7 @@ void gang_verdict_round(struct gang_preemption *round)
 	round->reason[0] = '\0';
 	for (uint32_t i = 0; i < round->members; i++)
 		judge_member(round, i);
-	if (round->each[0].fired_ms >= 0 && blame_steps(round))
+	if (blame_steps(round))
 		return;
 	for (size_t w = 0; w < sizeof(worst) / sizeof(worst[0]); w++) {
 		for (uint32_t i = 0; i < round->members; i++)

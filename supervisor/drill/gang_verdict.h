@@ -25,6 +25,10 @@ struct gang_preemption {
  * it when all machines are gone, before the store is read. */
 void gang_verdict_share_commit(struct round_facts *each, uint32_t members);
 
+/* The members do not save at the same steps, and so nothing that is new is durable: whatever they
+ * do in another start, this one has failed. Call it after that. */
+bool gang_verdict_is_lost(const struct gang_preemption *round);
+
 void gang_verdict_round(struct gang_preemption *round);
 
 #endif

@@ -48,6 +48,27 @@ static bool saved_after_notice(const struct round_facts *facts)
 	return has_commit(facts) && facts->events.commit.checkpoint.at_ms >= facts->fired_ms;
 }
 
+/* The first checkpoint after the notice or, if it has brought none, the newest before it. A job
+ * that goes on saves more until it is killed: what comes last may be too late. */
+static struct run_checkpoint last_due(const struct run_events *events)
+{
+	return events->first_after_notice.at_ms >= 0 || events->checkpoint_count == 0
+		       ? events->first_after_notice
+		       : events->checkpoints[events->checkpoint_count - 1];
+}
+
+/* The commit that the verdict is about: the newest one, unless it came after the deadline and one
+ * that came in time holds what was due. */
+static const struct run_commit *judged_commit(const struct round_facts *facts)
+{
+	const struct run_events *events = &facts->events;
+	const struct run_commit *in_time = run_events_commit_by(events, facts->deadline_ms);
+
+	return in_time && in_time->checkpoint.at_ms >= last_due(events).at_ms
+		       ? in_time
+		       : &events->commit;
+}
+
 static int64_t since_notice(int64_t at_ms, int64_t fired_ms)
 {
 	return at_ms < 0 || fired_ms < 0 ? VERDICT_UNKNOWN : at_ms - fired_ms;
@@ -101,6 +122,7 @@ static int64_t lost_ms(const struct round_facts *facts, int64_t steps)
 static void measure_times(const struct round_facts *facts, struct round_verdict *verdict)
 {
 	const struct run_events *events = &facts->events;
+	const struct run_commit *commit = judged_commit(facts);
 	struct steps_between steps = lost_steps(facts);
 
 	verdict->noticed_ms = since_notice(events->noticed_ms, facts->fired_ms);
@@ -112,10 +134,10 @@ static void measure_times(const struct round_facts *facts, struct round_verdict 
 	verdict->lost_ms = lost_ms(facts, verdict->lost_steps);
 	if (!has_commit(facts))
 		return;
-	verdict->saved_ms = since_notice(events->commit.checkpoint.at_ms, facts->fired_ms);
-	verdict->durable_ms = since_notice(events->commit.at_ms, facts->fired_ms);
+	verdict->saved_ms = since_notice(commit->checkpoint.at_ms, facts->fired_ms);
+	verdict->durable_ms = since_notice(commit->at_ms, facts->fired_ms);
 	if (facts->fired_ms >= 0)
-		verdict->margin_ms = facts->deadline_ms - events->commit.at_ms;
+		verdict->margin_ms = facts->deadline_ms - commit->at_ms;
 }
 
 bool verdict_is_no_command(int exit_code)
@@ -230,15 +252,6 @@ static bool fail_without_commit(const struct round_facts *facts, struct round_ve
 			  "it save more often, or if it can be asked, set --checkpoint-signal");
 }
 
-/* The one that the notice has brought or, if it has brought none, the newest before it. A job that
- * goes on saves more until it is killed: what comes last may be too late. */
-static struct run_checkpoint last_due(const struct run_events *events)
-{
-	return events->first_after_notice.at_ms >= 0 || events->checkpoint_count == 0
-		       ? events->first_after_notice
-		       : events->checkpoints[events->checkpoint_count - 1];
-}
-
 /* And `run` does not say that it is, or was killed before it could say anything. */
 static bool is_due_one_missing(const struct round_facts *facts)
 {
@@ -253,7 +266,7 @@ static bool was_saved(const struct round_facts *facts, struct round_verdict *ver
 
 	if (!has_commit(facts))
 		return fail_without_commit(facts, verdict);
-	if (events->commit.at_ms > facts->deadline_ms)
+	if (judged_commit(facts)->at_ms > facts->deadline_ms)
 		return fail_round(verdict, "the checkpoint was durable only after the deadline");
 	if (is_due_one_missing(facts)) {
 		text_duration(last_due(events).captured_ms - events->commit.checkpoint.captured_ms,
@@ -351,6 +364,12 @@ static void add_remarks(const struct round_facts *facts, struct round_verdict *v
 			   "the job was asked (%s) and saved nothing: its own last checkpoint "
 			   "survives",
 			   facts->events.asked_how);
+	if (facts->events.commit.at_ms > facts->deadline_ms)
+		add_remark(verdict,
+			   "its newest checkpoint was durable only %" PRId64
+			   " ms after the deadline, and a real machine may lose it; the one before "
+			   "it was in time",
+			   facts->events.commit.at_ms - facts->deadline_ms);
 	if (facts->wrote[0])
 		add_remark(verdict, "it also wrote %s, which is not saved", facts->wrote);
 }

@@ -4,8 +4,10 @@
  * the next machine started from. The event log alone is never trusted.
  *
  * One rule for all jobs: the first checkpoint that was complete after the notice or, if there was
- * none, the newest before it has to be durable before the deadline. The next machine has to get the
- * newest one that is durable, and the job has to be seen to go on from that (resumption.h). What it
+ * none, the newest before it has to be durable before the deadline, in whichever snapshot: what
+ * becomes durable later, of a job that goes on saving until it is killed, changes nothing. The next
+ * machine has to get the newest one that is durable, and the job has to be seen to go on from that
+ * (resumption.h). What it
  * did since then may be lost; how many steps these are is said, and `lost_most` is their limit.
  * Where the job's lines bound them only, "up to N" is said, and the upper bound is held against the
  * limit. Where proof is missing, the round is unproven; so is what --timeout has cut.

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "machine_directory.h"
 #include "shim/shim.h"
+#include "storage/storage.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,6 +52,19 @@ static uint64_t room_of_machine(const char *scratch, const struct scenario_optio
 	return (uint64_t)about.f_bavail * about.f_frsize / 2 / machines;
 }
 
+/* No machine is to say of a store that is the drill's own that it has found it new. */
+static int make_store(const struct sandbox *sandbox, struct err *err)
+{
+	const struct storage_options options = {
+		.url = sandbox->store,
+		.job = "drill",
+		.create = true,
+	};
+	auto_(storage_close) struct storage *storage = NULL;
+
+	return storage_open(&options, &storage, NULL, err);
+}
+
 int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options, struct err *err)
 {
 	*sandbox = (struct sandbox){.from = getcwd(NULL, 0)};
@@ -61,6 +75,8 @@ int sandbox_make(struct sandbox *sandbox, const struct scenario_options *options
 	sandbox->room = room_of_machine(sandbox->scratch, options);
 	sandbox->store = options->store ? text_copy(options->store)
 					: text_format("file://%s/store", sandbox->scratch);
+	if (!options->store && make_store(sandbox, err) < 0)
+		return -1;
 	/* The store may be the user's own: the drill must not claim attempts of a real job in it.
 	 */
 	sandbox->job =

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "format_numbers.h"
 #include "pickle_format.h"
+#include "shim/checkpoint_endings.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -296,10 +297,6 @@ static enum file_format_verdict judge_pickle(const struct file_format_sample *sa
 
 /* --- the choice of the format --- */
 
-/* Files that are never empty when they are finished. */
-static const char *const never_empty_names[] = {".pt",          ".pth",    ".npz",  ".npy",
-						".safetensors", ".h5",     ".hdf5", ".keras",
-						".ubj",         ".distcp", NULL};
 /* Not every .json: some logs are lists that are never closed. */
 static const char *const json_names[] = {"trainer_state.json", "training_metadata.json",
 					 ".safetensors.index.json", ".bin.index.json", NULL};
@@ -324,8 +321,9 @@ enum file_format_verdict file_format_check(const struct file_format_sample *samp
 
 	text_set(text, size, "");
 	if (sample->size == 0)
-		return ends_in_one(sample->name, never_empty_names) ? report_torn(&why, "is empty")
-								    : FILE_FORMAT_UNKNOWN;
+		return checkpoint_ending_traits(sample->name) & ENDING_IS_FILLED
+			       ? report_torn(&why, "is empty")
+			       : FILE_FORMAT_UNKNOWN;
 	/* PyTorch DCP: several zip archives or other data in a row. The file .metadata, not this
 	 * one, shows whether the checkpoint is complete. */
 	if (text_ends(sample->name, ".distcp"))
@@ -363,12 +361,5 @@ enum file_format_end file_format_end(const struct file_format_sample *sample)
 
 bool file_format_is_checkpoint_name(const char *path)
 {
-	static const char *const endings[] = {
-		".pt",     ".pth",    ".ckpt",  ".safetensors", ".bin",     ".npz",    ".pkl",
-		".pickle", ".h5",     ".hdf5",  ".keras",       ".msgpack", ".eqx",    ".ubj",
-		".cbm",    ".joblib", ".index", ".weights",     ".model",   ".distcp", ".onnx",
-		".orbax",  ".tar",    ".zip",   ".dump",        NULL,
-	};
-
-	return ends_in_one(path, endings);
+	return checkpoint_ending_traits(path) & ENDING_IS_STATE;
 }

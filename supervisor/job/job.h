@@ -340,6 +340,8 @@ void job_note_earlier_part(void *arg, uint32_t round, uint64_t generation);
 void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
+/* Somebody has sent SIGTERM to the job, and not to us. */
+void job_on_signalled(void *arg);
 
 /* job_report.c */
 /* What is known of the run, for those who tell of it. */

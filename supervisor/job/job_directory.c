@@ -5,7 +5,7 @@
 #include "job.h"
 #include "workspace/workspace.h"
 
-static int check_directory(struct job *job, struct err *err)
+static int check_directory(struct job *job, const char **advice, struct err *err)
 {
 	const struct directory_check own = {
 		.directory = job->options->checkpoint_dir,
@@ -14,8 +14,9 @@ static int check_directory(struct job *job, struct err *err)
 		.command = job->options->command,
 	};
 
-	if (directory_check_run(&own, err) < 0)
+	if (directory_check_run(&own, advice, err) < 0)
 		return -1;
+	*advice = DIRECTORY_CHECK_CHOOSE;
 	if (job->store && directory_check_is_working_directory(job->options->checkpoint_dir))
 		log_warn("the checkpoint directory is the working directory: everything in %s is "
 			 "saved with the checkpoints, and replaced by a restore",
@@ -25,16 +26,17 @@ static int check_directory(struct job *job, struct err *err)
 
 static int refuse_directory(struct job *job, char reason[160])
 {
+	const char *advice;
 	struct err err;
 
-	if (check_directory(job, &err) == 0)
+	if (check_directory(job, &advice, &err) == 0)
 		return 0;
 	if (!job->options->directory_chosen && !job->store_is_needed && !job->options->strict) {
 		report_our_failure(&job->reports, "checkpoints will not be saved", &err);
 		job->store = NULL;
 		return 0;
 	}
-	log_error("%s: choose another with --checkpoint-dir", err.text);
+	log_error("%s: %s", err.text, advice);
 	text_set(reason, 160, err.text);
 	return err.kind == ERR_NO_SPACE ? EXIT_OWN_FAILURE : EXIT_CONFIGURATION;
 }

@@ -207,14 +207,18 @@ void job_note_child(const struct job *job)
 	session_note_job(&job->session, job->child.pid);
 }
 
+/* It concerns the runs of the same job: they would go on from less than it has saved. One of
+ * another job has to do with none of it, and a directory that it holds is locked. */
 static bool warn_of_orphan(void *arg, const struct session_info *orphan)
 {
-	(void)arg;
-	log_warn("the job of an earlier run, whose supervisor was killed, still runs on this "
-		 "machine "
-		 "(process %d, job %s): what it saves is not made durable. End it, unless it is to "
+	const struct job *job = arg;
+
+	if (!text_equal(orphan->job, job->name.text))
+		return true;
+	log_warn("an earlier run of job %s, whose supervisor was killed, still runs on this "
+		 "machine (process %d): what it saves is not made durable. End it, unless it is to "
 		 "go on",
-		 (int)orphan->pid, orphan->job);
+		 orphan->job, (int)orphan->pid);
 	return true;
 }
 
@@ -398,9 +402,11 @@ void job_launch_child(struct job *job)
 	}
 	if (job->options->sigterm_hold && has_shim)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
+	job->sigterm_hold.meant = job_on_signalled;
+	job->sigterm_hold.arg = job;
 	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
-	session_each_orphan(warn_of_orphan, NULL);
+	session_each_orphan(warn_of_orphan, job);
 	if (child_spawn(&options, &job->child, &err) < 0) {
 		fail_launch(job, job->child.exit_code, &err);
 		return;

@@ -15,6 +15,10 @@
  *	transfer_options.h   rows of how content is moved
  *	retention_options.h  rows of which snapshots are kept
  *
+ * Of this folder only:
+ *
+ *	run_option_values.h  how a value of `run` is read that is more than a number or a text
+ *
  * A new option of `run` is a row in run_option_table.c. That of another verb is a row in its
  * cli/cmd_<verb>.c.
  */

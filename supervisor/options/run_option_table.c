@@ -1,199 +1,16 @@
 #include "run_option_table.h"
 #include "retention_options.h"
+#include "run_option_values.h"
 #include "transfer_options.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "frameworks/frameworks.h"
 #include "process/process.h"
-#include "scheduler/scheduler.h"
-#include "telemetry/telemetry.h"
-#include "workspace/workspace.h"
-
-#include <signal.h>
-#include <stdlib.h>
-#include <strings.h>
 
 #define FLUSH_LEAST_MS 1000
 #define MTBF_LEAST_MS 60000
 #define JOIN_LEAST_MS 1000
 #define NO_PROGRESS_MOST 1000
-
-/* --- options that are more than one value --- */
-
-static int set_restore(void *run, const char *value, struct err *err)
-{
-	struct job_config *options = run;
-
-	if (text_equal(value, "latest"))
-		options->restore = RESTORE_LATEST;
-	else if (text_equal(value, "none"))
-		options->restore = RESTORE_NONE;
-	else if (snapshot_id_parse(value, &options->restore_id))
-		options->restore = RESTORE_SPECIFIC;
-	else
-		return err_set(err, ERR_INVALID,
-			       "invalid snapshot '%s': write latest, none, or an ID that `reprieve "
-			       "list` shows",
-			       value);
-	return 0;
-}
-
-static int set_deadline(void *deadline, const char *value, struct err *err)
-{
-	(void)err; /* cloud.h knows the forms */
-	*(const char **)deadline = *value ? value : NULL;
-	return 0;
-}
-
-static int set_signal(void *run, const char *value, struct err *err)
-{
-	struct job_config *options = run;
-	int number = signal_name_parse(value);
-
-	options->signal_chosen = options->ask_chosen = true;
-	if (text_equal(value, "auto"))
-		options->ask = REQUEST_AUTO;
-	else if (text_equal(value, "none"))
-		options->ask = REQUEST_NONE;
-	else if (text_equal(value, "flag"))
-		options->ask = REQUEST_FLAG;
-	else if (number <= 0)
-		return err_set(err, ERR_INVALID,
-			       "invalid signal '%s': write auto, none, flag, USR1, TERM, ...",
-			       value);
-	else if (number == SIGKILL || number == SIGSTOP)
-		return err_set(err, ERR_INVALID,
-			       "no job can catch SIG%s: write auto, none, USR1, TERM, ...",
-			       number == SIGKILL ? "KILL" : "STOP");
-	else {
-		options->ask = REQUEST_SIGNAL;
-		options->checkpoint_signal = number;
-	}
-	return 0;
-}
-
-static int set_command(void *run, const char *value, struct err *err)
-{
-	struct job_config *options = run;
-
-	if (!*value)
-		return err_set(err, ERR_INVALID, "the value is empty: write a shell command");
-	options->command_chosen = options->ask_chosen = true;
-	options->ask = REQUEST_COMMAND;
-	options->checkpoint_command = value;
-	return 0;
-}
-
-static int set_every(void *run, const char *value, struct err *err)
-{
-	static const struct option_row duration = {OPTION_DURATION(struct job_config, every_ms)};
-	struct job_config *options = run;
-
-	options->every_auto = text_equal(value, "auto");
-	options->every_ms = 0;
-	return options->every_auto ? 0 : option_row_set(&duration, options, value, err);
-}
-
-static int set_verbosity(int *verbosity, int chosen, const char *value, struct err *err)
-{
-	static const struct option_row flag = {.kind = OPTION_KIND_FLAG, .size = sizeof(bool)};
-	bool on = false;
-
-	if (option_row_set(&flag, &on, value, err) < 0)
-		return -1;
-	*verbosity = on ? chosen : 0;
-	return 0;
-}
-
-static int set_quiet(void *verbosity, const char *value, struct err *err)
-{
-	return set_verbosity(verbosity, -1, value, err);
-}
-
-static int set_verbose(void *verbosity, const char *value, struct err *err)
-{
-	return set_verbosity(verbosity, 1, value, err);
-}
-
-static int add_label(void *run, const char *value, struct err *err)
-{
-	struct job_config *options = run;
-
-	if (labels_check(value, err) < 0)
-		return -1;
-	if (options->label_count == LABELS_MOST)
-		return err_set(err, ERR_INVALID, "more than %d: put several into one, a=1,b=2",
-			       LABELS_MOST);
-	options->labels[options->label_count++] = value;
-	return 0;
-}
-
-static int add_running(void *patterns, const char *value, struct err *err)
-{
-	return file_patterns_add_running(patterns, value, err);
-}
-
-static int add_exclude(void *patterns, const char *value, struct err *err)
-{
-	return file_patterns_add_exclude(patterns, value, err);
-}
-
-static int add_include(void *patterns, const char *value, struct err *err)
-{
-	return file_patterns_add_include(patterns, value, err);
-}
-
-static int set_exit_policy(void *policy, const char *value, struct err *err)
-{
-	const struct exit_policy *found = exit_policy_find(value);
-	auto_free char *names = exit_policy_names();
-
-	if (!found)
-		return err_set(err, ERR_INVALID, "invalid policy '%s': write one of %s", value,
-			       names);
-	*(const struct exit_policy **)policy = found;
-	return 0;
-}
-
-static int set_metrics(void *address, const char *value, struct err *err)
-{
-	auto_free char *host = NULL;
-	uint16_t port;
-
-	*(const char **)address = value;
-	return metrics_server_parse_address(value, &host, &port, err);
-}
-
-static int set_notify(void *notify, const char *value, struct err *err)
-{
-	const char *url = notification_url(value);
-
-	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
-		return err_set(err, ERR_INVALID,
-			       "it is no URL of a webhook: write https://HOST/PATH, or "
-			       "slack:https://HOST/PATH");
-	*(const char **)notify = value;
-	return 0;
-}
-
-static int add_rewrite(void *signal_rules, const char *value, struct err *err)
-{
-	return signal_rules_add_rewrite(signal_rules, value, err);
-}
-
-static int set_parent_death(void *signal_rules, const char *value, struct err *err)
-{
-	return signal_rules_set_parent_death(signal_rules, value, err);
-}
-
-static int add_success_code(void *signal_rules, const char *value, struct err *err)
-{
-	return signal_rules_add_success(signal_rules, value, err);
-}
-
-/* --- the rows --- */
 
 // clang-format off
 #define FLAG(member) OPTION_FLAG(struct job_config, member)
@@ -213,7 +30,7 @@ static const struct option_row store_rows[] = {
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE",
 		"what the job starts from: latest (default); none, and what lies in the checkpoint "
 		"directory stays; or the ID of a snapshot",
-		.set = set_restore, .choices = "latest none", .of_one_run = true},
+		.set = run_option_set_restore, .choices = "latest none", .of_one_run = true},
 	{0},
 };
 
@@ -274,7 +91,7 @@ static const struct option_row notice_rows[] = {
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE",
 		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
 		"seconds since 1970",
-		SET(set_deadline, deadline)},
+		SET(run_option_set_deadline, deadline)},
 	{"deadline-notice", 0, "DURATION", "REPRIEVE_DEADLINE_NOTICE",
 		"how long before a known end the job is asked to save (default: 120s)",
 		DURATION(deadline_notice_ms)},
@@ -294,12 +111,12 @@ static const struct option_row request_rows[] = {
 	{"checkpoint-signal", 0, "SIGNAL", "REPRIEVE_CHECKPOINT_SIGNAL",
 		"what makes the job save: USR1, TERM, ..., flag, none, or auto (default): the flag "
 		"where the job polls it, else SIGTERM",
-		.set = set_signal, .choices = "auto none flag USR1 USR2 TERM"},
+		.set = run_option_set_signal, .choices = "auto none flag USR1 USR2 TERM"},
 	{"checkpoint-command", 0, "COMMAND", "REPRIEVE_CHECKPOINT_COMMAND",
-		"a shell command that makes the job save", .set = set_command},
+		"a shell command that makes the job save", .set = run_option_set_command},
 	{"every", 0, "DURATION", "REPRIEVE_EVERY",
 		"also ask for a checkpoint regularly; auto: as often as it pays",
-		.set = set_every, .choices = "auto"},
+		.set = run_option_set_every, .choices = "auto"},
 	{"mtbf", 0, "DURATION", "REPRIEVE_MTBF",
 		"how often a machine is lost, for --every auto (default: as earlier attempts "
 		"were, at first 4h)",
@@ -327,15 +144,15 @@ static const struct option_row file_rows[] = {
 		"files that are written all the time: they hold no checkpoint up, and are saved "
 		"with each as they are then (known: *.csv *.tsv *.jsonl *.ndjson *.log *.out "
 		"*.err *.wandb, TensorBoard's); may be given several times",
-		SET(add_running, patterns)},
+		SET(run_option_add_running, patterns)},
 	{"exclude", 0, "PATTERN", "REPRIEVE_EXCLUDE",
 		"files that are in no snapshot, hold nothing up and are never moved (known: *.lock "
 		"*.lck); may be given several times",
-		SET(add_exclude, patterns)},
+		SET(run_option_add_exclude, patterns)},
 	{"include", 0, "PATTERN", "REPRIEVE_INCLUDE",
 		"files of checkpoints, although their name or what is done to them says otherwise; "
 		"wins over the two above; may be given several times",
-		SET(add_include, patterns)},
+		SET(run_option_add_include, patterns)},
 	{0},
 };
 
@@ -358,14 +175,14 @@ static const struct option_row report_rows[] = {
 	{"exit-policy", 0, "NAME", "REPRIEVE_EXIT_POLICY",
 		"exit codes as a scheduler reads them: posix (default), k8s, kubeflow, flyte, "
 		"...; see `reprieve explain exit`",
-		SET(set_exit_policy, exit_policy), .names = exit_policy_names},
+		SET(run_option_set_exit_policy, exit_policy), .names = exit_policy_names},
 	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS",
 		"for reports and metrics, as team=nlp; may be given several times",
-		.set = add_label},
+		.set = run_option_add_label},
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS",
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
 		"everywhere) or HOST:PORT",
-		SET(set_metrics, metrics), .of_one_run = true},
+		SET(run_option_set_metrics, metrics), .of_one_run = true},
 	{"metrics-file", 0, "FILE", "REPRIEVE_METRICS_FILE",
 		"write the metrics for a textfile collector, whenever something happens",
 		TEXT(metrics_file), .least = 1, .of_one_run = true},
@@ -373,7 +190,7 @@ static const struct option_row report_rows[] = {
 		"POST to a webhook at a notice and at a preempted or failed end; slack:URL for "
 		"what speaks as Slack does (a command line is read by anybody here: give a secret "
 		"one as REPRIEVE_NOTIFY)",
-		SET(set_notify, notify)},
+		SET(run_option_set_notify, notify)},
 	{"events", 0, "FILE", "REPRIEVE_EVENTS",
 		"append what happens as JSON lines", TEXT(events), .of_one_run = true},
 	{"log", 0, "FILE", "REPRIEVE_LOG",
@@ -395,14 +212,14 @@ static const struct option_row process_rows[] = {
 	{"rewrite", 0, "FROM=TO", "REPRIEVE_REWRITE",
 		"a signal that comes counts as another one: INT=TERM, HUP=none; may be given "
 		"several times",
-		SET(add_rewrite, signal_rules)},
+		SET(run_option_add_rewrite, signal_rules)},
 	{"parent-death", 0, "SIGNAL", "REPRIEVE_PARENT_DEATH",
 		"the signal that counts as received when the process that started us dies: TERM, "
 		"... (default: none; in a script of Slurm's that does not exec us, TERM)",
-		SET(set_parent_death, signal_rules), .choices = "none TERM INT HUP"},
+		SET(run_option_set_parent_death, signal_rules), .choices = "none TERM INT HUP"},
 	{"success-code", 0, "CODE", "REPRIEVE_SUCCESS_CODE",
 		"an exit code of the job that is success, as 143; may be given several times",
-		SET(add_success_code, signal_rules)},
+		SET(run_option_add_success_code, signal_rules)},
 	{0},
 };
 
@@ -412,8 +229,8 @@ static const struct option_row other_rows[] = {
 		FLAG(strict)},
 	{"dry-run", 'n', NULL, NULL, "say what would be done, and start nothing", FLAG(dry_run)},
 	{"quiet", 'q', NULL, "REPRIEVE_QUIET", "warnings and errors only",
-		SET(set_quiet, verbosity)},
-	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(set_verbose, verbosity)},
+		SET(run_option_set_quiet, verbosity)},
+	{"verbose", 'v', NULL, "REPRIEVE_VERBOSE", "say more", SET(run_option_set_verbose, verbosity)},
 	{0},
 };
 

@@ -7,6 +7,7 @@
 #include "workspace/workspace.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
 
 #define DURABLE_TEXT 200
 #define CONTINUE_TEXT 280
@@ -162,20 +163,29 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 			 recovery_point_format_age(&durable, age, sizeof(age)));
 }
 
-/* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. */
-static const char *written_over_text(const struct run_facts *run, const struct end_facts *end)
+/* Why it is in no snapshot, and what helps; "": it is not because of how the job writes. The caller
+ * frees. */
+static char *written_over_text(const struct run_facts *run, const struct end_facts *end)
 {
 	const struct job_model *model = run->model;
 	bool fixed = !model->any_complete || model->newest.step < 0 || run->view.holds_less ||
 		     lacks_fixed_names(run);
 
+	static const char advice[] =
+		"; save under numbered names, or write beside them and rename all at the end, or "
+		"let a signal ask for the save (--checkpoint-signal)";
+	char quiet[32];
+
 	if (is_cut_off(run, end))
-		return ": its last save was cut off";
+		return text_copy(": its last save was cut off");
 	if ((model->any_complete && !job_has_pending(model)) || !fixed || !end->lacks_newest)
-		return "";
-	return ": its files are written all the time, so that no snapshot holds all of them; save "
-	       "under numbered names, or write beside them and rename all at the end, or let a "
-	       "signal ask for the save (--checkpoint-signal)";
+		return text_copy("");
+	if (has_durable(run) && !age_of_durable(run).restored)
+		return text_format(": its files were written again before a snapshot held them%s",
+				   advice);
+	return text_format(": its files were written again before all of them had been left alone "
+			   "for %s (--quiet-time), so that no snapshot holds a whole save%s",
+			   text_duration(run->rules->quiet_ms, quiet, sizeof(quiet)), advice);
 }
 
 /* What the store has said last, whose first words may be far above; "": it does not fail. The
@@ -195,6 +205,7 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 	bool pending = job_has_pending(run->model);
 	const char *torn = pending ? NULL : end->torn->first;
 	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
+	auto_free char *over = written_over_text(run, end);
 	char why[80] = "", patience[32];
 
 	if (run->model->flush.given_up && run->rules->of_gang)
@@ -209,8 +220,7 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 		 torn                     ? torn
 		 : lacks_fixed_names(run) ? "what it wrote last under fixed names"
 					  : "its newest checkpoint",
-		 run->directory, why, failure, written_over_text(run, end), durable,
-		 end->outcome.exit_code, local);
+		 run->directory, why, failure, over, durable, end->outcome.exit_code, local);
 }
 
 /* Why the job does not count as finished although it exited with 0. */
@@ -221,10 +231,12 @@ static void log_restart_reason(const struct run_facts *run, const struct end_fac
 			 "snapshot: it does not count as finished, and the same command starts it "
 			 "again (exit %d)",
 			 end->outcome.exit_code);
-	else if (run->model->facts.interrupted && run->model->facts.managed)
-		log_note("the job has exited after a signal (SIGINT, SIGQUIT or SIGHUP) that ends "
-			 "jobs, so it may not have finished: the same command starts it again "
-			 "(exit %d)",
+	else if ((run->model->facts.interrupted || run->model->facts.signalled) &&
+		 run->model->facts.managed)
+		log_note("the job has exited after a signal (%s) that ends jobs, so it may not "
+			 "have finished: the same command starts it again (exit %d)",
+			 run->model->facts.signalled ? "SIGTERM, sent to it and not to reprieve"
+						     : "SIGINT, SIGQUIT or SIGHUP",
 			 end->outcome.exit_code);
 	else if (outcome_may_be_leaving(&run->model->facts))
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
@@ -271,6 +283,7 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 {
 	const char *how = run->model->facts.noticed ? "preempted" : "ended";
 	auto_free char *local = local_text(run, end), *failure = failure_text(reports, run);
+	auto_free char *over = written_over_text(run, end);
 
 	if (run->model->gang.lost)
 		log_error("the job has finished here, but what the members have left in the end is "
@@ -285,8 +298,7 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 		log_nothing_written(run, end, how, reports->save_place.elsewhere);
 	else
 		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
-			  how, failure, written_over_text(run, end), durable,
-			  end->outcome.exit_code, local);
+			  how, failure, over, durable, end->outcome.exit_code, local);
 }
 
 /* A scheduler that starts this job again keeps its name; a new submission has another one. */
@@ -300,6 +312,21 @@ static const char *how_to_continue(const struct run_facts *run, char text[CONTIN
 	else
 		text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
 	return text;
+}
+
+/* It has died, and nothing of what it had saved is lost: said once, with what the next start
+ * restores. */
+static void log_survives(const struct run_facts *run, const struct outcome *outcome,
+			 const char *durable)
+{
+	char again[CONTINUE_TEXT];
+	int status = run->model->facts.wait_status;
+	const char *how = WIFSIGNALED(status) || outcome_is_interrupt(status)
+				  ? "was ended by a signal"
+				  : "has failed";
+
+	log_note("the job %s; durable: %s. %s (exit %d)", how, durable, how_to_continue(run, again),
+		 outcome->exit_code);
 }
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
@@ -327,6 +354,8 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 		log_not_durable(reports, run, end, durable);
 	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
 		log_restart_reason(run, end);
+	else if (facts->managed && facts->launched && has_durable(run))
+		log_survives(run, outcome, durable);
 }
 
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)

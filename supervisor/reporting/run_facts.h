@@ -26,6 +26,7 @@ struct run_facts {
 	const char *job, *directory;
 	bool of_scheduler; /* the job's name is the scheduler's: a new submission has another */
 	const char *store; /* URL; NULL: none is available */
+	char *const *command;
 	unsigned attempt;  /* 0: none is claimed */
 	pid_t pid;         /* of the job */
 	bool saves;        /* an attempt is claimed, so that snapshots can be made */

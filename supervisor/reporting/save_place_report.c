@@ -41,6 +41,24 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 	};
 }
 
+/* What is advised must not be refused at the next start: a script may save beside itself. */
+static bool is_refused(const struct reports *reports, const char *elsewhere, const char **advice,
+		       struct err *why)
+{
+	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+	char directory[512];
+
+	return elsewhere && run.command &&
+	       directory_check_ask(
+		       &(struct directory_check){
+			       .directory = save_place_directory(elsewhere, directory,
+								 sizeof(directory)),
+			       .store = run.store,
+			       .command = run.command,
+		       },
+		       advice, why) < 0;
+}
+
 static void say(struct reports *reports, const struct save_place_facts *facts,
 		enum save_place_remark remark)
 {
@@ -49,14 +67,18 @@ static void say(struct reports *reports, const struct save_place_facts *facts,
 		[SAVE_PLACE_NOWHERE] = "saves_nothing",
 		[SAVE_PLACE_ALSO] = "saves_also_elsewhere",
 	};
+	struct save_place_facts told = *facts;
 	char text[SAVE_PLACE_TEXT];
+	struct err why;
 
 	if (remark == SAVE_PLACE_SILENT)
 		return;
+	if (is_refused(reports, facts->elsewhere, &told.advice, &why))
+		told.refused = why.text;
 	reports->save_place.said_elsewhere |= remark == SAVE_PLACE_ELSEWHERE;
 	reports->save_place.said_nowhere |= remark == SAVE_PLACE_NOWHERE;
 	reports->save_place.said_also |= remark == SAVE_PLACE_ALSO;
-	log_warn("%s", save_place_format(facts, remark, text, sizeof(text)));
+	log_warn("%s", save_place_format(&told, remark, text, sizeof(text)));
 	event_log_add(reports->events, events[remark], "{s:s, s:s?}", "watched", facts->watched,
 		      "path", remark == SAVE_PLACE_ALSO ? facts->also : facts->elsewhere);
 }

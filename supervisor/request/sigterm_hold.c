@@ -7,6 +7,7 @@
 #include "process/process.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,16 +21,33 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *f
 		return SIGTERM_HOLD_RELEASE;
 	if (facts->noticed)
 		return SIGTERM_HOLD_KEEP;
-	return facts->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT : SIGTERM_HOLD_RELEASE;
+	return facts->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT : SIGTERM_HOLD_MEANT;
 }
 
-/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. */
-static void deliver_sigterm(const struct held_process *process)
+/* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
+ * the process has ended. */
+static bool deliver_sigterm(const struct held_process *process)
 {
 	const union sigval take_it = {.sival_int = SHIM_RELEASE_VALUE};
 
-	if (process_start_time(process->pid) == process->start_time)
-		sigqueue(process->pid, SIGTERM, take_it);
+	return process_start_time(process->pid) == process->start_time &&
+	       sigqueue(process->pid, SIGTERM, take_it) == 0;
+}
+
+static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_process *process)
+{
+	char sender[40] = "another program";
+
+	if (process->sender > 0)
+		snprintf(sender, sizeof(sender), "process %d", (int)process->sender);
+	if (!sigterm_hold->said_meant)
+		log_note("%s has sent SIGTERM to process %d of the job, and not to reprieve: the "
+			 "job gets it, but it is no notice (to preempt the job, send it to process "
+			 "%d)",
+			 sender, (int)process->pid, (int)getpid());
+	sigterm_hold->said_meant = true;
+	if (sigterm_hold->meant)
+		sigterm_hold->meant(sigterm_hold->arg);
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)
@@ -53,9 +71,10 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		};
 		enum sigterm_hold_verdict verdict = sigterm_hold_decide(&facts);
 
-		if (verdict == SIGTERM_HOLD_RELEASE) {
+		if (verdict == SIGTERM_HOLD_RELEASE || verdict == SIGTERM_HOLD_MEANT) {
 			log_debug("process %d gets its SIGTERM", (int)process.pid);
-			deliver_sigterm(&process);
+			if (deliver_sigterm(&process) && verdict == SIGTERM_HOLD_MEANT)
+				tell_meant(sigterm_hold, &process);
 			continue;
 		}
 		waits |= verdict == SIGTERM_HOLD_WAIT;

@@ -4,7 +4,8 @@
  * Slurm, systemd and `docker stop` send SIGTERM to every process at once, the supervisor included.
  * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
- * was meant for one process alone is released at once.
+ * was sent to processes of the job, and not to the supervisor, is released at once: it is no
+ * notice, but a job that leaves because of it has not finished.
  */
 #ifndef SIGTERM_HOLD_H
 #define SIGTERM_HOLD_H
@@ -29,9 +30,10 @@ struct sigterm_hold_facts {
 };
 
 enum sigterm_hold_verdict {
-	SIGTERM_HOLD_KEEP,   /* until the checkpoint is saved */
-	SIGTERM_HOLD_WAIT,   /* decide again after SIGTERM_HOLD_PATIENCE_MS */
-	SIGTERM_HOLD_RELEASE /* the process gets it now */
+	SIGTERM_HOLD_KEEP,    /* until the checkpoint is saved */
+	SIGTERM_HOLD_WAIT,    /* decide again after SIGTERM_HOLD_PATIENCE_MS */
+	SIGTERM_HOLD_RELEASE, /* the process gets it now */
+	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it alone, not us */
 };
 
 /* PURE. The decision for one process. */
@@ -44,6 +46,10 @@ struct held_process {
 	int64_t held_ms; /* without the time in which we were stalled */
 };
 
+/* A process of the job has been given a SIGTERM that somebody outside the job meant for it alone.
+ */
+typedef void sigterm_hold_meant_fn(void *arg);
+
 struct sigterm_hold {
 	struct loop *loop;
 	struct tracker *tracker; /* NULL: the functions below do nothing */
@@ -51,7 +57,9 @@ struct sigterm_hold {
 	int64_t judged_ms;
 	struct held_process *processes;
 	size_t count;
-	bool active, noticed, said;
+	bool active, noticed, said, said_meant;
+	sigterm_hold_meant_fn *meant; /* may post events only; NULL: nobody wants to know */
+	void *arg;
 };
 
 /* Begins to hold back SIGTERM. Call it before the job is started; `tracker` may be NULL. Does not

@@ -122,6 +122,15 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	return status;
 }
 
+void quarantine_log_way_back(const struct workspace *workspace, const char *where)
+{
+	log_note("to go on from it, if you know that all of its save is in there: end this run, cp -a "
+		 "'%s/.' '%s/', and start it once with --restore none. It does not come to this "
+		 "where the files of a save have a number in their names, or are written beside the "
+		 "old ones and renamed at the end",
+		 where, workspace->directory);
+}
+
 /* One line for each reason. */
 static void log_moved_for(enum torn_reason reason, const struct torn_file *files, size_t count,
 			  const struct workspace *workspace, const char *where)
@@ -142,6 +151,8 @@ static void log_moved_for(enum torn_reason reason, const struct torn_file *files
 		snprintf(more, sizeof(more), " (and %zu more like that)", found - 1);
 	log_warn("%s/%s %s%s: %s; moved to %s", workspace->directory, first,
 		 torn_reason_verb(reason), more, torn_reason_text(reason), where);
+	if (reason == TORN_HALF)
+		quarantine_log_way_back(workspace, where);
 }
 
 int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,

@@ -111,6 +111,9 @@ static void log_torn_aside(const struct workspace *workspace, const struct files
 		log_warn("%s/%s %s%s: %s; the snapshot takes its place, and it was moved to %s",
 			 workspace->directory, here->torn, torn_reason_verb(here->reason), more,
 			 torn_reason_text(here->reason), aside);
+	/* Where others are usable, how to go on from all of them is said behind this. */
+	if (here->torn && here->reason == TORN_HALF && here->usable == 0)
+		quarantine_log_way_back(workspace, aside);
 }
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of

@@ -66,8 +66,9 @@ static bool ended_by_itself(const struct outcome_facts *facts)
 
 static bool was_told_to_leave(const struct outcome_facts *facts)
 {
-	return facts->interrupted || (facts->noticed && !facts->noticed_late &&
-				      !ended_by_itself(facts) && !continues_after_save(facts));
+	return facts->interrupted || facts->signalled ||
+	       (facts->noticed && !facts->noticed_late && !ended_by_itself(facts) &&
+		!continues_after_save(facts));
 }
 
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)

@@ -21,6 +21,7 @@ struct outcome_facts {
 	bool told_to_end;
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
 	bool interrupted;    /* a SIGINT, SIGQUIT or SIGHUP was passed on to it */
+	bool signalled;      /* somebody has sent a SIGTERM to it, and none to us */
 	/* the user chose a store or checkpoints, or the job has written a checkpoint */
 	bool managed;
 	bool all_durable;    /* every checkpoint known to be complete is committed */
@@ -64,10 +65,10 @@ struct outcome outcome_of(const struct outcome_facts *facts);
 /*
  * May the done marker be written? The job exited with 0, its last checkpoint is durable, and nobody
  * has told it to leave: no signal that ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another
- * way to ask, at a notice) has reached it through us. It may have saved and left because of that,
- * and a start too many ends at once, while one too few loses the rest of the training. After a
- * notice, 0 is finished all the same where the profile says so; it says nothing of the other
- * signals.
+ * way to ask, at a notice) has reached it through us, and none that the preload library has seen to
+ * reach it past us. It may have saved and left because of that, and a start too many ends at once,
+ * while one too few loses the rest of the training. After a notice, 0 is finished all the same
+ * where the profile says so; it says nothing of the other signals.
  */
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
 

@@ -38,26 +38,38 @@ static int judge_store(const struct directory_check_facts *facts, struct err *er
 	return 0;
 }
 
-int directory_check_judge(const struct directory_check_facts *facts, struct err *err)
+/* A script that saves beside itself, or where it is started, can be started in a directory that
+ * holds nothing else. */
+static const char own_directory[] =
+	"let the job save in a directory of its own, and name that with --checkpoint-dir. A script "
+	"that saves where it is started is started in one: mkdir run && cd run, and there the same "
+	"command with `--checkpoint-dir .` and the script as ../NAME";
+
+int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
+			  struct err *err)
 {
 	bool runs_there = facts->working && text_equal(facts->working, facts->directory);
 	const struct {
-		const char *path, *what;
+		const char *path, *what, *advice;
 	} others[] = {
-		{facts->runtime, "the runtime directory"},
-		{facts->home, "the home directory"},
-		{runs_there ? NULL : facts->working, "the working directory"},
-		{facts->program, "the program"},
+		{facts->runtime, "the runtime directory", DIRECTORY_CHECK_CHOOSE},
+		{facts->program, "the program", own_directory},
+		{facts->home, "the home directory", DIRECTORY_CHECK_CHOOSE},
+		{runs_there ? NULL : facts->working, "the working directory", own_directory},
 	};
+
+	*advice = DIRECTORY_CHECK_CHOOSE;
 
 	if (text_equal(facts->directory, "/"))
 		return err_set(err, ERR_INVALID, "/ holds everything, not checkpoints alone");
 	if (judge_store(facts, err) < 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		*advice = others[i].advice;
 		if (rest_below(others[i].path, facts->directory))
 			return err_set(err, ERR_INVALID, "%s holds %s %s, not checkpoints alone",
 				       facts->directory, others[i].what, others[i].path);
+	}
 	if (runs_there && facts->repository)
 		return err_set(err, ERR_INVALID, "%s holds a git repository, not checkpoints alone",
 			       facts->directory);
@@ -176,7 +188,7 @@ bool directory_check_is_working_directory(const char *directory)
 	return here && text_equal(here, whole);
 }
 
-int directory_check_run(const struct directory_check *check, struct err *err)
+int directory_check_ask(const struct directory_check *check, const char **advice, struct err *err)
 {
 	const char *home_variable = getenv("HOME");
 	auto_free char *directory = file_absolute(check->directory);
@@ -199,9 +211,13 @@ int directory_check_run(const struct directory_check *check, struct err *err)
 			.program = program,
 			.repository = file_exists(".git"),
 		};
-	if (directory_check_judge(&facts, err) < 0)
-		return err_wrap(err, "checkpoint directory");
-	return 0;
+	return directory_check_judge(&facts, advice, err);
+}
+
+int directory_check_run(const struct directory_check *check, const char **advice, struct err *err)
+{
+	return directory_check_ask(check, advice, err) < 0 ? err_wrap(err, "checkpoint directory")
+							     : 0;
 }
 
 int directory_check_store(const char *directory, const char *store, struct err *err)

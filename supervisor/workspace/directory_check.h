@@ -21,8 +21,13 @@ struct directory_check_facts {
 	bool repository;     /* the working directory is a git repository */
 };
 
-/* PURE. ERR_INVALID: the directory is unsafe; the sentence says why. */
-int directory_check_judge(const struct directory_check_facts *facts, struct err *err);
+/* What helps, for the end of a sentence: mostly, to choose another one. */
+#define DIRECTORY_CHECK_CHOOSE "choose another with --checkpoint-dir"
+
+/* PURE. ERR_INVALID: the directory is unsafe; the sentence says why, and `*advice` what helps
+ * (static; it is set in any case). */
+int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
+			  struct err *err);
 
 struct directory_check {
 	const char *directory; /* as the user wrote it */
@@ -32,7 +37,10 @@ struct directory_check {
 };
 
 /* Collects the facts on this machine and judges them. The directory need not exist. */
-int directory_check_run(const struct directory_check *check, struct err *err);
+int directory_check_run(const struct directory_check *check, const char **advice, struct err *err);
+
+/* The same, and the sentence is to stand among others: it does not say what is refused. */
+int directory_check_ask(const struct directory_check *check, const char **advice, struct err *err);
 
 /* Checks a directory that is only saved or restored, without a job: neither it nor the store may
  * be inside the other's content. */

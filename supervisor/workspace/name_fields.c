@@ -1,5 +1,6 @@
 #include "name_fields.h"
 
+#include "name_temporary.h"
 #include "name_time.h"
 #include "name_words.h"
 
@@ -75,69 +76,11 @@ static bool word_equals(const struct name_fields *fields, const struct field *fi
 	       strncasecmp(fields->name + field->begin, word, length) == 0;
 }
 
-/* --- what marks a name as temporary --- */
-
-static bool starts_with(const struct name_fields *fields, size_t at, const char *text)
+bool name_fields_starts_with(const struct name_fields *fields, size_t at, const char *text)
 {
 	size_t length = strlen(text);
 
 	return fields->end - at >= length && strncasecmp(fields->name + at, text, length) == 0;
-}
-
-static void strip_temporary_prefix(struct name_fields *fields)
-{
-	static const char *const words[] = {"tmp", "temp", "temporary", "incomplete"};
-	size_t at = fields->begin;
-
-	/* Not the "__" of "__0_0.distcp". */
-	if (fields->end > at + 1 && (fields->name[at] == '.' || fields->name[at] == '~'))
-		fields->begin = ++at;
-	fields->temporary = at > 0;
-	if (fields->end > at + 1 && fields->name[at] == '_' && fields->name[at + 1] != '_')
-		at++;
-	for (size_t i = 0; i < COUNT_OF(words); i++) {
-		size_t behind = at + strlen(words[i]);
-
-		/* "tmp.12345" has the number of a process. */
-		if (starts_with(fields, at, words[i]) && behind + 1 < fields->end &&
-		    strchr("-_", fields->name[behind])) {
-			fields->begin = behind + 1;
-			fields->temporary = fields->unfinished = true;
-			return;
-		}
-	}
-}
-
-static bool is_temporary_mark(const struct name_fields *fields, size_t at)
-{
-	static const struct {
-		const char *mark;
-		char may_follow; /* 'x': anything; '-': no letter; '$': nothing */
-	} marks[] = {{".tmp", 'x'},        {"-tmp", '-'},
-		     {"_tmp", '-'},        {".temp", '-'},
-		     {".partial", '-'},    {".incomplete", '-'},
-		     {".inprogress", '-'}, {".orbax-checkpoint-tmp", 'x'},
-		     {".part", '$'},       {"~", '$'}};
-
-	for (size_t i = 0; i < COUNT_OF(marks); i++) {
-		size_t end = at + strlen(marks[i].mark);
-
-		if (starts_with(fields, at, marks[i].mark) &&
-		    (end == fields->end || marks[i].may_follow == 'x' ||
-		     (marks[i].may_follow == '-' && !is_letter(fields->name[end]))))
-			return true;
-	}
-	return false;
-}
-
-static void strip_temporary_suffix(struct name_fields *fields)
-{
-	for (size_t at = fields->begin + 1; at < fields->end; at++)
-		if (is_temporary_mark(fields, at)) {
-			fields->unfinished |= fields->name[at] != '~';
-			fields->end = at;
-			fields->temporary = true;
-		}
 }
 
 /* --- fields --- */
@@ -155,7 +98,7 @@ static size_t n_of_m_end(const struct name_fields *fields, size_t at)
 	of += is_separator(byte_at(fields, of));
 	behind = of + 2;
 	behind += is_separator(byte_at(fields, behind));
-	return starts_with(fields, of, "of") && digits_at(fields, behind) > 0
+	return name_fields_starts_with(fields, of, "of") && digits_at(fields, behind) > 0
 		       ? behind + digits_at(fields, behind)
 		       : 0;
 }
@@ -344,8 +287,7 @@ static void strip_extensions(struct name_fields *fields)
 void name_fields_split(struct name_fields *fields, const char *name, size_t length)
 {
 	*fields = (struct name_fields){.name = name, .end = length};
-	strip_temporary_prefix(fields);
-	strip_temporary_suffix(fields);
+	name_temporary_strip(fields);
 	strip_extensions(fields);
 	for (size_t at = fields->begin; at < fields->end && fields->count < NAME_FIELDS_MOST;) {
 		if (is_digit(name[at]) || is_letter(name[at])) {
@@ -467,7 +409,7 @@ const struct field *name_fields_trailing(const struct name_fields *fields)
 	size_t at = fields->count;
 
 	/* mkstemp(3) and Python's tempfile: "tmp8x3k_21", "tmp.12345". */
-	if (starts_with(fields, fields->begin, "tmp"))
+	if (name_fields_starts_with(fields, fields->begin, "tmp"))
 		return NULL;
 	while (at > 0 && fields->items[at - 1].begin >= fields->stem_end)
 		at--;

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "checkpoint_name.h"
+#include "shim/checkpoint_endings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,16 +80,6 @@ static bool is_among(const char *const *words, const char *text, size_t length)
 	return false;
 }
 
-/* Arrays and pickles may be anything. */
-static bool is_of_weights(const char *path)
-{
-	static const char *const formats[] = {".pt",    ".pth",     ".ckpt", ".safetensors",
-					      ".keras", ".msgpack", ".eqx",  NULL};
-	const char *dot = strrchr(path, '.');
-
-	return dot && is_among(formats, dot, strlen(dot));
-}
-
 /* Of the directories in which it is and the watched one is not. */
 static bool is_among_data(const char *path)
 {
@@ -114,7 +105,8 @@ bool save_place_is_second(const char *path, const char *watched, bool again, cha
 	char place[512], place_before[512];
 
 	common_directory(watched, path, place, sizeof(place));
-	if (again && is_of_weights(path) && !is_among_data(path + strlen(place)))
+	if (again && (checkpoint_ending_traits(path) & ENDING_IS_WEIGHTS) &&
+	    !is_among_data(path + strlen(place)))
 		return true;
 	save_place_directory(path, place, sizeof(place));
 	for (size_t i = 0; name.certain && i < count; i++) {
@@ -153,7 +145,14 @@ const char *save_place_format(const struct save_place_facts *facts, enum save_pl
 	if (remark == SAVE_PLACE_ALSO)
 		return format_also(facts, text, size);
 	text_elide(watched, sizeof(watched), facts->watched);
-	if (remark == SAVE_PLACE_ELSEWHERE && name)
+	if (remark == SAVE_PLACE_ELSEWHERE && name && facts->refused)
+		snprintf(text, size,
+			 "the job %s %s in %s, and nothing in %s, which is watched. If its "
+			 "checkpoints are there: %s; %s",
+			 facts->ended ? "has saved" : "saves", name + 1,
+			 save_place_directory(facts->elsewhere, directory, sizeof(directory)),
+			 watched, facts->refused, facts->advice);
+	else if (remark == SAVE_PLACE_ELSEWHERE && name)
 		snprintf(text, size,
 			 "the job %s %s in %s, and nothing in %s, which is watched: set "
 			 "--checkpoint-dir %s if its checkpoints are there",

@@ -28,6 +28,9 @@ struct save_place_facts {
 	const char *watched;   /* the checkpoint directory */
 	const char *elsewhere; /* the file to name that was saved elsewhere; NULL: none was seen */
 	bool checkpoints;      /* ... and checkpoints are saved there */
+	/* why that directory is refused as --checkpoint-dir, and what helps (directory_check.h);
+	 * NULL: it is not */
+	const char *refused, *advice;
 	bool saved_here;       /* the directory was written to */
 	bool found_here;       /* it held a checkpoint at the start, or a snapshot was restored */
 	bool expected;         /* an option or the command says that it saves checkpoints */

@@ -34,6 +34,7 @@
  * Of this folder only:
  *
  *	name_fields.h		PURE: words, numbers and dates of one name
+ *	name_temporary.h	PURE: what marks a name as temporary
  *	name_time.h		PURE: dates and times of day in names
  *	name_words.h		PURE: what a word says of the number beside it
  *	own_folder.h		where our folder is, and whether it is ours

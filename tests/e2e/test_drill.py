@@ -334,6 +334,7 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, place, number):
     process = drill.start("--notice-after", "600", "--junit", place.path / "verdict.xml", steps=100000)
     log = drill.scratch / "machine-1.log"
     harness.wait_for("the job runs", lambda: log.exists() and "step 3\n" in log.read_text(), process=process)
+    assert "is new: nothing was there" not in log.read_text(), "the store is the drill's own"
     launched = next(event for event in drill.events(1) if event["event"] == "launched")
     process.send_signal(number)
     out, err = process.communicate(timeout=harness.LIMIT)

@@ -191,6 +191,12 @@ def test_drill(shell):
 
 
 @pytest.mark.long
+def test_gangdrill(shell):
+    code, out, err = shell(example("gangdrill"))
+    assert code == 0 and out.rstrip().splitlines()[-1].startswith("PASS: "), f"{out}\n{err}"
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name, find", [("github", lambda page: [step["run"] for step in page["jobs"]["preemption"]["steps"] if "run" in step]),
                                         ("gitlab", lambda page: page["preemption"]["script"])])
 def test_a_drill_in_ci(shell, name, find):
@@ -236,7 +242,7 @@ def test_explain(shell):
 
 
 # tests/fresh.sh runs "build" on a bare system.
-RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
+RUN_HERE = {"preemption", "queries", "forget", "entrypoint", "requeue", "drill", "gangdrill", "watch", "script", "observe", "explain", "profile", "flag", "github", "gitlab"}
 
 
 def test_every_block_is_run():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, EXIT_OURS, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, die_with_parent, is_alive, wait_for
 
 # Saves files named by its arguments, each when the file "go-N" appears, and ends with the code that the last one has.
 SAVER = """
@@ -189,6 +189,25 @@ def test_saves_elsewhere(place, plain, with_store):
     assert f"--checkpoint-dir {place.path}/output/ckpt" in run.err
     go(place, "go-1", "end")
     assert run.wait() == 0 and run.err.count("the job saves") == 1 and run.err.count("the job has saved") == 1, run
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pth.tar", "rl_model_100_steps.zip", "net.t7", "model.tar.gz"])
+def test_saves_beside_the_script_by_an_old_name(place, plain, name):
+    """What is advised is no start that is refused (78), and it works: in a directory of its own the same job has all that it saves."""
+    source = script(place)
+    options = ["--store", f"file://{place.path}.store", "--job", place.job, "--quiet-time", "200ms"]
+    run = plain(PYTHON, source, place.path / name, options=options)
+    go(place, "go-0")
+    run.wait_for(f"the job saves {name} in {place.path}, and nothing in {place.directory}")
+    advised = "`--checkpoint-dir .` and the script as ../NAME"
+    go(place, "end")
+    assert run.wait() == 0 and f"holds the program {source.resolve()}" in run.err and advised in run.err, run
+    refused = place.query("run", *options, "--checkpoint-dir", place.path, "--", PYTHON, source, name)
+    assert refused.code == EXIT_CONFIGURATION and advised in refused.err, refused
+    (place.path / "run").mkdir()
+    result = subprocess.run([REPRIEVE, "run", *options, "--checkpoint-dir", ".", "--", PYTHON, "-c", f"open({name!r}, 'w').write('x' * 100)"],
+                            cwd=place.path / "run", env=place.environment, capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 0 and "durable: 000002-" in result.stderr, result
 
 
 def test_saves_elsewhere_and_is_stopped(place, plain):

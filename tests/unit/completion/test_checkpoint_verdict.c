@@ -237,6 +237,7 @@ static void test_each_reason_has_a_row(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		seen[rows[i].expected.reason] = true;
+	seen[REASON_LOOKED_AT] = true; /* shown, and never given */
 	for (size_t i = 0; i < REASON_COUNT; i++)
 		assert_true(seen[i]);
 }
@@ -394,8 +395,23 @@ static void check_reasons(const struct checkpoint_facts *facts)
 	case REASON_MOVING:
 		HOLDS(facts, judgement.verdict == VERDICT_UNDER_WAY);
 		break;
+	case REASON_LOOKED_AT: /* only of people's interest */
 	case REASON_COUNT:
 		HOLDS(facts, false);
+	}
+}
+
+/* What is under way is never said to be complete, nor torn. */
+static void test_what_is_under_way_waits_for_something(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		enum verdict_reason reason = (enum verdict_reason)i;
+
+		assert_int_equal(verdict_reason_shown(VERDICT_UNDER_WAY, reason),
+				 reason < REASON_LOOKED_AT ? reason : REASON_LOOKED_AT);
+		assert_int_equal(verdict_reason_shown(VERDICT_COMPLETE, reason), reason);
+		assert_int_equal(verdict_reason_shown(VERDICT_TORN, reason), reason);
 	}
 }
 
@@ -511,6 +527,7 @@ static void test_reasons_have_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_under_way_waits_for_something),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_each_reason_has_a_row),
 		cmocka_unit_test(test_what_is_never_complete),

@@ -91,6 +91,27 @@ static void test_signals_that_end_a_job(void **state)
 	}
 }
 
+/* Somebody has sent SIGTERM to a process of the job, and not to us: no notice, but no job that leaves
+ * with 0 has finished. */
+static void test_a_signal_past_us(void **state)
+{
+	(void)state;
+	for (int ended = 0; ended < 2; ended++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		complete(&story, 1, true);
+		story.view.child_running = !ended;
+		if (ended)
+			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
+		post(&story, (struct job_event){.kind = JOB_EV_SIGNALLED});
+		assert_int_equal(story.effects.count, 0);
+		assert_false(story.model.stop.stands || facts_of(&story).noticed);
+		assert_int_equal(facts_of(&story).signalled, !ended);
+		stop(&story);
+	}
+}
+
 /* What is durable at the start, and whose it is. */
 static void test_claims(void **state)
 {
@@ -1114,6 +1135,7 @@ int main(void)
 		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_signals_before_the_start),
 		cmocka_unit_test(test_signals_that_end_a_job),
+		cmocka_unit_test(test_a_signal_past_us),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_whoever_writes_is_managed),
 		cmocka_unit_test(test_refused_clients),

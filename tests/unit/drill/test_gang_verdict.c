@@ -241,13 +241,18 @@ static void members_that_save_at_different_steps(void **state)
 	set_up_honest();
 	forget_commits();
 	save_at(&each[2], 17);
+	/* It need not be started again. */
+	assert_true(gang_verdict_is_lost(&preemption));
 	gang_verdict_round(&preemption);
 	assert_int_equal(preemption.result, DRILL_FAIL);
 	assert_non_null(strstr(preemption.reason, "do not save at the same steps (last member 0 at "
 						  "30, member 1 at 30, member 2 at 37)"));
+	assert_non_null(strstr(preemption.reason, "as by `step % 100 == 0` and not by a clock"));
 	/* They do: something else is wrong. */
 	set_up_honest();
+	assert_false(gang_verdict_is_lost(&preemption));
 	forget_commits();
+	assert_false(gang_verdict_is_lost(&preemption));
 	gang_verdict_round(&preemption);
 	assert_non_null(
 		strstr(preemption.reason,

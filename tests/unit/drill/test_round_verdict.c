@@ -220,6 +220,42 @@ static void brought_one_that_is_not_durable(struct round_facts *facts)
 		(struct run_checkpoint){.at_ms = 15500, .captured_ms = 15100, .step = 70};
 }
 
+/* It goes on saving until it is killed, and its newest snapshot is a moment too late. `due`: the
+ * one that was in time holds what the notice has brought. */
+static void saves_past_the_deadline(struct round_facts *facts, bool due)
+{
+	struct run_commit late = facts->events.commit;
+
+	late.at_ms = facts->deadline_ms + 10;
+	late.checkpoint = (struct run_checkpoint){.at_ms = 39900, .captured_ms = 39800, .step = 90};
+	facts->events.first_after_notice = facts->events.commit.checkpoint;
+	if (!due)
+		facts->events.commit.checkpoint.at_ms = 9900;
+	facts->events.commit.id = (struct snapshot_id){1, 1};
+	run_events_set_commit(&facts->events, &late);
+	facts->killed = true;
+}
+
+static void due_one_is_late(struct round_facts *facts)
+{
+	saves_past_the_deadline(facts, false);
+}
+
+static void what_is_due_was_in_time(void **state)
+{
+	struct round_facts facts = good();
+	struct round_verdict verdict;
+
+	(void)state;
+	saves_past_the_deadline(&facts, true);
+	verdict = judge(&facts);
+	assert_int_equal(verdict.result, DRILL_PASS);
+	assert_int_equal(verdict.saved_ms, 500);
+	assert_int_equal(verdict.durable_ms, 800);
+	assert_int_equal(verdict.margin_ms, 29200);
+	assert_non_null(strstr(verdict.remark, "durable only 10 ms after the deadline"));
+}
+
 static void not_durable_and_killed(struct round_facts *facts)
 {
 	not_durable(facts);
@@ -345,6 +381,7 @@ static const struct {
 	{upload_failed,           "disk full", DRILL_FAIL},
 	{sealed_only,             "not finished in time", DRILL_FAIL},
 	{late,                    "after the deadline", DRILL_FAIL},
+	{due_one_is_late,         "after the deadline", DRILL_FAIL},
 	{not_durable,             "not durable in time. The surviving one is 10 s older", DRILL_FAIL},
 	{brought_one_that_is_not_durable, "The surviving one is 5.0 s older", DRILL_FAIL},
 	{not_durable_and_killed,  "not durable in time: disk full", DRILL_FAIL},
@@ -610,6 +647,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measures),
+		cmocka_unit_test(what_is_due_was_in_time),
 		cmocka_unit_test(each_fact_can_fail_it),
 		cmocka_unit_test(what_finished_lost_nothing),
 		cmocka_unit_test(what_may_be_lost_passes_with_a_remark),

@@ -481,9 +481,38 @@ static void test_npy_header_at_the_end_of_the_head(void **state)
 	}
 }
 
+/* By the one list of endings (shim/checkpoint_endings.h): a state, and one that is never empty. */
+static void test_names(void **state)
+{
+	static const struct {
+		const char *path;
+		bool is_checkpoint, is_filled;
+	} names[] = {
+		{"a/model.pt", true, true},  {"checkpoint.pth.tar", true, true},
+		{"last.pt.gz", true, true},  {"net.t7", true, false},
+		{"step-1.bin", true, false}, {"rl_model_100_steps.zip", true, false},
+		{"data.tar", true, false},   {"data.tar.gz", true, false},
+		{"curve.npy", false, true},  {"train.csv.gz", false, false},
+		{"train.csv", false, false}, {"a.pt/log", false, false},
+		{"a/.pt", false, false},     {"", false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct file_format_sample empty = {.name = names[i].path};
+		char why[128];
+
+		if (file_format_is_checkpoint_name(names[i].path) != names[i].is_checkpoint ||
+		    (file_format_check(&empty, why, sizeof(why)) == FILE_FORMAT_TORN) !=
+			    names[i].is_filled)
+			fail_msg("%s", names[i].path);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_files_of_the_libraries),
 		cmocka_unit_test(test_several_arrays),
 		cmocka_unit_test(test_an_end_record_of_another),

@@ -28,6 +28,8 @@ enum { /* what differs from a job that was launched and saved */
 	STORE_IS_FULL = 32768,
 	NO_STORE = 65536,
 	INTERRUPTED = 131072,
+	SIGNALLED = 262144,
+	OF_SIGNAL = 524288,
 };
 
 static const struct {
@@ -36,7 +38,15 @@ static const struct {
 	const char *says; /* among the lines; "": there is none */
 } rows[] = {
 	{OUTCOME_FINISHED, 0, ""},
-	{OUTCOME_FAILED, 0, ""},
+	/* It is said once what survives, if anything does. */
+	{OUTCOME_FAILED, 0,
+	 "the job has failed; durable: 000003-000012 (step 40, 3.0 s before the end). Run the same "
+	 "command again to continue from there (exit 3)\n"},
+	{OUTCOME_FAILED, OF_SIGNAL,
+	 "the job was ended by a signal; durable: 000003-000012 (step 40, "},
+	{OUTCOME_STOPPED, OF_SIGNAL,
+	 "the job was ended by a signal; durable: 000003-000012 (step 40, "},
+	{OUTCOME_FAILED, NOTHING_DURABLE, ""},
 	{OUTCOME_PREEMPTED, NOTICED, "preempted; durable: 000003-000012 (step 40, "},
 	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE, "preempted; durable: nothing. Run the same"},
 	{OUTCOME_PREEMPTED, 0, "soon after it was asked for a checkpoint"},
@@ -47,7 +57,7 @@ static const struct {
 	 "last.pt in /checkpoints is in no snapshot (its writer was killed); the next start there "
 	 "may move it aside\n"},
 	{OUTCOME_FINISHED, NOT_IN_SNAPSHOT, "it does not count as finished, and the same command"},
-	{OUTCOME_FAILED, NOT_IN_SNAPSHOT, ""},
+	{OUTCOME_FAILED, NOT_IN_SNAPSHOT, "the job has failed; durable: 0000"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
 	 ". Its newest checkpoint (step 50) lies in /checkpoints: the same command goes on"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
@@ -56,7 +66,11 @@ static const struct {
 	 "the same command goes on from it there. There is no store: name one with --store to have "
 	 "it made durable\n"},
 	{OUTCOME_FINISHED, INTERRUPTED, "so it may not have finished: the same command starts it"},
-	{OUTCOME_FAILED, INTERRUPTED, ""},
+	{OUTCOME_FINISHED, INTERRUPTED, "after a signal (SIGINT, SIGQUIT or SIGHUP) that ends"},
+	{OUTCOME_FINISHED, SIGNALLED,
+	 "after a signal (SIGTERM, sent to it and not to reprieve) that ends jobs, so it may not "
+	 "have finished: the same command starts it again (exit 3)\n"},
+	{OUTCOME_FAILED, INTERRUPTED, "the job has failed; durable: 0000"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP,
 	 "accepted nothing for 1 min 30 s (--flush-time)"},
@@ -67,9 +81,9 @@ static const struct {
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | EMPTY,
 	 "as far as was seen: nothing was written to /checkpoints (exit 3)"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | LACKS_NEWEST,
-	 "is NOT durable: its files are written all the time"},
+	 "is NOT durable: its files were written again before all of them had been left"},
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | FIXED_NAMES,
-	 "is NOT durable: its files are written all the time"},
+	 "is NOT durable: its files were written again before a snapshot held them"},
 	/* What the store has said stands in the last line too, while it fails. */
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | PENDING | STORE_IS_FULL,
 	 "work is NOT durable: No space left on device; durable: 0000"},
@@ -78,7 +92,7 @@ static const struct {
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | PENDING, "work is NOT durable; durable:"},
 	/* The newest number is durable, and what was written over is not. */
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD,
-	 "newest work is NOT durable: its files are written all the time"},
+	 "newest work is NOT durable: its files were written again before a snapshot held them"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | LACKS_NEWEST | PENDING | NUMBER_IS_HELD,
 	 "but what it wrote last under fixed names in /checkpoints is NOT durable: its files"},
 	/* Numbered names are not written over. */
@@ -106,6 +120,8 @@ static void start(struct told_run *run, unsigned so)
 	err_set(&run->reports.store_failure, ERR_NO_SPACE, "No space left on device");
 	model->facts.torn = so & NOT_IN_SNAPSHOT;
 	model->facts.interrupted = so & INTERRUPTED;
+	model->facts.signalled = so & SIGNALLED;
+	model->facts.wait_status = so & OF_SIGNAL ? SIGKILL : 0;
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;

@@ -16,8 +16,11 @@ static void test_judge(void **state)
 		/* The supervisor's own copy of the signal may come a moment later. */
 		{{.held_ms = 0}, SIGTERM_HOLD_WAIT},
 		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, SIGTERM_HOLD_WAIT},
-		/* It did not come: somebody meant this process. */
-		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
+		/* It did not come: somebody outside meant this process. */
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_MEANT},
+		{{.sender_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
+		{{.for_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
+		{{.ended = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
 		{{.noticed = true, .held_ms = 0}, SIGTERM_HOLD_KEEP},
 		{{.noticed = true, .held_ms = 3600000}, SIGTERM_HOLD_KEEP},
 		/* What the job does to itself is its own affair, also during the notice. */

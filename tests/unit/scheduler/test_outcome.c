@@ -213,6 +213,9 @@ static void test_done(void **state)
 		/* A signal that ends jobs was passed on to it, whatever its profile says of a
 		 * request. */
 		{{.launched = true, .all_durable = true, .interrupted = true}, false},
+		{{.launched = true, .all_durable = true, .signalled = true}, false},
+		{{.launched = true, .all_durable = true, .signalled = true, .goes_on = true},
+		 false},
 		{{.launched = true, .all_durable = true, .interrupted = true, .goes_on = true},
 			false},
 		{{.launched = true, .all_durable = true, .interrupted = true, .noticed = true,

@@ -51,11 +51,18 @@ static void test_what_lies_where_it_must_not(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct err err = {0};
-		int status = directory_check_judge(&rows[i].facts, &err);
+		const char *advice = NULL;
+		int status = directory_check_judge(&rows[i].facts, &advice, &err);
+		/* Who saves beside his program cannot simply choose another one. */
+		bool own = rows[i].said && (text_equal(rows[i].said, rows[i].facts.program) ||
+					    text_equal(rows[i].said, "working") ||
+					    text_equal(rows[i].said, "repository"));
 
 		if ((status < 0) != (rows[i].said != NULL) ||
 		    (rows[i].said && (!strstr(err.text, rows[i].said) || err.kind != ERR_INVALID)))
 			fail_msg("row %zu: %d, %s", i, status, err.text);
+		if (status < 0 && (strstr(advice, "`--checkpoint-dir .`") != NULL) != own)
+			fail_msg("row %zu: %s", i, advice);
 	}
 }
 
@@ -112,7 +119,8 @@ static void test_which_word_is_the_program(void **state)
 			.command = (char *const *)rows[i].command,
 		};
 		struct err err = {0};
-		int status = directory_check_run(&own, &err);
+		const char *advice;
+		int status = directory_check_run(&own, &advice, &err);
 
 		if ((status < 0) != rows[i].refused)
 			fail_msg("row %zu: %d, %s", i, status, err.text);
@@ -128,6 +136,7 @@ static void test_links_are_followed(void **state)
 	auto_free char *directory = NULL;
 	auto_free char *link = NULL;
 	auto_free char *store = NULL;
+	const char *advice;
 	auto_free char *missing = NULL;
 
 	(void)state;
@@ -139,14 +148,14 @@ static void test_links_are_followed(void **state)
 	assert_int_equal(mkdir(directory, 0777), 0);
 	assert_int_equal(symlink("ck", link), 0);
 	struct directory_check own = {.directory = directory, .store = store, .command = command};
-	assert_int_equal(directory_check_run(&own, NULL), -1);
+	assert_int_equal(directory_check_run(&own, &advice, NULL), -1);
 	assert_int_equal(directory_check_store(directory, store, NULL), -1);
 	own.directory = missing;
-	assert_int_equal(directory_check_run(&own, NULL), 0);
+	assert_int_equal(directory_check_run(&own, &advice, NULL), 0);
 	assert_int_equal(directory_check_store(missing, store, NULL), 0);
 	/* Without a store nothing is touched. */
 	own = (struct directory_check){.directory = "..", .command = command};
-	assert_int_equal(directory_check_run(&own, NULL), 0);
+	assert_int_equal(directory_check_run(&own, &advice, NULL), 0);
 	file_remove_tree(root, NULL);
 }
 

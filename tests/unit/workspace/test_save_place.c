@@ -201,6 +201,13 @@ static void test_lines(void **state)
 	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
 			    "the job saves model.pt in /a/out, and nothing in /w, which is "
 			    "watched: set --checkpoint-dir /a/out if its checkpoints are there");
+	facts.refused = "/a/out holds the program /a/out/train.py, not checkpoints alone";
+	facts.advice = "start it elsewhere";
+	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
+			    "the job saves model.pt in /a/out, and nothing in /w, which is "
+			    "watched. If its checkpoints are there: /a/out holds the program "
+			    "/a/out/train.py, not checkpoints alone; start it elsewhere");
+	facts.refused = NULL;
 	facts.ended = true;
 	assert_non_null(strstr(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
 			       "the job has saved model.pt"));
