@@ -116,6 +116,9 @@ struct judgement verdict_of(const struct checkpoint_facts *facts);
 
 /* How long one with fewer files than its signature, or with temporary names, is waited for. */
 int64_t verdict_patience_ms(int64_t quiet_ms, int64_t pause_ms);
+/* How long a file is waited for that may come as late as it did before, by `lag_ms`, and need not
+ * come. */
+int64_t verdict_partner_ms(int64_t quiet_ms, int64_t lag_ms);
 
 /* For people: "all files that earlier checkpoints had are closed". Static. */
 const char *verdict_reason_text(enum verdict_reason reason);
