@@ -51,6 +51,7 @@ void checkpoint_table_release(struct checkpoint_table *table)
 	for (struct family *family = table->families, *next; family; family = next) {
 		next = family->next;
 		signature_release(&family->signature);
+		partners_release(&family->partners);
 		free(family->name);
 		free(family);
 	}

@@ -357,8 +357,12 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 		/* One that was complete by other evidence has its word all the same. */
 		if (checkpoint->state == CHECKPOINT_UNDER_WAY && step > checkpoint->step)
 			checkpoint->step = step;
-		if (checkpoint->state != CHECKPOINT_TORN && all_have_saved(detector, checkpoint))
-			checkpoint->own_word = checkpoint->changed;
+		if (checkpoint->state == CHECKPOINT_TORN || !all_have_saved(detector, checkpoint))
+			continue;
+		checkpoint->own_word = checkpoint->changed;
+		/* Nothing follows it. */
+		checkpoint->family->round.said |=
+			checkpoint->family->round.number == checkpoint->number;
 	}
 }
 

@@ -52,7 +52,8 @@ struct fixed_write {
 	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;
-	bool best; /* companion_file_is_best() */
+	bool best;  /* companion_file_is_best() */
+	bool pairs; /* it may be a partner of numbers */
 };
 
 /* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, or to be
@@ -189,6 +190,13 @@ bool detector_is_busy(const struct detector *detector);
  * checkpoint
  * (`latest`), which a snapshot now would leave out. */
 bool detector_is_replacing(const struct detector *detector);
+/* A save goes on beside its number, under the fixed names that those before it had (partners.h):
+ * until when they are awaited at most; of one that comes before its number, that. 0: none is. */
+int64_t detector_partners_until_ms(const struct detector *detector, int64_t now_ms);
+/* Are all of them there that are expected behind this number? A job that resumes by one of them
+ * resumes from an older number until then. */
+bool detector_is_followed(const struct detector *detector, const struct family *family,
+			  int64_t number);
 
 /* --- lists; paths are relative --- */
 

@@ -215,6 +215,15 @@ static void note_stream(struct detector *detector, const struct tracked_file *fi
 			forget_write(detector, &detector->writes[i]);
 }
 
+/* What is in some saves only, what was measured of one, settings, and names that each save has of
+ * its own are no partners of its number. */
+static bool may_be_partner(const struct tracked_file *file, bool of_stream)
+{
+	return !of_stream && !companion_file_is(file->path) &&
+	       !companion_file_is_setting(file->path) && !companion_file_is_best(file->path) &&
+	       !companion_file_is_result(file->path);
+}
+
 static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
 			     int64_t now_ms)
 {
@@ -238,6 +247,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		.ms = now_ms,
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
+		.pairs = may_be_partner(file, stream != NULL),
 	};
 }
 

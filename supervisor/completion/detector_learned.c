@@ -67,6 +67,10 @@ json_t *detector_signatures_json(const struct detector *detector)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
+		json_t *partners = partners_to_json(&family->partners);
+
+		if (partners && (known || (known = json_object())))
+			json_object_set_new(known, "partners", partners);
 		if (family->not_with && (known || (known = json_object())))
 			json_object_set_new(known, "not_with", json_string(family->not_with->name));
 		if (known)
@@ -96,6 +100,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		if (json_is_true(json_object_get(known, "apart")))
 			family->apart = family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
+		partners_from_json(&family->partners, json_object_get(known, "partners"));
 		if (family->signature.learned == 0)
 			signature_from_json(&family->signature, known);
 	}

@@ -46,6 +46,12 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 /* A number behind its highest is begun: which parts did that one not have? */
 void detector_judge_siblings(struct detector *detector, struct family *leader);
 
+/* --- detector_partners.c: fixed names that belong to a number --- */
+
+/* A file of a numbered one was written, which may be the first of the next number. */
+void detector_note_number_written(struct detector *detector, struct checkpoint *checkpoint,
+				  int64_t now_ms);
+
 /* --- detector_fixed.c: what finished files teach --- */
 
 /* The family of saves that begin with this fixed name; NULL: none was learned yet. */

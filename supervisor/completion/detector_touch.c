@@ -451,6 +451,8 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		detector_note_change(detector, checkpoint, now_ms);
 		checkpoint_add_writer(checkpoint, pid);
 	} else if (checkpoint->number >= 0) {
+		if (!companion_file_is(path))
+			detector_note_number_written(detector, checkpoint, now_ms);
 		note_number(detector, checkpoint, begun);
 		if (begun)
 			join_parts_of(detector, checkpoint->family, now_ms);

@@ -29,6 +29,8 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 		.signature.several = *name && name[strlen(name) - 1] == '#',
 		.lowest = -1,
 		.highest = -1,
+		.round.number = -1,
+		.followed = -1,
 		.own_number = -1,
 		.own_before = -1,
 		.next = table->families,

@@ -7,6 +7,7 @@
 #ifndef FAMILY_H
 #define FAMILY_H
 
+#include "partners.h"
 #include "signature.h"
 
 #include <stdbool.h>
@@ -18,11 +19,24 @@ struct checkpoint_table;
 
 #define FAMILY_OF_NAME ":"
 
+/* The number that was written last of a kind, until the next one is begun. */
+struct save_round {
+	int64_t number; /* -1: none yet */
+	int64_t begun_ms, last_ms;
+	bool said; /* the job has called it complete */
+};
+
 /* Checkpoints of one kind ("run/checkpoint-#/"); or the fixed names that are written together,
  * called by the one that is written first. */
 struct family {
 	char *name;
 	struct signature signature;
+	/* the fixed names that its saves write beside the number */
+	struct partners partners;
+	struct save_round round;
+	/* the newest number but that one which had all that were expected behind it; -1: none yet
+	 */
+	int64_t followed;
 	/* the lowest and the highest number so far; -1: none yet */
 	int64_t lowest, highest;
 	/* how often a higher number by one came: many parts of one checkpoint look like that too */

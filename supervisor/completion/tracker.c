@@ -102,7 +102,7 @@ static void timer_fired(struct timer *timer)
 bool tracker_is_saving(struct tracker *tracker)
 {
 	tracker_drain(tracker);
-	return detector_is_busy(&tracker->detector);
+	return detector_is_busy(&tracker->detector) || tracker_partners_until_ms(tracker) > 0;
 }
 
 bool tracker_has_own_word(const struct tracker *tracker)
@@ -154,6 +154,11 @@ int64_t tracker_provable_ms(struct tracker *tracker)
 bool tracker_is_replacing(const struct tracker *tracker)
 {
 	return detector_is_replacing(&tracker->detector);
+}
+
+int64_t tracker_partners_until_ms(const struct tracker *tracker)
+{
+	return detector_partners_until_ms(&tracker->detector, clock_monotonic_ms());
 }
 
 bool tracker_has_only_running_files(const struct tracker *tracker)
@@ -280,7 +285,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 
 	tracker->options = *options;
 	tracker->timer.fired = timer_fired;
-	tracker->latest.step = -1;
+	tracker->latest.step = tracker->latest.resume_step = -1;
 	stall_clock_init(&tracker->stall_clock, options->loop, options->quiet_ms);
 	detector_init(&tracker->detector, options->quiet_ms, options->patterns);
 	tracker->detector.questions = (struct detector_questions){

@@ -82,6 +82,9 @@ struct latest_checkpoint {
 	/* the step that its writer reported, or that its names have, or those of the newest one
 	 * before it that has one; -1: unknown */
 	int64_t step;
+	/* the same, but of one that has all that is expected behind its number (partners.h): what
+	 * the job resumes from */
+	int64_t resume_step;
 	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
 	 * and nothing followed it for the quiet time: its state may be older than the request */
 	bool fresh, late;
@@ -124,7 +127,8 @@ void tracker_poll(struct tracker *tracker);
 /* Borrowed; changes with the next verdict. */
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
 
-/* Reads all queued events. Is a save under way? */
+/* Reads all queued events. Is a save under way, or does one go on beside its number, which is
+ * complete (tracker_partners_until_ms())? */
 bool tracker_is_saving(struct tracker *tracker);
 /* Has the job itself called its newest complete checkpoint so, after its last write to it? */
 bool tracker_has_own_word(const struct tracker *tracker);
@@ -146,6 +150,9 @@ int64_t tracker_last_write_ms(const struct tracker *tracker);
 int64_t tracker_provable_ms(struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
 bool tracker_is_replacing(const struct tracker *tracker);
+/* Until when the fixed names are awaited that the newest save is expected to write beside its
+ * number, in ms of CLOCK_MONOTONIC; 0: none is. */
+int64_t tracker_partners_until_ms(const struct tracker *tracker);
 /* Has the job written only running files so far? */
 bool tracker_has_only_running_files(const struct tracker *tracker);
 /* Changes with every write to a running file. */

@@ -41,13 +41,36 @@ static bool is_of_settings(const struct tracker *tracker, const struct checkpoin
 	       detector_has_only_settings(checkpoint);
 }
 
+/* Before and after the newest one that has a step is another one. */
+static void update_resume_step(struct tracker *tracker)
+{
+	if (tracker->step_family &&
+	    detector_is_followed(&tracker->detector, tracker->step_family, tracker->step_number))
+		tracker->latest.resume_step = tracker->latest.step;
+}
+
+static void note_step(struct tracker *tracker, const struct checkpoint *checkpoint,
+		      struct save_begin begin)
+{
+	int64_t step = step_of(checkpoint);
+
+	update_resume_step(tracker);
+	if (step < 0 || !is_newer(checkpoint, &tracker->step_begin))
+		return;
+	tracker->latest.step = step;
+	tracker->step_begin = begin;
+	tracker->step_family = checkpoint->family;
+	tracker->step_number = checkpoint->number;
+	update_resume_step(tracker);
+}
+
 /* Makes it the latest one, unless something was only added to it; or else it is worth a snapshot
  * all the same. The newest may have no step. False: it is not even that. */
 static bool note_complete(struct tracker *tracker, const struct checkpoint *checkpoint,
 			  int64_t now_ms)
 {
 	struct latest_checkpoint *latest = &tracker->latest;
-	int64_t step = step_of(checkpoint), request_ms = tracker->detector.request_ms;
+	int64_t request_ms = tracker->detector.request_ms;
 	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
 	if (!tracker->latest_key &&
@@ -66,10 +89,7 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 		free(tracker->latest_key);
 		tracker->latest_key = text_copy(checkpoint->key);
 	}
-	if (step >= 0 && is_newer(checkpoint, &tracker->step_begin)) {
-		latest->step = step;
-		tracker->step_begin = begin;
-	}
+	note_step(tracker, checkpoint, begin);
 	latest->begun_ms = tracker->latest_begin.ms;
 	if (latest->step >= 0 && tracker->step_begin.ms < latest->begun_ms)
 		latest->begun_ms = tracker->step_begin.ms;

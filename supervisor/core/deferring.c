@@ -92,6 +92,12 @@ static bool is_still(const struct job_view *view, int64_t still_ms)
 	return !view->saving && view->now_ms - view->last_write_ms >= still_ms;
 }
 
+/* What the save is known to write yet may take longer; the budget bounds that. */
+static bool is_time_over(const struct job_view *view, int64_t until_ms)
+{
+	return view->now_ms >= until_ms && view->partners_until_ms == 0;
+}
+
 /* Until when the directory may settle. */
 static int64_t settling_until_ms(const struct step *step)
 {
@@ -131,7 +137,7 @@ void on_deferral_due(const struct step *step)
 	if (model->deferral.until_ms == 0 && has_awaited_save(step))
 		model->deferral.until_ms = settling_until_ms(step);
 	if (model->deferral.until_ms > 0)
-		over = now_ms >= model->deferral.until_ms ||
+		over = is_time_over(step->view, model->deferral.until_ms) ||
 		       is_still(step->view, unasked_still_ms(step));
 	else
 		over = model->deferral.saves == 0 && !awaits_a_save(step);
@@ -169,7 +175,7 @@ void on_settling_due(const struct step *step)
 
 	if (waits)
 		arm(step, TIMER_SETTLING, now_ms + SETTLING_CHECK_MS);
-	else if (said || now_ms >= step->model->settling_until_ms ||
+	else if (said || is_time_over(step->view, step->model->settling_until_ms) ||
 		 is_still(step->view, step->rules->quiet_ms))
 		live(step, EV_CHECKPOINT_COMPLETE);
 	else

@@ -134,8 +134,9 @@ void note_save_ended(const struct step *step)
 	/* Afterwards it was only looked whether more would come. */
 	int64_t took_ms = model->newest.written_ms - began_ms;
 
-	if (step->view->child_running)
+	if (step->view->child_running && now_ms >= model->measured.same_save_until_ms)
 		save_rhythm_note(&model->measured.rhythm, now_ms);
+	model->measured.same_save_until_ms = step->view->partners_until_ms;
 	model->measured.saving_ms = 0;
 	if (began_ms == 0)
 		return;

@@ -63,12 +63,14 @@ struct job_view {
 	int64_t now_ms;
 	bool child_running;
 	/* the checkpoint directory */
-	bool saving;   /* a save is under way */
+	bool saving;   /* a save is under way, or goes on beside its number */
 	bool own_word; /* the job itself has called its newest complete checkpoint so */
 	/* all that is under way is closed since then, and the job's end would prove it complete; 0:
 	 * not so, or nobody has told it to end */
 	int64_t closed_ms;
-	bool replacing;    /* fixed names are being written */
+	bool replacing; /* fixed names are being written */
+	/* until when those are awaited that belong to the newest number; 0: none is */
+	int64_t partners_until_ms;
 	bool only_running; /* only running files were written so far */
 	bool running_work; /* and they are more than curves */
 	/* a snapshot now would hold only a part of the newest checkpoint, and nothing new */
@@ -218,6 +220,9 @@ struct job_model {
 		int64_t saving_ms; /* since when one is under way; 0: none is */
 		int64_t upload_ms; /* of the last snapshot with a new checkpoint; -1: none */
 		struct save_rhythm rhythm;
+		/* until then, what is complete next belongs to the save before it; 0: it does not
+		 */
+		int64_t same_save_until_ms;
 		struct checkpoint_interval interval; /* every_ms 0: none */
 		struct interruption_history past;    /* earlier attempts */
 		unsigned risk_said;                  /* warnings since the last commit */

@@ -119,6 +119,17 @@ static int64_t replacing_most_ms(const struct step *step)
 	return left_ms > 0 && left_ms < REPLACING_MOST_MS ? left_ms : REPLACING_MOST_MS;
 }
 
+/* At a notice: as long as there is time for the upload after it. */
+static int64_t partners_until_ms(const struct step *step)
+{
+	int64_t until_ms = step->view->partners_until_ms;
+	int64_t last_ms = step->model->budget.ask_until_ms;
+
+	return stop_deadline_ms(step->model) != CLOCK_NEVER && last_ms < until_ms
+		       ? last_ms
+		       : until_ms;
+}
+
 /* What is complete, or was written to running files, is saved when it is due. */
 void pace_snapshots(const struct step *step)
 {
@@ -130,6 +141,7 @@ void pace_snapshots(const struct step *step)
 		.pending_ms = model->snapshots.pending_ms,
 		.last_write_ms = ended ? 0 : step->view->last_write_ms,
 		.replacing_most_ms = ended ? 0 : replacing_most_ms(step),
+		.partners_until_ms = ended ? 0 : partners_until_ms(step),
 		.urgent = model->stop.stands || ended || request_table_awaits(&model->requests),
 		.last = ended,
 		.only_running = !model->any_complete && job_has_running_tail(model, step->view) &&

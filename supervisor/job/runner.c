@@ -106,6 +106,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	if (job->model.state == JOB_STOPPING)
 		view->closed_ms = tracker_provable_ms(tracker);
 	view->replacing = tracker_is_replacing(tracker);
+	view->partners_until_ms = tracker_partners_until_ms(tracker);
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);

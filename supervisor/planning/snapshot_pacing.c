@@ -4,6 +4,8 @@
  * written for SETTLE_MS, or for SETTLE_MOST_MS if the writes go on. */
 #define SETTLE_MS 50
 #define SETTLE_MOST_MS 200
+/* Fixed names that belong to the checkpoint are waited for at most so long. */
+#define PARTNERS_MOST_MS 30000
 /* Running files alone are saved once in each interval, and in 1/RUNNING_SHARE of the run's time. */
 #define RUNNING_SHARE 100
 /* ... and once a second when it is urgent. */
@@ -27,9 +29,11 @@ static int64_t settled_at_ms(const struct snapshot_pacing_facts *facts)
 	int64_t at_ms =
 		earlier_of(facts->last_write_ms + SETTLE_MS, facts->pending_ms + SETTLE_MOST_MS);
 
-	return later_of(at_ms, facts->replacing_most_ms > 0
-				       ? facts->pending_ms + facts->replacing_most_ms
-				       : 0);
+	at_ms = later_of(at_ms, facts->replacing_most_ms > 0
+					? facts->pending_ms + facts->replacing_most_ms
+					: 0);
+	return later_of(at_ms,
+			earlier_of(facts->partners_until_ms, facts->pending_ms + PARTNERS_MOST_MS));
 }
 
 static int64_t running_at_ms(const struct snapshot_pacing_facts *facts)

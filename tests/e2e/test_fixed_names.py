@@ -1,5 +1,6 @@
 """Fixed names that are written back to back: no moment is left in which the set is whole."""
 import os
+import re
 import shutil
 import signal
 
@@ -245,3 +246,89 @@ def test_a_pointer_that_is_put_back_points_at_something(place):
     place.verb("restore", "latest", look)
     assert (look / "epoch_3.bin").read_text() == "3"
     assert (look / (look / "newest.txt").read_text()).exists(), sorted(path.name for path in look.iterdir())
+
+
+# Fixed names that belong to a number, some time after it, or before it. SIGTERM ends it at once.
+PARTNERS = """
+import os, pathlib, shutil, sys, time
+how, gap, amid = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+top.mkdir(parents=True, exist_ok=True)
+numbered = sorted(top.glob("model_*.bin"))
+other = top / {"pointer": "last_checkpoint", "copy": "checkpoint_last.bin", "renamed": "checkpoint_last.bin", "before": "optimizer.bin"}[how]
+
+def step_of(path):
+    return int(path.read_text().split()[0])
+
+step = 0
+if other.exists():
+    step = step_of(top / other.read_text() if how == "pointer" else other)
+    if how == "before":
+        assert step == step_of(numbered[-1]), (step, numbered)
+print("resumed at", step, "of", max(map(step_of, numbered), default=0), flush=True)
+while True:
+    time.sleep(0.6)
+    step += 10
+    print("before", step, flush=True)
+    time.sleep(0.6)
+    model = top / f"model_{step:04d}.bin"
+    (other if how == "before" else model).write_text(f"{step} first")
+    print("half of", step, flush=True)
+    time.sleep(1000 if step == amid else gap)
+    if how == "pointer":
+        other.write_text(model.name)
+    elif how == "copy":
+        shutil.copyfile(model, other)
+    elif how == "renamed":
+        shutil.copyfile(model, top / "last.tmp")
+        (top / "last.tmp").rename(other)
+    else:
+        model.write_text(f"{step} second")
+    print("saved", step, flush=True)
+"""
+
+
+def resumed_whole(run):
+    """The step that it resumed at, which is its newest number."""
+    run.wait_for_output("before")
+    step, newest = map(int, re.search(r"resumed at (\d+) of (\d+)\n", run.out).groups())
+    assert step == newest, run
+    return step
+
+
+@pytest.mark.parametrize("how", ["pointer", "copy", "renamed", "before"])
+def test_at_a_notice_a_save_has_what_it_writes_beside_its_number(place, how):
+    command = (PYTHON, "-c", PARTNERS, how, "0.4", "-1")
+    run = place.run(*command)
+    run.wait_for_output("before 60\n")  # how often it saves is known by then
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    shutil.rmtree(place.directory)
+    # The next attempt knows it from its first save on.
+    again = place.run(*command)
+    step = resumed_whole(again)
+    assert step >= 60 and step == place.newest()["step"], (run, again)
+    again.wait_for_output(f"half of {step + 10}\n")
+    again.signal(signal.SIGTERM)
+    assert again.wait() == EXIT_DURABLE, again
+    last = place.run(*command)
+    assert resumed_whole(last) > step, (again, last)
+    last.kill()
+
+
+def test_the_step_that_is_said_is_the_one_that_the_job_resumes_from(place):
+    """Killed after its third number, before the pointer names it."""
+    run = place.run(PYTHON, "-c", PARTNERS, "pointer", "0.1", "30", options=("--quiet-time", "300ms", "--snapshot-interval", "0"))
+    run.wait_for_output("saved 20\n")
+    wait_for("step 20 is durable", lambda: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+    count = len(run.events("durable"))
+    run.wait_for_output("half of 30\n")
+    run.wait_for_event("durable", count + 1)
+    os.kill(run.event("launched")["pid"], signal.SIGKILL)
+    run.wait()
+    assert place.newest()["step"] == 20, run
+    shutil.rmtree(place.directory)
+    again = place.run(PYTHON, "-c", PARTNERS, "pointer", "0.1", "30")
+    again.wait_for_output("before")
+    assert "resumed at 20 of 30\n" in again.out and "step 20" in again.err, again
+    again.kill()

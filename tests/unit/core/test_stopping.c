@@ -688,6 +688,124 @@ static void test_a_directory_that_does_not_settle(void **state)
 	stop(&story);
 }
 
+/* The number is complete, and the fixed names that belong to it are awaited: also longer than a
+ * directory may take to settle, but not beyond their time. */
+static void test_a_save_that_goes_on_beside_its_number(void **state)
+{
+	struct story story;
+	int64_t since_ms;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	is_durable(&story);
+	begin_save(&story);
+	announce_by_sigterm(&story);
+	complete(&story, 2, true);
+	complete(&story, 3, true);
+	since_ms = story.view.now_ms;
+	story.view.partners_until_ms = since_ms + 7000;
+	while (!find(&story, JOB_DO_FORWARD_SIGTERM) && story.view.now_ms <= since_ms + 9000) {
+		story.view.now_ms += 20;
+		story.view.saving = story.view.now_ms < since_ms + 7000;
+		story.view.partners_until_ms = story.view.saving ? since_ms + 7000 : 0;
+		post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_DEFERRAL});
+	}
+	assert_in_range(story.view.now_ms - since_ms, 7000, 7020);
+	check_forwarded(&story, true);
+	stop(&story);
+}
+
+/* What comes beside a number is no save of its own, so that the next one is known to come; unless
+ * its time is over. */
+static void test_how_often_a_job_saves_that_goes_on_beside_its_numbers(void **state)
+{
+	static const struct {
+		int64_t awaited_ms, gap_ms;
+	} rows[] = {{3500, 10000}, {500, 3750}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+
+		start(&story, REQUEST_NONE);
+		for (uint64_t save = 1; save <= 2; save++) {
+			begin_save(&story);
+			story.view.partners_until_ms = story.view.now_ms + rows[i].awaited_ms;
+			complete(&story, 2 * save, true);
+			story.view.now_ms += 3000;
+			story.view.partners_until_ms = 0;
+			story.view.saving = false;
+			complete(&story, 2 * save + 1, true);
+			story.view.now_ms += 4000;
+		}
+		assert_int_equal(story.model.measured.rhythm.gap_ms, rows[i].gap_ms);
+		stop(&story);
+	}
+}
+
+/* The same after the answer to a notice. */
+static void test_an_answer_that_goes_on_beside_its_number(void **state)
+{
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_FLAG);
+	post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+					.stop = {.deadline_ms = 1120000, .alone = true}});
+	post(&story, (struct job_event){.kind = JOB_EV_SENDING, .by_flag = true});
+	post(&story, (struct job_event){.kind = JOB_EV_ASKED, .by_flag = true});
+	complete(&story, 1, true);
+	story.view.now_ms += 6000;
+	story.view.saving = true;
+	story.view.partners_until_ms = story.view.now_ms + 1;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	assert_int_equal(story.model.state, JOB_CHECKPOINTING);
+	story.view.saving = false;
+	story.view.partners_until_ms = 0;
+	post(&story, (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_SETTLING});
+	assert_int_equal(story.model.state, JOB_STOPPING);
+	stop(&story);
+}
+
+/* A snapshot waits for them, as long as there is time for its upload. */
+static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
+{
+	static const struct {
+		/* how long the notice is and how much of it is over; how long they are awaited */
+		int64_t notice_ms, over_ms, awaited_ms;
+		bool waits, all_of_it;
+	} rows[] = {
+		{0, 0, 0, false, false},        {0, 0, 800, true, true},
+		{120000, 0, 800, true, true},   {1000, 0, 5000, true, false},
+		{1000, 990, 800, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		int64_t now_ms, due_ms;
+
+		start(&story, REQUEST_NONE);
+		now_ms = story.view.now_ms;
+		if (rows[i].notice_ms > 0)
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = now_ms + rows[i].notice_ms,
+							 .alone = true}});
+		now_ms = story.view.now_ms += rows[i].over_ms;
+		story.view.saving = rows[i].awaited_ms > 0;
+		if (rows[i].awaited_ms > 0)
+			story.view.partners_until_ms = now_ms + rows[i].awaited_ms;
+		complete(&story, 1, false);
+		if ((find(&story, JOB_DO_TAKE_SNAPSHOT) == NULL) != rows[i].waits)
+			fail_msg("row %zu", i);
+		due_ms = story.model.due_ms[TIMER_SNAPSHOT];
+		if (rows[i].waits && (due_ms == story.view.partners_until_ms) != rows[i].all_of_it)
+			fail_msg("row %zu: due in %d ms", i, (int)(due_ms - now_ms));
+		stop(&story);
+	}
+}
+
 /* It has begun no later than the checkpoint before it was complete. */
 static void test_a_save_whose_begin_was_not_seen(void **state)
 {
@@ -738,6 +856,10 @@ int main(void)
 		cmocka_unit_test(test_asked_at_a_notice),
 		cmocka_unit_test(test_a_first_save_may_come_until_the_last_moment),
 		cmocka_unit_test(test_its_own_word_is_not_waited_upon),
+		cmocka_unit_test(test_a_save_that_goes_on_beside_its_number),
+		cmocka_unit_test(test_an_answer_that_goes_on_beside_its_number),
+		cmocka_unit_test(test_how_often_a_job_saves_that_goes_on_beside_its_numbers),
+		cmocka_unit_test(test_what_belongs_to_a_number_comes_into_its_snapshot),
 		cmocka_unit_test(test_out_of_time),
 		cmocka_unit_test(test_the_plan_knows_who_can_be_asked),
 		cmocka_unit_test(test_the_plan_is_said),

@@ -52,6 +52,13 @@ static const struct row rows[] = {
 		{.interval_ms = INTERVAL, .pending_ms = NOW, .last_write_ms = NOW,
 			.replacing_most_ms = 10, .urgent = true}, 0, 50},
 
+	{"what belongs to the checkpoint is awaited",
+		{.interval_ms = INTERVAL, .pending_ms = NOW - 1000, .last_write_ms = NOW - 1000,
+			.partners_until_ms = NOW + 800}, 0, 800},
+	{"but not for ever",
+		{.interval_ms = INTERVAL, .pending_ms = NOW - 29000, .last_write_ms = NOW - 29000,
+			.partners_until_ms = NOW + 8000}, 0, 1000},
+
 	{"the second of a few",
 		{.interval_ms = INTERVAL, .pending_ms = NOW - 60, .last_write_ms = NOW - 60},
 		NOW + INTERVAL, 0},
