@@ -32,10 +32,17 @@ static bool is_there(const char *path)
 	return !strstr(path, ".gone") && !strstr(path, ".tmp");
 }
 
+/* All reports were sent, and all are killed. */
+static bool is_over;
+
 static struct file_look look(void *arg, const char *path)
 {
 	(void)arg;
-	return (struct file_look){.exists = is_there(path), .size = 10};
+	/* One was emptied by the last of the reports. */
+	return (struct file_look){
+		.exists = is_there(path),
+		.size = is_over && strstr(path, "emptied") ? 0 : 1000,
+	};
 }
 
 /* "o": opened empty; "r": opened with content; "c": closed; "f": closed, and it has failed; "d":
@@ -126,6 +133,7 @@ static void check(const struct scene *scene)
 	int64_t now_ms = 1000;
 	char **listed, **paths;
 
+	is_over = false;
 	detector_init(&detector, DETECTOR_QUIET_MS, NULL);
 	detector.questions.look = look;
 	save(&detector, scene->complete, &now_ms);
@@ -137,6 +145,7 @@ static void check(const struct scene *scene)
 	facts.listed = facts.count;
 	facts.list = listed = detector_list(&detector, detector_each_under_way);
 	read_words(scene->unread, reports, &facts.count);
+	is_over = true;
 	paths = left_reports_list(&facts);
 	for (char **path = paths; *path; path++) {
 		assert_int_equal(bytes_append(&list, *path, strlen(*path), NULL), 0);
@@ -166,6 +175,8 @@ static const struct scene scenes[] = {
 	 "model.npz "},
 	{"a write that failed", PAIRS, "o:model.npz", "c:model.npz o:opt.npz f:opt.npz",
 	 "opt.npz model.npz "},
+	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
+	 "w:emptied.npz w:opt.npz o:emptied.npz", "emptied.npz "},
 	{"written in place", PAIRS, "", "r:model.npz", "model.npz "},
 	{"half a number", NUMBERS, "", "w:step_4.npz", "step_4.npz "},
 	{"a whole number", NUMBERS, "o:step_4.npz", "c:step_4.npz w:opt_4.npz", ""},
