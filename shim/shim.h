@@ -33,7 +33,7 @@
 #define SHIM_ENV_ACCESS_LOG "REPRIEVE_SHIM_ACCESS_LOG"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 4u        /* a shim that finds another version does nothing */
+#define SHIM_VERSION 5u        /* a shim that finds another version does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -157,6 +157,13 @@ struct shim_header {
 	char alias[1024];
 	/* path of a named pipe of the supervisor's: one byte wakes it; a lost byte does no harm */
 	char doorbell[108];
+	/* For the next start, should this supervisor be killed (supervisor/monitor/left_channel.h).
+	 * The supervisor alone uses them. All reports before `listed` are in its list of what is
+	 * under way; those from `first` on are of what was, at the earliest. `unheard`: as `dropped`
+	 * was then. */
+	uint64_t first, listed, unheard;
+	/* names the boot of the machine; "": unknown */
+	char boot[40];
 };
 
 // clang-format on

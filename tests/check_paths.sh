@@ -31,7 +31,7 @@ supervisor/upload/database_backup\.c                  | stat|walk_open          
 supervisor/monitor/directory_monitor\.c               | file_is_directory        | is there something to watch?
 supervisor/monitor/directory_poller\.c                | statx                    | metadata alone
 supervisor/monitor/inotify_table\.c                   | inotify.*                | /proc/self/fd/N
-supervisor/monitor/(shared_file|shim_channel)\.c      | .*                       | the runtime directory: this user alone
+supervisor/monitor/(shared_file|(shim|left)_channel)\.c | .*                     | the runtime directory: this user alone
 supervisor/control/.*                                 | .*                       | the same
 supervisor/frameworks/lightning_slurm\.c              | .*                       | the same
 supervisor/frameworks/profile_detect\.c               | file_read|stat           | the script of the command

@@ -148,6 +148,8 @@ struct checkpoint {
 	enum verdict_reason base_reason;
 	/* the step that its writer reported; -1: none */
 	int64_t step;
+	/* `position` of the table when it was begun */
+	uint64_t position;
 	struct checkpoint *sibling; /* all of them, the newest first */
 	struct checkpoint *under_way_next, *under_way_previous;
 };
@@ -158,6 +160,8 @@ struct checkpoint_table {
 	struct checkpoint *checkpoints;
 	struct checkpoint *under_way, *under_way_last;
 	struct family *families;
+	/* the number of the report that is handed in, or of the next one; set by whoever does it */
+	uint64_t position;
 	bool keeps_apart; /* one of the families is apart, or a stream */
 };
 

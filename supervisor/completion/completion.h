@@ -40,6 +40,7 @@
  *	detector_parts.h	PURE: the files of the detector, by subject
  *	tracker_state.h		the files of the tracker, by subject
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
+ *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
  *	content_check_worker.h	runs content checks for the loop, on a thread
@@ -49,6 +50,7 @@
 #define COMPLETION_H
 
 #include "content_check.h"
+#include "left_reports.h"
 #include "tracker.h"
 
 #endif

@@ -239,11 +239,12 @@ bool detector_has_only_settings(const struct checkpoint *fixed);
 size_t detector_count_missing(const struct checkpoint *checkpoint);
 /* Has the job written a file that is none of the running ones? */
 bool detector_has_ordinary_files(const struct detector *detector);
-/* All that is under way or torn. Numbered directories as a whole, with a slash at the end; but none
- * in which nothing was written, unlike in the list of what is excluded. A checkpoint of a new kind
- * whose files its writers have closed: those files, with UNDER_WAY_CLOSED in front. One that has
- * all of its files, and lacks closes: with UNDER_WAY_UNLESS_WHOLE in front. What was added to a
- * complete one and is not closed: with UNDER_WAY_ALONE in front. */
+/* All that is under way or torn, but for what is complete and was not decided yet. Numbered
+ * directories as a whole, with a slash at the end; but none in which nothing was written, unlike in
+ * the list of what is excluded. A checkpoint of a new kind whose files its writers have closed:
+ * those files, with UNDER_WAY_CLOSED in front. One that has all of its files, and lacks closes:
+ * with UNDER_WAY_UNLESS_WHOLE in front. What was added to a complete one and is not closed: with
+ * UNDER_WAY_ALONE in front. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
@@ -265,6 +266,17 @@ void detector_requested(struct detector *detector, int64_t now_ms);
 json_t *detector_signatures_json(const struct detector *detector);
 /* From the manifest of the snapshot that was restored. Ignores what it does not understand. */
 void detector_load_signatures(struct detector *detector, const json_t *json);
+
+/* --- for the next start, should this one be killed (left_reports.h) --- */
+
+/* What is known beside what is under way: the signatures, and which files are at rest. The caller
+ * owns it. */
+json_t *detector_known_json(const struct detector *detector);
+/* Into a new one: as if it had seen these files being written, and decided them to be complete. */
+void detector_load_known(struct detector *detector, const json_t *known);
+/* The least position (struct checkpoint_table) at which a checkpoint under way was begun; `none`:
+ * there is none. */
+uint64_t detector_first_position(const struct detector *detector, uint64_t none);
 
 /* --- writers without the shim: only the kernel reports their writes --- */
 

@@ -164,13 +164,24 @@ static bool is_closed(const struct detector *detector, const struct checkpoint *
 	       detector_may_be_whole(detector, checkpoint);
 }
 
+/* What needs no time has made it complete, and only its contents are still to be looked at, as the
+ * next start does, too. */
+static bool is_all_but_decided(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->base == 0 &&
+	       detector_judge(detector, checkpoint, checkpoint->last_ms).verdict ==
+		       VERDICT_COMPLETE;
+}
+
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument)
 {
 	each_checkpoint (checkpoint, &detector->table) {
 		bool touched = checkpoint->state == CHECKPOINT_UNDER_WAY ||
 			       checkpoint->state == CHECKPOINT_TORN;
 
-		if (is_closed(detector, checkpoint))
+		if (is_all_but_decided(detector, checkpoint))
+			act_on_marked(checkpoint, FILE_DAMAGED | FILE_SLOW, act, argument);
+		else if (is_closed(detector, checkpoint))
 			act_on_closed(checkpoint, act, argument);
 		else if (detector_has_begun_all(detector, checkpoint))
 			act_on_begun(detector, checkpoint, act, argument);

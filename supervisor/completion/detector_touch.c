@@ -294,6 +294,7 @@ static void begin_addition(struct detector *detector, struct checkpoint *checkpo
 		checkpoint->base = checkpoint->changed;
 		checkpoint->base_reason = checkpoint->reason;
 	}
+	checkpoint->position = detector->table.position;
 	checkpoint_change(checkpoint, FILE_FRESH, FILE_FRESH, 0);
 	checkpoint_set_state(&detector->table, checkpoint, CHECKPOINT_UNDER_WAY);
 	checkpoint->writer_count = 0;
@@ -314,6 +315,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
+	checkpoint->position = detector->table.position;
 	/* The rest of one that looked complete: the next one is waited for. */
 	checkpoint->pause_ms =
 		checkpoint->gap_end_ms == now_ms && checkpoint->gap_ms <= LONGEST_PAUSE_MS
@@ -380,6 +382,7 @@ static void join_parts_of(struct detector *detector, struct family *family, int6
 		return;
 	checkpoint_set_state(&detector->table, fixed, CHECKPOINT_UNDER_WAY);
 	fixed->begun_ms = fixed->since_ms = now_ms;
+	fixed->position = detector->table.position;
 	fixed->save = detector->saves;
 	detector_note_change(detector, fixed, now_ms);
 }

@@ -317,6 +317,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 	open_shim_channel(tracker);
 	/* Files that exist already are not a save of this job: `started` is still false. */
 	*result = tracker;
+	tracker->knows_more = true;
 	tracker_poll(tracker);
 	tracker->started = true;
 }

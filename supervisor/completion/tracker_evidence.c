@@ -95,6 +95,8 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 		tracker_warn_of_failed_write(tracker, message->path);
 	if (message->event != SHIM_OPENED)
 		directory_monitor_drain(tracker->directory);
+	/* This one counts already. */
+	tracker->detector.table.position = shim_channel_position(tracker->shim_channel) - 1;
 	detector_handle_shim(&tracker->detector, message, clock_monotonic_ms());
 	tracker_poll_soon(tracker);
 	tell_of_writer(tracker, message);
@@ -119,6 +121,8 @@ void tracker_handle_directory(void *arg, const struct dir_event *event)
 	if (text_starts(event->path, ".reprieve"))
 		return;
 	account_for_stall(tracker);
+	if (tracker->shim_channel)
+		tracker->detector.table.position = shim_channel_position(tracker->shim_channel);
 	if (event->change == DIR_CREATED || event->change == DIR_MOVED_TO)
 		seen.symlink =
 			file_look_at(tracker->options.workspace->directory, event->path).symlink;

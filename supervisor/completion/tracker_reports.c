@@ -1,8 +1,12 @@
 /* What the tracker tells besides verdicts: what is closed, running, under way, torn or stuck. */
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "tracker_state.h"
+
+#include <stdlib.h>
 
 #define STUCK_SAVE_WARN_MS 30000
 
@@ -30,6 +34,34 @@ void tracker_report_running_files(struct tracker *tracker)
 		tracker->options.on_running(tracker->options.arg, tracker->detector.running_path);
 }
 
+/* What the reports that nobody has read are judged by at the next start (left_reports.h). */
+static void leave_what_is_known(struct tracker *tracker)
+{
+	auto_json json_t *known = NULL;
+	auto_free char *text = NULL;
+
+	if (!tracker->knows_more)
+		return;
+	tracker->knows_more = false;
+	known = detector_known_json(&tracker->detector);
+	text = json_dumps(known, JSON_COMPACT);
+	if (text)
+		shim_channel_leave_known(tracker->shim_channel, text);
+}
+
+/* The list tells of all that was reported so far. A member of a gang whose directory another one
+ * keeps writes none. */
+static void note_listed(struct tracker *tracker)
+{
+	if (!tracker->shim_channel || tracker->options.workspace->kept_by_other)
+		return;
+	leave_what_is_known(tracker);
+	shim_channel_note_listed(tracker->shim_channel,
+				 detector_first_position(&tracker->detector,
+							 shim_channel_position(
+								 tracker->shim_channel)));
+}
+
 /* For the next start, should this one be killed. Best effort: a disk that is full or slow delays
  * the training no further. */
 void tracker_report_under_way(struct tracker *tracker, bool at_once)
@@ -37,11 +69,16 @@ void tracker_report_under_way(struct tracker *tracker, bool at_once)
 	int64_t now_ms = clock_monotonic_ms();
 	struct err err;
 
-	if (!under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once))
+	if (!under_way_report_is_due(&tracker->under_way, &tracker->detector, now_ms, at_once)) {
+		if (!tracker->under_way.changed)
+			note_listed(tracker);
 		return;
+	}
 	if (workspace_write_under_way(tracker->options.workspace, tracker->under_way.paths, &err) <
 	    0)
 		log_debug("cannot record which files are being written: %s", err.text);
+	else
+		note_listed(tracker);
 	under_way_report_written(&tracker->under_way, now_ms, clock_monotonic_ms());
 }
 

@@ -49,6 +49,8 @@ struct tracker {
 	int64_t reported_ms;
 	uint64_t reported_running;
 	struct under_way_report under_way;
+	/* something became complete or torn since the next start was last told what is known */
+	bool knows_more;
 	/* a save that was under way at the request: it is the answer if nothing follows until then;
 	 * 0: there is none */
 	int64_t answered_ms;

@@ -139,6 +139,7 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		warn_of_fewer_files(tracker, checkpoint);
 	news = news && note_complete(tracker, checkpoint, now_ms);
 	detector_decide(&tracker->detector, checkpoint, judgement);
+	tracker->knows_more = true;
 	tracker->saving = false;
 	tracker->busy_since_ms = 0;
 	if (news)

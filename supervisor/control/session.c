@@ -318,6 +318,29 @@ void session_each_orphan(bool (*each)(void *arg, const struct session_info *info
 	each_directory(report_orphan, &orphans);
 }
 
+struct dead_sessions {
+	void (*each)(void *arg, const char *directory);
+	void *arg;
+};
+
+static bool report_dead(void *arg, const char *path, pid_t pid)
+{
+	const struct dead_sessions *dead = arg;
+	auto_close int lock = open_lock(path, O_RDWR);
+
+	(void)pid;
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && running_job(path) == 0)
+		dead->each(dead->arg, path);
+	return true;
+}
+
+void session_each_dead(void (*each)(void *arg, const char *directory), void *arg)
+{
+	struct dead_sessions dead = {each, arg};
+
+	each_directory(report_dead, &dead);
+}
+
 struct member_sessions {
 	const char *job;
 	char member[16];

@@ -66,6 +66,10 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
  * own. In this PID namespace, as far as the place of our sessions is shared. */
 void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg);
 
+/* Calls `each` for the directory of every dead supervisor of this user of which nothing is left
+ * running, as the next session_open() removes it. Nobody else does anything to it meanwhile. */
+void session_each_dead(void (*each)(void *arg, const char *directory), void *arg);
+
 /* The supervisor of this member was here and was killed: its directory is there, nobody holds the
  * lock in it, and no other process is this member. False: it lives, or nothing is known of it; the
  * next supervisor that starts here removes such directories. */

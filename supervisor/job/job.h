@@ -48,6 +48,7 @@
  *
  * They post what happens, and do what is asked of their part:
  *
+ *	job_left.c		what killed supervisors have left unread
  *	job_start.c		open, restore, launch (launch/expectation.h: what is taken when)
  *	job_directory.c		may it start in this directory?
  *	job_precedent.c		... and after the attempts before?
@@ -318,6 +319,11 @@ bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
 
 /* job_tracker.c */
 void job_start_tracker(struct job *job);
+
+/* --- job_left.c --- */
+
+/* Before the session is opened, and the directory locked. Blocks. */
+void job_read_what_was_left(struct job *job);
 /* The newest step that the job has reported; -1: none. */
 int64_t job_reported_step(const struct job *job);
 

@@ -34,6 +34,7 @@ int job_open(struct job *job, struct err *err)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		report_our_failure(&job->reports, "no event log is written", &why);
+	job_read_what_was_left(job);
 	if (session_open(job->name.text, job->gang.member, &job->session, &why) < 0)
 		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",

@@ -9,6 +9,7 @@
  *	directory_monitor.h	changes below the checkpoint directory, by events or by scans
  *	inotify_watch.h		the kernel's events; has struct dir_event
  *	shim_channel.h		the supervisor's end of the shim's channel (shim/PROTOCOL.md)
+ *	left_channel.h		what a killed supervisor has not read of it
  *	progress_page.h		the page through which jobs poll for requests and report steps
  *	recent_writers.h	the processes that wrote checkpoints last
  *	open_files.h		who has files open for writing: /proc and leases
@@ -16,6 +17,7 @@
  *
  * Of this folder only:
  *
+ *	shim_record.h		PURE: one record of the channel
  *	shared_file.h		a file that the job maps too, and may truncate
  *	inotify_table.h		watch descriptors and their paths; the only user of libinotifytools
  *	directory_poller.h	repeated scans on a thread, if events do not cover everything
@@ -26,6 +28,7 @@
 
 #include "directory_monitor.h"
 #include "inotify_watch.h"
+#include "left_channel.h"
 #include "open_files.h"
 #include "progress_page.h"
 #include "recent_writers.h"

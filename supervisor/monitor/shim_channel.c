@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "left_channel.h"
 #include "process/process.h"
 #include "shared_file.h"
+#include "shim_record.h"
+#include "workspace/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -35,7 +37,7 @@ struct shim_channel {
 	shim_channel_fn *received;
 	void *argument;
 	struct shared_file file;
-	char *pipe_path, *socket_path;
+	char *pipe_path, *socket_path, *known_path;
 	char *directory;
 	struct shim_header *header;
 	struct shim_record *records;
@@ -49,29 +51,6 @@ struct shim_channel {
 	int64_t hole_since_ms;
 };
 
-/* A path below the checkpoint directory; `length` as the job says. */
-static bool is_inside(const char *path, size_t length)
-{
-	return strlen(path) == length && *path != '/' && !text_path_climbs(path);
-}
-
-static bool paths_are_sound(const struct shim_record *record, const char *path, const char *path2)
-{
-	if (record->event == SHIM_HELLO)
-		return strlen(path) == record->path_length;
-	if (record->event == SHIM_SAVED_ELSEWHERE)
-		return record->path_length > 1 && *path == '/' &&
-		       is_inside(path + 1, record->path_length - 1u);
-	return is_inside(path, record->path_length) && is_inside(path2, record->path2_length);
-}
-
-static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
-{
-	return record->path_length <= SHIM_PATH_MOST && record->path2_length <= SHIM_PATH_MOST &&
-	       record->checksum == shim_checksum(record, sequence) && record->event >= SHIM_HELLO &&
-	       record->event <= SHIM_SAVED_ELSEWHERE && record->pid != 0 && record->pid <= INT_MAX;
-}
-
 static void report_lost(struct shim_channel *channel)
 {
 	channel->received(channel->argument,
@@ -82,28 +61,12 @@ static void report_lost(struct shim_channel *channel)
 static bool deliver_record(struct shim_channel *channel, const struct shim_record *record,
 			   uint64_t sequence)
 {
-	char path[SHIM_PATH_MOST + 1];
-	char path2[SHIM_PATH_MOST + 1];
+	struct shim_record_paths paths;
+	struct shim_message message;
 
-	if (!record_is_sound(record, sequence))
+	if (!shim_record_read(record, sequence, &paths, &message))
 		return false;
-	memcpy(path, record->text, record->path_length);
-	path[record->path_length] = '\0';
-	memcpy(path2, record->text + record->path_length, record->path2_length);
-	path2[record->path2_length] = '\0';
-	if (!paths_are_sound(record, path, path2))
-		return false;
-	channel->received(channel->argument,
-			  &(struct shim_message){
-				  .event = record->event,
-				  .pid = (int)record->pid,
-				  .descriptor = record->descriptor,
-				  .flags = record->flags,
-				  .device = record->device,
-				  .inode = record->inode,
-				  .path = path,
-				  .path2 = path2,
-			  });
+	channel->received(channel->argument, &message);
 	return !(record->flags & SHIM_FLAG_TRUNCATED_PATH) || record->event == SHIM_HELLO;
 }
 
@@ -184,6 +147,7 @@ static void hand_out_saved(void *argument, pid_t pid, int64_t step)
 static void mend_channel(struct shim_channel *channel)
 {
 	channel->intact.head = channel->intact.tail = channel->tail;
+	channel->intact.unheard = 0;
 	if (!shared_file_keep_whole(&channel->file, &channel->intact, sizeof(channel->intact),
 				    "what the preload library writes to"))
 		return;
@@ -317,6 +281,7 @@ static int fill_header(struct shim_channel *channel, const char *alias, struct e
 	header->supervisor_pid = (uint32_t)getpid();
 	header->supervisor_start = process_start_time(getpid());
 	(void)proc_pid_namespace(&header->namespace_device, &header->namespace_inode);
+	workspace_read_boot(header->boot);
 	header->directory_length = (uint32_t)strlen(channel->directory);
 	text_set(header->directory, sizeof(header->directory), channel->directory);
 	/* Too long or the same: then the shim knows one name, which is the one that the kernel
@@ -349,6 +314,7 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 	made->directory = text_copy(checkpoint_directory);
 	made->pipe_path = text_format("%s/shim.pipe", session_directory);
 	made->socket_path = text_format("%s/shim.doorbell", session_directory);
+	made->known_path = text_format("%s/" LEFT_CHANNEL_KNOWN, session_directory);
 	made->file = (struct shared_file){.fd = -1, .slot = -1};
 	if (map_channel(made, channel_path, err) < 0 || open_pipe(made, err) < 0 ||
 	    open_socket(made, err) < 0 ||
@@ -375,6 +341,8 @@ void shim_channel_close(struct shim_channel *channel)
 	shared_file_remove(&channel->file);
 	free(channel->pipe_path);
 	free(channel->socket_path);
+	unlink(channel->known_path);
+	free(channel->known_path);
 	free(channel->directory);
 	free(channel);
 }
@@ -382,6 +350,27 @@ void shim_channel_close(struct shim_channel *channel)
 const char *shim_channel_path(const struct shim_channel *channel)
 {
 	return channel->file.path;
+}
+
+uint64_t shim_channel_position(const struct shim_channel *channel)
+{
+	return channel->tail;
+}
+
+void shim_channel_note_listed(struct shim_channel *channel, uint64_t first)
+{
+	channel->intact.first = first;
+	channel->intact.listed = channel->tail;
+	channel->intact.unheard = channel->dropped;
+	__atomic_store_n(&channel->header->first, first, __ATOMIC_RELAXED);
+	__atomic_store_n(&channel->header->unheard, channel->dropped, __ATOMIC_RELAXED);
+	__atomic_store_n(&channel->header->listed, channel->tail, __ATOMIC_RELEASE);
+}
+
+/* Best effort, and never synced: as the channel, it outlives a kill and no crash. */
+void shim_channel_leave_known(const struct shim_channel *channel, const char *text)
+{
+	(void)file_replace(channel->known_path, text, strlen(text), NULL);
 }
 
 struct progress_page *shim_channel_page(const struct shim_channel *channel)

@@ -56,13 +56,22 @@ int shim_channel_open(struct loop *loop, const char *session_directory,
 		      shim_channel_fn *received, void *argument, struct shim_channel **channel,
 		      struct err *err);
 
-/* Removes the four files. Running processes keep their mapping, which nobody reads any more. */
+/* Removes these files. Running processes keep their mapping, which nobody reads any more. */
 void shim_channel_close(struct shim_channel *channel);
 AUTO_POINTER(struct shim_channel, shim_channel_close);
 
 /* Delivers all published reports. The loop does it at each wake-up and once a second; call it
  * before a decision. */
 void shim_channel_poll(struct shim_channel *channel);
+
+/* How many reports were delivered so far: the number of the next one. During the call that delivers
+ * one, it counts already. */
+uint64_t shim_channel_position(const struct shim_channel *channel);
+/* The list of what is under way (workspace_write_under_way()) accounts for all that was delivered;
+ * the reports of what is under way begin at `first`. For left_channel.h. */
+void shim_channel_note_listed(struct shim_channel *channel, uint64_t first);
+/* What its reader would have to know to make use of it: leaves the text beside the channel. */
+void shim_channel_leave_known(const struct shim_channel *channel, const char *text);
 
 /* The value of SHIM_ENV_CHANNEL for the job. Borrowed. */
 const char *shim_channel_path(const struct shim_channel *channel);

@@ -17,6 +17,8 @@ enum group_mark {
 	GROUP_REDUCED = 8,
 	/* a file of it was written since the record, and is not in the list */
 	GROUP_WRITTEN = 16,
+	/* it is in that list as a directory that was renamed into place since */
+	GROUP_PLACED = 32,
 };
 
 bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
@@ -93,8 +95,10 @@ static bool is_emptied(const struct reconcile_facts *facts, const struct snapsho
 
 static bool is_listed(const struct judgement *judgement, const char *path)
 {
-	return under_way_has(judgement->facts->under_way, path) ||
-	       (marks_of(judgement, path) & GROUP_LISTED);
+	unsigned marks = marks_of(judgement, path);
+
+	return (under_way_has(judgement->facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	       (marks & GROUP_LISTED);
 }
 
 /* Do the checkpoints in the record consist of one file each? */
@@ -140,11 +144,87 @@ static bool was_renamed_whole(const struct reconcile_facts *facts, const char *l
 	       !under_way_has(facts->under_way, renamed->path);
 }
 
+/* Does a file lie below the directory, "s-3/"? */
+static bool any_below(const struct snapshot_files *files, const char *directory)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (text_starts(files->items[i].path, directory))
+			return true;
+	return false;
+}
+
+/* Is it listed under a temporary name too, and gone from there? */
+static bool has_left_temporary_name(const struct reconcile_facts *facts, const char *directory)
+{
+	bool left = false;
+
+	for (char *const *path = facts->under_way; path && *path; path++) {
+		size_t unit = checkpoint_directory_length(*path);
+		auto_free char *key = checkpoint_name_key(*path);
+		auto_free char *temporary = text_copy_n(*path, unit > 0 ? unit + 1 : 0);
+
+		if (text_ends(*path, "/") || unit == 0 || !text_equal(key, directory))
+			continue;
+		if (text_equal(temporary, directory) || any_below(facts->local, temporary))
+			return false;
+		left = true;
+	}
+	return left;
+}
+
+static bool has_name_below(const struct snapshot_files *files, const char *directory,
+			   const char *name)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		auto_free char *other = checkpoint_name_template(files->items[i].path);
+
+		if (text_starts(files->items[i].path, directory) && text_equal(other, name))
+			return true;
+	}
+	return false;
+}
+
+/* Has it all names of the newest complete one of its kind? False if there is none. */
+static bool has_names_of_one_before(const struct reconcile_facts *facts, const char *directory)
+{
+	auto_free char *family = checkpoint_name_family(directory);
+	int64_t newest = -1;
+	bool all = false;
+
+	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+		auto_free char *other = checkpoint_name_family(path);
+		auto_free char *name = checkpoint_name_template(path);
+		int64_t step = step_of_path(path);
+
+		if (step < newest || !text_equal(other, family) || text_starts(path, directory))
+			continue;
+		all = (step > newest || all) && has_name_below(facts->local, directory, name);
+		newest = step;
+	}
+	return all;
+}
+
+/*
+ * Its writer has renamed it into place since the list was written, as the last thing that it does
+ * to it: a killed one renames nothing. Where the one before it got more after that, it has fewer
+ * names.
+ */
+static bool was_placed_whole(const struct reconcile_facts *facts, const char *directory)
+{
+	return !facts->rebooted && any_below(facts->local, directory) &&
+	       has_left_temporary_name(facts, directory) &&
+	       has_names_of_one_before(facts, directory);
+}
+
 static void mark_groups(struct judgement *judgement)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	bool single_files = has_single_files(facts->complete);
 
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (text_ends(*path, "/") && was_placed_whole(facts, *path))
+			mark_group(judgement, *path, GROUP_PLACED);
 	/* A file that was listed may have been renamed since: m-5.pt.tmp, m-5.pt. */
 	for (char *const *path = facts->under_way; path && *path; path++)
 		if (!text_ends(*path, "/") && !text_starts(*path, UNDER_WAY_ALONE) &&

@@ -9,7 +9,8 @@
  * or what has lost a part of its checkpoint or all of its content, is torn and moved aside. What is
  * neither stays where it is: nobody vouches for it, but nothing speaks against it either. So does a
  * checkpoint of one file that the list has under the name from which its writer has renamed it
- * since. Of recorded fixed names, one that is torn speaks against all: the snapshot replaces them.
+ * since, and a directory that it has renamed into place since, with all names of the one before
+ * it. Of recorded fixed names, one that is torn speaks against all: the snapshot replaces them.
  * So does one that only the snapshot has, unless the others are here as the snapshot has them: then
  * it is put back from there.
  */

@@ -184,6 +184,16 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
 	return steal_fd(&fd);
 }
 
+int directory_lock_last_supervisor(int folder)
+{
+	auto_close int fd = beneath_open(folder, "lock", O_RDONLY | O_NONBLOCK, 0);
+	struct lock_note note = {.supervisor = 0};
+
+	if (fd >= 0)
+		read_note(fd, &note);
+	return note.supervisor > 0 && is_of_this_boot(&note) ? note.supervisor : 0;
+}
+
 /* A start at the same moment meets our shared lock, and tries again (PATIENCE_MS). */
 bool directory_lock_is_held(int folder, struct err *err)
 {

@@ -32,6 +32,10 @@ int directory_lock(int folder, const char *job, struct cancel *cancel,
  */
 bool directory_lock_is_held(int folder, struct err *err);
 
+/* The pid of the supervisor that holds it, or held it last, in this boot of the machine; 0: none is
+ * known. */
+int directory_lock_last_supervisor(int folder);
+
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */
 void directory_lock_note_job(int fd, pid_t pid);

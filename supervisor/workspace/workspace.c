@@ -229,6 +229,15 @@ bool workspace_is_in_use(const struct workspace *workspace, struct err *err)
 	return true;
 }
 
+int workspace_last_supervisor(const struct workspace *workspace)
+{
+	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
+
+	if (find_beside(workspace, &folder, NULL) < 0 || folder.fd < 0)
+		return 0;
+	return directory_lock_last_supervisor(folder.fd);
+}
+
 void workspace_unlock(struct workspace *workspace)
 {
 	if (workspace->lock_fd > 0)

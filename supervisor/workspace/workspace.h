@@ -114,6 +114,9 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
  * nothing. */
 bool workspace_is_in_use(const struct workspace *workspace, struct err *err);
 
+/* directory_lock_last_supervisor() of its lock. */
+int workspace_last_supervisor(const struct workspace *workspace);
+
 /* Lets another run have it. */
 void workspace_unlock(struct workspace *workspace);
 

@@ -547,6 +547,24 @@ static void test_a_save_that_has_all_its_files_is_said_to_lack_closes(void **sta
 			 UNDER_WAY_UNLESS_WHOLE "checkpoint-4/model.pt");
 }
 
+/* All closes were seen: it is complete, and only nobody has come to say so. */
+static void test_a_save_that_is_complete_is_not_listed_until_it_is_decided(void **state)
+{
+	char **paths;
+
+	(void)state;
+	write_file("checkpoint-3/model.pt", "oc", 20000);
+	write_file("checkpoint-3/state.json", "oc", 20000);
+	decide(30000);
+	write_file("checkpoint-4/model.pt", "oc", 40000);
+	write_file("checkpoint-4/state.json", "oc", 40001);
+	paths = detector_list(&detector, detector_each_under_way);
+	assert_null(paths[0]);
+	path_list_free(paths);
+	write_over("checkpoint-4/state.json", 40002);
+	assert_under_way("checkpoint-4/", NULL);
+}
+
 /* In a directory of its own the next file may be still to come. */
 static void test_the_first_file_of_a_directory_is_not_said_to_lack_its_close(void **state)
 {
@@ -671,6 +689,7 @@ int main(void)
 		TEST(test_whole_directories_end_in_a_slash),
 		TEST(test_a_file_of_a_new_kind_is_said_to_be_closed),
 		TEST(test_a_save_that_has_all_its_files_is_said_to_lack_closes),
+		TEST(test_a_save_that_is_complete_is_not_listed_until_it_is_decided),
 		TEST(test_the_first_file_of_a_directory_is_not_said_to_lack_its_close),
 		TEST(test_one_of_several_fixed_names_is_not_said_to_be_closed),
 		TEST(test_a_fixed_name_beside_settings_is_said_to_lack_its_close),

@@ -57,6 +57,19 @@ static bool see(void *arg, const struct session_info *info)
 	return true;
 }
 
+static void count(void *arg, const char *directory)
+{
+	*(int *)arg += text_starts(directory, runtime);
+}
+
+static int count_dead(void)
+{
+	int dead = 0;
+
+	session_each_dead(count, &dead);
+	return dead;
+}
+
 static struct seen look(void)
 {
 	struct seen seen = {0};
@@ -124,10 +137,12 @@ static void is_dead_with_its_process(void **state)
 	}
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_string_equal(look().job, "killed");
+	assert_int_equal(count_dead(), 0);
 	assert_false(session_member_is_gone("killed", 3));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(look().count, 0);
+	assert_int_equal(count_dead(), 1);
 	assert_true(session_member_is_gone("killed", 3));
 	assert_false(session_member_is_gone("killed", 0));
 	assert_false(session_member_is_gone("next", 3));

@@ -1,5 +1,6 @@
 /* The supervisor's end of the channel against a job that may do anything to it. The producer
  * here is this test. */
+#include "monitor/left_channel.h"
 #include "monitor/open_files.h"
 #include "monitor/shim_channel.h"
 
@@ -557,6 +558,104 @@ static void test_a_truncated_page_is_mended(void **state)
 	truncate_to(desk, path, 0); /* and at the end */
 }
 
+/* --- what a killed supervisor has not read: here it just reads no more --- */
+
+static int read_left(struct desk *desk, struct left_channel *left)
+{
+	return left_channel_read(desk->directory, left, NULL);
+}
+
+static void test_what_was_not_read_is_left(void **state)
+{
+	struct desk *desk = *state;
+	auto_(left_channel_release) struct left_channel left = {0};
+
+	report(desk, "before.pt");
+	report(desk, "begun.pt");
+	report(desk, "seen.pt");
+	shim_channel_poll(desk->link);
+	assert_true(shim_channel_position(desk->link) == 3);
+	shim_channel_leave_known(desk->link, "{}");
+	shim_channel_note_listed(desk->link, 1);
+	/* Nothing is news yet. */
+	assert_int_equal(read_left(desk, &left), -1);
+	report(desk, "unread.pt");
+	assert_int_equal(read_left(desk, &left), 0);
+	assert_string_equal(left.directory, "/data/ckpt");
+	assert_int_equal(left.known.size, 2);
+	assert_int_equal(left.supervisor, getpid());
+	assert_int_equal(left.count, 3);
+	assert_int_equal(left.listed, 2);
+	assert_string_equal(left.reports[0].paths.path, "begun.pt");
+	assert_string_equal(left.reports[2].paths.path, "unread.pt");
+	assert_int_equal(left.reports[2].message.event, SHIM_OPENED);
+}
+
+/* The job can write there: no more is believed than from a living one. */
+static void test_garbage_that_is_left(void **state)
+{
+	struct desk *desk = *state;
+	uint64_t sequence;
+
+	shim_channel_leave_known(desk->link, "{}");
+	report(desk, "sound.pt");
+	fill(claim(desk, &sequence), "../outside.pt");
+	publish(&desk->records[sequence], sequence);
+	(void)claim(desk, &sequence); /* its producer was killed */
+	for (int i = 0; i < 8; i++) {
+		struct shim_header was = *desk->header;
+		auto_(left_channel_release) struct left_channel left = {0};
+
+		switch (i) {
+		case 1:
+			desk->header->magic++;
+			break;
+		case 2:
+			desk->header->version++;
+			break;
+		case 3:
+			desk->header->boot[0]++; /* the machine was started anew */
+			break;
+		case 4:
+			desk->header->dropped++; /* reports were lost */
+			break;
+		case 5:
+			desk->header->listed = 1000;
+			break;
+		case 6:
+			desk->header->head = 1000000;
+			break;
+		case 7:
+			desk->header->directory_length = 5000;
+			break;
+		}
+		assert_int_equal(read_left(desk, &left), i == 0 ? 0 : -1);
+		if (i == 0)
+			assert_int_equal(left.count, 1);
+		*desk->header = was;
+	}
+}
+
+/* Of what was begun so long ago that its reports are overwritten, the rest. */
+static void test_a_full_ring_is_left(void **state)
+{
+	struct desk *desk = *state;
+	auto_(left_channel_release) struct left_channel left = {0};
+
+	shim_channel_leave_known(desk->link, "{}");
+	for (int i = 0; i < 3; i++) {
+		for (unsigned j = 0; j < SHIM_RECORDS / 2; j++)
+			report(desk, "a.pt");
+		if (i == 2)
+			break;
+		shim_channel_poll(desk->link);
+		shim_channel_note_listed(desk->link, 0);
+	}
+	assert_int_equal(read_left(desk, &left), 0);
+	assert_int_equal(left.count, SHIM_RECORDS);
+	assert_int_equal(left.listed, SHIM_RECORDS / 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -584,6 +683,9 @@ int main(void)
 		TEST(test_a_truncated_channel_is_mended),
 		TEST(test_an_emptied_channel_of_the_right_size_is_mended),
 		TEST(test_a_truncated_page_is_mended),
+		TEST(test_what_was_not_read_is_left),
+		TEST(test_garbage_that_is_left),
+		TEST(test_a_full_ring_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,83 @@
+/* What supervisors that were killed together with their jobs have left unread: it goes into the
+ * lists of what was under way in their directories, before their sessions are removed. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "completion/completion.h"
+#include "job.h"
+#include "workspace/workspace.h"
+
+#include <stdlib.h>
+
+/* Was this supervisor the last one in the directory, and is nobody there now? Else the list is not
+ * its own. */
+static bool is_last_there(const struct workspace *workspace, const struct left_channel *left)
+{
+	return workspace_last_supervisor(workspace) == left->supervisor &&
+	       !workspace_is_in_use(workspace, NULL);
+}
+
+static bool is_own(const struct job *job, const struct workspace *workspace)
+{
+	struct workspace own = {0};
+	bool same;
+
+	workspace_init(&own, job->options->checkpoint_dir);
+	same = text_equal(own.directory, workspace->directory);
+	workspace_release(&own);
+	return same;
+}
+
+static void complete_list(const struct job *job, struct workspace *workspace,
+			  const struct left_channel *left, const json_t *known)
+{
+	bool rebooted;
+	struct path_list listed = {0};
+	struct left_facts facts = {
+		.known = known,
+		.reports = left->reports,
+		.count = left->count,
+		.listed = left->listed,
+		.patterns = is_own(job, workspace) ? &job->options->patterns : NULL,
+		.look = file_look_at,
+		.is_database = file_look_is_database,
+		.arg = workspace->directory,
+	};
+	char **paths;
+	struct err err;
+
+	if (workspace_read_under_way(workspace, &listed, &rebooted, &err) == 0 && !rebooted) {
+		facts.list = listed.paths;
+		paths = left_reports_list(&facts);
+		if (workspace_write_under_way(workspace, paths, &err) < 0)
+			log_debug("the list of what was being written stays as it was: %s",
+				  err.text);
+		path_list_free(paths);
+	}
+	path_list_free(listed.paths);
+}
+
+static void read_left(void *arg, const char *session_directory)
+{
+	const struct job *job = arg;
+	auto_(left_channel_release) struct left_channel left = {0};
+	struct workspace workspace = {0};
+	auto_json json_t *known = NULL;
+	struct err err;
+
+	if (left_channel_read(session_directory, &left, &err) < 0) {
+		log_debug("%s", err.text);
+		return;
+	}
+	known = json_parse(left.known.data, left.known.size, NULL);
+	workspace_init(&workspace, left.directory);
+	if (known && is_last_there(&workspace, &left))
+		complete_list(job, &workspace, &left, known);
+	workspace_release(&workspace);
+}
+
+void job_read_what_was_left(struct job *job)
+{
+	session_each_dead(read_left, job);
+}
