@@ -198,8 +198,8 @@ int gang_manifest_join(const struct manifest *parts, size_t count, struct manife
 		pieces += parts[i].piece_count;
 	}
 	join_packs(parts, count, gang);
-	gang->pieces = memory_new((pieces + 1) * sizeof(*gang->pieces));
-	gang->parts = memory_new((count + 1) * sizeof(*gang->parts));
+	gang->pieces = memory_new(pieces * sizeof(*gang->pieces));
+	gang->parts = memory_new(count * sizeof(*gang->parts));
 	for (size_t i = 0; i < count; i++) {
 		join_pieces(&parts[i], gang);
 		gang->parts[gang->part_count++] = describe_part(&parts[i], (uint32_t)i);

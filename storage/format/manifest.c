@@ -385,7 +385,7 @@ static int decode_pieces(json_t *body, struct manifest *manifest, struct err *er
 
 static int decode_part(json_t *item, struct manifest_part *part, struct err *err)
 {
-	uint64_t member, pieces, files, left_out, mode, saw;
+	uint64_t member, keeper = 0, pieces, files, left_out, mode, saw;
 	const char *nonce;
 
 	if (json_get_u64(item, "member", UINT32_MAX, &member, err) < 0 ||
@@ -407,9 +407,9 @@ static int decode_part(json_t *item, struct manifest_part *part, struct err *err
 	text_set(part->host, sizeof(part->host), json_text_or(item, "host", ""));
 	part->about = json_incref(json_object_get(item, "about"));
 	part->kept = json_object_get(item, "keeper") != NULL;
-	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &member, err) < 0)
+	if (part->kept && json_get_u64(item, "keeper", UINT32_MAX, &keeper, err) < 0)
 		return -1;
-	part->keeper = part->kept ? (uint32_t)member : 0;
+	part->keeper = (uint32_t)keeper;
 	part->gone = json_true_or(item, "gone", false);
 	if (part->gone && (pieces > 0 || part->kept))
 		return err_set(err, ERR_CORRUPT, "a member that had gone has a part");

@@ -369,7 +369,6 @@ static void take_source(const struct file_tree *tree, struct file_tree_item *ite
 		return;
 	item->stamp = stamp_of(&status);
 	item->entry.size = (uint64_t)status.st_size;
-	item->links = 1;
 	item->unsettled = true;
 	if (item->fd < 0)
 		return;

@@ -388,8 +388,7 @@ void pack_uploader_free(struct pack_uploader *uploader)
 		return;
 	err_set(&stopped, ERR_CANCELLED, "stopped");
 	pthread_mutex_lock(&uploader->mutex);
-	if (uploader->locked.busy > 0)
-		fail_uploads(uploader, &stopped);
+	fail_uploads(uploader, &stopped);
 	while (uploader->locked.busy > 0)
 		pthread_cond_wait(&uploader->changed, &uploader->mutex);
 	uploader->locked.stopping = true;

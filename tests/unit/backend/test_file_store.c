@@ -21,6 +21,7 @@
 static bool loses_answers;    /* of renames: they are done, and told as not */
 static int64_t clock_ahead_s; /* ours, not that of the file system */
 static int link_error;        /* 0: there are links */
+static int mkdir_error;       /* 0: directories can be made */
 static enum {
 	SPARES, /* as it should */
 	UNKNOWN_HERE,
@@ -34,6 +35,14 @@ int link(const char *from, const char *to)
 	if (!link_error)
 		return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
 	errno = link_error;
+	return -1;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	if (!mkdir_error)
+		return mkdirat(AT_FDCWD, path, mode);
+	errno = mkdir_error;
 	return -1;
 }
 
@@ -129,6 +138,8 @@ static void test_read_in_pieces(void **state)
 	assert_int_equal(out.size, size - 7);
 	assert_memory_equal(out.data, data + 5, size - 7);
 	out.size = 0;
+	/* Of an earlier call: it is no reason to ask again. */
+	errno = EINTR;
 	assert_fails(store_read(store, "a", 5, size, &taker, NULL, &err), ERR_CORRUPT);
 	assert_fails(store_read(store, "b", 0, 1, &taker, NULL, &err), ERR_NOT_FOUND);
 	store_close(store);
@@ -150,6 +161,7 @@ static void test_put_and_get(void **state)
 	assert_works(store->ops->get(store, "a/b/c.bin", 8, STORE_TO_END, &out, NULL, &err));
 	assert_int_equal(out.size, 6);
 	assert_memory_equal(out.data, "345689", 6);
+	errno = EINTR; /* of an earlier call */
 	assert_fails(store->ops->get(store, "a/b/c.bin", 8, 3, &out, NULL, &err), ERR_CORRUPT);
 	assert_fails(store->ops->get(store, "a/b/d.bin", 0, 3, &out, NULL, &err), ERR_NOT_FOUND);
 	assert_fails(store->ops->put(store, "a/b/c.bin", "x", 1, STORE_IF_ABSENT, NULL, &err),
@@ -341,6 +353,27 @@ static void test_full_disk_leaves_nothing_behind(void **state)
 	fixture_stop(&f);
 }
 
+/* What cannot be given its name is not there, and not said to be. */
+static void test_a_directory_that_cannot_be_made(void **state)
+{
+	static const enum store_put_mode modes[] = {STORE_UNIQUE, STORE_IF_ABSENT};
+	struct fixture f;
+	struct store *store;
+
+	(void)state;
+	fixture_start(&f);
+	store = open_store(&f);
+	for (size_t i = 0; i < 2; i++) {
+		mkdir_error = ENOSPC;
+		assert_fails(store->ops->put(store, "new/k", "x", 1, modes[i], NULL, &err),
+			     ERR_NO_SPACE);
+		mkdir_error = 0;
+		assert_int_equal(temporaries_of(&f), 0);
+	}
+	store_close(store);
+	fixture_stop(&f);
+}
+
 /* As NFS does when a reply is lost: it is there all the same, and nothing is "not found". */
 static void test_a_rename_whose_answer_is_lost(void **state)
 {
@@ -440,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_only_stale_temporaries_are_removed),
 		cmocka_unit_test(test_cancelled),
 		cmocka_unit_test(test_full_disk_leaves_nothing_behind),
+		cmocka_unit_test(test_a_directory_that_cannot_be_made),
 		cmocka_unit_test(test_a_rename_whose_answer_is_lost),
 		cmocka_unit_test(test_what_is_stale_is_told_by_the_file_system),
 		cmocka_unit_test(test_a_name_is_given_once_or_the_store_is_refused),

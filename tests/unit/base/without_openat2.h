@@ -12,12 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static inline int forbid_openat2(void)
+/* From then on this process gets that error from that system call. */
+static inline int forbid_call(long number, unsigned error)
 {
 	struct sock_filter rules[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof(rules) / sizeof(rules[0]), .filter = rules};
@@ -35,7 +36,7 @@ static inline int run_with_and_without_openat2(int (*run)(void))
 	fflush(NULL);
 	child = fork();
 	if (child == 0) {
-		if (forbid_openat2() < 0)
+		if (forbid_call(SYS_openat2, EPERM) < 0)
 			perror("seccomp");
 		status = run();
 		fflush(NULL);

@@ -168,7 +168,8 @@ static void test_a_part_that_another_keeps(void **state)
 		(struct entry){.path = text_copy("member-00002/a"), .type = ENTRY_FILE};
 	assert_int_equal(gang_manifest_strip(&read, 1, &err), 0);
 	assert_string_equal(read.entries[0].path, "a");
-	for (int keeper = 1; keeper < 4; keeper += 2) {
+	/* Itself, nobody, no number. */
+	for (int keeper = 3; keeper >= -1; keeper -= 2) {
 		struct manifest none;
 
 		json_object_set_new(json_array_get(json_object_get(body, "parts"), 1), "keeper",
@@ -343,6 +344,39 @@ static void test_prefix_and_strip(void **state)
 	assert_int_equal(err.kind, ERR_CORRUPT);
 }
 
+/* A part is what lies in the member's own directory, and begins with it. */
+static void test_what_is_no_part_is_not_stripped(void **state)
+{
+	static const struct {
+		const char *path; /* of the first entry; NULL: there is none */
+		enum entry_type type;
+		uint32_t files;
+		bool good;
+	} rows[] = {
+		{"member-00003", ENTRY_DIRECTORY, 0, true},
+		{"member-00003", ENTRY_FILE, 1, false},
+		{"member-00003", ENTRY_SYMLINK, 0, false},
+		{"member-00002", ENTRY_DIRECTORY, 0, false},
+		{"a", ENTRY_DIRECTORY, 0, false},
+		{NULL, ENTRY_FILE, 1, false},
+		{NULL, ENTRY_FILE, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(manifest_release) struct manifest manifest = {.files = rows[i].files};
+		struct err err = {0};
+
+		manifest.entries = memory_new(sizeof(*manifest.entries));
+		if (rows[i].path)
+			add_entry(&manifest, rows[i].path, rows[i].type, NULL);
+		if ((gang_manifest_strip(&manifest, 3, &err) == 0) != rows[i].good)
+			fail_msg("row %zu", i);
+		if (!rows[i].good)
+			assert_int_equal(err.kind, ERR_CORRUPT);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_cut_of_one_machine),
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_prefix_and_strip),
+		cmocka_unit_test(test_what_is_no_part_is_not_stripped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,8 +37,11 @@ static float random_weight(void)
 	return (float)((sum - 6) * 0.02);
 }
 
+/* Weights, and any bytes behind the last whole one. */
 static void fill(uint8_t *data, size_t size, enum weights_width width)
 {
+	for (size_t i = size - size % 4; i < size; i++)
+		data[i] = (uint8_t)random_word();
 	for (size_t i = 0; i + 4 <= size; i += width) {
 		float weight = random_weight();
 		uint32_t word;

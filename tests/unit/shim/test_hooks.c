@@ -2,6 +2,7 @@
  * into this program, which is thereby a process of the job. */
 #include "shim/hooks.h"
 
+#include "base/without_openat2.h"
 #include "own_channel.h"
 
 #include "shim/access_log.h"
@@ -355,6 +356,24 @@ static void test_how_descriptors_multiply_and_end(void **state)
 	assert_int_equal(unlink("file"), 0);
 	assert_int_equal(close(file), 0);
 	assert_told("unlinked file; closed a file nameless; ");
+}
+
+/* Linux before 5.9: one after the other. */
+static void test_where_the_kernel_closes_no_range(void **state)
+{
+	int kept = opened("file", 0), closed = opened("other", 3);
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		const struct rlimit few = {256, 256};
+
+		if (setrlimit(RLIMIT_NOFILE, &few) < 0 || forbid_call(SYS_close_range, ENOSYS) < 0)
+			perror("seccomp");
+		closefrom(FIRST_FD + 1);
+		_exit(fcntl(kept, F_GETFD) >= 0 && fcntl(closed, F_GETFD) < 0 ? 0 : 1);
+	}
+	assert_int_equal(code_of(child), 0);
 }
 
 /* A system call of the job's has closed it. */
@@ -780,6 +799,7 @@ int main(void)
 		TEST(test_a_nameless_file),
 		TEST(test_what_is_saved_beside_the_directory),
 		TEST(test_how_descriptors_multiply_and_end),
+		TEST(test_where_the_kernel_closes_no_range),
 		TEST(test_a_descriptor_that_went_unseen),
 		TEST(test_a_stream_that_begins_anew),
 		TEST(test_a_write_that_found_no_room),

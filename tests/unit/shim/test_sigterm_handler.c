@@ -96,6 +96,57 @@ static void test_it_is_installed_only_where_it_can_be_let_go(void **state)
 	}
 }
 
+static void informed(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)info, (void)context;
+}
+
+/* Until it is installed nobody is in the way; then what the application has set is behind it. */
+static void test_what_was_set_before_is_taken_over(void **state)
+{
+	(void)state;
+	for (int with_info = 0; with_info < 2; with_info++) {
+		struct sigaction action = {.sa_handler = first};
+		pid_t child;
+
+		if (with_info) {
+			action.sa_sigaction = informed;
+			action.sa_flags = SA_SIGINFO;
+		}
+		fill_header();
+		header->sigterm_hold = SHIM_HOLD_ACTIVE;
+		child = fork();
+		if (child == 0) {
+			bool good = join(channel_name) && sigaction(SIGTERM, &action, NULL) == 0 &&
+				    real_handler(SIGTERM) == action.sa_handler;
+
+			sigterm_handler_install();
+			_exit(good && is_caught(SIGTERM) &&
+					      real_handler(SIGTERM) != action.sa_handler &&
+					      seen() == action.sa_handler &&
+					      !is_caught(SHIM_MARK_SIGNAL)
+				      ? 0
+				      : 1);
+		}
+		assert_int_equal(code_of(child), 0);
+	}
+}
+
+static void test_other_signals_are_none_of_our_business(void **state)
+{
+	struct sigaction action = {.sa_handler = first}, old;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR2, &action, &old), 0);
+	assert_true(old.sa_handler == SIG_DFL);
+	assert_true(real_handler(SIGUSR2) == first);
+	check_marked(true);
+	action.sa_handler = SIG_DFL;
+	assert_int_equal(sigaction(SIGUSR2, &action, &old), 0);
+	assert_true(old.sa_handler == first);
+	assert_true(real_handler(SIGUSR2) == SIG_DFL);
+}
+
 static void test_a_plain_process_seems_to_have_no_handler(void **state)
 {
 	(void)state;
@@ -488,8 +539,10 @@ int main(void)
 #define INSTALLED(test) cmocka_unit_test_setup(test, install)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_is_installed_only_where_it_can_be_let_go),
+		cmocka_unit_test(test_what_was_set_before_is_taken_over),
 		cmocka_unit_test(test_whose_sigterm_is_held_back),
 		cmocka_unit_test(test_a_held_one_says_when_the_supervisors_came),
+		INSTALLED(test_other_signals_are_none_of_our_business),
 		INSTALLED(test_a_plain_process_seems_to_have_no_handler),
 		INSTALLED(test_sigaction_gives_back_what_it_got),
 		INSTALLED(test_a_handler_for_one_time),

@@ -1,6 +1,8 @@
 /* Opening: what is refused, with which words; ids; jobs. */
 #include "storage_fixture.h"
 
+#include "storage/records/storage_handle.h"
+
 static void test_ids(void **state)
 {
 	static const struct {
@@ -125,10 +127,19 @@ static void test_missing_store(void **state)
 	fixture_stop(&f);
 }
 
-static void test_newer_store(void **state)
+/* What the marker says, or does not, and what is to be done. */
+static void test_other_markers(void **state)
 {
-	static const char marker[] =
-		"{\"reprieve\":\"format\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}";
+	static const struct {
+		const char *marker;
+		enum err_kind kind;
+		const char *what_to_do, *not_said;
+	} rows[] = {
+		{"{\"reprieve\":\"format\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}",
+		 ERR_VERSION, "upgrade", "Remove that file"},
+		{"", ERR_CORRUPT, "Remove that file", "upgrade"},
+		{"something else\n", ERR_CORRUPT, "Remove that file", "upgrade"},
+	};
 	struct fixture f;
 	struct storage_options options = {.job = "job", .create = true};
 	struct storage *storage = NULL;
@@ -138,10 +149,42 @@ static void test_newer_store(void **state)
 	fixture_start(&f);
 	options.url = f.url;
 	path = text_format("%s/format.json", f.store);
-	assert_works(file_write(path, marker, strlen(marker), &err));
-	assert_fails(storage_open(&options, &storage, NULL, &err), ERR_VERSION);
-	assert_non_null(strstr(err.text, f.url));
-	assert_non_null(strstr(err.text, "upgrade"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_works(file_write(path, rows[i].marker, strlen(rows[i].marker), &err));
+		assert_fails(storage_open(&options, &storage, NULL, &err), rows[i].kind);
+		assert_non_null(strstr(err.text, f.url));
+		assert_non_null(strstr(err.text, rows[i].what_to_do));
+		assert_null(strstr(err.text, rows[i].not_said));
+	}
+	fixture_stop(&f);
+}
+
+/* How much, how fast and how politely. */
+static void test_what_is_asked_of_transfers(void **state)
+{
+	struct fixture f;
+	struct storage_options options = {
+		.job = "job",
+		.create = true,
+		.threads = 2,
+		.background = true,
+		.transfer = {.connections = 5,
+			     .memory_bytes = 1,
+			     .bandwidth_bytes_per_second = 12345},
+	};
+	struct storage *storage = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	options.url = f.url;
+	assert_works(storage_open(&options, &storage, NULL, &err));
+	assert_int_equal(storage->transfer.rate.bytes_per_second, 12345);
+	assert_int_equal(storage->transfer.plan.uploaders, 5);
+	assert_int_equal(storage->transfer.plan.readers, 1); /* for two there is no memory */
+	assert_true(storage->transfer.background);
+	/* A directory is none of another machine. */
+	assert_false(storage->transfer.remote);
+	storage_close(storage);
 	fixture_stop(&f);
 }
 
@@ -194,7 +237,8 @@ int main(void)
 		cmocka_unit_test(test_names_of_jobs),
 		cmocka_unit_test(test_reserved_names),
 		cmocka_unit_test(test_missing_store),
-		cmocka_unit_test(test_newer_store),
+		cmocka_unit_test(test_other_markers),
+		cmocka_unit_test(test_what_is_asked_of_transfers),
 		cmocka_unit_test(test_unwritable_store),
 		cmocka_unit_test(test_jobs),
 	};

@@ -1,6 +1,8 @@
 /* A store is tried and measured, and nothing is left behind in it. */
 #include "storage_fixture.h"
 
+#include "base/clock.h"
+
 static void assert_clean(struct fixture *f)
 {
 	auto_free char *command =
@@ -9,22 +11,35 @@ static void assert_clean(struct fixture *f)
 	assert_int_equal(system(command), 0);
 }
 
+/* Measured are whole pieces, as many as the bytes need; a step takes no longer than all of them. */
 static void test_a_sound_store(void **state)
 {
+	static const uint64_t piece = 8388608;
+	const struct {
+		uint64_t bytes, pieces;
+	} rows[] = {{1, 1}, {piece, 1}, {piece + 1, 2}};
 	struct fixture f;
 	struct store_probe probe;
 
 	(void)state;
 	fixture_start(&f);
-	assert_works(storage_probe(f.url, 20000000, &probe, NULL, &err));
-	for (int i = 0; i < PROBE_STEPS; i++)
-		if (!probe.steps[i].tried || !probe.steps[i].worked)
-			fail_msg("step %d: %s", i, probe.steps[i].err.text);
-	assert_true(probe.dated);
-	assert_int_equal(probe.bytes, 3 * 8388608);
-	assert_false(probe.skew_known);
-	assert_non_null(strstr(probe.description, f.store));
-	assert_clean(&f);
+	for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		int64_t began = clock_monotonic_ms(), whole;
+
+		assert_works(storage_probe(f.url, rows[row].bytes, &probe, NULL, &err));
+		whole = clock_monotonic_ms() - began;
+		for (int i = 0; i < PROBE_STEPS; i++) {
+			if (!probe.steps[i].tried || !probe.steps[i].worked)
+				fail_msg("step %d: %s", i, probe.steps[i].err.text);
+			assert_in_range(probe.steps[i].took_ms, 0, whole);
+		}
+		assert_true(probe.dated);
+		assert_int_equal(probe.bytes, rows[row].pieces * piece);
+		assert_int_equal(probe.at_once, rows[row].pieces);
+		assert_false(probe.skew_known);
+		assert_non_null(strstr(probe.description, f.store));
+		assert_clean(&f);
+	}
 	fixture_stop(&f);
 }
 

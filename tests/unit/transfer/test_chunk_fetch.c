@@ -6,12 +6,12 @@
 #include "storage/transfer/chunk_fetch.h"
 
 /* In front of the fixture's: the first `flips` gets of what has `part` in its key
- * have a bit wrong. */
+ * have a bit wrong; one that `fails` (from 1; 0: none) does not come at all. */
 struct noisy {
 	struct store store;
 	struct store *behind;
 	const char *part;
-	unsigned flips, gets;
+	unsigned flips, fails, gets;
 };
 
 static int noisy_get(struct store *store, const char *key, uint64_t offset, size_t size,
@@ -20,6 +20,10 @@ static int noisy_get(struct store *store, const char *key, uint64_t offset, size
 	struct noisy *noisy = (struct noisy *)store;
 	size_t before = out->size;
 
+	if (noisy->fails && strstr(key, noisy->part) && noisy->gets + 1 == noisy->fails) {
+		noisy->gets++;
+		return err_set(error, ERR_RETRY, "503");
+	}
 	if (noisy->behind->ops->get(noisy->behind, key, offset, size, out, cancel, error) < 0)
 		return -1;
 	if (strstr(key, noisy->part) && noisy->gets++ < noisy->flips)
@@ -66,17 +70,29 @@ static int read_manifest(struct fixture *fixture, struct manifest *manifest)
 	return job_record_get_manifest(fixture->storage, id, manifest, NULL, &err);
 }
 
+/* A pack is damaged if what comes of it is wrong twice; what does not come says nothing of it. */
 static void chunks(void **state)
 {
+	static const struct {
+		unsigned flips, fails; /* see struct noisy */
+		enum err_kind kind;    /* ERR_NONE: it is there */
+		bool damaged;
+		unsigned gets;
+	} rows[] = {
+		{0, 0, ERR_NONE, false, 1},   {1, 0, ERR_NONE, false, 2},
+		{2, 0, ERR_CORRUPT, true, 2}, {3, 0, ERR_CORRUPT, true, 2},
+		{0, 1, ERR_RETRY, false, 1},  {1, 2, ERR_RETRY, false, 2},
+	};
 	struct fixture *fixture = *state;
 
-	for (unsigned flips = 0; flips < 4; flips++) {
-		struct noisy noisy = noisy_new(fixture, "packs/", flips);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct noisy noisy = noisy_new(fixture, "packs/", rows[i].flips);
 		struct manifest manifest = {0};
 		struct chunk_fetch fetch;
 		const uint8_t *raw;
 		int result;
 
+		noisy.fails = rows[i].fails;
 		assert_works(read_manifest(fixture, &manifest));
 		fixture->storage->transfer.store = &noisy.store;
 		assert_works(
@@ -84,10 +100,11 @@ static void chunks(void **state)
 		result = chunk_fetch_one(&fetch, &manifest.entries[0].chunks[0], 100000, &raw, NULL,
 					 &err);
 		fixture->storage->transfer.store = noisy.behind;
-		assert_int_equal(result, flips < 2 ? 0 : -1);
-		assert_int_equal(noisy.gets, flips ? 2 : 1);
+		if (result != (rows[i].kind == ERR_NONE ? 0 : -1) || noisy.gets != rows[i].gets ||
+		    (fetch.damaged != NULL) != rows[i].damaged)
+			fail_msg("row %zu", i);
 		if (result < 0)
-			assert_int_equal(err.kind, ERR_CORRUPT);
+			assert_int_equal(err.kind, rows[i].kind);
 		chunk_fetch_release(&fetch);
 		manifest_release(&manifest);
 	}

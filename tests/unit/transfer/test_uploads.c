@@ -215,6 +215,72 @@ static void test_a_resting_uploader_keeps_no_memory(void **state)
 	fixture_stop(&f);
 }
 
+struct borrower {
+	struct pack_uploader *uploader;
+	_Atomic pid_t thread;
+	struct pack_upload *got;
+	struct err err;
+};
+
+static void *borrow_one(void *arg)
+{
+	struct borrower *borrower = arg;
+
+	atomic_store(&borrower->thread, gettid());
+	borrower->got = pack_uploader_borrow_buffer(borrower->uploader, &borrower->err);
+	return NULL;
+}
+
+static bool is_asleep(pid_t thread)
+{
+	auto_free char *path = text_format("/proc/self/task/%d/stat", (int)thread);
+	auto_(bytes_release) struct bytes status = {0};
+
+	assert_works(file_read(path, &status, &err));
+	bytes_append(&status, "", 1, NULL);
+	return strstr((const char *)status.data, ") S ") != NULL;
+}
+
+/* Its wait has no end of its own: the store may be hanging. */
+static void test_who_waits_for_a_buffer_can_be_interrupted(void **state)
+{
+	struct fixture f;
+	struct slow_store *slow;
+	struct pack_upload *all[64];
+	unsigned buffers;
+	struct borrower borrower = {0};
+	struct timespec patience;
+	pthread_t thread;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	borrower.uploader = pack_uploader_get(&f.storage->transfer);
+	buffers = f.storage->transfer.plan.buffers;
+	assert_in_range(buffers, 1, sizeof(all) / sizeof(all[0]));
+	for (unsigned i = 0; i < buffers; i++) {
+		all[i] = pack_uploader_borrow_buffer(borrower.uploader, &err);
+		assert_non_null(all[i]);
+	}
+	assert_int_equal(pthread_create(&thread, NULL, borrow_one, &borrower), 0);
+	while (atomic_load(&borrower.thread) == 0 || !is_asleep(borrower.thread))
+		sched_yield();
+	pack_uploader_interrupt(borrower.uploader);
+	clock_gettime(CLOCK_REALTIME, &patience);
+	patience.tv_sec += PATIENCE_MS / 1000;
+	assert_int_equal(pthread_timedjoin_np(thread, NULL, &patience), 0);
+	assert_null(borrower.got);
+	assert_int_equal(borrower.err.kind, ERR_RETRY);
+	/* Until the next save. */
+	pack_uploader_return_buffer(borrower.uploader, all[0]);
+	assert_null(pack_uploader_borrow_buffer(borrower.uploader, &err));
+	assert_ptr_equal(pack_uploader_get(&f.storage->transfer), borrower.uploader);
+	all[0] = pack_uploader_borrow_buffer(borrower.uploader, &err);
+	assert_non_null(all[0]);
+	for (unsigned i = 0; i < buffers; i++)
+		pack_uploader_return_buffer(borrower.uploader, all[i]);
+	fixture_stop(&f);
+}
+
 /* --- many at once, in so much memory --- */
 
 static int wait_for_three(struct slow_store *slow, unsigned number, unsigned again,
@@ -559,6 +625,7 @@ int main(void)
 		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
 		cmocka_unit_test(test_a_resting_uploader_keeps_no_memory),
+		cmocka_unit_test(test_who_waits_for_a_buffer_can_be_interrupted),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
 		cmocka_unit_test(test_a_late_pack_is_sent_twice),
