@@ -184,10 +184,11 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 /* Whoever collects garbage sees no newer one, unless it sees this claim as well: so it is noted
  * once more when the claim is there. What came in between was committed by an attempt that may be
  * removing, just now, what it no longer needs. */
-static void note_newest_snapshot(struct storage *storage, const struct lineage *lineage)
+static void note_snapshots(struct storage *storage, const struct lineage *lineage)
 {
 	if (lineage->snapshot_count > 0)
 		storage->newest_at_claim = lineage->snapshots[lineage->snapshot_count - 1];
+	storage->snapshots = (uint32_t)lineage->snapshot_count;
 }
 
 static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
@@ -247,7 +248,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 
 	if (list_lineage(claiming, err) < 0)
 		return -1;
-	note_newest_snapshot(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing.lineage);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
 	if (check_is_next(claiming, newest, as_of, err) < 0)
 		return -1;
@@ -310,7 +311,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	if (list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
-	note_newest_snapshot(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing.lineage);
 	if (!own)
 		return 0;
 	if (claimed->number <= claiming->listing.newest_summary) {
