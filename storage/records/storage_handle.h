@@ -41,6 +41,8 @@ struct storage {
 	bool emptied;
 	/* A save of this process has found the store full. */
 	bool found_full;
+	/* The room for a claim was used: it is to be kept again once there is some. */
+	bool used_claim_room;
 	/* What the store has said then. */
 	char full_reason[160];
 	/* So many snapshots the job has, as this process has seen it last, at its claim or after a

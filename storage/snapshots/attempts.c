@@ -348,6 +348,25 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 	return own_claim_confirm(claiming->storage, attempt->number, claiming->cancel, err);
 }
 
+/* In a full store there is room that was kept for this. */
+static int claim_with_room(struct claiming *claiming, struct attempt *attempt, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	struct err own = {0};
+
+	if (claim_until_stable(claiming, attempt, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NO_SPACE &&
+	    claim_room_use(storage->transfer.store, storage->transfer.job, claiming->cancel)) {
+		storage->used_claim_room = true;
+		if (claim_until_stable(claiming, attempt, &own) == 0)
+			return 0;
+	}
+	if (err)
+		*err = own;
+	return -1;
+}
+
 /* A bounded number of old attempts is summed up, so that the next start has less to read. It costs
  * a moment at most, and no start depends on it. */
 static void compact_after_claim(struct claiming *claiming)
@@ -376,11 +395,13 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	if (claim_until_stable(&claiming, attempt, err) < 0) {
+	if (claim_with_room(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
 		store_explain_full(err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
+	if (!storage->used_claim_room && !claim_room_is_listed(storage, &claiming.listing))
+		claim_room_keep(storage, cancel);
 	compact_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;

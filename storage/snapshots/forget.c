@@ -260,6 +260,10 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
 				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
+	if (storage->used_claim_room && result->collected.packs_removed > 0) {
+		claim_room_keep(storage, cancel);
+		storage->used_claim_room = false;
+	}
 	if (!request->dry_run && !request->is_stuck)
 		keep_store_small(&forgetting);
 	return 0;
