@@ -106,6 +106,37 @@ static int open_store(const char *url, bool create, bool read_only, struct store
 	return -1;
 }
 
+/* A store that is full to the last byte opens for reading only: that is enough to use the room that
+ * was kept for a claim. */
+static bool use_claim_room(const struct storage_options *options, struct cancel *cancel)
+{
+	auto_(store_close) struct store *store = NULL;
+
+	return !options->read_only &&
+	       store_open(options->url, false, true, &store, cancel, NULL) == 0 &&
+	       claim_room_use(store, options->job, cancel);
+}
+
+static int open_with_room(const struct storage_options *options, struct store **store, bool *made,
+			  bool *used_room, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	*used_room = false;
+	if (open_store(options->url, options->create, options->read_only, store, made, cancel,
+		       &own) == 0)
+		return 0;
+	if (own.kind == ERR_NO_SPACE) {
+		*used_room = use_claim_room(options, cancel);
+		if (*used_room && open_store(options->url, options->create, false, store, made,
+					     cancel, &own) == 0)
+			return 0;
+	}
+	if (err)
+		*err = own;
+	return -1;
+}
+
 static void plan_transfers(struct storage *storage, const struct storage_options *options)
 {
 	struct transfer_plan_facts facts = {
@@ -164,7 +195,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	struct storage *storage;
 	struct store *store = NULL;
 	enum weights_policy weights;
-	bool from_nothing, made;
+	bool from_nothing, made, used_room;
 
 	if (!job_is_valid(options->job))
 		return err_set(err, ERR_INVALID,
@@ -176,10 +207,10 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
-	if (open_store(options->url, options->create, options->read_only, &store, &made, cancel,
-		       err) < 0)
+	if (open_with_room(options, &store, &made, &used_room, cancel, err) < 0)
 		return -1;
 	storage = memory_new(sizeof(*storage));
+	storage->used_claim_room = used_room;
 	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
 	storage->transfer.store = store;
 	storage->transfer.weights = weights;

@@ -81,6 +81,9 @@ int storage_list_snapshots(struct storage *storage, struct snapshot_list *list,
 void snapshot_list_release(struct snapshot_list *list);
 AUTO(struct snapshot_list, snapshot_list_release);
 
+/* It certainly is not there, or no more: retention has removed it. */
+bool storage_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel);
+
 /* What the packs of the job take up in the store, whoever names them. */
 int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err);
 
@@ -200,12 +203,14 @@ struct verify_result {
 };
 
 /* Reads every byte of every pack that the snapshots name, and checks it. Returns 0 also if there is
- * damage, -1 if it could not look. */
+ * damage, -1 if it could not look. What is forgotten meanwhile is not damaged, and does not count;
+ * ERR_NOT_FOUND if it is that of the request, ERR_RETRY if it is each time all that there is. */
 int storage_verify(struct storage *storage, const struct verify_request *request,
 		   struct verify_result *result, struct cancel *cancel, struct err *err);
 
-/* A standard tar.lz4 on a descriptor: `lz4 -dc | tar -x` reads it. */
-int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,
-		   struct err *err);
+/* A standard tar.lz4 on a descriptor: `lz4 -dc | tar -x` reads it. *wrote: after a failure: a part
+ * of it is there. */
+int storage_export(struct storage *storage, struct snapshot_id id, int fd, bool *wrote,
+		   struct cancel *cancel, struct err *err);
 
 #endif

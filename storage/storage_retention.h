@@ -96,6 +96,8 @@ struct forget_request {
 
 struct forget_result {
 	uint32_t kept, forgotten;
+	/* Of those that are kept: by the policy alone. Another one would let them go. */
+	uint32_t kept_by_policy;
 	/* In all packs of the job. */
 	uint64_t bytes_before;
 	struct garbage_result collected;
@@ -117,13 +119,14 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 /*
  * For an attempt whose save has just ended with ERR_NO_SPACE: forgets what the policy does not keep
  * (NULL: nothing), and removes at once, whatever its age, all that no snapshot needs. True: it has
- * removed something, and the same save, made again, may find room. False: there is nothing, or
- * another attempt has taken over, or the store does not answer; or it is a member of a gang, whose
- * other members may be about to name it.
+ * removed something, or the next save sends less, and the same save, made again, may find room.
+ * False: there is nothing, or another attempt has taken over, or the store does not answer; or it
+ * is a member of a gang, whose other members may be about to name it. Then *err, which is what the
+ * save has said, or NULL, does not advise what cannot help.
  */
 bool storage_make_room(struct storage *storage, uint32_t attempt,
 		       const struct forget_policy *policy, struct forget_result *result,
-		       struct cancel *cancel);
+		       struct cancel *cancel, struct err *err);
 
 /* A pinned snapshot is kept whatever the policy says. ERR_NOT_FOUND: there is no such snapshot, or
  * it was not pinned. ERR_RETRY: it is just being forgotten. To pin twice is fine. */

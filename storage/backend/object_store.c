@@ -18,6 +18,16 @@ int store_read(struct store *store, const char *key, uint64_t offset, size_t siz
 	return taker->take(taker->arg, 0, all.data, all.size, err);
 }
 
+void store_explain_needed(const char *reason, struct err *err)
+{
+	if (err)
+		err_set(err, ERR_NO_SPACE,
+			"the store is full (%.160s): of this job it has only what the job goes on "
+			"from, and what is pinned, so nothing can go: make it larger, or remove "
+			"what is not of this job",
+			reason);
+}
+
 int store_explain_full(struct err *err)
 {
 	char text[sizeof(err->text)];

@@ -110,5 +110,7 @@ const char *store_describe(struct store *store, char *text, size_t capacity);
 /* Puts an ERR_NO_SPACE of a store into a sentence that says what makes room; leaves every other
  * error as it is. Returns -1. */
 int store_explain_full(struct err *err);
+/* Where no snapshot of the job can go. `reason`: what the store has said. */
+void store_explain_needed(const char *reason, struct err *err);
 
 #endif

@@ -145,6 +145,17 @@ int job_record_get(struct store *store, const char *key, enum record_kind kind, 
 	return err_wrap(err, "%s", key);
 }
 
+bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
+{
+	auto_free char *key = job_record_key_snapshot(storage, id);
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+
+	return job_record_get(storage->transfer.store, key, RECORD_SNAPSHOT, &body, cancel, &err) <
+		       0 &&
+	       err.kind == ERR_NOT_FOUND;
+}
+
 int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,
 				 struct manifest *manifest, struct cancel *cancel, struct err *err)
 {

@@ -61,6 +61,9 @@ int job_record_put(struct store *store, const char *key, enum record_kind kind, 
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,
 		   struct cancel *cancel, struct err *err);
 
+/* The manifest is certainly not there. What vanished while it was read, because its snapshot was
+ * forgotten, is not damaged: whoever is about to say so looks here first. */
+bool job_record_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel);
 /* Reads, decodes and checks a manifest, but not its entries if they are in pieces; the caller
  * releases it. One request, however many files there are. Errors as for job_record_get(). */
 int job_record_get_manifest_head(struct storage *storage, struct snapshot_id id,

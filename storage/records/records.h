@@ -1,6 +1,6 @@
 /*
  * storage/records/: what a job has written down in its store: attempts, snapshots, packs and
- *damage; how that is read, listed and held together. Read FORMAT.md and lineage.h first, then
+ * damage; how that is read, listed and held together. Read FORMAT.md and lineage.h first, then
  * job_records.h and job_listing.c.
  *
  * For the rest of storage/, through this header alone:
@@ -12,10 +12,12 @@
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
  *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
  *	own_claim.h		whether the claim of this process still is in the store
- *	member_view.h		what this process sees of a gang's snapshot: all, or one member's
- *part entry_list.h		sends and loads the list of a snapshot's files snapshot_catalogue.h
- *PURE: what manifests say, without their entries pack_table.h		PURE: packs by number, each
- *key once catalogue_cache.h	the catalogue of this process, and its copy in the store
+ *	claim_room.h		room for the next claim in a store that is full
+ *	member_view.h		what this process sees of a gang's snapshot: all, or its part
+ *	entry_list.h		sends and loads the list of a snapshot's files
+ *	snapshot_catalogue.h	PURE: what manifests say, without their entries
+ *	pack_table.h		PURE: packs by number, each key once
+ *	catalogue_cache.h	the catalogue of this process, and its copy in the store
  *	damage_marks.h		writes down which packs are damaged
  *	store_clock.h		the time by the store's own clock
  *
@@ -32,6 +34,7 @@
 #define STORAGE_RECORDS_H
 
 #include "catalogue_cache.h"
+#include "claim_room.h"
 #include "damage_marks.h"
 #include "entry_list.h"
 #include "job_records.h"

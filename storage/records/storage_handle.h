@@ -41,6 +41,18 @@ struct storage {
 	bool emptied;
 	/* A save of this process has found the store full. */
 	bool found_full;
+	/* The room for a claim was used: it is to be kept again once there is some. */
+	bool used_claim_room;
+	/* What the store has said then. */
+	char full_reason[160];
+	/* So many snapshots the job has, as this process has seen it last, at its claim or after a
+	 * retention run; with its own since. */
+	uint32_t snapshots;
+	/* A save sends so much of worn packs anew at most, because more has found no room; 0: no
+	 * limit. */
+	uint64_t renewed_most;
+	/* The last save did, and found the store full: the next one does not. */
+	bool renewed_for_nothing;
 	/* Of all that were in the store when the claim of the attempt was there; none: nothing
 	 * was. */
 	struct snapshot_id newest_at_claim;

@@ -184,10 +184,11 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 /* Whoever collects garbage sees no newer one, unless it sees this claim as well: so it is noted
  * once more when the claim is there. What came in between was committed by an attempt that may be
  * removing, just now, what it no longer needs. */
-static void note_newest_snapshot(struct storage *storage, const struct lineage *lineage)
+static void note_snapshots(struct storage *storage, const struct lineage *lineage)
 {
 	if (lineage->snapshot_count > 0)
 		storage->newest_at_claim = lineage->snapshots[lineage->snapshot_count - 1];
+	storage->snapshots = (uint32_t)lineage->snapshot_count;
 }
 
 static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
@@ -247,7 +248,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 
 	if (list_lineage(claiming, err) < 0)
 		return -1;
-	note_newest_snapshot(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing.lineage);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
 	if (check_is_next(claiming, newest, as_of, err) < 0)
 		return -1;
@@ -310,7 +311,7 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	if (list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
-	note_newest_snapshot(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing.lineage);
 	if (!own)
 		return 0;
 	if (claimed->number <= claiming->listing.newest_summary) {
@@ -347,6 +348,25 @@ static int claim_until_stable(struct claiming *claiming, struct attempt *attempt
 	return own_claim_confirm(claiming->storage, attempt->number, claiming->cancel, err);
 }
 
+/* In a full store there is room that was kept for this. */
+static int claim_with_room(struct claiming *claiming, struct attempt *attempt, struct err *err)
+{
+	struct storage *storage = claiming->storage;
+	struct err own = {0};
+
+	if (claim_until_stable(claiming, attempt, &own) == 0)
+		return 0;
+	if (own.kind == ERR_NO_SPACE &&
+	    claim_room_use(storage->transfer.store, storage->transfer.job, claiming->cancel)) {
+		storage->used_claim_room = true;
+		if (claim_until_stable(claiming, attempt, &own) == 0)
+			return 0;
+	}
+	if (err)
+		*err = own;
+	return -1;
+}
+
 /* A bounded number of old attempts is summed up, so that the next start has less to read. It costs
  * a moment at most, and no start depends on it. */
 static void compact_after_claim(struct claiming *claiming)
@@ -375,11 +395,13 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	if (claim_until_stable(&claiming, attempt, err) < 0) {
+	if (claim_with_room(&claiming, attempt, err) < 0) {
 		attempt_release(attempt);
 		store_explain_full(err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
+	if (!storage->used_claim_room && !claim_room_is_listed(storage, &claiming.listing))
+		claim_room_keep(storage, cancel);
 	compact_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;

@@ -29,7 +29,7 @@ static bool find_chunks(struct storage *storage, struct entry *entry)
 		struct chunk *chunk = &entry->chunks[i];
 
 		if (chunk->codec != CHUNK_ZERO &&
-		    !chunk_index_find(&storage->transfer.index, chunk->digest, chunk))
+		    !chunk_index_find_anywhere(&storage->transfer.index, chunk->digest, chunk))
 			return false;
 	}
 	return true;

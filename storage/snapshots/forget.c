@@ -15,6 +15,9 @@
 #include <stdlib.h>
 
 #define ROUNDS_MOST 3
+#define KEPT_ALWAYS                                                                    \
+	(1u << KEEP_NEWEST | 1u << KEEP_NEWER | 1u << KEEP_START | 1u << KEEP_PINNED | \
+	 1u << KEEP_UNKNOWN)
 
 struct forgetting {
 	struct storage *storage;
@@ -54,6 +57,38 @@ static int drop_left_pins(struct forgetting *forgetting, struct err *err)
 	return 0;
 }
 
+/* Its save has found the store full. As long as it is the newest, nobody else commits, and what is
+ * to go cannot be needed any more, however young it is. In a gang the others save as well. */
+static uint32_t attempt_without_room(const struct forgetting *forgetting)
+{
+	const struct storage *storage = forgetting->storage;
+	uint32_t attempt = forgetting->request->attempt;
+
+	return storage->found_full && attempt == storage->own_claim.number &&
+			       attempt == lineage_newest_attempt(
+						  &forgetting->inventory.listing.lineage) &&
+			       !storage_is_member(storage)
+		       ? attempt
+		       : 0;
+}
+
+/* What older attempts without an end record have started from stays for them, although they are
+ * fenced: one of them may be restoring it, and find that out later. Not where there is no room for
+ * the newest. */
+static void drop_starts_of_fenced(struct forgetting *forgetting)
+{
+	const struct lineage *lineage = &forgetting->inventory.listing.lineage;
+	struct snapshot_list *list = &forgetting->inventory.list;
+	struct snapshot_id own;
+
+	if (attempt_without_room(forgetting) == 0)
+		return;
+	own = lineage->attempts[lineage->attempt_count - 1].start;
+	for (size_t i = 0; i < list->count; i++)
+		list->items[i].started_from = list->items[i].started_from &&
+					      snapshot_id_compare(list->items[i].id, own) == 0;
+}
+
 static int apply_policy(struct forgetting *forgetting, struct err *err)
 {
 	struct inventory *inventory = &forgetting->inventory;
@@ -65,6 +100,7 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	forgetting->gone = NULL;
 	if (inventory_read(forgetting->storage, inventory, forgetting->cancel, err) < 0)
 		return -1;
+	drop_starts_of_fenced(forgetting);
 	forgetting->reasons = memory_new(inventory->list.count * sizeof(*forgetting->reasons));
 	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
 	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
@@ -114,6 +150,8 @@ static void report_decisions(struct forgetting *forgetting, struct forget_result
 		result->bytes_before += inventory->listing.packs.items[i].size;
 	for (size_t i = 0; i < inventory->list.count; i++) {
 		result->kept += !forgetting->gone[i];
+		result->kept_by_policy +=
+			!forgetting->gone[i] && (forgetting->reasons[i] & KEPT_ALWAYS) == 0;
 		if (request->decided)
 			request->decided(request->arg, &inventory->list.items[i],
 					 forgetting->reasons[i]);
@@ -196,21 +234,6 @@ static void keep_store_small(struct forgetting *forgetting)
 			       forgetting->request->shorten_ledger, forgetting->cancel, NULL);
 }
 
-/* Its save has found the store full. As long as it is the newest, nobody else commits, and what is
- * to go cannot be needed any more, however young it is. In a gang the others save as well. */
-static uint32_t attempt_without_room(const struct forgetting *forgetting)
-{
-	const struct storage *storage = forgetting->storage;
-	uint32_t attempt = forgetting->request->attempt;
-
-	return storage->found_full && attempt == storage->own_claim.number &&
-			       attempt == lineage_newest_attempt(
-						  &forgetting->inventory.listing.lineage) &&
-			       !storage_is_member(storage)
-		       ? attempt
-		       : 0;
-}
-
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err)
 {
@@ -232,9 +255,15 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 		return -1;
 	rule.attempt = attempt_without_room(&forgetting);
 	rule.leftovers = rule.attempt > 0 && request->is_stuck;
+	if (!request->dry_run)
+		storage->snapshots = result->kept;
 	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
 				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
+	if (storage->used_claim_room && result->collected.packs_removed > 0) {
+		claim_room_keep(storage, cancel);
+		storage->used_claim_room = false;
+	}
 	if (!request->dry_run && !request->is_stuck)
 		keep_store_small(&forgetting);
 	return 0;
@@ -242,7 +271,7 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 
 bool storage_make_room(struct storage *storage, uint32_t attempt,
 		       const struct forget_policy *policy, struct forget_result *result,
-		       struct cancel *cancel)
+		       struct cancel *cancel, struct err *err)
 {
 	struct forget_request request = {
 		.policy = {.keep_last = UINT32_MAX},
@@ -255,6 +284,8 @@ bool storage_make_room(struct storage *storage, uint32_t attempt,
 		return false;
 	if (policy)
 		request.policy = *policy;
-	(void)storage_forget(storage, &request, result, cancel, NULL);
-	return result->collected.packs_removed > 0;
+	if (storage_forget(storage, &request, result, cancel, NULL) == 0 &&
+	    result->kept_by_policy == 0)
+		store_explain_needed(storage->full_reason, err);
+	return result->collected.packs_removed > 0 || storage->renewed_for_nothing;
 }

@@ -149,6 +149,18 @@ static int begin_listing(struct storage *storage, struct err *err)
 
 /* --- the whole --- */
 
+/* Before anything is sent. What is to be durable before a deadline sends nothing more than it must.
+ */
+static void judge_packs(struct storage *storage)
+{
+	struct chunk_index *index = &storage->transfer.index;
+
+	if (atomic_load(&storage->transfer.urgent))
+		chunk_index_spare_packs(index);
+	else
+		chunk_index_judge_packs(index, storage->snapshots, storage->renewed_most);
+}
+
 /* The index keeps only packs that the store lists and that nobody has found damaged. Those that are
  * lost later are found before the commit. */
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
@@ -160,6 +172,7 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	 * looked up. */
 	if (storage->warmed) {
 		chunk_index_apply_listing(&storage->transfer.index, "", NULL);
+		judge_packs(storage);
 		return 0;
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
@@ -168,6 +181,7 @@ int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t at
 	    damage_marks_list(storage, &damaged, cancel, err) < 0)
 		return -1;
 	drop_damaged(storage, &damaged);
+	judge_packs(storage);
 	if (begin_listing(storage, err) < 0)
 		return -1;
 	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&

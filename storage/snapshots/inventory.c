@@ -13,6 +13,9 @@
 /* One that is larger is decoded alone, so that memory is bounded by the largest. */
 #define LARGE_MANIFEST ((uint64_t)8 << 20)
 
+/* Beside a job that saves and forgets ten times a second. */
+#define LISTINGS_MOST 8
+
 struct scan {
 	struct storage *storage;
 	struct inventory *inventory;
@@ -321,8 +324,20 @@ static void count_pack_uses(struct inventory *inventory)
 					packs->items[inventory->names[i].packs[j]].size;
 }
 
-int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
-		   struct err *err)
+/* What was listed and forgotten before it was read looks damaged. */
+static bool has_forgotten(struct storage *storage, const struct inventory *inventory,
+			  struct cancel *cancel)
+{
+	for (size_t i = 0; i < inventory->list.count; i++)
+		if (inventory->list.items[i].state == SNAPSHOT_DAMAGED &&
+		    !inventory->list.items[i].newer &&
+		    job_record_is_forgotten(storage, inventory->list.items[i].id, cancel))
+			return true;
+	return false;
+}
+
+static int read_once(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
+		     struct err *err)
 {
 	auto_free enum snapshot_state *states = NULL;
 	struct lineage *lineage;
@@ -352,6 +367,20 @@ int inventory_read(struct storage *storage, struct inventory *inventory, struct 
 	mark_newest(inventory);
 	count_pack_uses(inventory);
 	return 0;
+}
+
+/* What came in its place is in the next listing. If that lacks something too, each time, it is
+ * something else. */
+int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,
+		   struct err *err)
+{
+	for (int i = 0;; i++) {
+		if (read_once(storage, inventory, cancel, err) < 0)
+			return -1;
+		if (i == LISTINGS_MOST || !has_forgotten(storage, inventory, cancel))
+			return 0;
+		inventory_release(inventory);
+	}
 }
 
 void inventory_packs_release(struct inventory_packs *names)

@@ -48,6 +48,11 @@ void snapshot_list_release(struct snapshot_list *list)
 	*list = (struct snapshot_list){0};
 }
 
+bool storage_is_forgotten(struct storage *storage, struct snapshot_id id, struct cancel *cancel)
+{
+	return job_record_is_forgotten(storage, id, cancel);
+}
+
 int storage_size(struct storage *storage, uint64_t *bytes, struct cancel *cancel, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};

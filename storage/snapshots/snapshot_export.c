@@ -18,6 +18,7 @@ AUTO_POINTER(struct archive_entry, archive_entry_free);
  * valid end. archive_write_fail() would do the same, but libarchive 3.6 then leaks its buffers. */
 struct archive_sink {
 	int fd;
+	bool *wrote;
 	bool broken;
 };
 
@@ -26,6 +27,7 @@ static la_ssize_t write_to_sink(struct archive *tar, void *arg, const void *data
 	struct archive_sink *sink = arg;
 	struct err err;
 
+	*sink->wrote |= !sink->broken;
 	if (sink->broken || file_write_all(sink->fd, data, size, &err) == 0)
 		return (la_ssize_t)size;
 	sink->broken = true;
@@ -144,13 +146,13 @@ static int write_entries(struct export *export, struct cancel *cancel, struct er
 	return 0;
 }
 
-int storage_export(struct storage *storage, struct snapshot_id id, int fd, struct cancel *cancel,
-		   struct err *err)
+static int export_snapshot(struct storage *storage, struct snapshot_id id, int fd, bool *wrote,
+			   struct cancel *cancel, struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
 	auto_(export_release) struct export export = {.storage = storage};
 	/* Declared before `tar`, because freeing the archive still writes to the sink. */
-	struct archive_sink sink = {.fd = fd};
+	struct archive_sink sink = {.fd = fd, .wrote = wrote};
 	auto_(archive_write_free) struct archive *tar = NULL;
 
 	if (job_record_get_manifest(storage, id, &manifest, cancel, err) < 0 ||
@@ -173,4 +175,19 @@ int storage_export(struct storage *storage, struct snapshot_id id, int fd, struc
 		return -1;
 	}
 	return archive_write_close(tar) == ARCHIVE_OK ? 0 : set_archive_error(tar, err);
+}
+
+int storage_export(struct storage *storage, struct snapshot_id id, int fd, bool *wrote,
+		   struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	*wrote = false;
+	if (export_snapshot(storage, id, fd, wrote, cancel, &own) == 0)
+		return 0;
+	if (own.kind == ERR_CORRUPT && job_record_is_forgotten(storage, id, cancel))
+		err_set(&own, ERR_NOT_FOUND, "it was forgotten while it was read");
+	if (err)
+		*err = own;
+	return -1;
 }

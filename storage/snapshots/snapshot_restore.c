@@ -141,6 +141,8 @@ int storage_restore(struct storage *storage, const struct restore_request *reque
 	job_records_trim_memory();
 	if (failed == 0)
 		return 0;
+	if (own.kind == ERR_CORRUPT && job_record_is_forgotten(storage, request->id, cancel))
+		err_set(&own, ERR_NOT_FOUND, "it was forgotten while it was read");
 	if (err)
 		*err = own;
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));

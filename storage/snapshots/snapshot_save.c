@@ -144,6 +144,7 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
+	saving->storage->snapshots++;
 	if (saving->commit.outcome == GANG_COMMITTED && is_member)
 		gang_commit_settled(saving->storage, packing->cancel);
 	*result = (struct save_result){
@@ -334,6 +335,18 @@ static bool are_commits_known(const struct saving *saving)
 	return true;
 }
 
+/* What a save sends anew of worn packs must not be what it has no room for: the next one sends
+ * nothing of them, and those after it half as much. */
+static void spare_worn_packs(struct storage *storage)
+{
+	struct chunk_index *index = &storage->transfer.index;
+
+	storage->renewed_for_nothing = index->bytes_given_up > 0;
+	if (storage->renewed_for_nothing)
+		storage->renewed_most = index->bytes_given_up / 2 + 1;
+	chunk_index_spare_packs(index);
+}
+
 /* A full store must not stay full of packs that we could not commit. If another attempt has taken
  * over, they stay, because it may rely on them. */
 static void remove_unnamed_packs(struct saving *saving)
@@ -371,6 +384,7 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	int failed;
 
 	storage->emptied = false;
+	storage->renewed_for_nothing = false;
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
@@ -402,7 +416,9 @@ int storage_save(struct storage *storage, const struct save_request *request,
 		pack_uploader_free(steal(&storage->transfer.uploader));
 	if (failed && own.kind == ERR_NO_SPACE) {
 		storage->found_full = true;
+		text_set(storage->full_reason, sizeof(storage->full_reason), own.text);
 		remove_unnamed_packs(&saving);
+		spare_worn_packs(storage);
 	}
 	job_records_trim_memory();
 	if (failed == 0)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROUNDS_MOST 8
+
 /* What a manifest says about a pack: that it exists, that it holds one chunk of a file (`entry`),
  * or a piece of the list of files (`piece`). */
 struct reference {
@@ -32,6 +34,8 @@ struct verifying {
 	const struct verify_request *request;
 	struct cancel *cancel;
 	struct manifest *manifests;
+	bool *forgotten; /* per manifest: since it was read; guarded by `mutex` */
+	uint32_t forgotten_count;
 	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
 	struct store_listing marks;   /* what is written down as damaged */
@@ -139,6 +143,32 @@ static int settle_unreadable(struct verifying *verifying, struct snapshot_id id,
 	return -1;
 }
 
+/* It could not be read because it is not there any more. */
+static bool is_forgotten(struct verifying *verifying, struct snapshot_id id, const struct err *own)
+{
+	return (own->kind == ERR_CORRUPT || own->kind == ERR_NOT_FOUND) &&
+	       job_record_is_forgotten(verifying->storage, id, verifying->cancel);
+}
+
+/* A manifest is removed before the packs that it names: one that is there still lacks the pack. */
+static bool is_forgotten_since(struct verifying *verifying, const struct manifest *manifest)
+{
+	size_t number = (size_t)(manifest - verifying->manifests);
+	bool known, forgotten;
+
+	pthread_mutex_lock(&verifying->mutex);
+	known = verifying->forgotten[number];
+	pthread_mutex_unlock(&verifying->mutex);
+	if (known)
+		return true;
+	forgotten = job_record_is_forgotten(verifying->storage, manifest->id, verifying->cancel);
+	pthread_mutex_lock(&verifying->mutex);
+	verifying->forgotten_count += forgotten && !verifying->forgotten[number];
+	verifying->forgotten[number] |= forgotten;
+	pthread_mutex_unlock(&verifying->mutex);
+	return forgotten;
+}
+
 static int add_snapshot(struct verifying *verifying, struct snapshot_id id, struct err *err)
 {
 	struct manifest *manifest = &verifying->manifests[verifying->manifest_count];
@@ -146,15 +176,28 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 
 	if (job_record_get_manifest_head(verifying->storage, id, manifest, verifying->cancel,
 					 &own) < 0) {
+		if (is_forgotten(verifying, id, &own)) {
+			verifying->forgotten_count++;
+			return 0;
+		}
 		verifying->locked.result.unreadable += own.kind == ERR_CORRUPT;
 		return settle_unreadable(verifying, id, &own, err);
 	}
+	if (entry_list_load(verifying->storage, manifest, verifying->cancel, &own) < 0) {
+		if (is_forgotten(verifying, id, &own)) {
+			manifest_release(manifest);
+			verifying->forgotten_count++;
+			return 0;
+		}
+		err_wrap(&own, "the list of files");
+		if (settle_unreadable(verifying, id, &own, err) < 0) {
+			manifest_release(manifest);
+			return -1;
+		}
+	}
 	/* Also without its files, its packs are checked. */
 	verifying->manifest_count++;
-	if (entry_list_load(verifying->storage, manifest, verifying->cancel, &own) == 0)
-		return 0;
-	err_wrap(&own, "the list of files");
-	return settle_unreadable(verifying, id, &own, err);
+	return 0;
 }
 
 /* --- one pack --- */
@@ -182,6 +225,21 @@ static void check_reference(struct verifying *verifying, struct whole_pack *pack
 			       (unsigned long long)from, (unsigned long long)(from + raw_size),
 			       err.text);
 	report_damage(verifying, reference->manifest->id, sentence);
+}
+
+static void report_missing(struct verifying *verifying, const struct reference *references,
+			   size_t count)
+{
+	auto_free char *sentence = text_format("pack %s: is missing", references->key);
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_forgotten_since(verifying, references[i].manifest))
+			continue;
+		if (is_of_pack(&references[i]))
+			report_damage(verifying, references[i].manifest->id, sentence);
+		else
+			note_lost(verifying, &references[i]);
+	}
 }
 
 /* Reports damage of the whole pack for every snapshot that names it. */
@@ -284,9 +342,7 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 		if (repair_mark(verifying, pack, err) < 0)
 			return -1;
 	} else if (own.kind == ERR_NOT_FOUND) {
-		report_to_snapshots(verifying, references, count, "is missing");
-		for (size_t i = 0; i < count; i++)
-			note_lost(verifying, &references[i]);
+		report_missing(verifying, references, count);
 	} else {
 		if (err)
 			*err = own;
@@ -399,6 +455,7 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	if (read_manifests(verifying, err) < 0)
 		return -1;
 	verifying->lost = memory_new((verifying->manifest_count + 1) * sizeof(*verifying->lost));
+	verifying->forgotten = memory_new(verifying->manifest_count + 1);
 	for (size_t i = 0; i < verifying->manifest_count; i++) {
 		verifying->lost[i] =
 			memory_new((verifying->manifests[i].entry_count + 1) * sizeof(bool));
@@ -419,15 +476,19 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	return -1;
 }
 
-int storage_verify(struct storage *storage, const struct verify_request *request,
-		   struct verify_result *result, struct cancel *cancel, struct err *err)
+/* 1: all that there was to read was forgotten meanwhile. */
+static int verify_once(struct storage *storage, const struct verify_request *request,
+		       struct verify_result *result, struct cancel *cancel, struct err *err)
 {
 	struct verifying verifying = {.storage = storage, .request = request, .cancel = cancel};
 	int status;
 
 	pthread_mutex_init(&verifying.mutex, NULL);
 	status = verify_snapshots(&verifying, err);
+	verifying.locked.result.snapshots -= verifying.forgotten_count;
 	*result = verifying.locked.result;
+	if (status == 0 && verifying.forgotten_count > 0 && result->snapshots == 0)
+		status = 1;
 	pthread_mutex_destroy(&verifying.mutex);
 	for (size_t i = 0; i < verifying.manifest_count; i++) {
 		manifest_release(&verifying.manifests[i]);
@@ -435,8 +496,25 @@ int storage_verify(struct storage *storage, const struct verify_request *request
 			free(verifying.lost[i]);
 	}
 	free(verifying.lost);
+	free(verifying.forgotten);
 	free(verifying.manifests);
 	free(verifying.references);
 	store_listing_release(&verifying.marks);
 	return status;
+}
+
+int storage_verify(struct storage *storage, const struct verify_request *request,
+		   struct verify_result *result, struct cancel *cancel, struct err *err)
+{
+	int status = 1;
+
+	for (int i = 0; status > 0 && i < ROUNDS_MOST; i++) {
+		status = verify_once(storage, request, result, cancel, err);
+		if (status > 0 && !snapshot_id_is_none(request->id))
+			return err_set(err, ERR_NOT_FOUND, "it was forgotten while it was read");
+	}
+	return status > 0 ? err_set(err, ERR_RETRY,
+				    "snapshots are forgotten faster than they can be read: pin "
+				    "one (`reprieve pin latest`), and verify that")
+			  : status;
 }

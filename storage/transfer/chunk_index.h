@@ -49,6 +49,8 @@ struct chunk_index_pack {
 	/* was stored when chunk_index_begin_listing() was called, so a listing made since then
 	 * shows it */
 	bool listed;
+	/* named, and no base: what is needed of it is sent anew (pack_wear.h) */
+	bool worn;
 };
 
 struct chunk_index_file {
@@ -69,6 +71,14 @@ struct chunk_index {
 	size_t slot_count;              /* of each */
 	struct chunk_index_file *files; /* sorted by path */
 	size_t file_count;
+	/* The chunks in worn packs, sorted by digest: `chunks` has them where they were sent anew.
+	 */
+	struct chunk *worn;
+	size_t worn_count;
+	/* What the packs are worth was judged since chunk_index_replace(). */
+	bool judged;
+	/* So many bytes are given up with the worn packs. */
+	uint64_t bytes_given_up;
 };
 
 void chunk_index_init(struct chunk_index *index);
@@ -96,6 +106,10 @@ bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZ
  * again. */
 bool chunk_index_find_seen(struct chunk_index *index, const struct fingerprint *fingerprint,
 			   struct chunk *chunk);
+/* The same for what cannot be sent anew, because nobody has its file any more: in a worn pack, if
+ * it is nowhere else. */
+bool chunk_index_find_anywhere(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
+			       struct chunk *chunk);
 /* Adds a chunk, or the fingerprint to the one that has its digest. */
 void chunk_index_add(struct chunk_index *index, const struct chunk *chunk);
 
@@ -112,7 +126,7 @@ bool chunk_index_find_file(struct chunk_index *index, const char *path,
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 			   const struct file_stamp *const *stamps, size_t count);
 
-/* Whether none of the chunks is in a pack that was lost. */
+/* Whether none of the chunks is in a pack that was lost, or is no base. */
 bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count);
 
 /* Call this before listing the packs for chunk_index_apply_listing(). */
@@ -128,5 +142,14 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 /* Replaces the whole content by what this manifest names. `stamps`: one per entry, or NULL. */
 void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
 			 const struct file_stamp *stamps);
+
+/*
+ * Judges once, after each chunk_index_replace(), which of the packs that the manifest names are
+ * worn: their chunks are not found any more. `snapshots`, `most`: see pack_wear_decide(). Neither
+ * this nor the next may run while other threads look for chunks.
+ */
+void chunk_index_judge_packs(struct chunk_index *index, uint32_t snapshots, uint64_t most);
+/* All packs are as good as any again, until the next chunk_index_replace(). */
+void chunk_index_spare_packs(struct chunk_index *index);
 
 #endif

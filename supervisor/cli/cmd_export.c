@@ -59,17 +59,35 @@ static int open_target(const char *name)
 	return dup(STDOUT_FILENO);
 }
 
-static int export_snapshot(struct store_command *store_command, struct snapshot_id id, int fd,
-			   struct err *err)
+static int export_once(struct store_command *store_command, struct snapshot_id id, int fd,
+		       bool *wrote, struct err *err)
 {
 	struct progress_bar progress;
 	int status;
 
 	progress_bar_start(&progress, "exporting");
 	storage_set_progress(store_command->storage, progress_bar_update, &progress);
-	status = storage_export(store_command->storage, id, fd, NULL, err);
+	status = storage_export(store_command->storage, id, fd, wrote, NULL, err);
 	progress_bar_stop(&progress);
 	return status;
+}
+
+/* What went into a pipe cannot be taken back. */
+static bool is_empty_again(int fd, bool wrote)
+{
+	return !wrote || (lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) == 0);
+}
+
+static int export_snapshot(struct store_command *store_command, struct snapshot_id *id, int fd,
+			   struct err *err)
+{
+	bool wrote;
+
+	while (export_once(store_command, *id, fd, &wrote, err) < 0)
+		if (!is_empty_again(fd, wrote) ||
+		    !store_command_find_again(store_command, store_command->words[0], id, err))
+			return -1;
+	return 0;
 }
 
 /* Nothing to standard output if that is the archive. */
@@ -101,7 +119,7 @@ int cmd_export(int argc, char **argv)
 	fd = open_target(store_command->words[1]);
 	if (fd < 0)
 		return EXIT_CONFIGURATION;
-	if (export_snapshot(store_command, id, fd, &err) < 0) {
+	if (export_snapshot(store_command, &id, fd, &err) < 0) {
 		if (!text_equal(store_command->words[1], "-"))
 			unlink(store_command->words[1]);
 		return store_command_fail_snapshot(store_command, id, &err);

@@ -48,8 +48,9 @@ static int change_pin(const struct verb *verb, int argc, char **argv, pin_fn *ca
 		code = store_command_find_snapshot(&store_command, store_command.words[0], &id);
 	if (code >= 0)
 		return code;
-	if (call(store_command.storage, id, NULL, &err) < 0)
-		return store_command_fail_snapshot(&store_command, id, &err);
+	while (call(store_command.storage, id, NULL, &err) < 0)
+		if (!store_command_find_again(&store_command, store_command.words[0], &id, &err))
+			return store_command_fail_snapshot(&store_command, id, &err);
 	snapshot_id_format(id, text);
 	if (store_command.json)
 		json_print(json_pack("{s:s, s:b}", "id", text, "pinned", pinned), true);

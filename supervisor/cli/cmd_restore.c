@@ -173,6 +173,7 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 	const char *slash = strrchr(directory, '/');
 	auto_free char *above =
 		text_copy_n(directory, slash > directory ? (size_t)(slash - directory) : 1);
+	struct store_command *store_command = &options->store_command;
 	struct restore_request request = {.id = id};
 	struct restore_result result = {0};
 	struct err err;
@@ -182,11 +183,13 @@ static int restore_into(struct restore_options *options, struct snapshot_id id,
 
 	if (parent < 0 && err.kind == ERR_NOT_FOUND)
 		parent = held_directory_make(above, 0777, &err);
-	if (parent < 0 ||
-	    restore_beside(options, parent, name, directory, &request, &result, &err) < 0)
-		return store_command_fail_snapshot(&options->store_command, id, &err);
-	print_restored(&options->store_command, id, directory, &result,
-		       clock_monotonic_ms() - began);
+	if (parent < 0)
+		return store_command_fail_snapshot(store_command, request.id, &err);
+	while (restore_beside(options, parent, name, directory, &request, &result, &err) < 0)
+		if (!store_command_find_again(store_command, store_command->words[0], &request.id,
+					      &err))
+			return store_command_fail_snapshot(store_command, request.id, &err);
+	print_restored(store_command, request.id, directory, &result, clock_monotonic_ms() - began);
 	return 0;
 }
 

@@ -86,16 +86,15 @@ int cmd_show(int argc, char **argv)
 	size_t i;
 	json_t *entry;
 	int code = store_command_begin(&verb_show, argc, argv, &store_command);
+	const char *word = code < 0 && store_command.words[0] ? store_command.words[0] : "latest";
 
 	if (code < 0)
-		code = store_command_find_snapshot(&store_command,
-						   store_command.words[0] ? store_command.words[0]
-									  : "latest",
-						   &id);
+		code = store_command_find_snapshot(&store_command, word, &id);
 	if (code >= 0)
 		return code;
-	if (storage_read_manifest(store_command.storage, id, &body, NULL, &err) < 0)
-		return store_command_fail_snapshot(&store_command, id, &err);
+	while (storage_read_manifest(store_command.storage, id, &body, NULL, &err) < 0)
+		if (!store_command_find_again(&store_command, word, &id, &err))
+			return store_command_fail_snapshot(&store_command, id, &err);
 	if (store_command.json) {
 		json_print(steal(&body), true);
 		return 0;

@@ -201,7 +201,10 @@ int cmd_verify(int argc, char **argv)
 	request.sample_percent = options.sample_percent;
 	progress_bar_start(&progress, "reading");
 	storage_set_progress(store_command->storage, progress_bar_update, &progress);
-	status = storage_verify(store_command->storage, &request, &result, NULL, &err);
+	do
+		status = storage_verify(store_command->storage, &request, &result, NULL, &err);
+	while (status < 0 && store_command->words[0] &&
+	       store_command_find_again(store_command, store_command->words[0], &request.id, &err));
 	progress_bar_stop(&progress);
 	if (status < 0)
 		return store_command_fail_snapshot(store_command, request.id, &err);

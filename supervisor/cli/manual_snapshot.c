@@ -65,7 +65,7 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	if (status < 0 &&
 	    (result->store_lacks ||
 	     (err->kind == ERR_NO_SPACE &&
-	      storage_make_room(storage, request->id.attempt, NULL, &forgotten, NULL))))
+	      storage_make_room(storage, request->id.attempt, NULL, &forgotten, NULL, err))))
 		status = storage_save(storage, request, result, NULL, err);
 	progress_bar_stop(&progress);
 	return status;

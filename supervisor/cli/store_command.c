@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define NAMES_MOST 5 /* of jobs, in one line */
+/* Beside a job that saves and forgets ten times a second. */
+#define FINDS_MOST 8
 
 static int set_job(void *store_command, const char *value, struct err *err)
 {
@@ -279,4 +281,13 @@ int store_command_find_snapshot(struct store_command *store_command, const char 
 		return code;
 	log_error("job %s has no usable snapshot in %s", store_command->job, store_command->store);
 	return EXIT_FAILURE;
+}
+
+bool store_command_find_again(struct store_command *store_command, const char *word,
+			      struct snapshot_id *id, const struct err *err)
+{
+	return text_equal(word, "latest") && err->kind == ERR_NOT_FOUND &&
+	       store_command->found_again++ < FINDS_MOST &&
+	       storage_is_forgotten(store_command->storage, *id, NULL) &&
+	       store_command_find_snapshot(store_command, word, id) < 0;
 }

@@ -21,7 +21,9 @@ struct store_command {
 	char **words; /* what is left: IDs, directories; NULL-terminated */
 	struct storage *storage;
 
-	char *owned_store, *owned_job; /* private */
+	/* private */
+	char *owned_store, *owned_job;
+	unsigned found_again;
 };
 
 /* Of struct store_command. */
@@ -69,6 +71,14 @@ int store_command_check_job(const struct store_command *store_command);
 /* "latest" or an ID. Says what is wrong. Returns -1 to go on, else the exit code. */
 int store_command_find_snapshot(struct store_command *store_command, const char *word,
 				struct snapshot_id *id);
+
+/*
+ * A call about the snapshot that `word` stands for has failed. True: that was the newest one, and
+ * it has been forgotten since it was found, because there is a newer one now: *id is that one.
+ * False: it is something else, or happens again and again.
+ */
+bool store_command_find_again(struct store_command *store_command, const char *word,
+			      struct snapshot_id *id, const struct err *err);
 
 /* Also of options that begin with it. */
 static inline void cleanup_store_command_end(void *options)

@@ -247,6 +247,21 @@ void resume_note_all_damaged(struct resume_result *result)
 				    result->attempt.damaged[i].text);
 }
 
+/* What an older attempt has started from need not stay once there is a newer one, which goes on. */
+static int check_newest(struct storage *storage, uint32_t number, struct cancel *cancel,
+			struct err *err)
+{
+	auto_(attempt_history_release) struct attempt_history history = {0};
+
+	if (storage_history(storage, 1, &history, cancel, NULL) < 0 || history.count == 0 ||
+	    history.items[0].number <= number)
+		return 0;
+	return err_set(err, ERR_EXISTS,
+		       "not started: attempt %u has taken over while this one was restoring: the "
+		       "job was started twice, and the later start goes on",
+		       history.items[0].number);
+}
+
 /* The claim in force names what was really restored: else retention would protect the damaged
  * snapshot, and remove the one that is in use. */
 static int claim_behind_damage(const struct resume_request *request, struct resume_result *result,
@@ -256,6 +271,8 @@ static int claim_behind_damage(const struct resume_request *request, struct resu
 	uint32_t replaced = result->attempt.number;
 	struct err why;
 
+	if (check_newest(result->storage, replaced, cancel, err) < 0)
+		return -1;
 	attempt_release(&result->attempt);
 	if (resume_claim(request, result, NULL, cancel, err) < 0)
 		return -1;

@@ -221,10 +221,10 @@ static void take_snapshot_worker(void *arg)
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);
-	if (!run->report.durable && run->report.err.kind == ERR_NO_SPACE && !run->again)
+	if (!run->report.durable && run->report.err.kind == ERR_NO_SPACE)
 		run->made_room =
 			storage_make_room(options->storage, options->attempt, options->retention,
-					  &run->forgotten, &queue->cancel);
+					  &run->forgotten, &queue->cancel, &run->report.err);
 	run->report.never = run->report.result.gang_unfit;
 	run->report.took_ms = clock_monotonic_ms() - began;
 }
@@ -236,7 +236,7 @@ static void log_made_room(struct snapshot_queue *queue, const struct snapshot_ru
 	char freed[24];
 
 	log_debug("%s", run->report.err.text);
-	if (queue->said_made_room)
+	if (queue->said_made_room || made->collected.packs_removed == 0)
 		return;
 	queue->said_made_room = true;
 	text_bytes(made->collected.bytes_removed, freed, sizeof(freed));

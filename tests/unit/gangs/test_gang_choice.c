@@ -216,9 +216,10 @@ static void export_whole(struct gang *gang)
 			    "'member-00001/ member-00001/weights '",
 			    path);
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	bool wrote;
 
 	assert_true(fd >= 0);
-	assert_works(storage_export(gang->store.storage, gang->newest, fd, NULL, &err));
+	assert_works(storage_export(gang->store.storage, gang->newest, fd, &wrote, NULL, &err));
 	assert_int_equal(system(command), 0);
 }
 
@@ -269,9 +270,10 @@ static void export_member_1(struct gang *gang)
 		text_format("lz4 -dc '%s' | tar -t | tr '\\n' ' ' | grep -qx 'shard-1 weights '",
 			    path);
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	bool wrote;
 
 	assert_true(fd >= 0);
-	assert_works(storage_export(gang->store.storage, gang->newest, fd, NULL, &err));
+	assert_works(storage_export(gang->store.storage, gang->newest, fd, &wrote, NULL, &err));
 	assert_int_equal(system(command), 0);
 }
 

@@ -72,6 +72,8 @@ struct scene {
 	bool days;
 	/* The store is full with so many packs; 0: never. */
 	unsigned room;
+	/* A pack of which the newest snapshot needs a part is worn, beside others. */
+	bool wear;
 };
 
 /* --- what has happened --- */
@@ -258,6 +260,8 @@ struct store *model_store(void);
 void model_hurt(struct world *world, const char *key);
 struct commit *model_commit(struct world *world, struct snapshot_id id);
 struct claiming *model_claiming(struct world *world, uint32_t number);
+/* Another attempt had taken over from that one by then, and counted. */
+bool model_is_fenced(const struct world *world, uint32_t number, unsigned by);
 
 /* --- store_model_scripts.c --- */
 

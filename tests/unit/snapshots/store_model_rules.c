@@ -18,6 +18,7 @@
 #include "storage/snapshots/orphan_packs.h"
 #include "storage/snapshots/pin_place.h"
 #include "storage/snapshots/retention.h"
+#include "storage/transfer/pack_wear.h"
 #include "storage/transfer/priority_pool.h"
 
 #include <stdio.h>
@@ -113,6 +114,24 @@ WRAPS(int, store_open,
 	(void)url, (void)create, (void)read_only, (void)cancel, (void)err;
 	*store = model_store();
 	return 0;
+}
+
+/* The snapshots of the model are too small for the rule of the product. */
+WRAPS(uint64_t, pack_wear_decide,
+      (struct pack_wear * packs, size_t count, uint32_t snapshots, uint64_t most))
+{
+	uint64_t given_up = 0;
+	size_t named = 0;
+
+	(void)snapshots, (void)most;
+	for (size_t i = 0; i < count; i++)
+		named += packs[i].bytes > 0;
+	for (size_t i = 0; i < count; i++) {
+		packs[i].worn = world_now->scene->wear && named > 1 &&
+				3 * packs[i].used < 2 * packs[i].bytes;
+		given_up += packs[i].worn ? packs[i].used : 0;
+	}
+	return given_up;
 }
 
 /* --- a rule that is off --- */

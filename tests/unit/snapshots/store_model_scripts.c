@@ -219,6 +219,10 @@ static bool restore_start(struct running *running, bool *stop)
 		running->step = model_commit(world, start)->step;
 		return true;
 	}
+	*stop = world->scene->room > 0 &&
+		model_is_fenced(world, running->attempt.number, world->time);
+	if (*stop)
+		return false;
 	if (!world->damaged && !world->emptied && running->machine->role->policy == RESTORE_LATEST)
 		model_wrong(world, "the start of a claim, %s, cannot be restored: %s",
 			    snapshot_id_format(start, text), err.text);
@@ -260,7 +264,7 @@ static bool make_room(struct running *running)
 
 	running->world->forgot |= keeps_last;
 	made = storage_make_room(running->storage, running->attempt.number,
-				 keeps_last ? &policy : NULL, &result, NULL);
+				 keeps_last ? &policy : NULL, &result, NULL, NULL);
 	model_note(running->world, "has made room: %u forgotten, %u packs removed",
 		   result.forgotten, result.collected.packs_removed);
 	return made;

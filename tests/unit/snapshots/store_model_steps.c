@@ -95,6 +95,17 @@ struct claiming *model_claiming(struct world *world, uint32_t number)
 	return &world->claims[i];
 }
 
+bool model_is_fenced(const struct world *world, uint32_t number, unsigned by)
+{
+	for (size_t i = 0; i < world->claim_count; i++) {
+		const struct claiming *other = &world->claims[i];
+
+		if (other->number > number && other->confirmed_at > 0 && other->confirmed_at < by)
+			return true;
+	}
+	return false;
+}
+
 /* --- whose turn it is --- */
 
 static void wait_for_turn(struct machine *machine)

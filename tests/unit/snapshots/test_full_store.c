@@ -2,6 +2,7 @@
  * has room. What somebody may be about to need stays. */
 #include "slow_store.h"
 
+#include "storage/records/claim_room.h"
 #include "storage/transfer/pack_uploader.h"
 
 #include <unistd.h>
@@ -34,7 +35,8 @@ static int refuse_pack(struct slow_store *slow, unsigned number, unsigned again,
 	return err_set(error, ERR_NO_SPACE, "507");
 }
 
-/* The next save finds the store full; afterwards there is room for what is smaller. */
+/* The next save finds the store full; afterwards there is room for what is smaller. `err` has what
+ * it has said. */
 static struct slow_store *fill(struct fixture *f)
 {
 	struct slow_store *slow = slow_store_install(f, NULL);
@@ -52,7 +54,7 @@ static bool make_room(struct fixture *f, struct forget_result *result)
 	static const struct forget_policy policy = {.keep_last = 1};
 
 	memset(result, 0x5a, sizeof(*result));
-	return storage_make_room(f->storage, f->attempt.number, &policy, result, NULL);
+	return storage_make_room(f->storage, f->attempt.number, &policy, result, NULL, NULL);
 }
 
 static void forget(struct fixture *f, uint32_t attempt, struct forget_result *result)
@@ -109,12 +111,13 @@ static void test_without_a_policy_only_garbage_goes(void **state)
 	assert_int_equal(result.collected.packs_removed, 0);
 	take_several(&f, 1);
 	fill(&f);
-	assert_true(storage_make_room(f.storage, 1, NULL, &result, NULL));
+	assert_true(storage_make_room(f.storage, 1, NULL, &result, NULL, NULL));
 	assert_int_equal(result.forgotten, 0);
 	assert_int_equal(result.collected.packs_removed, 2);
 	assert_int_equal(count_files(&f, "/snapshots/"), 2);
 	/* And nothing the second time: the save would fail as before. */
-	assert_false(storage_make_room(f.storage, 1, NULL, &result, NULL));
+	assert_false(storage_make_room(f.storage, 1, NULL, &result, NULL, &err));
+	assert_non_null(strstr(err.text, "keep fewer"));
 	fixture_stop(&f);
 }
 
@@ -136,6 +139,51 @@ static void test_retention_hurries_once_the_store_was_full(void **state)
 	assert_int_equal(result.collected.packs_removed, 0);
 	forget(&f, 1, &result);
 	assert_int_equal(result.collected.packs_removed, 2);
+	fixture_stop(&f);
+}
+
+/* What was killed has left no end record, and the snapshot that it started from stays for it: not
+ * where there is no room for the newest attempt. That of the newest itself does. */
+static void test_what_older_attempts_started_from_goes(void **state)
+{
+	struct fixture f;
+	struct forget_result result;
+
+	(void)state;
+	fixture_start(&f);
+	take_several(&f, 1);
+	fixture_claim(&f);
+	take_several(&f, 1);
+	fixture_claim(&f);
+	take_several(&f, 2);
+	forget(&f, 3, &result);
+	assert_int_equal(count_files(&f, "/snapshots/"), 3);
+	fill(&f);
+	assert_true(make_room(&f, &result));
+	assert_int_equal(result.forgotten, 1);
+	assert_int_equal(result.kept, 2);
+	assert_int_equal(count_files(&f, "/snapshots/000002-000001"), 1);
+	assert_int_equal(count_files(&f, "/snapshots/000003-000002"), 1);
+	fixture_stop(&f);
+}
+
+/* Nothing that can be kept or not: fewer snapshots would not help. */
+static void test_the_advice_is_what_can_help(void **state)
+{
+	static const struct forget_policy policy = {.keep_last = 1};
+	struct fixture f;
+	struct forget_result result;
+
+	(void)state;
+	fixture_start(&f);
+	take_several(&f, 2);
+	fill(&f);
+	assert_non_null(strstr(err.text, "keep fewer snapshots"));
+	assert_true(storage_make_room(f.storage, 1, &policy, &result, NULL, NULL));
+	assert_false(storage_make_room(f.storage, 1, &policy, &result, NULL, &err));
+	assert_null(strstr(err.text, "keep fewer"));
+	assert_non_null(strstr(err.text, "make it larger"));
+	assert_non_null(strstr(err.text, "(507)"));
 	fixture_stop(&f);
 }
 
@@ -335,6 +383,66 @@ static void test_what_was_removed_is_not_relied_on(void **state)
 	fixture_stop(&f);
 }
 
+/* --- room for a claim --- */
+
+/* Full to the last byte, but for what is kept for a claim. */
+static int refuse_without_room(struct slow_store *slow, const char *key, struct err *error)
+{
+	struct fixture *f = slow->arg;
+	auto_free char *path = text_format("%s/%s", f->store, key);
+
+	if (count_files(f, "/attempts/room") == 0)
+		return 0;
+	assert_int_equal(unlink(path), 0);
+	return err_set(error, ERR_NO_SPACE, "no space left");
+}
+
+static void test_a_claim_has_room(void **state)
+{
+	struct fixture f;
+	struct claim claim = {.policy = RESTORE_LATEST};
+	struct forget_result result;
+	struct slow_store *slow;
+
+	(void)state;
+	fixture_start(&f);
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	take_several(&f, 1);
+	fixture_write(&f, "v", 1000, 5);
+	send_early(&f, "v");
+	storage_close(f.storage);
+	fixture_open(&f);
+	slow = slow_store_install(&f, NULL);
+	slow->arg = &f;
+	slow->answer_record = refuse_without_room;
+	attempt_release(&f.attempt);
+	assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+	assert_int_equal(f.attempt.number, 2);
+	assert_int_equal(f.attempt.start.sequence, 1);
+	assert_int_equal(count_files(&f, "/attempts/room"), 0);
+	/* It is kept again once there is some. */
+	f.storage->found_full = true;
+	f.storage->transfer.remote = false;
+	slow->answer_record = NULL;
+	assert_true(make_room(&f, &result));
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	fixture_stop(&f);
+}
+
+/* One without it is none the worse, as long as there is other room. */
+static void test_room_that_is_gone_is_kept_again(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	assert_true(claim_room_use(f.storage->transfer.store, "job", NULL));
+	assert_false(claim_room_use(f.storage->transfer.store, "job", NULL));
+	fixture_claim(&f);
+	assert_int_equal(count_files(&f, "/attempts/room"), 1);
+	fixture_stop(&f);
+}
+
 /* --- a claim behind it --- */
 
 /* The first look of the claim has listed the snapshots; the claim is not there yet. */
@@ -399,11 +507,15 @@ int main(void)
 		cmocka_unit_test(test_what_is_young_makes_room),
 		cmocka_unit_test(test_without_a_policy_only_garbage_goes),
 		cmocka_unit_test(test_retention_hurries_once_the_store_was_full),
+		cmocka_unit_test(test_what_older_attempts_started_from_goes),
+		cmocka_unit_test(test_the_advice_is_what_can_help),
 		cmocka_unit_test(test_a_newer_attempt_keeps_it_all),
 		cmocka_unit_test(test_the_number_of_another_keeps_it_all),
 		cmocka_unit_test(test_a_member_of_a_gang_removes_nothing),
 		cmocka_unit_test(test_what_a_killed_attempt_has_left),
 		cmocka_unit_test(test_what_was_removed_is_not_relied_on),
+		cmocka_unit_test(test_a_claim_has_room),
+		cmocka_unit_test(test_room_that_is_gone_is_kept_again),
 		cmocka_unit_test(test_what_comes_between_the_looks_of_a_claim),
 	};
 

@@ -6,9 +6,10 @@
 static int export_to(struct fixture *f, struct snapshot_id id, const char *path)
 {
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	bool wrote;
 
 	assert_true(fd >= 0);
-	return storage_export(f->storage, id, fd, NULL, &err);
+	return storage_export(f->storage, id, fd, &wrote, NULL, &err);
 }
 
 static void test_tar_reads_it(void **state)

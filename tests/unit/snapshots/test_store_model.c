@@ -61,35 +61,45 @@
 		script, RESTORE_LATEST, 0, false \
 	}
 
-/* So many packs are what is kept, with what was sent before all of them, and one more. */
+/* So many packs are what is kept, with what was sent before all of them, and one more. Where what
+ * was sent before is sent anew, the two that are kept have two each. */
 #define FULL_ROOM 4
 
 /* Scenes that a smaller one shows as well have no more machines than that. */
 static const struct scene scenes[] = {
-	{"handover", {RUN(2), RUN(1), RUN(1)}, 3, 1, false, 0},
-	{"first", {RUN(2), RUN(1)}, 2, 0, false, 0},
-	{"forget", {RUN(2), RUN(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
-	{"keep", {RUN_KEEPING(2), RUN_KEEPING(1)}, 2, 2, true, 0},
-	{"days", {RUN(2), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_DAYS)}, 3, 1, false, 0},
-	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true, 0},
-	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
-	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
-	{"pins", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)}, 3, 2, true, 0},
-	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true, 0},
-	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0},
-	{"away", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_AWAY)}, 2, 2, true, 0},
-	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false, 0},
-	{"empty", {RUN(3), RUN(2), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0},
-	{"crowd", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false, 0},
-	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0},
-	{"full", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM},
-	{"full-again", {RUN_KEEPING(3), RUN_AFRESH(1)}, 2, 2, false, FULL_ROOM},
+	{"handover", {RUN(2), RUN(1), RUN(1)}, 3, 1, false, 0, false},
+	{"first", {RUN(2), RUN(1)}, 2, 0, false, 0, false},
+	{"forget", {RUN(2), RUN(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0, false},
+	{"keep", {RUN_KEEPING(2), RUN_KEEPING(1)}, 2, 2, true, 0, false},
+	{"days", {RUN(2), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_DAYS)}, 3, 1, false, 0, false},
+	{"this", {RUN(1), RUN_THIS(1), ONLY(SCRIPT_FORGET)}, 3, 3, true, 0, false},
+	{"afresh", {RUN(1), RUN_AFRESH(1), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0, false},
+	{"pin", {RUN_KEEPING(1), ONLY(SCRIPT_PIN), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0, false},
+	{"pins",
+	 {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_FORGET), ONLY(SCRIPT_PIN)},
+	 3,
+	 2,
+	 true,
+	 0,
+	 false},
+	{"flip", {RUN(1), RUN(1), ONLY(SCRIPT_FLIP)}, 3, 2, true, 0, false},
+	{"lose", {RUN(1), ONLY(SCRIPT_LOSE), ONLY(SCRIPT_FORGET)}, 3, 2, true, 0, false},
+	{"away", {ONLY(SCRIPT_FORGET), ONLY(SCRIPT_AWAY)}, 2, 2, true, 0, false},
+	{"lost", {RUN(2), ONLY(SCRIPT_LOSE)}, 2, 1, false, 0, false},
+	{"empty", {RUN(3), RUN(2), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0, false},
+	{"crowd", {RUN(3), RUN(2), RUN(2), ONLY(SCRIPT_EMPTY)}, 4, 1, false, 0, false},
+	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0, false},
+	{"full", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM, false},
+	{"full-again", {RUN_KEEPING(3), RUN_AFRESH(1)}, 2, 2, false, FULL_ROOM, false},
 	{"full-empty",
 	 {RUN_KEEPING(4), RUN_KEEPING(1), ONLY(SCRIPT_EMPTY)},
 	 3,
 	 1,
 	 false,
-	 FULL_ROOM},
+	 FULL_ROOM,
+	 false},
+	{"worn", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, true, 0, true},
+	{"worn-full", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM + 1, true},
 };
 #define SCENES (sizeof(scenes) / sizeof(scenes[0]))
 

@@ -1,0 +1,83 @@
+/* Which packs are worn: what the newest snapshot needs of them is sent anew. */
+#include "storage/transfer/pack_wear.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define PACKS_MOST 6
+
+static void test_which_packs_are_worn(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t snapshots;
+		uint64_t most;
+		struct {
+			uint64_t bytes, used;
+		} packs[PACKS_MOST];
+		/* By the positions of the packs. */
+		const char *worn;
+		uint64_t given_up;
+	} rows[] = {
+		{"nothing", 1, 0, {{0}}, "", 0},
+		{"all of it is needed", 1, 0, {{100, 100}, {50, 50}}, "--", 0},
+		{"a third is not", 1, 0, {{100, 50}, {50, 50}}, "--", 0},
+		{"just a little more", 1, 0, {{100, 40}, {50, 50}, {30, 10}}, "--w", 10},
+		/* As little is sent as frees enough. */
+		{"the least use first", 1, 0, {{100, 30}, {100, 10}, {100, 100}}, "-w-", 10},
+		{"as many as it takes", 1, 0, {{100, 10}, {100, 12}, {100, 80}}, "ww-", 22},
+		{"with the same use, the larger", 1, 0, {{10, 1}, {100, 10}, {50, 50}}, "-w-", 10},
+		{"a quarter at once", 1, 0, {{100, 20}, {100, 22}, {58, 58}}, "w--", 20},
+		{"not one that is more than that", 1, 0, {{200, 60}}, "-", 0},
+		{"but a smaller one", 1, 0, {{1000, 60}, {100, 20}, {100, 100}}, "-w-", 20},
+		{"not more than there was room for",
+		 1,
+		 11,
+		 {{100, 10}, {100, 12}, {100, 80}},
+		 "w--",
+		 10},
+		/* The others may need it. */
+		{"of two snapshots", 2, 0, {{100, 25}, {100, 80}}, "--", 0},
+		{"of two, and too much", 2, 0, {{200, 10}, {100, 80}}, "w-", 10},
+		{"of ten snapshots", 10, 0, {{200, 10}, {100, 80}}, "--", 0},
+		{"of a number that is not known", 0, 0, {{200, 10}, {100, 80}}, "--", 0},
+		/* A manifest says what it likes. */
+		{"more is needed than there is", 1, 0, {{10, 100}, {100, 2}}, "-w", 2},
+		{"no size", 1, 0, {{0, 10}, {100, 2}}, "-w", 2},
+		{"a large number", 1, 0, {{UINT64_MAX, 1}, {100, 100}}, "w-", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pack_wear packs[PACKS_MOST] = {{0}};
+		char worn[PACKS_MOST + 1] = "";
+		size_t count = 0;
+		uint64_t given_up;
+
+		while (rows[i].worn[count]) {
+			packs[count].bytes = rows[i].packs[count].bytes;
+			packs[count].used = rows[i].packs[count].used;
+			packs[count++].worn = true;
+		}
+		given_up = pack_wear_decide(packs, count, rows[i].snapshots, rows[i].most);
+		for (size_t j = 0; j < count; j++)
+			worn[j] = packs[j].worn ? 'w' : '-';
+		printf("%s\n", rows[i].what);
+		assert_string_equal(worn, rows[i].worn);
+		assert_int_equal(given_up, rows[i].given_up);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_which_packs_are_worn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
