@@ -27,13 +27,13 @@ struct run_facts {
 	bool of_scheduler; /* the job's name is the scheduler's: a new submission has another */
 	const char *store; /* URL; NULL: none is available */
 	char *const *command;
-	unsigned attempt;  /* 0: none is claimed */
-	pid_t pid;         /* of the job */
-	bool saves;        /* an attempt is claimed, so that snapshots can be made */
-	bool fresh;        /* it started from nothing */
-	bool restored;     /* ... from a snapshot; neither: from files that were there */
-	bool expected;     /* checkpoints are */
-	bool ask_chosen;   /* by the user: how it is asked */
+	unsigned attempt; /* 0: none is claimed */
+	pid_t pid;        /* of the job */
+	bool saves;       /* an attempt is claimed, so that snapshots can be made */
+	bool fresh;       /* it started from nothing */
+	bool restored;    /* ... from a snapshot; neither: from files that were there */
+	bool expected;    /* checkpoints are */
+	bool ask_chosen;  /* by the user: how it is asked */
 	bool asks_by_command;
 	bool handler_unseen; /* profile_choice */
 	bool of_known_cloud; /* a source is armed whose notices have a usual time */

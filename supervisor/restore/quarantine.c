@@ -124,9 +124,11 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 
 void quarantine_log_way_back(const struct workspace *workspace, const char *where)
 {
-	log_note("to go on from it, if you know that all of its save is in there: end this run, cp -a "
+	log_note("to go on from it, if you know that all of its save is in there: end this run, cp "
+		 "-a "
 		 "'%s/.' '%s/', and start it once with --restore none. It does not come to this "
-		 "where the files of a save have a number in their names, or are written beside the "
+		 "where the files of a save have a number in their names, or are written beside "
+		 "the "
 		 "old ones and renamed at the end",
 		 where, workspace->directory);
 }

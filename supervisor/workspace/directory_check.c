@@ -217,7 +217,7 @@ int directory_check_ask(const struct directory_check *check, const char **advice
 int directory_check_run(const struct directory_check *check, const char **advice, struct err *err)
 {
 	return directory_check_ask(check, advice, err) < 0 ? err_wrap(err, "checkpoint directory")
-							     : 0;
+							   : 0;
 }
 
 int directory_check_store(const char *directory, const char *store, struct err *err)

@@ -31,12 +31,12 @@ struct save_place_facts {
 	/* why that directory is refused as --checkpoint-dir, and what helps (directory_check.h);
 	 * NULL: it is not */
 	const char *refused, *advice;
-	bool saved_here;       /* the directory was written to */
-	bool found_here;       /* it held a checkpoint at the start, or a snapshot was restored */
-	bool expected;         /* an option or the command says that it saves checkpoints */
-	bool chosen;           /* an option says so */
-	bool ended, failed;    /* the job, and with another code than 0 */
-	const char *also;      /* what it has saved last in a second place; NULL: there is none */
+	bool saved_here;    /* the directory was written to */
+	bool found_here;    /* it held a checkpoint at the start, or a snapshot was restored */
+	bool expected;      /* an option or the command says that it saves checkpoints */
+	bool chosen;        /* an option says so */
+	bool ended, failed; /* the job, and with another code than 0 */
+	const char *also;   /* what it has saved last in a second place; NULL: there is none */
 	bool said_elsewhere, said_nowhere, said_also;
 	int64_t ran_ms;
 };

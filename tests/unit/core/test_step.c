@@ -91,8 +91,8 @@ static void test_signals_that_end_a_job(void **state)
 	}
 }
 
-/* Somebody has sent SIGTERM to a process of the job, and not to us: no notice, but no job that leaves
- * with 0 has finished. */
+/* Somebody has sent SIGTERM to a process of the job, and not to us: no notice, but no job that
+ * leaves with 0 has finished. */
 static void test_a_signal_past_us(void **state)
 {
 	(void)state;

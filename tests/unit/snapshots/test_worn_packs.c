@@ -55,6 +55,13 @@ static unsigned take_step(struct fixture *f, unsigned step)
 /* The layers; half as much that is dead; and what the last save has written over. */
 #define BYTES_MOST (5u * LAYERS * LAYER_SIZE / 2)
 
+/* One thread packs, so that each save makes one pack. */
+static void start(struct fixture *f)
+{
+	fixture_start(f);
+	f->storage->transfer.plan.readers = 1;
+}
+
 static void test_what_is_dead_goes(void **state)
 {
 	struct fixture f;
@@ -62,7 +69,7 @@ static void test_what_is_dead_goes(void **state)
 	unsigned sent = 0;
 
 	(void)state;
-	fixture_start(&f);
+	start(&f);
 	for (unsigned step = 1; step <= LAYERS; step++) {
 		sent += take_step(&f, step);
 		newest = (struct snapshot_id){1, step};
@@ -88,7 +95,7 @@ static void test_hardly_anything_is_sent_anew_for_nothing(void **state)
 	unsigned sent = 0;
 
 	(void)state;
-	fixture_start(&f);
+	start(&f);
 	for (unsigned step = 1; step <= LAYERS; step++)
 		sent += take_step(&f, step);
 	assert_in_range(sent, LAYERS * (LAYERS + 1) / 2, LAYERS * (LAYERS + 1) / 2 + 1);
@@ -112,7 +119,7 @@ static void test_before_a_deadline_nothing_is_sent_anew(void **state)
 	struct fixture f;
 
 	(void)state;
-	fixture_start(&f);
+	start(&f);
 	take_steps_without(&f, LAYERS);
 	storage_set_urgent(f.storage);
 	assert_int_equal(take_step(&f, LAYERS), 0);
@@ -136,7 +143,7 @@ static void test_it_needs_no_room_that_is_not_there(void **state)
 	uint64_t before, most;
 
 	(void)state;
-	fixture_start(&f);
+	start(&f);
 	take_steps_without(&f, LAYERS);
 	before = named_bytes(&f, (struct snapshot_id){1, LAYERS});
 	slow = slow_store_install(&f, NULL);
@@ -173,7 +180,7 @@ static void test_what_is_carried_over_stays(void **state)
 	struct snapshot_id parent;
 
 	(void)state;
-	fixture_start(&f);
+	start(&f);
 	take_steps_without(&f, LAYERS);
 	parent = (struct snapshot_id){1, f.sequence};
 	struct save_request request = {
