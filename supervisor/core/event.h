@@ -24,7 +24,7 @@ enum job_event_kind {
 	JOB_EV_SAVE_STARTED,    /* the first file of a save was opened */
 	JOB_EV_RUNNING_WRITTEN, /* a running file was written */
 	JOB_EV_COMPLETE,        /* `checkpoint`; `fresh`, `late`: tracker.h, latest_checkpoint */
-	JOB_EV_SIGNALLED,       /* somebody outside has sent SIGTERM to the job, and not to us */
+	JOB_EV_SIGNALLED,       /* somebody outside has sent SIGTERM to the child, not to us */
 	JOB_EV_CHILD_EXITED,    /* and what it wrote last has been judged: `mapped_status` */
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */

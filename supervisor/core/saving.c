@@ -270,6 +270,13 @@ static void take_newest(const struct step *step, const struct checkpoint *checkp
 	model->newest.completed_ms = step->view->now_ms;
 }
 
+/* A job that leaves because of a signal saves once, perhaps in two parts. */
+static void note_save_since_signalled(struct job_model *model)
+{
+	if (model->facts.signalled && ++model->saves_since_signalled > 2)
+		model->facts.signalled = false;
+}
+
 void on_complete(const struct step *step, const struct job_event *event)
 {
 	struct job_model *model = step->model;
@@ -279,6 +286,7 @@ void on_complete(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, reason_of(model, fresh));
 	say(step, SAY_COMPLETE);
 	note_save_ended(step);
+	note_save_since_signalled(model);
 	recovery_point_note_complete(&model->point, model->newest.completed_ms);
 	arm_point(step);
 	queue_snapshot(step);

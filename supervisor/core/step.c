@@ -189,7 +189,10 @@ static void on_signal(const struct step *step, const struct job_event *event)
  * it may save, and leave with 0. */
 static void on_signalled(const struct step *step)
 {
-	step->model->facts.signalled |= step->view->child_running;
+	if (!step->view->child_running)
+		return;
+	step->model->facts.signalled = true;
+	step->model->saves_since_signalled = 0;
 }
 
 /* --- notices --- */

@@ -347,7 +347,7 @@ void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
 /* Somebody has sent SIGTERM to the job, and not to us. */
-void job_on_signalled(void *arg);
+void job_on_signalled(void *arg, pid_t pid);
 
 /* job_report.c */
 /* What is known of the run, for those who tell of it. */

@@ -56,9 +56,12 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-void job_on_signalled(void *arg)
+void job_on_signalled(void *arg, pid_t pid)
 {
-	job_post(arg, (struct job_event){.kind = JOB_EV_SIGNALLED});
+	struct job *job = arg;
+
+	if (pid == job->child.pid)
+		job_post(job, (struct job_event){.kind = JOB_EV_SIGNALLED});
 }
 
 static void on_saved_elsewhere(void *arg, const char *path)

@@ -21,7 +21,9 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *f
 		return SIGTERM_HOLD_RELEASE;
 	if (facts->noticed)
 		return SIGTERM_HOLD_KEEP;
-	return facts->held_ms < SIGTERM_HOLD_PATIENCE_MS ? SIGTERM_HOLD_WAIT : SIGTERM_HOLD_MEANT;
+	if (facts->held_ms < SIGTERM_HOLD_PATIENCE_MS)
+		return SIGTERM_HOLD_WAIT;
+	return facts->sender_outside ? SIGTERM_HOLD_MEANT : SIGTERM_HOLD_RELEASE;
 }
 
 /* A process that holds no SIGTERM any more ignores this one: the shim knows it by its value. False:
@@ -47,7 +49,7 @@ static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_proc
 			 sender, (int)process->pid, (int)getpid());
 	sigterm_hold->said_meant = true;
 	if (sigterm_hold->meant)
-		sigterm_hold->meant(sigterm_hold->arg);
+		sigterm_hold->meant(sigterm_hold->arg, process->pid);
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)
@@ -64,8 +66,8 @@ static void decide_held_processes(struct sigterm_hold *sigterm_hold)
 		struct sigterm_hold_facts facts = {
 			.ended = !sigterm_hold->active,
 			.noticed = sigterm_hold->noticed,
-			.sender_ours =
-				process.sender > 0 && process_is_below(process.sender, getpid()),
+			.sender_ours = process.sender_ours,
+			.sender_outside = process.sender_outside,
 			.for_ours = process.for_ours,
 			.held_ms = process.held_ms += awake_ms,
 		};
@@ -105,6 +107,17 @@ void sigterm_hold_start(struct sigterm_hold *sigterm_hold, struct loop *loop,
 		tracker_set_sigterm_hold(tracker, SHIM_HOLD_ACTIVE);
 }
 
+/* Soon, since a sender may have nothing else to do. What has ended is below nobody. */
+static void place_sender(struct held_process *process)
+{
+	struct process_sample sample;
+
+	process->sender_ours = process->sender > 0 && process_is_below(process->sender, getpid());
+	process->sender_outside =
+		process->sender <= 0 ||
+		(!process->sender_ours && process_read_sample(process->sender, &sample));
+}
+
 void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender, bool for_ours)
 {
 	struct held_process process = {
@@ -124,6 +137,7 @@ void sigterm_hold_add(struct sigterm_hold *sigterm_hold, pid_t pid, pid_t sender
 			decide_held_processes(sigterm_hold);
 			return;
 		}
+	place_sender(&process);
 	sigterm_hold->processes = memory_grow(sigterm_hold->processes, sigterm_hold->count + 1,
 					      sizeof(*sigterm_hold->processes));
 	if (sigterm_hold->count == 0)

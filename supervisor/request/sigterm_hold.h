@@ -4,8 +4,9 @@
  * Slurm, systemd and `docker stop` send SIGTERM to every process at once, the supervisor included.
  * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
- * was sent to processes of the job, and not to the supervisor, is released at once: it is no
- * notice, but a job that leaves because of it has not finished.
+ * was sent to processes of the job, and not to the supervisor, is released: it is no notice, but a
+ * job that leaves because somebody outside has sent it has not finished. Outside is only who is
+ * seen there: a sender that has ended (`kill`, `pkill`) may be one of the job's own.
  */
 #ifndef SIGTERM_HOLD_H
 #define SIGTERM_HOLD_H
@@ -22,18 +23,19 @@
 #define SIGTERM_HOLD_PATIENCE_MS 300
 
 struct sigterm_hold_facts {
-	bool ended;       /* nothing is held back any more */
-	bool noticed;     /* there is a stop notice */
-	bool sender_ours; /* the sender is a process of the job */
-	bool for_ours;    /* it replaces one that we sent: see sigterm_hold_add() */
-	int64_t held_ms;  /* held back for so long */
+	bool ended;          /* nothing is held back any more */
+	bool noticed;        /* there is a stop notice */
+	bool sender_ours;    /* the sender is a process of the job */
+	bool sender_outside; /* it is none, or in another PID namespace; neither: it has ended */
+	bool for_ours;       /* it replaces one that we sent: see sigterm_hold_add() */
+	int64_t held_ms;     /* held back for so long */
 };
 
 enum sigterm_hold_verdict {
 	SIGTERM_HOLD_KEEP,    /* until the checkpoint is saved */
 	SIGTERM_HOLD_WAIT,    /* decide again after SIGTERM_HOLD_PATIENCE_MS */
 	SIGTERM_HOLD_RELEASE, /* the process gets it now */
-	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it alone, not us */
+	SIGTERM_HOLD_MEANT    /* ... and somebody outside the job meant it, not us */
 };
 
 /* PURE. The decision for one process. */
@@ -42,13 +44,13 @@ enum sigterm_hold_verdict sigterm_hold_decide(const struct sigterm_hold_facts *f
 struct held_process {
 	pid_t pid, sender;
 	uint64_t start_time;
-	bool for_ours;
-	int64_t held_ms; /* without the time in which we were stalled */
+	bool for_ours, sender_ours, sender_outside; /* when it was reported */
+	int64_t held_ms;                            /* without the time in which we were stalled */
 };
 
 /* A process of the job has been given a SIGTERM that somebody outside the job meant for it alone.
  */
-typedef void sigterm_hold_meant_fn(void *arg);
+typedef void sigterm_hold_meant_fn(void *arg, pid_t pid);
 
 struct sigterm_hold {
 	struct loop *loop;

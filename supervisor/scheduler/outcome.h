@@ -21,7 +21,7 @@ struct outcome_facts {
 	bool told_to_end;
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
 	bool interrupted;    /* a SIGINT, SIGQUIT or SIGHUP was passed on to it */
-	bool signalled;      /* somebody has sent a SIGTERM to it, and none to us */
+	bool signalled;      /* somebody outside has sent it a SIGTERM, and none to us */
 	/* the user chose a store or checkpoints, or the job has written a checkpoint */
 	bool managed;
 	bool all_durable;    /* every checkpoint known to be complete is committed */

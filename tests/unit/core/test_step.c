@@ -108,6 +108,12 @@ static void test_a_signal_past_us(void **state)
 		assert_int_equal(story.effects.count, 0);
 		assert_false(story.model.stop.stands || facts_of(&story).noticed);
 		assert_int_equal(facts_of(&story).signalled, !ended);
+		/* It saves at that, in two parts; who saves once more goes on. */
+		complete(&story, 2, true);
+		complete(&story, 3, true);
+		assert_int_equal(facts_of(&story).signalled, !ended);
+		complete(&story, 4, true);
+		assert_false(facts_of(&story).signalled);
 		stop(&story);
 	}
 }

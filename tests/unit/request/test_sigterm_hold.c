@@ -17,7 +17,11 @@ static void test_judge(void **state)
 		{{.held_ms = 0}, SIGTERM_HOLD_WAIT},
 		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS - 1}, SIGTERM_HOLD_WAIT},
 		/* It did not come: somebody outside meant this process. */
-		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_MEANT},
+		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS - 1},
+		 SIGTERM_HOLD_WAIT},
+		{{.sender_outside = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_MEANT},
+		/* A sender that has ended may be the job's own. */
+		{{.held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
 		{{.sender_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
 		{{.for_ours = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
 		{{.ended = true, .held_ms = SIGTERM_HOLD_PATIENCE_MS}, SIGTERM_HOLD_RELEASE},
