@@ -166,7 +166,7 @@ static int transfer_piece(struct probing *probing, const char *key, struct bytes
 	space->size = 0;
 	if (store->ops->get(store, key, 0, PIECE_SIZE, space, probing->cancel, err) < 0)
 		return -1;
-	if (memcmp(space->data, probing->data, PIECE_SIZE) != 0)
+	if (space->size != PIECE_SIZE || memcmp(space->data, probing->data, PIECE_SIZE) != 0)
 		return err_set(err, ERR_CORRUPT, "what came back is not what was put");
 	return 0;
 }

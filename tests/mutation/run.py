@@ -12,6 +12,7 @@ import argparse
 import collections
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -139,8 +140,17 @@ def parse():
     return arguments
 
 
+def have_tests_start_with_usual_signals():
+    """A shell starts with SIGINT and SIGQUIT ignored what it does not wait for, and all that is run from there would inherit it. A
+    handler, which does nothing here as well, is not inherited."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def main():
     arguments = parse()
+    have_tests_start_with_usual_signals()
     place = arguments.keep or Path(tempfile.mkdtemp(prefix="reprieve-mutation."))
     place = place.resolve()
     try:

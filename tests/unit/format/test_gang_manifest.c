@@ -139,6 +139,48 @@ static void test_an_empty_part(void **state)
 	}
 }
 
+/* Who has none of its own: one whose files are beside one, and one without any file, and of no
+ * other is that said. */
+static void test_whose_checkpoint_it_is(void **state)
+{
+	static const struct {
+		size_t pieces;
+		int64_t step;
+		bool beside, kept, without;
+	} rows[] = {
+		{2, 100, false, false, false}, {1, 100, true, false, true},
+		{0, 100, false, false, true},  {0, 100, false, true, false},
+		{0, -1, false, true, true},
+	};
+	enum {
+		MEMBERS = sizeof(rows) / sizeof(rows[0])
+	};
+	struct manifest parts[MEMBERS];
+	auto_(manifest_release) struct manifest gang = {.id = {2, 3}}, read = {0};
+	auto_json json_t *body = NULL;
+	struct err err = {0};
+
+	(void)state;
+	gang.job = text_copy("job");
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		parts[i] =
+			make_part(rows[i].pieces ? 5 : 0, i == 0 ? PACK_A : PACK_B, rows[i].pieces);
+		parts[i].step = rows[i].step;
+		parts[i].without_checkpoint = rows[i].beside;
+		parts[i].kept = rows[i].kept;
+	}
+	assert_int_equal(gang_manifest_join(parts, MEMBERS, &gang, &err), 0);
+	body = manifest_encode(&gang, &err);
+	if (manifest_decode(body, "job", gang.id, &read, &err) < 0)
+		fail_msg("%s", err.text);
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		if (gang.parts[i].without_checkpoint != rows[i].without ||
+		    read.parts[i].without_checkpoint != rows[i].without)
+			fail_msg("member %u", i);
+		manifest_release(&parts[i]);
+	}
+}
+
 /* Two have one directory: the part of one is that of both. */
 static void test_a_part_that_another_keeps(void **state)
 {
@@ -383,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_join_needs_pieces),
 		cmocka_unit_test(test_an_empty_part),
+		cmocka_unit_test(test_whose_checkpoint_it_is),
 		cmocka_unit_test(test_a_part_that_another_keeps),
 		cmocka_unit_test(test_round_trip_and_cut),
 		cmocka_unit_test(test_keep_some),

@@ -563,6 +563,7 @@ static uint32_t finish(struct gang *gang)
 
 static void all_die(void **state)
 {
+	struct failing_store unread = {.gets = "/log/", .kind = ERR_DENIED, .most = 1};
 	struct failing_store failing = {.puts = "/snapshots/", .kind = ERR_DENIED, .most = 1};
 	struct gang gang;
 	uint32_t round;
@@ -573,6 +574,11 @@ static void all_die(void **state)
 	give_and_die(&gang, 0, 3, 10);
 	assert_int_equal(finish(&gang), 0);
 	give_and_die(&gang, 1, 3, 10);
+	/* Who had gone when it was opened cannot be read: it is not taken for nobody. */
+	fail_store(&gang, 0, &unread);
+	assert_fails(storage_gang_finish(gang.machines[0].files.storage, 1, &round, NULL, &err),
+		     ERR_DENIED);
+	heal_store(&gang, 0, &unread);
 	/* Not even this answer comes: it is looked up the next time. */
 	fail_store(&gang, 0, &failing);
 	(void)storage_gang_finish(gang.machines[0].files.storage, 1, &round, NULL, &err);

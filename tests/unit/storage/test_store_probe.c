@@ -2,6 +2,75 @@
 #include "storage_fixture.h"
 
 #include "base/clock.h"
+#include "base/workers.h"
+#include "storage/backend/object_store.h"
+#include "storage/scheme_table.h"
+
+/* --- a store that does not give what was put --- */
+
+#define PIECE ((size_t)8388608)
+
+static struct {
+	enum {
+		NOT,
+		LACKS_ITS_END,
+		HAS_MORE,
+		HAS_ANOTHER_BYTE,
+		IS_EMPTY
+	} how;
+	/* Gets of whole pieces that go well before. */
+	unsigned good;
+	bool one_by_one;
+} altering;
+static const struct store_ops *sound_ops;
+static struct store_ops altering_ops;
+
+static int altering_get(struct store *store, const char *key, uint64_t offset, size_t size,
+			struct bytes *out, struct cancel *cancel, struct err *failure)
+{
+	if (size == PIECE && altering.good == 0 && altering.how == IS_EMPTY)
+		return 0;
+	if (sound_ops->get(store, key, offset, size, out, cancel, failure) < 0)
+		return -1;
+	if (size != PIECE)
+		return 0;
+	if (altering.good > 0) {
+		altering.good--;
+		return 0;
+	}
+	if (altering.how == LACKS_ITS_END)
+		out->size--;
+	if (altering.how == HAS_ANOTHER_BYTE)
+		out->data[out->size - 1] ^= 1;
+	return altering.how == HAS_MORE ? bytes_append(out, "x", 1, failure) : 0;
+}
+
+int __real_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *failure);
+int __wrap_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *failure);
+int __wrap_store_open(const char *url, bool create, bool read_only, struct store **store,
+		      struct cancel *cancel, struct err *failure)
+{
+	int result = __real_store_open(url, create, read_only, store, cancel, failure);
+
+	if (result == 0 && altering.how != NOT) {
+		sound_ops = (*store)->ops;
+		altering_ops = *sound_ops;
+		altering_ops.get = altering_get;
+		(*store)->ops = &altering_ops;
+	}
+	return result;
+}
+
+void __real_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg);
+void __wrap_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg);
+void __wrap_parallel_run(size_t threads, void (*run)(void *arg, size_t index), void *arg)
+{
+	__real_parallel_run(altering.one_by_one ? 1 : threads, run, arg);
+}
+
+/* --- */
 
 static void assert_clean(struct fixture *f)
 {
@@ -117,6 +186,45 @@ static void test_it_leaves_no_directory_behind(void **state)
 	fixture_stop(&f);
 }
 
+/* Each piece that comes back is compared whole, and with nothing of the one before. */
+static void test_a_store_that_gives_something_else(void **state)
+{
+	static const struct {
+		const char *name;
+		int how;
+		unsigned good;
+	} rows[] = {
+		// clang-format off
+		{"a piece without its end", LACKS_ITS_END, 0},
+		{"the second one", LACKS_ITS_END, 1},
+		{"a piece and more", HAS_MORE, 0},
+		{"another last byte", HAS_ANOTHER_BYTE, 0},
+		{"of the second one", HAS_ANOTHER_BYTE, 1},
+		{"nothing", IS_EMPTY, 0},
+		{"nothing behind a good one", IS_EMPTY, 1},
+		// clang-format on
+	};
+	struct fixture f;
+	struct store_probe probe;
+
+	(void)state;
+	fixture_start(&f);
+	altering.one_by_one = true;
+	assert_works(storage_probe(f.url, 2 * PIECE, &probe, NULL, &err));
+	assert_true(probe.steps[PROBE_DOWNLOAD].worked);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		altering.how = rows[i].how;
+		altering.good = rows[i].good;
+		assert_works(storage_probe(f.url, 2 * PIECE, &probe, NULL, &err));
+		if (!probe.steps[PROBE_UPLOAD].worked || probe.steps[PROBE_DOWNLOAD].worked ||
+		    probe.steps[PROBE_DOWNLOAD].err.kind != ERR_CORRUPT)
+			fail_msg("%s", rows[i].name);
+		assert_clean(&f);
+	}
+	memset(&altering, 0, sizeof(altering));
+	fixture_stop(&f);
+}
+
 static void test_cancelled(void **state)
 {
 	struct fixture f;
@@ -140,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_cannot_be),
 		cmocka_unit_test(test_a_store_that_takes_nothing),
 		cmocka_unit_test(test_it_leaves_no_directory_behind),
+		cmocka_unit_test(test_a_store_that_gives_something_else),
 		cmocka_unit_test(test_cancelled),
 	};
 

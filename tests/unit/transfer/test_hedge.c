@@ -28,6 +28,8 @@ static void test_late(void **state)
 		{"eleven: the tenth", {10, 20, 30, 40, 50, 60, 70, 80, 900, 1900, 5000}, 11, 2600},
 		{"twenty: the eighteenth", {10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
 			10, 10, 10, 10, 10, 10, 10, 900, 5000, 9000}, 20, 1600},
+		{"in whatever order they came", {900, 5000, 80, 70, 60, 50, 40, 30, 20, 10}, 10, 1600},
+		{"the slow ones in between", {10, 20, 5000, 30, 40, 900, 50, 60, 70, 80}, 10, 1600},
 		{"all slow: not late", {9000, 9100, 9200, 9300}, 4, 10000},
 		// clang-format on
 	};
