@@ -89,6 +89,7 @@ static void begin_snapshot(const struct step *step)
 				   step->rules->snapshot_interval_ms);
 	model->snapshots.begun_ms = now_ms;
 	model->snapshots.pending_ms = 0;
+	model->snapshots.partners_until_ms = 0;
 	model->snapshots.in_flight = true;
 	disarm(step, TIMER_SNAPSHOT);
 	if (model->snapshots.retaining)
@@ -119,15 +120,19 @@ static int64_t replacing_most_ms(const struct step *step)
 	return left_ms > 0 && left_ms < REPLACING_MOST_MS ? left_ms : REPLACING_MOST_MS;
 }
 
-/* At a notice: as long as there is time for the upload after it. */
+/* Those of one save: what the next ones write does not put the snapshot off again. At a notice: as
+ * long as there is time for the upload after it. */
 static int64_t partners_until_ms(const struct step *step)
 {
+	struct job_model *model = step->model;
 	int64_t until_ms = step->view->partners_until_ms;
-	int64_t last_ms = step->model->budget.ask_until_ms;
+	int64_t last_ms = model->budget.ask_until_ms;
 
-	return stop_deadline_ms(step->model) != CLOCK_NEVER && last_ms < until_ms
-		       ? last_ms
-		       : until_ms;
+	if (model->snapshots.pending_ms > 0 && model->snapshots.partners_until_ms == 0)
+		model->snapshots.partners_until_ms = until_ms;
+	if (model->snapshots.partners_until_ms < until_ms)
+		until_ms = model->snapshots.partners_until_ms;
+	return stop_deadline_ms(model) != CLOCK_NEVER && last_ms < until_ms ? last_ms : until_ms;
 }
 
 /* What is complete, or was written to running files, is saved when it is due. */

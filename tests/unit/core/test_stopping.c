@@ -806,6 +806,25 @@ static void test_what_belongs_to_a_number_comes_into_its_snapshot(void **state)
 	}
 }
 
+/* What belongs to the next numbers does not put it off again: there may always be some. */
+static void test_a_snapshot_waits_for_what_belongs_to_one_number(void **state)
+{
+	struct story story;
+	int64_t first_ms;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.view.saving = true;
+	first_ms = story.view.partners_until_ms = story.view.now_ms + 800;
+	complete(&story, 1, false);
+	story.view.now_ms += 500;
+	story.view.partners_until_ms = story.view.now_ms + 800;
+	complete(&story, 2, false);
+	assert_null(find(&story, JOB_DO_TAKE_SNAPSHOT));
+	assert_int_equal(story.model.due_ms[TIMER_SNAPSHOT], first_ms);
+	stop(&story);
+}
+
 /* It has begun no later than the checkpoint before it was complete. */
 static void test_a_save_whose_begin_was_not_seen(void **state)
 {
@@ -860,6 +879,7 @@ int main(void)
 		cmocka_unit_test(test_an_answer_that_goes_on_beside_its_number),
 		cmocka_unit_test(test_how_often_a_job_saves_that_goes_on_beside_its_numbers),
 		cmocka_unit_test(test_what_belongs_to_a_number_comes_into_its_snapshot),
+		cmocka_unit_test(test_a_snapshot_waits_for_what_belongs_to_one_number),
 		cmocka_unit_test(test_out_of_time),
 		cmocka_unit_test(test_the_plan_knows_who_can_be_asked),
 		cmocka_unit_test(test_the_plan_is_said),

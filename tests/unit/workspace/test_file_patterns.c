@@ -25,6 +25,7 @@ static void test_names_that_are_known(void **state)
 		{"metrics.jsonl", RUNNING},
 		{"loss.ndjson", RUNNING},
 		{"train.log", RUNNING},
+		{"20240101_120000.log.json", RUNNING},
 		{"nohup.out", RUNNING},
 		{"slurm-12.err", RUNNING},
 		{"events.out.tfevents.1767.host.1.0", RUNNING},
