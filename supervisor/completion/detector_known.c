@@ -106,7 +106,7 @@ void detector_load_known(struct detector *detector, const json_t *known)
 	detector_load_signatures(detector, json_object_get(known, "signatures"));
 	load_names(detector, json_object_get(known, "sure"), make_sure);
 	load_names(detector, json_object_get(known, "once"), make_seen_once);
-	for (size_t i = json_array_size(list); i > 0; i--) {
+	for (size_t i = KEPT_MOST; i > 0; i--) {
 		const char *path = json_string_value(json_array_get(list, i - 1));
 
 		if (path && *path && !detector_passes_over(detector, path))

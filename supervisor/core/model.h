@@ -125,9 +125,9 @@ enum job_timer {
 
 struct job_model {
 	enum job_state state;
-	int64_t due_ms[JOB_TIMERS]; /* CLOCK_NEVER: not armed */
-	struct outcome_facts facts;
 	unsigned saves_since_signalled; /* complete ones, since facts.signalled */
+	int64_t due_ms[JOB_TIMERS];     /* CLOCK_NEVER: not armed */
+	struct outcome_facts facts;
 	int64_t launched_ms;
 	int refusal; /* exit code if it is not started */
 

@@ -72,7 +72,7 @@ static void read_left(void *arg, const char *session_directory)
 	}
 	known = json_parse(left.known.data, left.known.size, NULL);
 	workspace_init(&workspace, left.directory);
-	if (known && is_last_there(&workspace, &left))
+	if (json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left))
 		complete_list(job, &workspace, &left, known);
 	workspace_release(&workspace);
 }

@@ -18,7 +18,7 @@ APART = ["unshare", "--map-root-user", "--user", "--net"]
 
 def claimed(place):
     """What the newest claim says of the gang."""
-    path = max((place.store_path / "jobs/job/attempts").iterdir())
+    path = max((place.store_path / "jobs/job/attempts").glob("*.json"))
     return json.loads(path.read_text().splitlines()[1])["about"]["gang"]
 
 

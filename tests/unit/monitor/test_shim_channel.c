@@ -636,6 +636,20 @@ static void test_garbage_that_is_left(void **state)
 	}
 }
 
+/* More than was ever written there is not read. */
+static void test_too_much_that_is_left(void **state)
+{
+	struct desk *desk = *state;
+	auto_(left_channel_release) struct left_channel left = {0};
+	size_t size = (size_t)9 << 20;
+	auto_free char *text = memory_new(size + 1);
+
+	memset(text, ' ', size);
+	shim_channel_leave_known(desk->link, text);
+	report(desk, "unread.pt");
+	assert_int_equal(read_left(desk, &left), -1);
+}
+
 /* Of what was begun so long ago that its reports are overwritten, the rest. */
 static void test_a_full_ring_is_left(void **state)
 {
@@ -685,6 +699,7 @@ int main(void)
 		TEST(test_a_truncated_page_is_mended),
 		TEST(test_what_was_not_read_is_left),
 		TEST(test_garbage_that_is_left),
+		TEST(test_too_much_that_is_left),
 		TEST(test_a_full_ring_is_left),
 	};
 
