@@ -1,5 +1,6 @@
-/* What supervisors that were killed together with their jobs have left unread: it goes into the
- * lists of what was under way in their directories, before their sessions are removed. */
+/* What a supervisor that was killed together with its job has left unread: it goes into the list of
+ * what was under way in its directory, before its session is removed. Only in that of this job:
+ * another one may lie on a mount that hangs, and this job is not to wait for it. */
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -18,17 +19,6 @@ static bool is_last_there(const struct workspace *workspace, const struct left_c
 	       !workspace_is_in_use(workspace, NULL);
 }
 
-static bool is_own(const struct job *job, const struct workspace *workspace)
-{
-	struct workspace own = {0};
-	bool same;
-
-	workspace_init(&own, job->options->checkpoint_dir);
-	same = text_equal(own.directory, workspace->directory);
-	workspace_release(&own);
-	return same;
-}
-
 static void complete_list(const struct job *job, struct workspace *workspace,
 			  const struct left_channel *left, const json_t *known)
 {
@@ -39,7 +29,7 @@ static void complete_list(const struct job *job, struct workspace *workspace,
 		.reports = left->reports,
 		.count = left->count,
 		.listed = left->listed,
-		.patterns = is_own(job, workspace) ? &job->options->patterns : NULL,
+		.patterns = &job->options->patterns,
 		.look = file_look_at,
 		.is_database = file_look_is_database,
 		.arg = workspace->directory,
@@ -71,8 +61,9 @@ static void read_left(void *arg, const char *session_directory)
 		return;
 	}
 	known = json_parse(left.known.data, left.known.size, NULL);
-	workspace_init(&workspace, left.directory);
-	if (json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left))
+	workspace_init(&workspace, job->options->checkpoint_dir);
+	if (text_equal(workspace.directory, left.directory) &&
+	    json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left))
 		complete_list(job, &workspace, &left, known);
 	workspace_release(&workspace);
 }
