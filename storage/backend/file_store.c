@@ -178,7 +178,8 @@ static int file_store_open(const char *url, bool create, bool read_only, struct 
 			return err_wrap(err, "store %s", url);
 	}
 	if (!file_is_directory(root))
-		return err_set(err, ERR_INVALID, "store %s: %s is not a directory", url, root);
+		return err_set(err, ERR_INVALID,
+			       "store %s: %s is not a directory: name one with --store", url, root);
 	if (!read_only && prepare_for_writing(root, create, err) < 0)
 		return err_wrap(err, "store %s", url);
 	if (stat(root, &status) < 0)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
+#include "base/terminal_line.h"
 #include "base/text.h"
 #include "path_filter.h"
 #include "scheduler/scheduler.h"
@@ -107,20 +108,23 @@ static void print_restored(const struct store_command *store_command, struct sna
 			   int64_t milliseconds)
 {
 	char text[SNAPSHOT_ID_TEXT], size[24], time[32];
+	auto_free char *printable = text_copy(directory);
 
 	snapshot_id_format(id, text);
+	text_to_utf8(printable);
 	if (store_command->json) {
 		json_print(json_pack("{s:s, s:s, s:o, s:i, s:I, s:I, s:f}", "id", text, "directory",
-				     directory, "step", json_integer_or_null(result->step), "files",
+				     printable, "step", json_integer_or_null(result->step), "files",
 				     (int)result->files, "bytes", (json_int_t)result->bytes,
 				     "bytes_fetched", (json_int_t)result->bytes_fetched, "seconds",
 				     (double)milliseconds / 1000),
 			   true);
 		return;
 	}
-	printf("restored %s into %s: %u file%s, %s in %s\n", text, directory, result->files,
-	       result->files == 1 ? "" : "s", text_bytes(result->bytes, size, sizeof(size)),
-	       text_duration(milliseconds, time, sizeof(time)));
+	terminal_line_print("restored %s into %s: %u file%s, %s in %s", text, directory,
+			    result->files, result->files == 1 ? "" : "s",
+			    text_bytes(result->bytes, size, sizeof(size)),
+			    text_duration(milliseconds, time, sizeof(time)));
 }
 
 /* -1 to go on. */

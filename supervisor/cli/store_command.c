@@ -165,7 +165,7 @@ static int choose_only_job(struct store_command *store_command)
 	if (store_command->job)
 		return -1;
 	if (store_command->writes) {
-		log_error("no job given: use --job");
+		log_error("%s: no job given: write --job NAME", store_command->verb);
 		return EXIT_USAGE;
 	}
 	if (storage_list_jobs(store_command->store, &jobs, NULL, &err) < 0)

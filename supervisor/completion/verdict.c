@@ -1,5 +1,7 @@
 #include "verdict.h"
 
+#include "workspace/workspace.h"
+
 /* One with fewer files than its signature: it is waited for this many quiet times, or this many
  * times the longest pause that was seen between two files of an earlier one. */
 #define PATIENCE_QUIET_TIMES 10
@@ -132,7 +134,7 @@ static const struct {
 	[REASON_FORMAT] = {"format",
 			   "its writer died after closing each file, whole by its format"},
 	[REASON_ENDED] = {"ended", "the job ended by itself and left nothing open"},
-	[REASON_DIED] = {"died", "its writer died before it was complete"},
+	[REASON_DIED] = {"died", UNDER_WAY_ENDED_TEXT},
 	[REASON_DEFECT] = {"defect", "its content or layout lacks something that nobody adds"},
 };
 

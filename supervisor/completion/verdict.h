@@ -35,7 +35,7 @@ enum verdict_reason {
 	REASON_FORMAT,    /* its writer died, but had closed its file, whole by its format */
 	REASON_ENDED,     /* the job ended by itself, with nothing open */
 	/* TORN */
-	REASON_DIED,   /* its writer died before it was complete */
+	REASON_DIED,   /* its writer ended before all of it was known to be complete */
 	REASON_DEFECT, /* its content or its layout lacks something, and nobody adds it any more */
 	REASON_COUNT,
 };

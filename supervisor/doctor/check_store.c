@@ -183,8 +183,8 @@ static void check_clock(const struct store_probe *probe, struct check_list *chec
 
 /* --- how fast --- */
 
-static void check_speed(const struct store_probe *probe, enum probe_step step, const char *check,
-			struct check_list *check_list)
+static void check_speed(const struct store_probe *probe, enum probe_step step, const char *url,
+			const char *check, struct check_list *check_list)
 {
 	const struct probe_result *answer = &probe->steps[step];
 	struct check_result *row;
@@ -195,6 +195,7 @@ static void check_speed(const struct store_probe *probe, enum probe_step step, c
 	row = add_result(check_list, check, answer->worked ? CHECK_OK : CHECK_FAIL);
 	if (!answer->worked) {
 		set_result_text(row, "%s", answer->err.text);
+		set_result_fix(row, fix_of_step(step, &answer->err, url));
 		return;
 	}
 	set_result_text(row, "%s/s (%s on %u connection%s)",
@@ -301,8 +302,8 @@ void check_store(const struct store_probe *probe, const char *url, uint64_t size
 	check_step(probe, url, PROBE_REMOVE, "delete", "it can be removed", check_list);
 	check_existing_data(probe, check_list);
 	check_clock(probe, check_list);
-	check_speed(probe, PROBE_UPLOAD, "up", check_list);
-	check_speed(probe, PROBE_DOWNLOAD, "down", check_list);
+	check_speed(probe, PROBE_UPLOAD, url, "up", check_list);
+	check_speed(probe, PROBE_DOWNLOAD, url, "down", check_list);
 	check_transfer_time(probe, size, check_list);
 }
 

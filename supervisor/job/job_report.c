@@ -13,6 +13,7 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.of_scheduler = job->name.of_scheduler,
 		.directory = job->workspace.directory,
 		.store = job->store,
+		.runtime = job->session.directory,
 		.command = job->options->command,
 		.attempt = job->resume.attempt.number,
 		.pid = job->child.pid,

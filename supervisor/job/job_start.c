@@ -83,16 +83,27 @@ void job_close(struct job *job)
 
 /* --- resuming --- */
 
+/* As a JSON text can have it: without this, a name that is not UTF-8 takes the whole record along,
+ * and with it all that later attempts are to learn. The caller frees. */
+static char *directory_text(const struct job *job)
+{
+	char *text = text_copy(job->workspace.directory);
+
+	text_to_utf8(text);
+	return text;
+}
+
 static json_t *attempt_record_json(const struct job *job)
 {
 	char host[65] = "";
 	json_t *command = redact_command(job->options->command);
+	auto_free char *directory = directory_text(job);
 
 	gethostname(host, sizeof(host) - 1);
 	if (job->gang.members > 1)
 		gang_identity_blank(command);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
-			 job->workspace.directory, "supervisor_pid", (int)getpid(), "labels",
+			 directory, "supervisor_pid", (int)getpid(), "labels",
 			 observers_labels(&job->observers));
 }
 
@@ -278,6 +289,7 @@ enum expectation job_expects_checkpoints(const struct job *job)
 void job_begin_resume(struct job *job)
 {
 	const struct job_config *options = job->options;
+	auto_free char *directory = NULL;
 	char reason[160] = "";
 
 	job->expected = job_expects_checkpoints(job);
@@ -285,9 +297,10 @@ void job_begin_resume(struct job *job)
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
 	job->workspace.unnamed = !job->name.given;
+	directory = directory_text(job);
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
-		      "store", job->store, "checkpoint_dir", job->workspace.directory,
-		      "supervisor_pid", (int)getpid());
+		      "store", job->store, "checkpoint_dir", directory, "supervisor_pid",
+		      (int)getpid());
 	job->refused = job_check_start(job, reason);
 	if (job->refused && (!job->store || (job->gang.members == 1 && !job->command_refused))) {
 		refuse_start(job, log_refusal(job));

@@ -32,7 +32,7 @@ char *default_store_url(struct err *err)
 		return text_format("file://%s/reprieve", state);
 	if (home && home[0] == '/')
 		return text_format("file://%s/.local/state/reprieve", home);
-	err_set(err, ERR_NOT_FOUND,
+	err_set(err, ERR_INVALID,
 		"neither HOME nor XDG_STATE_HOME is set: choose a place with --store");
 	return NULL;
 }

@@ -1,6 +1,7 @@
 #include "child.h"
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "proc_file.h"
 #include "process_tree.h"
@@ -192,11 +193,20 @@ static int describe_exec_failure(const char *command, int reason, struct err *er
 
 	if (!*command)
 		err_set(err, ERR_NOT_FOUND, "the command is empty: name a program");
+	/* A whole line in quotes is one word. */
+	else if (missing && strchr(command, ' ') && access(command, F_OK) < 0)
+		err_set(err, ERR_NOT_FOUND,
+			"cannot run '%s': there is no command of that name: write it without the "
+			"quotes, or behind `sh -c`",
+			command);
 	else if (missing && !strchr(command, '/'))
 		err_set(err, ERR_NOT_FOUND, "cannot run %s: no such command in PATH", command);
 	else if (missing && access(command, F_OK) == 0)
 		err_set(err, ERR_NOT_FOUND,
 			"cannot run %s: the interpreter that it names does not exist", command);
+	else if (file_is_directory(command))
+		err_set(err, ERR_DENIED, "cannot run %s: it is a directory: name the program in it",
+			command);
 	else
 		err_os(err, reason, "cannot run %s", command);
 	return missing ? 127 : 126;

@@ -223,8 +223,8 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 		 run->directory, why, failure, over, durable, end->outcome.exit_code, local);
 }
 
-/* Why the job does not count as finished although it exited with 0. */
-static void log_restart_reason(const struct run_facts *run, const struct end_facts *end)
+/* Why the job does not count as finished although it exited with 0. False: it does. */
+static bool log_restart_reason(const struct run_facts *run, const struct end_facts *end)
 {
 	if (run->model->facts.torn)
 		log_note("the job has exited without an error, but its last files are in no "
@@ -242,6 +242,17 @@ static void log_restart_reason(const struct run_facts *run, const struct end_fac
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished: the same command starts it again (exit %d)",
 			 end->outcome.exit_code);
+	else
+		return false;
+	return true;
+}
+
+/* `durable`: format_durable(). A command that saves no checkpoints is told nothing. */
+static void log_finished(const struct run_facts *run, const struct end_facts *end,
+			 const char *durable)
+{
+	if (!log_restart_reason(run, end) && run->model->facts.managed && has_durable(run))
+		log_note("the job has finished; durable: %s, in %s", durable, run->store);
 }
 
 static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
@@ -259,22 +270,48 @@ static void log_torn_files(const struct run_facts *run, const struct torn_files 
 }
 
 /* Another directory helps only a job that saves in another one. */
-static void log_nothing_written(const struct run_facts *run, const struct end_facts *end,
-				const char *how, const char *elsewhere)
+static void log_nothing_written(const struct reports *reports, const struct run_facts *run,
+				const struct end_facts *end, const char *how)
 {
+	const char *elsewhere = reports->save_place.elsewhere;
 	char place[512];
 
 	if (elsewhere)
 		log_error("%s, and the newest work is NOT durable: nothing was written to %s, but "
-			  "to %s; set --checkpoint-dir to where the job saves (exit %d)",
+			  "to %s; %s (exit %d)",
 			  how, run->directory,
 			  save_place_directory(elsewhere, place, sizeof(place)),
+			  save_place_elsewhere_is_refused(reports)
+				  ? "the warning above says what helps"
+				  : "set --checkpoint-dir to where the job saves",
 			  end->outcome.exit_code);
 	else
 		log_error("%s, and the newest work is NOT durable: the job has not saved yet, as "
 			  "far "
 			  "as was seen: nothing was written to %s (exit %d)",
 			  how, run->directory, end->outcome.exit_code);
+}
+
+static bool has_written_nothing(const struct run_facts *run, const struct end_facts *end)
+{
+	return !has_durable(run) && !run->model->any_complete && end->directory_is_empty;
+}
+
+/* Is it because of the job, and not of the other members or of --strict? */
+static bool has_lost_own_work(const struct run_facts *run)
+{
+	const struct job_model *model = run->model;
+
+	return !model->gang.lost && (model->facts.noticed || !model->facts.all_durable);
+}
+
+static enum last_line last_line_of(const struct run_facts *run, const struct end_facts *end)
+{
+	if (end->outcome.kind != OUTCOME_NOT_DURABLE)
+		return LAST_LINE_OTHER;
+	return has_lost_own_work(run) && has_written_nothing(run, end)
+		       ? LAST_LINE_PLACE
+		       : LAST_LINE_NOTHING_SAVED;
 }
 
 /* `durable`: format_durable(). */
@@ -294,8 +331,8 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, end->outcome.exit_code);
-	else if (!has_durable(run) && !run->model->any_complete && end->directory_is_empty)
-		log_nothing_written(run, end, how, reports->save_place.elsewhere);
+	else if (has_written_nothing(run, end))
+		log_nothing_written(reports, run, end, how);
 	else
 		log_error("%s, and the newest work is NOT durable%s%s; durable: %s (exit %d)%s",
 			  how, failure, over, durable, end->outcome.exit_code, local);
@@ -338,7 +375,7 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 	if (facts->launched)
 		log_torn_files(run, end->torn);
 	if (facts->launched)
-		save_place_say_at_end(reports, outcome->kind == OUTCOME_NOT_DURABLE);
+		save_place_say_at_end(reports, last_line_of(run, end));
 	format_durable(run, durable);
 	log_ended_event(reports, run, outcome);
 	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
@@ -353,7 +390,7 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 	else if (facts->managed && facts->launched && !facts->all_durable)
 		log_not_durable(reports, run, end, durable);
 	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
-		log_restart_reason(run, end);
+		log_finished(run, end, durable);
 	else if (facts->managed && facts->launched && has_durable(run))
 		log_survives(run, outcome, durable);
 }

@@ -74,9 +74,16 @@ void save_place_note_elsewhere(struct reports *reports, const char *path);
 /* Something was written to this path in the directory. False: by a run that the command has
  * started. */
 bool save_place_note_write(struct reports *reports, const char *path);
-/* At the end of a job that was launched. `nothing_is_said`: that nothing was written has been
- * logged. */
-void save_place_say_at_end(struct reports *reports, bool nothing_is_said);
+/* What it has saved last elsewhere, and --checkpoint-dir with that directory would be refused. */
+bool save_place_elsewhere_is_refused(const struct reports *reports);
+/* What the last line of a run says by itself. */
+enum last_line {
+	LAST_LINE_OTHER,
+	LAST_LINE_NOTHING_SAVED, /* that nothing was saved, be it elsewhere or not at all */
+	LAST_LINE_PLACE,         /* ... and where it was saved instead */
+};
+/* At the end of a job that was launched. */
+void save_place_say_at_end(struct reports *reports, enum last_line last_line);
 
 /* --- status_report.c --- */
 /* Owned by the report, as it is made; NULL: there is none. */

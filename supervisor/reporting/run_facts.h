@@ -24,8 +24,9 @@ struct run_facts {
 	const struct job_rules *rules;
 	struct job_view view;
 	const char *job, *directory;
-	bool of_scheduler; /* the job's name is the scheduler's: a new submission has another */
-	const char *store; /* URL; NULL: none is available */
+	bool of_scheduler;   /* the job's name is the scheduler's: a new submission has another */
+	const char *store;   /* URL; NULL: none is available */
+	const char *runtime; /* the runtime directory of this run; NULL: there is none */
 	char *const *command;
 	unsigned attempt; /* 0: none is claimed */
 	pid_t pid;        /* of the job */

@@ -41,22 +41,30 @@ static struct save_place_facts gather_facts(const struct reports *reports)
 	};
 }
 
-/* What is advised must not be refused at the next start: a script may save beside itself. */
-static bool is_refused(const struct reports *reports, const char *elsewhere, const char **advice,
+/* What is advised must not be refused at the next start: a script may save beside itself. NULL:
+ * there is nothing to ask for. */
+static bool is_refused(const struct reports *reports, const char *directory, const char **advice,
 		       struct err *why)
 {
 	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
-	char directory[512];
 
-	return elsewhere && run.command &&
+	return directory && run.command &&
 	       directory_check_ask(
 		       &(struct directory_check){
-			       .directory = save_place_directory(elsewhere, directory,
-								 sizeof(directory)),
+			       .directory = directory,
 			       .store = run.store,
+			       .runtime = run.runtime,
 			       .command = run.command,
 		       },
 		       advice, why) < 0;
+}
+
+static bool are_both_refused(const struct reports *reports, const struct save_place_facts *facts)
+{
+	char both[512];
+	const char *advice;
+
+	return is_refused(reports, save_place_both(facts, both, sizeof(both)), &advice, NULL);
 }
 
 static void say(struct reports *reports, const struct save_place_facts *facts,
@@ -68,12 +76,16 @@ static void say(struct reports *reports, const struct save_place_facts *facts,
 		[SAVE_PLACE_ALSO] = "saves_also_elsewhere",
 	};
 	struct save_place_facts told = *facts;
-	char text[SAVE_PLACE_TEXT];
+	char text[SAVE_PLACE_TEXT], place[512];
 	struct err why;
 
 	if (remark == SAVE_PLACE_SILENT)
 		return;
-	if (is_refused(reports, facts->elsewhere, &told.advice, &why))
+	if (remark == SAVE_PLACE_ALSO)
+		told.both_refused = are_both_refused(reports, facts);
+	else if (facts->elsewhere &&
+		 is_refused(reports, save_place_directory(facts->elsewhere, place, sizeof(place)),
+			    &told.advice, &why))
 		told.refused = why.text;
 	reports->save_place.said_elsewhere |= remark == SAVE_PLACE_ELSEWHERE;
 	reports->save_place.said_nowhere |= remark == SAVE_PLACE_NOWHERE;
@@ -154,11 +166,24 @@ bool save_place_note_write(struct reports *reports, const char *path)
 	return ours;
 }
 
-void save_place_say_at_end(struct reports *reports, bool nothing_is_said)
+bool save_place_elsewhere_is_refused(const struct reports *reports)
+{
+	const char *elsewhere = reports->save_place.elsewhere, *advice;
+	char place[512];
+
+	return elsewhere &&
+	       is_refused(reports, save_place_directory(elsewhere, place, sizeof(place)), &advice,
+			  NULL);
+}
+
+void save_place_say_at_end(struct reports *reports, enum last_line last_line)
 {
 	struct save_place_facts facts = gather_facts(reports);
 	enum save_place_remark remark = save_place_decide(&facts);
 
-	if (!(nothing_is_said && remark == SAVE_PLACE_NOWHERE))
-		say(reports, &facts, remark);
+	if (last_line != LAST_LINE_OTHER && remark == SAVE_PLACE_NOWHERE)
+		return;
+	if (last_line == LAST_LINE_PLACE && remark == SAVE_PLACE_ELSEWHERE && facts.said_elsewhere)
+		return;
+	say(reports, &facts, remark);
 }

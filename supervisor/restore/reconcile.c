@@ -322,8 +322,7 @@ const char *torn_reason_text(enum torn_reason reason)
 {
 	static const char *const texts[TORN_REASONS] = {
 		[TORN_UNDER_WAY] = "its writer ended while it was being written",
-		[TORN_HALF] =
-			"it is whole, but its writer ended before all of its save was known to be",
+		[TORN_HALF] = ("it is whole, but " UNDER_WAY_ENDED_TEXT),
 		[TORN_EMPTIED] = "it is empty, and was not when it was complete",
 		[TORN_REDUCED] = "files of its checkpoint are gone, as if it was being deleted",
 		[TORN_REST] = "another file of its checkpoint is torn",

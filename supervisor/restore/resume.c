@@ -102,13 +102,21 @@ static void log_new_store(const struct resume_request *request, const struct sto
 	}
 }
 
-/* Logs which credentials are used, before anything large is downloaded. */
-static void log_store(const struct resume_request *request, struct storage *storage)
+bool resume_is_first(const struct resume_result *result)
 {
+	return result->attempt.number == 1;
+}
+
+/* Logs which credentials are used, before anything large is downloaded. For a directory there are
+ * none. */
+static void log_store(const struct resume_request *request, const struct resume_result *result)
+{
+	struct storage *storage = result->storage;
 	const char *url = request->store;
+	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if (*storage_describe(storage, text, sizeof(text)))
+	if ((brought || resume_is_first(result)) && *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
 		log_warn("store %s: with REPRIEVE_S3_CONDITIONAL=off, two machines that run this "
@@ -413,7 +421,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 	    (resume_lock_directory(request, result, NULL, cancel, err) < 0 ||
 	     resume_claim(request, result, NULL, cancel, err) < 0))
 		return -1;
-	log_store(request, result->storage);
+	log_store(request, result);
 	resume_note_all_damaged(result);
 	if (request->claim_only)
 		return 0;

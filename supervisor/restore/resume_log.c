@@ -68,7 +68,7 @@ void resume_log(const struct resume_request *request, const struct resume_result
 	warn_of_shared_directory(request);
 	if (resume->attempt.number == 0)
 		return;
-	if (!request->named)
+	if (resume_is_first(resume) && !request->named)
 		log_note("job %s: named after its directory and command; use --job NAME to "
 			 "continue it in another directory",
 			 request->job);
@@ -84,7 +84,8 @@ void resume_log(const struct resume_request *request, const struct resume_result
 			      snapshot_id_format(resume->passed_over[i].id, from), "why",
 			      resume->passed_over[i].text);
 	log_start(request, resume);
-	if (request->private_store && network_fs_is_own_disk(request->store))
+	if (resume_is_first(resume) && request->private_store &&
+	    network_fs_is_own_disk(request->store))
 		log_note("this store is on this machine's own disk and may be lost with the "
 			 "machine: choose another with --store");
 	if (resume->kind == RESUME_RESTORED)

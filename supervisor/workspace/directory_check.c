@@ -24,56 +24,77 @@ static const char *rest_below(const char *path, const char *above)
 	return path + length + strspn(path + length, "/");
 }
 
-static int judge_store(const struct directory_check_facts *facts, struct err *err)
+/* Is the directory a part of what a store keeps? */
+static bool is_inside_store(const struct directory_check_facts *facts)
 {
 	const char *rest = facts->store ? rest_below(facts->directory, facts->store) : NULL;
 	auto_free char *name = rest ? text_copy_n(rest, strcspn(rest, "/")) : NULL;
 
+	return name && storage_is_reserved_name(name);
+}
+
+static int judge_store(const struct directory_check_facts *facts, struct err *err)
+{
 	if (rest_below(facts->store, facts->directory))
 		return err_set(err, ERR_INVALID, "%s holds the store %s, not checkpoints alone",
 			       facts->directory, facts->store);
-	if (name && storage_is_reserved_name(name))
+	if (is_inside_store(facts))
 		return err_set(err, ERR_INVALID, "%s is inside the content of the store %s",
 			       facts->directory, facts->store);
 	return 0;
 }
 
-/* A script that saves beside itself, or where it is started, can be started in a directory that
- * holds nothing else. */
-static const char own_directory[] =
-	"let the job save in a directory of its own, and name that with --checkpoint-dir. A script "
-	"that saves where it is started is started in one: mkdir run && cd run, and there the same "
-	"command with `--checkpoint-dir .` and the script as ../NAME";
-
-int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
-			  struct err *err)
+/* What is not the store's. */
+static int judge_rest(const struct directory_check_facts *facts, struct err *err)
 {
 	bool runs_there = facts->working && text_equal(facts->working, facts->directory);
 	const struct {
-		const char *path, *what, *advice;
+		const char *path, *what;
 	} others[] = {
-		{facts->runtime, "the runtime directory", DIRECTORY_CHECK_CHOOSE},
-		{facts->program, "the program", own_directory},
-		{facts->home, "the home directory", DIRECTORY_CHECK_CHOOSE},
-		{runs_there ? NULL : facts->working, "the working directory", own_directory},
+		{facts->runtime, "the runtime directory"},
+		{facts->program, "the program"},
+		{facts->home, "the home directory"},
+		{runs_there ? NULL : facts->working, "the working directory"},
 	};
-
-	*advice = DIRECTORY_CHECK_CHOOSE;
 
 	if (text_equal(facts->directory, "/"))
 		return err_set(err, ERR_INVALID, "/ holds everything, not checkpoints alone");
-	if (judge_store(facts, err) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		*advice = others[i].advice;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (rest_below(others[i].path, facts->directory))
 			return err_set(err, ERR_INVALID, "%s holds %s %s, not checkpoints alone",
 				       facts->directory, others[i].what, others[i].path);
-	}
 	if (runs_there && facts->repository)
 		return err_set(err, ERR_INVALID, "%s holds a git repository, not checkpoints alone",
 			       facts->directory);
 	return 0;
+}
+
+#define OWN_DIRECTORY                                                                           \
+	"let the job save in a directory of its own, and name that with --checkpoint-dir. A "   \
+	"script "                                                                               \
+	"that saves where it is started is started in one: mkdir run && cd run, and there the " \
+	"same "                                                                                 \
+	"command with `--checkpoint-dir .` and the script as ../NAME"
+#define OTHER_STORE "keep the store outside of it, and name that with --store"
+#define OTHER_DIRECTORY "; or let the job save elsewhere, and name that with --checkpoint-dir"
+
+int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
+			  struct err *err)
+{
+	bool everything = text_equal(facts->directory, "/");
+	struct err of_rest, of_store;
+	bool rest = judge_rest(facts, &of_rest) < 0, store = judge_store(facts, &of_store) < 0;
+
+	*advice = NULL;
+	if (rest && store && is_inside_store(facts))
+		*advice = OTHER_STORE "; and " OWN_DIRECTORY;
+	else if (rest)
+		*advice = OWN_DIRECTORY;
+	else if (store)
+		*advice = OTHER_STORE OTHER_DIRECTORY;
+	return rest || store ? err_set(err, ERR_INVALID, "%s",
+				       (store && !everything ? of_store : of_rest).text)
+			     : 0;
 }
 
 /* --- what the command runs --- */

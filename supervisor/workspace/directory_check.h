@@ -21,11 +21,18 @@ struct directory_check_facts {
 	bool repository;     /* the working directory is a git repository */
 };
 
-/* What helps, for the end of a sentence: mostly, to choose another one. */
+/* What helps where a directory that the user has chosen cannot be made or written to; for the end
+ * of a sentence. */
 #define DIRECTORY_CHECK_CHOOSE "choose another with --checkpoint-dir"
 
-/* PURE. ERR_INVALID: the directory is unsafe; the sentence says why, and `*advice` what helps
- * (static; it is set in any case). */
+/*
+ * PURE. ERR_INVALID: the directory is unsafe; the sentence says why, and `*advice` what helps
+ * (static; NULL: nothing has to).
+ *
+ * Who follows the advice is not refused again. The job may save in this very directory, so that to
+ * name another one is none: either the job saves elsewhere, in a directory of its own, which lifts
+ * all that is in the way but a store around it; or, if only the store is, that is kept elsewhere.
+ */
 int directory_check_judge(const struct directory_check_facts *facts, const char **advice,
 			  struct err *err);
 

@@ -119,6 +119,14 @@ bool save_place_is_second(const char *path, const char *watched, bool again, cha
 	return false;
 }
 
+const char *save_place_both(const struct save_place_facts *facts, char *text, size_t size)
+{
+	char also[512];
+
+	save_place_directory(facts->also, also, sizeof(also));
+	return common_directory(facts->watched, also, text, size)[1] ? text : NULL;
+}
+
 static const char *format_also(const struct save_place_facts *facts, char *text, size_t size)
 {
 	char also[512], watched[512], both[512], how[600] = "";
@@ -126,13 +134,29 @@ static const char *format_also(const struct save_place_facts *facts, char *text,
 
 	save_place_directory(facts->also, also, sizeof(also));
 	text_elide(watched, sizeof(watched), facts->watched);
-	if (common_directory(facts->watched, also, both, sizeof(both))[1])
+	if (!facts->both_refused && save_place_both(facts, both, sizeof(both)))
 		snprintf(how, sizeof(how), ": %s holds both", both);
 	snprintf(text, size,
 		 "the job also saves in %s (%s), which is not watched: that does not come back on "
 		 "another machine. If it resumes from there as well as from %s, set "
 		 "--checkpoint-dir to one directory for all that it saves%s",
 		 also, name ? name + 1 : facts->also, watched, how);
+	return text;
+}
+
+/* What was said at its first save elsewhere stands above: here is what came of it. */
+static const char *format_again(const struct save_place_facts *facts, char *text, size_t size)
+{
+	char directory[512], watched[512], how[600] = "see the warning above";
+
+	save_place_directory(facts->elsewhere, directory, sizeof(directory));
+	text_elide(watched, sizeof(watched), facts->watched);
+	if (!facts->refused)
+		snprintf(how, sizeof(how), "--checkpoint-dir %s", directory);
+	snprintf(text, size,
+		 "nothing of this run is durable: the job has saved in %s, and nothing in %s, "
+		 "which is watched (%s)",
+		 directory, watched, how);
 	return text;
 }
 
@@ -144,6 +168,8 @@ const char *save_place_format(const struct save_place_facts *facts, enum save_pl
 
 	if (remark == SAVE_PLACE_ALSO)
 		return format_also(facts, text, size);
+	if (remark == SAVE_PLACE_ELSEWHERE && facts->ended && facts->said_elsewhere)
+		return format_again(facts, text, size);
 	text_elide(watched, sizeof(watched), facts->watched);
 	if (remark == SAVE_PLACE_ELSEWHERE && name && facts->refused)
 		snprintf(text, size,

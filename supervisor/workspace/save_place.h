@@ -1,8 +1,9 @@
 /*
  * PURE. Does the job save where it is watched? What is said of a run that has saved nothing in the
  * checkpoint directory, and when: a save that is seen elsewhere is said at once, that nothing was
- * seen at all after a minute, and both again at the end. Once the job has written to the directory,
- * most of what it saves elsewhere is its business: data sets, caches, curves, a final model.
+ * seen at all after a minute, and at the end what came of it. Once the job has written to the
+ * directory, most of what it saves elsewhere is its business: data sets, caches, curves, a final
+ * model.
  *
  * But a job may have a part of its state in a second place, which would not come back with the
  * first. That is said once, of a place where it has saved two checkpoints with different numbers,
@@ -37,6 +38,7 @@ struct save_place_facts {
 	bool chosen;        /* an option says so */
 	bool ended, failed; /* the job, and with another code than 0 */
 	const char *also;   /* what it has saved last in a second place; NULL: there is none */
+	bool both_refused;  /* save_place_both() is refused as --checkpoint-dir */
 	bool said_elsewhere, said_nowhere, said_also;
 	int64_t ran_ms;
 };
@@ -57,6 +59,10 @@ bool save_place_is_second(const char *path, const char *watched, bool again, cha
 			  size_t count);
 
 enum save_place_remark save_place_decide(const struct save_place_facts *facts);
+
+/* The innermost directory that holds the watched one and the second place; NULL: only / does.
+ * Returns `text`. */
+const char *save_place_both(const struct save_place_facts *facts, char *text, size_t size);
 
 /* One line for the user; `remark` is not SILENT. Returns `text`. */
 const char *save_place_format(const struct save_place_facts *facts, enum save_place_remark remark,

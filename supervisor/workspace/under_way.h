@@ -29,6 +29,10 @@ void under_way_format(char *const *paths, struct bytes *text);
  * list is unchanged then. */
 int under_way_parse(const void *text, size_t size, struct path_list *list, struct err *err);
 
+/* For people, of a save that was in the list at its writer's end. The end of a run knows no more of
+ * its files, and the next start says the same also of one that it finds whole by its format. */
+#define UNDER_WAY_ENDED_TEXT "its writer ended before all of its save was known to be complete"
+
 #define UNDER_WAY_CLOSED "./"
 /* In front of a file that was added to a complete checkpoint: it says nothing of the others. No
  * path begins with it. */

@@ -1,5 +1,6 @@
 """Mistakes that new users make: each is one line that names what is wrong and what to do, and an exit code that reprieve(1) lists."""
 import json
+import os
 import re
 import subprocess
 
@@ -7,6 +8,7 @@ import pytest
 from harness import EXIT_CONFIGURATION, EXIT_USAGE, LIMIT, PYTHON, REPRIEVE, ROOT, SAVER, one_line
 
 OFTEN = ("--quiet-time", "100ms")
+UNDECODABLE = os.fsdecode(b"\xff")
 LOOKS = {"list": [], "show": ["latest"], "verify": [], "restore": ["latest", "back"], "export": ["latest", "-"], "forget": ["--keep-last", "1"],
          "pin": ["latest"]}
 
@@ -67,6 +69,44 @@ def test_an_error_says_what_to_do(saved, words, says):
     result = saved.query(*words, *store)
     assert result.code == (EXIT_CONFIGURATION if words[0] == "export" else EXIT_USAGE), result
     assert says in one_line(result), result
+
+
+@pytest.mark.parametrize("written", ["{here}/store", "store", "./store", "../{name}/store", "file:store", "file://./store", "file:{here}/store"])
+def test_a_store_that_is_written_as_a_path_is_named_as_it_would_do(saved, written):
+    """Where the advice is followed, the store is found."""
+    def ask(url):
+        return subprocess.run([REPRIEVE, "list", "--store", url], cwd=saved.path, env=saved.environment, capture_output=True, text=True, timeout=LIMIT)
+
+    refused = ask(written.format(here=saved.path, name=saved.path.name))
+    assert refused.returncode == EXIT_CONFIGURATION, refused
+    advised = re.search(r"file:///\S+", one_line(refused.stderr)).group()
+    assert advised == f"file://{saved.path}/store" and ask(advised).returncode == 0, refused
+
+
+def test_no_job_is_named(place):
+    (place.path / "tree").mkdir()
+    result = place.query("save", place.path / "tree", "--store", place.store)
+    assert result.code == EXIT_USAGE and one_line(result).endswith("save: no job given: write --job NAME"), result
+
+
+def test_without_a_home_there_is_no_default_store(place):
+    result = place.query("list", HOME="", XDG_STATE_HOME="")
+    assert result.code == EXIT_CONFIGURATION and "choose a place with --store" in one_line(result), result
+
+
+def test_a_directory_that_is_not_utf8(place):
+    """It is in one line, and takes no record along: a named job that has finished is not started again."""
+    directory = f"{place.path}/ck {UNDECODABLE}\n"
+    arguments = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", directory, "--", "sh", "-c",
+                 'echo ran; echo 1 > "$REPRIEVE_CHECKPOINT_DIR/step_1.bin"')
+    first, again = place.query(*arguments), place.query(*arguments)
+    assert first.code == 0 and first.out == "ran\n" and "finished; durable: 0000" in first.err, first
+    assert again.code == 0 and again.out == "" and "finished (attempt 1" in again.err, again
+    assert place.verb("report", "--json").json["jobs"][0]["list"][0]["host"] != ""
+    restored = place.verb("restore", "latest", f"{place.path}/back {UNDECODABLE}\n")
+    assert restored.code == 0 and restored.out.count("\n") == 1 and "/back ??: 1 file" in restored.out, restored
+    restored = place.verb("restore", "latest", f"{place.path}/more {UNDECODABLE}\n", "--json")
+    assert restored.json["files"] == 1, restored
 
 
 def test_a_store_that_cannot_be_read_says_what_to_do(saved):

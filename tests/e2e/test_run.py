@@ -983,10 +983,17 @@ SECOND = {
 }
 
 
+@pytest.mark.parametrize("store_is_there", [False, True], ids=["store-elsewhere", "store-there"])
 @pytest.mark.parametrize("what", SECOND)
-def test_a_second_place_in_which_a_job_saves_is_said_once(place, what):
-    """Its saves in the first one do not hide it. What a job writes besides its checkpoints is its own business."""
+def test_a_second_place_in_which_a_job_saves_is_said_once(place, tmp_path_factory, what, store_is_there):
+    """Its saves in the first one do not hide it. What a job writes besides its checkpoints is its own business. The directory that holds
+    both is advised only where it is not refused, as it is with the store in it."""
     name, said = SECOND[what]
+    if not store_is_there:
+        elsewhere = tmp_path_factory.mktemp("else")
+        place.environment["HOME"] = str(elsewhere)  # which is below that directory too
+        place.store_path = elsewhere / "store"
+        place.store = f"file://{place.store_path}"
     directory = place.path / "outputs"
     script = "\n".join(("import os, time", "def put(path):", "    os.makedirs(os.path.dirname(path), exist_ok=True)",
                         "    open(path, 'w').write('m' * 5000)",
@@ -999,7 +1006,9 @@ def test_a_second_place_in_which_a_job_saves_is_said_once(place, what):
     assert len(lines) == len(run.events("saves_also_elsewhere")) == int(said), run
     if said:
         second = place.path / name.split("/")[0]
-        assert f"also saves in {second} (" in lines[0] and f"{place.path} holds both" in lines[0], run
+        assert f"also saves in {second} (" in lines[0] and (f"{place.path} holds both" in lines[0]) != store_is_there, run
+        refused = place.query("run", "--dry-run", "--store", place.store, "--checkpoint-dir", place.path, "--", PYTHON, "-c", script)
+        assert (refused.code == 78) == store_is_there, refused
     assert not run.events("saves_elsewhere"), run
 
 

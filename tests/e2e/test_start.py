@@ -188,7 +188,51 @@ def test_saves_elsewhere(place, plain, with_store):
     run.wait_for(f"the job saves a.pt in {place.path}/output/ckpt, and nothing in {place.directory}")
     assert f"--checkpoint-dir {place.path}/output/ckpt" in run.err
     go(place, "go-1", "end")
-    assert run.wait() == 0 and run.err.count("the job saves") == 1 and run.err.count("the job has saved") == 1, run
+    assert run.wait() == 0 and run.err.count("the job saves") == 1, run
+    last = run.err.splitlines()[-1]
+    assert last == (f"reprieve: warning: nothing of this run is durable: the job has saved in {place.path}/output/ckpt, and nothing in "
+                    f"{place.directory}, which is watched (--checkpoint-dir {place.path}/output/ckpt)"), run
+
+
+@pytest.mark.parametrize("store", ["store", "output/store", "output"])
+@pytest.mark.parametrize("saves_in", ["output", "."])
+def test_saves_where_the_store_is(place, plain, store, saves_in):
+    """What is advised is done, by its own words, and works: the next start is not refused for the other half of the advice."""
+    source = script(place)
+    store, saved = place.path / store, place.path / saves_in
+    run = plain(PYTHON, source, saved / "step-1.pt", options=["--store", f"file://{store}", "--job", place.job, "--quiet-time", "200ms"])
+    go(place, "go-0")
+    run.wait_for(f"the job saves step-1.pt in {saved.resolve()}, and nothing in {place.directory}")
+    go(place, "end")
+    assert run.wait() == 0, run
+    advice = next(line for line in run.err.splitlines() if "the job saves" in line)
+    holds_store = saved in (store, *store.parents)
+    moves_store, moves_job = "keep the store outside of it, and name that with --store" in advice, "mkdir run && cd run" in advice
+    assert (moves_store or moves_job) == (holds_store or saves_in == "."), run
+    if moves_store:
+        store = place.path / "kept" / "elsewhere"
+    if moves_job:
+        saved = place.path / "run"
+        saved.mkdir()
+    result = subprocess.run([REPRIEVE, "run", "--store", f"file://{store}", "--job", place.job, "--quiet-time", "200ms", "--rerun",
+                             "--checkpoint-dir", "." if moves_job else saved, "--", PYTHON, "-c",
+                             f"open('{saved}/step-2.pt', 'w').write('x' * 100)"],
+                            cwd=saved if moves_job else place.path, env=place.environment, capture_output=True, text=True, timeout=LIMIT)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 0 and "the job has finished; durable: 0000" in last and last.endswith(f", in file://{store}"), result
+
+
+def test_a_later_attempt_says_only_what_is_new(place, plain):
+    """The name is the same for all attempts, and the place of the store."""
+    once = ("named after its directory and command", f"file://{place.store_path}: directory", "is new: nothing was there")
+    errors = []
+    for attempt in (1, 2):
+        run = plain(PYTHON, script(place), "checkpoints/a.bin", options=["--store", place.store])
+        go(place, "go-0", "end")
+        assert run.wait() == 0, run
+        errors.append(run.err)
+    assert [[word in err for word in once] for err in errors] == [[True] * 3, [False] * 3], errors
+    assert "attempt 2: " in errors[1] and errors[1].count("durable: ") >= 1
 
 
 @pytest.mark.parametrize("name", ["checkpoint.pth.tar", "rl_model_100_steps.zip", "net.t7", "model.tar.gz"])
@@ -215,7 +259,7 @@ def test_saves_elsewhere_and_is_stopped(place, plain):
     go(place, "go-0")
     run.wait_for("the job saves")
     run.process.send_signal(signal.SIGTERM)
-    assert run.wait() == 128 + signal.SIGTERM and f"the job has saved weights in {place.path}/output," in run.err, run
+    assert run.wait() == 128 + signal.SIGTERM and f"the job has saved in {place.path}/output, and" in run.err, run
 
 
 @pytest.mark.parametrize("chosen", [False, True])
@@ -236,7 +280,7 @@ def test_saves_elsewhere_after_a_restore_and_is_stopped(place, plain, chosen):
     again.wait_for(f"the job saves step-20.pt in {place.path}/output, and nothing in {place.directory}, which is watched")
     time.sleep(1.2)  # as long as a job has to have run for its first save to be waited for
     again.process.send_signal(signal.SIGTERM)
-    assert again.wait() == EXIT_NOT_DURABLE and again.err.count("the job has saved step-20.pt") == 1, again
+    assert again.wait() == EXIT_NOT_DURABLE and again.err.count(f"the job has saved in {place.path}/output, and nothing") == 1, again
     assert ("the job has not saved yet, and may do so in time" in again.err) == chosen, again
 
 

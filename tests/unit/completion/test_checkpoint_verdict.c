@@ -2,6 +2,8 @@
  * must hold whatever is known. */
 #include "completion/verdict.h"
 
+#include "workspace/workspace.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -522,6 +524,7 @@ static void test_reasons_have_texts(void **state)
 			assert_string_not_equal(name,
 						verdict_reason_name((enum verdict_reason)other));
 	}
+	assert_string_equal(verdict_reason_text(REASON_DIED), UNDER_WAY_ENDED_TEXT);
 }
 
 int main(void)

@@ -89,7 +89,8 @@ static void test_what_fails(void **state)
 			CHECK_FAIL},
 		{PROBE_REMOVE, ERR_DENIED, "delete", "allow removing", CHECK_WARN},
 		{PROBE_REMOVE, ERR_FAILED, "delete", "", CHECK_FAIL},
-		{PROBE_UPLOAD, ERR_RETRY, "up", "", CHECK_FAIL},
+		{PROBE_UPLOAD, ERR_RETRY, "up", "check that this machine can reach", CHECK_FAIL},
+		{PROBE_UPLOAD, ERR_NO_SPACE, "up", "keep fewer snapshots", CHECK_FAIL},
 		{PROBE_DOWNLOAD, ERR_CORRUPT, "down", "", CHECK_FAIL},
 		// clang-format on
 	};

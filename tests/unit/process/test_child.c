@@ -126,7 +126,10 @@ static void says_why_it_cannot_run(void **state)
 		{"/no/such/file", 127, "No such file"},
 		{"/etc/passwd/x", 127, "Not a directory"},
 		{"/etc/passwd", 126, "Permission denied"},
-		{"/tmp", 126, "Permission denied"},
+		{"/tmp", 126, "it is a directory: name the program in it"},
+		/* A whole line in quotes is one word. */
+		{"python3 train.py", 127, "write it without the quotes, or behind `sh -c`"},
+		{"/no/such/python3 train.py", 127, "write it without the quotes"},
 	};
 
 	(void)state;

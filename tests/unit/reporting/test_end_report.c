@@ -30,6 +30,7 @@ enum { /* what differs from a job that was launched and saved */
 	INTERRUPTED = 131072,
 	SIGNALLED = 262144,
 	OF_SIGNAL = 524288,
+	UNMANAGED = 1048576,
 };
 
 static const struct {
@@ -37,7 +38,12 @@ static const struct {
 	unsigned so;
 	const char *says; /* among the lines; "": there is none */
 } rows[] = {
-	{OUTCOME_FINISHED, 0, ""},
+	/* What is durable at a normal end too; of what saves nothing there is nothing to say. */
+	{OUTCOME_FINISHED, 0,
+	 "the job has finished; durable: 000003-000012 (step 40, 3.0 s before the end), in "
+	 "file:///store\n"},
+	{OUTCOME_FINISHED, NOTHING_DURABLE, ""},
+	{OUTCOME_FINISHED, UNMANAGED, ""},
 	/* It is said once what survives, if anything does. */
 	{OUTCOME_FAILED, 0,
 	 "the job has failed; durable: 000003-000012 (step 40, 3.0 s before the end). Run the same "
@@ -111,7 +117,8 @@ static void start(struct told_run *run, unsigned so)
 	struct job_model *model = &run->model;
 
 	told_start(run);
-	model->facts.launched = model->facts.managed = true;
+	model->facts.launched = true;
+	model->facts.managed = !(so & UNMANAGED);
 	model->facts.noticed = so & NOTICED;
 	model->facts.all_durable = !(so & NOT_ALL_DURABLE);
 	model->flush.given_up = so & GIVEN_UP;
@@ -205,6 +212,54 @@ static void test_nothing_was_saved(void **state)
 	}
 }
 
+/* Where it has saved instead is said once at the end, and what helps is nothing that is refused. */
+static void test_what_was_saved_elsewhere(void **state)
+{
+	static const struct {
+		enum outcome_kind kind;
+		bool said, empty;
+		const char *place, *line, *not_in_it;
+	} cases[] = {
+		{OUTCOME_FINISHED, false, true, "/out/step-5.pt",
+		 "the job has saved step-5.pt in /out, and nothing in /checkpoints, which is "
+		 "watched: set --checkpoint-dir /out",
+		 "nothing of this run"},
+		{OUTCOME_FINISHED, true, true, "/out/step-5.pt",
+		 "nothing of this run is durable: the job has saved in /out, and nothing in "
+		 "/checkpoints, which is watched (--checkpoint-dir /out)\n",
+		 "step-5.pt"},
+		{OUTCOME_NOT_DURABLE, true, false, "/out/step-5.pt",
+		 "nothing of this run is durable: the job has saved in /out", "set --checkpoint"},
+		{OUTCOME_NOT_DURABLE, true, true, "/out/step-5.pt",
+		 "nothing was written to /checkpoints, but to /out; set --checkpoint-dir",
+		 "nothing of this run"},
+		{OUTCOME_NOT_DURABLE, true, true, "/step-5.pt",
+		 "nothing was written to /checkpoints, but to /; the warning above says what helps",
+		 "set --checkpoint-dir"},
+	};
+	char *command[] = {(char[]){"true"}, NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct end_facts end = {.outcome = {cases[i].kind, 0},
+					.torn = &none,
+					.directory_is_empty = cases[i].empty};
+		struct told_run run;
+		const char *log;
+
+		start(&run, NOTICED | NOTHING_DURABLE);
+		run.facts.command = command;
+		run.reports.save_place.saved_here = false;
+		run.reports.save_place.said_elsewhere = cases[i].said;
+		run.reports.save_place.checkpoints_elsewhere = true;
+		run.reports.save_place.elsewhere = text_copy(cases[i].place);
+		log = HEARD(report_end(&run.reports, &run.facts, &end));
+		if (!strstr(log, cases[i].line) || strstr(log, cases[i].not_in_it))
+			fail_msg("case %zu: %s", i, log);
+		told_stop(&run);
+	}
+}
+
 /* Launched at 1 s, written at 58 s, exited at 61 s. */
 static void test_what_is_counted_as_lost(void **state)
 {
@@ -287,6 +342,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_was_saved),
+		cmocka_unit_test(test_what_was_saved_elsewhere),
 		cmocka_unit_test(test_what_is_counted_as_lost),
 		cmocka_unit_test(test_record),
 	};

@@ -374,6 +374,13 @@ static void test_table(void **state)
 		check(&rows[i]);
 }
 
+/* What the end of a run has said of a save is not taken back by the next start. */
+static void test_one_verdict_in_two_runs(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(torn_reason_text(TORN_HALF), UNDER_WAY_ENDED_TEXT));
+}
+
 /* Each torn file says why. */
 static void test_reasons(void **state)
 {
@@ -627,6 +634,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_one_verdict_in_two_runs),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_running_files_alone_are_no_checkpoint),
 		cmocka_unit_test(test_what_a_record_does_not_prove),

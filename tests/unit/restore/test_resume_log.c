@@ -28,7 +28,7 @@ static const struct {
 	struct resume_result result;
 	bool named, refused; /* by the rules */
 	enum restore_policy policy;
-	const char *decided, *events, *line;
+	const char *decided, *events, *line, *silent;
 } rows[] = {
 	{.result = {.attempt = {.number = 1}, .step = -1},
 	 .named = true,
@@ -47,6 +47,12 @@ static const struct {
 	 .decided = "",
 	 .events = "claimed restored ",
 	 .line = "job digits, attempt 3: restored 000002-000005, step 40, "},
+	/* A later attempt has the same name: what helps was said by the first. */
+	{.result = {.attempt = {.number = 2}, .step = -1},
+	 .decided = "",
+	 .events = "claimed ",
+	 .line = "job digits, attempt 2: starting from scratch",
+	 .silent = "named after"},
 	{.result = {.attempt = {.number = 3, .start = {2, 4}, .suspect = {2, 5}},
 		    .kind = RESUME_RESTORED,
 		    .from = {2, 4},
@@ -111,6 +117,8 @@ static void test_rows(void **state)
 		assert_string_equal(said, rows[i].events);
 		if (!strstr(log, rows[i].line))
 			fail_msg("row %zu says: %s", i, log);
+		if (rows[i].silent && strstr(log, rows[i].silent))
+			fail_msg("row %zu says again: %s", i, log);
 	}
 }
 

@@ -211,6 +211,14 @@ static void test_lines(void **state)
 	facts.ended = true;
 	assert_non_null(strstr(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
 			       "the job has saved model.pt"));
+	facts.said_elsewhere = true;
+	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
+			    "nothing of this run is durable: the job has saved in /a/out, and "
+			    "nothing in /w, which is watched (--checkpoint-dir /a/out)");
+	facts.refused = "/a/out holds the program /a/out/train.py, not checkpoints alone";
+	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ELSEWHERE, text, sizeof(text)),
+			    "nothing of this run is durable: the job has saved in /a/out, and "
+			    "nothing in /w, which is watched (see the warning above)");
 	facts.also = "/home/a/checkpoints/step-20.pt";
 	facts.watched = "/home/a/outputs";
 	assert_string_equal(save_place_format(&facts, SAVE_PLACE_ALSO, text, sizeof(text)),
@@ -218,6 +226,10 @@ static void test_lines(void **state)
 			    "watched: that does not come back on another machine. If it resumes "
 			    "from there as well as from /home/a/outputs, set --checkpoint-dir to "
 			    "one directory for all that it saves: /home/a holds both");
+	facts.both_refused = true;
+	assert_null(strstr(save_place_format(&facts, SAVE_PLACE_ALSO, text, sizeof(text)),
+			   "holds both"));
+	facts.both_refused = false;
 	facts.also = "/scratch/ckpt/last.pt";
 	assert_null(strstr(save_place_format(&facts, SAVE_PLACE_ALSO, text, sizeof(text)),
 			   "holds both"));
