@@ -377,6 +377,11 @@ bool checkpoint_stands_without(const struct checkpoint *checkpoint, const struct
 	       checkpoint_stands(checkpoint);
 }
 
+bool tracked_file_was_written(const struct tracked_file *file)
+{
+	return file->begun_ms > 0;
+}
+
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks)
 {
 	each_file (file, checkpoint)

@@ -220,6 +220,8 @@ bool checkpoint_stands_without(const struct checkpoint *checkpoint,
 			       const struct tracked_file *file);
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
+/* Was it written here? Else it lay there before, and nothing else is known of it. */
+bool tracked_file_was_written(const struct tracked_file *file);
 /* Has each file that was written in this save all of the marks? */
 bool checkpoint_all(const struct checkpoint *checkpoint, unsigned marks);
 /* Time in ms since `last_ms`, without the time in which we were stalled. */

@@ -244,7 +244,8 @@ bool detector_has_ordinary_files(const struct detector *detector);
  * the list of what is excluded. A checkpoint of a new kind whose files its writers have closed:
  * those files, with UNDER_WAY_CLOSED in front. One that has all of its files, and lacks closes:
  * with UNDER_WAY_UNLESS_WHOLE in front. What was added to a complete one and is not closed: with
- * UNDER_WAY_ALONE in front. */
+ * UNDER_WAY_ALONE in front. Of a set of fixed names that is being written over, what is left of
+ * it: with UNDER_WAY_REST in front. */
 void detector_each_under_way(const struct detector *detector, path_set_fn *act, void *argument);
 /* Files under way that are open for writing; once for each descriptor. */
 void detector_each_open(const struct detector *detector, path_set_fn *act, void *argument);
@@ -272,6 +273,11 @@ void detector_load_signatures(struct detector *detector, const json_t *json);
 /* What is known beside what is under way: the signatures, and which files are at rest. The caller
  * owns it. */
 json_t *detector_known_json(const struct detector *detector);
+/* Into a new one: what was learned; what is learned already stays. */
+void detector_load_learned(struct detector *detector, const json_t *known);
+/* Into a new one: the file lies in the directory from before. Of fixed names, which may be one set,
+ * it says that the set is there: what of it is written anew is newer than the rest. */
+void detector_note_existing(struct detector *detector, const char *path);
 /* Into a new one: as if it had seen these files being written, and decided them to be complete. */
 void detector_load_known(struct detector *detector, const json_t *known);
 /* The least position (struct checkpoint_table) at which a checkpoint under way was begun; `none`:

@@ -168,6 +168,33 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 	return family && signature_has(&family->signature, second->name);
 }
 
+/* Was it learned what is written together with it? */
+static bool is_learned(const struct detector *detector, const struct tracked_file *file)
+{
+	if (detector_family_led_by(detector, file))
+		return true;
+	for (const struct family *family = detector->table.families; family; family = family->next)
+		if (*family->name == '=' && signature_has(&family->signature, file->name))
+			return true;
+	return false;
+}
+
+/* In this attempt, or by what earlier ones have learned. */
+static bool is_saved(const struct tracked_file *file)
+{
+	return tracked_file_was_written(file) ||
+	       signature_has(&file->checkpoint->family->signature, file->name);
+}
+
+bool detector_may_be_one_set(const struct detector *detector, const struct tracked_file *first,
+			     const struct tracked_file *second)
+{
+	return detector_are_together(detector, first, second) ||
+	       detector_are_together(detector, second, first) ||
+	       (is_saved(first) && is_saved(second) && !is_learned(detector, first) &&
+		!is_learned(detector, second));
+}
+
 /* It is written together with nothing, whatever was learned. */
 static void forget_write(struct detector *detector, struct fixed_write *write)
 {

@@ -117,7 +117,8 @@ static size_t count_known(const struct checkpoint *fixed)
 	size_t count = 0;
 
 	each_file (file, fixed)
-		count += !(file->marks & out) && !companion_file_is_best(file->path);
+		count += !(file->marks & out) && tracked_file_was_written(file) &&
+			 !companion_file_is_best(file->path);
 	return count > fixed->family->signature.expected ? count
 							 : fixed->family->signature.expected;
 }
@@ -342,17 +343,34 @@ static bool may_be_half(const struct detector *detector, const struct checkpoint
 	return false;
 }
 
+/* Was all that it has closed by its writer, and does nothing say that more is to come? *signature:
+ * what it was compared with; NULL: nothing. */
+static bool is_closed_as_whole(const struct detector *detector, const struct checkpoint *checkpoint,
+			       const struct signature **signature)
+{
+	return checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
+	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
+	       !may_be_half(detector, checkpoint) &&
+	       match_signature(detector, checkpoint, family_of(detector, checkpoint), signature) ==
+		       SIGNATURE_UNKNOWN;
+}
+
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	const struct signature *signature;
 	size_t count;
 
 	free(list_files(checkpoint, &count));
-	return count == 1 && checkpoint->base == 0 && !detector_is_open(detector, checkpoint) &&
-	       checkpoint_all(checkpoint, FILE_WITNESSED) && !would_mix(checkpoint) &&
-	       !may_be_half(detector, checkpoint) &&
-	       match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature) ==
-		       SIGNATURE_UNKNOWN;
+	return count == 1 && is_closed_as_whole(detector, checkpoint, &signature);
+}
+
+bool detector_may_be_whole_set(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	const struct signature *signature;
+
+	return detector_may_be_whole(detector, checkpoint) ||
+	       (!*checkpoint->key && !checkpoint->rewritten &&
+		is_closed_as_whole(detector, checkpoint, &signature) && !signature);
 }
 
 /* Of more files than this the next list tells. */
@@ -411,7 +429,8 @@ static void learn_all_names(struct checkpoint *fixed)
 	size_t count = 0;
 
 	each_file (file, fixed)
-		if (!(file->marks & out) && !companion_file_is_best(file->path))
+		if (!(file->marks & out) && tracked_file_was_written(file) &&
+		    !companion_file_is_best(file->path))
 			names[count++] = (struct named_file){file->name, file->size};
 	signature_learn(&fixed->family->signature, SIGNATURE_LOADED, names, count, 0);
 }

@@ -58,8 +58,9 @@ static void load_names(struct detector *detector, json_t *list, void (*make)(str
 	}
 }
 
-/* The newest first. One that is no UTF-8 is not known then. */
-static json_t *rest_json(const struct detector *detector)
+/* The newest first: what was written here, or what lay there before. One that is no UTF-8 is not
+ * known then. */
+static json_t *rest_json(const struct detector *detector, bool written)
 {
 	const unsigned out = FILE_FRESH | FILE_DAMAGED | FILE_SLOW | FILE_RUNNING;
 	json_t *list = json_array();
@@ -68,7 +69,8 @@ static json_t *rest_json(const struct detector *detector)
 		if (*checkpoint->key && checkpoint->state != CHECKPOINT_COMPLETE)
 			continue;
 		each_file (file, checkpoint)
-			if (!(file->marks & out) && json_array_size(list) < KEPT_MOST)
+			if (!(file->marks & out) && tracked_file_was_written(file) == written &&
+			    json_array_size(list) < KEPT_MOST)
 				json_array_append_new(list, json_string(file->path));
 	}
 	return list;
@@ -83,7 +85,8 @@ json_t *detector_known_json(const struct detector *detector)
 		json_object_set_new(known, "signatures", signatures);
 	json_object_set_new(known, "sure", names_json(detector, is_sure));
 	json_object_set_new(known, "once", names_json(detector, was_seen_once));
-	json_object_set_new(known, "rest", rest_json(detector));
+	json_object_set_new(known, "rest", rest_json(detector, true));
+	json_object_set_new(known, "existing", rest_json(detector, false));
 	return known;
 }
 
@@ -99,13 +102,32 @@ static void rest(struct detector *detector)
 	}
 }
 
+void detector_load_learned(struct detector *detector, const json_t *known)
+{
+	detector_load_signatures(detector, json_object_get(known, "signatures"));
+	load_names(detector, json_object_get(known, "sure"), make_sure);
+	load_names(detector, json_object_get(known, "once"), make_seen_once);
+}
+
+void detector_note_existing(struct detector *detector, const char *path)
+{
+	const struct checkpoint_table *table = &detector->table;
+	const struct checkpoint *fixed = checkpoint_table_find_key(table, "");
+
+	if (checkpoint_name_parse(path).number >= 0 || checkpoint_name_is_temporary(path) ||
+	    profile_is_temporary_path(detector->profile, path) ||
+	    file_patterns_kind(detector->patterns, path) != FILE_KIND_ORDINARY ||
+	    checkpoint_table_find_apart(table, path) || detector_is_of_database(detector, path) ||
+	    (fixed && fixed->file_count >= KEPT_MOST))
+		return;
+	(void)checkpoint_table_add(&detector->table, path);
+}
+
 void detector_load_known(struct detector *detector, const json_t *known)
 {
 	json_t *list = json_object_get(known, "rest");
 
-	detector_load_signatures(detector, json_object_get(known, "signatures"));
-	load_names(detector, json_object_get(known, "sure"), make_sure);
-	load_names(detector, json_object_get(known, "once"), make_seen_once);
+	detector_load_learned(detector, known);
 	for (size_t i = KEPT_MOST; i > 0; i--) {
 		const char *path = json_string_value(json_array_get(list, i - 1));
 
@@ -113,6 +135,13 @@ void detector_load_known(struct detector *detector, const json_t *known)
 			(void)detector_touch(detector, path, FILE_REPORTED | FILE_WITNESSED, 0, 1);
 	}
 	rest(detector);
+	list = json_object_get(known, "existing");
+	for (size_t i = 0; i < KEPT_MOST && i < json_array_size(list); i++) {
+		const char *path = json_string_value(json_array_get(list, i));
+
+		if (path && *path)
+			detector_note_existing(detector, path);
+	}
 }
 
 uint64_t detector_first_position(const struct detector *detector, uint64_t none)

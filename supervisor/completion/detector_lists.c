@@ -62,6 +62,39 @@ static void act_on_excluded_names(const struct detector *detector, const struct 
 			act(argument, file->path);
 }
 
+/* Fixed names that a save of the set may be without are no part of it. */
+static bool is_of_sets(const struct tracked_file *file)
+{
+	return !(file->marks & (FILE_RUNNING | FILE_TEMPORARY)) && !companion_file_is(file->path) &&
+	       !companion_file_is_setting(file->path) && !companion_file_is_best(file->path) &&
+	       !companion_file_is_result(file->path);
+}
+
+/* Is it at rest, and another file of its set written over? */
+static bool is_left_of_set(const struct detector *detector, const struct tracked_file *file)
+{
+	if ((file->marks & NOT_WHOLE) || !is_of_sets(file) || is_overtaken(detector, file))
+		return false;
+	each_file (other, file->checkpoint)
+		if ((other->marks & NOT_WHOLE) && !(other->marks & FILE_NEW) && is_of_sets(other) &&
+		    detector_may_be_one_set(detector, other, file))
+			return true;
+	return false;
+}
+
+static void act_on_rest_of_sets(const struct detector *detector, const struct checkpoint *fixed,
+				path_set_fn *act, void *argument)
+{
+	each_file (file, fixed) {
+		auto_free char *rest = NULL;
+
+		if (!is_left_of_set(detector, file))
+			continue;
+		rest = text_format(UNDER_WAY_REST "%s", file->path);
+		act(argument, rest);
+	}
+}
+
 /* What it stands without. */
 static void act_on_added(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
@@ -156,12 +189,13 @@ static void act_on_unclosed(const struct checkpoint *checkpoint, path_set_fn *ac
 	}
 }
 
-/* Of several files the next one may be still to come. */
+/* Its writer lived when it closed them; between two files of a save it has nothing closed for long.
+ */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->death != DEATH_TEARS &&
 	       !checkpoint_any(checkpoint, FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW) &&
-	       detector_may_be_whole(detector, checkpoint);
+	       detector_may_be_whole_set(detector, checkpoint);
 }
 
 /* What needs no time has made it complete, and only its contents are still to be looked at, as the
@@ -185,9 +219,10 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 			act_on_closed(checkpoint, act, argument);
 		else if (detector_has_begun_all(detector, checkpoint))
 			act_on_begun(detector, checkpoint, act, argument);
-		else if (!*checkpoint->key)
+		else if (!*checkpoint->key) {
 			act_on_excluded_names(detector, checkpoint, act, argument);
-		else if (checkpoint_stands(checkpoint))
+			act_on_rest_of_sets(detector, checkpoint, act, argument);
+		} else if (checkpoint_stands(checkpoint))
 			act_on_unclosed(checkpoint, act, argument);
 		else if (touched)
 			act_on_whole(checkpoint, "/", act, argument);
@@ -250,7 +285,8 @@ bool detector_is_of_companions(const struct checkpoint *checkpoint)
 bool detector_has_only_settings(const struct checkpoint *fixed)
 {
 	each_file (file, fixed)
-		if (!(file->marks & FILE_RUNNING) && !companion_file_is_setting(file->path))
+		if (!(file->marks & FILE_RUNNING) && tracked_file_was_written(file) &&
+		    !companion_file_is_setting(file->path))
 			return false;
 	return true;
 }
@@ -291,7 +327,7 @@ bool detector_has_ordinary_files(const struct detector *detector)
 {
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint)
-			if (!(file->marks & FILE_RUNNING))
+			if (!(file->marks & FILE_RUNNING) && tracked_file_was_written(file))
 				return true;
 	return false;
 }

@@ -92,12 +92,18 @@ void detector_find_running(struct detector *detector, struct checkpoint *fixed, 
 /* Fixed names: was `second` written in the saves that `first` began? */
 bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
 			   const struct tracked_file *second);
+/* The same, also the other way round; or nothing was learned of either, and the job saves both. */
+bool detector_may_be_one_set(const struct detector *detector, const struct tracked_file *first,
+			     const struct tracked_file *second);
 
 /* --- detector_judge.c --- */
 
 /* Its only file was closed by its writer, and nothing is known of its kind. If that one has died
  * now, it is complete if its format says that it is whole. */
 bool detector_may_be_whole(const struct detector *detector, const struct checkpoint *checkpoint);
+/* The same, or several fixed names, of which nothing is known at all. */
+bool detector_may_be_whole_set(const struct detector *detector,
+			       const struct checkpoint *checkpoint);
 /* Is nothing of its save missing but, perhaps, closes? Each of its files was written from empty,
  * and it has all that it is to have. Then only their formats tell a kill before the closes from one
  * after them. */

@@ -139,7 +139,7 @@ static void hear(struct detector *detector, const struct left_report *report)
 static const char *bare(const char *listed)
 {
 	static const char *const fronts[] = {UNDER_WAY_ALONE, UNDER_WAY_UNLESS_WHOLE,
-					     UNDER_WAY_CLOSED};
+					     UNDER_WAY_CLOSED, UNDER_WAY_REST};
 
 	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++)
 		if (text_starts(listed, fronts[i]))

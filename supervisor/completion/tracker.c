@@ -294,7 +294,11 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 		.arg = options->workspace->directory,
 	};
 	tracker->detector.profile = options->profile;
+	/* It knew all that the snapshot says, and more. */
+	detector_load_learned(&tracker->detector, options->left);
 	detector_load_signatures(&tracker->detector, options->signatures);
+	for (char *const *path = options->existing; path && *path; path++)
+		detector_note_existing(&tracker->detector, *path);
 	tracker->directory = directory_monitor_new(&(struct directory_monitor_options){
 		.loop = options->loop,
 		.directory = options->workspace->directory,

@@ -39,6 +39,10 @@ struct tracker_options {
 	/* what earlier attempts learned of this job's checkpoints (tracker_signatures()); borrowed
 	 * during tracker_new(); NULL: nothing */
 	const json_t *signatures;
+	/* what a supervisor knew that was killed in this directory (detector_known_json()), and the
+	 * files that lie there, ending in NULL; as above; NULL: nothing */
+	const json_t *left;
+	char *const *existing;
 	/* scan the directory repeatedly even if the kernel reports all changes */
 	bool polls;
 	/* check the files' contents before a checkpoint counts as complete */

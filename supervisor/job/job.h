@@ -133,6 +133,8 @@ struct job {
 	struct event_log events;
 	struct workspace workspace;
 	struct tracker *tracker;
+	/* what a supervisor knew that was killed in the directory (job_left.c); NULL: nothing */
+	json_t *left_known;
 	struct notices notices;
 	struct cloud_watch *watch;
 	char cloud[16];   /* the notice source that is armed; "": none */

@@ -48,9 +48,22 @@ static void complete_list(const struct job *job, struct workspace *workspace,
 	path_list_free(listed.paths);
 }
 
+/* What it has learned of this job's saves need not be learned again. */
+static void keep_known(struct job *job, const struct workspace *workspace, json_t *known)
+{
+	auto_(completion_record_release) struct completion_record record = {0};
+	struct err err;
+
+	if (workspace_read_record(workspace, &record, &err) < 0 ||
+	    !text_equal(record.job, job->name.text))
+		return;
+	json_decref(job->left_known);
+	job->left_known = json_incref(known);
+}
+
 static void read_left(void *arg, const char *session_directory)
 {
-	const struct job *job = arg;
+	struct job *job = arg;
 	auto_(left_channel_release) struct left_channel left = {0};
 	struct workspace workspace = {0};
 	auto_json json_t *known = NULL;
@@ -63,8 +76,11 @@ static void read_left(void *arg, const char *session_directory)
 	known = json_parse(left.known.data, left.known.size, NULL);
 	workspace_init(&workspace, job->options->checkpoint_dir);
 	if (text_equal(workspace.directory, left.directory) &&
-	    json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left))
-		complete_list(job, &workspace, &left, known);
+	    json_is_array(json_object_get(known, "rest")) && is_last_there(&workspace, &left)) {
+		if (left.count > left.listed)
+			complete_list(job, &workspace, &left, known);
+		keep_known(job, &workspace, known);
+	}
 	workspace_release(&workspace);
 }
 

@@ -70,6 +70,7 @@ void job_close(struct job *job)
 	session_close(&job->session);
 	signals_close(&job->signals, &job->loop);
 	resume_result_release(&job->resume);
+	json_decref(job->left_known);
 	json_decref(job->resume_request.about);
 	event_log_close(&job->events);
 	workspace_remove_unused(&job->workspace);

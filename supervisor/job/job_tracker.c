@@ -92,6 +92,8 @@ void job_start_tracker(struct job *job)
 		.ended = job_post_child_exit,
 		.patterns = &job->options->patterns,
 		.signatures = job->resume.signatures,
+		.left = job->left_known,
+		.existing = job->resume.existing.paths,
 		.arg = job,
 	};
 

@@ -25,7 +25,7 @@ static bool is_of_use(const struct shim_header *header)
 	char boot[40];
 
 	workspace_read_boot(boot);
-	return boot[0] && text_equal(boot, header->boot) && header->head > header->listed &&
+	return boot[0] && text_equal(boot, header->boot) &&
 	       header->head - header->listed <= SHIM_RECORDS && header->dropped == header->unheard;
 }
 

@@ -36,9 +36,8 @@ struct left_channel {
 };
 
 /* From the session directory of a dead supervisor. ERR_NOT_FOUND: it has left nothing that can be
- * of use: all was read, or it is of an earlier boot of the machine, or reports were lost since, or
- * nothing says what was known.
- * ERR_CORRUPT: no channel of this version. There is nothing to release then. */
+ * of use: it is of an earlier boot of the machine, or reports were lost since, or nothing says what
+ * was known. ERR_CORRUPT: no channel of this version. There is nothing to release then. */
 int left_channel_read(const char *session_directory, struct left_channel *left, struct err *err);
 void left_channel_release(struct left_channel *left);
 AUTO(struct left_channel, left_channel_release);

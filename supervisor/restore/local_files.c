@@ -228,6 +228,7 @@ static void mark_groups(struct judgement *judgement)
 	/* A file that was listed may have been renamed since: m-5.pt.tmp, m-5.pt. */
 	for (char *const *path = facts->under_way; path && *path; path++)
 		if (!text_ends(*path, "/") && !text_starts(*path, UNDER_WAY_ALONE) &&
+		    !text_starts(*path, UNDER_WAY_REST) &&
 		    !(single_files && was_renamed_whole(facts, *path)))
 			mark_group(judgement, *path, GROUP_LISTED);
 	for (char *const *path = facts->moved; path && *path; path++)
@@ -282,6 +283,43 @@ static struct judged_file judge_file(const struct judgement *judgement,
 	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
 }
 
+static bool is_fixed_name(const char *path)
+{
+	auto_free char *group = group_of(path);
+
+	return !*group;
+}
+
+/* Is a fixed name torn that was being written over: by the list, or by its content? */
+static bool any_torn_fixed_name(const struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	for (size_t i = 0; i < facts->local->count; i++)
+		if (judgement->files[i].state == FILE_TORN &&
+		    is_fixed_name(facts->local->items[i].path))
+			return true;
+	for (char *const *path = facts->moved; path && *path; path++)
+		if (under_way_has(facts->under_way, *path) && is_fixed_name(*path))
+			return true;
+	return false;
+}
+
+/* A set is one: where a file of it is torn, the others are what is left of it. */
+static void judge_rest_of_sets(struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool any = any_torn_fixed_name(judgement);
+
+	for (size_t i = 0; any && i < facts->local->count; i++)
+		if (judgement->files[i].state != FILE_PASSED_OVER &&
+		    judgement->files[i].state != FILE_TORN &&
+		    under_way_has_rest(facts->under_way, facts->local->items[i].path)) {
+			judgement->files[i].state = FILE_TORN;
+			judgement->files[i].reason = TORN_SET;
+		}
+}
+
 void local_files_judge(const struct reconcile_facts *facts, struct judgement *judgement)
 {
 	*judgement = (struct judgement){
@@ -295,6 +333,7 @@ void local_files_judge(const struct reconcile_facts *facts, struct judgement *ju
 		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
 		judgement->files[i].step = step_of_path(facts->local->items[i].path);
 	}
+	judge_rest_of_sets(judgement);
 }
 
 void judgement_release(struct judgement *judgement)

@@ -155,6 +155,10 @@ static bool listed_file_stays(void *arg, const char *path, bool closed)
 		.before = size_before(&local->record.files, path),
 	};
 
+	/* Torn by its content: with it goes the rest of its save. */
+	for (char *const *moved = local->moved.paths; moved && *moved; moved++)
+		if (text_equal(*moved, path))
+			return false;
 	if (file.before == 0)
 		file.before = size_before(listed->snapshot, path);
 	return left_file_stays(&file);
@@ -377,7 +381,7 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
 	return status;
 }
 
-void place_record_existing(const struct resume_request *request, const struct resume_result *result)
+void place_record_existing(const struct resume_request *request, struct resume_result *result)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 	struct err err;
@@ -392,4 +396,6 @@ void place_record_existing(const struct resume_request *request, const struct re
 	if (workspace_list_files(request->workspace, &record.files, &err) < 0 ||
 	    workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
+	for (size_t i = 0; i < record.files.count; i++)
+		path_list_add(&result->existing, record.files.items[i].path);
 }

@@ -16,8 +16,7 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
  * store. The first checkpoint of this attempt has the same number and replaces the record. Best
  * effort: if the record cannot be written, the first save reports it.
  */
-void place_record_existing(const struct resume_request *request,
-			   const struct resume_result *result);
+void place_record_existing(const struct resume_request *request, struct resume_result *result);
 
 /* Of resume.c: adds to result->passed_over, and warns. */
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why);

@@ -153,8 +153,19 @@ static void log_moved_for(enum torn_reason reason, const struct torn_file *files
 		snprintf(more, sizeof(more), " (and %zu more like that)", found - 1);
 	log_warn("%s/%s %s%s: %s; moved to %s", workspace->directory, first,
 		 torn_reason_verb(reason), more, torn_reason_text(reason), where);
-	if (reason == TORN_HALF)
-		quarantine_log_way_back(workspace, where);
+}
+
+/* Where the files of two saves lie together, no way leads back. */
+static bool has_way_back(const struct torn_file *files, size_t count)
+{
+	bool half = false;
+
+	for (size_t i = 0; i < count; i++) {
+		half |= files[i].reason == TORN_HALF;
+		if (files[i].reason == TORN_SET)
+			return false;
+	}
+	return half;
 }
 
 int quarantine_files(struct workspace *workspace, const struct torn_file *files, size_t count,
@@ -173,6 +184,8 @@ int quarantine_files(struct workspace *workspace, const struct torn_file *files,
 		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
 	for (enum torn_reason reason = 0; reason < TORN_REASONS && where; reason++)
 		log_moved_for(reason, files, count, workspace, where);
+	if (where && has_way_back(files, count))
+		quarantine_log_way_back(workspace, where);
 	path_list_free(moves.paths);
 	return status;
 }

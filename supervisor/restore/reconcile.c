@@ -192,12 +192,17 @@ static bool is_only_here(const struct judgement *judgement, size_t i)
 	       !(snapshot && file_list_same_file(local, file_list_find(snapshot, local->path)));
 }
 
+/* Named is the one that the others go with. */
 static void add_torn(struct files_aside *aside, const struct judgement *judgement, size_t i)
 {
-	if (aside->torn_count++ > 0)
+	enum torn_reason reason = judgement->files[i].reason;
+
+	aside->torn_count++;
+	aside->of_two_saves |= reason == TORN_SET;
+	if (aside->torn && (aside->reason != TORN_SET || reason == TORN_SET))
 		return;
 	aside->torn = judgement->facts->local->items[i].path;
-	aside->reason = judgement->files[i].reason;
+	aside->reason = reason;
 }
 
 static struct files_aside files_aside(const struct judgement *judgement)
@@ -315,7 +320,7 @@ void reconcile_plan_release(struct reconcile_plan *plan)
 
 const char *torn_reason_verb(enum torn_reason reason)
 {
-	return reason == TORN_HALF ? "is not used" : "is torn";
+	return reason == TORN_HALF || reason == TORN_SET ? "is not used" : "is torn";
 }
 
 const char *torn_reason_text(enum torn_reason reason)
@@ -326,6 +331,7 @@ const char *torn_reason_text(enum torn_reason reason)
 		[TORN_EMPTIED] = "it is empty, and was not when it was complete",
 		[TORN_REDUCED] = "files of its checkpoint are gone, as if it was being deleted",
 		[TORN_REST] = "another file of its checkpoint is torn",
+		[TORN_SET] = "another file of its save was being written over",
 		[TORN_UNKNOWN] = "it may have been in the middle of a write at the last job's end",
 	};
 

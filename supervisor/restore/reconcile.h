@@ -71,6 +71,7 @@ enum torn_reason {
 	TORN_EMPTIED,   /* it is empty, and had content when it was complete */
 	TORN_REDUCED,   /* files of its checkpoint are gone: it was being deleted */
 	TORN_REST,      /* another file of its checkpoint is torn by its content */
+	TORN_SET,       /* another file of its set of fixed names is torn */
 	TORN_UNKNOWN,   /* what was being written is not known */
 	TORN_REASONS,
 };
@@ -89,6 +90,7 @@ struct files_aside {
 	int64_t step; /* the highest of those, else of all; -1: none has one */
 	/* of those that are: */
 	size_t torn_count;
+	bool of_two_saves;       /* a set of fixed names, of which a part is newer */
 	const char *torn;        /* the first one; borrowed from facts->local; NULL: none */
 	enum torn_reason reason; /* of that one */
 };

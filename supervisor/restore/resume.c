@@ -440,6 +440,7 @@ void resume_result_release(struct resume_result *result)
 	attempt_release(&result->attempt);
 	free(result->passed_over);
 	json_decref(result->signatures);
+	path_list_free(result->existing.paths);
 	json_decref(result->hosts);
 	free(result->sharers);
 	gang_poke_free(result->poke);

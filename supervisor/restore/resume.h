@@ -81,6 +81,8 @@ struct resume_result {
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;
+	/* what lies in the directory from before; empty if all is restored; owned */
+	struct path_list existing;
 	json_t *hosts; /* of all members of the gang, in their order; owned */
 	/* Of the members that have this checkpoint directory one restores and saves it. If it is
 	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */

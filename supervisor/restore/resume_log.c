@@ -17,11 +17,14 @@ static void log_start(const struct resume_request *request, const struct resume_
 {
 	const char *directory = request->workspace->directory;
 	bool none = request->policy == RESTORE_NONE;
-	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[40] = "", job[200];
+	/* Which of the files that lie there it takes, the job alone knows: its pointer may name an
+	 * older step. */
+	const char *step_is = result->kind == RESUME_KEPT ? "whose newest step is" : "step";
+	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[64] = "", job[200];
 
 	snprintf(job, sizeof(job), "job %s, attempt %u", request->job, result->attempt.number);
 	if (result->step >= 0)
-		snprintf(step, sizeof(step), ", step %lld", (long long)result->step);
+		snprintf(step, sizeof(step), ", %s %lld", step_is, (long long)result->step);
 	if (result->kind == RESUME_FRESH)
 		log_note("%s: starting from scratch (%s); checkpoints are expected in %s", job,
 			 none ? "--restore none" : "no snapshot yet", directory);

@@ -112,7 +112,7 @@ static void log_torn_aside(const struct workspace *workspace, const struct files
 			 workspace->directory, here->torn, torn_reason_verb(here->reason), more,
 			 torn_reason_text(here->reason), aside);
 	/* Where others are usable, how to go on from all of them is said behind this. */
-	if (here->torn && here->reason == TORN_HALF && here->usable == 0)
+	if (here->torn && here->reason == TORN_HALF && here->usable == 0 && !here->of_two_saves)
 		quarantine_log_way_back(workspace, aside);
 }
 

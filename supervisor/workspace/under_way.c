@@ -49,7 +49,7 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 	return 0;
 }
 
-/* The save of a file whose close was not seen: its number, or that of the fixed names. */
+/* The save of a file: its number, or that of the fixed names. */
 static char *save_of(const char *path)
 {
 	auto_free char *key = checkpoint_name_key(path);
@@ -74,9 +74,9 @@ static void find_torn_saves(const struct path_list *list, under_way_stays_fn *st
 	for (size_t i = 0; i < list->count; i++) {
 		bool closed;
 		const char *path = path_behind(list->paths[i], &closed);
-		auto_free char *save = path && !closed ? save_of(path) : NULL;
+		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (save && !stays(arg, path, false))
+		if (save && !stays(arg, path, closed))
 			path_set_mark(torn, save, 1);
 	}
 }
@@ -93,7 +93,7 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		const char *path = path_behind(listed, &closed);
 		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (path && (closed ? stays(arg, path, true) : path_set_marks(&torn, save) == 0)) {
+		if (path && path_set_marks(&torn, save) == 0) {
 			free(listed);
 			continue;
 		}
@@ -106,13 +106,22 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 		list->paths[kept] = NULL;
 }
 
-bool under_way_has_alone(char *const *paths, const char *path)
+static bool has_behind(char *const *paths, const char *front, const char *path)
 {
 	for (; paths && *paths; paths++)
-		if (text_starts(*paths, UNDER_WAY_ALONE) &&
-		    strcmp(path, *paths + strlen(UNDER_WAY_ALONE)) == 0)
+		if (text_starts(*paths, front) && strcmp(path, *paths + strlen(front)) == 0)
 			return true;
 	return false;
+}
+
+bool under_way_has_alone(char *const *paths, const char *path)
+{
+	return has_behind(paths, UNDER_WAY_ALONE, path);
+}
+
+bool under_way_has_rest(char *const *paths, const char *path)
+{
+	return has_behind(paths, UNDER_WAY_REST, path);
 }
 
 bool under_way_has(char *const *paths, const char *path)

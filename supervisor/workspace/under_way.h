@@ -39,18 +39,23 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 #define UNDER_WAY_ALONE "/alone/"
 /* In front of a file of a save of which nothing is missing but, perhaps, closes. */
 #define UNDER_WAY_UNLESS_WHOLE "/unless-whole/"
+/* In front of a fixed name that is at rest, and in a set with one of the list that is written over:
+ * if that one is torn, this one is nothing to resume from. */
+#define UNDER_WAY_REST "/rest/"
 /* In front of the name of the boot of the machine that the list was written in: no path of it. */
 #define UNDER_WAY_BOOT "/boot/"
 
 /* Does the file stay where it is? `closed`: it has "./" in front, and not "/unless-whole/". */
 typedef bool under_way_stays_fn(void *arg, const char *path, bool closed);
-/* Removes the files that stay, and what stands in front of the others. Of a save whose closes were
- * not seen, none stays if one does not. */
+/* Removes the files that stay, and what stands in front of the others. Of one save, none stays if
+ * one does not. */
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
 
 /* Is it in the list as one that says nothing of the other files of its checkpoint? */
 bool under_way_has_alone(char *const *paths, const char *path);
 /* Is the file in the list, or in a directory that is? `paths` ends in NULL; NULL: it is not. */
 bool under_way_has(char *const *paths, const char *path);
+/* Is it in the list as what is left of a set? */
+bool under_way_has_rest(char *const *paths, const char *path);
 
 #endif

@@ -92,6 +92,57 @@ def test_half_of_a_set_that_was_complete_is_not_taken_for_a_new_one(place):
     assert (place.directory / "last.bin").read_bytes() == b"0" * 4000
 
 
+SET = """
+import io, pathlib, sys, time, zipfile
+directory, names, saves = pathlib.Path(sys.argv[1]), sys.argv[2].split(), sys.argv[3].split()
+directory.mkdir(parents=True, exist_ok=True)
+for save in saves:
+    for name in names if save != saves[-1] else sys.argv[4].split():
+        with zipfile.ZipFile(directory / name, "w") as file:
+            file.writestr("archive/data", save * 5000)
+    time.sleep(0.05)
+print("saved", flush=True)
+time.sleep(1000)
+"""
+
+
+def save_set_and_kill(place, saves, last, listed_as, store=None):
+    """All saves of the three files, of the last one only `last`; then the job and its supervisor are killed."""
+    listed = place.path / "checkpoints.reprieve" / "under-way"
+    run = place.run(PYTHON, "-c", SET, place.directory, "model.pt opt.pt rng.pt", saves, last, store=store or place.store,
+                    options=("--quiet-time", "1h"))
+    run.wait_for_output("saved")
+    wait_for("it is listed", lambda: not listed_as or (listed.exists() and set(listed_as) <= set(listed.read_bytes().split(b"\0"))),
+             process=run.process)
+    run.kill()
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_set_of_which_half_is_newer_is_not_used_whichever_attempt_wrote_the_rest(place, attempts):
+    """Nothing of it is in the store. What the first attempt has learned of the set, the second one knows, although all were killed."""
+    script = [("1 2 3", "model.pt", [b"model.pt", b"/rest/opt.pt", b"/rest/rng.pt"])]
+    if attempts == 2:
+        script = [("1 2", "model.pt opt.pt rng.pt", []), ("3", "model.pt", script[0][2])]
+    place.directory.mkdir()
+    (place.directory / "pretrained.pt").write_bytes(b"of the user")
+    for saves, last, listed_as in script:
+        save_set_and_kill(place, saves, last, listed_as)
+    shutil.rmtree(place.store_path)
+    again = listing(place)
+    assert again.code == 0 and again.out.split() == ["pretrained.pt"], again
+    assert quarantined(place) == ["model.pt", "opt.pt", "rng.pt"], again
+    assert "opt.pt is not used (and 1 more like that): another file of its save was being written over" in again.err
+    assert "cp -a" not in again.err, "the files of two saves lie there together"
+
+
+def test_a_whole_first_save_stays_if_all_are_killed(place):
+    """Of several fixed names, too: their writer had closed them all, and lived."""
+    save_set_and_kill(place, "1", "model.pt opt.pt rng.pt", [b"./model.pt", b"./opt.pt", b"./rng.pt"])
+    again = listing(place)
+    assert again.code == 0 and sorted(again.out.split()) == ["model.pt", "opt.pt", "rng.pt"], again
+    assert quarantined(place) == []
+
+
 def test_a_first_save_with_a_file_open_is_moved_aside_as_a_whole(place):
     run = place.run(PYTHON, "-c", FIRST_SAVE, place.directory, "model.bin", "optimizer.bin", options=("--quiet-time", "1h"))
     run.wait_for_output("saved")

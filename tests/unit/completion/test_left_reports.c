@@ -104,7 +104,7 @@ static void hear(struct detector *detector, struct left_report *report, int64_t 
 	detector_handle_shim(detector, &message, now_ms);
 }
 
-/* Each save, up to a "|", is complete 2 s after it. */
+/* Each save, up to a "|", is complete 2 s after it; "e:x": that file lay there before. */
 static void save(struct detector *detector, const char *saves, int64_t *now_ms)
 {
 	auto_free char *copy = text_copy(saves);
@@ -114,6 +114,10 @@ static void save(struct detector *detector, const char *saves, int64_t *now_ms)
 		struct left_report reports[REPORTS];
 		size_t count = 0;
 
+		if (text_starts(one, "e:")) {
+			detector_note_existing(detector, one + 2);
+			continue;
+		}
 		read_words(one, reports, &count);
 		for (size_t i = 0; i < count; i++)
 			hear(detector, &reports[i], *now_ms);
@@ -163,21 +167,23 @@ static void check(const struct scene *scene)
 #define NUMBERS "w:step_1.npz w:opt_1.npz|w:step_2.npz w:opt_2.npz|w:step_3.npz w:opt_3.npz"
 #define TREES "w:step_1/model.pt w:step_1/opt.pt|w:step_2/model.pt w:step_2/opt.pt"
 #define WHOLE UNDER_WAY_UNLESS_WHOLE
+#define REST UNDER_WAY_REST
+#define BEFORE "e:model.npz|e:opt.npz"
 
 static const struct scene scenes[] = {
 	{"nothing is new", PAIRS, "", "", ""},
-	{"half of a pair", PAIRS, "", "w:model.npz", "model.npz "},
-	{"half of a pair, open", PAIRS, "", "o:model.npz", "model.npz "},
+	{"half of a pair", PAIRS, "", "w:model.npz", "model.npz " REST "opt.npz "},
+	{"half of a pair, open", PAIRS, "", "o:model.npz", "model.npz " REST "opt.npz "},
 	{"a pair whose last close is missing", PAIRS, "w:model.npz", "o:opt.npz",
 	 WHOLE "opt.npz " WHOLE "model.npz "},
 	{"a pair that was closed", PAIRS, "o:model.npz", "c:model.npz w:opt.npz", ""},
 	{"and another one", PAIRS, "o:model.npz", "c:model.npz w:opt.npz w:model.npz",
-	 "model.npz "},
+	 "model.npz " REST "opt.npz "},
 	{"a write that failed", PAIRS, "o:model.npz", "c:model.npz o:opt.npz f:opt.npz",
 	 "opt.npz model.npz "},
 	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
-	 "w:emptied.npz w:opt.npz o:emptied.npz", "emptied.npz "},
-	{"written in place", PAIRS, "", "r:model.npz", "model.npz "},
+	 "w:emptied.npz w:opt.npz o:emptied.npz", "emptied.npz " REST "opt.npz "},
+	{"written in place", PAIRS, "", "r:model.npz", "model.npz " REST "opt.npz "},
 	{"half a number", NUMBERS, "", "w:step_4.npz", "step_4.npz "},
 	{"a whole number", NUMBERS, "o:step_4.npz", "c:step_4.npz w:opt_4.npz", ""},
 	{"half a directory", TREES, "", "w:step_3/model.pt", "step_3/ "},
@@ -190,7 +196,7 @@ static const struct scene scenes[] = {
 	{"renamed one by one",
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt|"
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt",
-	 "w:model.pt.tmp", "m:model.pt.tmp>model.pt", "model.pt "},
+	 "w:model.pt.tmp", "m:model.pt.tmp>model.pt", "model.pt " REST "opt.pt "},
 	{"the same, and both",
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt|"
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt",
@@ -202,6 +208,9 @@ static const struct scene scenes[] = {
 	{"deleted again", PAIRS, "", "o:new.gone c:new.gone d:new.gone", ""},
 	{"what others write changes nothing", PAIRS, "o:step_7/model.pt", "w:curve.csv",
 	 "step_7/ "},
+	{"over what lay there before", BEFORE, "", "w:model.npz", "model.npz "},
+	{"all of it", BEFORE, "w:model.npz", "w:opt.npz", "./model.npz ./opt.npz "},
+	{"beside it", BEFORE, "", "w:new.npz", "./new.npz "},
 	{"the close of what began before is no write", PAIRS, "", "c:other.pt", ""},
 };
 

@@ -4,12 +4,14 @@
 #include "completion/under_way_report.h"
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -582,9 +584,9 @@ static void test_one_of_several_fixed_names_is_not_said_to_be_closed(void **stat
 	write_file("optimizer.pt", "oc", 1000);
 	decide(8000);
 	write_file("model.pt", "o", 9000);
-	assert_under_way("model.pt", NULL);
+	assert_under_way("model.pt", UNDER_WAY_REST "optimizer.pt");
 	write_file("model.pt", "c", 9000);
-	assert_under_way("model.pt", NULL);
+	assert_under_way("model.pt", UNDER_WAY_REST "optimizer.pt");
 	decide(18000);
 	handle_kernel("emergency.pt", DIR_CREATED, 20000);
 	write_file("emergency.pt", "o", 20000);
@@ -641,13 +643,87 @@ static void test_half_of_a_pair_is_not_said_to_be_closed(void **state)
 	path_list_free(paths);
 }
 
-static void test_several_fixed_names_are_not_said_to_be_closed(void **state)
+/* Between two of them nothing is closed for long, and after the last one all is. */
+static void test_fixed_names_of_a_new_kind_are_said_to_be_closed(void **state)
 {
 	(void)state;
 	write_file("model.pt", "oc", 1000);
 	assert_under_way("./model.pt", NULL);
-	write_file("optimizer.pt", "oc", 1100);
+	write_file("optimizer.pt", "o", 1100);
 	assert_under_way("optimizer.pt", "model.pt");
+	write_file("optimizer.pt", "c", 1100);
+	assert_under_way("./optimizer.pt", "./model.pt");
+	/* The next save, before that one was known to be complete. */
+	write_file("model.pt", "o", 1200);
+	assert_under_way("optimizer.pt", "model.pt");
+}
+
+/* In another attempt, too: what lies there from before may be of one set with what is written over
+ * it. What is new is in none; and settings are in none. */
+static void test_fixed_names_of_before_may_be_of_a_set(void **state)
+{
+	(void)state;
+	detector_note_existing(&detector, "model.pt");
+	detector_note_existing(&detector, "config.json");
+	write_file("model.pt", "oc", 1000);
+	assert_under_way("./model.pt", NULL);
+	tear_down(state);
+	set_up(state);
+	detector_note_existing(&detector, "model.pt");
+	detector_note_existing(&detector, "optimizer.pt");
+	assert_false(detector_has_ordinary_files(&detector));
+	write_file("model.pt", "o", 1000);
+	assert_under_way("model.pt", NULL);
+	write_file("model.pt", "c", 1000);
+	assert_under_way("model.pt", NULL);
+	tear_down(state);
+	set_up(state);
+	detector_note_existing(&detector, "model.pt");
+	detector_note_existing(&detector, "optimizer.pt");
+	handle_kernel("emergency.pt", DIR_CREATED, 1000);
+	write_file("emergency.pt", "oc", 1000);
+	assert_under_way("./emergency.pt", NULL);
+}
+
+/* What earlier attempts have learned says which of the files of before are the job's own. */
+static void test_what_is_left_of_a_set_is_listed(void **state)
+{
+	static const struct {
+		const char *before, *written;
+		const char *first, *second;
+	} rows[] = {
+		{"model.pt optimizer.pt", "model.pt", "model.pt", UNDER_WAY_REST "optimizer.pt"},
+		{"optimizer.pt model.pt", "optimizer.pt", "optimizer.pt",
+		 UNDER_WAY_REST "model.pt"},
+		/* in no save of the job's */
+		{"model.pt pretrained.pt", "model.pt", "model.pt", NULL},
+		{"model.pt", "model.pt", "model.pt", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *before = text_copy(rows[i].before);
+		auto_json json_t *known = NULL;
+		char *rest = NULL;
+
+		tear_down(state);
+		set_up(state);
+		write_file("model.pt", "oc", 1000);
+		write_file("optimizer.pt", "oc", 1000);
+		decide(8000);
+		write_file("model.pt", "oc", 20000);
+		write_file("optimizer.pt", "oc", 20000);
+		decide(28000);
+		known = detector_known_json(&detector);
+		tear_down(state);
+		set_up(state);
+		detector_load_learned(&detector, known);
+		for (char *path = strtok_r(before, " ", &rest); path;
+		     path = strtok_r(NULL, " ", &rest))
+			detector_note_existing(&detector, path);
+		write_file(rows[i].written, "oc", 1000);
+		assert_under_way(rows[i].first, rows[i].second);
+	}
 }
 
 /* It lacks what the one before it had. */
@@ -695,7 +771,9 @@ int main(void)
 		TEST(test_a_fixed_name_beside_settings_is_said_to_lack_its_close),
 		TEST(test_a_set_of_a_new_kind_is_not_said_to_be_closed),
 		TEST(test_half_of_a_pair_is_not_said_to_be_closed),
-		TEST(test_several_fixed_names_are_not_said_to_be_closed),
+		TEST(test_fixed_names_of_a_new_kind_are_said_to_be_closed),
+		TEST(test_fixed_names_of_before_may_be_of_a_set),
+		TEST(test_what_is_left_of_a_set_is_listed),
 		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),
 	};
 

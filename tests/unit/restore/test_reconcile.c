@@ -133,6 +133,18 @@ static const struct row rows[] = {
 	{"what a framework has under a temporary name", "s-1:1 step-2.orbax-checkpoint-tmp-9/a:2",
 		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
 
+	/* a set of fixed names is one: if one of it is torn, the others are not used either */
+	{"half of a set, and no snapshot", "model:9 opt:1 base:1", NULL, "model:1 opt:1 base:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "model opt | model /rest/opt"},
+	{"the same, moved before", "opt:1", NULL, "model:1 opt:1", {0, 0}, {1, 1}, RECONCILE_KEEP, false,
+		"opt | model /rest/opt | model"},
+	{"the same beside a number", "model:9 opt:1 s-5:5", NULL, "model:1 opt:1 s-5:5", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, "model opt | model /rest/opt"},
+	{"the same, and the snapshot has the set", "model:9 opt:1", "model:1 opt:1", "model:1 opt:1", {1, 4},
+		{1, 4}, RECONCILE_RESTORE, false, " | model /rest/opt"},
+	{"what was listed is as it was recorded", "model:1 opt:1", NULL, "model:1 opt:1", {0, 0}, {1, 1},
+		RECONCILE_KEEP, true, " | model /rest/opt"},
+
 	/* torn: it was being written */
 	{"killed in a save", "s-2:2 s-3:3", "s-1:1 s-2:2", "s-1:1 s-2:2", {1, 4}, {1, 4},
 		RECONCILE_KEEP, false, "s-3 | s-3"},
@@ -394,6 +406,7 @@ static void test_reasons(void **state)
 		{"last:2-", "last:1", "last", "", false, TORN_UNDER_WAY},
 		{"step-2/b:2", "step-2/a:2 step-2/b:2", "", "", false, TORN_REDUCED},
 		{"s-1:1 s-2:2", "s-1:1", "", "o-2.pt", false, TORN_REST},
+		{"opt:1", "model:1 opt:1", "model /rest/opt", "model", false, TORN_SET},
 		{"s-1:1 s-2:2", "s-1:1", "", "", true, TORN_UNKNOWN},
 	};
 
@@ -527,6 +540,10 @@ static void test_what_makes_room(void **state)
 		{"best:7 last:7", "best:5 last:5", "best:5 last:5", "best last", 0, 2, "best"},
 		{"last:7 notes:1", "last:5", "last:5", "last", 1, 1, "last"},
 		{"best:7 last:5", "best:5 last:5", "best:5 last:5", "best", 0, 1, "best"},
+		/* the first file is not the one that is torn, but goes with it */
+		{"last:5 model:7", "last:5 model:5 s-1:1", "last:4 model:5", "model /rest/last", 0,
+		 1, "model"},
+		{"a:4 model:7", "a:5 model:5", "a:4 model:5", "model /rest/a", 0, 2, "model"},
 		{"s-1:7", "s-1:1 s-2:2", NULL, "", 1, 0, NULL},
 	};
 
@@ -553,6 +570,8 @@ static void test_what_makes_room(void **state)
 				 plan.aside.usable, plan.aside.torn_count);
 		if (cases[i].torn)
 			assert_string_equal(plan.aside.torn, cases[i].torn);
+		assert_true(plan.aside.of_two_saves ==
+			    (cases[i].torn_count == 2 && strstr(cases[i].under_way, "/rest/")));
 		reconcile_plan_release(&plan);
 		path_list_free(under_way);
 		release(&local);

@@ -91,6 +91,34 @@ static void a_closed_file_stays_or_is_torn(void **state)
 	path_set_release(&set);
 }
 
+static void closed_files_of_one_save_stay_together(void **state)
+{
+	auto_(path_set_release) struct path_set set = {0};
+	struct path_list list = {0};
+
+	(void)state;
+	path_list_add(&list, UNDER_WAY_CLOSED "model.npz");
+	path_list_add(&list, UNDER_WAY_CLOSED "opt.npz");
+	path_list_add(&list, UNDER_WAY_CLOSED "step-1.npz");
+	path_set_mark(&set, "opt.npz", 1);
+	path_set_mark(&set, "step-1.npz", 1);
+	under_way_settle(&list, is_marked, &set);
+	assert_int_equal(list.count, 2);
+	assert_string_equal(list.paths[0], "model.npz");
+	assert_string_equal(list.paths[1], "opt.npz");
+	path_list_free(list.paths);
+}
+
+static void what_is_left_of_a_set_is_not_under_way(void **state)
+{
+	char model[] = "model.pt", rest[] = UNDER_WAY_REST "opt.pt";
+	char *paths[] = {model, rest, NULL};
+
+	(void)state;
+	assert_true(under_way_has(paths, "model.pt") && !under_way_has_rest(paths, "model.pt"));
+	assert_true(!under_way_has(paths, "opt.pt") && under_way_has_rest(paths, "opt.pt"));
+}
+
 /* What one save has written stands or falls together. */
 static void files_whose_close_was_not_seen_stay_together(void **state)
 {
@@ -160,6 +188,8 @@ int main(void)
 		cmocka_unit_test(no_part_of_it_is_believed),
 		cmocka_unit_test(a_closed_file_stays_or_is_torn),
 		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
+		cmocka_unit_test(closed_files_of_one_save_stay_together),
+		cmocka_unit_test(what_is_left_of_a_set_is_not_under_way),
 		cmocka_unit_test(a_list_of_version_1_is_read),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
 	};
