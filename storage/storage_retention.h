@@ -53,6 +53,10 @@ struct forget_policy {
 	size_t keep_tag_count;
 };
 
+/* PURE. How many snapshots it keeps of a job that goes on, but for those that no policy removes; 0:
+ * that depends. NULL: all, 0. */
+uint32_t forget_policy_count(const struct forget_policy *policy);
+
 #define GARBAGE_AGE_MS (24LL * 3600 * 1000)
 
 struct garbage_result {
@@ -84,8 +88,9 @@ struct forget_request {
 	/* The caller's own, from storage_claim(); 0: it has none. Once a save of it has found the
 	 * store full, packs do not stay for their age, as long as it is the newest. */
 	uint32_t attempt;
-	/* For storage_make_room(). */
-	bool is_stuck;
+	/* For storage_make_room(). `gives_up_start`: what the attempt itself has started from is
+	 * kept only if it is the newest good one, or by the policy. */
+	bool is_stuck, gives_up_start;
 	/* Of the notes of old attempts only the ledgers are kept, shortened by this. NULL: all
 	 * notes stay. From any thread. */
 	shorten_ledger_fn *shorten_ledger;

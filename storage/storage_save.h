@@ -36,6 +36,9 @@ struct save_request {
 	int64_t step;
 	/* Kept as "about"; borrowed; may be NULL. */
 	json_t *about;
+	/* forget_policy_count() of the retention that follows: where a store is just large enough
+	 * for these and one more, it stays so. 0: none, or not known. */
+	uint32_t keep_last;
 
 	/*
 	 * True: the path, relative to `directory`, is not to be part of it; if it is a directory,

@@ -95,6 +95,8 @@ struct store_ops {
 	/* May be NULL. Fills a zeroed `health` with what the other calls have shown; does not
 	 * block. */
 	void (*read_health)(struct store *store, struct store_health *health);
+	/* May be NULL. How many bytes can still be put; false: it does not say. */
+	bool (*read_free)(struct store *store, uint64_t *bytes);
 };
 
 /* Reads exactly `size` bytes and hands them over while they arrive; the errors are those of get().

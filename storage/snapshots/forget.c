@@ -72,18 +72,23 @@ static uint32_t attempt_without_room(const struct forgetting *forgetting)
 		       : 0;
 }
 
-/* What older attempts without an end record have started from stays for them, although they are
+/*
+ * What older attempts without an end record have started from stays for them, although they are
  * fenced: one of them may be restoring it, and find that out later. Not where there is no room for
- * the newest. */
-static void drop_starts_of_fenced(struct forgetting *forgetting)
+ * the newest. Nor does what that has started from itself, if nothing else can go: it has restored
+ * it. The newest good snapshot stays in any case.
+ */
+static void drop_starts(struct forgetting *forgetting)
 {
 	const struct lineage *lineage = &forgetting->inventory.listing.lineage;
 	struct snapshot_list *list = &forgetting->inventory.list;
-	struct snapshot_id own;
+	uint32_t attempt = attempt_without_room(forgetting);
+	struct snapshot_id own = {0};
 
-	if (attempt_without_room(forgetting) == 0)
+	if (attempt == 0)
 		return;
-	own = lineage->attempts[lineage->attempt_count - 1].start;
+	if (!forgetting->request->gives_up_start)
+		own = lineage->attempts[lineage->attempt_count - 1].start;
 	for (size_t i = 0; i < list->count; i++)
 		list->items[i].started_from = list->items[i].started_from &&
 					      snapshot_id_compare(list->items[i].id, own) == 0;
@@ -100,7 +105,7 @@ static int apply_policy(struct forgetting *forgetting, struct err *err)
 	forgetting->gone = NULL;
 	if (inventory_read(forgetting->storage, inventory, forgetting->cancel, err) < 0)
 		return -1;
-	drop_starts_of_fenced(forgetting);
+	drop_starts(forgetting);
 	forgetting->reasons = memory_new(inventory->list.count * sizeof(*forgetting->reasons));
 	forgetting->gone = memory_new(inventory->list.count * sizeof(*forgetting->gone));
 	retention_decide(&forgetting->request->policy, inventory->list.items, inventory->list.count,
@@ -269,6 +274,11 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 	return 0;
 }
 
+static bool makes_room(const struct storage *storage, const struct forget_result *result)
+{
+	return result->collected.packs_removed > 0 || storage->renewed_for_nothing;
+}
+
 bool storage_make_room(struct storage *storage, uint32_t attempt,
 		       const struct forget_policy *policy, struct forget_result *result,
 		       struct cancel *cancel, struct err *err)
@@ -278,14 +288,18 @@ bool storage_make_room(struct storage *storage, uint32_t attempt,
 		.attempt = attempt,
 		.is_stuck = true,
 	};
+	bool forgot;
 
 	*result = (struct forget_result){0};
 	if (storage_is_member(storage))
 		return false;
 	if (policy)
 		request.policy = *policy;
-	if (storage_forget(storage, &request, result, cancel, NULL) == 0 &&
-	    result->kept_by_policy == 0)
+	forgot = storage_forget(storage, &request, result, cancel, NULL) == 0;
+	request.gives_up_start = policy != NULL;
+	if (forgot && !makes_room(storage, result) && request.gives_up_start)
+		forgot = storage_forget(storage, &request, result, cancel, NULL) == 0;
+	if (forgot && result->kept_by_policy == 0)
 		store_explain_needed(storage->full_reason, err);
-	return result->collected.packs_removed > 0 || storage->renewed_for_nothing;
+	return makes_room(storage, result);
 }

@@ -154,11 +154,15 @@ static int begin_listing(struct storage *storage, struct err *err)
 static void judge_packs(struct storage *storage)
 {
 	struct chunk_index *index = &storage->transfer.index;
+	struct pack_wear_bounds bounds = {
+		.snapshots = storage->snapshots,
+		.most = storage->renewed_most,
+	};
 
 	if (atomic_load(&storage->transfer.urgent))
 		chunk_index_spare_packs(index);
 	else
-		chunk_index_judge_packs(index, storage->snapshots, storage->renewed_most);
+		chunk_index_judge_packs(index, &bounds);
 }
 
 /* The index keeps only packs that the store lists and that nobody has found damaged. Those that are

@@ -142,6 +142,14 @@ void retention_decide(const struct forget_policy *policy, const struct snapshot_
 	apply_tags(policy, items, count, reasons);
 }
 
+uint32_t forget_policy_count(const struct forget_policy *policy)
+{
+	return policy && policy->keep_within_ms == 0 && policy->keep_every == 0 &&
+			       policy->keep_tag_count == 0
+		       ? policy->keep_last
+		       : 0;
+}
+
 /* --- packs --- */
 
 enum pack_verdict retention_judge_pack(const struct retention_pack *pack,

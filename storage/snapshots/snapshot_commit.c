@@ -67,6 +67,10 @@ static int find_left_behind(struct snapshot_commit *commit, bool *left, struct e
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		if (snapshot_id_compare(lineage->snapshots[i], commit->request->id) == 0)
 			return 0;
+	/* In a full store the next attempt may have removed it, behind what it has saved since. */
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (snapshot_id_compare(lineage->attempts[i].start, commit->request->id) == 0)
+			return 0;
 	return err_set(err, ERR_RETRY, "it has been removed");
 }
 

@@ -12,6 +12,7 @@
 #include "snapshot_commit.h"
 #include "storage/records/records.h"
 #include "storage/transfer/transfer.h"
+#include "wear_renewal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -217,14 +218,20 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 	return note_empty(tree, result, err);
 }
 
-static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
+static struct file_reader_request reading_of(struct saving *saving, struct file_tree *tree)
 {
-	struct file_reader_request request = {
+	return (struct file_reader_request){
 		.tree = tree,
 		.packing = &saving->packing,
+		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
+}
+
+static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
+{
+	struct file_reader_request request = reading_of(saving, tree);
 
 	if (file_reader_run(&request, err) < 0)
 		return -1;
@@ -255,16 +262,29 @@ static bool find_files_that_lack(struct saving *saving, struct file_tree *tree)
 	return found;
 }
 
+static bool is_urgent(void *arg)
+{
+	const struct saving *saving = arg;
+
+	return atomic_load(&saving->storage->transfer.urgent);
+}
+
 /* Reads and sends, while the packs that the parent names are still being listed. */
 static int send_files(struct saving *saving, struct file_tree *tree, struct err *err)
 {
+	struct file_reader_request again;
+
 	if (send_changed_files(saving, tree, err) < 0)
 		return -1;
 	saving->listing_failed =
 		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
 	if (saving->listing_failed)
 		return -1;
-	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
+	if (find_files_that_lack(saving, tree) && send_changed_files(saving, tree, err) < 0)
+		return -1;
+	again = reading_of(saving, tree);
+	again.enough = is_urgent;
+	return wear_renewal_run(saving->storage, &again, saving->request->keep_last, err);
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)

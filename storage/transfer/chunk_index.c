@@ -1,7 +1,6 @@
 #include "chunk_index.h"
 
 #include "base/cleanup.h"
-#include "pack_wear.h"
 #include "storage/format/format.h"
 
 #include <stdlib.h>
@@ -53,6 +52,9 @@ static void clear_index(struct chunk_index *index)
 	free(index->worn);
 	index->worn = NULL;
 	index->worn_count = 0;
+	free(index->pieces);
+	index->pieces = NULL;
+	index->piece_count = 0;
 	index->judged = false;
 	index->bytes_given_up = 0;
 	for (size_t i = 0; i < index->pack_count; i++)
@@ -366,9 +368,11 @@ static void fill_wear(const struct chunk_index *index, struct pack_wear *wear)
 				index->chunks[i].stored + PACK_RECORD_SIZE;
 }
 
+/* Those that were before stay there. */
 static void set_worn_aside(struct chunk_index *index)
 {
-	index->worn = memory_new((index->chunk_count + 1) * sizeof(*index->worn));
+	index->worn = memory_grow(index->worn, index->worn_count + index->chunk_count + 1,
+				  sizeof(*index->worn));
 	for (size_t i = 0; i < index->chunk_count; i++)
 		if (index->packs[index->chunks[i].pack].worn)
 			index->worn[index->worn_count++] = index->chunks[i];
@@ -376,7 +380,23 @@ static void set_worn_aside(struct chunk_index *index)
 		qsort(index->worn, index->worn_count, sizeof(*index->worn), compare_digests);
 }
 
-void chunk_index_judge_packs(struct chunk_index *index, uint32_t snapshots, uint64_t most)
+static void give_up(struct chunk_index *index, const struct pack_wear *wear, uint64_t bytes)
+{
+	index->bytes_given_up += bytes;
+	for (size_t i = 0; i < index->pack_count; i++)
+		index->packs[i].worn |= wear[i].worn;
+	set_worn_aside(index);
+	keep_bases(index);
+}
+
+void chunk_index_give_up(struct chunk_index *index, const struct pack_wear *wear, uint64_t bytes)
+{
+	pthread_mutex_lock(&index->mutex);
+	give_up(index, wear, bytes);
+	pthread_mutex_unlock(&index->mutex);
+}
+
+void chunk_index_judge_packs(struct chunk_index *index, const struct pack_wear_bounds *bounds)
 {
 	auto_free struct pack_wear *wear = NULL;
 
@@ -385,11 +405,7 @@ void chunk_index_judge_packs(struct chunk_index *index, uint32_t snapshots, uint
 		index->judged = true;
 		wear = memory_new((index->pack_count + 1) * sizeof(*wear));
 		fill_wear(index, wear);
-		index->bytes_given_up = pack_wear_decide(wear, index->pack_count, snapshots, most);
-		for (size_t i = 0; i < index->pack_count; i++)
-			index->packs[i].worn = wear[i].worn;
-		set_worn_aside(index);
-		keep_bases(index);
+		give_up(index, wear, pack_wear_decide(wear, index->pack_count, bounds));
 	}
 	pthread_mutex_unlock(&index->mutex);
 }
@@ -492,6 +508,9 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 		if (stamps)
 			add_file(index, entry, &stamps[i]);
 	}
-	for (size_t i = 0; i < manifest->piece_count; i++)
+	index->pieces = memory_new((manifest->piece_count + 1) * sizeof(*index->pieces));
+	for (size_t i = 0; i < manifest->piece_count; i++) {
 		add_chunk(index, &manifest->pieces[i].chunk);
+		index->pieces[index->piece_count++] = manifest->pieces[i].chunk;
+	}
 }

@@ -10,6 +10,7 @@
 #ifndef CHUNK_INDEX_H
 #define CHUNK_INDEX_H
 
+#include "pack_wear.h"
 #include "storage/backend/backend.h"
 #include "storage/format/format.h"
 
@@ -75,6 +76,9 @@ struct chunk_index {
 	 */
 	struct chunk *worn;
 	size_t worn_count;
+	/* Of the list of chunk_index_replace(). */
+	struct chunk *pieces;
+	size_t piece_count;
 	/* What the packs are worth was judged since chunk_index_replace(). */
 	bool judged;
 	/* So many bytes are given up with the worn packs. */
@@ -145,10 +149,13 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 
 /*
  * Judges once, after each chunk_index_replace(), which of the packs that the manifest names are
- * worn: their chunks are not found any more. `snapshots`, `most`: see pack_wear_decide(). Neither
- * this nor the next may run while other threads look for chunks.
+ * worn: their chunks are not found any more. Neither this nor the next two may run while other
+ * threads look for chunks.
  */
-void chunk_index_judge_packs(struct chunk_index *index, uint32_t snapshots, uint64_t most);
+void chunk_index_judge_packs(struct chunk_index *index, const struct pack_wear_bounds *bounds);
+/* Those that are worn in `wear`, one item for each pack, are worn, too. */
+void chunk_index_give_up(struct chunk_index *index, const struct pack_wear *wear,
+			 uint64_t bytes_given_up);
 /* All packs are as good as any again, until the next chunk_index_replace(). */
 void chunk_index_spare_packs(struct chunk_index *index);
 

@@ -53,9 +53,7 @@ struct pack_uploader *pack_uploader_get(struct transfer *transfer)
 		pack_uploader_free(steal(&transfer->uploader));
 	if (!transfer->uploader)
 		transfer->uploader = pack_uploader_new(transfer);
-	pthread_mutex_lock(&transfer->uploader->mutex);
-	transfer->uploader->locked.interrupted = false;
-	pthread_mutex_unlock(&transfer->uploader->mutex);
+	pack_uploader_resume(transfer->uploader);
 	return transfer->uploader;
 }
 
@@ -104,6 +102,13 @@ void pack_uploader_interrupt(struct pack_uploader *uploader)
 	pthread_mutex_lock(&uploader->mutex);
 	uploader->locked.interrupted = true;
 	pthread_cond_broadcast(&uploader->changed);
+	pthread_mutex_unlock(&uploader->mutex);
+}
+
+void pack_uploader_resume(struct pack_uploader *uploader)
+{
+	pthread_mutex_lock(&uploader->mutex);
+	uploader->locked.interrupted = false;
 	pthread_mutex_unlock(&uploader->mutex);
 }
 

@@ -235,6 +235,14 @@ void session_note_job(const struct session *session, pid_t pid)
 		(void)file_replace(path, text, strlen(text), NULL);
 }
 
+void session_note_store(const struct session *session, const char *store)
+{
+	auto_free char *path = session_path(session, "store");
+
+	if (path)
+		(void)file_replace(path, store, strlen(store), NULL);
+}
+
 char *session_shared_directory(void)
 {
 	for (int i = 0; i < PARENT_DIRECTORIES; i++) {
@@ -300,15 +308,16 @@ void session_each(bool (*each)(void *arg, const struct session_info *info), void
 static bool report_orphan(void *arg, const char *path, pid_t supervisor)
 {
 	const struct live_sessions *orphans = arg;
-	auto_(bytes_release) struct bytes job = {0};
-	pid_t pid = running_job(path);
+	auto_(bytes_release) struct bytes job = {0}, store = {0};
+	struct session_info info = {.directory = path, .pid = running_job(path)};
 
 	(void)supervisor;
-	if (pid == 0 || session_is_alive(path) || !read_name(path, "job", &job))
+	if (info.pid == 0 || session_is_alive(path) || !read_name(path, "job", &job))
 		return true;
-	return orphans->each(orphans->arg, &(struct session_info){.pid = pid,
-								  .job = (char *)job.data,
-								  .directory = path});
+	info.job = (char *)job.data;
+	if (read_name(path, "store", &store))
+		info.store = (char *)store.data;
+	return orphans->each(orphans->arg, &info);
 }
 
 void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg)

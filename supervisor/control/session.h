@@ -38,6 +38,9 @@ AUTO(struct session, session_close);
 /* Writes down the main process of the job, for whoever starts here when we have been killed. */
 void session_note_job(const struct session *session, pid_t pid);
 
+/* Writes down where the job is saved, for the same. `store` is a URL. */
+void session_note_store(const struct session *session, const char *store);
+
 /* Names in the directory. */
 #define SESSION_CONTROL "control.sock" /* control_socket.h */
 #define SESSION_NOTICE "notice"        /* REPRIEVE_NOTICE_FILE: appears on a notice */
@@ -59,6 +62,7 @@ struct session_info {
 	pid_t pid; /* of the supervisor, in its own PID namespace */
 	const char *job;
 	const char *directory;
+	const char *store; /* as it was noted; NULL: it was not, or this is not an orphan */
 };
 void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg);
 

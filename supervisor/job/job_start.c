@@ -39,6 +39,8 @@ int job_open(struct job *job, struct err *err)
 		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
 				   &why);
+	if (job->store)
+		session_note_store(&job->session, job->store);
 	job_open_control(job);
 	if (observers_open_metrics(&job->observers, job->session.directory, &why) < 0)
 		report_our_failure(&job->reports, "no metrics are served", &why);
@@ -220,13 +222,22 @@ void job_note_child(const struct job *job)
 	session_note_job(&job->session, job->child.pid);
 }
 
-/* It concerns the runs of the same job: they would go on from less than it has saved. One of
- * another job has to do with none of it, and a directory that it holds is locked. */
+/* By the text: one that is written in two ways is warned of once too seldom. */
+static bool is_same_store(const char *a, const char *b)
+{
+	auto_free char *first = storage_directory(a), *second = storage_directory(b);
+
+	return first && second ? text_equal(first, second) : text_equal(a, b);
+}
+
+/* It concerns the runs of the same job in the same store: they would go on from less than it has
+ * saved. One of another job has to do with none of it, and a directory that it holds is locked. */
 static bool warn_of_orphan(void *arg, const struct session_info *orphan)
 {
 	const struct job *job = arg;
 
-	if (!text_equal(orphan->job, job->name.text))
+	if (!text_equal(orphan->job, job->name.text) ||
+	    (orphan->store && job->store && !is_same_store(orphan->store, job->store)))
 		return true;
 	log_warn("an earlier run of job %s, whose supervisor was killed, still runs on this "
 		 "machine (process %d): what it saves is not made durable. End it, unless it is to "

@@ -292,6 +292,12 @@ static int refuse_unknown(const struct verb *verb, int letter, const char *word,
 		return err_set(err, ERR_INVALID,
 			       "unknown option '%s' (is --%s meant?): see `reprieve %s --help`",
 			       word, meant, verb->name);
+	/* Perhaps it is no option here, but one of the words. */
+	if (verb->arguments && !verb->takes_command && !strchr(verb->arguments, '\n'))
+		return err_set(err, ERR_INVALID,
+			       "unknown option '%s': it is `reprieve %s %s`, and the options that "
+			       "`reprieve %s --help` shows",
+			       letter ? name : word, verb->name, verb->arguments, verb->name);
 	return err_set(err, ERR_INVALID, "unknown option '%s': see `reprieve %s --help`",
 		       letter ? name : word, verb->name);
 }

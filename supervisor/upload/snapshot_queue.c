@@ -18,7 +18,9 @@
 
 enum {
 	/* How often the wait checks for a cancel. */
-	ANSWER_SLICE_MS = 20
+	ANSWER_SLICE_MS = 20,
+	/* Of one save. */
+	ROOM_TRIES_MOST = 3,
 };
 
 static void start_waiting_snapshot(struct snapshot_queue *queue);
@@ -192,6 +194,7 @@ static void take_snapshot_worker(void *arg)
 		.step = run->report.round.beside ? -1 : run->report.checkpoint.step,
 		.about = run->about,
 		.progress = on_save_progress,
+		.keep_last = forget_policy_count(options->retention),
 		.exclude = snapshot_excludes,
 		.running = snapshot_is_running_path,
 		.source = snapshot_database_copy,
@@ -252,15 +255,16 @@ static void log_made_room(struct snapshot_queue *queue, const struct snapshot_ru
 }
 
 /* What the store has lost is sent anew, and what had no room is sent once there is, by a snapshot
- * that is made anew, with a plan and a freeze of its own. Once: a store that goes on losing, or
- * that is full still, is one that fails. */
+ * that is made anew, with a plan and a freeze of its own. Once: a store that goes on losing is one
+ * that fails. In one that is full, less and less stays: so often it has made room. */
 static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 {
 	struct checkpoint checkpoint = run->report.checkpoint;
 	struct snapshot_round round = run->report.round;
 	bool unasked = run->report.unasked;
+	unsigned again = run->again, most = run->made_room ? ROOM_TRIES_MOST : 1;
 
-	if ((!run->report.result.store_lacks && !run->made_room) || run->again ||
+	if ((!run->report.result.store_lacks && !run->made_room) || again >= most ||
 	    cancel_raised(&queue->cancel))
 		return false;
 	if (run->made_room)
@@ -269,7 +273,7 @@ static bool take_again(struct snapshot_queue *queue, struct snapshot_run *run)
 		log_warn("%s", run->report.err.text);
 	run_free(run);
 	snapshot_queue_start(queue, &checkpoint, queue->options.of_gang ? &round : NULL);
-	queue->running->again = true;
+	queue->running->again = again + 1;
 	queue->running->report.unasked = unasked;
 	return true;
 }

@@ -37,7 +37,8 @@ struct snapshot_run {
 	uint32_t saw;
 	json_t *kept; /* the paths of others, or those of this member that another one keeps */
 	_Atomic bool awaits_others;
-	bool again; /* because the store had lost what the first try relied on, or was full */
+	/* So often because the store had lost what a try relied on, or was full. */
+	unsigned again;
 	/* The store was full; something was removed, as `forgotten` says. */
 	bool made_room;
 	struct forget_result forgotten;

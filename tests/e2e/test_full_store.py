@@ -20,6 +20,26 @@ for step in range(1, 13):
 """
 
 
+# Half of the layers change with each step, any of them.
+HALF = """
+import os, random, re, shutil, sys, time
+directory, steps = sys.argv[1], int(sys.argv[2])
+begun = max([int(name.split("-")[1]) for name in os.listdir(directory) if re.fullmatch("step-[0-9]+", name)], default=0)
+trained = [0] * 12
+for step in range(1, begun + steps + 1):
+    for layer in random.Random(step).sample(range(12), 6):
+        trained[layer] = step
+    if step <= begun:
+        continue
+    os.makedirs(f"{directory}/step-{step}")
+    for layer in range(12):
+        with open(f"{directory}/step-{step}/layer-{layer}", "wb") as file:
+            file.write(random.Random(1000 * layer + trained[layer]).randbytes(500_000))
+    shutil.rmtree(f"{directory}/step-{step - 1}", ignore_errors=True)
+    time.sleep(0.6)
+"""
+
+
 @pytest.fixture
 def small(place):
     """small(SIZE): the store is on a disk of that size."""
@@ -82,4 +102,17 @@ def test_what_a_snapshot_keeps_of_dead_packs_goes(place):
     snapshot = place.newest()
     assert snapshot["step"] == 12
     assert snapshot["bytes_alone"] < 2 * snapshot["bytes"], snapshot
+    assert place.verb("verify").code == 0
+
+
+def test_room_for_two_snapshots_is_enough(place, small):
+    """Old and new side by side, and a little: what changes, and where it is restarted, makes no difference."""
+    small(int(2.1 * 12 * 500_000))
+    for attempt in range(3):
+        directory = place.path / f"machine-{attempt}"
+        directory.mkdir()
+        run = place.run(PYTHON, "-c", HALF, directory, 6, options=(*QUICK, "--rerun"), directory=directory)
+        assert run.wait() == 0, run
+        assert not run.events("snapshot_failed"), run
+        assert place.newest()["step"] == 6 * (attempt + 1), run
     assert place.verb("verify").code == 0

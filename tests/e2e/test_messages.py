@@ -63,6 +63,7 @@ def test_a_job_without_snapshots_is_no_mistake(place):
     (["show", "--job", "a/b"], "--job: invalid job name"),
     (["status", "--job", ""], "--job: the value is empty"),
     (["doctor", "--job", "job"], "unknown option '--job'"),
+    (["restore", "latest", "--to", "elsewhere"], "it is `reprieve restore ID|latest DIR`"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_an_error_says_what_to_do(saved, words, says):
     store = [] if words[0] == "status" else ["--store", saved.store]

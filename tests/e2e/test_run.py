@@ -799,6 +799,9 @@ def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
         assert elsewhere.wait() == 0 and f"still runs on this machine (process {first.job_pid})" in elsewhere.err, elsewhere
     other = place.query("run", "--store", place.store, "--job", "other", "-c", place.path / "elsewhere", "--", "true")
     assert other.code == 0 and "still runs" not in other.err, other
+    # Nor has a job of that name in another store.
+    other = place.query("run", "--store", f"file://{place.path}/other", "--job", place.job, "-c", place.path / "elsewhere", "--", "true")
+    assert other.code == 0 and "still runs" not in other.err, other
     os.kill(first.job_pid, signal.SIGKILL)
     wait_for("the end of the job", lambda: not is_alive(first.job_pid))
     after = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))

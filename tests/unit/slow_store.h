@@ -28,6 +28,8 @@ struct slow_store {
 	int (*answer_list)(struct slow_store *slow, const char *prefix, struct err *err);
 	int (*answer_remove)(struct slow_store *slow, const char *key, struct err *err);
 	void *arg;
+	/* The packs may have so many bytes in all, and it says what is free; 0: any number. */
+	uint64_t room;
 	atomic_uint pack_puts, gets, lists;
 	atomic_uint under_way, under_way_most;
 	pthread_mutex_t mutex;
@@ -55,12 +57,29 @@ static inline unsigned slow_store_note(struct slow_store *slow, const char *key)
 	return again;
 }
 
+static inline bool slow_store_read_free(struct store *store, uint64_t *bytes)
+{
+	struct slow_store *slow = slow_of(store);
+	auto_(store_listing_release) struct store_listing packs = {0};
+	uint64_t taken = 0;
+
+	if (slow->room == 0)
+		return false;
+	assert_works(slow->behind->ops->list(slow->behind, "jobs/job/packs/", STORE_ALL, &packs,
+					     NULL, &err));
+	for (size_t i = 0; i < packs.count; i++)
+		taken += packs.items[i].size;
+	*bytes = slow->room - taken;
+	return true;
+}
+
 static inline int slow_store_put(struct store *store, const char *key, const void *data,
 				 size_t size, enum store_put_mode mode, struct cancel *cancel,
 				 struct err *error)
 {
 	struct slow_store *slow = slow_of(store);
 	unsigned now, most;
+	uint64_t left;
 	int result = 0;
 
 	if (mode == STORE_IF_ABSENT) {
@@ -78,6 +97,8 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 					slow_store_note(slow, key), cancel, error);
 	else
 		atomic_fetch_add(&slow->pack_puts, 1);
+	if (result == 0 && slow_store_read_free(store, &left) && left < size)
+		result = err_set(error, ERR_NO_SPACE, "507");
 	if (result == 0)
 		result = slow->behind->ops->put(slow->behind, key, data, size, mode, cancel, error);
 	atomic_fetch_sub(&slow->under_way, 1);
@@ -138,6 +159,7 @@ static const struct store_ops slow_store_ops = {
 	.get = slow_store_get,
 	.list = slow_store_list,
 	.remove = slow_store_remove,
+	.read_free = slow_store_read_free,
 };
 
 /* From now on the fixture's storage sees this one. Freed with it. */

@@ -43,6 +43,7 @@ struct seen {
 	size_t count;
 	pid_t pid;
 	char job[64];
+	char store[64]; /* "": unknown */
 };
 
 static bool see(void *arg, const struct session_info *info)
@@ -54,6 +55,7 @@ static bool see(void *arg, const struct session_info *info)
 	seen->count++;
 	seen->pid = info->pid;
 	text_set(seen->job, sizeof(seen->job), info->job);
+	text_set(seen->store, sizeof(seen->store), info->store ? info->store : "");
 	return true;
 }
 
@@ -188,6 +190,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 			_exit(1);
 		session_note_job(&session, getpid());
 		session_note_job(&session, job); /* another process takes its place */
+		session_note_store(&session, "file:///runs");
 		if (look_for_orphans().count > 0)
 			_exit(2);
 		raise(SIGKILL);
@@ -202,6 +205,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 		assert_int_equal(seen.count, 1);
 		assert_int_equal(seen.pid, job);
 		assert_string_equal(seen.job, "left");
+		assert_string_equal(seen.store, "file:///runs");
 	}
 	kill(job, SIGKILL);
 	assert_int_equal(waitpid(job, NULL, 0), job);

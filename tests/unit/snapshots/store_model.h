@@ -92,6 +92,8 @@ struct commit {
 	/* It was forgotten, by one who has looked last what is needed at this time; 0: it was not.
 	 */
 	unsigned forgotten_at;
+	/* By this attempt, to which the store had said that it is full; 0: by another one. */
+	uint32_t forgotten_full;
 };
 struct claiming {
 	uint32_t number;
@@ -142,6 +144,9 @@ struct machine {
 	pthread_t thread;
 	pthread_cond_t turn;
 	bool runnable, begun, dead;
+	/* What it runs; and the store has told it that it is full. */
+	uint32_t attempt;
+	bool found_full;
 	/* It is in storage_save(). */
 	bool saving;
 	/* All that it has seen of the store: with the same, it does the same. */

@@ -111,8 +111,6 @@ static void check_starts(struct world *world)
  * remove, so it has seen each that was confirmed by then. */
 static void check_forgotten(struct world *world)
 {
-	bool full = world->scene->room > 0;
-
 	for (size_t i = 0; i < world->claim_count && !world->emptied; i++) {
 		const struct claiming *claiming = &world->claims[i];
 		const struct commit *commit;
@@ -123,8 +121,11 @@ static void check_forgotten(struct world *world)
 			continue;
 		commit = model_commit(world, claiming->start);
 		decided = commit->forgotten_at;
-		/* Where there is no room, not that of an older attempt than the newest. */
-		if (full && model_is_fenced(world, claiming->number, decided))
+		/* Where there is no room, not its own, which it has restored. */
+		if (commit->forgotten_full == claiming->number)
+			continue;
+		/* Nor that of an older attempt than the newest. */
+		if (commit->forgotten_full > 0 && model_is_fenced(world, claiming->number, decided))
 			continue;
 		if (claiming->confirmed_at > 0 && claiming->confirmed_at < decided &&
 		    (claiming->ended_at == 0 || claiming->ended_at > decided))

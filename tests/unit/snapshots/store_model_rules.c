@@ -118,12 +118,12 @@ WRAPS(int, store_open,
 
 /* The snapshots of the model are too small for the rule of the product. */
 WRAPS(uint64_t, pack_wear_decide,
-      (struct pack_wear * packs, size_t count, uint32_t snapshots, uint64_t most))
+      (struct pack_wear * packs, size_t count, const struct pack_wear_bounds *bounds))
 {
 	uint64_t given_up = 0;
 	size_t named = 0;
 
-	(void)snapshots, (void)most;
+	(void)bounds;
 	for (size_t i = 0; i < count; i++)
 		named += packs[i].bytes > 0;
 	for (size_t i = 0; i < count; i++) {

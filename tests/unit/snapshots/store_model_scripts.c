@@ -13,6 +13,8 @@
 
 #define FILE_SIZE 256
 #define CLAIMS_MOST 4
+/* Of one save, as `run` does where it has made room. */
+#define TRIES_MOST 4
 
 /* --- checkpoints: of equal steps they are equal, and a part never changes --- */
 
@@ -180,6 +182,7 @@ static bool claim_once(struct running *running)
 		return false;
 	claiming = model_claiming(world, running->attempt.number);
 	claiming->returned = true;
+	running->machine->attempt = claiming->number;
 	claiming->policy = role->policy;
 	claiming->start = running->attempt.start;
 	world->chosen_by_user |= role->policy != RESTORE_LATEST;
@@ -219,7 +222,7 @@ static bool restore_start(struct running *running, bool *stop)
 		running->step = model_commit(world, start)->step;
 		return true;
 	}
-	*stop = world->scene->room > 0 &&
+	*stop = model_commit(world, start)->forgotten_full > 0 &&
 		model_is_fenced(world, running->attempt.number, world->time);
 	if (*stop)
 		return false;
@@ -263,8 +266,11 @@ static bool make_room(struct running *running)
 	bool made;
 
 	running->world->forgot |= keeps_last;
+	running->machine->forgetting = true;
+	running->machine->decided_at = 0;
 	made = storage_make_room(running->storage, running->attempt.number,
 				 keeps_last ? &policy : NULL, &result, NULL, NULL);
+	running->machine->forgetting = false;
 	model_note(running->world, "has made room: %u forgotten, %u packs removed",
 		   result.forgotten, result.collected.packs_removed);
 	return made;
@@ -349,8 +355,8 @@ static void run_attempt(struct running *running)
 	for (unsigned i = 0; i < role->saves && !running->late; i++) {
 		if (running->step < MODEL_STEPS_MOST)
 			running->step++;
-		save_once(running, &again);
-		if (again)
+		again = true;
+		for (unsigned tries = 0; again && tries < TRIES_MOST; tries++)
 			save_once(running, &again);
 		if (running->machine->dead)
 			return;

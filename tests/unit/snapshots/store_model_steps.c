@@ -298,6 +298,8 @@ static int answer(struct machine *machine, enum op_outcome outcome, struct err *
 		return err_set(err, ERR_EXISTS, "it exists");
 	case OP_ANSWERS_FULL:
 	case OP_IS_FULL:
+		if (machine)
+			machine->found_full = true;
 		return err_set(err, ERR_NO_SPACE, "the store is full");
 	case OP_IS_REFUSED:
 		return err_set(err, ERR_DENIED, "the store refuses it");
@@ -489,9 +491,13 @@ static int model_list(struct store *store, const char *prefix, enum store_depth 
 static void note_forgotten(struct machine *machine, const char *key)
 {
 	struct snapshot_id id;
+	struct commit *commit;
 
-	if (snapshot_id_parse(strndupa(key + strlen(JOB "snapshots/"), 13), &id))
-		model_commit(machine->world, id)->forgotten_at = machine->decided_at;
+	if (!snapshot_id_parse(strndupa(key + strlen(JOB "snapshots/"), 13), &id))
+		return;
+	commit = model_commit(machine->world, id);
+	commit->forgotten_at = machine->decided_at;
+	commit->forgotten_full = machine->found_full ? machine->attempt : 0;
 }
 
 static int model_remove(struct store *store, const char *key, struct cancel *cancel,
@@ -580,7 +586,8 @@ static void begin_history(struct world *world, const struct memory_objects *befo
 
 		machine->runnable = true;
 		machine->begun = machine->dead = machine->stale = machine->saving = false;
-		machine->forgetting = machine->collecting = false;
+		machine->forgetting = machine->collecting = machine->found_full = false;
+		machine->attempt = 0;
 		machine->lists = machine->looks = 0;
 		machine->seen = machine->unreadable = machine->nonces = 0;
 		machine->saving_step = 0;

@@ -167,6 +167,36 @@ static void test_what_older_attempts_started_from_goes(void **state)
 	fixture_stop(&f);
 }
 
+/* That of the newest attempt stays as long as anything else can go, and if no policy lets it go. */
+static void test_what_the_attempt_started_from_goes_last(void **state)
+{
+	struct fixture f;
+	struct forget_result result;
+
+	(void)state;
+	fixture_start(&f);
+	take_several(&f, 1);
+	fixture_claim(&f);
+	fill(&f);
+	assert_false(make_room(&f, &result));
+	f.sequence = 0;
+	take_several(&f, 2);
+	f.storage->found_full = true;
+	assert_true(make_room(&f, &result));
+	assert_int_equal(count_files(&f, "/snapshots/"), 2);
+	assert_int_equal(count_files(&f, "/snapshots/000001-000001"), 1);
+	assert_false(storage_make_room(f.storage, 2, NULL, &result, NULL, NULL));
+	forget(&f, 2, &result);
+	assert_int_equal(count_files(&f, "/snapshots/"), 2);
+	assert_true(make_room(&f, &result));
+	assert_int_equal(result.collected.packs_removed, 1);
+	assert_int_equal(count_files(&f, "/snapshots/"), 1);
+	assert_int_equal(count_files(&f, "/packs/"), 1);
+	assert_false(make_room(&f, &result));
+	take_behind(&f, (struct snapshot_id){2, 2});
+	fixture_stop(&f);
+}
+
 /* Nothing that can be kept or not: fewer snapshots would not help. */
 static void test_the_advice_is_what_can_help(void **state)
 {
@@ -508,6 +538,7 @@ int main(void)
 		cmocka_unit_test(test_without_a_policy_only_garbage_goes),
 		cmocka_unit_test(test_retention_hurries_once_the_store_was_full),
 		cmocka_unit_test(test_what_older_attempts_started_from_goes),
+		cmocka_unit_test(test_what_the_attempt_started_from_goes_last),
 		cmocka_unit_test(test_the_advice_is_what_can_help),
 		cmocka_unit_test(test_a_newer_attempt_keeps_it_all),
 		cmocka_unit_test(test_the_number_of_another_keeps_it_all),

@@ -263,9 +263,30 @@ static void test_pack_keys(void **state)
 			fail_msg("%s", rows[i].key);
 }
 
+static void test_how_many_a_policy_keeps(void **state)
+{
+	static const char *const tags[] = {"best"};
+
+	(void)state;
+	assert_int_equal(forget_policy_count(NULL), 0);
+	assert_int_equal(forget_policy_count(&(struct forget_policy){0}), 0);
+	assert_int_equal(forget_policy_count(&(struct forget_policy){.keep_last = 3}), 3);
+	assert_int_equal(forget_policy_count(
+				 &(struct forget_policy){.keep_last = 3, .keep_within_ms = 1}),
+			 0);
+	assert_int_equal(forget_policy_count(
+				 &(struct forget_policy){.keep_last = 3, .keep_every = 1}),
+			 0);
+	assert_int_equal(forget_policy_count(&(struct forget_policy){.keep_last = 3,
+								     .keep_tags = tags,
+								     .keep_tag_count = 1}),
+			 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_how_many_a_policy_keeps),
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_reasons_have_names),
 		cmocka_unit_test(test_packs),

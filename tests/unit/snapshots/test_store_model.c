@@ -91,6 +91,8 @@ static const struct scene scenes[] = {
 	{"emptied", {RUN(1), RUN(1), ONLY(SCRIPT_EMPTY)}, 3, 1, false, 0, false},
 	{"full", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM, false},
 	{"full-again", {RUN_KEEPING(3), RUN_AFRESH(1)}, 2, 2, false, FULL_ROOM, false},
+	/* Of the four, what the attempt started from has one, which goes if nothing else can. */
+	{"full-start", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM - 1, false},
 	{"full-empty",
 	 {RUN_KEEPING(4), RUN_KEEPING(1), ONLY(SCRIPT_EMPTY)},
 	 3,
