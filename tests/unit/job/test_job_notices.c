@@ -464,12 +464,16 @@ static void the_exit_is_posted_once_its_files_are_judged(void **state)
 static void without_a_tracker_nothing_is_judged(void **state)
 {
 	struct job *job = some_job();
-	struct err err;
+	const struct profile profile = {.resume_codes = {3}};
 
 	(void)state;
 	reaps = true;
+	job->child.status = W_EXITCODE(3, 0);
+	job->profile.profile = &profile;
+	reap(job);
+	assert_true(posted.child.resumes);
+	calls[0] = '\0';
 	bare_config.signal_rules.success[0] = UINT64_C(1) << 3;
-	(void)err;
 	job->child.status = W_EXITCODE(3, 0);
 	reap(job);
 	assert_calls("job_take_steps; child_reap; follow 0 1 0 2; post child_exited; ");

@@ -231,7 +231,10 @@ static void a_part_counts_for_its_own_checkpoint(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct job *job = gang_member(rows[i].newest);
 
-		(void)HEARD(job_note_earlier_part(job, 9, rows[i].part));
+		assert_string_equal(HEARD(job_note_earlier_part(job, 9, rows[i].part)),
+				    "reprieve: durable: 000003-000009, which another member has "
+				    "committed\n");
+		assert_events("durable {\"id\":\"000003-000009\",\"step\":-1}; ");
 		assert_calls(rows[i].counts
 				     ? "snapshot_queue_note_committed 9 1; job_note_late_commit; "
 				     : "snapshot_queue_note_committed 9 1; ");
@@ -470,11 +473,18 @@ static void what_retention_has_done_is_said_once(void **state)
 	job = start_retention();
 	assert_string_equal(retention_ends(true, &none, ERR_FAILED), "");
 	assert_calls("job_post retention_done 0 1; ");
+	assert_events("");
 	assert_non_null(strstr(retention_ends(true, &one, ERR_FAILED),
 			       "removed 1 snapshot that no --keep rule keeps; 2 are left"));
 	assert_string_equal(retention_ends(true, &two, ERR_FAILED), "");
 	assert_false(job->reports.failed);
+	assert_non_null(
+		strstr(events,
+		       "snapshots_removed {\"bytes_freed\":0,\"kept\":2,\"snapshots\":1}; "));
 	job = start_retention();
+	none.collected.packs_removed = 1;
+	assert_string_equal(retention_ends(true, &none, ERR_FAILED), "");
+	assert_events("snapshots_removed {\"bytes_freed\":0,\"kept\":0,\"snapshots\":0}; ");
 	assert_non_null(strstr(retention_ends(true, &two, ERR_FAILED),
 			       "removed 2 snapshots that no --keep rule keeps; 1 is left"));
 }
