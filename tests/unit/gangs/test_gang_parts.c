@@ -95,6 +95,7 @@ static const struct parts_row rows[] = {
 	{"the rest has nothing", {"e!4", "g", "b!4"}, "are empty", -1},
 	{"in the end", {"F7!4", "g", "F9!4"}, NULL, 2},
 	{"in the end, for one", {"g", "F7!4", "9!4"}, "members 1 and 2", 1},
+	{"the first is kept by one that is not there", {"k7:100", "100"}, "makes no sense", 1},
 	{"the keeper has gone", {"g", "k0:100!4", "100!4"}, "makes no sense", 2},
 	{"the keeper has gone, in the end", {"g", "Fk0:3!4", "F9!4"}, "makes no sense", 2},
 };

@@ -333,8 +333,8 @@ static struct job *start_queue(unsigned members)
 	static struct job job;
 	struct err err;
 
+	json_decref(job.snapshot_about);
 	bare_job_init(&job);
-	json_decref(queue.about);
 	job.gang.members = members;
 	job.tracker = SOME(tracker);
 	job.resume.attempt.number = 3;
@@ -529,6 +529,8 @@ int main(void)
 		cmocka_unit_test(what_retention_has_done_is_said_once),
 		cmocka_unit_test(a_retention_that_fails_is_said_once),
 	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	json_decref(start_queue(1)->snapshot_about);
+	return failed;
 }
