@@ -2,6 +2,9 @@
  * rules that the core decides by, from the options and the profile. */
 #include "bare_job.h"
 
+#include "base/log.h"
+#include "heard.h"
+
 #include <signal.h>
 #include <stdlib.h>
 
@@ -428,19 +431,23 @@ static void a_job_that_cannot_be_opened(void **state)
 	assert_calls("job_close; ");
 }
 
-/* Those who observe hurry with all that has become of the job, but while it just runs. */
+/* Those who observe hurry with all that has become of the job, but while it just runs; and -v tells
+ * each change of the state, with its event. */
 static void observers_hurry_from_a_notice_on(void **state)
 {
 	struct job *job = start_runner();
 
 	(void)state;
+	log_set_level(LOG_LEVEL_DEBUG);
 	job->model.state = JOB_RUNNING;
 	job_post(job, (struct job_event){.kind = JOB_EV_ADVICE});
-	job_take_steps(job);
+	assert_string_equal(HEARD(job_take_steps(job)), "");
 	assert_false(job->observers.hurried);
 	job_post(job, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED});
-	job_take_steps(job);
+	assert_non_null(
+		strstr(HEARD(job_take_steps(job)), "stop_announced: running -> checkpointing"));
 	assert_true(job->observers.hurried);
+	log_set_level(LOG_LEVEL_NOTE);
 	stop_runner(job);
 }
 
