@@ -47,6 +47,9 @@ static void test_pages(void **state)
 		{PAGE(ITEM("my+p/a%2Bb", "1") URL), "my p/", "a+b:1 ", NULL},
 		{PAGE(ITEM("a+p/b", "1") URL), "a+p/", "b:1 ", NULL},
 		{PAGE(ITEM("p/%41", "1")), "p/", "%41:1 ", NULL},
+		/* The last one counts. */
+		{PAGE("<Contents><Key>p/a</Key><Key>p/b</Key><Size>1</Size><Size>2</Size></Contents>"),
+		 "p/", "b:2 ", NULL},
 	};
 	// clang-format on
 

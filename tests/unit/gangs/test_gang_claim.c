@@ -57,6 +57,7 @@ static void assert_all_told(const struct gang_claim *claim, const struct gang_jo
 /* Each member finds itself, and all others, and whether the others go on without one. */
 static void what_is_claimed_is_read(void **state)
 {
+	auto_(gang_claim_release) struct gang_claim newest = {0};
 	struct gang_join joins[MEMBERS];
 	struct fixture f;
 
@@ -74,6 +75,9 @@ static void what_is_claimed_is_read(void **state)
 
 		attempt_release(&f.attempt);
 		assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+		/* In the place of the one before. */
+		assert_works(storage_gang_newest_claim(f.storage, 1, &newest, NULL, &err));
+		assert_int_equal(newest.attempt, f.attempt.number);
 		for (uint32_t i = 0; i < MEMBERS; i++) {
 			auto_(gang_claim_release) struct gang_claim found = {0};
 
