@@ -67,8 +67,8 @@ void __wrap_job_end_requests(struct job_model *model, struct job_effects *effect
 {
 	assert_non_null(model);
 	effects->items = memory_new(2 * sizeof(*effects->items));
-	effects->items[0] = (struct job_effect){.kind = JOB_DO_STOP_ASKING};
-	effects->items[1] = (struct job_effect){.kind = JOB_DO_REPLY, .client = some_place + 3};
+	effects->items[0] = (struct job_effect){.kind = JOB_DO_REPLY, .client = some_place + 3};
+	effects->items[1] = (struct job_effect){.kind = JOB_DO_STOP_ASKING};
 	effects->count = 2;
 }
 

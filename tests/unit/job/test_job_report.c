@@ -19,6 +19,53 @@ struct snapshot_id __wrap_snapshot_queue_newest(const struct snapshot_queue *que
 	return (struct snapshot_id){4, 2};
 }
 
+static struct observed_job observed_job;
+
+int __wrap_observers_open(const struct observed_job *of, struct observers *observers,
+			  struct err *err);
+int __wrap_observers_open(const struct observed_job *of, struct observers *observers,
+			  struct err *err)
+{
+	(void)err;
+	assert_non_null(observers);
+	observed_job = *of;
+	return 0;
+}
+
+/* What a webhook tells just now. */
+static void what_observers_see(void **state)
+{
+	static struct job job;
+	struct notice stop =
+		{.kind = NOTICE_STOP, .deadline_ms = 9000, .source = "aws", .reason = "spot"};
+	struct observed_run seen = {0};
+	struct err err;
+
+	(void)state;
+	for (int stored = 0; stored < 2; stored++) {
+		bare_job_init(&job);
+		job.store = stored ? "file:///s" : NULL;
+		job.resume.attempt.number = 4;
+		assert_int_equal(job_open_observers(&job, &err), 0);
+		assert_int_equal(observed_job.has_store, stored);
+		assert_ptr_equal(job.reports.loop, &job.loop);
+		assert_ptr_equal(job.reports.events, &job.events);
+		assert_ptr_equal(job.reports.arg, &job);
+		assert_int_equal(job.reports.look(&job, LOOK_AT_MODEL).attempt, 4);
+	}
+	observed_job.look(observed_job.arg, &seen);
+	assert_int_equal(seen.attempt, 4);
+	assert_string_equal(seen.durable, "");
+	assert_null(seen.source);
+	job.snapshots = SOME(snapshot_queue);
+	notices_add(&job.notices, &stop);
+	observed_job.look(observed_job.arg, &seen);
+	assert_string_equal(seen.durable, "000004-000002");
+	assert_string_equal(seen.source, "aws");
+	assert_string_equal(seen.reason, "spot");
+	assert_int_equal(seen.deadline_ms, 9000);
+}
+
 static void each_fact_is_that_of_its_part(void **state)
 {
 	static struct job job;
@@ -77,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fact_is_that_of_its_part),
 		cmocka_unit_test(what_is_looked_at),
+		cmocka_unit_test(what_observers_see),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
