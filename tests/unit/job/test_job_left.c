@@ -2,6 +2,9 @@
  * other. */
 #include "bare_job.h"
 
+#include "base/log.h"
+#include "heard.h"
+
 static bool readable, in_use, rebooted, unknown, unwritable;
 static int last_supervisor;
 static const char *left_in, *known;
@@ -104,6 +107,17 @@ static void what_was_left_goes_into_its_own_list(void **state)
 	last_supervisor = 77;
 	readable = lists = true;
 	in_use = rebooted = unknown = false;
+	known = knowns[0];
+	log_set_level(LOG_LEVEL_DEBUG);
+	for (int fails = 0; fails < 2; fails++) {
+		unwritable = fails;
+		assert_int_equal(strstr(HEARD(job_read_what_was_left(&job)),
+					"the list of what was being written stays as it was: "
+					"denied") != NULL,
+				 fails);
+	}
+	log_set_level(LOG_LEVEL_NOTE);
+	calls[0] = '\0';
 	for (size_t i = 0; i < 4; i++) {
 		known = knowns[i];
 		unwritable = true;

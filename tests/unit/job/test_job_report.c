@@ -19,6 +19,76 @@ struct snapshot_id __wrap_snapshot_queue_newest(const struct snapshot_queue *que
 	return (struct snapshot_id){4, 2};
 }
 
+static bool has_page, has_progress;
+static struct status_parts parts_seen;
+
+struct progress_page *__wrap_tracker_page(const struct tracker *tracker);
+struct progress_page *__wrap_tracker_page(const struct tracker *tracker)
+{
+	assert_non_null(tracker);
+	return has_page ? SOME(progress_page) : NULL;
+}
+
+bool __wrap_progress_page_read_progress(struct progress_page *page,
+					struct training_progress *progress);
+bool __wrap_progress_page_read_progress(struct progress_page *page,
+					struct training_progress *progress)
+{
+	assert_true(page && progress);
+	return has_progress;
+}
+
+#define SOME_JSON(name, parameters)        \
+	json_t *__wrap_##name parameters;  \
+	json_t *__wrap_##name parameters   \
+	{                                  \
+		return json_string(#name); \
+	}
+
+SOME_JSON(counters_json, (const void *of __attribute__((unused))))
+SOME_JSON(observers_labels, (const void *of __attribute__((unused))))
+SOME_JSON(notice_format_sources_json, (const void *of __attribute__((unused))))
+SOME_JSON(job_rank_progress_json, (const void *of __attribute__((unused))))
+SOME_JSON(gang_feed_status, (const void *of __attribute__((unused))))
+
+json_t *__wrap_status_report(const struct reports *reports, struct status_parts *parts);
+json_t *__wrap_status_report(const struct reports *reports, struct status_parts *parts)
+{
+	assert_non_null(reports);
+	parts_seen = *parts;
+	json_decref(parts->counters);
+	json_decref(parts->labels);
+	json_decref(parts->sources);
+	json_decref(parts->rank_progress);
+	json_decref(parts->gang);
+	return json_object();
+}
+
+/* Only of what there is: a request that was sent, a gang, a job that reports. */
+static void what_the_status_tells(void **state)
+{
+	static struct job job;
+
+	(void)state;
+	for (unsigned bits = 0; bits < 32; bits++) {
+		bool tracked = bits & 1, reports = (bits & 7) == 7;
+
+		bare_job_init(&job);
+		job.tracker = tracked ? SOME(tracker) : NULL;
+		has_page = bits & 2;
+		has_progress = bits & 4;
+		job.ranks.progress.count = bits & 8 ? 1 : 0;
+		job.in_gang.feed.workers = bits & 16 ? SOME(workers) : NULL;
+		json_decref(job_status_json(&job));
+		assert_non_null(parts_seen.counters);
+		assert_non_null(parts_seen.labels);
+		assert_non_null(parts_seen.sources);
+		assert_int_equal(parts_seen.training != NULL, reports);
+		assert_int_equal(parts_seen.rank_progress != NULL, (bits & 8) != 0);
+		assert_int_equal(parts_seen.gang != NULL, (bits & 16) != 0);
+	}
+}
+
 static struct observed_job observed_job;
 
 int __wrap_observers_open(const struct observed_job *of, struct observers *observers,
@@ -125,6 +195,7 @@ int main(void)
 		cmocka_unit_test(each_fact_is_that_of_its_part),
 		cmocka_unit_test(what_is_looked_at),
 		cmocka_unit_test(what_observers_see),
+		cmocka_unit_test(what_the_status_tells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
