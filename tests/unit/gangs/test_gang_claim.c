@@ -88,6 +88,17 @@ static void what_is_claimed_is_read(void **state)
 			assert_int_equal(found.goes_on, goes_on);
 		}
 	}
+	/* And of a job that nobody has claimed, nothing is left of it. */
+	{
+		struct storage_options options = {.url = f.url, .job = "unclaimed"};
+		struct storage *unclaimed = NULL;
+
+		assert_works(storage_open(&options, &unclaimed, NULL, &err));
+		assert_works(storage_gang_newest_claim(unclaimed, 1, &newest, NULL, &err));
+		assert_int_equal(newest.attempt, 0);
+		assert_null(newest.nonces);
+		storage_close(unclaimed);
+	}
 	fixture_stop(&f);
 }
 

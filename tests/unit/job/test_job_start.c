@@ -237,9 +237,19 @@ OPENS(signals_open,
       (struct signals * signals __attribute__((unused)), struct loop *loop __attribute__((unused)),
        void (*on_signal)(void *arg, const struct signalfd_siginfo *info) __attribute__((unused)),
        void *arg __attribute__((unused)), struct err *err))
-OPENS(workers_new,
-      (struct loop * loop __attribute__((unused)), unsigned threads __attribute__((unused)),
-       struct workers **workers __attribute__((unused)), struct err *err))
+/* The storage allows one call at a time. */
+int __wrap_workers_new(struct loop *loop, unsigned threads, struct workers **workers,
+		       struct err *err);
+int __wrap_workers_new(struct loop *loop, unsigned threads, struct workers **workers,
+		       struct err *err)
+{
+	assert_true(loop && workers && threads == 1);
+	note_call("workers_new");
+	return text_equal(fails_to_open, "workers_new")
+		       ? err_set(err, ERR_FAILED, "workers_new fails")
+		       : 0;
+}
+
 OPENS(job_open_observers, (struct job * job __attribute__((unused)), struct err *err))
 OPENS(event_log_open, (struct event_log * log __attribute__((unused)),
 		       const char *path __attribute__((unused)), struct err *err))
