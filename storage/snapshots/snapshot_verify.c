@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/workers.h"
 #include "lost_files.h"
+#include "pack_references.h"
 #include "storage/format/format.h"
 #include "storage/records/records.h"
 #include "whole_pack.h"
@@ -18,17 +19,6 @@
 
 #define ROUNDS_MOST 8
 
-/* What a manifest says about a pack: that it exists, that it holds one chunk of a file (`entry`),
- * or a piece of the list of files (`piece`). */
-struct reference {
-	const char *key;
-	const struct manifest *manifest;
-	size_t pack;
-	const struct entry *entry;
-	size_t number;
-	const struct manifest_piece *piece;
-};
-
 struct verifying {
 	struct storage *storage;
 	const struct verify_request *request;
@@ -38,9 +28,8 @@ struct verifying {
 	uint32_t forgotten_count;
 	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
-	struct store_listing marks;   /* what is written down as damaged */
-	struct reference *references; /* by pack, then by place in it */
-	size_t reference_count;
+	struct store_listing marks; /* what is written down as damaged */
+	struct pack_references references;
 	uint64_t bytes_total; /* of all packs */
 	_Atomic uint64_t bytes_done;
 	pthread_mutex_t mutex;
@@ -61,7 +50,7 @@ static void report_damage(struct verifying *verifying, struct snapshot_id id, co
 	pthread_mutex_unlock(&verifying->mutex);
 }
 
-static void note_lost(struct verifying *verifying, const struct reference *reference)
+static void note_lost(struct verifying *verifying, const struct pack_reference *reference)
 {
 	const struct manifest *manifest = reference->manifest;
 
@@ -74,61 +63,6 @@ static void note_lost(struct verifying *verifying, const struct reference *refer
 }
 
 /* --- collecting what is to be checked --- */
-
-static const struct chunk *referenced_chunk(const struct reference *reference)
-{
-	if (reference->piece)
-		return &reference->piece->chunk;
-	return reference->entry ? &reference->entry->chunks[reference->number] : NULL;
-}
-
-static bool is_of_pack(const struct reference *reference)
-{
-	return !reference->entry && !reference->piece;
-}
-
-static int compare_references(const void *a, const void *b)
-{
-	const struct reference *first = a, *second = b;
-	const struct chunk *x = referenced_chunk(first), *y = referenced_chunk(second);
-	int by_key = strcmp(first->key, second->key);
-
-	if (by_key != 0 || !x || !y)
-		return by_key != 0 ? by_key : (x != NULL) - (y != NULL);
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-static void add_reference(struct verifying *verifying, struct reference reference)
-{
-	size_t count = verifying->reference_count;
-
-	if ((count & (count - 1)) == 0)
-		verifying->references = memory_grow(verifying->references, count ? 2 * count : 1,
-						    sizeof(*verifying->references));
-	reference.key = reference.manifest->packs[reference.pack].key;
-	verifying->references[verifying->reference_count++] = reference;
-}
-
-static void add_references(struct verifying *verifying, const struct manifest *manifest)
-{
-	for (size_t i = 0; i < manifest->pack_count; i++)
-		add_reference(verifying, (struct reference){.manifest = manifest, .pack = i});
-	for (size_t i = 0; i < manifest->piece_count; i++)
-		add_reference(verifying, (struct reference){.manifest = manifest,
-							    .pack = manifest->pieces[i].chunk.pack,
-							    .piece = &manifest->pieces[i]});
-	for (size_t i = 0; i < manifest->entry_count; i++) {
-		const struct entry *entry = &manifest->entries[i];
-
-		for (size_t j = 0; entry->type == ENTRY_FILE && j < chunk_count(entry->size); j++)
-			if (entry->chunks[j].codec != CHUNK_ZERO)
-				add_reference(verifying,
-					      (struct reference){.manifest = manifest,
-								 .pack = entry->chunks[j].pack,
-								 .entry = entry,
-								 .number = j});
-	}
-}
 
 /* Damage is reported; a store that cannot be read is an error. */
 static int settle_unreadable(struct verifying *verifying, struct snapshot_id id,
@@ -203,9 +137,9 @@ static int add_snapshot(struct verifying *verifying, struct snapshot_id id, stru
 /* --- one pack --- */
 
 static void check_reference(struct verifying *verifying, struct whole_pack *pack,
-			    const struct reference *reference)
+			    const struct pack_reference *reference)
 {
-	const struct chunk *chunk = referenced_chunk(reference);
+	const struct chunk *chunk = pack_reference_chunk(reference);
 	size_t raw_size =
 		reference->piece ? reference->piece->size
 				 : chunk_length(reference->entry->size, reference->number);
@@ -227,7 +161,7 @@ static void check_reference(struct verifying *verifying, struct whole_pack *pack
 	report_damage(verifying, reference->manifest->id, sentence);
 }
 
-static void report_missing(struct verifying *verifying, const struct reference *references,
+static void report_missing(struct verifying *verifying, const struct pack_reference *references,
 			   size_t count)
 {
 	auto_free char *sentence = text_format("pack %s: is missing", references->key);
@@ -235,7 +169,7 @@ static void report_missing(struct verifying *verifying, const struct reference *
 	for (size_t i = 0; i < count; i++) {
 		if (is_forgotten_since(verifying, references[i].manifest))
 			continue;
-		if (is_of_pack(&references[i]))
+		if (pack_reference_is_of_pack(&references[i]))
 			report_damage(verifying, references[i].manifest->id, sentence);
 		else
 			note_lost(verifying, &references[i]);
@@ -243,24 +177,25 @@ static void report_missing(struct verifying *verifying, const struct reference *
 }
 
 /* Reports damage of the whole pack for every snapshot that names it. */
-static void report_to_snapshots(struct verifying *verifying, const struct reference *references,
-				size_t count, const char *said)
+static void report_to_snapshots(struct verifying *verifying,
+				const struct pack_reference *references, size_t count,
+				const char *said)
 {
 	auto_free char *sentence = text_format("pack %s: %s", references->key, said);
 
 	for (size_t i = 0; i < count; i++)
-		if (is_of_pack(&references[i]))
+		if (pack_reference_is_of_pack(&references[i]))
 			report_damage(verifying, references[i].manifest->id, sentence);
 }
 
 static void check_sizes(struct verifying *verifying, struct whole_pack *pack,
-			const struct reference *references, size_t count)
+			const struct pack_reference *references, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		uint64_t size = references[i].manifest->packs[references[i].pack].bytes;
 		auto_free char *sentence = NULL;
 
-		if (!is_of_pack(&references[i]) || size == pack->data.size)
+		if (!pack_reference_is_of_pack(&references[i]) || size == pack->data.size)
 			continue;
 		pack->damaged = true;
 		sentence = text_format("pack %s has %zu bytes instead of %llu", pack->key,
@@ -270,7 +205,7 @@ static void check_sizes(struct verifying *verifying, struct whole_pack *pack,
 }
 
 static void check_contents(struct verifying *verifying, struct whole_pack *pack,
-			   const struct reference *references, size_t count)
+			   const struct pack_reference *references, size_t count)
 {
 	struct err err = {0};
 
@@ -281,7 +216,7 @@ static void check_contents(struct verifying *verifying, struct whole_pack *pack,
 	}
 	whole_pack_check_chunks(pack);
 	for (size_t i = 0; i < count; i++)
-		if (!is_of_pack(&references[i]))
+		if (!pack_reference_is_of_pack(&references[i]))
 			check_reference(verifying, pack, &references[i]);
 	for (uint32_t i = 0; i < pack->record_count; i++) {
 		if (pack->used[i] || !pack->faults[i][0])
@@ -328,8 +263,8 @@ static void report_progress(struct verifying *verifying, uint64_t bytes)
 		storage->progress(storage->progress_arg, done, verifying->bytes_total);
 }
 
-static int check_pack(struct verifying *verifying, const struct reference *references, size_t count,
-		      struct whole_pack *pack, struct err *err)
+static int check_pack(struct verifying *verifying, const struct pack_reference *references,
+		      size_t count, struct whole_pack *pack, struct err *err)
 {
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
@@ -354,29 +289,20 @@ static int check_pack(struct verifying *verifying, const struct reference *refer
 
 /* --- all packs --- */
 
-static size_t same_pack_count(const struct reference *references, size_t left)
-{
-	size_t count = 0;
-
-	while (count < left && strcmp(references->key, references[count].key) == 0)
-		count++;
-	return count;
-}
-
 /* Keeps the references of the packs that are read: each with that chance, and one at least. */
 static void take_sample(struct verifying *verifying)
 {
-	struct reference *references = verifying->references;
-	size_t count = verifying->reference_count, kept = 0, step;
+	struct pack_reference *references = verifying->references.items;
+	size_t count = verifying->references.count, kept = 0, step;
 	unsigned percent = verifying->request->sample_percent;
 	uint32_t packs = 0, seen = 0, sure;
 	bool all = percent == 0 || percent >= 100;
 
-	for (size_t i = 0; i < count; i += same_pack_count(references + i, count - i))
+	for (size_t i = 0; i < count; i += pack_references_of_one(references + i, count - i))
 		packs++;
 	sure = packs > 0 ? backoff_random() % packs : 0;
 	for (size_t i = 0; i < count; i += step, seen++) {
-		step = same_pack_count(references + i, count - i);
+		step = pack_references_of_one(references + i, count - i);
 		if (!all && seen != sure && backoff_random() % 100 >= percent)
 			continue;
 		memmove(references + kept, references + i, step * sizeof(*references));
@@ -385,19 +311,19 @@ static void take_sample(struct verifying *verifying)
 			references[kept].manifest->packs[references[kept].pack].bytes;
 		kept += step;
 	}
-	verifying->reference_count = kept;
+	verifying->references.count = kept;
 	verifying->locked.result.packs = packs;
 }
 
-static size_t next_pack(struct verifying *verifying, const struct reference **group)
+static size_t next_pack(struct verifying *verifying, const struct pack_reference **group)
 {
 	size_t count = 0;
 
 	pthread_mutex_lock(&verifying->mutex);
-	*group = verifying->references + verifying->locked.next;
+	*group = verifying->references.items + verifying->locked.next;
 	if (!verifying->locked.failed) {
-		count = same_pack_count(*group,
-					verifying->reference_count - verifying->locked.next);
+		count = pack_references_of_one(*group, verifying->references.count -
+							       verifying->locked.next);
 		verifying->locked.next += count;
 	}
 	pthread_mutex_unlock(&verifying->mutex);
@@ -408,7 +334,7 @@ static void verify_worker(void *arg, size_t index)
 {
 	struct verifying *verifying = arg;
 	struct whole_pack pack = {.space = malloc(CHUNK_SIZE)};
-	const struct reference *group;
+	const struct pack_reference *group;
 	struct err err = {0};
 	int result = pack.space ? 0 : err_os(&err, ENOMEM, "buffer of %zu bytes", CHUNK_SIZE);
 	size_t count;
@@ -459,12 +385,11 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	for (size_t i = 0; i < verifying->manifest_count; i++) {
 		verifying->lost[i] =
 			memory_new((verifying->manifests[i].entry_count + 1) * sizeof(bool));
-		add_references(verifying, &verifying->manifests[i]);
+		pack_references_add(&verifying->references, &verifying->manifests[i]);
 	}
-	if (verifying->reference_count == 0)
+	if (verifying->references.count == 0)
 		return 0;
-	qsort(verifying->references, verifying->reference_count, sizeof(struct reference),
-	      compare_references);
+	pack_references_sort(&verifying->references);
 	take_sample(verifying);
 	parallel_run(verifying->storage->threads, verify_worker, verifying);
 	lost_files_report(verifying->manifests, verifying->lost, verifying->manifest_count,
@@ -498,7 +423,7 @@ static int verify_once(struct storage *storage, const struct verify_request *req
 	free(verifying.lost);
 	free(verifying.forgotten);
 	free(verifying.manifests);
-	free(verifying.references);
+	pack_references_release(&verifying.references);
 	store_listing_release(&verifying.marks);
 	return status;
 }

@@ -14,6 +14,7 @@
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	listing.h		the files of a manifest
  *	pack_numbers.h		the table of packs of a manifest
+ *	pack_references.h	PURE: what manifests say about packs, by pack
  *	retention.h		PURE: which snapshots are kept, which packs are garbage
  *	pin_place.h		of a pin and a removal, the first decides
  *	garbage_collect.h	removes unnamed packs

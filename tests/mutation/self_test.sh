@@ -76,6 +76,51 @@ part/part.c
 + while (x >= 0)
 = not so, in fact; the list is believed
 END
+# One that runs into the limit is seen by that only if the sources as they are pass within it.
+cat >slow.py <<'END'
+import pathlib
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import workshop
+
+
+class Slow(workshop.Workshop):
+    """Tests end as `ends` says, one after the other; None: not within the limit."""
+
+    def __init__(self, ends):
+        self.limit, self.ends, self.ran = 1, ends, []
+
+    def ninja(self, *targets, jobs=1):
+        return True
+
+    def run_test(self, test, limit):
+        self.ran.append((path.read_text(), limit))
+        return self.ends.pop(0)
+
+
+path = pathlib.Path("part/mutated")
+test = workshop.Test("part", "test_part", set())
+test.seconds = 0.1
+for ends, seen, ran in (
+    ([1], True, [("mutant", 2)]),
+    ([0], False, [("mutant", 2)]),
+    ([None, 0], True, [("mutant", 2), ("original", 2)]),
+    ([None, None, 0], False, [("mutant", 2), ("original", 2), ("mutant", 6)]),
+    ([None, None, None, 0], True, [("mutant", 2), ("original", 2), ("mutant", 6), ("original", 6)]),
+    ([None] * 6, None, None),
+):
+    path.write_text("mutant")
+    slow = Slow(ends)
+    try:
+        assert slow.fails(test, path, "original") is seen and slow.ran == ran, slow.ran
+    except workshop.Trouble:
+        assert seen is None
+    assert path.read_text() == "mutant"
+path.unlink()
+END
+python3 slow.py "$OLDPWD"
+rm slow.py
 git add .
 before=$(sha256sum part/*.c)
 

@@ -35,6 +35,10 @@ ENVIRONMENT = {
 END_TO_END = ("supervisor/reprieve", "reprieve-shim", "shim_listen")
 
 
+# With three times the time of the one before.
+TRIES_OF_ONE_THAT_HANGS = 3
+
+
 class Trouble(Exception):
     """What makes the whole run meaningless: the sources as they are do not build, or no room can be had."""
 
@@ -207,6 +211,24 @@ class Workshop:
             made.append((ran.returncode, ran.stdout))
         return made[0] == made[1] and made[0][0] == 0
 
+    def fails(self, test, path, original):
+        """What runs into the limit may be the mutant's fault, or that of a machine that others use too: so the sources as they
+        are have to pass within the same limit, at the same time. Else both are given more, and the mutant is tried again."""
+        mutated, limit = path.read_text(), self.limit + 10 * test.seconds
+        for _ in range(TRIES_OF_ONE_THAT_HANGS):
+            status = self.run_test(test, limit)
+            if status is not None:
+                return status != 0
+            path.write_text(original)
+            passes = self.ninja(test.target) and self.run_test(test, limit) == 0
+            path.write_text(mutated)
+            if not self.ninja(test.target):
+                raise Trouble(f"{test.target} does not build a second time")
+            if passes:
+                return True
+            limit *= 3
+        raise Trouble(f"{test.name} does not end in {limit / 3:.0f} s, on the sources as they are: is this machine too busy?")
+
     def judge(self, mutant, original, end_to_end):
         """(verdict, by what): killed, survived, stillborn (does not compile), same (makes no difference to the compiler)."""
         path = self.tree / mutant.path
@@ -222,7 +244,7 @@ class Workshop:
                 if group and not self.ninja(*[test.target for test in group]):
                     return "stillborn", ""
                 for test in group:
-                    if self.run_test(test, self.limit + 10 * test.seconds) != 0:
+                    if self.fails(test, path, original):
                         self.killers.setdefault(mutant.path, collections.Counter())[test.name] += 1
                         return "killed", test.name
             if self.same_code(mutant.path, original):

@@ -47,6 +47,9 @@ static void test_pages(void **state)
 		{PAGE(ITEM("my+p/a%2Bb", "1") URL), "my p/", "a+b:1 ", NULL},
 		{PAGE(ITEM("a+p/b", "1") URL), "a+p/", "b:1 ", NULL},
 		{PAGE(ITEM("p/%41", "1")), "p/", "%41:1 ", NULL},
+		/* The last one counts. */
+		{PAGE("<Contents><Key>p/a</Key><Key>p/b</Key><Size>1</Size><Size>2</Size></Contents>"),
+		 "p/", "b:2 ", NULL},
 	};
 	// clang-format on
 
@@ -119,12 +122,34 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_what_is_found_in_a_list(void **state)
+{
+	static const char *const keys[] = {"p/a", "p/b", "p/c"};
+
+	(void)state;
+	for (size_t count = 0; count <= 3; count++) {
+		auto_(store_listing_release) struct store_listing listing = {0};
+
+		for (size_t i = 0; i < count; i++)
+			store_listing_add(&listing, keys[i], i);
+		store_listing_sort(&listing);
+		for (size_t i = 0; i < 3; i++) {
+			const struct store_object *found = store_listing_find(&listing, keys[i]);
+
+			assert_int_equal(found != NULL, i < count);
+			assert_true(!found || found->size == i);
+		}
+		assert_null(store_listing_find(&listing, "p/"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_what_is_found_in_a_list),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -462,6 +462,27 @@ static void test_a_name_is_given_once_or_the_store_is_refused(void **state)
 	}
 }
 
+/* The whole file system is a directory as well. */
+static void test_the_root_is_named_by_its_slash(void **state)
+{
+	static const struct {
+		const char *url, *says;
+	} rows[] = {{"file:///", "directory /,"},
+		    {"file:////", "directory /,"},
+		    {"file:///tmp//", "directory /tmp,"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_(store_close) struct store *store = NULL;
+		char text[200];
+
+		assert_works(store_open(rows[i].url, false, true, &store, NULL, &err));
+		store_describe(store, text, sizeof(text));
+		if (!strstr(text, rows[i].says))
+			fail_msg("%s: %s", rows[i].url, text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_full_disk_leaves_nothing_behind),
 		cmocka_unit_test(test_a_directory_that_cannot_be_made),
 		cmocka_unit_test(test_a_rename_whose_answer_is_lost),
+		cmocka_unit_test(test_the_root_is_named_by_its_slash),
 		cmocka_unit_test(test_what_is_stale_is_told_by_the_file_system),
 		cmocka_unit_test(test_a_name_is_given_once_or_the_store_is_refused),
 	};

@@ -54,6 +54,11 @@ static void test_zero_is_told_from_nearly_zero(void **state)
 	(void)state;
 	assert_true(chunk_is_zero(data, sizeof(data)));
 	assert_true(chunk_is_zero(data, 1));
+	/* What lies behind it is not its own. */
+	data[sizeof(data) - 1] = 1;
+	assert_true(chunk_is_zero(data, sizeof(data) - 1));
+	assert_false(chunk_is_zero(data, sizeof(data)));
+	data[sizeof(data) - 1] = 0;
 	for (size_t i = 0; i < sizeof(data); i += 499) {
 		data[i] = 1;
 		assert_false(chunk_is_zero(data, sizeof(data)));

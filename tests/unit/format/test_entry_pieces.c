@@ -425,12 +425,25 @@ static void test_accepted(void **state)
 	assert_int_equal(manifest.entries[1].chunks[0].pack, 1);
 }
 
+/* Whatever the hash of the next name says: a text of a MiB is no longer. */
+static void test_a_piece_ends_at_the_most(void **state)
+{
+	const struct entry next = {.path = (char[]){"a"}, .type = ENTRY_DIRECTORY};
+	struct entry_piece_writer writer = {.text.size = 1 << 20};
+
+	(void)state;
+	assert_true(entry_piece_ends(&writer, &next, 0));
+	writer.text.size--;
+	assert_false(entry_piece_ends(&writer, &next, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_a_change_changes_few_pieces),
 		cmocka_unit_test(test_large_file_has_parts),
+		cmocka_unit_test(test_a_piece_ends_at_the_most),
 		cmocka_unit_test(test_unused_packs_are_not_named),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_accepted),

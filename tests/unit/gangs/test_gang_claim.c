@@ -57,6 +57,7 @@ static void assert_all_told(const struct gang_claim *claim, const struct gang_jo
 /* Each member finds itself, and all others, and whether the others go on without one. */
 static void what_is_claimed_is_read(void **state)
 {
+	auto_(gang_claim_release) struct gang_claim newest = {0};
 	struct gang_join joins[MEMBERS];
 	struct fixture f;
 
@@ -74,6 +75,9 @@ static void what_is_claimed_is_read(void **state)
 
 		attempt_release(&f.attempt);
 		assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
+		/* In the place of the one before. */
+		assert_works(storage_gang_newest_claim(f.storage, 1, &newest, NULL, &err));
+		assert_int_equal(newest.attempt, f.attempt.number);
 		for (uint32_t i = 0; i < MEMBERS; i++) {
 			auto_(gang_claim_release) struct gang_claim found = {0};
 
@@ -83,6 +87,17 @@ static void what_is_claimed_is_read(void **state)
 			assert_all_told(&found, joins);
 			assert_int_equal(found.goes_on, goes_on);
 		}
+	}
+	/* And of a job that nobody has claimed, nothing is left of it. */
+	{
+		struct storage_options options = {.url = f.url, .job = "unclaimed"};
+		struct storage *unclaimed = NULL;
+
+		assert_works(storage_open(&options, &unclaimed, NULL, &err));
+		assert_works(storage_gang_newest_claim(unclaimed, 1, &newest, NULL, &err));
+		assert_int_equal(newest.attempt, 0);
+		assert_null(newest.nonces);
+		storage_close(unclaimed);
 	}
 	fixture_stop(&f);
 }
@@ -106,6 +121,7 @@ static void damage_is_told_to_all(void **state)
 	assert_works(storage_claim(f.storage, &claim, &f.attempt, NULL, &err));
 	assert_true(f.attempt.start_is_damaged);
 	assert_works(storage_gang_adopt(f.storage, f.attempt.number, &adopted, NULL, &err));
+	assert_int_equal(adopted.number, f.attempt.number);
 	assert_true(adopted.start_is_damaged);
 	assert_int_equal(snapshot_id_compare(adopted.start, f.attempt.start), 0);
 	assert_int_equal(adopted.damaged_count, 1);
@@ -115,11 +131,102 @@ static void damage_is_told_to_all(void **state)
 	fixture_stop(&f);
 }
 
+/* The first member that comes writes down how it found the job; all others take that over. */
+static void a_launch_is_known_by_its_first_member(void **state)
+{
+	struct gang_launch first, other, found, none;
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	assert_works(storage_gang_know_launch(f.storage, "", 3, &none, NULL, &err));
+	assert_string_equal(none.id, "");
+	assert_int_equal(none.after, 3);
+	assert_fails(storage_gang_find_launch(f.storage, "slurm-77", &found, NULL, &err),
+		     ERR_NOT_FOUND);
+	assert_works(storage_gang_know_launch(f.storage, "slurm-77", 4, &first, NULL, &err));
+	assert_int_equal(strlen(first.id), 16);
+	assert_int_equal(first.after, 4);
+	assert_true(first.put_ms > 0);
+	assert_works(storage_gang_know_launch(f.storage, "slurm-77", 9, &other, NULL, &err));
+	assert_works(storage_gang_find_launch(f.storage, "slurm-77", &found, NULL, &err));
+	assert_string_equal(other.id, first.id);
+	assert_string_equal(found.id, first.id);
+	assert_int_equal(other.after, 4);
+	assert_int_equal(found.after, 4);
+	assert_true(other.put_ms == first.put_ms && found.put_ms == first.put_ms);
+	assert_works(storage_gang_know_launch(f.storage, "slurm-78", 9, &other, NULL, &err));
+	assert_string_not_equal(other.id, first.id);
+	assert_int_equal(other.after, 9);
+	assert_fails(storage_gang_know_launch(f.storage, "\xff", 9, &other, NULL, &err),
+		     ERR_INVALID);
+	fixture_stop(&f);
+}
+
+/* How many have restored, and the first that has not. */
+static void who_is_not_ready(void **state)
+{
+	static const struct {
+		uint32_t member, there, missing;
+	} steps[] = {{2, 1, 0}, {2, 1, 0}, {0, 2, 1}, {1, 3, 3}};
+	uint32_t there, missing, attempt;
+	struct fixture f;
+
+	(void)state;
+	fixture_start(&f);
+	attempt = f.attempt.number;
+	storage_set_gang(f.storage, MEMBERS, 0);
+	assert_works(storage_gang_unready(f.storage, attempt, &there, &missing, NULL, &err));
+	assert_int_equal(there, 0);
+	assert_int_equal(missing, 0);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		storage_set_gang(f.storage, MEMBERS, steps[i].member);
+		assert_works(storage_gang_ready(f.storage, attempt, NULL, &err));
+		assert_works(
+			storage_gang_unready(f.storage, attempt, &there, &missing, NULL, &err));
+		assert_int_equal(there, steps[i].there);
+		assert_int_equal(missing, steps[i].missing);
+	}
+	/* One of a larger gang is none of these. */
+	storage_set_gang(f.storage, MEMBERS + 2, MEMBERS + 1);
+	assert_works(storage_gang_ready(f.storage, attempt, NULL, &err));
+	storage_set_gang(f.storage, MEMBERS, 0);
+	assert_works(storage_gang_unready(f.storage, attempt, &there, &missing, NULL, &err));
+	assert_int_equal(there, 3);
+	fixture_stop(&f);
+}
+
+/* One that cannot be a member says why, until it leaves. */
+static void a_join_has_its_reason(void **state)
+{
+	struct gang_join joins[MEMBERS];
+	char reason[160] = "before";
+	struct fixture f;
+
+	(void)state;
+	fill_joins(joins);
+	fixture_start(&f);
+	joins[1].refused = true;
+	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
+	assert_string_equal(reason, "");
+	assert_works(storage_gang_join(f.storage, 1, &joins[1], "another model", NULL, &err));
+	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
+	assert_string_equal(reason, "another model");
+	storage_gang_leave(f.storage, 1, &joins[1], NULL);
+	storage_gang_reason(f.storage, 1, &joins[1], reason, NULL);
+	assert_string_equal(reason, "");
+	assert_fails(storage_gang_join(f.storage, 1, &joins[1], "\xff", NULL, &err), ERR_INVALID);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_claimed_is_read),
 		cmocka_unit_test(damage_is_told_to_all),
+		cmocka_unit_test(a_launch_is_known_by_its_first_member),
+		cmocka_unit_test(who_is_not_ready),
+		cmocka_unit_test(a_join_has_its_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

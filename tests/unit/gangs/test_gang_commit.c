@@ -36,6 +36,9 @@ struct failing_store {
 	enum err_kind kind;
 	/* so many more; parts are read by several threads */
 	_Atomic int most;
+	/* The parts of so many members are all; how often they were listed. */
+	size_t all;
+	_Atomic int lists_of_all;
 };
 
 static bool fails(struct failing_store *failing, const char *part, const char *key)
@@ -76,7 +79,11 @@ static int failing_list(struct store *store, const char *prefix, enum store_dept
 
 	if (fails(failing, failing->lists, prefix))
 		return err_set(failure, failing->kind, "lost");
-	return failing->real->ops->list(failing->real, prefix, depth, listing, cancel, failure);
+	if (failing->real->ops->list(failing->real, prefix, depth, listing, cancel, failure) < 0)
+		return -1;
+	failing->lists_of_all +=
+		failing->all && strstr(prefix, "/parts/") && listing->count == failing->all;
+	return 0;
 }
 
 static int failing_remove(struct store *store, const char *key, struct cancel *cancel,
@@ -494,6 +501,7 @@ static void the_last_one_dies_at_a_notice(void **state)
 {
 	static const struct gang_given given = {.step = 10, .over = move_a_second};
 	struct failing_store failing = {.lists = "/parts/", .kind = ERR_FAILED, .most = 1};
+	struct failing_store counting = {.all = 2};
 	struct gang gang;
 
 	(void)state;
@@ -501,6 +509,7 @@ static void the_last_one_dies_at_a_notice(void **state)
 	atomic_store(&clock_ahead_ms, 0);
 	atomic_store(&asked, 0);
 	gang_start(&gang, 2);
+	fail_store(&gang, 0, &counting);
 	storage_set_urgent(gang.machines[0].files.storage);
 	gang.machines[0].given = &given;
 	gang.machines[0].id = (struct snapshot_id){1, 2};
@@ -515,6 +524,9 @@ static void the_last_one_dies_at_a_notice(void **state)
 	heal_store(&gang, 1, &failing);
 	pthread_join(gang.machines[0].thread, NULL);
 	assert_int_equal(gang.machines[0].failed, 0);
+	heal_store(&gang, 0, &counting);
+	/* Whoever has put the last part is given until the next look. */
+	assert_int_equal(atomic_load(&counting.lists_of_all), 2);
 	/* Two looks at the parts, of 15 s without a deadline. */
 	assert_true(atomic_load(&clock_ahead_ms) < 10000);
 	gang.newest = (struct snapshot_id){1, 2};

@@ -99,6 +99,27 @@ static void other_names_are_none(void **state)
 			fail_msg("%s", names[i]);
 }
 
+/* Who cannot be a member may know no number, and only then has none. */
+static void who_has_no_number(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_one;
+	} rows[] = {
+		{"join-00000-00000-000000-00001-5-" NONCE "-refused.json", true},
+		{"join-00000-00000-000000-00001-5-" NONCE ".json", false},
+		{"join-00001-00000-000000-00001-5-" NONCE "-refused.json", false},
+		{"join-00001-00002-000000-00001-5-" NONCE "-refused.json", true},
+		{"join-00002-00002-000000-00001-5-" NONCE "-refused.json", false},
+	};
+	struct gang_join join;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (gang_join_parse(rows[i].name, &join) != rows[i].is_one)
+			fail_msg("%s", rows[i].name);
+}
+
 /* What is there of one process is one join, wherever it stands in the list. */
 static void joins_of_one_nonce_are_one(void **state)
 {
@@ -128,6 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(other_names_are_none),
+		cmocka_unit_test(who_has_no_number),
 		cmocka_unit_test(joins_of_one_nonce_are_one),
 	};
 

@@ -28,6 +28,7 @@ static const struct pick_row rows[] = {
 	{"its own alone", {"100", "9"}, "1of2", GANG_PARTS_OWN, "1"},
 	{"little of its own", {"100", "9"}, "1of2", GANG_PARTS_AUTO, "01"},
 	{"nothing of its own", {"100", "e"}, "1of2", GANG_PARTS_AUTO, "01"},
+	{"nothing of anybody", {"e", "e"}, "1of2", GANG_PARTS_AUTO, "01"},
 	{"no checkpoint", {"100", "b99"}, "1of2", GANG_PARTS_AUTO, "01"},
 	{"all", {"100", "100"}, "1of2", GANG_PARTS_ALL, "01"},
 	{"kept by another", {"100", "k0", "100"}, "1of3", GANG_PARTS_AUTO, "0"},

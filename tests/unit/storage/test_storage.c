@@ -176,6 +176,50 @@ static void test_missing_store(void **state)
 	fixture_stop(&f);
 }
 
+/* To ask about a store makes none. */
+static void test_a_question_makes_no_store(void **state)
+{
+	struct fixture f;
+	auto_free char *missing = NULL, *path = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	path = text_format("%s/nowhere", f.root);
+	missing = text_format("file://%s", path);
+	assert_false(storage_is_in_the_clear(missing));
+	assert_false(file_exists(path));
+	fixture_stop(&f);
+}
+
+/* The default store is its user's alone; what lies on the way is made as ever. */
+static void test_a_private_store(void **state)
+{
+	struct fixture f;
+	auto_free char *path = NULL, *url = NULL;
+
+	(void)state;
+	fixture_start(&f);
+	path = text_format("%s/a/b", f.root);
+	url = text_format("file://%s", path);
+	for (int is_private = 0; is_private < 2; is_private++) {
+		struct storage_options options = {
+			.url = url,
+			.job = "job",
+			.create = true,
+			.is_private = is_private,
+		};
+		struct storage *storage = NULL;
+		struct stat status;
+
+		assert_works(storage_open(&options, &storage, NULL, &err));
+		storage_close(storage);
+		assert_int_equal(stat(path, &status), 0);
+		assert_int_equal((status.st_mode & 077) == 0, is_private);
+		assert_works(file_remove_tree(path, &err));
+	}
+	fixture_stop(&f);
+}
+
 /* What the marker says, or does not, and what is to be done. */
 static void test_other_markers(void **state)
 {
@@ -287,6 +331,8 @@ int main(void)
 		cmocka_unit_test(test_names_of_jobs),
 		cmocka_unit_test(test_reserved_names),
 		cmocka_unit_test(test_missing_store),
+		cmocka_unit_test(test_a_question_makes_no_store),
+		cmocka_unit_test(test_a_private_store),
 		cmocka_unit_test(test_other_markers),
 		cmocka_unit_test(test_what_is_asked_of_transfers),
 		cmocka_unit_test(test_unwritable_store),

@@ -16,7 +16,11 @@ static struct {
 		LACKS_ITS_END,
 		HAS_MORE,
 		HAS_ANOTHER_BYTE,
-		IS_EMPTY
+		IS_EMPTY,
+		GIVES_ANOTHER_PROBE,
+		KEEPS_WHAT_IS_REMOVED,
+		GIVES_NO_DATES,
+		TELLS_ITS_CLOCK,
 	} how;
 	/* Gets of whole pieces that go well before. */
 	unsigned good;
@@ -28,6 +32,12 @@ static struct store_ops altering_ops;
 static int altering_get(struct store *store, const char *key, uint64_t offset, size_t size,
 			struct bytes *out, struct cancel *cancel, struct err *failure)
 {
+	if (altering.how == GIVES_ANOTHER_PROBE && size == STORE_TO_END) {
+		if (sound_ops->get(store, key, offset, size, out, cancel, failure) < 0)
+			return -1;
+		out->data[0] ^= 1;
+		return 0;
+	}
 	if (size == PIECE && altering.good == 0 && altering.how == IS_EMPTY)
 		return 0;
 	if (sound_ops->get(store, key, offset, size, out, cancel, failure) < 0)
@@ -45,6 +55,31 @@ static int altering_get(struct store *store, const char *key, uint64_t offset, s
 	return altering.how == HAS_MORE ? bytes_append(out, "x", 1, failure) : 0;
 }
 
+static int altering_remove(struct store *store, const char *key, struct cancel *cancel,
+			   struct err *failure)
+{
+	return altering.how == KEEPS_WHAT_IS_REMOVED
+		       ? 0
+		       : sound_ops->remove(store, key, cancel, failure);
+}
+
+static int altering_list(struct store *store, const char *prefix, enum store_depth depth,
+			 struct store_listing *listing, struct cancel *cancel, struct err *failure)
+{
+	if (sound_ops->list(store, prefix, depth, listing, cancel, failure) < 0)
+		return -1;
+	for (size_t i = 0; i < listing->count && altering.how == GIVES_NO_DATES; i++)
+		listing->items[i].modified_ms = 0;
+	return 0;
+}
+
+static void altering_health(struct store *store, struct store_health *health)
+{
+	(void)store;
+	health->skew_known = altering.how == TELLS_ITS_CLOCK;
+	health->skew_ms = 77;
+}
+
 int __real_store_open(const char *url, bool create, bool read_only, struct store **store,
 		      struct cancel *cancel, struct err *failure);
 int __wrap_store_open(const char *url, bool create, bool read_only, struct store **store,
@@ -58,6 +93,9 @@ int __wrap_store_open(const char *url, bool create, bool read_only, struct store
 		sound_ops = (*store)->ops;
 		altering_ops = *sound_ops;
 		altering_ops.get = altering_get;
+		altering_ops.remove = altering_remove;
+		altering_ops.list = altering_list;
+		altering_ops.read_health = altering_health;
 		(*store)->ops = &altering_ops;
 	}
 	return result;
@@ -225,6 +263,38 @@ static void test_a_store_that_gives_something_else(void **state)
 	fixture_stop(&f);
 }
 
+/* Each step sees what is wrong with it, and no other one does. */
+static void test_what_each_step_sees(void **state)
+{
+	static const struct {
+		int how;
+		enum probe_step fails; /* PROBE_STEPS: none */
+		bool dated, tells;
+	} rows[] = {{GIVES_ANOTHER_PROBE, PROBE_GET, true, false},
+		    {KEEPS_WHAT_IS_REMOVED, PROBE_REMOVE, true, false},
+		    {GIVES_NO_DATES, PROBE_STEPS, false, false},
+		    {TELLS_ITS_CLOCK, PROBE_STEPS, true, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture f;
+		struct store_probe probe;
+
+		fixture_start(&f);
+		altering.how = rows[i].how;
+		assert_works(storage_probe(f.url, 0, &probe, NULL, &err));
+		for (int step = 0; step < PROBE_STEPS; step++)
+			if (probe.steps[step].tried &&
+			    probe.steps[step].worked == (step == (int)rows[i].fails))
+				fail_msg("row %zu, step %d", i, step);
+		assert_int_equal(probe.dated, rows[i].dated);
+		assert_int_equal(probe.skew_known, rows[i].tells);
+		assert_int_equal(probe.skew_ms, 77);
+		memset(&altering, 0, sizeof(altering));
+		fixture_stop(&f);
+	}
+}
+
 static void test_cancelled(void **state)
 {
 	struct fixture f;
@@ -249,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_takes_nothing),
 		cmocka_unit_test(test_it_leaves_no_directory_behind),
 		cmocka_unit_test(test_a_store_that_gives_something_else),
+		cmocka_unit_test(test_what_each_step_sees),
 		cmocka_unit_test(test_cancelled),
 	};
 

@@ -200,6 +200,73 @@ static void test_attributes_of_users_alone(void **state)
 	assert_int_equal(file_remove_tree(root, &err), 0);
 }
 
+/* What this file system or this user may not have is left out, and nothing else is. */
+static void test_attributes_are_restored(void **state)
+{
+	static char names[3][16] = {"user.a", "nobody.b", "user.c"};
+	char root[] = "/tmp/file-tree-XXXXXX", path[96], value[8];
+	struct entry_xattr xattrs[3];
+	struct entry entry = {.path = names[0],
+			      .mode = 0640,
+			      .mtime_s = 1700000000,
+			      .xattrs = xattrs,
+			      .xattr_count = 3};
+	auto_close int fd = -1;
+	struct stat status;
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	name_file(root, 1, path);
+	assert_int_equal(file_replace(path, "a", 1, &err), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fsetxattr(fd, "user.z", "", 0, 0) < 0) {
+		assert_int_equal(file_remove_tree(root, &err), 0);
+		skip(); /* the file system has none */
+	}
+	for (int i = 0; i < 3; i++)
+		xattrs[i] =
+			(struct entry_xattr){names[i], {.data = (uint8_t *)names[i], .size = 6}};
+	assert_int_equal(file_tree_apply_metadata(fd, &entry, &err), 0);
+	assert_int_equal(fgetxattr(fd, "user.a", value, sizeof(value)), 6);
+	assert_memory_equal(value, "user.a", 6);
+	assert_int_equal(fgetxattr(fd, "user.c", value, sizeof(value)), 6);
+	assert_memory_equal(value, "user.c", 6);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0640);
+	assert_int_equal(status.st_mtime, 1700000000);
+	assert_int_equal(file_remove_tree(root, &err), 0);
+}
+
+/* A directory in which no file is left; one that has any below it stays. */
+static void test_bare_directories_are_dropped(void **state)
+{
+	static const struct {
+		const char *path;
+		enum entry_type type;
+		bool dropped, stays;
+	} rows[] = {
+		{"a", ENTRY_DIRECTORY, false, false},   {"a/b", ENTRY_DIRECTORY, false, false},
+		{"a/b/x", ENTRY_FILE, true, false},     {"c", ENTRY_DIRECTORY, false, true},
+		{"c/d", ENTRY_DIRECTORY, false, true},  {"c/d/y", ENTRY_FILE, false, true},
+		{"c/e", ENTRY_DIRECTORY, false, false}, {"cd", ENTRY_DIRECTORY, false, false},
+		{"cde", ENTRY_FILE, false, true},
+	};
+	struct file_tree_item items[sizeof(rows) / sizeof(rows[0])] = {0};
+	struct file_tree tree = {.items = items, .count = sizeof(rows) / sizeof(rows[0])};
+
+	(void)state;
+	for (size_t i = 0; i < tree.count; i++) {
+		items[i].entry.path = (char *)(uintptr_t)rows[i].path;
+		items[i].entry.type = rows[i].type;
+		items[i].dropped = rows[i].dropped;
+	}
+	file_tree_drop_bare_directories(&tree);
+	for (size_t i = 0; i < tree.count; i++)
+		if (items[i].dropped == rows[i].stays)
+			fail_msg("%s", rows[i].path);
+}
+
 /* --- the freeze --- */
 
 static bool is_every(void *arg, const char *path)
@@ -422,6 +489,8 @@ int main(void)
 		cmocka_unit_test(test_a_file_without_a_descriptor_is_stamped_again),
 		cmocka_unit_test(test_a_file_without_a_descriptor_that_is_replaced),
 		cmocka_unit_test(test_attributes_of_users_alone),
+		cmocka_unit_test(test_attributes_are_restored),
+		cmocka_unit_test(test_bare_directories_are_dropped),
 		cmocka_unit_test(test_asking_for_writers),
 		cmocka_unit_test(test_a_running_file_that_is_replaced),
 		cmocka_unit_test(test_what_is_read_from_elsewhere),

@@ -34,6 +34,7 @@ static void test_which_packs_are_worn(void **state)
 		{"as many as it takes", 1, 0, {{100, 10}, {100, 12}, {100, 80}}, "ww-", 22},
 		{"with the same use, the larger", 1, 0, {{10, 1}, {100, 10}, {50, 50}}, "-w-", 10},
 		{"a quarter at once", 1, 0, {{100, 20}, {100, 22}, {58, 58}}, "w--", 20},
+		{"between a fifth and a quarter", 1, 22, {{100, 24}, {100, 76}}, "--", 0},
 		{"not one that is more than that", 1, 0, {{200, 60}}, "-", 0},
 		{"but a smaller one", 1, 0, {{1000, 60}, {100, 20}, {100, 100}}, "-w-", 20},
 		{"not more than there was room for",

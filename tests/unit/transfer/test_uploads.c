@@ -183,7 +183,12 @@ static void test_chunks_are_read_to_aligned_places(void **state)
 					    CHUNK_SIZE);
 	}
 	assert_int_equal(atomic_load(&packing.chunks_sent), sizeof(compressible));
+	/* What was sent is the uploader's to count, and what is given up nobody's. */
+	assert_true(atomic_load(&packing.packs) > 1);
+	assert_true(packer.held > 0 && packer.held < sizeof(compressible) * CHUNK_SIZE);
+	assert_true(atomic_load(&packing.bytes_held) == packer.held);
 	packer_release(&packer);
+	assert_true(atomic_load(&packing.bytes_held) == 0);
 	fixture_stop(&f);
 }
 
