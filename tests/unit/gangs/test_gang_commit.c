@@ -612,15 +612,17 @@ static void all_die(void **state)
 	gang_stop(&gang);
 }
 
-/* Member 1 leaves alone, and member 0 dies with its part in a round: that is whole if it was opened
- * behind the other one's going, and never if it was before. */
+/* One member leaves alone, and the other dies with its part in a round: that is whole if it was
+ * opened behind the other one's going, and never if it was before. */
 static void one_has_gone_and_the_last_dies(void **state)
 {
 	(void)state;
-	for (int before = 0; before < 2; before++) {
+	for (unsigned bits = 0; bits < 4; bits++) {
+		bool before = bits & 1;
+		uint32_t leaver = bits & 2 ? 0 : 1, last = 1 - leaver;
 		struct gang_event gone = {.number = before ? 2 : 1,
 					  .kind = GANG_EVENT_GONE,
-					  .member = 1};
+					  .member = leaver};
 		struct gang_event opened = {.number = before ? 1 : 2,
 					    .kind = GANG_EVENT_ROUND,
 					    .step = 10,
@@ -634,12 +636,13 @@ static void one_has_gone_and_the_last_dies(void **state)
 		assert_works(storage_gang_append(gang.store.storage, 1, before ? &gone : &opened,
 						 &taken, NULL, &err));
 		assert_int_equal(finish(&gang), 0);
-		give_without_gone_and_die(&gang, 0, opened.number, 10, opened.gone);
+		give_without_gone_and_die(&gang, last, opened.number, 10, opened.gone);
 		assert_int_equal(finish(&gang), before ? 0 : opened.number);
 		if (!before) {
 			gang.newest = (struct snapshot_id){1, opened.number};
-			storage_gang_choose_parts(gang.machines[0].files.storage, GANG_PARTS_ALL);
-			restore_and_compare(&gang, 0);
+			storage_gang_choose_parts(gang.machines[last].files.storage,
+						  GANG_PARTS_ALL);
+			restore_and_compare(&gang, last);
 		}
 		gang_stop(&gang);
 	}

@@ -44,7 +44,7 @@ int __wrap_workspace_prepare(struct workspace *workspace, struct err *err)
 static struct job *startable(void)
 {
 	static struct job job;
-	static char word[] = "train", *command[] = {word, NULL}, directory[] = "/work/ckpt";
+	static char word[] = "train", *command[] = {word, NULL}, directory[] = "/data/ckpt";
 
 	bare_job_init(&job);
 	bare_config.command = command;
@@ -141,7 +141,7 @@ static void the_working_directory_is_warned_of(void **state)
 		is_working_directory = bits & 1;
 		job->store = bits & 2 ? "file:///s" : NULL;
 		assert_int_equal(check(job, reason, &heard), 0);
-		assert_int_equal(strstr(heard, "everything in /work/ckpt is saved") != NULL,
+		assert_int_equal(strstr(heard, "everything in /data/ckpt is saved") != NULL,
 				 bits == 3);
 	}
 }
