@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "heard.h"
 
-static bool readable, in_use, rebooted, unknown, unwritable;
+static bool readable, in_use, rebooted, unknown, unwritable, unread, recorded;
 static int last_supervisor;
-static const char *left_in, *known;
+static const char *left_in, *known, *recorded_job;
 static bool lists;
 
 void __wrap_session_each_dead(void (*each)(void *arg, const char *directory), void *arg);
@@ -26,6 +26,8 @@ int __wrap_left_channel_read(const char *session_directory, struct left_channel 
 		return err_set(err, ERR_NOT_FOUND, "nothing");
 	left->directory = text_copy(left_in);
 	left->supervisor = 77;
+	left->listed = 3;
+	left->count = unread ? 4 : 3;
 	return bytes_append(&left->known, known, strlen(known), err);
 }
 
@@ -34,6 +36,18 @@ int __wrap_workspace_last_supervisor(const struct workspace *workspace)
 {
 	assert_non_null(workspace);
 	return last_supervisor;
+}
+
+int __wrap_workspace_read_record(const struct workspace *workspace,
+				 struct completion_record *record, struct err *err);
+int __wrap_workspace_read_record(const struct workspace *workspace,
+				 struct completion_record *record, struct err *err)
+{
+	assert_non_null(workspace);
+	if (!recorded)
+		return err_set(err, ERR_NOT_FOUND, "no record");
+	record->job = text_copy(recorded_job);
+	return 0;
 }
 
 bool __wrap_workspace_is_in_use(const struct workspace *workspace, struct err *err);
@@ -83,7 +97,7 @@ static void what_was_left_goes_into_its_own_list(void **state)
 	static const char *const knowns[] = {"{\"rest\":[]}", "{\"rest\":1}", "[", ""};
 
 	(void)state;
-	for (unsigned bits = 0; bits < 128; bits++) {
+	for (unsigned bits = 0; bits < 256; bits++) {
 		bool own = bits & 1, usable;
 
 		bare_job_init(&job);
@@ -95,9 +109,10 @@ static void what_was_left_goes_into_its_own_list(void **state)
 		rebooted = bits & 16;
 		unknown = bits & 32;
 		lists = bits & 64;
+		unread = bits & 128;
 		known = knowns[0];
 		usable = own && readable && last_supervisor == 77 && !in_use && !rebooted &&
-			 !unknown;
+			 !unknown && unread;
 		job_read_what_was_left(&job);
 		assert_calls(!usable ? ""
 			     : lists ? "list model.pt; write optimizer.pt; "
@@ -105,7 +120,7 @@ static void what_was_left_goes_into_its_own_list(void **state)
 	}
 	left_in = "/nowhere/ckpt";
 	last_supervisor = 77;
-	readable = lists = true;
+	readable = lists = unread = true;
 	in_use = rebooted = unknown = false;
 	known = knowns[0];
 	log_set_level(LOG_LEVEL_DEBUG);
@@ -126,9 +141,38 @@ static void what_was_left_goes_into_its_own_list(void **state)
 	}
 }
 
+/* Also where nothing was left unread, but only by the same job, and in its own directory. */
+static void what_was_learned_is_known_to_the_same_job_alone(void **state)
+{
+	static struct job job;
+
+	(void)state;
+	readable = true;
+	in_use = rebooted = unknown = unwritable = lists = false;
+	last_supervisor = 77;
+	known = "{\"rest\":[]}";
+	for (unsigned bits = 0; bits < 16; bits++) {
+		bool usable = bits == 7 || bits == 15;
+
+		bare_job_init(&job);
+		bare_config.checkpoint_dir = "/nowhere/ckpt";
+		strcpy(job.name.text, "digits");
+		recorded = bits & 1;
+		recorded_job = bits & 2 ? "digits" : "letters";
+		left_in = bits & 4 ? "/nowhere/ckpt" : "/nowhere/other";
+		unread = bits & 8;
+		job_read_what_was_left(&job);
+		assert_int_equal(json_is_array(json_object_get(job.left_known, "rest")), usable);
+		json_decref(job.left_known);
+		job.left_known = NULL;
+	}
+	recorded = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_learned_is_known_to_the_same_job_alone),
 		cmocka_unit_test(what_was_left_goes_into_its_own_list),
 	};
 
