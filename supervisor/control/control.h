@@ -7,6 +7,10 @@
  *	session.h		the runtime directory: control socket, notice file, shim channel
  *	control_socket.h	the protocol, its server and its client
  *	control_client.h	one request to a supervisor, and its reply
+ *
+ * Of this folder only:
+ *
+ *	left_session.h		PURE: which sessions of dead supervisors stay
  */
 #ifndef CONTROL_H
 #define CONTROL_H

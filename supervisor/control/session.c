@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/walk.h"
+#include "left_session.h"
 #include "process/process.h"
 
 #include <errno.h>
@@ -15,10 +16,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PARENT_DIRECTORIES 4
-#define NAME_MOST 24 /* the longest file name in a session; a socket address limits the path */
+#define PLACE "place" /* "BOOT DIRECTORY" */
+#define NAME_MOST 24  /* the longest file name in a session; a socket address limits the path */
 
 /* Where sessions may be, best first; NULL: this place does not exist here. The caller frees. */
 static char *parent_directory(int index)
@@ -116,30 +119,6 @@ static pid_t running_job(const char *directory)
 		       : 0;
 }
 
-static void remove_session_if_dead(const char *directory)
-{
-	auto_close int lock = open_lock(directory, O_RDWR);
-
-	if (lock < 0)
-		rmdir(directory); /* an earlier removal was interrupted */
-	else if (flock(lock, LOCK_EX | LOCK_NB) == 0 && running_job(directory) == 0)
-		file_remove_tree(directory, NULL);
-}
-
-static void remove_dead_sessions(const char *above)
-{
-	auto_(walk_close) struct walk walk = {0};
-	pid_t pid;
-
-	(void)walk_open(&walk, above, 0);
-	while (walk_next(&walk)) {
-		auto_free char *path = text_format("%s/%s", above, walk.name);
-
-		if (is_session_name(walk.name, &pid))
-			remove_session_if_dead(path);
-	}
-}
-
 static int write_name(const char *path, const char *file, const char *text, struct err *err)
 {
 	auto_free char *name = text_format("%s/%s", path, file);
@@ -172,7 +151,6 @@ static int open_session_in(const char *above, const char *job, unsigned member,
 
 	if (make_private_directory(above, err) < 0)
 		return -1;
-	remove_dead_sessions(above);
 	random_hex(nonce);
 	auto_free char *path = text_format("%s/%d-%.8s", above, (int)getpid(), nonce);
 	/* It gets its real name once it is locked: before that, another supervisor would take it
@@ -241,6 +219,15 @@ void session_note_store(const struct session *session, const char *store)
 
 	if (path)
 		(void)file_replace(path, store, strlen(store), NULL);
+}
+
+void session_note_place(const struct session *session, const char *directory, const char *boot)
+{
+	auto_free char *path = session_path(session, PLACE);
+	auto_free char *text = text_format("%s %s", boot, directory);
+
+	if (path && *boot)
+		(void)file_replace(path, text, strlen(text), NULL);
 }
 
 char *session_shared_directory(void)
@@ -327,7 +314,39 @@ void session_each_orphan(bool (*each)(void *arg, const struct session_info *info
 	each_directory(report_orphan, &orphans);
 }
 
+/* Dead, with nothing left of its job. Shared: others may look at the same time, and none of them
+ * removes it meanwhile. Returns the descriptor; -1: it is not. */
+static int hold_dead(const char *path)
+{
+	auto_close int lock = open_lock(path, O_RDONLY);
+
+	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) == 0 && running_job(path) == 0
+		       ? steal_fd(&lock)
+		       : -1;
+}
+
+/* What its supervisor has noted of its place, as text alone: the directory may lie on a mount that
+ * hangs. */
+static struct left_session left_session_of(const char *path, const char *directory,
+					   const char *boot)
+{
+	auto_(bytes_release) struct bytes place = {0};
+	struct left_session left = {0};
+	const char *of_boot, *end;
+
+	if (!read_name(path, PLACE, &place))
+		return left;
+	of_boot = (const char *)place.data;
+	end = strchr(of_boot, ' ');
+	left.placed = end != NULL;
+	left.own = end && text_equal(end + 1, directory);
+	left.this_boot = end && strlen(boot) == (size_t)(end - of_boot) &&
+			 strncmp(of_boot, boot, (size_t)(end - of_boot)) == 0;
+	return left;
+}
+
 struct dead_sessions {
+	const char *directory;
 	void (*each)(void *arg, const char *directory);
 	void *arg;
 };
@@ -335,19 +354,106 @@ struct dead_sessions {
 static bool report_dead(void *arg, const char *path, pid_t pid)
 {
 	const struct dead_sessions *dead = arg;
-	auto_close int lock = open_lock(path, O_RDWR);
+	auto_close int lock = hold_dead(path);
 
 	(void)pid;
-	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && running_job(path) == 0)
+	if (lock >= 0 && left_session_of(path, dead->directory, "").own)
 		dead->each(dead->arg, path);
 	return true;
 }
 
-void session_each_dead(void (*each)(void *arg, const char *directory), void *arg)
+void session_each_dead(const char *directory, void (*each)(void *arg, const char *directory),
+		       void *arg)
 {
-	struct dead_sessions dead = {each, arg};
+	struct dead_sessions dead = {directory, each, arg};
 
 	each_directory(report_dead, &dead);
+}
+
+/* Whose it was is of no use any more: the first who finds it dead removes that. From then on its
+ * age counts, by the time of the directory, which nothing changes after that. In seconds. */
+static int64_t find_dead(const char *path)
+{
+	static const char *const names[] = {"job", "member", "process", "store"};
+	struct stat status;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_free char *name = text_format("%s/%s", path, names[i]);
+
+		(void)unlink(name);
+	}
+	return lstat(path, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime) : INT64_MAX;
+}
+
+struct found_session {
+	char *path;
+	struct left_session left;
+};
+
+static int compare_ages(const void *first, const void *second)
+{
+	const struct found_session *one = first, *other = second;
+
+	return (one->left.age_s > other->left.age_s) - (one->left.age_s < other->left.age_s);
+}
+
+/* False: it is alive, or something is left of its job. */
+static bool find_session(const char *path, const char *directory, const char *boot,
+			 struct left_session *left)
+{
+	auto_close int lock = hold_dead(path);
+
+	if (lock < 0) {
+		/* It is empty if an earlier removal was interrupted. */
+		(void)rmdir(path);
+		return false;
+	}
+	*left = left_session_of(path, directory, boot);
+	if (left_session_stays(left))
+		left->age_s = find_dead(path);
+	return true;
+}
+
+static void remove_dead(const char *path)
+{
+	auto_close int lock = open_lock(path, O_RDWR);
+
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && running_job(path) == 0)
+		file_remove_tree(path, NULL);
+}
+
+void session_remove_dead(const struct session *session, const char *directory, const char *boot)
+{
+	auto_free char *above = text_copy(session->directory ? session->directory : "/");
+	auto_(walk_close) struct walk walk = {0};
+	struct found_session *found = NULL;
+	size_t count = 0, newer = 0;
+	pid_t pid;
+
+	*strrchr(above, '/') = '\0';
+	if (*above)
+		(void)walk_open(&walk, above, 0);
+	while (walk_next(&walk)) {
+		auto_free char *path = text_format("%s/%s", above, walk.name);
+		struct left_session left;
+
+		if (!is_session_name(walk.name, &pid) ||
+		    !find_session(path, directory, boot, &left))
+			continue;
+		found = memory_grow(found, count + 1, sizeof(found[0]));
+		found[count++] = (struct found_session){steal(&path), left};
+	}
+	if (count > 1)
+		qsort(found, count, sizeof(found[0]), compare_ages);
+	for (size_t i = 0; i < count; i++) {
+		found[i].left.newer = newer;
+		if (left_session_stays(&found[i].left))
+			newer++;
+		else
+			remove_dead(found[i].path);
+		free(found[i].path);
+	}
+	free(found);
 }
 
 struct member_sessions {

@@ -324,7 +324,7 @@ void job_start_tracker(struct job *job);
 
 /* --- job_left.c --- */
 
-/* Before the session is opened, and the directory locked. Blocks. */
+/* Before the directory is locked. Blocks. */
 void job_read_what_was_left(struct job *job);
 /* The newest step that the job has reported; -1: none. */
 int64_t job_reported_step(const struct job *job);

@@ -1,6 +1,7 @@
 /* What a supervisor that was killed together with its job has left unread: it goes into the list of
  * what was under way in its directory, before its session is removed. Only in that of this job:
- * another one may lie on a mount that hangs, and this job is not to wait for it. */
+ * another one may lie on a mount that hangs, and this job is not to wait for it. Of such, the
+ * session stays for the start there. */
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -86,5 +87,9 @@ static void read_left(void *arg, const char *session_directory)
 
 void job_read_what_was_left(struct job *job)
 {
-	session_each_dead(read_left, job);
+	char boot[40];
+
+	workspace_read_boot(boot);
+	session_each_dead(job->workspace.directory, read_left, job);
+	session_remove_dead(&job->session, job->workspace.directory, boot);
 }

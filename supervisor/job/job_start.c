@@ -34,7 +34,6 @@ int job_open(struct job *job, struct err *err)
 		return -1;
 	if (event_log_open(&job->events, job->options->events, &why) < 0)
 		report_our_failure(&job->reports, "no event log is written", &why);
-	job_read_what_was_left(job);
 	if (session_open(job->name.text, job->gang.member, &job->session, &why) < 0)
 		report_our_failure(&job->reports,
 				   "no runtime directory, so no shim and no `reprieve checkpoint`",
@@ -309,6 +308,7 @@ void job_begin_resume(struct job *job)
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
 	job->workspace.unnamed = !job->name.given;
+	job_read_what_was_left(job);
 	directory = directory_text(job);
 	event_log_add(&job->events, "started", "{s:s, s:s?, s:s, s:i}", "job", job->name.text,
 		      "store", job->store, "checkpoint_dir", directory, "supervisor_pid",

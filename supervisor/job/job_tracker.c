@@ -73,6 +73,7 @@ static void on_saved_elsewhere(void *arg, const char *path)
 
 void job_start_tracker(struct job *job)
 {
+	char boot[40];
 	struct tracker_options options = {
 		.loop = &job->loop,
 		.workspace = &job->workspace,
@@ -98,4 +99,8 @@ void job_start_tracker(struct job *job)
 	};
 
 	tracker_new(&options, &job->tracker);
+	if (!tracker_channel(job->tracker))
+		return;
+	workspace_read_boot(boot);
+	session_note_place(&job->session, job->workspace.directory, boot);
 }

@@ -2,10 +2,11 @@
 still (SIGSTOP) while the job goes on. The next start reads it."""
 import pickle
 import signal
+from pathlib import Path
 
 import pytest
 
-from harness import PYTHON, wait_for
+from harness import PYTHON, Place, wait_for
 from test_quarantine import listing, quarantined
 
 JOB = """
@@ -107,3 +108,20 @@ def test_what_is_copied_in_by_hand_afterwards_stays(place):
     (place.directory / "step_9" / "model.pkl").write_bytes(pickle.dumps({"step": 9}))
     again = listing(place)
     assert again.code == 0 and steps(place) == {"step_1": 1, "step_2": 2, "step_9": 9} and quarantined(place) == ["model.pkl"], again
+
+
+def test_of_jobs_that_were_killed_together_each_start_reads_its_own(place, tmp_path):
+    """They share a runtime directory. What one of them has left is still there after a start of another one."""
+    (tmp_path / "other").mkdir()
+    other = Place(tmp_path / "other", environment={})
+    other.environment["XDG_RUNTIME_DIR"] = place.runtime
+    try:
+        for one in (place, other):
+            run_until_killed(one, [PAIR[0].format(step) for step in (1, 2)], "put('model.pkl', 3)")
+        for one in (other, place):
+            again = listing(one)
+            assert again.code == 0 and steps(one) == {"model.pkl": 2, "opt.pkl": 2}, again
+            assert quarantined(one) == ["model.pkl"], again
+    finally:
+        other.end()
+    assert list(Path(place.runtime, "reprieve").iterdir()) == []

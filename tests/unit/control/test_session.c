@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "control/left_session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +66,40 @@ static void count(void *arg, const char *directory)
 	*(int *)arg += text_starts(directory, runtime);
 }
 
-static int count_dead(void)
+#define BOOT "boot-1"
+
+static int count_dead(const char *directory)
 {
 	int dead = 0;
 
-	session_each_dead(count, &dead);
+	session_each_dead(directory, count, &dead);
 	return dead;
+}
+
+/* A supervisor that was killed; `directory`, NULL: it had noted none. */
+static void leave(const char *job, unsigned member, const char *directory, const char *boot)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct session session;
+
+		if (session_open(job, member, &session, NULL) < 0)
+			_exit(1);
+		if (directory)
+			session_note_place(&session, directory, boot);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A start in the directory. */
+static void start_in(const char *directory)
+{
+	auto_(session_close) struct session session;
+
+	assert_int_equal(session_open("next", 0, &session, NULL), 0);
+	session_remove_dead(&session, directory, BOOT);
 }
 
 static struct seen look(void)
@@ -132,24 +162,28 @@ static void is_dead_with_its_process(void **state)
 	if (pid == 0) {
 		struct session session;
 
-		if (session_open("killed", 3, &session, NULL) < 0 || write(ends[1], "x", 1) != 1)
+		if (session_open("killed", 3, &session, NULL) < 0)
 			_exit(1);
+		session_note_place(&session, "/a", BOOT);
+		if (write(ends[1], "x", 1) != 1)
+			_exit(2);
 		for (;;)
 			pause();
 	}
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_string_equal(look().job, "killed");
-	assert_int_equal(count_dead(), 0);
+	assert_int_equal(count_dead("/a"), 0);
 	assert_false(session_member_is_gone("killed", 3));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_int_equal(look().count, 0);
-	assert_int_equal(count_dead(), 1);
+	assert_int_equal(count_dead("/a"), 1);
 	assert_true(session_member_is_gone("killed", 3));
 	assert_false(session_member_is_gone("killed", 0));
 	assert_false(session_member_is_gone("next", 3));
 	assert_false(file_directory_is_empty(above));
 	assert_int_equal(session_open("next", 0, &next, NULL), 0);
+	session_remove_dead(&next, "/a", BOOT);
 	/* It has removed what said so. */
 	assert_false(session_member_is_gone("killed", 3));
 	session_close(&next);
@@ -200,6 +234,7 @@ static void finds_a_job_that_was_left_behind(void **state)
 		auto_(session_close) struct session next;
 
 		assert_int_equal(session_open("next", 0, &next, NULL), 0);
+		session_remove_dead(&next, "/a", BOOT);
 		session_note_job(&next, getpid());
 		seen = look_for_orphans();
 		assert_int_equal(seen.count, 1);
@@ -214,7 +249,87 @@ static void finds_a_job_that_was_left_behind(void **state)
 		auto_(session_close) struct session last;
 
 		assert_int_equal(session_open("last", 0, &last, NULL), 0);
+		session_remove_dead(&last, "/a", BOOT);
 	}
+	assert_true(file_directory_is_empty(above));
+}
+
+/* Jobs that were killed together: each start reads and removes what is of its own directory. */
+static void leaves_to_others_what_is_theirs(void **state)
+{
+	auto_free char *above = text_format("%s/reprieve", runtime);
+
+	(void)state;
+	leave("a", 1, "/a", BOOT);
+	leave("b", 2, "/b with a name", BOOT);
+	leave("c", 3, "/c", "boot-0");
+	leave("d", 4, NULL, "");
+	leave("e", 5, "/e", "");
+	assert_true(session_member_is_gone("b", 2));
+	start_in("/a");
+	/* Not to be taken for a member of the gang as it is now. */
+	assert_false(session_member_is_gone("b", 2));
+	assert_int_equal(count_dead("/a"), 0);
+	assert_int_equal(count_dead("/b"), 0);
+	assert_int_equal(count_dead("/c"), 0);
+	assert_int_equal(count_dead("/e"), 0);
+	assert_int_equal(count_dead(""), 0);
+	for (int start = 0; start < 2; start++) {
+		assert_int_equal(count_dead("/b with a name"), 1);
+		start_in("/other");
+	}
+	start_in("/b with a name");
+	assert_true(file_directory_is_empty(above));
+}
+
+/* Of directories in which nobody ever starts again. */
+static void leaves_no_more_than_the_youngest(void **state)
+{
+	auto_free char *above = text_format("%s/reprieve", runtime);
+	int found = 0;
+
+	(void)state;
+	for (int i = 0; i < LEFT_SESSIONS_MOST + 3; i++) {
+		auto_free char *directory = text_format("/%d", i);
+
+		leave("j", 0, directory, BOOT);
+	}
+	start_in("/other");
+	for (int i = 0; i < LEFT_SESSIONS_MOST + 3; i++) {
+		auto_free char *directory = text_format("/%d", i);
+
+		found += count_dead(directory);
+	}
+	assert_int_equal(found, LEFT_SESSIONS_MOST);
+	for (int i = 0; i < LEFT_SESSIONS_MOST + 3; i++) {
+		auto_free char *directory = text_format("/%d", i);
+
+		start_in(directory);
+	}
+	assert_true(file_directory_is_empty(above));
+}
+
+static void make_old(void *arg, const char *session)
+{
+	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+
+	(void)arg;
+	if (text_starts(session, runtime))
+		assert_int_equal(utimensat(AT_FDCWD, session, times, 0), 0);
+}
+
+/* A run may have had the directory for long: its age counts from when it was found dead. */
+static void leaves_nothing_for_ever(void **state)
+{
+	auto_free char *above = text_format("%s/reprieve", runtime);
+
+	(void)state;
+	leave("j", 0, "/a", BOOT);
+	session_each_dead("/a", make_old, NULL);
+	start_in("/other");
+	assert_int_equal(count_dead("/a"), 1);
+	session_each_dead("/a", make_old, NULL);
+	start_in("/other");
 	assert_true(file_directory_is_empty(above));
 }
 
@@ -293,6 +408,12 @@ static void takes_the_next_place_where_paths_are_long(void **state)
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 }
 
+static bool remove_dead(const struct session *session)
+{
+	session_remove_dead(session, "/a", BOOT);
+	return true;
+}
+
 /* Eight supervisors at once, each of which also cleans up what it takes for dead:
  * nobody loses a live one. */
 static void survives_a_race(void **state)
@@ -307,8 +428,8 @@ static void survives_a_race(void **state)
 		for (int round = 0; round < 100; round++) {
 			struct session session;
 			bool fine = session_open("race", 0, &session, NULL) == 0 &&
-				    file_is_directory(session.directory) && look().count > 0 &&
-				    file_is_directory(session.directory) &&
+				    remove_dead(&session) && file_is_directory(session.directory) &&
+				    look().count > 0 && file_is_directory(session.directory) &&
 				    text_starts(session.directory, runtime);
 
 			if (!fine)
@@ -332,6 +453,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(keeps_several_apart, begin, end),
 		cmocka_unit_test_setup_teardown(is_dead_with_its_process, begin, end),
 		cmocka_unit_test_setup_teardown(finds_a_job_that_was_left_behind, begin, end),
+		cmocka_unit_test_setup_teardown(leaves_to_others_what_is_theirs, begin, end),
+		cmocka_unit_test_setup_teardown(leaves_no_more_than_the_youngest, begin, end),
+		cmocka_unit_test_setup_teardown(leaves_nothing_for_ever, begin, end),
 		cmocka_unit_test_setup_teardown(trusts_only_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(nobody_can_take_every_place, begin, end),
 		cmocka_unit_test_setup_teardown(takes_the_next_place_where_paths_are_long, begin,

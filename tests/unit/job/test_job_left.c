@@ -10,11 +10,21 @@ static int last_supervisor;
 static const char *left_in, *known, *recorded_job;
 static bool lists;
 
-void __wrap_session_each_dead(void (*each)(void *arg, const char *directory), void *arg);
-void __wrap_session_each_dead(void (*each)(void *arg, const char *directory), void *arg)
+void __wrap_session_each_dead(const char *directory, void (*each)(void *arg, const char *session),
+			      void *arg);
+void __wrap_session_each_dead(const char *directory, void (*each)(void *arg, const char *session),
+			      void *arg)
 {
+	assert_string_equal(directory, "/nowhere/ckpt");
 	each(arg, "/dead");
 }
+
+#define REMOVED "session_remove_dead /nowhere/ckpt 1; "
+
+/* What is not read by then is lost. */
+NOTED_WITH(session_remove_dead,
+	   (const struct session *session, const char *directory, const char *boot), "%s %d",
+	   directory, session &&boot)
 
 int __wrap_left_channel_read(const char *session_directory, struct left_channel *left,
 			     struct err *err);
@@ -91,6 +101,14 @@ int __wrap_workspace_write_under_way(const struct workspace *workspace, char *co
 	return unwritable ? err_set(err, ERR_DENIED, "denied") : 0;
 }
 
+static void begin(struct job *job)
+{
+	workspace_release(&job->workspace);
+	bare_job_init(job);
+	bare_config.checkpoint_dir = "/nowhere/ckpt";
+	workspace_init(&job->workspace, bare_config.checkpoint_dir);
+}
+
 static void what_was_left_goes_into_its_own_list(void **state)
 {
 	static struct job job;
@@ -100,8 +118,7 @@ static void what_was_left_goes_into_its_own_list(void **state)
 	for (unsigned bits = 0; bits < 256; bits++) {
 		bool own = bits & 1, usable;
 
-		bare_job_init(&job);
-		bare_config.checkpoint_dir = "/nowhere/ckpt";
+		begin(&job);
 		left_in = own ? "/nowhere/ckpt" : "/nowhere/other";
 		readable = !(bits & 2);
 		last_supervisor = bits & 4 ? 78 : 77;
@@ -114,9 +131,9 @@ static void what_was_left_goes_into_its_own_list(void **state)
 		usable = own && readable && last_supervisor == 77 && !in_use && !rebooted &&
 			 !unknown && unread;
 		job_read_what_was_left(&job);
-		assert_calls(!usable ? ""
-			     : lists ? "list model.pt; write optimizer.pt; "
-				     : "list -; write optimizer.pt; ");
+		assert_calls(!usable ? REMOVED
+			     : lists ? "list model.pt; write optimizer.pt; " REMOVED
+				     : "list -; write optimizer.pt; " REMOVED);
 	}
 	left_in = "/nowhere/ckpt";
 	last_supervisor = 77;
@@ -137,8 +154,9 @@ static void what_was_left_goes_into_its_own_list(void **state)
 		known = knowns[i];
 		unwritable = true;
 		job_read_what_was_left(&job);
-		assert_calls(i == 0 ? "list model.pt; write optimizer.pt; " : "");
+		assert_calls(i == 0 ? "list model.pt; write optimizer.pt; " REMOVED : REMOVED);
 	}
+	workspace_release(&job.workspace);
 }
 
 /* Also where nothing was left unread, but only by the same job, and in its own directory. */
@@ -154,8 +172,7 @@ static void what_was_learned_is_known_to_the_same_job_alone(void **state)
 	for (unsigned bits = 0; bits < 16; bits++) {
 		bool usable = bits == 7 || bits == 15;
 
-		bare_job_init(&job);
-		bare_config.checkpoint_dir = "/nowhere/ckpt";
+		begin(&job);
 		strcpy(job.name.text, "digits");
 		recorded = bits & 1;
 		recorded_job = bits & 2 ? "digits" : "letters";
@@ -167,6 +184,7 @@ static void what_was_learned_is_known_to_the_same_job_alone(void **state)
 		job.left_known = NULL;
 	}
 	recorded = false;
+	workspace_release(&job.workspace);
 }
 
 int main(void)
