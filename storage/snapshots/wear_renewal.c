@@ -75,13 +75,9 @@ static bool is_no_base(const struct chunk_index_pack *pack)
 static void add_use(struct renewal *renewal, const struct chunk *chunk)
 {
 	const struct chunk_index *index = &renewal->storage->transfer.index;
-	struct pack_wear *pack = &renewal->packs[chunk->pack];
 
-	if (is_no_base(&index->packs[chunk->pack]))
-		return;
-	if (pack->used == 0)
-		pack->used = PACK_MAGIC_SIZE + PACK_FOOTER_SIZE;
-	pack->used += chunk->stored + PACK_RECORD_SIZE;
+	if (!is_no_base(&index->packs[chunk->pack]))
+		pack_wear_add_chunk(&renewal->packs[chunk->pack], chunk->stored);
 }
 
 /* A pack that is on its way is needed as it is; of one that nothing is needed of, the manifest

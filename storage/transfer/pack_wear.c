@@ -2,8 +2,16 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "storage/format/format.h"
 
 #include <stdlib.h>
+
+void pack_wear_add_chunk(struct pack_wear *pack, uint64_t stored)
+{
+	if (pack->used == 0)
+		pack->used = PACK_MAGIC_SIZE + PACK_FOOTER_SIZE;
+	pack->used += stored + PACK_RECORD_SIZE;
+}
 
 /* The least use first; of two with the same, the one that frees more. */
 static int compare_use(const void *a, const void *b)

@@ -18,6 +18,10 @@ struct pack_wear {
 	bool worn;
 };
 
+/* The snapshot needs one more chunk of the pack, which has so many bytes there. A pack of which all
+ * is needed has nothing dead: what every pack has goes with the first. */
+void pack_wear_add_chunk(struct pack_wear *pack, uint64_t stored);
+
 struct pack_wear_bounds {
 	/* That there are, and that may need what is dead here; 0: not known, or it does not matter.
 	 */

@@ -1,6 +1,8 @@
 /* What a member restores of a gang's snapshot, and what is seen of it as a whole. */
 #include "gang_fixture.h"
 
+#include "storage/gangs/gang_choice.h"
+
 static const struct gang_given both[] = {{.step = 10}, {.step = 10}};
 static const struct gang_given second[] = {{.empty = true}, {.step = 10}};
 
@@ -72,6 +74,37 @@ static void by_choice(void **state)
 	gang_round(&gang, 3, both);
 	gang_assert_committed(&gang, 3);
 	assert_int_equal(gang.machines[1].result.chunks_sent, 0);
+	gang_stop(&gang);
+}
+
+/* Nothing is left of a manifest whose lists cannot be read. */
+static void lists_that_are_lost(void **state)
+{
+	struct gang gang;
+	struct storage *storage;
+	struct gang_clashes clashes;
+	auto_free char *command = NULL;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, both);
+	gang_assert_committed(&gang, 1);
+	command = text_format("find '%s/jobs/job/packs' -type f -delete", gang.store.store);
+	assert_int_equal(system(command), 0);
+	storage = gang.machines[0].files.storage;
+	for (enum gang_parts_choice choice = GANG_PARTS_OWN; choice <= GANG_PARTS_AUTO; choice++) {
+		struct manifest manifest = {0};
+
+		storage_gang_choose_parts(storage, choice);
+		err = (struct err){0};
+		assert_int_equal(gang_choice_get_manifest(storage, gang.newest, &manifest, &clashes,
+							  NULL, &err),
+				 -1);
+		assert_non_null(strstr(err.text, "snapshots/000001-000001.json"));
+		assert_null(manifest.packs);
+		assert_null(manifest.parts);
+		assert_int_equal(manifest.pack_count + manifest.part_count, 0);
+	}
 	gang_stop(&gang);
 }
 
@@ -325,13 +358,10 @@ static void one_member_of_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_choice),
-		cmocka_unit_test(names_that_clash),
-		cmocka_unit_test(another_number_of_members),
-		cmocka_unit_test(names_of_all),
-		cmocka_unit_test(a_snapshot_of_one_machine),
-		cmocka_unit_test(verbs_see_all_of_it),
-		cmocka_unit_test(one_member_of_it),
+		cmocka_unit_test(by_choice),           cmocka_unit_test(lists_that_are_lost),
+		cmocka_unit_test(names_that_clash),    cmocka_unit_test(another_number_of_members),
+		cmocka_unit_test(names_of_all),        cmocka_unit_test(a_snapshot_of_one_machine),
+		cmocka_unit_test(verbs_see_all_of_it), cmocka_unit_test(one_member_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,14 +109,25 @@ static void check(const struct story *story)
 	struct snapshot_id snapshots[MOST], chain[MOST];
 	struct lineage lineage = {.attempts = attempts, .snapshots = snapshots};
 	char text[256] = "", states[MOST + 1] = "";
+	uint32_t newest = 0;
 	size_t count;
 
+	/* Beyond what there is, nothing is looked at. */
+	memset(attempts, 0x5a, sizeof(attempts));
+	memset(snapshots, 0x5a, sizeof(snapshots));
 	for (; story->claims[lineage.attempt_count]; lineage.attempt_count++)
 		attempts[lineage.attempt_count] = parse_claim(story->claims[lineage.attempt_count]);
 	for (; story->snapshots[lineage.snapshot_count]; lineage.snapshot_count++)
 		snapshots[lineage.snapshot_count] =
 			parse_id(story->snapshots[lineage.snapshot_count]);
-	count = lineage_chain(&lineage, lineage_newest_attempt(&lineage), chain);
+	for (size_t i = 0; i < lineage.attempt_count; i++)
+		newest = attempts[i].number > newest ? attempts[i].number : newest;
+	for (size_t i = 0; i < lineage.snapshot_count; i++)
+		newest = snapshots[i].attempt > newest ? snapshots[i].attempt : newest;
+	if (lineage_newest_attempt(&lineage) != newest)
+		fail_msg("%s: newest attempt %u instead of %u", story->name,
+			 lineage_newest_attempt(&lineage), newest);
+	count = lineage_chain(&lineage, newest, chain);
 	for (size_t i = 0; i < count; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u.%u", i ? " " : "",
 			 chain[i].attempt, chain[i].sequence);

@@ -40,6 +40,7 @@ static void test_it_says_what_was_added(void **state)
 	auto_(snapshot_catalogue_release) struct snapshot_catalogue first = {0}, second = {0};
 	auto_free struct manifest_pack *named = NULL, *shared = NULL;
 	auto_json json_t *body = NULL;
+	auto_free char *groups = NULL;
 	struct catalogue_entry *entry;
 	size_t count;
 
@@ -53,6 +54,13 @@ static void test_it_says_what_was_added(void **state)
 	snapshot_catalogue_add(&first, &info, &(struct manifest_object){.size = 500}, packs, 6);
 	assert_int_equal(first.count, 2);
 	body = snapshot_catalogue_encode(&first);
+	/* Packs in a row are one group, and what has another form stands alone. */
+	groups = json_dumps(json_object_get(body, "packs"), JSON_COMPACT);
+	assert_string_equal(groups, "[[\"packs/000001/000002-abc\",1,[10,20]],"
+				    "[\"packs/000001/000002-abc\",4,[30]],"
+				    "[\"packs/strange\",null,[40]],"
+				    "[\"packs/000001/000002-abc\",12345,[50]],"
+				    "[\"packs/000001/000002-abc-1.pack\",null,[60]]]");
 	assert_works(snapshot_catalogue_decode(body, &second, &err));
 	assert_int_equal(second.count, 2);
 	assert_int_equal(second.packs.count, 6);

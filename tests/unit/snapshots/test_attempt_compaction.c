@@ -663,6 +663,49 @@ static void test_nothing_can_be_removed(void **state)
 	fixture_stop(&f);
 }
 
+static int refuse_a_claim(struct slow_store *slow, const char *key, struct err *error)
+{
+	return text_ends(key, slow->arg) ? err_set(error, ERR_DENIED, "a lock hides it") : 0;
+}
+
+/* What could not be read is in no summary: so there is none, and nothing goes. */
+static void test_a_record_that_cannot_be_read(void **state)
+{
+	static const char *const hidden[] = {"/attempts/000003.json", "/attempts/000003.end.json"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+		auto_(job_listing_release) struct job_listing listing = {0};
+		struct slow_store *slow;
+		struct fixture f;
+		size_t records;
+
+		fixture_start(&f);
+		for (uint32_t j = 1; j <= ATTEMPT_SINGLES_MOST + 2; j++)
+			synthetic_attempt(&f, "summed",
+					  &(struct synthetic_attempt){
+						  .number = j,
+						  .policy = RESTORE_NONE,
+					  });
+		storage_close(f.storage);
+		f.storage = open_job(&f, "summed");
+		assert_works(job_records_list_lineage(f.storage, &listing, NULL, &err));
+		records = count_files(&f, "jobs/summed");
+		slow = slow_store_install(&f, NULL);
+		slow->arg = (void *)hidden[i];
+		slow->answer_get = refuse_a_claim;
+		assert_fails(attempt_compaction_run(f.storage, &listing, 100, NULL, &err),
+			     ERR_DENIED);
+		assert_int_equal(count_files(&f, "jobs/summed"), records);
+		/* Once it can be read, they are summed up. */
+		slow->answer_get = NULL;
+		assert_works(attempt_compaction_run(f.storage, &listing, 100, NULL, &err));
+		assert_int_equal(count_files(&f, "jobs/summed/summaries"), 1);
+		assert_true(count_files(&f, "jobs/summed") < records);
+		fixture_stop(&f);
+	}
+}
+
 /* --- crashes --- */
 
 static const char *const points[] = {
@@ -747,6 +790,7 @@ int main(void)
 		cmocka_unit_test(test_a_killed_attempt_keeps_its_start_for_a_while),
 		cmocka_unit_test(test_a_damaged_summary),
 		cmocka_unit_test(test_nothing_can_be_removed),
+		cmocka_unit_test(test_a_record_that_cannot_be_read),
 		cmocka_unit_test(test_killed_while_summing_up),
 	};
 

@@ -33,6 +33,15 @@ static void test_target_must_be_empty(void **state)
 	fixture_stop(&f);
 }
 
+static ino_t inode_of(const char *directory, const char *name)
+{
+	auto_free char *path = text_format("%s/%s", directory, name);
+	struct stat status;
+
+	assert_int_equal(stat(path, &status), 0);
+	return status.st_ino;
+}
+
 static void test_seed(void **state)
 {
 	struct fixture f;
@@ -45,6 +54,7 @@ static void test_seed(void **state)
 	fixture_write(&f, "a/w", 3 * CHUNK_SIZE + 7, 1);
 	fixture_write(&f, "b", 1000, 2);
 	fixture_write(&f, "c", 1000, 3);
+	fixture_write(&f, "same", 1000, 4);
 	fixture_take(&f);
 	seed = text_format("%s/seed", f.root);
 	command =
@@ -57,21 +67,14 @@ static void test_seed(void **state)
 	assert_works(storage_restore(f.storage, &request, &result, NULL, &err));
 	close(request.seed);
 	fixture_compare(&f);
-	assert_int_equal(result.bytes_seeded, 2 * CHUNK_SIZE + 7);
+	/* The seed keeps its own file, unless the caller gives it away. */
+	assert_int_not_equal(inode_of(f.target, "same"), inode_of(seed, "same"));
+	assert_int_equal(result.bytes_seeded, 2 * CHUNK_SIZE + 1007);
 	assert_true(result.bytes_fetched > CHUNK_SIZE && result.bytes_fetched < CHUNK_SIZE + 3000);
-	assert_int_equal(result.files, 3);
-	assert_int_equal(result.bytes, 3 * CHUNK_SIZE + 2007);
+	assert_int_equal(result.files, 4);
+	assert_int_equal(result.bytes, 3 * CHUNK_SIZE + 3007);
 	assert_int_equal(result.step, 1);
 	fixture_stop(&f);
-}
-
-static ino_t inode_of(const char *directory, const char *name)
-{
-	auto_free char *path = text_format("%s/%s", directory, name);
-	struct stat status;
-
-	assert_int_equal(stat(path, &status), 0);
-	return status.st_ino;
 }
 
 /* What is the same is not copied: there may be no room for a second one. Its times may differ. */

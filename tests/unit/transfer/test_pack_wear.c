@@ -10,7 +10,32 @@
 
 #include <cmocka.h>
 
+#include "storage/format/format.h"
+
 #define PACKS_MOST 6
+
+/* As FORMAT.md lays a pack out: then one of which all is needed has nothing dead. */
+static void test_what_is_needed_of_a_pack(void **state)
+{
+	static const struct {
+		uint64_t stored[3];
+		size_t count;
+		uint64_t used;
+	} rows[] = {
+		{{0}, 0, 0},
+		{{100}, 1, PACK_MAGIC_SIZE + 100 + PACK_RECORD_SIZE + PACK_FOOTER_SIZE},
+		{{1, 2, 4}, 3, PACK_MAGIC_SIZE + 7 + 3 * PACK_RECORD_SIZE + PACK_FOOTER_SIZE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pack_wear pack = {0};
+
+		for (size_t j = 0; j < rows[i].count; j++)
+			pack_wear_add_chunk(&pack, rows[i].stored[j]);
+		assert_int_equal(pack.used, rows[i].used);
+	}
+}
 
 static void test_which_packs_are_worn(void **state)
 {
@@ -154,6 +179,7 @@ static void test_the_next_snapshot_has_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_needed_of_a_pack),
 		cmocka_unit_test(test_which_packs_are_worn),
 		cmocka_unit_test(test_the_next_snapshot_has_room),
 	};
