@@ -42,15 +42,22 @@ struct retried_call store_call_retried(const struct store_call *call, void *arg,
 		.judge = judge,
 		.read = call->read,
 		.read_arg = call->read_arg,
+		.once = call->once,
 	};
 }
 
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
-			  unsigned asked, struct cancel *cancel, struct err *err)
+			  unsigned asked, bool once, struct cancel *cancel, struct err *err)
 {
 	auto_(http_response_release) struct http_response response = {.body.limit = SMALL_LIMIT};
-	const struct store_call call =
-		{.asked = asked, .key = key, .query = "", .body = data, .body_size = size};
+	const struct store_call call = {
+		.asked = asked,
+		.key = key,
+		.query = "",
+		.body = data,
+		.body_size = size,
+		.once = once,
+	};
 
 	return http_store_of(store)->ops->perform(store, &call, &response, cancel, err);
 }
@@ -59,8 +66,8 @@ int http_store_put(struct store *store, const char *key, const void *data, size_
 		   enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
 	return http_store_put_object(store, key, data, size,
-				     mode == STORE_IF_ABSENT ? ASKED_PUT_IF_ABSENT : ASKED_PUT,
-				     cancel, err);
+				     mode == STORE_UNIQUE ? ASKED_PUT : ASKED_PUT_IF_ABSENT,
+				     mode == STORE_IF_ABSENT_ONCE, cancel, err);
 }
 
 /* The same name each time: from the second start on it is one request, and nothing is left behind
@@ -74,7 +81,7 @@ int http_store_prove_if_absent(struct store *store, const char *url, const char 
 		struct err own = {0};
 
 		if (http_store_put_object(store, PROBE_KEY, text, sizeof(text) - 1,
-					  ASKED_PUT_IF_ABSENT, cancel, &own) == 0)
+					  ASKED_PUT_IF_ABSENT, false, cancel, &own) == 0)
 			continue;
 		if (own.kind == ERR_EXISTS)
 			return 0;

@@ -25,6 +25,7 @@ struct store_call {
 	/* As in struct retried_call; NULL: nothing to read. */
 	int (*read)(void *arg, const struct http_response *response, struct err *err);
 	void *read_arg;
+	bool once;
 };
 
 /* "PUT", "GET" or "DELETE". */
@@ -57,9 +58,9 @@ struct http_store {
 	struct retrying_client *client;
 };
 
-/* `asked` is ASKED_PUT or ASKED_PUT_IF_ABSENT. */
+/* `asked` is ASKED_PUT or ASKED_PUT_IF_ABSENT; `once` as in struct retried_call. */
 int http_store_put_object(struct store *store, const char *key, const void *data, size_t size,
-			  unsigned asked, struct cancel *cancel, struct err *err);
+			  unsigned asked, bool once, struct cancel *cancel, struct err *err);
 
 /* Puts one small object twice, if-absent; that it is refused once proves that the store keeps the
  * promise. ERR_UNFIT: it ignores the condition, which `condition` names; the sentence ends with

@@ -1,5 +1,26 @@
 #include "object_store.h"
 
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "storage/http/http.h"
+
+bool store_pause(unsigned tries, int64_t begun_ms, struct cancel *cancel)
+{
+	int64_t patience_ms = retrying_client_patience_ms(NULL);
+	struct retry_policy_facts facts = {
+		.cause = RETRY_FAULT,
+		.tries = tries,
+		.spent_ms = clock_monotonic_ms() - begun_ms,
+		.patience_ms = patience_ms > 0 ? patience_ms : RETRYING_CLIENT_PATIENCE_MS,
+		.left_ms = cancel_left_ms(cancel),
+		.asked_ms = -1,
+		.random = backoff_random(),
+	};
+	struct retry_policy_decision decision = retry_policy_decide(&facts);
+
+	return decision.again && cancel_sleep(cancel, decision.after_ms, NULL) == 0;
+}
+
 void store_close(struct store *store)
 {
 	if (store)

@@ -25,6 +25,9 @@ enum store_put_mode {
 	/* nobody else uses this name, so a second put of the same bytes is harmless */
 	STORE_UNIQUE,
 	STORE_IF_ABSENT, /* of all writers that ever try, one succeeds; the others get ERR_EXISTS */
+	/* The same, for what may be removed between two tries: it is sent once, and ERR_RETRY means
+	 * that nobody knows whether it was put. */
+	STORE_IF_ABSENT_ONCE,
 };
 
 enum store_depth {
@@ -103,6 +106,11 @@ struct store_ops {
  * What was handed over before an error may be wrong. A store without read() gets them all first. */
 int store_read(struct store *store, const char *key, uint64_t offset, size_t size,
 	       const struct store_taker *taker, struct cancel *cancel, struct err *err);
+
+/* Sleeps before another STORE_IF_ABSENT_ONCE, as a store would before another try of its own.
+ * `tries`: done so far; `begun_ms`: by the monotonic clock. False: there is to be none, because its
+ * patience or the time that is left is over. */
+bool store_pause(unsigned tries, int64_t begun_ms, struct cancel *cancel);
 
 void store_close(struct store *store); /* NULL is fine */
 AUTO_POINTER(struct store, store_close);

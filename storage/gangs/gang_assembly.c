@@ -162,17 +162,29 @@ int gang_assembly_check_attempt(const struct gang_round *round, struct err *err)
 				     err);
 }
 
+/* A newer attempt may have started from it, and removed it since. */
+static int check_put_again(void *arg, struct err *err)
+{
+	struct err own = {0};
+
+	if (gang_assembly_check_attempt(arg, &own) == 0)
+		return 0;
+	/* "Exists" would say that it is there. */
+	return err_set(err, own.kind == ERR_EXISTS ? ERR_UNFIT : own.kind, "%s", own.text);
+}
+
 /* What has been committed under this number is of the same parts: each is put once, if-absent. */
 static int put_gang_manifest(struct gang_round *round, const struct manifest *gang, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(round->storage, gang->id);
 	auto_json json_t *body = manifest_encode(gang, err);
+	const struct put_again again = {check_put_again, round};
 
 	if (!body)
 		return -1;
 	fault_point("before_manifest_put");
-	if (job_record_put(round->storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
-			   round->cancel, err) < 0)
+	if (job_record_put_asking(round->storage->transfer.store, key, RECORD_SNAPSHOT, body, NULL,
+				  &again, round->cancel, err) < 0)
 		return err->kind == ERR_EXISTS ? 0 : -1;
 	fault_point("after_manifest_put");
 	return 0;

@@ -5,6 +5,7 @@
  * For the rest of storage/, through this header alone:
  *
  *	retrying_client.h	a pool of connections, and the loop of one call
+ *	retry_policy.h		PURE: whether to try again, and when
  *	store_reply.h		PURE: judges the reply of a store by a table of rows
  *	bearer_token.h		a bearer token that the threads of one store share
  *	credential_cache.h	keeps credentials and fetches new ones before they expire
@@ -14,10 +15,6 @@
  *	uri.h			PURE: percent-encoding, queries, endpoints
  *	crc32c.h		PURE: CRC-32C
  *	xml.h			PURE: the one use of expat
- *
- * Of this folder only:
- *
- *	retry_policy.h		PURE: whether to try again, and when
  */
 #ifndef STORAGE_HTTP_H
 #define STORAGE_HTTP_H
@@ -27,6 +24,7 @@
 #include "credential_cache.h"
 #include "name_values.h"
 #include "page_cycle.h"
+#include "retry_policy.h"
 #include "retrying_client.h"
 #include "store_reply.h"
 #include "token_endpoint.h"

@@ -14,7 +14,6 @@
 
 enum {
 	IDLE_MS = 4000,
-	PATIENCE_MS = 30 * 1000,
 	MOVES_MOST = 3,
 	HEADERS_MOST = 48,
 };
@@ -89,7 +88,7 @@ AUTO(struct call_request, call_request_release);
 int64_t retrying_client_patience_ms(struct err *err)
 {
 	const char *value = getenv("REPRIEVE_STORE_PATIENCE");
-	int64_t patience_ms = PATIENCE_MS;
+	int64_t patience_ms = RETRYING_CLIENT_PATIENCE_MS;
 
 	if (value && value[0] && (!text_to_duration_ms(value, &patience_ms) || patience_ms <= 0))
 		return err_set(err, ERR_INVALID,
@@ -106,7 +105,7 @@ struct retrying_client *retrying_client_new(const struct retrying_client_options
 	remote->patience_ms = options && options->patience_ms ? options->patience_ms
 							      : retrying_client_patience_ms(NULL);
 	if (remote->patience_ms < 0)
-		remote->patience_ms = PATIENCE_MS;
+		remote->patience_ms = RETRYING_CLIENT_PATIENCE_MS;
 	if (options && options->ca_file)
 		remote->ca_file = text_copy(options->ca_file);
 	remote->ca_variable = options ? options->ca_variable : NULL;
@@ -347,11 +346,12 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 	auto_(call_request_release) struct call_request request = {0};
 	const struct retried_call *call = progress->call;
 	enum call_verdict verdict;
+	bool sent;
 
 	progress->attempt.now_ms = clock_wall_ms() + skew_of(progress->remote);
-	if (call->prepare(call->arg, &progress->attempt, &request, cancel, err) < 0 ||
-	    send_request(progress, &request, response, cancel, err) < 0) {
-		if (err->kind != ERR_RETRY)
+	sent = call->prepare(call->arg, &progress->attempt, &request, cancel, err) == 0;
+	if (!sent || send_request(progress, &request, response, cancel, err) < 0) {
+		if (err->kind != ERR_RETRY || (sent && call->once))
 			return -1;
 		progress->fresh = true;
 		return pause_before_next(progress, RETRY_FAULT, cancel, err);
@@ -364,6 +364,10 @@ static int perform_try(struct call_state *progress, struct http_response *respon
 	}
 	if (verdict == CALL_DONE)
 		return 1;
+	if (call->once && (verdict == CALL_RETRY || verdict == CALL_SLOW_DOWN)) {
+		err->kind = ERR_RETRY;
+		return -1;
+	}
 	return apply_verdict(progress, verdict, response, cancel, err);
 }
 

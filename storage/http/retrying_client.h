@@ -91,6 +91,9 @@ struct retried_call {
 	 * NULL: nothing to read. */
 	int (*read)(void *read_arg, const struct http_response *response, struct err *err);
 	void *read_arg;
+	/* It is not sent again where it may have been carried out: ERR_RETRY then. What is refused
+	 * for another reason (credentials, clock, address) was not, and is sent again. */
+	bool once;
 };
 
 struct retrying_client_statistics {
@@ -109,6 +112,8 @@ struct retrying_client_statistics {
 	/* ours, in the last connection; "": unknown */
 	char local_address[46];
 };
+
+#define RETRYING_CLIENT_PATIENCE_MS ((int64_t)30 * 1000)
 
 /* What REPRIEVE_STORE_PATIENCE says ("90s"), else 30 s; -1, ERR_INVALID, where it
  * says something else. */

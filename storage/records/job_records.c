@@ -60,7 +60,7 @@ enum {
 
 /*
  * Called after a put that failed with `put_err`. Returns 0 if the object in the store is ours after
- * all, else -1. *absent: the store answered "exists" to the put, but the object is not there.
+ * all, else -1. *absent: it clearly is not there.
  */
 static int settle_failed_put(struct store *store, const char *key, const struct bytes *record,
 			     const struct err *put_err, bool *absent, struct cancel *cancel)
@@ -77,7 +77,7 @@ static int settle_failed_put(struct store *store, const char *key, const struct 
 				       memcmp(there.data, record->data, there.size) == 0
 			       ? 0
 			       : -1;
-	*absent = put_err->kind == ERR_EXISTS && err.kind == ERR_NOT_FOUND;
+	*absent = err.kind == ERR_NOT_FOUND;
 	return -1;
 }
 
@@ -91,31 +91,80 @@ static int refuse_length(enum record_kind kind, size_t most, struct err *err)
 	return err_set(err, ERR_CORRUPT, "longer than %zu bytes, which no such record is", most);
 }
 
-int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
-		   uint64_t *bytes, struct cancel *cancel, struct err *err)
+/* One put of several. */
+struct putting {
+	struct store *store;
+	const struct put_again *again;
+	unsigned tries;
+	int64_t begun_ms;
+	struct cancel *cancel;
+};
+
+/* What was put is not there: whether another put may follow; else `err` says why not. */
+static bool goes_on(const struct putting *putting, const struct err *put_err, const char *key,
+		    struct err *err)
+{
+	if (put_err->kind == ERR_EXISTS && putting->tries == PUT_TRIES) {
+		err_set(err, ERR_RETRY, "the store reports that %s exists, but does not find it",
+			key);
+		return false;
+	}
+	if (put_err->kind != ERR_EXISTS &&
+	    (!putting->again || put_err->kind != ERR_RETRY ||
+	     !store_pause(putting->tries, putting->begun_ms, putting->cancel))) {
+		if (err)
+			*err = *put_err;
+		return false;
+	}
+	return !putting->again || putting->again->ask(putting->again->arg, err) == 0;
+}
+
+static int put_record(struct putting *putting, const char *key, const struct bytes *record,
+		      struct err *err)
+{
+	enum store_put_mode mode = putting->again ? STORE_IF_ABSENT_ONCE : STORE_IF_ABSENT;
+	struct store *store = putting->store;
+
+	for (putting->tries = 1;; putting->tries++) {
+		struct err put_err = {0};
+		bool absent = false;
+
+		if (store->ops->put(store, key, record->data, record->size, mode, putting->cancel,
+				    &put_err) == 0 ||
+		    settle_failed_put(store, key, record, &put_err, &absent, putting->cancel) == 0)
+			return 0;
+		if (absent && goes_on(putting, &put_err, key, err))
+			continue;
+		if (!absent && err)
+			*err = put_err;
+		return -1;
+	}
+}
+
+int job_record_put_asking(struct store *store, const char *key, enum record_kind kind, json_t *body,
+			  uint64_t *bytes, const struct put_again *again, struct cancel *cancel,
+			  struct err *err)
 {
 	auto_(bytes_release) struct bytes record = {0};
-	struct err put_err = {0};
-	bool absent = true;
+	struct putting putting = {
+		.store = store,
+		.again = again,
+		.begun_ms = clock_monotonic_ms(),
+		.cancel = cancel,
+	};
 
 	record.limit = record_size_most(kind, store->manifest_most);
 	if (record_encode(kind, body, &record, err) < 0)
 		return record.overflowed ? refuse_length(kind, record.limit, err) : -1;
 	if (bytes)
 		*bytes = record.size;
-	for (int i = 0; absent && i < PUT_TRIES; i++) {
-		put_err = (struct err){0};
-		if (store->ops->put(store, key, record.data, record.size, STORE_IF_ABSENT, cancel,
-				    &put_err) == 0 ||
-		    settle_failed_put(store, key, &record, &put_err, &absent, cancel) == 0)
-			return 0;
-	}
-	if (absent)
-		return err_set(err, ERR_RETRY,
-			       "the store reports that %s exists, but does not find it", key);
-	if (err)
-		*err = put_err;
-	return -1;
+	return put_record(&putting, key, &record, err);
+}
+
+int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
+		   uint64_t *bytes, struct cancel *cancel, struct err *err)
+{
+	return job_record_put_asking(store, key, kind, body, bytes, NULL, cancel, err);
 }
 
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,

@@ -56,6 +56,18 @@ char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
  */
 int job_record_put(struct store *store, const char *key, enum record_kind kind, json_t *body,
 		   uint64_t *bytes, struct cancel *cancel, struct err *err);
+
+/* Of a manifest, which others may remove: a second put would make it anew. */
+struct put_again {
+	/* Whether it may be put once more. It has been looked for before, and is not there. -1 ends
+	 * it with `err`. */
+	int (*ask)(void *arg, struct err *err);
+	void *arg;
+};
+/* The same. No put is repeated, neither here nor by the store, before it has been asked. */
+int job_record_put_asking(struct store *store, const char *key, enum record_kind kind, json_t *body,
+			  uint64_t *bytes, const struct put_again *again, struct cancel *cancel,
+			  struct err *err);
 /* Reads and checks a record. ERR_NOT_FOUND, ERR_CORRUPT (after a second read) or ERR_VERSION. The
  * caller decrefs *body. */
 int job_record_get(struct store *store, const char *key, enum record_kind kind, json_t **body,

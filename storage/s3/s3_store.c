@@ -35,7 +35,7 @@ static int s3_perform(struct store *store, const struct store_call *call,
 /* For a store without if-absent, when the user has accepted that: whoever looks and puts at the
  * same instant as another also wins. */
 static int put_after_looking(struct store *store, const char *key, const void *data, size_t size,
-			     struct cancel *cancel, struct err *err)
+			     bool once, struct cancel *cancel, struct err *err)
 {
 	auto_(bytes_release) struct bytes there = {0};
 	struct err seen = {0};
@@ -43,7 +43,7 @@ static int put_after_looking(struct store *store, const char *key, const void *d
 	if (http_store_get(store, key, 0, STORE_TO_END, &there, cancel, &seen) == 0)
 		return err_set(err, ERR_EXISTS, "%s: it is there already", key);
 	if (seen.kind == ERR_NOT_FOUND)
-		return http_store_put_object(store, key, data, size, ASKED_PUT, cancel, err);
+		return http_store_put_object(store, key, data, size, ASKED_PUT, once, cancel, err);
 	if (err)
 		*err = seen;
 	return -1;
@@ -52,12 +52,13 @@ static int put_after_looking(struct store *store, const char *key, const void *d
 static int s3_put(struct store *store, const char *key, const void *data, size_t size,
 		  enum store_put_mode mode, struct cancel *cancel, struct err *err)
 {
-	bool look = mode == STORE_IF_ABSENT && !s3_of(store)->bucket.settings.conditional;
+	bool look = mode != STORE_UNIQUE && !s3_of(store)->bucket.settings.conditional;
 	int result;
 
 	fault_point("before_s3_put");
 	if (look)
-		result = put_after_looking(store, key, data, size, cancel, err);
+		result = put_after_looking(store, key, data, size, mode == STORE_IF_ABSENT_ONCE,
+					   cancel, err);
 	else
 		result = http_store_put(store, key, data, size, mode, cancel, err);
 	fault_point("after_s3_put");

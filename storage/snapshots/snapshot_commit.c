@@ -51,6 +51,14 @@ static int check_named_packs(struct snapshot_commit *commit, const struct manife
 		       own.text);
 }
 
+static bool is_started_from(const struct lineage *lineage, struct snapshot_id id)
+{
+	for (size_t i = 0; i < lineage->attempt_count; i++)
+		if (snapshot_id_compare(lineage->attempts[i].start, id) == 0)
+			return true;
+	return false;
+}
+
 /* Whether a newer claim leaves the snapshot behind. One that is not confirmed yet may be at any
  * moment: it counts here. */
 static int find_left_behind(struct snapshot_commit *commit, bool *left, struct err *err)
@@ -64,13 +72,15 @@ static int find_left_behind(struct snapshot_commit *commit, bool *left, struct e
 		if (lineage->attempts[i].number > commit->request->id.attempt)
 			lineage->attempts[i].unconfirmed = false;
 	*left = lineage_state(lineage, commit->request->id) == SNAPSHOT_FENCED;
+	/* The claims alone say so: in a full store it may be gone already. */
+	if (*left)
+		return 0;
 	for (size_t i = 0; i < lineage->snapshot_count; i++)
 		if (snapshot_id_compare(lineage->snapshots[i], commit->request->id) == 0)
 			return 0;
-	/* In a full store the next attempt may have removed it, behind what it has saved since. */
-	for (size_t i = 0; i < lineage->attempt_count; i++)
-		if (snapshot_id_compare(lineage->attempts[i].start, commit->request->id) == 0)
-			return 0;
+	/* Newer attempts may have removed it, behind what they have saved since. */
+	if (is_started_from(lineage, commit->request->id))
+		return 0;
 	return err_set(err, ERR_RETRY, "it has been removed");
 }
 
@@ -94,17 +104,43 @@ static int check_in_force(struct snapshot_commit *commit, struct err *err)
 	return 0;
 }
 
+/* Before a manifest that may have been put, and is not there, is put once more. A newer attempt may
+ * have started from it and removed it since: it would be there again, without its packs. */
+static int check_put_again(void *arg, struct err *err)
+{
+	struct snapshot_commit *commit = arg;
+
+	if (check_not_superseded(commit, err) == 0)
+		return 0;
+	commit->overtaken = err->kind == ERR_EXISTS;
+	return -1;
+}
+
+/* The newer attempt says whether it was there: then it has started from it. */
+static int settle_overtaken(struct snapshot_commit *commit, struct err *err)
+{
+	auto_(job_listing_release) struct job_listing listing = {0};
+	struct err own = {0};
+
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, &own) < 0)
+		return err_set(err, own.kind, "%s: whether it was put before is not known: %.300s",
+			       err->text, own.text);
+	return is_started_from(&listing.lineage, commit->request->id) ? 0 : -1;
+}
+
 static int put_manifest(struct snapshot_commit *commit, const struct manifest *manifest,
 			uint64_t *bytes, struct err *err)
 {
 	auto_free char *key = job_record_key_snapshot(commit->storage, manifest->id);
 	auto_json json_t *body = manifest_encode(manifest, err);
+	const struct put_again again = {check_put_again, commit};
 
 	if (!body)
 		return -1;
 	fault_point("before_manifest_put");
-	if (job_record_put(commit->storage->transfer.store, key, RECORD_SNAPSHOT, body, bytes,
-			   commit->cancel, err) < 0)
+	if (job_record_put_asking(commit->storage->transfer.store, key, RECORD_SNAPSHOT, body,
+				  bytes, &again, commit->cancel, err) < 0 &&
+	    (!commit->overtaken || settle_overtaken(commit, err) < 0))
 		return -1;
 	fault_point("after_manifest_put");
 	return 0;

@@ -12,6 +12,8 @@ struct snapshot_commit {
 	struct cancel *cancel;
 	/* No commit: a pack that the manifest names is gone or damaged. */
 	bool packs_missing;
+	/* A newer attempt was seen before the manifest was put once more. */
+	bool overtaken;
 	/* Of a gang. */
 	enum gang_outcome outcome;
 };

@@ -1,38 +1,16 @@
 #include "chunk_index.h"
 
 #include "base/cleanup.h"
+#include "chunk_index_files.h"
 #include "storage/format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool file_stamp_same_content(const struct file_stamp *a, const struct file_stamp *b)
-{
-	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec;
-}
-
-bool file_stamp_equal(const struct file_stamp *a, const struct file_stamp *b)
-{
-	return file_stamp_same_content(a, b) && a->ctime.tv_sec == b->ctime.tv_sec &&
-	       a->ctime.tv_nsec == b->ctime.tv_nsec;
-}
-
 void chunk_index_init(struct chunk_index *index)
 {
 	*index = (struct chunk_index){0};
 	pthread_mutex_init(&index->mutex, NULL);
-}
-
-static void clear_files(struct chunk_index *index)
-{
-	for (size_t i = 0; i < index->file_count; i++) {
-		free(index->files[i].path);
-		free(index->files[i].chunks);
-	}
-	free(index->files);
-	index->files = NULL;
-	index->file_count = 0;
 }
 
 static void clear_chunks(struct chunk_index *index)
@@ -47,7 +25,7 @@ static void clear_chunks(struct chunk_index *index)
 
 static void clear_index(struct chunk_index *index)
 {
-	clear_files(index);
+	chunk_index_files_clear(index);
 	clear_chunks(index);
 	free(index->worn);
 	index->worn = NULL;
@@ -266,13 +244,6 @@ void chunk_index_add(struct chunk_index *index, const struct chunk *chunk)
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static int compare_files(const void *a, const void *b)
-{
-	const struct chunk_index_file *first = a, *second = b;
-
-	return strcmp(first->path, second->path);
-}
-
 static bool is_base(const struct chunk_index_pack *pack)
 {
 	return pack->state != CHUNK_INDEX_PACK_LOST && !pack->worn;
@@ -286,25 +257,6 @@ bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, 
 	for (size_t i = 0; i < count && there; i++)
 		there = chunks[i].codec == CHUNK_ZERO || is_base(&index->packs[chunks[i].pack]);
 	pthread_mutex_unlock(&index->mutex);
-	return there;
-}
-
-bool chunk_index_find_file(struct chunk_index *index, const char *path,
-			   const struct file_stamp *stamp, struct chunk *chunks, size_t count)
-{
-	static const struct file_stamp none;
-	struct chunk_index_file wanted = {.path = (char *)path};
-	const struct chunk_index_file *file = NULL;
-	bool there;
-
-	if (index->file_count && !file_stamp_equal(stamp, &none))
-		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
-			       compare_files);
-	if (!file || file->chunk_count != count || !file_stamp_equal(&file->stamp, stamp))
-		return false;
-	there = chunk_index_has_all(index, file->chunks, count);
-	if (there && count)
-		memcpy(chunks, file->chunks, count * sizeof(*chunks));
 	return there;
 }
 
@@ -426,68 +378,6 @@ void chunk_index_spare_packs(struct chunk_index *index)
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static void add_file(struct chunk_index *index, const struct entry *entry,
-		     const struct file_stamp *stamp)
-{
-	size_t count = chunk_count(entry->size);
-	struct chunk_index_file *file = &index->files[index->file_count++];
-
-	*file = (struct chunk_index_file){
-		.path = text_copy(entry->path),
-		.stamp = *stamp,
-		.chunks = memory_new(count * sizeof(struct chunk)),
-		.chunk_count = count,
-	};
-	if (count)
-		memcpy(file->chunks, entry->chunks, count * sizeof(struct chunk));
-}
-
-static void forget_file(struct chunk_index *index, const char *path)
-{
-	struct chunk_index_file wanted = {.path = (char *)path};
-	struct chunk_index_file *file = NULL;
-
-	if (index->file_count)
-		file = bsearch(&wanted, index->files, index->file_count, sizeof(wanted),
-			       compare_files);
-	/* The item stays, so that the order holds; without a stamp it is never found. */
-	if (file)
-		file->stamp = (struct file_stamp){0};
-}
-
-static void drop_unstamped_files(struct chunk_index *index)
-{
-	static const struct file_stamp none;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < index->file_count; i++) {
-		struct chunk_index_file *file = &index->files[i];
-
-		if (!file_stamp_equal(&file->stamp, &none)) {
-			index->files[kept++] = *file;
-			continue;
-		}
-		free(file->path);
-		free(file->chunks);
-	}
-	index->file_count = kept;
-}
-
-void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
-			   const struct file_stamp *const *stamps, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		forget_file(index, entries[i]->path);
-	drop_unstamped_files(index);
-	index->files =
-		memory_grow(index->files, index->file_count + count + 1, sizeof(*index->files));
-	for (size_t i = 0; i < count; i++)
-		if (entries[i]->type == ENTRY_FILE && entries[i]->chunks)
-			add_file(index, entries[i], stamps[i]);
-	if (index->file_count)
-		qsort(index->files, index->file_count, sizeof(*index->files), compare_files);
-}
-
 void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
 			 const struct file_stamp *stamps)
 {
@@ -496,7 +386,6 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 		add_pack(index, manifest->packs[i].key, manifest->packs[i].bytes,
 			 CHUNK_INDEX_PACK_STORED)
 			->named = true;
-	index->files = memory_new(manifest->entry_count * sizeof(*index->files));
 	for (size_t i = 0; i < manifest->entry_count; i++) {
 		const struct entry *entry = &manifest->entries[i];
 
@@ -505,9 +394,9 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 		for (size_t j = 0; j < chunk_count(entry->size); j++)
 			if (entry->chunks[j].codec != CHUNK_ZERO)
 				add_chunk(index, &entry->chunks[j]);
-		if (stamps)
-			add_file(index, entry, &stamps[i]);
 	}
+	if (stamps)
+		chunk_index_files_set(index, manifest, stamps);
 	index->pieces = memory_new((manifest->piece_count + 1) * sizeof(*index->pieces));
 	for (size_t i = 0; i < manifest->piece_count; i++) {
 		add_chunk(index, &manifest->pieces[i].chunk);

@@ -23,6 +23,7 @@
  *
  *	file_tree_walk.h	the walk through a directory
  *	file_tree_items.c	which items are one file; modes, times and attributes
+ *	chunk_index_files.h	the files that a chunk index knows
  *	file_piece.h		reads one chunk to where it is packed
  *	reading_order.h		PURE: in which order the chunks of files are read
  *	upload_queue.h		the buffers of the uploader

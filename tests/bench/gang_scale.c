@@ -103,7 +103,7 @@ static int shared_put(struct store *store, const char *key, const void *data, si
 	(void)cancel;
 	make_request(PUT);
 	pthread_mutex_lock(&shared.mutex);
-	exists = mode == STORE_IF_ABSENT && memory_objects_find(&shared.objects, key) != NULL;
+	exists = mode != STORE_UNIQUE && memory_objects_find(&shared.objects, key) != NULL;
 	if (!exists) {
 		memory_objects_put(&shared.objects, key, data, size);
 		note_put(key);

@@ -82,7 +82,7 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 	uint64_t left;
 	int result = 0;
 
-	if (mode == STORE_IF_ABSENT) {
+	if (mode != STORE_UNIQUE) {
 		result = slow->behind->ops->put(slow->behind, key, data, size, mode, cancel, error);
 		if (result == 0 && slow->answer_record)
 			result = slow->answer_record(slow, key, error);

@@ -209,7 +209,7 @@ static int model_put(struct store *store, const char *key, const void *data, siz
 	(void)store, (void)cancel;
 	if (!happens(outcome))
 		return answer(outcome, err);
-	if (mode == STORE_IF_ABSENT && memory_objects_find(&model.objects, key))
+	if (mode != STORE_UNIQUE && memory_objects_find(&model.objects, key))
 		return outcome == WORKS ? err_set(err, ERR_EXISTS, "%s exists", key)
 					: answer(outcome, err);
 	memory_objects_put(&model.objects, key, data, size);

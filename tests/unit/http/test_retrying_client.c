@@ -101,6 +101,7 @@ struct outcome {
 
 /* Long: how slow this machine is shall decide nothing. */
 static int64_t patience_ms = 60000;
+static bool once;
 
 static struct outcome perform(const char *script, bool old_date, int prepare_failures,
 			      struct cancel *cancel)
@@ -116,6 +117,7 @@ static struct outcome perform(const char *script, bool old_date, int prepare_fai
 		.arg = &outcome.client,
 		.prepare = prepare,
 		.judge = judge,
+		.once = once,
 	};
 	struct retrying_client *remote =
 		retrying_client_new(&(struct retrying_client_options){.patience_ms = patience_ms});
@@ -163,6 +165,37 @@ static void test_outcomes(void **state)
 				 outcome.client.prepared, outcome.client.refreshed,
 				 outcome.err.text);
 	}
+}
+
+/* What may have been carried out is not sent again; what was refused is. */
+static void test_once(void **state)
+{
+	static const struct {
+		const char *script;
+		int prepare_failures;
+		bool done;
+		int tries;
+		enum err_kind kind;
+	} rows[] = {
+		{"D", 0, true, 1, ERR_NONE},     {"rD", 0, false, 1, ERR_RETRY},
+		{"XD", 0, false, 1, ERR_RETRY},  {"sD", 0, false, 1, ERR_RETRY},
+		{"F", 0, false, 1, ERR_DENIED},  {"eD", 0, true, 2, ERR_NONE},
+		{"mD", 0, true, 2, ERR_NONE},    {"D", 1, true, 2, ERR_NONE},
+		{"erD", 0, false, 2, ERR_RETRY},
+	};
+
+	(void)state;
+	once = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outcome outcome =
+			perform(rows[i].script, false, rows[i].prepare_failures, NULL);
+
+		if ((outcome.result == 0) != rows[i].done ||
+		    outcome.client.prepared != rows[i].tries || outcome.err.kind != rows[i].kind)
+			fail_msg("%s: %d tries, %s", rows[i].script, outcome.client.prepared,
+				 outcome.err.text);
+	}
+	once = false;
 }
 
 static void test_patience_ends(void **state)
@@ -232,7 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_outcomes),   cmocka_unit_test(test_patience_ends),
 		cmocka_unit_test(test_deadline),   cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_statistics),
+		cmocka_unit_test(test_statistics), cmocka_unit_test(test_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

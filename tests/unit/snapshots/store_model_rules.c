@@ -42,6 +42,8 @@ const char *rule_name(enum rule rule)
 		[RULE_BOTH_LOOKS] = "a commit looks for a newer claim before and afterwards",
 		[RULE_PACKS_BEFORE_COMMIT] = "a commit looks up its packs",
 		[RULE_READ_BACK] = "a put that failed is read back",
+		[RULE_PUT_AGAIN_ASKS] =
+			"a manifest is put again only after a look for a newer claim",
 		[RULE_EMPTIED_STORE] = "a save notices that the store was emptied",
 		[RULE_DAMAGE_MARKS] = "what was found damaged is no base",
 		[RULE_NEWEST_IS_KEPT] = "the newest good snapshot is kept",
@@ -279,6 +281,12 @@ static void show_in_view(struct machine *machine, const char *key)
 				   object->content->size);
 }
 
+WRAPS(bool, store_pause, (unsigned tries, int64_t begun_ms, struct cancel *cancel))
+{
+	(void)tries, (void)begun_ms, (void)cancel;
+	return true;
+}
+
 WRAPS(int, job_record_put,
       (struct store * store, const char *key, enum record_kind kind, json_t *body, uint64_t *bytes,
        struct cancel *cancel, struct err *err))
@@ -297,6 +305,29 @@ WRAPS(int, job_record_put,
 		show_in_view(now(), key);
 	if (pin)
 		now()->stale = true;
+	return result;
+}
+
+static int ask_nobody(void *arg, struct err *err)
+{
+	(void)arg, (void)err;
+	return 0;
+}
+
+WRAPS(int, job_record_put_asking,
+      (struct store * store, const char *key, enum record_kind kind, json_t *body, uint64_t *bytes,
+       const struct put_again *again, struct cancel *cancel, struct err *err))
+{
+	static const struct put_again nobody = {ask_nobody, NULL};
+	int result;
+
+	if (is_off(RULE_READ_BACK))
+		now()->unreadable = memory_hash(2, key, strlen(key));
+	result = __real_job_record_put_asking(store, key, kind, body, bytes,
+					      is_off(RULE_PUT_AGAIN_ASKS) ? &nobody : again, cancel,
+					      err);
+	if (now())
+		now()->unreadable = 0;
 	return result;
 }
 

@@ -428,7 +428,7 @@ static int model_put(struct store *store, const char *key, const void *data, siz
 	}
 	if (!happens(outcome))
 		return answer(machine, outcome, err);
-	there = mode == STORE_IF_ABSENT && memory_objects_find(&world->objects, key);
+	there = mode != STORE_UNIQUE && memory_objects_find(&world->objects, key);
 	if (!there) {
 		memory_objects_put(&world->objects, key, data, size);
 		note_record(world, key, outcome);

@@ -15,6 +15,9 @@
  *	packs are listed first, young packs stay, orphaned packs are newer
  *	                             each is covered by the others: what a save relies on is newer
  *	                             than the newest good snapshot
+ *	a manifest is put again only after a look for a newer claim
+ *	                             two things in the right places of full-start; chance does not
+ *	                             find them (test_put_again.c)
  */
 #include "store_model.h"
 
@@ -93,6 +96,14 @@ static const struct scene scenes[] = {
 	{"full-again", {RUN_KEEPING(3), RUN_AFRESH(1)}, 2, 2, false, FULL_ROOM, false},
 	/* Of the four, what the attempt started from has one, which goes if nothing else can. */
 	{"full-start", {RUN_KEEPING(4), RUN_KEEPING(2)}, 2, 2, false, FULL_ROOM - 1, false},
+	/* What two attempts ago has put may be gone. */
+	{"full-third",
+	 {RUN_KEEPING(1), RUN_KEEPING(2), RUN_KEEPING(3)},
+	 3,
+	 2,
+	 false,
+	 FULL_ROOM,
+	 false},
 	{"full-empty",
 	 {RUN_KEEPING(4), RUN_KEEPING(1), ONLY(SCRIPT_EMPTY)},
 	 3,
