@@ -34,7 +34,7 @@ static bool begins_with_dots(const char *path)
 	return (dots == 1 || dots == 2) && (path[dots] == '/' || path[dots] == '\0');
 }
 
-/* "../runs" in /w/src: /w/runs. */
+/* "../runs" in /w/src: /w/runs. RFC 8089 has "localhost" for this machine. */
 static char *file_url(const char *path, const char *here, const char *home)
 {
 	auto_free char *place = text_copy(here ? here : "");
@@ -43,7 +43,10 @@ static char *file_url(const char *path, const char *here, const char *home)
 		return text_format("file://%s", path);
 	if (text_starts(path, "~/"))
 		return home ? text_format("file://%s%s", home, path + 1) : NULL;
-	if (!*path || !here)
+	if (text_starts(path, "localhost/"))
+		return text_format("file://%s", path + strlen("localhost"));
+	/* What a shell would have replaced, or another user's home directory. */
+	if (!*path || !here || *path == '~' || *path == '$')
 		return NULL;
 	for (; begins_with_dots(path); path += strspn(path, "/")) {
 		char *last = strrchr(place, '/');

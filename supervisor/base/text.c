@@ -205,6 +205,39 @@ void text_to_printable(char *text)
 	}
 }
 
+static bool is_printable(const char *text)
+{
+	auto_free char *shown = text_copy(text);
+
+	text_to_printable(shown);
+	return strcmp(shown, text) == 0;
+}
+
+char *text_shell_word(const char *text)
+{
+	static const char literal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789%+,-./:@_";
+	bool printable = is_printable(text);
+	/* Of one byte at most four are made. */
+	char *word = memory_new(4 * strlen(text) + sizeof("$''")), *end = word;
+
+	if (*text && text[strspn(text, literal)] == '\0')
+		return strcpy(word, text);
+	end = stpcpy(end, printable ? "'" : "$'");
+	for (; *text; text++) {
+		if (printable && *text == '\'')
+			end = stpcpy(end, "'\\''");
+		else if (printable)
+			*end++ = *text;
+		else if (strchr(literal, *text))
+			*end++ = *text;
+		else
+			end += sprintf(end, "\\%03o", (unsigned)(unsigned char)*text);
+	}
+	*end++ = '\'';
+	return word;
+}
+
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value)
 {
 	char *end;

@@ -56,6 +56,11 @@ void text_to_line(char *text);
  * '?', so that it cannot control a terminal. */
 void text_to_printable(char *text);
 
+/* As one word of a command that people paste into a shell: as it is where a shell takes all of it
+ * literally, else in quotes; what cannot be shown is escaped as $'\\n' (bash, zsh, POSIX 2024). The
+ * caller frees. */
+char *text_shell_word(const char *text);
+
 /* Parses the whole text as a decimal number from 0 to `most`; false for anything else (sign, space,
  * empty, overflow). */
 bool text_to_u64(const char *text, uint64_t most, uint64_t *value);

@@ -104,10 +104,12 @@ static char *good_snapshot_before(const struct store_command *store_command,
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const char *target =
 		store_command->words[0] && store_command->words[1] ? store_command->words[1] : "";
+	auto_free char *word = text_shell_word(target), *store = NULL;
 	char id[SNAPSHOT_ID_TEXT];
 
 	if (storage_list_snapshots(store_command->storage, &list, NULL, NULL) < 0)
 		return text_copy("");
+	store = text_shell_word(store_command->store);
 	for (size_t i = 0; i < list.count; i++)
 		if (list.items[i].state == SNAPSHOT_GOOD &&
 		    snapshot_id_compare(list.items[i].id, damaged) < 0)
@@ -115,7 +117,7 @@ static char *good_snapshot_before(const struct store_command *store_command,
 					   "%s --job %s`",
 					   store_command->verb,
 					   snapshot_id_format(list.items[i].id, id),
-					   target[0] ? " " : "", target, store_command->store,
+					   target[0] ? " " : "", target[0] ? word : "", store,
 					   store_command->job);
 	return text_copy("");
 }

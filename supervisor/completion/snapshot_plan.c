@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "detector.h"
 #include "frameworks/frameworks.h"
+#include "workspace/companion_file.h"
 
 #include <stdlib.h>
 
@@ -117,12 +118,24 @@ static char **list_parts(const struct detector *detector)
 	return list.paths;
 }
 
+/* Pictures with a number are no checkpoint. */
+static bool is_of_pictures(const struct checkpoint *checkpoint)
+{
+	if (!*checkpoint->key)
+		return false;
+	each_file (file, checkpoint)
+		if (!companion_file_is(file->path))
+			return false;
+	return true;
+}
+
 static void note_held(struct snapshot_plan *plan, const struct detector *detector)
 {
 	const struct checkpoint *held = NULL;
 
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint_stands(checkpoint) && !checkpoint_is_of_stream(checkpoint) &&
+		    !is_of_pictures(checkpoint) &&
 		    (!held || checkpoint->begun_ms >= held->begun_ms))
 			held = checkpoint;
 	plan->held_step = -1;

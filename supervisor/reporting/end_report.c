@@ -45,6 +45,7 @@ static bool is_cut_off(const struct run_facts *run, const struct end_facts *end)
 static char *local_text(const struct run_facts *run, const struct end_facts *end)
 {
 	const char *directory = run->directory;
+	auto_free char *word = NULL, *store = NULL;
 	char step[40] = "";
 
 	if (!has_local(run) || is_cut_off(run, end))
@@ -61,9 +62,11 @@ static char *local_text(const struct run_facts *run, const struct end_facts *end
 				   "from it there. There is no store: name one with --store to "
 				   "have it made durable",
 				   step, directory);
+	word = text_shell_word(directory);
+	store = text_shell_word(run->store);
 	return text_format(". Its newest checkpoint%s lies in %s: the same command goes on from it "
 			   "there, and `reprieve save %s --job %s --store %s` makes it durable",
-			   step, directory, directory, run->job, run->store);
+			   step, directory, word, run->job, store);
 }
 
 static int64_t exited_ms(const struct run_facts *run)

@@ -122,15 +122,24 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 	return status;
 }
 
+char *quarantine_command_back(const struct workspace *workspace, const char *where)
+{
+	auto_free char *content = text_format("%s/.", where);
+	auto_free char *place = text_format("%s/", workspace->directory);
+	auto_free char *from = text_shell_word(content), *to = text_shell_word(place);
+
+	return text_format("cp -a %s %s", from, to);
+}
+
 void quarantine_log_way_back(const struct workspace *workspace, const char *where)
 {
-	log_note("to go on from it, if you know that all of its save is in there: end this run, cp "
-		 "-a "
-		 "'%s/.' '%s/', and start it once with --restore none. It does not come to this "
-		 "where the files of a save have a number in their names, or are written beside "
-		 "the "
-		 "old ones and renamed at the end",
-		 where, workspace->directory);
+	auto_free char *back = quarantine_command_back(workspace, where);
+
+	log_note("to go on from it, if you know that all of its save is in there: end this run, "
+		 "%s, and start it once with --restore none. It does not come to this where the "
+		 "files of a save have a number in their names, or are written beside the old "
+		 "ones and renamed at the end",
+		 back);
 }
 
 /* One line for each reason. */
@@ -213,6 +222,7 @@ void quarantine_warn_if_large(const struct workspace *workspace)
 {
 	struct statvfs system;
 	uint64_t held, available = UINT64_MAX;
+	auto_free char *path = NULL, *word = NULL;
 	char size[24];
 	int place =
 		workspace->beside ? beneath_open_directory(workspace->folder, "quarantine") : -1;
@@ -222,11 +232,11 @@ void quarantine_warn_if_large(const struct workspace *workspace)
 	held = directory_size(place);
 	if (fstatvfs(workspace->folder, &system) == 0)
 		available = (uint64_t)system.f_bavail * system.f_frsize;
+	path = text_format("%s/quarantine", workspace->beside);
+	word = text_shell_word(path);
 	if (quarantine_is_large(held, directory_size(workspace_open_directory(workspace, NULL)),
 				available))
 		log_warn("%s/quarantine holds %s that were moved aside at this and earlier starts, "
-			 "and are never removed: keep the files you need, then rm -r "
-			 "'%s/quarantine'",
-			 workspace->beside, text_bytes(held, size, sizeof(size)),
-			 workspace->beside);
+			 "and are never removed: keep the files you need, then rm -r %s",
+			 workspace->beside, text_bytes(held, size, sizeof(size)), word);
 }

@@ -38,6 +38,8 @@ bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
 /* Logs one line if the quarantine is large, with the command that empties it. */
 void quarantine_warn_if_large(const struct workspace *workspace);
 
+/* The command that copies what lies in `where` back, for a shell. The caller frees. */
+char *quarantine_command_back(const struct workspace *workspace, const char *where);
 /* Of what is whole, and was moved there because its save was not known to be: how it comes back,
  * and how a job keeps from that. */
 void quarantine_log_way_back(const struct workspace *workspace, const char *where);

@@ -19,7 +19,8 @@ static void log_start(const struct resume_request *request, const struct resume_
 	bool none = request->policy == RESTORE_NONE;
 	/* Which of the files that lie there it takes, the job alone knows: its pointer may name an
 	 * older step. */
-	const char *step_is = result->kind == RESUME_KEPT ? "whose newest step is" : "step";
+	const char *step_is =
+		result->kind == RESUME_KEPT && !none ? "whose newest step is" : "step";
 	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[64] = "", job[200];
 
 	snprintf(job, sizeof(job), "job %s, attempt %u", request->job, result->attempt.number);

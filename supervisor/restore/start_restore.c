@@ -122,6 +122,7 @@ static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 			    const struct files_aside *here, const char *aside)
 {
 	const char *but = here->torn ? " without what is torn" : "";
+	auto_free char *back = quarantine_command_back(workspace, aside);
 	char what[80] = "";
 
 	log_torn_aside(workspace, here, aside);
@@ -142,9 +143,9 @@ static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 			 aside);
 	else
 		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
-			 "go on from them%s, end this run, cp -a '%s/.' '%s/', and start it once "
-			 "with --restore none",
-			 workspace->directory, what, aside, but, aside, workspace->directory);
+			 "go on from them%s, end this run, %s, and start it once with --restore "
+			 "none",
+			 workspace->directory, what, aside, but, back);
 }
 
 static int restore_snapshot(const struct resume_request *request, struct resume_result *result,

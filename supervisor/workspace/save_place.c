@@ -148,11 +148,13 @@ static const char *format_also(const struct save_place_facts *facts, char *text,
 static const char *format_again(const struct save_place_facts *facts, char *text, size_t size)
 {
 	char directory[512], watched[512], how[600] = "see the warning above";
+	auto_free char *word = NULL;
 
 	save_place_directory(facts->elsewhere, directory, sizeof(directory));
 	text_elide(watched, sizeof(watched), facts->watched);
+	word = text_shell_word(directory);
 	if (!facts->refused)
-		snprintf(how, sizeof(how), "--checkpoint-dir %s", directory);
+		snprintf(how, sizeof(how), "--checkpoint-dir %s", word);
 	snprintf(text, size,
 		 "nothing of this run is durable: the job has saved in %s, and nothing in %s, "
 		 "which is watched (%s)",
@@ -165,7 +167,11 @@ const char *save_place_format(const struct save_place_facts *facts, enum save_pl
 {
 	char directory[512], watched[512], time[32];
 	const char *name = facts->elsewhere ? strrchr(facts->elsewhere, '/') : NULL;
+	auto_free char *word = NULL;
 
+	if (facts->elsewhere)
+		word = text_shell_word(
+			save_place_directory(facts->elsewhere, directory, sizeof(directory)));
 	if (remark == SAVE_PLACE_ALSO)
 		return format_also(facts, text, size);
 	if (remark == SAVE_PLACE_ELSEWHERE && facts->ended && facts->said_elsewhere)
@@ -182,9 +188,7 @@ const char *save_place_format(const struct save_place_facts *facts, enum save_pl
 		snprintf(text, size,
 			 "the job %s %s in %s, and nothing in %s, which is watched: set "
 			 "--checkpoint-dir %s if its checkpoints are there",
-			 facts->ended ? "has saved" : "saves", name + 1,
-			 save_place_directory(facts->elsewhere, directory, sizeof(directory)),
-			 watched, directory);
+			 facts->ended ? "has saved" : "saves", name + 1, directory, watched, word);
 	else
 		snprintf(text, size,
 			 "nothing was saved in %s within %s: set --checkpoint-dir to where the job "

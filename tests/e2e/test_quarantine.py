@@ -198,7 +198,7 @@ def test_what_is_older_is_named_with_its_step_and_the_way_to_it_too(place):
     (place.directory / "step-4" / "model.bin").write_bytes(b"of somebody else")
     on = train(place, 8, job="one")
     assert on.code == 0 and "resumes 6\n" in on.out and "held files that are not in the snapshot, up to step 4; they were moved to" in on.err, on
-    assert re.search(r"To go on from them, end this run, cp -a '.+/\.' '.+/', and start it once with --restore none", on.err), on
+    assert re.search(r"To go on from them, end this run, cp -a .+/\. .+/, and start it once with --restore none", on.err), on
 
 
 def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place):
@@ -211,7 +211,7 @@ def test_a_named_job_gets_its_own_back_and_hears_where_the_newer_ones_are(place)
     said, = [line for line in rerun.err.splitlines() if "moved to" in line]
     assert "up to step 6, which is newer" in said
     # What the line says to do.
-    subprocess.run(re.search(r"cp -a '.+/\.' '.+/'", said)[0], shell=True, check=True)
+    subprocess.run(re.search(r"end this run, (cp -a .+), and start", said)[1], shell=True, check=True)
     on = train(place, 8, "--rerun", "--restore", "none", job="one")
     assert on.code == 0 and "resumes 6\n" in on.out, on
 

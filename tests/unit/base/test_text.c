@@ -327,10 +327,47 @@ static void test_environment(void **state)
 	assert_null(text_from_environment("REPRIEVE_TEST_TEXT"));
 }
 
+/* A shell itself says what it takes the word for. */
+static void test_a_word_of_a_command(void **state)
+{
+	static const char *const rows[][2] = {
+		{"/home/ada/checkpoints", "/home/ada/checkpoints"},
+		{"s3://bucket/runs", "s3://bucket/runs"},
+		{"", "''"},
+		{"ck q", "'ck q'"},
+		{"it's b", "'it'\\''s b'"},
+		{"$(touch x)", "'$(touch x)'"},
+		{"~ada", "'~ada'"},
+		{"h\xC3\xA9", "'h\xC3\xA9'"},
+		{"a\nb'c", "$'a\\012b\\047c'"},
+		{"\xFF 1", "$'\\377\\0401'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *word = text_shell_word(rows[i][0]);
+		auto_free char *command = text_format("printf %%s. %s", word);
+		char back[64] = "";
+		/* dash does not know $'...' */
+		FILE *shell;
+
+		assert_string_equal(word, rows[i][1]);
+		setenv("REPRIEVE_TEST_TEXT", command, 1);
+		shell = popen("exec bash -c \"$REPRIEVE_TEST_TEXT\"", "r");
+		assert_non_null(shell);
+		back[fread(back, 1, sizeof(back) - 1, shell)] = '\0';
+		assert_int_equal(pclose(shell), 0);
+		assert_int_equal(strlen(back), strlen(rows[i][0]) + 1);
+		assert_memory_equal(back, rows[i][0], strlen(rows[i][0]));
+	}
+	unsetenv("REPRIEVE_TEST_TEXT");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_a_word_of_a_command),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_sizes_for_people),

@@ -410,6 +410,7 @@ static void test_the_newest_that_is_held(void **state)
 	write_file("checkpoint-10/model.pt", "oc", 5000);
 	decide(7000);
 	write_file("state.json", "oc", 8000);
+	write_file("images/epoch011_fake.png", "oc", 8500);
 	decide(10000);
 	write_file("state.json", "o", 11000);
 	write_file("checkpoint-12/model.pt", "o", 11000);
