@@ -62,11 +62,14 @@ static inline bool slow_store_read_free(struct store *store, uint64_t *bytes)
 	struct slow_store *slow = slow_of(store);
 	auto_(store_listing_release) struct store_listing packs = {0};
 	uint64_t taken = 0;
+	/* Not the test's: several threads ask. */
+	struct err own;
 
 	if (slow->room == 0)
 		return false;
-	assert_works(slow->behind->ops->list(slow->behind, "jobs/job/packs/", STORE_ALL, &packs,
-					     NULL, &err));
+	if (slow->behind->ops->list(slow->behind, "jobs/job/packs/", STORE_ALL, &packs, NULL,
+				    &own) < 0)
+		fail_msg("%s", own.text);
 	for (size_t i = 0; i < packs.count; i++)
 		taken += packs.items[i].size;
 	*bytes = slow->room - taken;

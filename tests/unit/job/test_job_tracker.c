@@ -7,6 +7,7 @@ static struct tracker_options tracked;
 static struct latest_checkpoint latest;
 static struct job_event posted;
 static bool is_own = true;
+static const char *channel;
 
 /* --- in place of the parts, by the linker's --wrap --- */
 
@@ -24,6 +25,17 @@ void __wrap_tracker_new(const struct tracker_options *options, struct tracker **
 	tracked = *options;
 	*made = SOME(tracker);
 }
+
+const char *__wrap_tracker_channel(const struct tracker *tracker);
+const char *__wrap_tracker_channel(const struct tracker *tracker)
+{
+	assert_ptr_equal(tracker, SOME(tracker));
+	return channel;
+}
+
+NOTED_WITH(session_note_place,
+	   (const struct session *session, const char *directory, const char *boot), "%s %d",
+	   directory, session &&boot)
 
 struct progress_page *__wrap_tracker_page(const struct tracker *tracker);
 struct progress_page *__wrap_tracker_page(const struct tracker *tracker)
@@ -88,9 +100,23 @@ static struct job *tracked_job(unsigned members, unsigned member)
 	bare_job_init(&job);
 	job.gang = (struct gang_identity){.members = members, .member = member};
 	job.child.pid = 1234;
+	job.workspace.directory = (char *)"/ckpt";
 	job_start_tracker(&job);
 	assert_ptr_equal(job.tracker, SOME(tracker));
 	return &job;
+}
+
+/* Without a channel nothing is left to be read. */
+static void where_what_a_kill_leaves_is_of_use(void **state)
+{
+	(void)state;
+	calls[0] = '\0';
+	tracked_job(1, 0);
+	assert_calls("");
+	channel = "/run/channel";
+	tracked_job(1, 0);
+	channel = NULL;
+	assert_calls("session_note_place /ckpt 1; ");
 }
 
 /* A gang knows its checkpoints by the steps of all, and its writers. */
@@ -171,6 +197,7 @@ static void what_the_job_has_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_what_a_kill_leaves_is_of_use),
 		cmocka_unit_test(what_a_gang_changes),
 		cmocka_unit_test(whose_writes_they_are),
 		cmocka_unit_test(whose_sigterm_it_is),
