@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "detector.h"
 #include "frameworks/frameworks.h"
-#include "workspace/companion_file.h"
+#include "workspace/workspace.h"
 
 #include <stdlib.h>
 
