@@ -181,7 +181,7 @@ static char *written_over_text(const struct run_facts *run, const struct end_fac
 
 	if (is_cut_off(run, end))
 		return text_copy(": its last save was cut off");
-	if ((model->any_complete && !job_has_pending(model)) || !fixed || !end->lacks_newest)
+	if (!fixed || !end->lacks_newest)
 		return text_copy("");
 	if (has_durable(run) && !age_of_durable(run).restored)
 		return text_format(": its files were written again before a snapshot held them%s",
