@@ -66,17 +66,12 @@ static size_t list_needed(const struct renewal *renewal, const struct chunk ***r
 	return count;
 }
 
-/* The list as it was: of what is in a pack that is no base any more, nothing is needed. */
-static bool is_no_base(const struct chunk_index_pack *pack)
-{
-	return pack->worn || pack->state == CHUNK_INDEX_PACK_LOST;
-}
-
+/* Of what the list as it was has in a pack that is no base any more, nothing is needed. */
 static void add_use(struct renewal *renewal, const struct chunk *chunk)
 {
 	const struct chunk_index *index = &renewal->storage->transfer.index;
 
-	if (!is_no_base(&index->packs[chunk->pack]))
+	if (chunk_index_is_base(&index->packs[chunk->pack]))
 		pack_wear_add_chunk(&renewal->packs[chunk->pack], chunk->stored);
 }
 

@@ -244,7 +244,7 @@ void chunk_index_add(struct chunk_index *index, const struct chunk *chunk)
 	pthread_mutex_unlock(&index->mutex);
 }
 
-static bool is_base(const struct chunk_index_pack *pack)
+bool chunk_index_is_base(const struct chunk_index_pack *pack)
 {
 	return pack->state != CHUNK_INDEX_PACK_LOST && !pack->worn;
 }
@@ -255,7 +255,8 @@ bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, 
 
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; i < count && there; i++)
-		there = chunks[i].codec == CHUNK_ZERO || is_base(&index->packs[chunks[i].pack]);
+		there = chunks[i].codec == CHUNK_ZERO ||
+			chunk_index_is_base(&index->packs[chunks[i].pack]);
 	pthread_mutex_unlock(&index->mutex);
 	return there;
 }
@@ -287,7 +288,7 @@ static void keep_bases(struct chunk_index *index)
 	index->chunks = NULL;
 	clear_chunks(index);
 	for (size_t i = 0; i < count; i++)
-		if (is_base(&index->packs[old[i].pack]))
+		if (chunk_index_is_base(&index->packs[old[i].pack]))
 			add_chunk(index, &old[i]);
 	free(old);
 }
@@ -370,7 +371,7 @@ void chunk_index_spare_packs(struct chunk_index *index)
 	for (size_t i = 0; i < index->pack_count; i++)
 		index->packs[i].worn = false;
 	for (size_t i = 0; i < index->worn_count; i++)
-		if (is_base(&index->packs[index->worn[i].pack]))
+		if (chunk_index_is_base(&index->packs[index->worn[i].pack]))
 			add_chunk(index, &index->worn[i]);
 	index->worn_count = 0;
 	index->judged = true;

@@ -130,7 +130,10 @@ bool chunk_index_find_file(struct chunk_index *index, const char *path,
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 			   const struct file_stamp *const *stamps, size_t count);
 
-/* Whether none of the chunks is in a pack that was lost, or is no base. */
+/* Neither lost nor worn: a manifest may name it. Called with the mutex held. */
+bool chunk_index_is_base(const struct chunk_index_pack *pack);
+
+/* Whether none of the chunks is in a pack that is no base. */
 bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count);
 
 /* Call this before listing the packs for chunk_index_apply_listing(). */

@@ -189,8 +189,8 @@ static void act_on_unclosed(const struct checkpoint *checkpoint, path_set_fn *ac
 	}
 }
 
-/* Its writer lived when it closed them; between two files of a save it has nothing closed for long.
- */
+/* Its writer has closed all that it had begun, and lived on. Were more to come, the writer would
+ * hardly have been killed in the short pause between two files. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
 	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->death != DEATH_TEARS &&

@@ -69,12 +69,10 @@ static int judge_rest(const struct directory_check_facts *facts, struct err *err
 	return 0;
 }
 
-#define OWN_DIRECTORY                                                                           \
-	"let the job save in a directory of its own, and name that with --checkpoint-dir. A "   \
-	"script "                                                                               \
-	"that saves where it is started is started in one: mkdir run && cd run, and there the " \
-	"same "                                                                                 \
-	"command with `--checkpoint-dir .` and the script as ../NAME"
+#define OWN_DIRECTORY                                                                         \
+	"let the job save in a directory of its own, and name that with --checkpoint-dir. A " \
+	"script that saves where it is started is started in one: mkdir run && cd run, and "  \
+	"there the same command with `--checkpoint-dir .` and the script as ../NAME"
 #define OTHER_STORE "keep the store outside of it, and name that with --store"
 #define OTHER_DIRECTORY "; or let the job save elsewhere, and name that with --checkpoint-dir"
 

@@ -417,12 +417,15 @@ static void a_restore_that_fails(void **state)
 		const char *says;
 	} rows[] = {
 		// clang-format off
-		{"by default", false, false, false, false, false, 0, -1, "checkpoints will not be saved: why not"},
+		{"by default", false, false, false, false, false, 0, -1,
+			"checkpoints will not be saved: why not"},
 		{"needed", false, false, true, false, false, 0, EXIT_OWN_FAILURE, "error: why not\n"},
 		{"strict", false, false, false, true, false, 0, EXIT_OWN_FAILURE, "error: why not\n"},
 		{"claimed", false, false, false, false, false, 3, EXIT_OWN_FAILURE, "error: why not\n"},
-		{"in use", true, false, false, false, false, 0, EXIT_OWN_FAILURE, "error: not started: why not: the way out\n"},
-		{"a foreign directory", false, true, false, false, false, 0, EXIT_OWN_FAILURE, "error: not started: why not\n"},
+		{"in use", true, false, false, false, false, 0, EXIT_OWN_FAILURE,
+			"error: not started: why not: the way out\n"},
+		{"a foreign directory", false, true, false, false, false, 0, EXIT_OWN_FAILURE,
+			"error: not started: why not\n"},
 		{"all are damaged", false, false, true, false, true, 3, EXIT_CONFIGURATION, "error: why not\n"},
 		// clang-format on
 	};

@@ -196,9 +196,15 @@ static void test_refusals(void **state)
 		{{"a", "b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
 		{{"a", "--", "-b", "c"}, "unexpected argument: 'c': see `reprieve paint --help`"},
 		{{"a", ""}, "an argument is empty: reprieve paint WHAT [WHERE]"},
-		{{"--no"}, "unknown option '--no': it is `reprieve paint WHAT [WHERE]`, and the options that `reprieve paint --help` shows"},
-		{{"-x"}, "unknown option '-x': it is `reprieve paint WHAT [WHERE]`, and the options that `reprieve paint --help` shows"},
-		{{"-wx"}, "unknown option '-x': it is `reprieve paint WHAT [WHERE]`, and the options that `reprieve paint --help` shows"},
+		{{"--no"},
+			"unknown option '--no': it is `reprieve paint WHAT [WHERE]`, and the "
+			"options that `reprieve paint --help` shows"},
+		{{"-x"},
+			"unknown option '-x': it is `reprieve paint WHAT [WHERE]`, and the "
+			"options that `reprieve paint --help` shows"},
+		{{"-wx"},
+			"unknown option '-x': it is `reprieve paint WHAT [WHERE]`, and the "
+			"options that `reprieve paint --help` shows"},
 		{{"--titel", "x"}, "unknown option '--titel' (is --title meant?): see `reprieve paint --help`"},
 		{{"--widht=3"}, "unknown option '--widht=3' (is --width meant?): see `reprieve paint --help`"},
 		{{"--wet=1"}, "option '--wet=1' takes no value: see `reprieve paint --help`"},

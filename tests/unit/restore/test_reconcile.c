@@ -134,14 +134,14 @@ static const struct row rows[] = {
 		"s-1:1", "s-1:1", {1, 4}, {1, 4}, RECONCILE_KEEP, false, ""},
 
 	/* a set of fixed names is one: if one of it is torn, the others are not used either */
-	{"half of a set, and no snapshot", "model:9 opt:1 base:1", NULL, "model:1 opt:1 base:1", {0, 0}, {1, 1},
-		RECONCILE_KEEP, true, "model opt | model /rest/opt"},
+	{"half of a set, and no snapshot", "model:9 opt:1 base:1", NULL, "model:1 opt:1 base:1",
+		{0, 0}, {1, 1}, RECONCILE_KEEP, true, "model opt | model /rest/opt"},
 	{"the same, moved before", "opt:1", NULL, "model:1 opt:1", {0, 0}, {1, 1}, RECONCILE_KEEP, false,
 		"opt | model /rest/opt | model"},
 	{"the same beside a number", "model:9 opt:1 s-5:5", NULL, "model:1 opt:1 s-5:5", {0, 0}, {1, 1},
 		RECONCILE_KEEP, true, "model opt | model /rest/opt"},
-	{"the same, and the snapshot has the set", "model:9 opt:1", "model:1 opt:1", "model:1 opt:1", {1, 4},
-		{1, 4}, RECONCILE_RESTORE, false, " | model /rest/opt"},
+	{"the same, and the snapshot has the set", "model:9 opt:1", "model:1 opt:1", "model:1 opt:1",
+		{1, 4}, {1, 4}, RECONCILE_RESTORE, false, " | model /rest/opt"},
 	{"what was listed is as it was recorded", "model:1 opt:1", NULL, "model:1 opt:1", {0, 0}, {1, 1},
 		RECONCILE_KEEP, true, " | model /rest/opt"},
 
