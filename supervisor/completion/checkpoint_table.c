@@ -377,6 +377,11 @@ bool checkpoint_stands_without(const struct checkpoint *checkpoint, const struct
 	       checkpoint_stands(checkpoint);
 }
 
+bool checkpoint_is_of_members(const struct checkpoint *checkpoint)
+{
+	return checkpoint->base > 0 && checkpoint_all(checkpoint, FILE_OF_MEMBER);
+}
+
 bool tracked_file_was_written(const struct tracked_file *file)
 {
 	return file->begun_ms > 0;

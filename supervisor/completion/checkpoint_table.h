@@ -57,6 +57,8 @@ enum file_mark {
 	FILE_APPENDED = 262144,
 	/* it came to a numbered one that was complete, and stands for itself */
 	FILE_ADDED = 524288,
+	/* only a look has found it, in a directory that other members of a gang write into */
+	FILE_OF_MEMBER = 1048576,
 	/* in no snapshot until it is written anew */
 	FILE_DAMAGED = FILE_TORN | FILE_REJECTED,
 };
@@ -218,6 +220,9 @@ bool checkpoint_stands(const struct checkpoint *checkpoint);
 /* Is the file none of what stands: added, and under way or torn? */
 bool checkpoint_stands_without(const struct checkpoint *checkpoint,
 			       const struct tracked_file *file);
+/* It was complete, and all that was written to it since is of other members of the gang, which tell
+ * of it themselves: that is no news here. */
+bool checkpoint_is_of_members(const struct checkpoint *checkpoint);
 /* Does any file of it have one of the marks? */
 bool checkpoint_any(const struct checkpoint *checkpoint, unsigned marks);
 /* Was it written here? Else it lay there before, and nothing else is known of it. */

@@ -93,6 +93,8 @@ struct detector {
 	bool wrote_checkpoint;
 	int64_t request_ms;
 	enum job_end job_end;
+	/* other members of a gang write into the directory, too */
+	bool others_write;
 	/* generation at which the job ended */
 	uint64_t ended;
 	struct fixed_write writes[DETECTOR_WRITES];

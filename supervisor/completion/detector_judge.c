@@ -220,13 +220,27 @@ static enum format_evidence format_of(const struct checkpoint *checkpoint)
 	return checkpoint_all(checkpoint, FILE_VALID) ? FORMAT_WHOLE : FORMAT_UNKNOWN;
 }
 
+/* What somebody else writes afterwards is no longer the job's last word. But what another member of
+ * a gang has written is judged there, and may be seen here late: unless it lacks something, which
+ * that one may still add. */
+static enum job_end job_end_of(const struct detector *detector, const struct checkpoint *checkpoint,
+			       bool lacks)
+{
+	bool of_member = detector->others_write && detector->job_end == JOB_END_CLEAN && !lacks;
+
+	return of_member || checkpoint->changed <= detector->ended
+		       ? detector->job_end
+		       : JOB_END_NOT_YET;
+}
+
 static struct checkpoint_facts facts_of(const struct detector *detector,
 					const struct checkpoint *checkpoint, int64_t now_ms)
 {
 	bool found = checkpoint->defect > 0 && (checkpoint->defect == detector->generation ||
 						now_ms - checkpoint->defect_ms < RECHECK_MS);
+	bool open = detector_is_open(detector, checkpoint);
 	struct checkpoint_facts facts = {
-		.open = detector_is_open(detector, checkpoint),
+		.open = open,
 		.writer_died = checkpoint->death == DEATH_TEARS || has_torn_files(checkpoint),
 		.format = format_of(checkpoint),
 		.own_word = checkpoint->own_word == checkpoint->changed,
@@ -234,9 +248,7 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		.placed = checkpoint->placed == checkpoint->changed &&
 			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
-		/* What somebody else writes afterwards is no longer the job's last word. */
-		.job_end = checkpoint->changed <= detector->ended ? detector->job_end
-								  : JOB_END_NOT_YET,
+		.job_end = job_end_of(detector, checkpoint, open || found),
 		.still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms),
 		.quiet_ms = detector->quiet_ms,
 		.defect = found,

@@ -387,12 +387,15 @@ static void directory_created(struct detector *detector, const char *path)
 static void changed(struct detector *detector, const struct dir_event *event, int64_t now_ms)
 {
 	struct tracked_file *file = checkpoint_table_find(&detector->table, event->path);
+	bool of_member = detector->others_write && (!file || file->here_ms == 0);
 
 	if (file && event->since_ms > 0 && file->here_ms > event->since_ms &&
 	    !detector->events_lost)
 		return;
-	file = detector_touch(detector, event->path, detector->events_lost ? FILE_UNCLOSED : 0, 0,
-			      now_ms);
+	file = detector_touch(detector, event->path,
+			      (detector->events_lost ? FILE_UNCLOSED : 0) |
+				      (of_member ? FILE_OF_MEMBER : 0),
+			      0, now_ms);
 	if (file)
 		file->here_ms = 0;
 }

@@ -270,15 +270,17 @@ static void find_part_names(struct detector *detector, struct family *family)
 /*
  * A file comes to a complete checkpoint. It was complete without it if that was known by more than
  * quiet, has lasted for the quiet time, and none before it had such a file; or if the name says
- * that it was measured of it.
+ * that it was measured of it. What another member of the gang has written is no save of this one,
+ * and is seen at some time after it.
  */
 static bool is_added(const struct detector *detector, const struct checkpoint *checkpoint,
-		     const struct tracked_file *file, int64_t now_ms)
+		     const struct tracked_file *file, unsigned marks, int64_t now_ms)
 {
 	enum verdict_reason reason =
 		checkpoint->base > 0 ? checkpoint->base_reason : checkpoint->reason;
 
-	if ((file->marks & FILE_ADDED) || companion_file_is_result(file->path))
+	if ((file->marks & FILE_ADDED) || (marks & FILE_OF_MEMBER) ||
+	    companion_file_is_result(file->path))
 		return true;
 	return (checkpoint->base > 0 || checkpoint_still_ms(checkpoint, checkpoint->last_ms,
 							    now_ms) >= detector->quiet_ms) &&
@@ -417,7 +419,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
 	stands = stands && (!known || (file->marks & FILE_ADDED)) &&
-		 is_added(detector, checkpoint, file, now_ms);
+		 is_added(detector, checkpoint, file, marks, now_ms);
 	if (begun && stands)
 		begin_addition(detector, checkpoint);
 	else if (begun)
@@ -432,7 +434,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
 		file->saves_at_open = detector->saves;
 	}
-	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY);
+	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY | FILE_OF_MEMBER);
 	if (checkpoint_name_is_temporary(path) ||
 	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;

@@ -294,6 +294,7 @@ void tracker_new(const struct tracker_options *options, struct tracker **result)
 		.arg = options->workspace->directory,
 	};
 	tracker->detector.profile = options->profile;
+	tracker->detector.others_write = options->others_write;
 	/* It knew all that the snapshot says, and more. */
 	detector_load_learned(&tracker->detector, options->left);
 	detector_load_signatures(&tracker->detector, options->signatures);

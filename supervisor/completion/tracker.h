@@ -34,6 +34,10 @@ struct tracker_options {
 	const struct profile *profile;
 	/* of a gang: another member has the files that the one with rank 0 alone writes */
 	bool marker_elsewhere;
+	/* of a gang: other members write into the directory, too, and each judges its own writers.
+	 * What is seen after the job has finished is theirs: for the keeper of the directory it
+	 * does not make a checkpoint a new one under way, and the others take no notice of it. */
+	bool others_write;
 	/* borrowed; NULL: only the names of running files that are known */
 	const struct file_patterns *patterns;
 	/* what earlier attempts learned of this job's checkpoints (tracker_signatures()); borrowed

@@ -112,13 +112,20 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 	note_touched_path(tracker, final_path(message));
 }
 
+/* The job here has finished, and another member judges and saves what is still to come. */
+static bool is_of_keeper(const struct tracker *tracker)
+{
+	return tracker->options.workspace->kept_by_other &&
+	       tracker->detector.job_end == JOB_END_CLEAN;
+}
+
 void tracker_handle_directory(void *arg, const struct dir_event *event)
 {
 	struct tracker *tracker = arg;
 	struct dir_event seen = *event;
 
 	/* Our own files: the probe at the start, and our folder on a mount point. */
-	if (text_starts(event->path, ".reprieve"))
+	if (text_starts(event->path, ".reprieve") || is_of_keeper(tracker))
 		return;
 	account_for_stall(tracker);
 	if (tracker->shim_channel)

@@ -82,6 +82,7 @@ void job_start_tracker(struct job *job)
 		.polls = job->options->polls,
 		.profile = job->profile.profile,
 		.marker_elsewhere = job->gang.member > 0,
+		.others_write = job->resume.sharers || job->resume.kept_by_other,
 		.looks = job->options->checks_contents,
 		.saving = on_save_started,
 		.closed = job_on_files_closed,

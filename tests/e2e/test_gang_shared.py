@@ -8,7 +8,7 @@ import subprocess
 import harness
 import pytest
 from gang import Gang, assert_not_torn, committed_step
-from harness import wait_for
+from harness import PYTHON, wait_for
 
 KEEP = {"keep": 100000}  # no rank removes a directory that another still writes into
 
@@ -189,3 +189,22 @@ def test_two_machines_see_one_directory(place, mounts, savers):
         assert place.verb("restore", snapshot["id"], str(target / snapshot["id"])).code == 0
         for directory in (target / snapshot["id"]).rglob("step_*"):
             assert whole_shards(directory) == {"shard_0.bin": 20000, **({"shard_1.bin": 4000000} if savers == "all" else {})}, f"{snapshot}\n{gang}"
+
+
+LATE = """
+import os, pathlib, time
+rank, directory = int(os.environ["REPRIEVE_MACHINE"]), pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+for step in range(10, 70, 10):
+    time.sleep(0.05 + (rank == {last} and step == 60) * 0.2)
+    (directory / f"step_{{step}}").mkdir(exist_ok=True)
+    (directory / f"step_{{step}}" / f"shard_{{rank}}.bin").write_bytes(bytes(1000))
+"""
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_what_is_seen_after_the_job_has_finished_is_of_another_member(place, mounts, last):
+    """It is no save of this one, whose part of that step has been given: nobody waits for another part."""
+    gang = Gang(place, 2, directories=mounts, command=(PYTHON, "-c", LATE.format(last=last))).start_all()
+    assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"
+    assert place.verb("restore", place.newest()["id"], str(place.path / "restored")).code == 0
+    assert shards(place.path / "restored") == {"shard_0.bin", "shard_1.bin"}, f"{gang}"

@@ -18,7 +18,7 @@
  *   kr                                rescan
  *   kl path [ms]                      found changed by a look; when the look before began
  *
- *   end pid exited|killed|gone    job clean|failed    verify held|released|gone
+ *   end pid exited|killed|gone    job clean|failed    shared    verify held|released|gone
  *   saved pid: it calls its checkpoint complete       marker path: by the profile the last write
  *   size path bytes: from now on                      gone path: it is not there any more
  *   restart: of the job and the supervisor, with what was learned
@@ -27,6 +27,7 @@
  *   replacing yes|no: does a snapshot wait for fixed names?
  *   awaited ms: for how long at most a save goes on beside its number; 0: it does not
  *   followed n yes|no: has the number of step-# all that is expected behind it?
+ *   members path yes|no: is all that was added to its checkpoint of other members of the gang?
  *   unsaved path, cut path    the job went on after it; or not, as far as is known
  *   torn path    good path    open path    closed path    unclosed path
  *   under path: is listed as under way    step n: of the newest numbered one that is complete
@@ -92,6 +93,22 @@ static const struct row rows[] = {
 		FIXED(last) "+60000; " FIXED(last) NUMBER(2) "awaited 0; +60000; " FIXED(last)
 		"+60000; " FIXED(last) NUMBER(4) "awaited 0; +60000; " FIXED(last) "awaited 0; +60000; "
 		FIXED(last) "awaited 0; " NUMBER(6) "awaited 0"},
+	{"what another process adds after the end is no last word of the job",
+		"O 1 3 step_6/0; C 1 3 step_6/0; job clean; = complete; kl step_6/1; = busy; +1000; "
+		"= complete"},
+	{"what another member of the gang adds is judged there",
+		"shared; O 1 3 step_6/0; C 1 3 step_6/0; job clean; = complete; kl step_6/1; "
+		"= complete; in step_6/1; kc step_6/2; km step_6/2; = busy; kw step_6/2; = complete"},
+	{"what a look finds of another member is added to what is complete, and no news",
+		"shared; O 1 3 step_5/0; C 1 3 step_5/0; +10; O 1 3 step_6/0; C 1 3 step_6/0; +1000; "
+		"= complete; kl step_5/1; members step_5/1 yes; in step_5/0; "
+		"out step_5/1; = busy; +1000; = complete; in step_5/1; step 6; "
+		"E 1 3 step_6/0; members step_6/0 no"},
+	{"without other members it is a save",
+		"O 1 3 step_5/0; C 1 3 step_5/0; +1000; = complete; kl step_5/1; "
+		"members step_5/1 no"},
+	{"unless the job here has failed",
+		"shared; O 1 3 step_6/0; C 1 3 step_6/0; job failed; = torn; kl step_6/1; = busy"},
 	{"nor is what comes long after it",
 		NUMBER(10) "+11000; " FIXED(tested) "+90000; " NUMBER(20) "awaited 0; +11000; "
 		FIXED(tested) "+90000; " NUMBER(30) "awaited 0"},
@@ -1721,6 +1738,10 @@ static void expect(struct teller *teller, const char *row)
 		right = detector_is_followed(detector,
 					     checkpoint_table_find_family(&detector->table, "#"),
 					     atoi(object)) == text_equal(teller->word[2], "yes");
+	} else if (text_equal(what, "members")) {
+		right = checkpoint_is_of_members(
+				checkpoint_table_find(&detector->table, object)->checkpoint) ==
+			text_equal(teller->word[2], "yes");
 	} else if (text_equal(what, "running")) {
 		right = detector_is_running(detector, object);
 	} else {
@@ -1793,6 +1814,8 @@ static void step(struct teller *teller, const char *row)
 				   text_equal(teller->word[1], "clean") ? JOB_END_CLEAN
 									: JOB_END_CRASHED,
 				   teller->now);
+	else if (text_equal(word, "shared"))
+		teller->detector.others_write = true;
 	else if (text_equal(word, "verify"))
 		detector_verify(&teller->detector, answer, teller->word[1], teller->now);
 	else if (text_equal(word, "asked"))
