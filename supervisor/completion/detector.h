@@ -46,9 +46,13 @@ enum writer_end {
 	WRITER_END_UNKNOWN, /* the process is gone; its exit status is not known */
 };
 
+/* In place of a name that its writer has changed since, or that is of a stream: no later save has
+ * it, so nothing is written together with it. */
+#define WRITE_RENAMED 0
+
 /* A fixed name was written: the newest are remembered, to learn which are written together. */
 struct fixed_write {
-	uint64_t name, size;
+	uint64_t name, size;  /* `name`: or WRITE_RENAMED */
 	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
 	int pid;

@@ -12,9 +12,6 @@
 /* Nobody trains that briefly between two saves, and any process may be held up for so long. */
 #define NOISE_MS 10
 
-/* In place of a name that its writer has changed since, or that is of a stream. */
-#define RENAMED 0
-
 static char *name_of_family(const struct tracked_file *leader)
 {
 	return text_format("=%016llx", (unsigned long long)leader->name);
@@ -60,7 +57,7 @@ void detector_note_renamed(struct detector *detector, const struct tracked_file 
 {
 	for (size_t i = 0; i < DETECTOR_WRITES; i++)
 		if (detector->writes[i].name == file->name)
-			detector->writes[i].name = RENAMED;
+			detector->writes[i].name = WRITE_RENAMED;
 }
 
 /* The pause before the write at `index`, in which none of them was written. */
@@ -134,7 +131,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 		if (!is_within_save(pause, longest))
 			break;
 		pause_ms = pause > pause_ms ? pause : pause_ms;
-		if (write->name != RENAMED && (!write->best || write->name == again->name) &&
+		if (write->name != WRITE_RENAMED && (!write->best || write->name == again->name) &&
 		    !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
@@ -201,7 +198,7 @@ static void forget_write(struct detector *detector, struct fixed_write *write)
 	for (struct family *family = detector->table.families; family; family = family->next)
 		if (signature_has(&family->signature, write->name))
 			signature_forget(&family->signature, write->name);
-	write->name = RENAMED;
+	write->name = WRITE_RENAMED;
 }
 
 /* So many new names in a row, while the fixed names are under way for so many quiet times. */

@@ -308,12 +308,12 @@ def test_at_a_notice_a_save_has_what_it_writes_beside_its_number(place, how):
     # The next attempt knows it from its first save on.
     again = place.run(*command)
     step = resumed_whole(again)
-    assert step >= 60 and step == place.newest()["step"], (run, again)
+    assert step >= 60 and step == place.newest()["step"], f"{run}\n{again}"
     again.wait_for_output(f"half of {step + 10}\n")
     again.signal(signal.SIGTERM)
     assert again.wait() == EXIT_DURABLE, again
     last = place.run(*command)
-    assert resumed_whole(last) > step, (again, last)
+    assert resumed_whole(last) > step, f"{again}\n{last}"
     last.kill()
 
 
