@@ -55,6 +55,7 @@ struct fixed_write {
 	uint64_t name, size;  /* `name`: or WRITE_RENAMED */
 	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
+	int64_t stalled_ms;   /* how long this process had been stalled by then, in all */
 	int pid;
 	bool best;  /* companion_file_is_best() */
 	bool pairs; /* it may be a partner of numbers */
@@ -96,6 +97,8 @@ struct detector {
 	/* a file was written that is none beside checkpoints (companion_file.h) */
 	bool wrote_checkpoint;
 	int64_t request_ms;
+	/* detector_add_stall(), in all */
+	int64_t stalled_ms;
 	enum job_end job_end;
 	/* generation at which the job ended */
 	uint64_t ended;
@@ -129,8 +132,9 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
  * now: on Linux a file is empty before that is told of (do_truncate() in fs/open.c), and on a busy
  * disk for many milliseconds. */
 void detector_note_empty(struct detector *detector, const char *path, int64_t now_ms);
-/* This process was stalled for `ms` milliseconds, which do not count as quiet time. Call it before
- * the events that were queued meanwhile are handed in. */
+/* This process was stalled for `ms` milliseconds, which do not count as quiet time, nor as a pause
+ * between two files of a save. Call it before the events that were queued meanwhile are handed in.
+ */
 void detector_add_stall(struct detector *detector, int64_t ms);
 
 /* A process has ended; `pid` as the shim reports it. A process that wrote nothing has no effect. */

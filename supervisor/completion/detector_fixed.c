@@ -86,6 +86,20 @@ static int64_t longest_pause(const struct detector *detector, const struct track
 	return longest;
 }
 
+/*
+ * The same without the time in which we were stalled: when in it the job wrote, nobody knows. Taken
+ * for a pause between two saves, it would make two sets of one, and a mixture of two saves would be
+ * complete. A set that is taken for larger than it is is only waited for.
+ */
+static int64_t pause_observed(const struct detector *detector, uint64_t from, uint64_t index)
+{
+	const struct fixed_write *write = write_at(detector, index);
+	int64_t stalled_ms = write->stalled_ms - write_at(detector, index - 1)->stalled_ms;
+	int64_t pause = pause_before(detector, from, index, write->begun_ms);
+
+	return pause > stalled_ms ? pause - stalled_ms : 0;
+}
+
 /* Is the pause one between two files of a save, and not one between two saves? */
 static bool is_within_save(int64_t pause, int64_t longest)
 {
@@ -126,7 +140,7 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
 		const struct fixed_write *write = write_at(detector, i);
-		int64_t pause = i > from ? pause_before(detector, from, i, write->begun_ms) : 0;
+		int64_t pause = i > from ? pause_observed(detector, from, i) : 0;
 
 		if (!is_within_save(pause, longest))
 			break;
@@ -269,6 +283,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		.stream = stream ? signature_hash(stream) : 0,
 		.begun_ms = file->begun_ms,
 		.ms = now_ms,
+		.stalled_ms = detector->stalled_ms,
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
 		.pairs = may_be_partner(file, stream != NULL),

@@ -91,6 +91,9 @@ static const struct row rows[] = {
 		NUMBER(10) "+400; " BY_KERNEL(last) "+3000; " NUMBER(20) "+400; " BY_KERNEL(last) "+3000; "
 		NUMBER(30) "awaited 2200; +400; " BY_SHIM(last) "awaited 0; followed 30 yes; +3000; "
 		NUMBER(40) "awaited 2200; +400; " BY_KERNEL(last) "awaited 0; followed 40 yes"},
+	{"of a set of fixed names no stall of ours makes two",
+		FIXED(a) "~5000; " FIXED(b) "+6000; = complete; " FIXED(a) "= busy; ~5000; " FIXED(b)
+		"= complete; +6000; " FIXED(a) "= busy; " FIXED(b) "= complete"},
 	{"written at once, whoever tells of it first",
 		"+1000; " NUMBER(10) "kc last; " FIXED(last) "kw last; +3000; O 1 3 step-20.pt; kc step-20.pt; "
 		"kc last; C 1 3 step-20.pt; awaited 1000; " FIXED(last) "kw last; awaited 0; +3000; "
