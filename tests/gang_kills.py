@@ -203,7 +203,7 @@ class Story:
             newest = self.place.newest()
             return newest and newest["step"] > step and newest["members"] - newest["members_without_checkpoint"] == len(rest)
 
-        wait_for(f"a snapshot without those that have gone\n{gang}", goes_on)
+        wait_for("a snapshot without those that have gone", goes_on, about=gang)
         self.count("snapshot without them")
 
     def freeze(self, gang):
@@ -256,7 +256,7 @@ class Story:
             self.notice(gang)
             if self.draw.random() < 0.5:
                 for run in gang.runs:
-                    wait_for(f"all end by the notice\n{gang}", lambda run=run: run.process.poll() is not None)
+                    wait_for("all end by the notice", lambda run=run: run.process.poll() is not None, about=gang)
                 return
             time.sleep(self.draw.uniform(0, 0.5))
         if self.leaves and not in_start and self.draw.random() < 0.7:

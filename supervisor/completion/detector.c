@@ -392,6 +392,7 @@ void detector_note_marker(struct detector *detector, const char *path)
 
 void detector_add_stall(struct detector *detector, int64_t ms)
 {
+	detector->stalled_ms += ms;
 	each_under_way (checkpoint, &detector->table)
 		checkpoint->stalled_ms += ms;
 }

@@ -46,11 +46,16 @@ enum writer_end {
 	WRITER_END_UNKNOWN, /* the process is gone; its exit status is not known */
 };
 
+/* In place of a name that its writer has changed since, or that is of a stream: no later save has
+ * it, so nothing is written together with it. */
+#define WRITE_RENAMED 0
+
 /* A fixed name was written: the newest are remembered, to learn which are written together. */
 struct fixed_write {
-	uint64_t name, size;
+	uint64_t name, size;  /* `name`: or WRITE_RENAMED */
 	uint64_t stream;      /* signature_hash() of the stream that it may be of; 0: none */
 	int64_t begun_ms, ms; /* when it was opened and closed */
+	int64_t stalled_ms;   /* how long this process had been stalled by then, in all */
 	int pid;
 	bool best;  /* companion_file_is_best() */
 	bool pairs; /* it may be a partner of numbers */
@@ -92,6 +97,8 @@ struct detector {
 	/* a file was written that is none beside checkpoints (companion_file.h) */
 	bool wrote_checkpoint;
 	int64_t request_ms;
+	/* detector_add_stall(), in all */
+	int64_t stalled_ms;
 	enum job_end job_end;
 	/* other members of a gang write into the directory, too */
 	bool others_write;
@@ -127,8 +134,9 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
  * now: on Linux a file is empty before that is told of (do_truncate() in fs/open.c), and on a busy
  * disk for many milliseconds. */
 void detector_note_empty(struct detector *detector, const char *path, int64_t now_ms);
-/* This process was stalled for `ms` milliseconds, which do not count as quiet time. Call it before
- * the events that were queued meanwhile are handed in. */
+/* This process was stalled for `ms` milliseconds, which do not count as quiet time, nor as a pause
+ * between two files of a save. Call it before the events that were queued meanwhile are handed in.
+ */
 void detector_add_stall(struct detector *detector, int64_t ms);
 
 /* A process has ended; `pid` as the shim reports it. A process that wrote nothing has no effect. */

@@ -12,9 +12,6 @@
 /* Nobody trains that briefly between two saves, and any process may be held up for so long. */
 #define NOISE_MS 10
 
-/* In place of a name that its writer has changed since, or that is of a stream. */
-#define RENAMED 0
-
 static char *name_of_family(const struct tracked_file *leader)
 {
 	return text_format("=%016llx", (unsigned long long)leader->name);
@@ -60,7 +57,7 @@ void detector_note_renamed(struct detector *detector, const struct tracked_file 
 {
 	for (size_t i = 0; i < DETECTOR_WRITES; i++)
 		if (detector->writes[i].name == file->name)
-			detector->writes[i].name = RENAMED;
+			detector->writes[i].name = WRITE_RENAMED;
 }
 
 /* The pause before the write at `index`, in which none of them was written. */
@@ -87,6 +84,20 @@ static int64_t longest_pause(const struct detector *detector, const struct track
 		longest = pause > longest ? pause : longest;
 	}
 	return longest;
+}
+
+/*
+ * The same without the time in which we were stalled: when in it the job wrote, nobody knows. Taken
+ * for a pause between two saves, it would make two sets of one, and a mixture of two saves would be
+ * complete. A set that is taken for larger than it is is only waited for.
+ */
+static int64_t pause_observed(const struct detector *detector, uint64_t from, uint64_t index)
+{
+	const struct fixed_write *write = write_at(detector, index);
+	int64_t stalled_ms = write->stalled_ms - write_at(detector, index - 1)->stalled_ms;
+	int64_t pause = pause_before(detector, from, index, write->begun_ms);
+
+	return pause > stalled_ms ? pause - stalled_ms : 0;
 }
 
 /* Is the pause one between two files of a save, and not one between two saves? */
@@ -129,12 +140,12 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 
 	for (uint64_t i = begin_of_save(detector, from, longest); i < detector->write_count; i++) {
 		const struct fixed_write *write = write_at(detector, i);
-		int64_t pause = i > from ? pause_before(detector, from, i, write->begun_ms) : 0;
+		int64_t pause = i > from ? pause_observed(detector, from, i) : 0;
 
 		if (!is_within_save(pause, longest))
 			break;
 		pause_ms = pause > pause_ms ? pause : pause_ms;
-		if (write->name != RENAMED && (!write->best || write->name == again->name) &&
+		if (write->name != WRITE_RENAMED && (!write->best || write->name == again->name) &&
 		    !learned_already(names, count, write->name))
 			names[count++] = (struct named_file){write->name, write->size};
 	}
@@ -201,7 +212,7 @@ static void forget_write(struct detector *detector, struct fixed_write *write)
 	for (struct family *family = detector->table.families; family; family = family->next)
 		if (signature_has(&family->signature, write->name))
 			signature_forget(&family->signature, write->name);
-	write->name = RENAMED;
+	write->name = WRITE_RENAMED;
 }
 
 /* So many new names in a row, while the fixed names are under way for so many quiet times. */
@@ -272,6 +283,7 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		.stream = stream ? signature_hash(stream) : 0,
 		.begun_ms = file->begun_ms,
 		.ms = now_ms,
+		.stalled_ms = detector->stalled_ms,
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
 		.pairs = may_be_partner(file, stream != NULL),

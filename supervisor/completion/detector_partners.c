@@ -88,7 +88,7 @@ static void learn_partners(const struct detector *detector, struct family *famil
 
 		if (write->ms < round->begun_ms)
 			break;
-		if (write->pairs && is_since(round, write))
+		if (write->name != WRITE_RENAMED && write->pairs && is_since(round, write))
 			note_visit(visits, &visited, write);
 	}
 	seen = memory_new((visited + 1) * sizeof(*seen));

@@ -190,6 +190,9 @@ static void join_renamed(void *argument, struct tracked_file *file)
 		there->marks &= ~(unsigned)FILE_UNCLOSED;
 	there->pid = file->pid;
 	checkpoint_add_writer(there->checkpoint, file->pid);
+	/* Here as where the kernel tells of it. */
+	if (!*file->checkpoint->key)
+		detector_note_renamed(detector, file);
 	checkpoint_table_remove(&detector->table, file);
 	if (there->marks & FILE_WITNESSED)
 		detector_file_finished(detector, there, rename->now_ms);

@@ -316,14 +316,22 @@ void child_adopt(struct child *child, pid_t pid)
 	child->terminal =
 		child->group == child->our_group ? CHILD_TERMINAL_SHARED : CHILD_TERMINAL_NONE;
 	child->running = true;
-	child->stopped = false;
+	child->stopped = child->unseen = false;
+}
+
+/* As a shell does it, which then sends a SIGCONT as well, once. */
+static bool asks_to_end(int signal)
+{
+	return signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
 }
 
 void child_signal(struct child *child, int signal)
 {
 	/* The kernel does not reuse its PID before we have reaped it. */
-	if (child->running)
-		kill(child->pid, signal);
+	if (!child->running)
+		return;
+	child->unseen |= asks_to_end(signal);
+	kill(child->pid, signal);
 }
 
 /* Not in a pipeline: its group contains other programs and us. */
@@ -339,10 +347,12 @@ bool child_forwards_to(const struct child *child, pid_t pid)
 
 void child_forward_signal(struct child *child, int signal)
 {
-	if (child->running && forwards_to_group(child))
-		kill(-child->group, signal);
-	else
+	if (!child->running || !forwards_to_group(child)) {
 		child_signal(child, signal);
+		return;
+	}
+	child->unseen |= asks_to_end(signal);
+	kill(-child->group, signal);
 }
 
 static void continue_group(struct child *child)
@@ -371,10 +381,11 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		return;
 	if (signal == SIGCONT && child->terminal != CHILD_TERMINAL_NONE)
 		continue_group(child);
-	else if (info->ssi_code == SI_QUEUE && !child->to_group)
+	else if (info->ssi_code == SI_QUEUE && !child->to_group) {
+		child->unseen |= asks_to_end(signal);
 		sigqueue(child->pid, signal,
 			 (union sigval){.sival_ptr = (void *)(uintptr_t)info->ssi_ptr});
-	else
+	} else
 		child_forward_signal(child, signal);
 }
 
@@ -386,6 +397,13 @@ static void stop_with_child(struct child *child, int signal)
 
 	if (child->terminal == CHILD_TERMINAL_NONE)
 		return;
+	/* It was continued to see the signal, and has read the terminal once more before that was
+	 * sent. The shell continues us no second time. */
+	if (for_terminal && child->unseen) {
+		child->unseen = false;
+		continue_group(child);
+		return;
+	}
 	/* The child stopped because it needs the terminal: it gets it as soon as we have it. */
 	if (for_terminal && child->terminal == CHILD_TERMINAL_OWN &&
 	    signals_take_foreground(child->group)) {

@@ -39,6 +39,8 @@ struct child {
 	pid_t our_group; /* ours at the start: gets the terminal back */
 	bool running;
 	bool stopped; /* the child is stopped and we are not: see child_resume() */
+	/* It was sent a signal to end, which one that stops before that does not see. */
+	bool unseen;
 	bool to_group;
 	/* once it has ended: its own code, or 128 + signal; 126 or 127 if it could not be
 	 * started */

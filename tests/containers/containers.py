@@ -179,7 +179,7 @@ class Container:
         return f"--- stdout\n{self.out}\n--- stderr\n{self.err}"
 
     def wait_for_output(self, text):
-        return wait_for(f"output {text!r}\n{self}", lambda: text in self.out, process=self.process)
+        return wait_for(f"output {text!r}", lambda: text in self.out, process=self.process, about=self)
 
     def signal(self, number):
         """To PID 1 alone, as kubelet and `docker stop` do."""

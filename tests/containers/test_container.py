@@ -101,7 +101,7 @@ def test_a_job_that_does_not_answer_is_killed_and_its_newest_checkpoint_kept(ima
     job = "trap '' TERM USR1; mkdir -p /work/checkpoints; echo one > /work/checkpoints/step-1; echo ready; while :; do sleep 1; done"
     first = image("sh", "-c", job, env={"REPRIEVE_GRACE": "5"})
     first.wait_for_output("ready")
-    wait_for(f"a snapshot\n{first}", lambda: "good" in first.execute("reprieve", "list").stdout, process=first.process)
+    wait_for("a snapshot", lambda: "good" in first.execute("reprieve", "list").stdout, process=first.process, about=first)
     assert first.stop(grace=0.5) == 128 + signal.SIGKILL, first
     second = image("sh", "-c", "cat /work/checkpoints/step-1")
     assert second.wait() == 0 and second.out == "one\n", second

@@ -50,7 +50,7 @@ class Gang:
         def step(run):
             found = re.search(r"^resumed (\d+)$", run.out, re.M)
             return found and found.group(1)
-        return [int(wait_for(f"a member resumes\n{run}", lambda: step(run), process=run.process)) for run in self.runs]
+        return [int(wait_for("a member resumes", lambda: step(run), process=run.process, about=run)) for run in self.runs]
 
     def __str__(self):
         return "\n".join(f"=== {run.out_path.name}\n{run.err}" for run in self.runs if run)

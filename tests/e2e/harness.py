@@ -27,9 +27,14 @@ STARTED_WITH = dict(os.environ)  # pytest changes it for each test, also while a
 EXIT_USAGE, EXIT_OURS, EXIT_NOT_DURABLE, EXIT_DURABLE, EXIT_CONFIGURATION = 64, 70, 74, 75, 78
 
 
-def wait_for(what, fact, limit=LIMIT, process=None):
-    """Waits until fact() is true and returns its value; fails with `what` when `process` ends or the limit passes first."""
+def wait_for(what, fact, limit=LIMIT, process=None, about=None):
+    """Waits until fact() is true and returns its value; fails with `what` when `process` ends or the limit passes first.
+
+    The failure shows `about` as it is by then. A text made beforehand would show it as it was when the wait began."""
     end = time.monotonic() + limit
+
+    def failure(why):
+        return AssertionError(f"{what}: {why}" + ("" if about is None else f"\n{about}"))
     while True:
         value = fact()
         if value:
@@ -38,9 +43,9 @@ def wait_for(what, fact, limit=LIMIT, process=None):
             value = fact()
             if value:
                 return value
-            raise AssertionError(f"{what}: the process ended with {process.returncode} first")
+            raise failure(f"the process ended with {process.returncode} first")
         if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {limit} s")
+            raise failure(f"not within {limit} s")
         time.sleep(0.01)
 
 
@@ -172,10 +177,10 @@ class Run:
         def enough():
             found = self.events(kind)
             return found[count - 1] if len(found) >= count else None
-        return wait_for(f"event {kind!r} number {count}\n{self}", enough, limit, self.process)
+        return wait_for(f"event {kind!r} number {count}", enough, limit, self.process, about=self)
 
     def wait_for_output(self, text, limit=LIMIT):
-        return wait_for(f"output {text!r}", lambda: text in self.out, limit, self.process)
+        return wait_for(f"output {text!r}", lambda: text in self.out, limit, self.process, about=self)
 
     @property
     def job_pid(self):

@@ -116,9 +116,12 @@ class Terminal:
         with self.lock:
             return self.screen.text
 
+    def __str__(self):
+        return self.text
+
     def wait_for(self, pattern):
         """Waits until it is on the screen, or has been."""
-        return wait_for(f"{pattern!r} on the screen\n{self.text}", lambda: self.find(pattern), process=self.process)
+        return wait_for(f"{pattern!r} on the screen", lambda: self.find(pattern), process=self.process, about=self)
 
     def find(self, pattern):
         with self.lock:

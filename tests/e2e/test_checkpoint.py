@@ -291,8 +291,8 @@ def checkpoints_of(place):
 def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
     run = place.run(PYTHON, "-u", "-c", SAVES, options=("--job", "told", "--quiet-time", "60s"))
     run.wait_for_output("half\n")
-    told = wait_for(f"the verdicts\n{run}", lambda: (
-        lambda told: told if told.get("checkpoint-200/", {}).get("verdict") == "complete" else None)(checkpoints_of(place)))
+    told = wait_for("the verdicts", lambda: (
+        lambda told: told if told.get("checkpoint-200/", {}).get("verdict") == "complete" else None)(checkpoints_of(place)), about=run)
     assert list(told) == ["checkpoint-300/", "checkpoint-200/", "checkpoint-100/"]
     # The first one is known by the beginning of the second, which has the names of the first.
     assert [told[f"checkpoint-{step}/"]["reason"] for step in (100, 200, 300)] == ["next", "signature", "open"]
@@ -302,8 +302,8 @@ def test_each_checkpoint_is_told_with_its_verdict_and_what_is_missing(place):
 
     (place.path / "go").touch()
     run.wait_for_output("one of two\n")
-    told = wait_for(f"the close\n{run}", lambda: (
-        lambda told: told if told["checkpoint-300/"]["reason"] != "open" else None)(checkpoints_of(place)))
+    told = wait_for("the close", lambda: (
+        lambda told: told if told["checkpoint-300/"]["reason"] != "open" else None)(checkpoints_of(place)), about=run)
     assert told["checkpoint-300/"]["verdict"] == "under way" and told["checkpoint-300/"]["open"] == []
     out = place.query("status", "--checkpoints", "--job", "told").out
     assert "checkpoint-200/  complete     2 files  it has all files that earlier ones had, all closed\n" in out, out

@@ -78,12 +78,12 @@ def test_a_file_system_that_is_unmounted_under_a_run_is_not_replaced_by_the_disk
     subprocess.run(["mount", "--bind", mounted, aside], check=True)
     try:
         subprocess.run(["umount", "-l", mounted], check=True)
-        wait_for(f"it is said\n{run}", lambda: "its file system is not mounted there any more" in run.err, process=run.process)
+        wait_for("it is said", lambda: "its file system is not mounted there any more" in run.err, process=run.process, about=run)
         assert not list(mounted.iterdir())
         # It is there again, with all that was committed.
         subprocess.run(["mount", "--bind", aside, mounted], check=True)
         before = len(run.events("durable"))
-        wait_for(f"it goes on\n{run}", lambda: len(run.events("durable")) > before, process=run.process)
+        wait_for("it goes on", lambda: len(run.events("durable")) > before, process=run.process, about=run)
         run.signal(signal.SIGTERM)
         assert run.wait() == EXIT_DURABLE, run
         newest = run.events("durable")[-1]["id"]

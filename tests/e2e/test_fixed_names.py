@@ -198,7 +198,7 @@ def test_a_fixed_name_that_is_torn_is_had_back_as_it_was(place, machine):
     run = place.run(PYTHON, "-u", "-c", KEEPS_LAST, options=("--quiet-time", "150ms", "--snapshot-interval", "0"))
     for step in (1, 2):
         run.wait_for_output(f"saved {step}\n")
-        wait_for(f"step {step} is durable\n{run}", lambda: any(event["event"] == "durable" and event["step"] == step for event in run.events()))
+        wait_for(f"step {step} is durable", lambda: any(event["event"] == "durable" and event["step"] == step for event in run.events()), about=run)
         (place.path / f"go{step}").touch()
     run.wait_for_output("half\n")
     os.kill(run.event("launched")["pid"], signal.SIGKILL)
@@ -235,7 +235,7 @@ def test_a_pointer_that_is_put_back_points_at_something(place):
     run = place.run(PYTHON, "-u", "-c", POINTS, place.directory, options=("--quiet-time", "150ms", "--snapshot-interval", "0"))
 
     def wait_for_durable(step):
-        wait_for(f"step {step} is durable\n{run}", lambda: any(event["step"] == step for event in run.events("durable")))
+        wait_for(f"step {step} is durable", lambda: any(event["step"] == step for event in run.events("durable")), about=run)
 
     for step in (1, 2):
         run.wait_for_output(f"saved {step}\n")
@@ -308,12 +308,12 @@ def test_at_a_notice_a_save_has_what_it_writes_beside_its_number(place, how):
     # The next attempt knows it from its first save on.
     again = place.run(*command)
     step = resumed_whole(again)
-    assert step >= 60 and step == place.newest()["step"], (run, again)
+    assert step >= 60 and step == place.newest()["step"], f"{run}\n{again}"
     again.wait_for_output(f"half of {step + 10}\n")
     again.signal(signal.SIGTERM)
     assert again.wait() == EXIT_DURABLE, again
     last = place.run(*command)
-    assert resumed_whole(last) > step, (again, last)
+    assert resumed_whole(last) > step, f"{again}\n{last}"
     last.kill()
 
 

@@ -16,7 +16,7 @@ NEVER_QUIET = ("--quiet-time", "600s")
 
 
 def ready(run, count=1):
-    return wait_for(f"the job polls\n{run}", lambda: len(re.findall("^ready", run.out, re.M)) == count, process=run.process)
+    return wait_for("the job polls", lambda: len(re.findall("^ready", run.out, re.M)) == count, process=run.process, about=run)
 
 
 def saved(run):

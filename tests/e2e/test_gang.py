@@ -76,7 +76,7 @@ def test_checkpoints_without_a_step_are_refused_aloud(place):
             PYTHON, "-c", program, directory / "last.pt", finish, directory=directory, name=f"fixed{member}",
             options=("--gang", "2", "--member", str(member), "--snapshot-interval", "0"))
     for run in gang.runs:
-        wait_for(f"it is refused\n{run}", lambda run=run: "this checkpoint has no step" in run.err, process=run.process)
+        wait_for("it is refused", lambda run=run: "this checkpoint has no step" in run.err, process=run.process, about=run)
     assert place.snapshots() == []
     finish.touch()
     assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"

@@ -123,7 +123,7 @@ def test_a_state_under_a_fixed_name_is_never_mixed_in(place):
     gang.each[1]["fixed"] = "last_rank1.pt"
     gang.start_all()
     run = gang.runs[0]
-    wait_for(f"it is refused\n{run}", lambda: "this checkpoint has no step" in run.err, process=run.process)
+    wait_for("it is refused", lambda: "this checkpoint has no step" in run.err, process=run.process, about=run)
     gang.runs[1].wait_for_event("checkpoint_complete", 3)
     gang.kill_all()
     assert place.snapshots() == []
@@ -149,7 +149,7 @@ def test_a_member_that_saves_after_all(place):
     step = committed_step(place)
     after = Gang(place, 2, 2, every=10, step_time=0.05, keep=1000).start_all()
     assert after.resumed() == [step] * 2, f"{after}"
-    wait_for(f"it is said\n{after}", lambda: "this member saves checkpoints after all" in after.runs[1].err, process=after.runs[1].process)
+    wait_for("it is said", lambda: "this member saves checkpoints after all" in after.runs[1].err, process=after.runs[1].process, about=after)
     after.wait_for_commits(2)
     after.kill_all()
     assert_not_torn(after)
@@ -159,7 +159,7 @@ def test_a_job_that_answers_no_notice(place):
     """Of a gang, what was saved counts: all of it is durable, so all say so, and not that they were asked in vain."""
     gang = Gang(place, 2, every=10, until=20, options=("--checkpoint-command", "true", "--grace", "4")).start_all()
     for run in gang.runs:
-        wait_for(f"step 20 is durable\n{run}", lambda run=run: any(event["step"] == 20 for event in run.events("durable")), process=run.process)
+        wait_for("step 20 is durable", lambda run=run: any(event["step"] == 20 for event in run.events("durable")), process=run.process, about=run)
     gang.runs[0].signal(signal.SIGTERM)
     assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 2, f"{gang}"
     for run in gang.runs:
@@ -215,7 +215,7 @@ def test_a_member_that_is_told_to_end_before_it_sees_the_commit(place, faults):
     place.store = "s3://snaps/runs"
     place.environment.update(faults.environment)
     gang = Gang(place, 2, every=10, until=10, options=("--checkpoint-command", "true", "--grace", "3")).start_all()
-    wait_for(f"member 0 asks for the commit\n{gang}", lambda: any(re.search(snapshot, key) for _, key, *_ in faults.log), process=gang.runs[0].process)
+    wait_for("member 0 asks for the commit", lambda: any(re.search(snapshot, key) for _, key, *_ in faults.log), process=gang.runs[0].process, about=gang)
     faults.load({"rules": [hangs]})
     gang.runs[1].wait_for_event("durable")
     faults.behave()

@@ -80,5 +80,5 @@ def test_a_machine_that_comes_anew_is_known_at_once(place, tmp_path):
     anew = Gang(place, 2, 2, directories=[tmp_path / "a", tmp_path / "b"], **SAVES_WHEN_ASKED)
     anew.start(1)
     for run in gang.runs:
-        wait_for(f"it ends\n{run}", lambda run=run: run.process.poll() is not None)
+        wait_for("it ends", lambda run=run: run.process.poll() is not None, about=run)
         assert "has come anew" in run.event("notice")["reason"], f"{run}"

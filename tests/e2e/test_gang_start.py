@@ -568,6 +568,21 @@ def test_of_two_starts_at_once_without_a_name_one_of_each_member_counts(place, o
     assert all("launched" not in [event["event"] for event in run.events()] for run in lost)
 
 
+def resumed_together(gang):
+    """The steps from which all have resumed in one attempt. Until then whoever has ended is started again, as a launcher does: the
+    others may have launched when one is killed that had not yet, and the one that comes anew then ends their attempt."""
+    def together():
+        for member, run in enumerate(gang.runs):
+            if run.process.poll() is not None:
+                assert run.process.returncode == harness.EXIT_DURABLE, f"{run}"
+                gang.generation += 1
+                gang.start(member)
+        claimed = [run.event("claimed") for run in gang.runs]
+        return all(claimed) and len({claim["attempt"] for claim in claimed}) == 1 and all("resumed " in run.out for run in gang.runs)
+    wait_for("all resume in one attempt", together, about=gang)
+    return gang.resumed()
+
+
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_killed_at_any_instant_of_the_start(place, seed):
     """One after the other is killed while they join and restore, and started again alone, as pods are."""
@@ -586,11 +601,7 @@ def test_killed_at_any_instant_of_the_start(place, seed):
         gang.runs[victim].kill()
         gang.generation = generation
         gang.start(victim)
-    if not all(run.process.poll() is None for run in gang.runs) or any(run.event("launched") for run in gang.runs):
-        # Some ran already: their launcher starts them all again.
-        gang.kill_all()
-        gang = Gang(place, members, 9, every=0, size=300000).start_all()
-    steps = gang.resumed()
+    steps = resumed_together(gang)
     # One of the starts may have committed what the first one had the parts of all of; none of them saves anything.
     newest = committed_step(place)
     assert newest >= step and steps == [newest] * members, f"seed {seed}\n{gang}"

@@ -167,7 +167,7 @@ def test_status_tells_of_all_members_and_whose_part_is_missing(place):
         return None
 
     try:
-        told = wait_for(f"a round waits for member 1\n{gang}", asked)
+        told = wait_for("a round waits for member 1", asked, about=gang)
         assert told["members"] == 3 and not told["over"] and told["round"]["gave"]
         assert told["round"]["given"] == [0, 2] and told["round"]["state"] == "open"
         host = os.uname().nodename

@@ -131,11 +131,11 @@ def train_until_preempted(place, idiom):
     """The run that has ended, and the step that must not be lost."""
     notice = place.path / "notice"
     run = train(place, idiom, place.path / idiom.directory, ["--notice", f"file:{notice}"] if idiom.seconds else ())
-    wait_for(f"{idiom.saves} saves\n{run}", lambda: len(numbers(run, "saved")) >= idiom.saves, PATIENCE, run.process)
+    wait_for(f"{idiom.saves} saves", lambda: len(numbers(run, "saved")) >= idiom.saves, PATIENCE, run.process, about=run)
     run.wait_for_event("durable", limit=PATIENCE)
     if idiom.amid:
         whole = last(run, "saved")
-        wait_for(f"half a checkpoint\n{run}", lambda: last(run, "half") > whole, PATIENCE, run.process)
+        wait_for("half a checkpoint", lambda: last(run, "half") > whole, PATIENCE, run.process, about=run)
     wanted = last(run, "half" if idiom.amid and not idiom.seconds else "saved")
     if idiom.seconds:
         notice.with_suffix(".part").write_text(json.dumps({"in_seconds": idiom.seconds}))
@@ -217,7 +217,7 @@ def test_the_next_start_in_the_same_directory_loses_nothing(place):
     """The machine is back at once, with its disk: whole checkpoints stay where they are, whoever vouches for them."""
     idiom = Idiom("ckpt_rename_jsonl.py")
     run = train(place, idiom, place.directory)
-    wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process)
+    wait_for("saves", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process, about=run)
     wanted = last(run, "saved")
     run.kill()
     again = train(place, idiom, place.directory, TOY_MORE=str(MORE))
@@ -232,9 +232,9 @@ def test_a_directory_that_was_renamed_into_place_is_whole_at_once(place, saves):
     """Its names are others each time. Neither a quiet time nor the next save comes before all are killed."""
     idiom = Idiom("orbax_directory.py")
     run = train(place, idiom, place.directory, ["--quiet-time", "60s", "--verbose"])
-    wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= saves, PATIENCE, run.process)
+    wait_for("saves", lambda: len(numbers(run, "saved")) >= saves, PATIENCE, run.process, about=run)
     wanted = last(run, "saved")
-    wait_for(f"durable\n{run}", lambda: any(event["step"] >= wanted for event in run.events("durable")), PATIENCE, run.process)
+    wait_for("durable", lambda: any(event["step"] >= wanted for event in run.events("durable")), PATIENCE, run.process, about=run)
     run.kill()
     assert set(re.findall(r"\d+/: complete \((\w+)\)", run.err)) == {"commit"}, run
     again = train(place, idiom, place.directory, TOY_MORE="1")
@@ -261,7 +261,7 @@ def test_what_is_excluded_holds_nothing_up_and_is_not_saved(place):
     idiom = Idiom("wandb_offline.py")
     options = ["--exclude", "wandb"]
     run = train(place, idiom, place.directory, options)
-    wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process)
+    wait_for("saves", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process, about=run)
     run.wait_for_event("durable", limit=PATIENCE)
     run.signal(signal.SIGTERM)
     assert run.wait() == EXIT_DURABLE, run
@@ -279,7 +279,7 @@ def test_what_is_added_to_a_complete_checkpoint_is_torn_alone(place, everything)
     """The end comes while the results of an evaluation are written into it: only these are moved aside."""
     idiom = Idiom("evaluates_later.py")
     run = train(place, idiom, place.directory)
-    wait_for(f"an evaluation\n{run}", lambda: last(run, "half") >= 200, PATIENCE, run.process)
+    wait_for("an evaluation", lambda: last(run, "half") >= 200, PATIENCE, run.process, about=run)
     evaluated = last(run, "half")
     if everything:
         run.kill()
@@ -324,7 +324,7 @@ for step in range(10, 10000, 10):
 def test_a_pattern_changes_what_a_file_is(place, option, name, script):
     head = f"import os, time\ndirectory = {str(place.directory)!r}\nos.makedirs(directory, exist_ok=True)\n"
     run = place.run(PYTHON, "-c", head + script, options=[option, name])
-    wait_for(f"saves\n{run}", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process)
+    wait_for("saves", lambda: len(numbers(run, "saved")) >= 3, PATIENCE, run.process, about=run)
     run.wait_for_event("durable", limit=PATIENCE)
     wanted = last(run, "saved")
     run.signal(signal.SIGTERM)

@@ -1,5 +1,7 @@
 """What a start finds in the checkpoint directory: only what is known to be torn is moved aside, and nothing that may be whole is lost in
 silence."""
+import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -100,20 +102,27 @@ for save in saves:
     for name in names if save != saves[-1] else sys.argv[4].split():
         with zipfile.ZipFile(directory / name, "w") as file:
             file.writestr("archive/data", save * 5000)
-    time.sleep(0.05)
+    time.sleep(0.5)  # what is written together is learned from the pauses, so that this one is longer than a busy machine holds anybody up
 print("saved", flush=True)
 time.sleep(1000)
 """
 
 
+def has_learned(place):
+    """What the next start will know: all of the set."""
+    known = [json.loads(path.read_text()) for path in pathlib.Path(place.runtime).glob("reprieve/*/shim.known")]
+    return any({"model.pt", "opt.pt", "rng.pt"} <= set(one["rest"]) for one in known)
+
+
 def save_set_and_kill(place, saves, last, listed_as, store=None):
-    """All saves of the three files, of the last one only `last`; then the job and its supervisor are killed."""
+    """All saves of the three files, of the last one only `last`; then the job and its supervisor are killed, once they are listed as that,
+    or have been learned ([])."""
     listed = place.path / "checkpoints.reprieve" / "under-way"
     run = place.run(PYTHON, "-c", SET, place.directory, "model.pt opt.pt rng.pt", saves, last, store=store or place.store,
                     options=("--quiet-time", "1h"))
     run.wait_for_output("saved")
-    wait_for("it is listed", lambda: not listed_as or (listed.exists() and set(listed_as) <= set(listed.read_bytes().split(b"\0"))),
-             process=run.process)
+    wait_for("it is listed or learned", lambda: listed.exists() and set(listed_as) <= set(listed.read_bytes().split(b"\0")) if listed_as
+             else has_learned(place), process=run.process, about=run)
     run.kill()
 
 

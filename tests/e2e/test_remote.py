@@ -134,7 +134,7 @@ def test_whose_credentials_is_said_and_no_secret(cloud, faults):
     assert run.wait() == 0, run
     line = next(line for line in run.err.splitlines() if "credentials" in line)
     assert cloud.store in line and "environment" in line and faults.url in line
-    assert "TESTSECRET" not in run.err + run.out + run.events_path.read_text()
+    assert faults.secret_key not in run.err + run.out + run.events_path.read_text()
 
 
 def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
@@ -154,11 +154,12 @@ def test_the_job_sees_nothing_of_ours_but_what_is_documented(cloud, tmp_path):
 
 
 def test_no_secret_on_a_command_line(cloud, faults):
+    """Of whichever process: its secret is this server's alone, so that nobody else has it there."""
     run = start(cloud, steps=10**6)
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
-                assert b"TESTSECRET" not in file.read()
+                assert faults.secret_key.encode() not in file.read()
         except (FileNotFoundError, ProcessLookupError):
             pass
     run.kill()

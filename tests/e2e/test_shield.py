@@ -58,7 +58,7 @@ def python(program, *arguments):
 
 
 def ready(run, count=1):
-    wait_for(f"the job is ready\n{run}", lambda: len(re.findall("^ready", run.out, re.M)) == count, process=run.process)
+    wait_for("the job is ready", lambda: len(re.findall("^ready", run.out, re.M)) == count, process=run.process, about=run)
     run.wait_for_event("launched")
 
 

@@ -51,10 +51,10 @@ class Plain:
         return self.out_path.read_text(errors="replace")
 
     def wait_for(self, text):
-        return wait_for(f"{text!r} on standard error", lambda: text in self.err, process=self.process)
+        return wait_for(f"{text!r} on standard error", lambda: text in self.err, process=self.process, about=self)
 
     def wait_for_output(self, text):
-        return wait_for(f"{text!r} on standard output", lambda: text in self.out, process=self.process)
+        return wait_for(f"{text!r} on standard output", lambda: text in self.out, process=self.process, about=self)
 
     def wait(self):
         return self.process.wait(LIMIT)

@@ -469,6 +469,13 @@ class Terminal:
         before, self.seen = self.seen[:at + len(text)], self.seen[at + len(text):]
         return before
 
+    def has_noticed(self, state):
+        """The shell has it so in its list of jobs: /proc may say it a moment before the shell is told."""
+        def says():
+            self.type("jobs; echo lis'te'd\n")
+            return state in self.expect("\nlisted")
+        wait_for(f"the shell has noticed that it is {state}", says)
+
     def shell_answers(self):
         """The shell has the terminal: it can read from it."""
         self.type("echo he'r'e\n")
@@ -558,8 +565,7 @@ def test_started_in_the_background_it_leaves_the_terminal_alone(shell):
     shell.expect("<started>")
     # A `fg` between the kernel's signal and the stop is lost to any program: the shell takes it for running and sends no SIGCONT.
     wait_for("the shell sees it stopped", lambda: [state for _, state in children_of(shell.pid)] == ["T"])
-    shell.type("jobs\n")
-    shell.expect("Stopped")
+    shell.has_noticed("Stopped")
     shell.shell_answers()
     shell.type("fg\n")
     shell.expect("$TALK later")
@@ -577,8 +583,7 @@ def test_stopped_for_its_input_it_can_be_ended(shell, how):
     shell.type("$TALK later &\n")
     shell.expect("<started>")
     wait_for("it is stopped", lambda: [state for _, state in children_of(shell.pid)] == ["T"])
-    shell.type("jobs\n")
-    shell.expect("Stopped")
+    shell.has_noticed("Stopped")
     shell.type(how + "\n")
     wait_for("it has ended", lambda: not shell.everybody())
 

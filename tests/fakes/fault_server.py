@@ -22,6 +22,7 @@ hangs up; "flip": N, one bit of the body.
 import argparse
 import json
 import re
+import secrets
 import select
 import socket
 import struct
@@ -86,6 +87,8 @@ class FaultServer:
         self.server.daemon_threads = True
         self.host, self.port = host, self.server.server_port
         self.url = f"http://{host}:{self.port}"
+        # Its own: who looks for it finds nothing of others, which run at the same time.
+        self.secret_key = f"SECRET{secrets.token_hex(8)}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def load(self, script):
@@ -108,7 +111,7 @@ class FaultServer:
 
     @property
     def environment(self):
-        return {"AWS_ENDPOINT_URL_S3": self.url, "AWS_ACCESS_KEY_ID": "TESTKEY", "AWS_SECRET_ACCESS_KEY": "TESTSECRET",
+        return {"AWS_ENDPOINT_URL_S3": self.url, "AWS_ACCESS_KEY_ID": "TESTKEY", "AWS_SECRET_ACCESS_KEY": self.secret_key,
                 "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
 
     def close(self):

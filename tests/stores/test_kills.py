@@ -88,8 +88,8 @@ def test_sixteen_claim_at_once(place):
     # Each of the others notices as soon as it has something to save.
     for run in runs:
         if run is not last:
-            wait_for(f"word of having been superseded\n{run}", lambda: "superseded" in run.err or "no further checkpoints are uploaded" in run.err,
-                     process=run.process)
+            wait_for("word of having been superseded", lambda: "superseded" in run.err or "no further checkpoints are uploaded" in run.err,
+                     process=run.process, about=run)
     for run in runs:
         assert run.process.poll() is None, f"a job was harmed\n{run}"
         run.kill()

@@ -59,7 +59,7 @@ def place(s3, tmp_path):
 
 def place_before(server, path):
     environment = {**server.environment, "AWS_ENDPOINT_URL_S3": server.url.replace("http:", "https:")}
-    return CloudPlace(path, "s3://snaps/team", ("TESTSECRET",), **environment)
+    return CloudPlace(path, "s3://snaps/team", (server.secret_key,), **environment)
 
 
 @pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "ca_bundle"])

@@ -59,6 +59,9 @@ struct row {
 #define NUMBER(n) "O 1 3 step-" #n ".pt; C 1 3 step-" #n ".pt; "
 #define FIXED(name) "O 1 4 " #name "; C 1 4 " #name "; "
 #define POINTED(n) NUMBER(n) "+400; " FIXED(last) "+3000; "
+/* Of one that is renamed into place: the kernel tells all of it first, or the shim its open. */
+#define BY_KERNEL(name) "kc tmp; km tmp; kw tmp; kt " #name " tmp; O 1 4 tmp; C 1 4 tmp; R 1 tmp " #name "; "
+#define BY_SHIM(name) "O 1 4 tmp; kc tmp; km tmp; kw tmp; kt " #name " tmp; C 1 4 tmp; R 1 tmp " #name "; "
 
 static const struct row rows[] = {
 	{"nothing happens", "= nothing; +5000; = nothing"},
@@ -84,7 +87,14 @@ static const struct row rows[] = {
 		NUMBER(10) "+400; " FIXED(last.tmp) "kt last last.tmp; R 1 last.tmp last; +3000; "
 		NUMBER(20) "awaited 2200; +400; O 1 4 last.tmp; C 1 4 last.tmp; awaited 1800; "
 		"kt last last.tmp; R 1 last.tmp last; awaited 0; +3000; " NUMBER(30) "awaited 2200; "
-		"+100; O 1 5 x; C 1 5 x; L 1 5 last; awaited 2100"},
+		"+100; O 1 5 #1; awaited 2100; L 1 5 last; awaited 1000; C 1 5 last; awaited 0"},
+	{"a temporary name is awaited behind no number, whoever tells first what became of it",
+		NUMBER(10) "+400; " BY_KERNEL(last) "+3000; " NUMBER(20) "+400; " BY_KERNEL(last) "+3000; "
+		NUMBER(30) "awaited 2200; +400; " BY_SHIM(last) "awaited 0; followed 30 yes; +3000; "
+		NUMBER(40) "awaited 2200; +400; " BY_KERNEL(last) "awaited 0; followed 40 yes"},
+	{"of a set of fixed names no stall of ours makes two",
+		FIXED(a) "~5000; " FIXED(b) "+6000; = complete; " FIXED(a) "= busy; ~5000; " FIXED(b)
+		"= complete; +6000; " FIXED(a) "= busy; " FIXED(b) "= complete"},
 	{"written at once, whoever tells of it first",
 		"+1000; " NUMBER(10) "kc last; " FIXED(last) "kw last; +3000; O 1 3 step-20.pt; kc step-20.pt; "
 		"kc last; C 1 3 step-20.pt; awaited 1000; " FIXED(last) "kw last; awaited 0; +3000; "

@@ -1,5 +1,5 @@
-/* The main process of the job: real processes, started, told of signals, reaped. The terminal is
- * for tests/e2e/test_tini.py. */
+/* The main process of the job: real processes, started, told of signals, reaped. A real terminal is
+ * for tests/e2e/test_tini.py: here it says that it is another one's. */
 #include "process/child.h"
 
 #include "base/cleanup.h"
@@ -223,6 +223,66 @@ static void fills_closed_standard_descriptors(void **state)
 	assert_int_equal(status, 0);
 }
 
+static unsigned stops;
+
+void __wrap_signals_stop_self(int signal, bool group);
+void __wrap_signals_stop_self(int signal, bool group)
+{
+	(void)signal, (void)group;
+	stops++;
+}
+
+pid_t __wrap_tcgetpgrp(int fd);
+pid_t __wrap_tcgetpgrp(int fd)
+{
+	(void)fd;
+	return 1;
+}
+
+/* Stops as one that reads the terminal in the background. */
+static void spawn_reader(void)
+{
+	siginfo_t info;
+
+	spawn_shell("kill -TTIN $$; kill -TTIN $$; exit 7", NULL, NULL);
+	child.terminal = CHILD_TERMINAL_SHARED;
+	assert_int_equal(waitid(P_PID, (id_t)child.pid, &info, WSTOPPED | WNOWAIT), 0);
+	stops = 0;
+}
+
+static void reap_to_the_end(void)
+{
+	while (child.running) {
+		siginfo_t info;
+
+		assert_int_equal(waitid(P_PID, (id_t)child.pid, &info,
+					WSTOPPED | WEXITED | WNOWAIT),
+				 0);
+		child_reap(&child, NULL, NULL);
+	}
+}
+
+/* The shell has continued us for the signal, and does so only once. */
+static void with_a_signal_to_end_unseen_by_the_child_we_do_not_stop(void **state)
+{
+	static const int signals_to_end[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		spawn_reader();
+		child_signal(&child, signals_to_end[i]);
+		reap_to_the_end();
+		assert_int_equal(stops, 0);
+		assert_int_equal(child.exit_code, 128 + signals_to_end[i]);
+	}
+	/* Nobody wants it to end. */
+	spawn_reader();
+	child_signal(&child, SIGWINCH);
+	reap_to_the_end();
+	assert_int_equal(stops, 2);
+	assert_int_equal(child.exit_code, 7);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -232,6 +292,7 @@ int main(void)
 		RUN(changes_the_environment),
 		RUN(says_why_it_cannot_run),
 		RUN(signals_only_what_runs),
+		RUN(with_a_signal_to_end_unseen_by_the_child_we_do_not_stop),
 		RUN(reaps_orphans),
 		RUN(kills_a_tree_that_forks),
 		RUN(fills_closed_standard_descriptors),
