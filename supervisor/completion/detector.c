@@ -306,6 +306,19 @@ bool detector_is_busy(const struct detector *detector)
 	return detector->table.under_way;
 }
 
+/* Was a fixed name written since the other one was begun that may name it? */
+static bool may_name(const struct checkpoint *fixed, const struct checkpoint *checkpoint)
+{
+	each_file (file, fixed) {
+		int64_t last_ms = file->here_ms > 0 ? file->here_ms : fixed->last_ms;
+
+		if (tracked_file_was_written(file) && !(file->marks & FILE_RUNNING) &&
+		    !companion_file_is(file->path) && checkpoint->begun_ms <= last_ms)
+			return true;
+	}
+	return false;
+}
+
 bool detector_is_replacing(const struct detector *detector)
 {
 	const struct checkpoint *fixed = checkpoint_table_find_key(&detector->table, "");
@@ -317,7 +330,8 @@ bool detector_is_replacing(const struct detector *detector)
 			return true;
 	each_under_way (checkpoint, &detector->table)
 		if (checkpoint != fixed && !checkpoint->reduced && checkpoint->base == 0 &&
-		    !checkpoint_is_of_stream(checkpoint) && checkpoint->begun_ms <= fixed->last_ms)
+		    !checkpoint_is_of_stream(checkpoint) &&
+		    !detector_is_of_companions(checkpoint) && may_name(fixed, checkpoint))
 			return true;
 	return false;
 }

@@ -59,6 +59,10 @@ struct fixed_write {
 	int pid;
 	bool best;  /* companion_file_is_best() */
 	bool pairs; /* it may be a partner of numbers */
+	/* of what lies beside checkpoints: how often in a row it was written although nothing else
+	 * was, and struct detector's work_writes then */
+	unsigned alone;
+	uint64_t work_writes;
 };
 
 /* What is asked about a file. Each may be NULL: then no file is known to grow, to be gone, or to be
@@ -94,8 +98,10 @@ struct detector {
 	int64_t left_out_ms, left_out_number;
 	/* last write to an ordinary file */
 	int64_t last_ms;
-	/* a file was written that is none beside checkpoints (companion_file.h) */
+	/* a file was written that is none beside checkpoints (companion_file.h), and how often such
+	 * were */
 	bool wrote_checkpoint;
+	uint64_t work_writes;
 	int64_t request_ms;
 	/* detector_add_stall(), in all */
 	int64_t stalled_ms;

@@ -154,21 +154,15 @@ static void learn_companions(struct detector *detector, const struct tracked_fil
 	detector->saves++;
 }
 
-/* It was written in this save already, so the next one has begun: what was not written since is at
- * rest. `last`: its write before this one. */
-static void begin_round(struct detector *detector, const struct tracked_file *again,
-			const struct fixed_write *last, int64_t now_ms)
+/* What lies beside checkpoints begins no save of the others. */
+static bool begins_none(const struct tracked_file *file)
 {
-	struct checkpoint *fixed = again->checkpoint;
-
-	if (last->begun_ms < fixed->begun_ms)
-		return;
-	each_file (file, fixed)
-		if (file != again &&
-		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
-		    !writer_table_has_open(&detector->writers, file->path))
-			file->marks &= ~(unsigned)FILE_FRESH;
-	fixed->begun_ms = again->begun_ms > last->begun_ms ? again->begun_ms : now_ms;
+	if (!companion_file_is(file->path))
+		return false;
+	each_file (other, file->checkpoint)
+		if ((other->marks & FILE_FRESH) && !companion_file_is(other->path))
+			return true;
+	return false;
 }
 
 bool detector_are_together(const struct detector *detector, const struct tracked_file *first,
@@ -179,15 +173,46 @@ bool detector_are_together(const struct detector *detector, const struct tracked
 	return family && signature_has(&family->signature, second->name);
 }
 
+/* Is the name that has learned this one of what lies beside checkpoints? Its writes say nothing of
+ * the saves. */
+static bool is_led_from_beside(const struct checkpoint *fixed, const struct family *family)
+{
+	each_file (file, fixed) {
+		auto_free char *name = name_of_family(file);
+
+		if (text_equal(name, family->name))
+			return companion_file_is(file->path);
+	}
+	return false;
+}
+
 /* Was it learned what is written together with it? */
 static bool is_learned(const struct detector *detector, const struct tracked_file *file)
 {
 	if (detector_family_led_by(detector, file))
 		return true;
 	for (const struct family *family = detector->table.families; family; family = family->next)
-		if (*family->name == '=' && signature_has(&family->signature, file->name))
+		if (*family->name == '=' && signature_has(&family->signature, file->name) &&
+		    !is_led_from_beside(file->checkpoint, family))
 			return true;
 	return false;
+}
+
+/* It was written in this save already, so the next one has begun: what was not written since is at
+ * rest. `last`: its write before this one. */
+static void begin_round(struct detector *detector, const struct tracked_file *again,
+			const struct fixed_write *last, int64_t now_ms)
+{
+	struct checkpoint *fixed = again->checkpoint;
+
+	if (last->begun_ms < fixed->begun_ms || begins_none(again))
+		return;
+	each_file (file, fixed)
+		if (file != again &&
+		    (file->marks & (FILE_WITNESSED | FILE_TORN)) == FILE_WITNESSED &&
+		    !writer_table_has_open(&detector->writers, file->path))
+			file->marks &= ~(unsigned)FILE_FRESH;
+	fixed->begun_ms = again->begun_ms > last->begun_ms ? again->begun_ms : now_ms;
 }
 
 /* In this attempt, or by what earlier ones have learned. */
@@ -258,15 +283,48 @@ static void note_stream(struct detector *detector, const struct tracked_file *fi
 static bool may_be_partner(const struct tracked_file *file, bool of_stream)
 {
 	return !of_stream && !companion_file_is(file->path) &&
-	       !companion_file_is_setting(file->path) && !companion_file_is_best(file->path) &&
-	       !companion_file_is_result(file->path);
+	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
 }
 
-static void note_fixed_write(struct detector *detector, const struct tracked_file *file,
-			     int64_t now_ms)
+/* What lies beside checkpoints is written beside the saves, and not in them, if it is written so
+ * often again in a row although nothing of a checkpoint was. */
+#define BESIDE_TIMES 2
+
+/* How often in a row that was so; `before`: the index of its write before this one. */
+static unsigned count_alone(const struct detector *detector, const struct tracked_file *file,
+			    uint64_t before)
+{
+	const struct fixed_write *last = write_at(detector, before);
+
+	return before != UINT64_MAX && companion_file_is(file->path) &&
+			       last->work_writes == detector->work_writes
+		       ? last->alone + 1
+		       : 0;
+}
+
+/* From now on nothing waits for it, and it says nothing of the saves, nor has it. */
+static void keep_beside(struct detector *detector, struct tracked_file *file)
+{
+	struct family *led = detector_family_led_by(detector, file);
+
+	if (led)
+		signature_release(&led->signature);
+	for (size_t i = 0; i < DETECTOR_WRITES; i++)
+		if (detector->writes[i].name == file->name)
+			forget_write(detector, &detector->writes[i]);
+	checkpoint_table_keep_beside(&detector->table, file);
+}
+
+static void note_fixed_write(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
 	uint64_t before = last_write_of(detector, file->name);
+	unsigned alone = count_alone(detector, file, before);
 	auto_free char *stream = NULL;
+
+	if (alone >= BESIDE_TIMES) {
+		keep_beside(detector, file);
+		return;
+	}
 
 	note_stream(detector, file, before != UINT64_MAX, now_ms);
 	if (*file->checkpoint->key)
@@ -287,6 +345,8 @@ static void note_fixed_write(struct detector *detector, const struct tracked_fil
 		.pid = file->pid,
 		.best = companion_file_is_best(file->path),
 		.pairs = may_be_partner(file, stream != NULL),
+		.alone = alone,
+		.work_writes = detector->work_writes,
 	};
 }
 

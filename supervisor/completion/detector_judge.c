@@ -15,16 +15,23 @@ static bool counts(const struct checkpoint *checkpoint, const struct tracked_fil
 	return (file->marks & FILE_FRESH) || (*checkpoint->key && !checkpoint->rewritten);
 }
 
-static bool leads(const struct tracked_file *file, const struct tracked_file *leader)
+/* What lies beside a save, and the best so far, begin it only if there is nothing else. */
+static int rank_of_leader(const struct tracked_file *file)
 {
-	bool best = companion_file_is_best(file->path);
-
-	if (!leader || best != companion_file_is_best(leader->path))
-		return !leader || !best;
-	return file->begun_ms < leader->begun_ms;
+	return companion_file_is_best(file->path) ? 2 : companion_file_is(file->path);
 }
 
-/* The fixed name that this save was begun with; the best so far only if there is no other. */
+static bool leads(const struct tracked_file *file, const struct tracked_file *leader)
+{
+	int rank = rank_of_leader(file), other;
+
+	if (!leader)
+		return true;
+	other = rank_of_leader(leader);
+	return rank == other ? file->begun_ms < leader->begun_ms : rank < other;
+}
+
+/* The fixed name that this save was begun with. */
 static const struct tracked_file *find_leader(const struct checkpoint *fixed)
 {
 	const struct tracked_file *leader = NULL;
@@ -110,17 +117,24 @@ static enum signature_match match_all_names(const struct checkpoint *checkpoint)
 		       : SIGNATURE_UNKNOWN;
 }
 
-/* The fixed names that there are, or were when one was complete last. */
+/* The fixed names that there are, and those that there were when one was complete last; but for
+ * settings, which no save needs to write. */
 static size_t count_known(const struct checkpoint *fixed)
 {
 	const unsigned out = FILE_RUNNING | FILE_SLOW | FILE_DAMAGED | FILE_TEMPORARY;
-	size_t count = 0;
+	const struct signature *all = &fixed->family->signature;
+	size_t count = all->expected;
 
-	each_file (file, fixed)
-		count += !(file->marks & out) && tracked_file_was_written(file) &&
-			 !companion_file_is_best(file->path);
-	return count > fixed->family->signature.expected ? count
-							 : fixed->family->signature.expected;
+	each_file (file, fixed) {
+		bool was = signature_has(all, file->name);
+
+		if (companion_file_is_setting(file->path))
+			count -= was && count > 0;
+		else
+			count += !was && !(file->marks & out) && tracked_file_was_written(file) &&
+				 !companion_file_is_best(file->path);
+	}
+	return count;
 }
 
 /* *signature: what it was compared with; NULL: nothing. */
@@ -133,7 +147,7 @@ static enum signature_match match_signature(
 	size_t count;
 
 	*signature = NULL;
-	if (family && family->stream)
+	if (checkpoint_is_of_stream(checkpoint))
 		return SIGNATURE_FULL;
 	/* The quick answer while one of many files is being written. */
 	if (family && !family->signature.several &&
@@ -330,8 +344,7 @@ static bool would_mix(const struct checkpoint *checkpoint)
 			continue;
 		here++;
 		over |= (file->marks & FILE_FRESH) && !(file->marks & FILE_NEW);
-		other |= !(file->marks & FILE_FRESH) && !companion_file_is(file->path) &&
-			 !companion_file_is_setting(file->path);
+		other |= !(file->marks & FILE_FRESH) && !companion_file_is(file->path);
 	}
 	return !*checkpoint->key && over &&
 	       (other || here < checkpoint->family->signature.expected);

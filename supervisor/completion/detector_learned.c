@@ -63,6 +63,7 @@ json_t *detector_signatures_json(const struct detector *detector)
 	     family = family->next) {
 		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
 				: family->stream ? json_pack("{s:b}", "stream", true)
+				: family->beside ? json_pack("{s:b}", "beside", true)
 				: family->apart  ? json_pack("{s:b}", "apart", true)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
@@ -99,6 +100,9 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 			family->stream = family->sure = detector->table.keeps_apart = true;
 		if (json_is_true(json_object_get(known, "apart")))
 			family->apart = family->sure = detector->table.keeps_apart = true;
+		if (json_is_true(json_object_get(known, "beside")))
+			family->beside = family->apart = family->sure =
+				detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
 		partners_from_json(&family->partners, json_object_get(known, "partners"));
 		if (family->signature.learned == 0)

@@ -66,8 +66,7 @@ static void act_on_excluded_names(const struct detector *detector, const struct 
 static bool is_of_sets(const struct tracked_file *file)
 {
 	return !(file->marks & (FILE_RUNNING | FILE_TEMPORARY)) && !companion_file_is(file->path) &&
-	       !companion_file_is_setting(file->path) && !companion_file_is_best(file->path) &&
-	       !companion_file_is_result(file->path);
+	       !companion_file_is_best(file->path) && !companion_file_is_result(file->path);
 }
 
 /* Is it at rest, and another file of its set written over? */
@@ -146,13 +145,20 @@ bool detector_has_changed(const struct detector *detector, const char *key, uint
 	return checkpoint ? changed_at(checkpoint) > generation : *key != '\0';
 }
 
+/* Closed, and beside a set of fixed names: it is whole, and says nothing of the others. */
+static bool is_whole_beside(const struct tracked_file *file)
+{
+	return !*file->checkpoint->key && (file->marks & FILE_WITNESSED) &&
+	       !(file->marks & FILE_DAMAGED) && companion_file_is(file->path);
+}
+
 /* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
 	each_file (file, checkpoint) {
 		auto_free char *closed = NULL;
 
-		if (!(file->marks & FILE_FRESH))
+		if (!(file->marks & FILE_FRESH) || is_whole_beside(file))
 			continue;
 		closed = text_format(UNDER_WAY_CLOSED "%s", file->path);
 		act(argument, closed);
@@ -166,7 +172,7 @@ static void act_on_begun(const struct detector *detector, const struct checkpoin
 	each_file (file, checkpoint) {
 		auto_free char *begun = NULL;
 
-		if (file->marks & FILE_FRESH)
+		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
 			begun = text_format(UNDER_WAY_UNLESS_WHOLE "%s", file->path);
 		else if (!*checkpoint->key && is_overtaken(detector, file))
 			begun = text_copy(file->path);

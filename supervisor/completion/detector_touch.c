@@ -428,13 +428,14 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		go_on(detector, checkpoint, now_ms);
 	if (!stands)
 		checkpoint->base = 0;
-	checkpoint->rewritten |= known && !stands;
+	checkpoint->rewritten |= known && !stands && (*checkpoint->key || !companion_file_is(path));
 	if (begun || !(file->marks & FILE_FRESH)) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
 		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
 		file->saves_at_open = detector->saves;
 	}
 	file->marks &= ~(unsigned)(FILE_WITNESSED | FILE_VALID | FILE_TEMPORARY | FILE_OF_MEMBER);
+	detector->work_writes += !companion_file_is(path);
 	if (checkpoint_name_is_temporary(path) ||
 	    profile_is_temporary_path(detector->profile, path))
 		file->marks |= FILE_TEMPORARY;

@@ -41,12 +41,16 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 
 struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *template = NULL, *stream = NULL;
+	auto_free char *final = NULL, *template = NULL, *stream = NULL;
 	struct family *family;
 
 	if (!table->keeps_apart)
 		return NULL;
 	template = checkpoint_name_template(path);
+	final = checkpoint_name_final(path);
+	family = final ? checkpoint_table_find_family(table, final) : NULL;
+	if (family && family->beside)
+		return family;
 	family = checkpoint_table_find_family(table, template);
 	if (family && family->apart)
 		return family;
@@ -193,32 +197,31 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 	free(found);
 }
 
-void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
+/* Puts a fixed name that is told apart at rest, if it is closed. */
+static void put_to_rest(struct checkpoint_table *table, struct tracked_file *file,
+			struct family *family)
 {
-	struct checkpoint *fixed = checkpoint_table_fixed(table);
-	const unsigned fresh = FILE_FRESH | FILE_WRITTEN;
+	bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
+
+	if (closed)
+		file->marks &= ~(unsigned)(FILE_FRESH | FILE_WRITTEN);
+	move_apart(table, file, family);
+	if (file->marks & FILE_TORN)
+		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
+	else if (!(file->marks & FILE_FRESH))
+		checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+}
+
+/* The fixed names have been still since the last write to one that is left. */
+static void note_left(struct checkpoint_table *table, struct checkpoint *fixed)
+{
 	int64_t last_ms = 0;
 	bool any = false;
 
-	family->stream = family->sure = table->keeps_apart = true;
-	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
-		auto_free char *stream = checkpoint_name_stream(file->path);
-		bool closed = (file->marks & FILE_WITNESSED) && !(file->marks & FILE_TORN);
-
-		next = file->sibling;
-		if (!stream || !text_equal(stream, family->name)) {
-			if ((file->marks & FILE_FRESH) && file->here_ms > last_ms)
-				last_ms = file->here_ms;
-			any |= file->marks & FILE_FRESH;
-			continue;
-		}
-		if (closed)
-			file->marks &= ~fresh;
-		move_apart(table, file, family);
-		if (file->marks & FILE_TORN)
-			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_TORN);
-		else if (!(file->marks & FILE_FRESH))
-			checkpoint_set_state(table, file->checkpoint, CHECKPOINT_COMPLETE);
+	each_file (file, fixed) {
+		if ((file->marks & FILE_FRESH) && file->here_ms > last_ms)
+			last_ms = file->here_ms;
+		any |= file->marks & FILE_FRESH;
 	}
 	if (any)
 		fixed->last_ms = last_ms;
@@ -226,7 +229,33 @@ void checkpoint_table_make_stream(struct checkpoint_table *table, struct family 
 		checkpoint_set_state(table, fixed, CHECKPOINT_EMPTY);
 }
 
+void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file)
+{
+	auto_free char *template = checkpoint_name_template(file->path);
+	struct family *family = checkpoint_table_family(table, template);
+	struct checkpoint *fixed = file->checkpoint;
+
+	family->beside = family->apart = family->sure = table->keeps_apart = true;
+	put_to_rest(table, file, family);
+	note_left(table, fixed);
+}
+
+void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family)
+{
+	struct checkpoint *fixed = checkpoint_table_fixed(table);
+
+	family->stream = family->sure = table->keeps_apart = true;
+	for (struct tracked_file *file = fixed->files, *next; file; file = next) {
+		auto_free char *stream = checkpoint_name_stream(file->path);
+
+		next = file->sibling;
+		if (stream && text_equal(stream, family->name))
+			put_to_rest(table, file, family);
+	}
+	note_left(table, fixed);
+}
+
 bool checkpoint_is_of_stream(const struct checkpoint *checkpoint)
 {
-	return checkpoint->family->stream;
+	return checkpoint->family->stream || checkpoint->family->beside;
 }

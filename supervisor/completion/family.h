@@ -16,6 +16,7 @@
 
 struct checkpoint;
 struct checkpoint_table;
+struct tracked_file;
 
 #define FAMILY_OF_NAME ":"
 
@@ -57,6 +58,10 @@ struct family {
 	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
 	 * written once, and is a checkpoint of its own that is none to resume from */
 	bool stream;
+	/* it is one fixed name, called by its checkpoint_name_template() and `apart` too: what lies
+	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
+	 * of a stream */
+	bool beside;
 	/* the one before the newest was renamed into place, and nothing came to it after that */
 	bool placed_whole;
 	/* others are parts of its checkpoints (`with`) */
@@ -119,7 +124,11 @@ void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *
 /* The files of this family, which are fixed names so far, are written once each. Those that are
  * closed are at rest. */
 void checkpoint_table_make_stream(struct checkpoint_table *table, struct family *family);
-/* Of a numbered one, or of a file that is kept apart. */
+/* The fixed name is written beside the saves: a checkpoint of its own from now on, that is none to
+ * resume from. If it is closed, it is at rest. */
+void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked_file *file);
+/* Of a numbered one, or of a file that is kept apart. What is written beside the saves is judged as
+ * a stream is. */
 bool checkpoint_is_of_stream(const struct checkpoint *checkpoint);
 
 /* Files of the kind `part` are parts of the checkpoints of `leader` from now on: first of all those

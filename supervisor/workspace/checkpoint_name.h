@@ -84,6 +84,10 @@ char *checkpoint_name_stream(const char *path);
  */
 bool checkpoint_name_is_temporary(const char *path);
 
+/* The name that a file with this temporary one most likely gets when it is finished:
+ * "web/index.html" for "web/index.html.tmp". NULL: it is none. The caller frees. */
+char *checkpoint_name_final(const char *path);
+
 /* checkpoint_name_parse().number: -1: none. */
 int64_t step_of_path(const char *path);
 

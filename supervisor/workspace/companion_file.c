@@ -29,6 +29,10 @@ static const char *const state_words[] =
 static const char *const setting_words[] =
 	{"config",   "configs", "configuration",   "args",    "arguments",
 	 "settings", "hparams", "hyperparameters", "options", "readme"};
+/* In a text that no word calls a state: "opt_state.json" is an optimizer's. */
+static const char *const option_words[] = {"opt", "opts", "option", "flags", "cmd", "command"};
+/* Pages and sources: no program goes on from one. */
+static const char *const page_endings[] = {".html", ".md", ".rst", ".py", ".sh"};
 
 #define ENDS_WITH_ANY(path, length, endings) \
 	ends_with_any(path, length, endings, sizeof(endings) / sizeof((endings)[0]))
@@ -98,7 +102,9 @@ bool companion_file_is_setting(const char *path)
 {
 	const char *name = text_last_part(path);
 
-	return companion_file_is(path) && HAS_WORD(name, setting_words);
+	return companion_file_is(path) &&
+	       (HAS_WORD(name, setting_words) || HAS_WORD(name, option_words) ||
+		ENDS_WITH_ANY(name, strlen(name), page_endings) > 0);
 }
 
 bool companion_file_is_best(const char *path)

@@ -21,8 +21,9 @@
 
 /* `path` is relative to the checkpoint directory. */
 bool companion_file_is(const char *path);
-/* Does a word of the name say that it is a setting (args.json, config.yaml)? It is written before
- * there is anything to resume from. */
+/* Does a word of the name say that it is a setting (args.json, config.yaml, train_opt.txt), or is
+ * it a page or a source (index.html, train.py)? It may be written before there is anything to
+ * resume from. */
 bool companion_file_is_setting(const char *path);
 /*
  * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?

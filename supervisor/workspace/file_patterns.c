@@ -9,7 +9,7 @@
 /* Of the last part of the path. */
 static const char *const running_names[] = {
 	// clang-format off
-	"*.log", "*.log.json", "*.log.txt", "*.out", "*.err",
+	"*.log", "*.log.json", "*.log.txt", "log.txt", "*[-_]log.txt", "*.out", "*.err",
 	"*.csv", "*.tsv", "*.jsonl", "*.ndjson",
 	"*.wandb", "*.tfevents*", "events.out.*",
 	// clang-format on

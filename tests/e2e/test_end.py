@@ -131,7 +131,8 @@ SETTINGS = """
 import os, pathlib, sys, time
 top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
 top.mkdir(parents=True, exist_ok=True)
-(top / "args.json").write_text("{}")
+for name in os.environ.get("SETTINGS", "args.json").split():
+    (top / name).write_text("{}")
 print("settings", flush=True)
 time.sleep(1.5)
 if sys.argv[1] == "saves":
@@ -141,8 +142,9 @@ if sys.argv[1] == "waits":
 """
 
 
-def test_settings_alone_are_nothing_to_resume_from(place):
-    run = place.run(PYTHON, "-c", SETTINGS, "waits", options=(*QUICK, "--grace", "3"))
+@pytest.mark.parametrize("names", ["args.json", "train_opt.txt loss_log.txt", "index.html train.py"])
+def test_settings_alone_are_nothing_to_resume_from(place, names):
+    run = place.run(PYTHON, "-c", SETTINGS, "waits", options=(*QUICK, "--grace", "3"), SETTINGS=names)
     wait_for("the settings", lambda: "settings" in run.out, process=run.process)
     time.sleep(1)
     run.process.terminate()

@@ -333,3 +333,79 @@ def test_the_step_that_is_said_is_the_one_that_the_job_resumes_from(place):
     again.wait_for_output("before")
     assert "resumed at 20 of 30\n" in again.out and "step 20" in again.err, again
     again.kill()
+
+
+# As the programs for pairs of networks (CycleGAN) save: two fixed names in turn, and beside them its options, a log, and a page with pictures
+# that is written all the time. It is done with a part of a save once its word is printed. Never asks for a signal.
+PAGES = """
+import os, pathlib, pickle, sys, time, zipfile
+top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+(top / "web").mkdir(parents=True, exist_ok=True)
+names = [top / f"latest_net_{name}.pth" for name in "GD"]
+
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def wait(seconds):
+    for _ in range(int(seconds / 0.05)):
+        time.sleep(0.05)
+        with open(top / "loss_log.txt", "a") as file:
+            file.write("loss\\n")
+
+def show():
+    (top / "web/epoch001_fake.png").write_bytes(os.urandom(4000))
+    (top / "web/index.html").write_text("<html>" + "x" * 2000)
+
+def load(path):
+    with zipfile.ZipFile(path) as archive:
+        return pickle.loads(archive.read("data.pkl"))
+
+if any(name.exists() for name in names):
+    steps = {load(name) for name in names}
+    assert len(steps) == 1, steps
+    say("resumed at", steps.pop())
+else:
+    say("resumed at", 0)
+(top / "train_opt.txt").write_text("lr: 0.1")
+for _ in range(int(sys.argv[1])):
+    show()
+    wait(0.5)
+for step in range(1, 1000):
+    for name in names:
+        say("begins", name.name, step)
+        with open(name, "wb", buffering=0) as file, zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("data.pkl", pickle.dumps(step))
+            time.sleep(0.2)
+        say("closed", name.name, step)
+    for _ in range(3):
+        wait(0.4)
+        show()
+    wait(0.5)
+"""
+
+
+@pytest.mark.parametrize("said", ["resumed", "begins latest_net_D.pth 1", "closed latest_net_D.pth 1", "begins latest_net_D.pth 3"])
+def test_at_a_notice_what_lies_beside_a_set_is_no_checkpoint_and_holds_none_up(place, said):
+    run = place.run(PYTHON, "-c", PAGES, 4, options=["--grace", "20"])
+    run.wait_for_output(said)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    whole = max(int(step) for step in re.findall(r"closed latest_net_D.pth (\d+)\n", run.out))
+    shutil.rmtree(place.directory)
+    again = place.run(PYTHON, "-c", PAGES, 0)
+    again.wait_for_output("begins")
+    assert f"resumed at {whole}\n" in again.out, (run, again)
+    again.kill()
+
+
+@pytest.mark.parametrize("said", ["closed latest_net_D.pth 1", "begins latest_net_G.pth 2", "begins latest_net_D.pth 2"])
+def test_killed_before_anything_is_durable_a_set_is_had_whole_or_not_at_all(place, said):
+    """The options and the page are all that is left of a set that was written over."""
+    run = place.run(PYTHON, "-c", PAGES, 1, options=["--quiet-time", "60"])
+    run.wait_for_output(said)
+    run.kill()
+    assert not place.snapshots(), run
+    again = place.run(PYTHON, "-c", PAGES, 0)
+    again.wait_for_output("begins")
+    assert f"resumed at {int(said == 'closed latest_net_D.pth 1')}\n" in again.out, (run, again)
+    again.kill()

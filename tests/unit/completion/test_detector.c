@@ -1190,6 +1190,44 @@ static const struct row rows[] = {
 		"r/20261127T220003-3fa2b1c9.npz; C 1 5 r/20261127T220003-3fa2b1c9.npz; +1000; "
 		"= complete; +600; O 1 5 r/20261127T220004-3fa2b1c9.npz; C 1 5 "
 		"r/20261127T220004-3fa2b1c9.npz; = busy; out r/20261127T220004-3fa2b1c9.npz"},
+	/* A page beside the saves, which is written anew all the time. */
+#define PAGE "O 1 5 web/index.html; C 1 5 web/index.html; "
+#define PAGE_RENAMED \
+	"O 1 5 web/index.html.tmp; C 1 5 web/index.html.tmp; kt web/index.html web/index.html.tmp; R 1 " \
+	"web/index.html.tmp web/index.html; "
+#define BOTH "O 1 3 a.pt; C 1 3 a.pt; O 1 3 b.pt; C 1 3 b.pt; "
+#define BESIDE PAGE BOTH "+600; " PAGE "+600; " PAGE "= busy; +600; " PAGE "= complete; "
+	{"a page that is written between the saves holds them up no longer, and is in the snapshots",
+		BESIDE "in a.pt; in b.pt; in web/index.html; +600; O 1 5 web/index.html; out web/index.html; in a.pt; replacing "
+		"no; C 1 5 web/index.html; = complete; in web/index.html; = nothing; +600; O 1 5 web/index.html; end 1 killed; job "
+		"failed; = torn; torn web/index.html; in a.pt; in b.pt"},
+	{"... beside it, the fixed names are a set as before",
+		BESIDE "+5000; O 1 3 a.pt; C 1 3 a.pt; = busy; replacing yes; " PAGE "= complete; +400; out a.pt; O 1 3 b.pt; C 1 3 "
+		"b.pt; = complete; = nothing; in a.pt; in b.pt; in web/index.html"},
+	{"... it is known after a restart",
+		BESIDE "restart; O 1 3 a.pt; C 1 3 a.pt; +10; " PAGE "= complete; in web/index.html; out a.pt; O 1 3 b.pt; C 1 3 b.pt; = "
+		"complete; in a.pt"},
+	{"... renamed into place each time",
+		PAGE_RENAMED BOTH "+600; " PAGE_RENAMED "+600; " PAGE_RENAMED "= busy; +600; " PAGE_RENAMED "= complete; in a.pt; "
+		"in web/index.html; +600; O 1 5 web/index.html.tmp; in a.pt; replacing no; out web/index.html.tmp; C 1 5 "
+		"web/index.html.tmp; kt web/index.html web/index.html.tmp; R 1 web/index.html.tmp web/index.html; = complete; in "
+		"web/index.html; = nothing"},
+	{"a text that each save writes is of the set, however often",
+		BOTH FIXED(notes.json) "+5000; = complete; " BOTH "= busy; " FIXED(notes.json) "= complete; +5000; " BOTH "= busy; "
+		FIXED(notes.json) "= complete; +5000; " BOTH FIXED(notes.json) "= complete; +5000; " BOTH "= busy; out a.pt"},
+	{"nor is one beside the saves that is written twice in each",
+		BOTH FIXED(notes.json) FIXED(notes.json) "+5000; = complete; " BOTH FIXED(notes.json) FIXED(notes.json)
+		"= complete; +5000; " BOTH FIXED(notes.json) "= complete; in notes.json; +5000; " BOTH "= busy; out a.pt"},
+	{"a page that is written while a number is puts no snapshot off, and a name that may name it does",
+		"+10; " BOTH "+5000; = complete; O 1 6 step-10.pt; +10; kc web/index.html; " PAGE "kw "
+		"web/index.html; replacing no; " FIXED(latest) "replacing yes"},
+	{"nor do pictures that are written while a fixed name is",
+		"+10; " BOTH "+5000; = complete; O 1 6 web/epoch_1.png; +10; kc new.pt; " FIXED(new.pt) "kw new.pt; "
+		"replacing no"},
+	{"a page that was written a moment before a save begins none",
+		BOTH "+5000; = complete; " BOTH "= complete; +5000; " PAGE "+700; " BOTH "= complete; in a.pt; in web/index.html"},
+	{"settings that were written once are no name that a save lacks",
+		FIXED(train_opt.txt) BOTH "+600; " BOTH "= complete; in a.pt; in b.pt; in train_opt.txt"},
 	/* Numbers that are parts. */
 	{"parts, the first time: they are quiet together",
 		"O 1 3 model_1.pkl; C 1 3 model_1.pkl; +900; O 1 3 model_2.pkl; C 1 3 model_2.pkl; "
@@ -1238,14 +1276,14 @@ static const struct row rows[] = {
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +60000; = complete; "
 		"= nothing; out curve.dat"},
 	{"as above: the pointer counts, and more saves tell that it is a running file",
-		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 "
-		"3 latest; +1000; = complete; out log.txt; in latest; in step-1.pt; km log.txt; = "
+		"O 1 9 notes.txt; km notes.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 "
+		"3 latest; +1000; = complete; out notes.txt; in latest; in step-1.pt; km notes.txt; = "
 		"nothing; O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 "
 		"step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; running "
-		"log.txt; in log.txt; in latest"},
+		"notes.txt; in notes.txt; in latest"},
 	{"as above: it is closed, and whole",
-		"O 1 9 log.txt; km log.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
-		"complete; out log.txt; C 1 9 log.txt; +1000; = complete; in log.txt"},
+		"O 1 9 notes.txt; km notes.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
+		"complete; out notes.txt; C 1 9 notes.txt; +1000; = complete; in notes.txt"},
 	{"known to be written anew each time: a slow save, which the others wait for",
 		"O 1 9 state; C 1 9 state; +1000; = complete; O 1 9 state; km state; +60000; O 1 3 "
 		"step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; +1000; = complete; = busy; out "

@@ -659,6 +659,66 @@ static void test_fixed_names_of_a_new_kind_are_said_to_be_closed(void **state)
 	assert_under_way("optimizer.pt", "model.pt");
 }
 
+static bool is_under_way(const char *listed)
+{
+	char **paths = detector_list(&detector, detector_each_under_way);
+	bool found = false;
+
+	for (char **path = paths; *path; path++)
+		found |= text_equal(*path, listed);
+	path_list_free(paths);
+	return found;
+}
+
+/* What lies beside a set says nothing of it, whole or not. */
+static void test_a_page_beside_a_set_of_a_new_kind_is_not_listed(void **state)
+{
+	(void)state;
+	write_file("web/index.html", "oc", 500);
+	decide(5000);
+	write_file("model.pt", "oc", 6000);
+	write_file("optimizer.pt", "oc", 6001);
+	write_file("web/index.html", "oc", 6500);
+	assert_true(is_under_way("./model.pt") && is_under_way("./optimizer.pt"));
+	assert_false(is_under_way("./web/index.html"));
+}
+
+/* A page that is written between two saves does not teach that they are none of a set. */
+static void test_a_page_says_nothing_of_the_set_that_it_lies_beside(void **state)
+{
+	(void)state;
+	write_file("web/index.html", "oc", 900);
+	write_file("model.pt", "oc", 1000);
+	write_file("optimizer.pt", "oc", 1001);
+	write_file("web/index.html", "oc", 1500);
+	write_file("model.pt", "o", 2000);
+	assert_true(is_under_way("model.pt") && is_under_way("optimizer.pt"));
+	tear_down(state);
+	set_up(state);
+	write_file("web/index.html", "oc", 900);
+	write_file("model.pt", "oc", 1000);
+	write_file("optimizer.pt", "oc", 1001);
+	write_file("web/index.html", "oc", 1500);
+	decide(9000);
+	write_file("model.pt", "o", 10000);
+	assert_true(is_under_way("model.pt") && is_under_way(UNDER_WAY_REST "optimizer.pt"));
+}
+
+/* The next save begins with the open of its first file, also if the one before, which had all of
+ * its files, was not decided yet: what is left of that lacks this file, however whole it is. */
+static void test_a_set_whose_next_save_is_begun_is_not_said_to_lack_closes(void **state)
+{
+	(void)state;
+	for (int64_t save_ms = 10000; save_ms <= 30000; save_ms += 10000) {
+		write_file("model.pt", "oc", save_ms);
+		write_file("optimizer.pt", "oc", save_ms + 1);
+		if (save_ms < 30000)
+			decide(save_ms + 5000);
+	}
+	write_file("model.pt", "o", 40000);
+	assert_under_way("optimizer.pt", "model.pt");
+}
+
 /* In another attempt, too: what lies there from before may be of one set with what is written over
  * it. What is new is in none; and settings are in none. */
 static void test_fixed_names_of_before_may_be_of_a_set(void **state)
@@ -773,6 +833,9 @@ int main(void)
 		TEST(test_a_set_of_a_new_kind_is_not_said_to_be_closed),
 		TEST(test_half_of_a_pair_is_not_said_to_be_closed),
 		TEST(test_fixed_names_of_a_new_kind_are_said_to_be_closed),
+		TEST(test_a_page_beside_a_set_of_a_new_kind_is_not_listed),
+		TEST(test_a_page_says_nothing_of_the_set_that_it_lies_beside),
+		TEST(test_a_set_whose_next_save_is_begun_is_not_said_to_lack_closes),
 		TEST(test_fixed_names_of_before_may_be_of_a_set),
 		TEST(test_what_is_left_of_a_set_is_listed),
 		TEST(test_a_part_of_a_known_kind_is_not_said_to_be_closed),

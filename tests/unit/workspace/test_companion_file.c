@@ -94,6 +94,14 @@ static void test_settings(void **state)
 	(void)state;
 	assert_true(companion_file_is_setting("args.json"));
 	assert_true(companion_file_is_setting("run/config.yaml"));
+	assert_true(companion_file_is_setting("train_opt.txt"));
+	assert_true(companion_file_is_setting("opt.yaml"));
+	assert_true(companion_file_is_setting("web/index.html"));
+	assert_true(companion_file_is_setting("README.md"));
+	assert_true(companion_file_is_setting("train.py"));
+	assert_false(companion_file_is_setting("opt_state.json"));
+	assert_false(companion_file_is_setting("optimum.txt"));
+	assert_false(companion_file_is_setting("train_opt.pt"));
 	assert_false(companion_file_is_setting("config/scores.tsv"));
 	assert_false(companion_file_is_setting("results.json"));
 	assert_false(companion_file_is_setting("step-5/args.json"));
