@@ -5,7 +5,11 @@
 #include "base/json.h"
 #include "storage/format/chunk.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
 	FILES_MOST = 8
@@ -273,6 +277,61 @@ static void test_only_the_tail_is_sent(void **state)
 	fixture_stop(&f);
 }
 
+/* --- written to all the time --- */
+
+static struct {
+	struct fixture *f;
+	pthread_t thread;
+	atomic_bool over;
+	atomic_uint lines;
+} writer;
+
+static void *append_lines(void *arg)
+{
+	auto_free char *path = path_of(writer.f->source, "metrics.csv");
+	auto_close int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	(void)arg;
+	for (; !atomic_load(&writer.over); sched_yield())
+		if (write(fd, "1\n", 2) == 2)
+			atomic_fetch_add(&writer.lines, 1);
+	return NULL;
+}
+
+static void begin_to_append(struct fixture *f)
+{
+	if (writer.f)
+		return;
+	writer.f = f;
+	assert_int_equal(pthread_create(&writer.thread, NULL, append_lines, NULL), 0);
+	while (atomic_load(&writer.lines) < 10)
+		sched_yield();
+}
+
+/* It never has a moment's rest, and nothing waits for one: the prefix is what counts. */
+static void test_a_running_file_is_written_to_all_the_time(void **state)
+{
+	struct fixture f;
+	struct meddling meddling = {
+		.f = &f,
+		.running = {"metrics.csv"},
+		.at_freeze = begin_to_append,
+	};
+
+	(void)state;
+	fixture_start(&f);
+	append(&f, "metrics.csv", "1\n");
+	fixture_write(&f, "w", 10, 1);
+	assert_works(save(&meddling));
+	atomic_store(&writer.over, true);
+	assert_int_equal(pthread_join(writer.thread, NULL), 0);
+	assert_int_equal(meddling.result.running_files, 1);
+	assert_int_equal(meddling.result.running_files_lost, 0);
+	restore_newest(&f);
+	assert_true(is_restored(&f, "metrics.csv"));
+	fixture_stop(&f);
+}
+
 /* --- truncated or taken away --- */
 
 static void truncate_metrics(struct fixture *f)
@@ -519,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_another_file_may_not_grow),
 		cmocka_unit_test(test_running_is_asked_again),
 		cmocka_unit_test(test_only_the_tail_is_sent),
+		cmocka_unit_test(test_a_running_file_is_written_to_all_the_time),
 		cmocka_unit_test(test_a_running_file_is_truncated),
 		cmocka_unit_test(test_a_running_file_is_truncated_before),
 		cmocka_unit_test(test_a_running_file_is_gone_before_it_is_opened),

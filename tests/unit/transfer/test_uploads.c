@@ -375,6 +375,34 @@ static void test_a_late_pack_is_sent_twice(void **state)
 	fixture_stop(&f);
 }
 
+/* How long a small pack takes says nothing of a usual one: of those from half its size on, each is
+ * a sample. */
+static void test_small_packs_say_nothing_of_how_long_one_takes(void **state)
+{
+	static const struct {
+		size_t eighths; /* of the usual size */
+		unsigned samples;
+	} rows[] = {{1, 0}, {3, 0}, {5, 1}, {7, 2}};
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct transfer *transfer = &f.storage->transfer;
+
+		/* One that packs, so that there is one pack. */
+		transfer->plan.readers = 1;
+		fixture_write(&f, "w", rows[i].eighths * transfer->plan.pack_target / 8,
+			      (unsigned)i + 1);
+		assert_works(take_it(&f, &result, NULL));
+		assert_int_equal(atomic_load(&slow->pack_puts), i + 1);
+		assert_int_equal(transfer->hedge.count, rows[i].samples);
+	}
+	fixture_stop(&f);
+}
+
 /* The second sending fails: the first one, which was only slow, counts. */
 static int be_late_once(struct slow_store *slow, unsigned number, unsigned again,
 			struct cancel *cancel, struct err *error)
@@ -634,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
 		cmocka_unit_test(test_a_late_pack_is_sent_twice),
+		cmocka_unit_test(test_small_packs_say_nothing_of_how_long_one_takes),
 		cmocka_unit_test(test_the_first_one_may_win_after_all),
 		cmocka_unit_test(test_a_refused_pack_ends_it_and_the_next_sends_the_rest),
 		cmocka_unit_test(test_packs_leave_time_for_the_commit),
