@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "storage/format/chunk.h"
+#include "storage/records/storage_handle.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -370,6 +371,34 @@ static void test_a_running_file_is_truncated(void **state)
 	fixture_stop(&f);
 }
 
+static void truncate_v(struct fixture *f)
+{
+	auto_free char *path = path_of(f->source, "v");
+
+	assert_int_equal(truncate(path, 70000), 0);
+}
+
+/* What it lacks is not of this snapshot; what comes before and behind it in the same pack is. */
+static void test_what_is_truncated_leaves_alone_what_is_beside_it(void **state)
+{
+	struct fixture f;
+	struct meddling meddling = {.f = &f, .running = {"v"}, .after_freeze = truncate_v};
+
+	(void)state;
+	fixture_start(&f);
+	f.storage->transfer.plan.readers = 1;
+	fixture_write(&f, "u", 100000, 1);
+	fixture_write(&f, "v", 100000, 2);
+	fixture_write(&f, "w", 100000, 3);
+	fixture_write(&f, "z", 10, 4);
+	assert_works(save(&meddling));
+	assert_int_equal(meddling.result.running_files_lost, 1);
+	assert_int_equal(fixture_damages(&f), 0);
+	restore_newest(&f);
+	assert_true(is_restored(&f, "u") && is_restored(&f, "w"));
+	fixture_stop(&f);
+}
+
 /* Truncated before the freeze: that is its prefix. */
 static void test_a_running_file_is_truncated_before(void **state)
 {
@@ -580,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_only_the_tail_is_sent),
 		cmocka_unit_test(test_a_running_file_is_written_to_all_the_time),
 		cmocka_unit_test(test_a_running_file_is_truncated),
+		cmocka_unit_test(test_what_is_truncated_leaves_alone_what_is_beside_it),
 		cmocka_unit_test(test_a_running_file_is_truncated_before),
 		cmocka_unit_test(test_a_running_file_is_gone_before_it_is_opened),
 		cmocka_unit_test(test_a_running_file_is_rotated),
