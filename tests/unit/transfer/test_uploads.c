@@ -3,8 +3,10 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
+#include "storage/transfer/file_piece.h"
 #include "storage/transfer/packer.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -189,6 +191,46 @@ static void test_chunks_are_read_to_aligned_places(void **state)
 	assert_true(atomic_load(&packing.bytes_held) == packer.held);
 	packer_release(&packer);
 	assert_true(atomic_load(&packing.bytes_held) == 0);
+	fixture_stop(&f);
+}
+
+/* A file that cannot be read fails the save, with its name; one that ends early is torn. */
+static void test_a_piece_that_cannot_be_read(void **state)
+{
+	static const struct {
+		const char *from;
+		size_t size;
+		int result;
+		bool torn;
+	} rows[] = {{"w", 1000, 0, false}, {"w", 1001, 0, true}, {".", 1000, -1, false}};
+	struct fixture f;
+	struct slow_store *slow;
+	struct packing packing = {.id = {1, 1}};
+	struct packer packer;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	fixture_write(&f, "w", 1000, 1);
+	packing.transfer = &f.storage->transfer;
+	packing.uploader = pack_uploader_get(packing.transfer);
+	assert_works(packer_init(&packer, &packing, &err));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *path = text_format("%s/%s", f.source, rows[i].from);
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		struct chunk chunk = {.codec = CHUNK_RAW};
+		struct entry entry = {.path = "name", .size = rows[i].size, .chunks = &chunk};
+		struct file_piece piece = {.entry = &entry, .fd = fd, .size = rows[i].size};
+		bool torn = false;
+
+		err = (struct err){0};
+		assert_int_equal(file_piece_pack(&piece, &packer, &torn, &err), rows[i].result);
+		assert_int_equal(torn, rows[i].torn);
+		if (rows[i].result < 0) {
+			assert_int_equal(err.os, EISDIR);
+			assert_true(text_starts(err.text, "name: "));
+		}
+	}
+	packer_release(&packer);
 	fixture_stop(&f);
 }
 
@@ -657,6 +699,7 @@ int main(void)
 		cmocka_unit_test(test_packs_are_sent_while_others_are_listed),
 		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
+		cmocka_unit_test(test_a_piece_that_cannot_be_read),
 		cmocka_unit_test(test_a_resting_uploader_keeps_no_memory),
 		cmocka_unit_test(test_who_waits_for_a_buffer_can_be_interrupted),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
