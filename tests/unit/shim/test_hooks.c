@@ -819,6 +819,9 @@ static void test_what_only_libc_can_do(void **state)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 	assert_int_equal(siginterrupt(SIGUSR2, 1), -1);
+	assert_int_equal(errno, ENOSYS);
+	errno = 0;
+	assert_int_equal(sigignore(SIGUSR2), -1);
 #pragma GCC diagnostic pop
 	assert_int_equal(errno, ENOSYS);
 }
