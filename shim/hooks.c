@@ -343,9 +343,12 @@ EXPORT int dup2(int fd, int target)
 {
 	__typeof__(&dup2) next = LIBC(dup2);
 
-	if (fd == target && next)
+	if (fd != target)
+		return duplicate_onto(fd, target, 0, true);
+	if (next)
 		return next(fd, target);
-	return duplicate_onto(fd, target, 0, true);
+	/* dup3() refuses that. */
+	return syscall(SYS_fcntl, fd, F_GETFD) < 0 ? -1 : fd;
 }
 
 EXPORT int dup3(int fd, int target, int flags)

@@ -238,7 +238,6 @@ static int read_again(struct renewal *renewal, struct err *err)
 	}
 	if (lacks_one(renewal))
 		put_back(renewal);
-	pack_uploader_resume(uploader);
 	return 0;
 }
 

@@ -47,13 +47,20 @@ static struct pack_uploader *pack_uploader_new(struct transfer *transfer)
 	return uploader;
 }
 
+static void end_interruption(struct pack_uploader *uploader)
+{
+	pthread_mutex_lock(&uploader->mutex);
+	uploader->locked.interrupted = false;
+	pthread_mutex_unlock(&uploader->mutex);
+}
+
 struct pack_uploader *pack_uploader_get(struct transfer *transfer)
 {
 	if (transfer->uploader && pack_uploader_check(transfer->uploader, NULL) < 0)
 		pack_uploader_free(steal(&transfer->uploader));
 	if (!transfer->uploader)
 		transfer->uploader = pack_uploader_new(transfer);
-	pack_uploader_resume(transfer->uploader);
+	end_interruption(transfer->uploader);
 	return transfer->uploader;
 }
 
@@ -102,13 +109,6 @@ void pack_uploader_interrupt(struct pack_uploader *uploader)
 	pthread_mutex_lock(&uploader->mutex);
 	uploader->locked.interrupted = true;
 	pthread_cond_broadcast(&uploader->changed);
-	pthread_mutex_unlock(&uploader->mutex);
-}
-
-void pack_uploader_resume(struct pack_uploader *uploader)
-{
-	pthread_mutex_lock(&uploader->mutex);
-	uploader->locked.interrupted = false;
 	pthread_mutex_unlock(&uploader->mutex);
 }
 

@@ -38,8 +38,6 @@ uint8_t *pack_uploader_buffer_data(struct pack_upload *upload);
 /* Ends every wait for a buffer with ERR_RETRY, now and until the next pack_uploader_get(). Packs
  * under way are still sent. */
 void pack_uploader_interrupt(struct pack_uploader *uploader);
-/* It is over. */
-void pack_uploader_resume(struct pack_uploader *uploader);
 /* Returns a buffer unused. */
 void pack_uploader_return_buffer(struct pack_uploader *uploader, struct pack_upload *upload);
 /* Queues the buffer: its first `size` bytes are pack number `pack` of the index. Does not block,

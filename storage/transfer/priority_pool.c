@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #define BACKGROUND_NICE 10
-/* Values of linux/ioprio.h, which older systems lack: this thread, class best effort, lowest
- * level. */
+/* Values of linux/ioprio.h, which older systems lack: this thread; class best effort, lowest level;
+ * class idle. */
 #define IOPRIO_WHO_PROCESS 1
 #define IOPRIO_BEST_EFFORT_LOWEST ((2 << 13) | 7)
+#define IOPRIO_IDLE 3
+#define IOPRIO_CLASS(priority) ((priority) >> 13)
 
 struct priority_pool_worker {
 	struct pool *pool;
@@ -46,15 +48,19 @@ void priority_pool_release(struct pool *pool)
 	pthread_cond_destroy(&pool->changed);
 }
 
-/* Each call affects the calling thread alone (on Linux setpriority() does, too) and may fail. */
+/* Each call affects the calling thread alone (on Linux setpriority() does, too) and may fail. None
+ * raises a priority: the job, with all of us, may have been started at a lower one. */
 static void lower_thread_priority(void)
 {
 	static const struct sched_param none;
 
 	lowered = true;
-	setpriority(PRIO_PROCESS, 0, BACKGROUND_NICE);
-	sched_setscheduler(0, SCHED_BATCH, &none);
-	syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_BEST_EFFORT_LOWEST);
+	if (getpriority(PRIO_PROCESS, 0) < BACKGROUND_NICE)
+		setpriority(PRIO_PROCESS, 0, BACKGROUND_NICE);
+	if (sched_getscheduler(0) != SCHED_IDLE)
+		sched_setscheduler(0, SCHED_BATCH, &none);
+	if (IOPRIO_CLASS(syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0)) != IOPRIO_IDLE)
+		syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_BEST_EFFORT_LOWEST);
 }
 
 static void *worker_main(void *arg)

@@ -1,7 +1,8 @@
 /*
  * PRIVATE. Threads that share one piece of work. While the job trains they run at low CPU and IO
- * priority. A thread without privileges cannot raise its priority again, so when `urgent` is set,
- * the low threads end at the next opportunity and new ones at normal priority replace them.
+ * priority, and at no higher one than that at which they are started. A thread without privileges
+ * cannot raise its priority again, so when `urgent` is set, the low threads end at the next
+ * opportunity and new ones at normal priority replace them.
  */
 #ifndef PRIORITY_POOL_H
 #define PRIORITY_POOL_H

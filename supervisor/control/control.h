@@ -5,11 +5,13 @@
  * For other folders, through this header alone; read session.h first:
  *
  *	session.h		the runtime directory: control socket, notice file, shim channel
+ *	session_search.h	those of this user, alive and dead, as others find them
  *	control_socket.h	the protocol, its server and its client
  *	control_client.h	one request to a supervisor, and its reply
  *
  * Of this folder only:
  *
+ *	session_place.h		where they lie, and the names in one
  *	left_session.h		PURE: which sessions of dead supervisors stay
  */
 #ifndef CONTROL_H
@@ -18,5 +20,6 @@
 #include "control_client.h"
 #include "control_socket.h"
 #include "session.h"
+#include "session_search.h"
 
 #endif

@@ -140,7 +140,6 @@ static void sort_walked(struct snapshot_run *run)
 {
 	size_t count = run->walked.count;
 
-	free(run->numbers);
 	run->numbers = memory_new(count * sizeof(*run->numbers));
 	for (size_t i = 0; i < count; i++)
 		run->numbers[i] = number_of(run, run->walked.paths[i]);

@@ -125,11 +125,6 @@ static void write_completion_record(struct snapshot_run *run)
 	free(kept.items);
 }
 
-/*
- * Every file is open now. Only the loop knows whether anything was written since the checkpoint was
- * complete, because it first reads the events that the kernel and the shim have queued. The wait is
- * in slices, because after a cancel the loop may have ended and never answers.
- */
 static void note_empty_files(struct snapshot_run *run)
 {
 	struct path_list empty = {.paths = NULL};
@@ -140,6 +135,11 @@ static void note_empty_files(struct snapshot_run *run)
 	run->plan.empty = empty.paths;
 }
 
+/*
+ * Every file is open now. Only the loop knows whether anything was written since the checkpoint was
+ * complete, because it first reads the events that the kernel and the shim have queued. The wait is
+ * in slices, because after a cancel the loop may have ended and never answers.
+ */
 static bool confirm_still_complete(void *arg)
 {
 	struct snapshot_run *run = arg;

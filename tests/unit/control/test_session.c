@@ -1,6 +1,6 @@
 /* The runtime directory: made, found by clients, removed, and cleaned up after a
  * killed supervisor. */
-#include "control/session.h"
+#include "control/session_search.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -3,6 +3,7 @@
 #include "gang_fixture.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <stdatomic.h>
 
@@ -214,6 +215,35 @@ static unsigned without_checkpoint(struct gang *gang, uint32_t member, unsigned 
 	assert_works(storage_gang_recall(gang->machines[member].files.storage, gang->newest, most,
 					 &without, NULL, &err));
 	return without;
+}
+
+/* Of a snapshot that is gone nothing is known; a store that does not answer may know. */
+static void who_cannot_be_asked(void **state)
+{
+	static const struct gang_given given[] = {{.step = 10}, {.step = 10}};
+	auto_json json_t *manifest = NULL;
+	auto_free char *path = NULL;
+	unsigned without;
+	struct gang gang;
+	struct storage *storage;
+
+	(void)state;
+	gang_start(&gang, 2);
+	gang_round(&gang, 1, given);
+	gang_assert_committed(&gang, 1);
+	storage = gang.machines[0].files.storage;
+	/* It says which machine has committed it. */
+	assert_works(storage_read_manifest(storage, gang.newest, &manifest, NULL, &err));
+	assert_true(storage->host[0] != '\0');
+	assert_string_equal(json_text_or(manifest, "host", ""), storage->host);
+	path = text_format("%s/jobs/job/snapshots/%06u-%06u.json", gang.store.store,
+			   gang.newest.attempt, gang.newest.sequence);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(without_checkpoint(&gang, 0, 2), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(storage_gang_recall(storage, gang.newest, 2, &without, NULL, &err), -1);
+	assert_int_equal(rmdir(path), 0);
+	gang_stop(&gang);
 }
 
 /* It saves no checkpoints, but has a curve, which goes on; directories without it are left out. */
@@ -1060,6 +1090,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_parts_of_all),
 		cmocka_unit_test(an_empty_part),
+		cmocka_unit_test(who_cannot_be_asked),
 		cmocka_unit_test(a_part_without_a_checkpoint),
 		cmocka_unit_test(the_final_round),
 		cmocka_unit_test(parts_that_do_not_belong_together),

@@ -7,6 +7,7 @@
 
 #include "shim/access_log.h"
 #include "shim/fd_table.h"
+#include "shim/libc_symbols.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -789,9 +790,49 @@ static void test_the_end_of_a_forked_process(void **state)
 	assert_told("closed a parents; ");
 }
 
+/* --- without libc --- */
+
+static uintptr_t found[LIBC_SYMBOL_COUNT];
+
+/* As if it had none of these functions, or were just being asked for them. */
+static int begin_without_libc(void **state)
+{
+	int result = begin(state);
+
+	for (int i = 0; i < LIBC_SYMBOL_COUNT; i++)
+		found[i] = atomic_exchange(&libc_symbol_table[i], LIBC_SYMBOL_MISSING);
+	return result;
+}
+
+static int end_without_libc(void **state)
+{
+	for (int i = 0; i < LIBC_SYMBOL_COUNT; i++)
+		atomic_store(&libc_symbol_table[i], found[i]);
+	return end(state);
+}
+
+/* What is no system call cannot be done without it, and says so. */
+static void test_what_only_libc_can_do(void **state)
+{
+	(void)state;
+	errno = 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+	assert_int_equal(siginterrupt(SIGUSR2, 1), -1);
+	assert_int_equal(errno, ENOSYS);
+	errno = 0;
+	assert_int_equal(sigignore(SIGUSR2), -1);
+#pragma GCC diagnostic pop
+	assert_int_equal(errno, ENOSYS);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define TEST_ALONE(test)                                                                \
+	{                                                                               \
+		"without_libc_" #test, test, begin_without_libc, end_without_libc, NULL \
+	}
 	const struct CMUnitTest tests[] = {
 		TEST(test_every_way_to_open),
 		TEST(test_every_way_to_make_a_temporary_file),
@@ -811,6 +852,22 @@ int main(void)
 		TEST(test_a_mapping_that_is_moved_over_another),
 		TEST(test_which_mappings_write_to_a_file),
 		TEST(test_the_end_of_a_forked_process),
+		/* The hook makes the call itself, and tells the same; not where there is none, as
+		 * for streams, temporary files and writes with an offset. */
+		TEST_ALONE(test_which_openings_are_told),
+		TEST_ALONE(test_a_nameless_file),
+		TEST_ALONE(test_what_is_saved_beside_the_directory),
+		TEST_ALONE(test_how_descriptors_multiply_and_end),
+		TEST_ALONE(test_where_the_kernel_closes_no_range),
+		TEST_ALONE(test_a_descriptor_that_went_unseen),
+		TEST_ALONE(test_what_becomes_of_names),
+		TEST_ALONE(test_what_names_a_descriptor),
+		TEST_ALONE(test_what_a_drill_learns),
+		TEST_ALONE(test_a_mapping_is_one_more_descriptor),
+		TEST_ALONE(test_a_mapping_that_is_moved_over_another),
+		TEST_ALONE(test_which_mappings_write_to_a_file),
+		TEST_ALONE(test_the_end_of_a_forked_process),
+		TEST_ALONE(test_what_only_libc_can_do),
 	};
 
 	return cmocka_run_group_tests(tests, own_channel_make, own_channel_remove);

@@ -300,16 +300,27 @@ static void test_claimed_before_leftovers_go(void **state)
 	stop(&f, &meanwhile);
 }
 
-static int refuse_marks(struct slow_store *slow, const char *key, struct err *error)
+/* What was put is gone again. */
+static int lose_marks(struct slow_store *slow, const char *key, enum err_kind kind,
+		      struct err *error)
 {
-	auto_free char *path = NULL;
-	struct meanwhile *meanwhile = slow->arg;
+	const struct meanwhile *meanwhile = slow->arg;
+	auto_free char *path = text_format("%s/%s", meanwhile->f->store, key);
 
 	if (!strstr(key, "/damaged/"))
 		return 0;
-	path = text_format("%s/%s", meanwhile->f->store, key);
 	assert_int_equal(unlink(path), 0);
-	return err_set(error, ERR_NO_SPACE, "the store is full");
+	return err_set(error, kind, "no mark is taken");
+}
+
+static int refuse_marks(struct slow_store *slow, const char *key, struct err *error)
+{
+	return lose_marks(slow, key, ERR_NO_SPACE, error);
+}
+
+static int deny_marks(struct slow_store *slow, const char *key, struct err *error)
+{
+	return lose_marks(slow, key, ERR_DENIED, error);
 }
 
 static int refuse_all(struct slow_store *slow, unsigned number, unsigned again,
@@ -350,6 +361,27 @@ static void test_full_store_is_emptied_of_garbage(void **state)
 	assert_works(forget(&f, &result));
 	assert_int_equal(result.collected.packs_removed, 1);
 	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	stop(&f, &meanwhile);
+}
+
+/* A save that begins meanwhile goes by the marks: without them no pack is removed, now or later. */
+static void test_a_store_that_takes_no_marks(void **state)
+{
+	struct fixture f;
+	struct meanwhile meanwhile = {.f = &f};
+	struct forget_result result;
+	auto_free char *pack = NULL;
+	struct slow_store *slow;
+	size_t packs;
+
+	(void)state;
+	pack = start_with_leftover(&f, &meanwhile);
+	packs = count_files(&f, "/packs/");
+	slow = slow_of(f.storage->transfer.store);
+	slow->answer_record = deny_marks;
+	assert_fails(forget(&f, &result), ERR_DENIED);
+	assert_int_equal(count_files(&f, "/packs/"), packs);
+	assert_int_equal(access(pack, F_OK), 0);
 	stop(&f, &meanwhile);
 }
 
@@ -509,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_claimed_before_the_packs_go),
 		cmocka_unit_test(test_claimed_before_leftovers_go),
 		cmocka_unit_test(test_full_store_is_emptied_of_garbage),
+		cmocka_unit_test(test_a_store_that_takes_no_marks),
 		cmocka_unit_test(test_leftover_with_the_mark_of_another),
 		cmocka_unit_test(test_committed_meanwhile),
 		cmocka_unit_test(test_how_old_garbage_must_be),

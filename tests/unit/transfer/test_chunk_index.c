@@ -259,6 +259,27 @@ static void test_files_are_found_by_path_and_stamp(void **state)
 	assert_true(find(index, "empty", &a_stamp, 0, &offset));
 }
 
+/* However often it was read, and whatever else was read with it. */
+static void test_the_last_reading_of_a_file_counts(void **state)
+{
+	struct chunk_index *index = *state;
+	uint32_t pack = chunk_index_open_pack(index, "packs/one"), offset;
+	struct chunk chunks[] = {chunk_of(1, pack), chunk_of(2, pack)};
+	struct entry first = {.path = "a", .type = ENTRY_FILE, .size = 5, .chunks = &chunks[0]};
+	struct entry second = {.path = "b", .type = ENTRY_FILE, .size = 5, .chunks = &chunks[1]};
+	const struct entry *both[] = {&first, &second};
+
+	for (int time = 1; time <= 6; time++) {
+		const struct file_stamp now = {.inode = 1, .size = 5, .mtime = {time, 0}};
+		const struct file_stamp *stamps[] = {&now, &now};
+
+		chunk_index_add_files(index, both, stamps, 2);
+		assert_int_equal(index->file_count, 2);
+		assert_true(find(index, "a", &now, 1, &offset) && offset == 8 + 1);
+		assert_true(find(index, "b", &now, 1, &offset) && offset == 8 + 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +290,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_which_packs_are_relied_on, set_up, tear_down),
 		cmocka_unit_test(test_a_file_is_unchanged_if_all_of_its_stamp_is),
 		cmocka_unit_test_setup_teardown(test_files_are_found_by_path_and_stamp, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_the_last_reading_of_a_file_counts, set_up,
 						tear_down),
 	};
 

@@ -474,6 +474,30 @@ static bool is_first(void *arg, const char *path)
 	return *(const bool *)arg && strcmp(path, "f001") == 0;
 }
 
+/* What was to be saved and is not: what is left out anyway is no loss. */
+static void test_what_counts_as_lost(void **state)
+{
+	static const struct {
+		bool lost, dropped;
+	} rows[] = {{false, false}, {true, false}, {true, true}, {false, true}};
+	struct file_tree tree = {.count = 4, .root_fd = -1};
+
+	(void)state;
+	tree.items = memory_new(tree.count * sizeof(*tree.items));
+	for (size_t i = 0; i < tree.count; i++)
+		tree.items[i] = (struct file_tree_item){
+			.fd = -1,
+			.entry = {.path = text_format("%zu", i), .type = ENTRY_FILE},
+			.lost = rows[i].lost,
+			.dropped = rows[i].dropped,
+		};
+	file_tree_remove_dropped(&tree);
+	assert_int_equal(tree.lost, 1);
+	assert_int_equal(tree.count, 1);
+	assert_string_equal(tree.items[0].entry.path, "0");
+	file_tree_release(&tree);
+}
+
 /* What is a link is decided once it is known what is dropped. */
 static void test_a_link_to_what_is_dropped(void **state)
 {
@@ -516,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_read_from_elsewhere),
 		cmocka_unit_test(test_a_running_file_that_is_open_for_writing),
 		cmocka_unit_test(test_a_running_file_that_is_opened_later),
+		cmocka_unit_test(test_what_counts_as_lost),
 		cmocka_unit_test(test_a_link_to_what_is_dropped),
 	};
 

@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define BUFFERS 3
 #define CAPACITY ((size_t)1 << 16)
@@ -54,6 +56,33 @@ static void test_buffers_are_whole_and_aligned(void **state)
 	assert_null(take_buffer(&uploads));
 	for (int i = 0; i < BUFFERS; i++)
 		upload_queue_recycle(&uploads.items[i]);
+	upload_queue_release(&uploads);
+}
+
+static bool is_mapped(const uint8_t *place)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	/* Of what is not mapped it knows no page. */
+	unsigned char resident;
+
+	return mincore((void *)(place - (uintptr_t)place % page), page, &resident) == 0;
+}
+
+/* Between two saves it is the job's memory. */
+static void test_what_is_trimmed_goes_back_to_the_system(void **state)
+{
+	struct upload_queue uploads;
+	const uint8_t *data;
+
+	(void)state;
+	upload_queue_init(&uploads, BUFFERS, CAPACITY);
+	data = take_buffer(&uploads)->data;
+	assert_true(is_mapped(data) && is_mapped(data + CAPACITY - 1));
+	upload_queue_recycle(&uploads.items[0]);
+	upload_queue_trim(&uploads);
+	for (size_t at = 0; at < CAPACITY; at += 4096)
+		assert_false(is_mapped(data + at));
+	assert_false(is_mapped(data + CAPACITY - 1));
 	upload_queue_release(&uploads);
 }
 
@@ -205,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_buffers_are_whole_and_aligned),
+		cmocka_unit_test(test_what_is_trimmed_goes_back_to_the_system),
 		cmocka_unit_test(test_a_buffer_that_has_memory_comes_first),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_recycling_forgets_all_but_the_memory),

@@ -3,8 +3,10 @@
 #include "slow_store.h"
 
 #include "base/clock.h"
+#include "storage/transfer/file_piece.h"
 #include "storage/transfer/packer.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -192,6 +194,46 @@ static void test_chunks_are_read_to_aligned_places(void **state)
 	fixture_stop(&f);
 }
 
+/* A file that cannot be read fails the save, with its name; one that ends early is torn. */
+static void test_a_piece_that_cannot_be_read(void **state)
+{
+	static const struct {
+		const char *from;
+		size_t size;
+		int result;
+		bool torn;
+	} rows[] = {{"w", 1000, 0, false}, {"w", 1001, 0, true}, {".", 1000, -1, false}};
+	struct fixture f;
+	struct slow_store *slow;
+	struct packing packing = {.id = {1, 1}};
+	struct packer packer;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	fixture_write(&f, "w", 1000, 1);
+	packing.transfer = &f.storage->transfer;
+	packing.uploader = pack_uploader_get(packing.transfer);
+	assert_works(packer_init(&packer, &packing, &err));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_free char *path = text_format("%s/%s", f.source, rows[i].from);
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		struct chunk chunk = {.codec = CHUNK_RAW};
+		struct entry entry = {.path = "name", .size = rows[i].size, .chunks = &chunk};
+		struct file_piece piece = {.entry = &entry, .fd = fd, .size = rows[i].size};
+		bool torn = false;
+
+		err = (struct err){0};
+		assert_int_equal(file_piece_pack(&piece, &packer, &torn, &err), rows[i].result);
+		assert_int_equal(torn, rows[i].torn);
+		if (rows[i].result < 0) {
+			assert_int_equal(err.os, EISDIR);
+			assert_true(text_starts(err.text, "name: "));
+		}
+	}
+	packer_release(&packer);
+	fixture_stop(&f);
+}
+
 /* Between two saves it is the job's memory. */
 static void test_a_resting_uploader_keeps_no_memory(void **state)
 {
@@ -372,6 +414,34 @@ static void test_a_late_pack_is_sent_twice(void **state)
 	assert_int_equal(given_up, 1);
 	assert_int_equal(result.chunks_sent, 24);
 	fixture_check(&f, (struct snapshot_id){1, 1});
+	fixture_stop(&f);
+}
+
+/* How long a small pack takes says nothing of a usual one: of those from half its size on, each is
+ * a sample. */
+static void test_small_packs_say_nothing_of_how_long_one_takes(void **state)
+{
+	static const struct {
+		size_t eighths; /* of the usual size */
+		unsigned samples;
+	} rows[] = {{1, 0}, {3, 0}, {5, 1}, {7, 2}};
+	struct fixture f;
+	struct slow_store *slow;
+	struct save_result result;
+
+	(void)state;
+	start(&f, &small_packs, &slow);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct transfer *transfer = &f.storage->transfer;
+
+		/* One that packs, so that there is one pack. */
+		transfer->plan.readers = 1;
+		fixture_write(&f, "w", rows[i].eighths * transfer->plan.pack_target / 8,
+			      (unsigned)i + 1);
+		assert_works(take_it(&f, &result, NULL));
+		assert_int_equal(atomic_load(&slow->pack_puts), i + 1);
+		assert_int_equal(transfer->hedge.count, rows[i].samples);
+	}
 	fixture_stop(&f);
 }
 
@@ -629,11 +699,13 @@ int main(void)
 		cmocka_unit_test(test_packs_are_sent_while_others_are_listed),
 		cmocka_unit_test(test_a_listing_that_fails),
 		cmocka_unit_test(test_chunks_are_read_to_aligned_places),
+		cmocka_unit_test(test_a_piece_that_cannot_be_read),
 		cmocka_unit_test(test_a_resting_uploader_keeps_no_memory),
 		cmocka_unit_test(test_who_waits_for_a_buffer_can_be_interrupted),
 		cmocka_unit_test(test_packs_are_sent_side_by_side),
 		cmocka_unit_test(test_no_more_buffers_than_allowed),
 		cmocka_unit_test(test_a_late_pack_is_sent_twice),
+		cmocka_unit_test(test_small_packs_say_nothing_of_how_long_one_takes),
 		cmocka_unit_test(test_the_first_one_may_win_after_all),
 		cmocka_unit_test(test_a_refused_pack_ends_it_and_the_next_sends_the_rest),
 		cmocka_unit_test(test_packs_leave_time_for_the_commit),
