@@ -40,7 +40,9 @@ static FILE *after_fopen(FILE *stream, const char *path, const char *mode)
 {
 	int saved = errno;
 
-	if (stream && (mode[0] != 'r' || strchr(mode, '+') || access_log_is_wanted()) &&
+	if (stream &&
+	    (mode[0] != 'r' || strchr(mode, '+') || access_log_is_wanted() ||
+	     channel_wants_reads()) &&
 	    channel_is_possible())
 		hooks_opened(fileno(stream), flags_of_mode(mode), AT_FDCWD, path);
 	errno = saved;

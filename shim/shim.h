@@ -33,7 +33,7 @@
 #define SHIM_ENV_ACCESS_LOG "REPRIEVE_SHIM_ACCESS_LOG"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
-#define SHIM_VERSION 5u        /* a shim that finds another version does nothing */
+#define SHIM_VERSION 6u        /* a shim that finds another version does nothing */
 
 #define SHIM_PATH_MOST 488u
 #define SHIM_RECORDS 2048u /* a power of two */
@@ -62,6 +62,9 @@ enum shim_event {
 	SHIM_SIGTERM_HELD,
 	/* what looks like a checkpoint is saved outside the directory: path = absolute */
 	SHIM_SAVED_ELSEWHERE,
+	/* where `reads_wanted`: a regular file below the directory that is not empty was opened for
+	 * reading: path; "": this process tells of no more of them */
+	SHIM_READ,
 };
 
 /* shim_header.sigterm_hold */
@@ -148,7 +151,8 @@ struct shim_header {
 	uint32_t directory_length;
 	/* as numbered in its own PID namespace, which the next members identify */
 	uint32_t supervisor_pid;
-	uint32_t reserved;
+	/* 1: there is something to resume from, and SHIM_READ is to be sent; set before the launch */
+	uint32_t reads_wanted;
 	uint64_t namespace_device, namespace_inode;
 	/* its start time, in clock ticks since boot; with the pid it identifies the process */
 	uint64_t supervisor_start;

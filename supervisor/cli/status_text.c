@@ -327,24 +327,38 @@ static void add_checkpoints(struct bytes *text, json_t *checkpoints)
 	}
 }
 
+/* ", attempt 3"; "": none is claimed, as of a command that has saved nothing. */
+static const char *attempt_text(json_t *answer, char text[40])
+{
+	long long attempt = json_number_or(answer, "attempt", 0);
+
+	text[0] = '\0';
+	if (attempt > 0)
+		snprintf(text, 40, ", attempt %lld", attempt);
+	return text;
+}
+
 void status_text_append(struct bytes *text, json_t *answer)
 {
 	json_t *request = json_object_get(answer, "rank_progress");
 	const char *store = json_text_or(answer, "store", "");
 	long long pid = json_number_or(answer, "pid", 0);
-	char process[40] = "";
+	char process[40] = "", attempt[40];
 
 	/* Before its launch the job has none. */
 	if (pid > 0)
 		snprintf(process, sizeof(process), ", pid %lld", pid);
-	add_line(text, "%s: %s, attempt %lld%s (supervisor %lld)", json_text_or(answer, "job", "?"),
-		 json_text_or(answer, "state", "?"),
-		 (long long)json_number_or(answer, "attempt", 0), process,
+	add_line(text, "%s: %s%s%s (supervisor %lld)", json_text_or(answer, "job", "?"),
+		 json_text_or(answer, "state", "?"), attempt_text(answer, attempt), process,
 		 (long long)json_number_or(answer, "supervisor_pid", 0));
 	if (json_is_true(json_object_get(answer, "superseded")))
 		add_line(text,
 			 "  %-9s superseded by a newer attempt: what this one saves is not made "
 			 "durable; end it",
+			 "warning");
+	if (json_is_true(json_object_get(answer, "began_anew")))
+		add_line(text,
+			 "  %-9s the job began anew, and did not load what lay there: see its log",
 			 "warning");
 	add_line(text, "  %-9s %s", "store", store[0] ? store : "none");
 	if (json_is_object(json_object_get(answer, "training")))
@@ -377,11 +391,10 @@ char *status_text_change(json_t *answer)
 	auto_(bytes_release) struct bytes line = {0};
 	const char *durable = json_text_or(answer, "durable", "");
 	int64_t step = json_number_or(answer, "step", -1);
-	char *text;
+	char *text, attempt[40];
 
-	bytes_format(&line, NULL, "%s: %s, attempt %lld; durable: %s",
-		     json_text_or(answer, "job", "?"), json_text_or(answer, "state", "?"),
-		     (long long)json_number_or(answer, "attempt", 0),
+	bytes_format(&line, NULL, "%s: %s%s; durable: %s", json_text_or(answer, "job", "?"),
+		     json_text_or(answer, "state", "?"), attempt_text(answer, attempt),
 		     durable[0] ? durable : "nothing yet");
 	if (durable[0] && step >= 0)
 		bytes_format(&line, NULL, ", step %lld", (long long)step);

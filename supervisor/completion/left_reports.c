@@ -128,7 +128,8 @@ static void hear(struct detector *detector, const struct left_report *report)
 	message.path = report->paths.path;
 	message.path2 = report->paths.path2;
 	if (message.event == SHIM_SIGTERM_HELD || message.event == SHIM_SAVED_ELSEWHERE ||
-	    text_starts(message.path, ".reprieve") || is_of_before(detector, &message))
+	    message.event == SHIM_READ || text_starts(message.path, ".reprieve") ||
+	    is_of_before(detector, &message))
 		return;
 	hear_kernel(detector, &message);
 	detector_handle_shim(detector, &message, NOW_MS);

@@ -176,6 +176,15 @@ bool tracker_has_running_work(const struct tracker *tracker)
 	return tracker->detector.running_work;
 }
 
+bool tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found)
+{
+	bool anew = begun_anew_decide(&tracker->begun_anew, tracker->latest.step);
+
+	*saved = tracker->begun_anew.saved;
+	*found = tracker->begun_anew.found;
+	return anew;
+}
+
 /* --- a snapshot --- */
 
 void tracker_plan(struct tracker *tracker, struct snapshot_plan *plan)
@@ -256,6 +265,10 @@ static void open_shim_channel(struct tracker *tracker)
 			      tracker_handle_shim, tracker, &tracker->shim_channel, &why) < 0)
 		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
 			 "the shim is not used: %.300s", why.text);
+	if (!tracker->shim_channel || !tracker->options.resumable)
+		return;
+	begun_anew_expect(&tracker->begun_anew, tracker->options.resumable);
+	shim_channel_want_reads(tracker->shim_channel, true);
 }
 
 static void start_checker(struct tracker *tracker)
@@ -345,6 +358,7 @@ void tracker_free(struct tracker *tracker)
 		shim_channel_close(tracker->shim_channel);
 	detector_release(&tracker->detector);
 	under_way_report_release(&tracker->under_way);
+	begun_anew_release(&tracker->begun_anew);
 	free(tracker->latest_key);
 	free(tracker);
 }

@@ -47,6 +47,9 @@ struct tracker_options {
 	 * files that lie there, ending in NULL; as above; NULL: nothing */
 	const json_t *left;
 	char *const *existing;
+	/* what lies there to resume from, and whether the job does so is to be known; as above;
+	 * NULL: nothing, or it is not */
+	char *const *resumable;
 	/* scan the directory repeatedly even if the kernel reports all changes */
 	bool polls;
 	/* check the files' contents before a checkpoint counts as complete */
@@ -134,6 +137,10 @@ void tracker_poll(struct tracker *tracker);
 
 /* Borrowed; changes with the next verdict. */
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
+
+/* The job has saved, and has not gone on from what lay there (begun_anew.h). True once, then said:
+ * the step that it has saved, and the one that lay there. */
+bool tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found);
 
 /* Reads all queued events. Is a save under way, or does one go on beside its number, which is
  * complete (tracker_partners_until_ms())? */

@@ -20,6 +20,7 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.saves = job->snapshots != NULL,
 		.fresh = job->resume.kind == RESUME_FRESH,
 		.restored = job->resume.kind == RESUME_RESTORED,
+		.begun_anew = job->reports.begun_anew,
 		.expected = job->expected != EXPECT_NOTHING,
 		.ask_chosen = job->options->ask_chosen,
 		.asks_by_command = job->ask.method == REQUEST_COMMAND,

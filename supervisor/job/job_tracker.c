@@ -30,6 +30,7 @@ static void on_running_written(void *arg, const char *path)
 static void on_checkpoint_complete(void *arg)
 {
 	struct job *job = arg;
+	int64_t saved, found;
 	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
 	struct job_event event = {
 		.kind = JOB_EV_COMPLETE,
@@ -45,6 +46,8 @@ static void on_checkpoint_complete(void *arg)
 			},
 	};
 
+	if (tracker_has_begun_anew(job->tracker, &saved, &found))
+		report_begun_anew(&job->reports, saved, found);
 	job_note_complete_in_gang(job, latest);
 	job_post_with(job, event, NULL, json_pack("{s:s}", "event", "saved"));
 }
@@ -96,6 +99,7 @@ void job_start_tracker(struct job *job)
 		.signatures = job->resume.signatures,
 		.left = job->left_known,
 		.existing = job->resume.existing.paths,
+		.resumable = job->resume.resumable.paths,
 		.arg = job,
 	};
 

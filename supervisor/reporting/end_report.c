@@ -344,7 +344,15 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 /* A scheduler that starts this job again keeps its name; a new submission has another one. */
 static const char *how_to_continue(const struct run_facts *run, char text[CONTINUE_TEXT])
 {
-	if (run->of_scheduler)
+	if (!has_durable(run))
+		text_set(text, CONTINUE_TEXT,
+			 "Run the same command again: it starts from the beginning");
+	else if (run->begun_anew)
+		text_set(text, CONTINUE_TEXT,
+			 "The next start gets it back, but this one began anew, and so does that "
+			 "one "
+			 "unless the job loads it");
+	else if (run->of_scheduler)
 		snprintf(text, CONTINUE_TEXT,
 			 "Another start of this job continues from there, and so does the same "
 			 "command with --job %s",
@@ -367,6 +375,15 @@ static void log_survives(const struct run_facts *run, const struct outcome *outc
 
 	log_note("the job %s; durable: %s. %s (exit %d)", how, durable, how_to_continue(run, again),
 		 outcome->exit_code);
+}
+
+/* It was told to end, and has written nothing: there is no word of what is durable. */
+static void log_stopped_unsaved(const struct run_facts *run, const struct outcome *outcome)
+{
+	log_note("the job was told to end, and ended before it had saved anything: nothing was "
+		 "written to %s, and the same command starts it from the beginning. If it saves "
+		 "elsewhere, name that place with --checkpoint-dir (exit %d)",
+		 run->directory, outcome->exit_code);
 }
 
 void report_end(struct reports *reports, const struct run_facts *run, const struct end_facts *end)
@@ -396,6 +413,9 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 		log_finished(run, end, durable);
 	else if (facts->managed && facts->launched && has_durable(run))
 		log_survives(run, outcome, durable);
+	else if (outcome->kind == OUTCOME_STOPPED && facts->launched && facts->noticed &&
+		 !facts->managed)
+		log_stopped_unsaved(run, outcome);
 }
 
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)

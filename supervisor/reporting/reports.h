@@ -24,6 +24,7 @@ struct reports {
 	struct err store_failure; /* of the last snapshot that failed */
 	bool failed; /* any failure of ours was said, which --strict turns into an error */
 	bool said_skipped_files, said_no_way;
+	bool begun_anew;                /* the job has, which was said */
 	struct path_list said_patterns; /* --exclude and --running that took a file */
 	struct {
 		struct timer timer;
@@ -56,6 +57,10 @@ void report_no_store(struct reports *reports, const char *what);
 /* `text`: a path, or a reason; NULL where the sentence has none, as `snapshot`. */
 void report_sentence(struct reports *reports, enum job_sentence sentence, const char *text,
 		     const struct snapshot_outcome *snapshot);
+
+/* The job has saved the step `saved`, and has not gone on from `found`, which lay there: said once,
+ * and counted by `reprieve report`. */
+void report_begun_anew(struct reports *reports, int64_t saved, int64_t found);
 
 /* --- progress_display.c --- */
 /* After each step: begins or ends to show an upload and the time that a notice leaves. */

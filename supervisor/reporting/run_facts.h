@@ -33,6 +33,7 @@ struct run_facts {
 	bool saves;       /* an attempt is claimed, so that snapshots can be made */
 	bool fresh;       /* it started from nothing */
 	bool restored;    /* ... from a snapshot; neither: from files that were there */
+	bool begun_anew;  /* and not gone on from what lay there */
 	bool expected;    /* checkpoints are */
 	bool ask_chosen;  /* by the user: how it is asked */
 	bool asks_by_command;

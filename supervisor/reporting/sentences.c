@@ -154,6 +154,21 @@ static void killing(struct reports *reports, const struct told *told)
 	event_log_add(reports->events, "stopping", "{s:s}", "signal", "KILL");
 }
 
+void report_begun_anew(struct reports *reports, int64_t saved, int64_t found)
+{
+	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
+
+	reports->begun_anew = true;
+	log_warn("the job began anew: it has saved step %lld, although step %lld lay in %s at its "
+		 "start, and has opened none of the files there. All that was done before is done "
+		 "again. Let it load the newest checkpoint in that directory; if it does so only "
+		 "with an option (--resume PATH), give it that where REPRIEVE_RESUMING is 1: "
+		 "reprieve-run(1) shows how",
+		 (long long)saved, (long long)found, run.directory);
+	event_log_add(reports->events, "began_anew", "{s:I, s:I}", "step", (json_int_t)saved,
+		      "found", (json_int_t)found);
+}
+
 /* --- snapshots --- */
 
 /* Said with the first checkpoint, because a job without checkpoints needs no store. */

@@ -399,3 +399,17 @@ void place_record_existing(const struct resume_request *request, struct resume_r
 	for (size_t i = 0; i < record.files.count; i++)
 		path_list_add(&result->existing, record.files.items[i].path);
 }
+
+void place_list_resumable(const struct resume_request *request, struct resume_result *result)
+{
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+	struct err err;
+
+	if (result->kind == RESUME_FRESH || request->policy == RESTORE_NONE ||
+	    request->gang.members > 1)
+		return;
+	if (workspace_list_files(request->workspace, &files, &err) < 0)
+		log_debug("whether the job resumes will not be known: %s", err.text);
+	for (size_t i = 0; i < files.count; i++)
+		path_list_add(&result->resumable, files.items[i].path);
+}

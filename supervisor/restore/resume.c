@@ -430,6 +430,7 @@ int resume_run(const struct resume_request *request, struct resume_result *resul
 		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
 	if (!result->kept_by_other)
 		place_record_existing(request, result);
+	place_list_resumable(request, result);
 	read_start(result, cancel);
 	return 0;
 }
@@ -441,6 +442,7 @@ void resume_result_release(struct resume_result *result)
 	free(result->passed_over);
 	json_decref(result->signatures);
 	path_list_free(result->existing.paths);
+	path_list_free(result->resumable.paths);
 	json_decref(result->hosts);
 	free(result->sharers);
 	gang_poke_free(result->poke);

@@ -83,6 +83,9 @@ struct resume_result {
 	json_t *signatures;
 	/* what lies in the directory from before; empty if all is restored; owned */
 	struct path_list existing;
+	/* what the job can resume from, and it is to be known whether it does: not of a gang,
+	 * whose members may read each other's parts, nor where the user wants none; owned */
+	struct path_list resumable;
 	json_t *hosts; /* of all members of the gang, in their order; owned */
 	/* Of the members that have this checkpoint directory one restores and saves it. If it is
 	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */

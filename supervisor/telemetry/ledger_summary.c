@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* As cli/attempt_costs.c reads them. Of notices only those that stop the job. */
-static const char *const events[] = {"launched", "restored",     "durable",
+static const char *const events[] = {"launched", "restored",     "began_anew", "durable",
 				     "notice",   "child_exited", "ended"};
 
 #define EVENTS (sizeof(events) / sizeof(events[0]))

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, wait_for
+from harness import EXIT_CONFIGURATION, EXIT_DURABLE, EXIT_NOT_DURABLE, LIMIT, PYTHON, REPRIEVE, die_with_parent, one_line, wait_for
 
 TRAINER = str(Path(__file__).resolve().parent / "trainer.py")
 QUICK = ("--quiet-time", "150ms")
@@ -547,3 +547,12 @@ def test_restore_none_begins_from_scratch_where_all_is_damaged(place):
     flip_a_byte_of(place, "step-2")
     again = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=(*QUICK, "--restore", "none"))
     assert again.wait() == 0 and again.out == "found\n", again
+
+
+def test_a_command_that_is_told_to_end_before_it_has_saved_says_so(place):
+    """Without a store, and with nothing that says that it saves: the code is that of any init, and the line says what was saved."""
+    run = place.query("run", "--", "sh", "-c", "kill -TERM $PPID; exec sleep 100")
+    assert run.code == 143, run
+    assert "ended before it had saved anything" in one_line(run) and "(exit 143)" in run.err, run
+    interrupted = place.query("run", "--", "sh", "-c", "kill -INT $PPID; exec sleep 100")
+    assert interrupted.code == 130 and interrupted.err == "", interrupted

@@ -58,6 +58,20 @@ const struct latest_checkpoint *__wrap_tracker_latest_checkpoint(const struct tr
 	return &latest;
 }
 
+static bool anew;
+
+NOTED_WITH(report_begun_anew, (struct reports * reports, int64_t saved, int64_t found), "%d %d %d",
+	   (int)saved, (int)found, reports != NULL)
+
+bool __wrap_tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found);
+bool __wrap_tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found)
+{
+	assert_ptr_equal(tracker, SOME(tracker));
+	*saved = 10;
+	*found = 50;
+	return anew;
+}
+
 bool __wrap_save_place_note_write(struct reports *reports, const char *path);
 bool __wrap_save_place_note_write(struct reports *reports, const char *path)
 {
@@ -117,6 +131,19 @@ static void where_what_a_kill_leaves_is_of_use(void **state)
 	tracked_job(1, 0);
 	channel = NULL;
 	assert_calls("session_note_place /ckpt 1; ");
+}
+
+/* The user is told, and the checkpoint counts like any other. */
+static void a_job_that_begins_anew(void **state)
+{
+	(void)state;
+	tracked_job(1, 0);
+	calls[0] = '\0';
+	anew = true;
+	tracked.on_complete(tracked.arg);
+	anew = false;
+	assert_calls("report_begun_anew 10 50 1; job_note_complete_in_gang 1 1; "
+		     "post complete - saved; ");
 }
 
 /* A gang knows its checkpoints by the steps of all, and its writers. */
@@ -199,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(where_what_a_kill_leaves_is_of_use),
 		cmocka_unit_test(what_a_gang_changes),
+		cmocka_unit_test(a_job_that_begins_anew),
 		cmocka_unit_test(whose_writes_they_are),
 		cmocka_unit_test(whose_sigterm_it_is),
 		cmocka_unit_test(what_the_job_has_reported),

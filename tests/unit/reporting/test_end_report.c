@@ -31,6 +31,7 @@ enum { /* what differs from a job that was launched and saved */
 	SIGNALLED = 262144,
 	OF_SIGNAL = 524288,
 	UNMANAGED = 1048576,
+	BEGUN_ANEW = 2097152,
 };
 
 static const struct {
@@ -54,7 +55,20 @@ static const struct {
 	 "the job was ended by a signal; durable: 000003-000012 (step 40, "},
 	{OUTCOME_FAILED, NOTHING_DURABLE, ""},
 	{OUTCOME_PREEMPTED, NOTICED, "preempted; durable: 000003-000012 (step 40, "},
-	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE, "preempted; durable: nothing. Run the same"},
+	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE,
+	 "preempted; durable: nothing. Run the same command again: it starts from the beginning "
+	 "(exit 3)\n"},
+	/* Nobody is told to go on from what the job does not load. */
+	{OUTCOME_PREEMPTED, NOTICED | BEGUN_ANEW,
+	 "before the end). The next start gets it back, but this one began anew, and so does that "
+	 "one unless the job loads it (exit 3)\n"},
+	/* One that saves nothing and is told to end, as long as it is no user's Ctrl-C. */
+	{OUTCOME_STOPPED, NOTICED | NOTHING_DURABLE | UNMANAGED,
+	 "the job was told to end, and ended before it had saved anything: nothing was written to "
+	 "/checkpoints, and the same command starts it from the beginning. If it saves elsewhere, "
+	 "name that place with --checkpoint-dir (exit 3)\n"},
+	{OUTCOME_STOPPED, NOTHING_DURABLE | UNMANAGED, ""},
+	{OUTCOME_FINISHED, NOTICED | NOTHING_DURABLE | UNMANAGED, ""},
 	{OUTCOME_PREEMPTED, 0, "soon after it was asked for a checkpoint"},
 	{OUTCOME_FINISHED, TORN,
 	 "last.pt and 2 more in /checkpoints are in no snapshot (of the first: its writer was "
@@ -133,6 +147,7 @@ static void start(struct told_run *run, unsigned so)
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;
 	model->durable.step = so & NUMBER_IS_HELD ? 50 : 40;
+	run->facts.begun_anew = so & BEGUN_ANEW;
 	run->rules.of_gang = so & OF_GANG;
 	run->rules.flush_ms = 90000;
 	run->facts.saves = true;

@@ -2,6 +2,7 @@
  * into this program, which is thereby a process of the job. */
 #include "shim/hooks.h"
 
+#include "base/text.h"
 #include "base/without_openat2.h"
 #include "own_channel.h"
 
@@ -35,6 +36,7 @@ static const char *const event_names[] = {
 	[SHIM_DUPLICATED] = "copied", [SHIM_RENAMED] = "renamed",
 	[SHIM_LINKED] = "linked",     [SHIM_UNLINKED] = "unlinked",
 	[SHIM_EXITING] = "exiting",   [SHIM_SAVED_ELSEWHERE] = "elsewhere",
+	[SHIM_READ] = "read",
 };
 
 static const char *const flag_names[] = {"cut",       "empty",     "nameless", "failed",
@@ -668,6 +670,68 @@ static void test_what_a_drill_learns(void **state)
 	atomic_store(&access_log_wanted, false);
 }
 
+/* Where there is something to resume from, also what is read is told, but not without end. */
+static void test_what_is_read_where_that_is_wanted(void **state)
+{
+	static const struct {
+		bool stream;
+		const char *name, *mode;
+		int flags;
+		const char *told;
+	} rows[] = {
+		{false, "file", NULL, O_RDONLY, "read file; "},
+		{false, "file", NULL, O_RDWR, "read file; opened a file; "},
+		{false, "file", NULL, O_WRONLY, "opened a file; "},
+		{false, "empty", NULL, O_RDONLY, ""},
+		{false, "../beside", NULL, O_RDONLY, ""},
+		{false, ".", NULL, O_RDONLY | O_DIRECTORY, ""},
+		{false, "none", NULL, O_RDONLY, ""},
+		{true, "file", "r", 0, "read file; "},
+		{true, "none", "r", 0, ""},
+		{false, "file", NULL, O_RDWR | O_TRUNC, "opened a file; "},
+	};
+	const char *last;
+	unsigned times = 0;
+
+	(void)state;
+	make("file", "content");
+	make("empty", "");
+	make("../beside", "content");
+	told();
+	for (unsigned wanted = 0; wanted < 2; wanted++) {
+		header->reads_wanted = wanted;
+		assert_true(join(channel_name));
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			FILE *stream = rows[i].stream ? fopen(rows[i].name, rows[i].mode) : NULL;
+			int fd = rows[i].stream ? -1 : open(rows[i].name, rows[i].flags);
+			const char *said = told();
+
+			/* Which descriptor it has is of no interest. */
+			if (text_starts(said, "read")
+				    ? !wanted || !text_starts(rows[i].told, "read file; ")
+				    : wanted && text_starts(rows[i].told, "read"))
+				fail_msg("row %zu: %s", i, said);
+			if (stream)
+				fclose(stream);
+			if (fd >= 0)
+				close(fd);
+			told();
+		}
+		make("file", "content");
+		told();
+	}
+	do
+		close(open("file", O_RDONLY));
+	while (text_equal(last = told(), "read file; ") && ++times < 200);
+	/* That no more is told is told. */
+	assert_string_equal(last, "read ; ");
+	assert_in_range(times, 1, 64);
+	close(open("file", O_RDONLY));
+	assert_told("");
+	header->reads_wanted = 0;
+	assert_true(join(channel_name));
+}
+
 /* --- mappings --- */
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
@@ -848,6 +912,7 @@ int main(void)
 		TEST(test_what_becomes_of_names),
 		TEST(test_what_names_a_descriptor),
 		TEST(test_what_a_drill_learns),
+		TEST(test_what_is_read_where_that_is_wanted),
 		TEST(test_a_mapping_is_one_more_descriptor),
 		TEST(test_a_mapping_that_is_moved_over_another),
 		TEST(test_which_mappings_write_to_a_file),
