@@ -349,9 +349,8 @@ static const char *how_to_continue(const struct run_facts *run, char text[CONTIN
 			 "Run the same command again: it starts from the beginning");
 	else if (run->begun_anew)
 		text_set(text, CONTINUE_TEXT,
-			 "The next start gets it back, but this one began anew, and so does that "
-			 "one "
-			 "unless the job loads it");
+			 "The next start gets it back, but this one began anew, and so does "
+			 "that one unless the job loads it");
 	else if (run->of_scheduler)
 		snprintf(text, CONTINUE_TEXT,
 			 "Another start of this job continues from there, and so does the same "

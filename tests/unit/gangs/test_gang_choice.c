@@ -180,6 +180,17 @@ static void another_number_of_members(void **state)
 	gang_stop(&gang);
 }
 
+/* A second name of the model, and a symbolic link to it, which is no file. */
+static void link_beside(const struct fixture *fixture)
+{
+	auto_free char *model = text_format("%s/model", fixture->source);
+	auto_free char *hard = text_format("%s/hard", fixture->source);
+	auto_free char *soft = text_format("%s/soft", fixture->source);
+
+	assert_int_equal(link(model, hard), 0);
+	assert_int_equal(symlink("model", soft), 0);
+}
+
 /* Who has which name, whoever asks: of another number of them, and of one machine. */
 static void names_of_all(void **state)
 {
@@ -188,6 +199,7 @@ static void names_of_all(void **state)
 		{.path = "sub/same", .member = 0, .having = 2},
 		{.path = "weights", .member = 0, .having = 2, .differs = true},
 	};
+	static const char *const of_one[] = {"hard", "model", "sub/other"};
 	auto_(gang_files_release) struct gang_files files = {0};
 	struct snapshot_id alone;
 	struct storage *storage;
@@ -199,6 +211,8 @@ static void names_of_all(void **state)
 	fixture_write(&gang.machines[1].files, "sub/same", 10, 1);
 	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
 	fixture_write(&gang.store, "model", 10, 1);
+	fixture_write(&gang.store, "sub/other", 10, 2);
+	link_beside(&gang.store);
 	alone = fixture_take(&gang.store);
 	gang_round(&gang, 4, both);
 	gang_assert_committed(&gang, 4);
@@ -217,9 +231,11 @@ static void names_of_all(void **state)
 	gang_files_release(&files);
 	assert_works(storage_gang_list_files(storage, alone, &files, NULL, &err));
 	assert_int_equal(files.members, 0);
-	assert_int_equal(files.count, 1);
-	assert_string_equal(files.items[0].path, "model");
-	assert_int_equal(files.items[0].having, 1);
+	assert_int_equal(files.count, 3);
+	for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++) {
+		assert_string_equal(files.items[i].path, of_one[i]);
+		assert_int_equal(files.items[i].having, 1);
+	}
 	storage_set_gang(storage, 2, 0);
 	gang_stop(&gang);
 }
@@ -330,6 +346,8 @@ static void one_member_of_it(void **state)
 	(void)state;
 	gang_start(&gang, 2);
 	fixture_write(&gang.store, "model", 10, 1);
+	fixture_write(&gang.store, "sub/other", 10, 2);
+	link_beside(&gang.store);
 	alone = fixture_take(&gang.store);
 	fixture_write(&gang.machines[1].files, "shard-1", 10, 1);
 	gang_round(&gang, 4, second);
