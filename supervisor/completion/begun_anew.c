@@ -89,7 +89,8 @@ static void note_saved(struct begun_anew *begun_anew, const char *path)
 	struct numbered_name *name = begun_anew->begun ? NULL : find_name(begun_anew, path);
 	int64_t step = step_of_path(path);
 
-	if (!name || step < 0)
+	/* Number 0 is that of the initial weights, which a job may write before it reads. */
+	if (!name || step <= 0)
 		return;
 	if (step < name->highest) {
 		begun_anew->begun = true;
@@ -103,6 +104,29 @@ static void note_saved(struct begun_anew *begun_anew, const char *path)
 	}
 }
 
+/* What lay there and is opened as it is (touch, "r+") may be read as well; what is only added to is
+ * a log, and no save. */
+static void note_opened(struct begun_anew *begun_anew, const struct shim_message *message)
+{
+	bool as_it_is = !(message->flags & SHIM_FLAG_EMPTY) && !is_own(begun_anew, message);
+
+	if (as_it_is) {
+		begun_anew->over = !(message->flags & SHIM_FLAG_APPENDS);
+		return;
+	}
+	add_own(begun_anew, message);
+	note_saved(begun_anew, message->path);
+}
+
+/* What lay there may be read by another name. */
+static void note_named(struct begun_anew *begun_anew, const struct shim_message *message)
+{
+	if (message->path && *message->path && find_name(begun_anew, message->path))
+		begun_anew->over = true;
+	else
+		note_saved(begun_anew, message->path2);
+}
+
 void begun_anew_hear(struct begun_anew *begun_anew, const struct shim_message *message)
 {
 	if (begun_anew->over || begun_anew->count == 0)
@@ -112,10 +136,9 @@ void begun_anew_hear(struct begun_anew *begun_anew, const struct shim_message *m
 	} else if (message->event == SHIM_READ) {
 		begun_anew->over = !message->path[0] || !is_own(begun_anew, message);
 	} else if (message->event == SHIM_OPENED) {
-		add_own(begun_anew, message);
-		note_saved(begun_anew, message->path);
+		note_opened(begun_anew, message);
 	} else if (message->event == SHIM_RENAMED || message->event == SHIM_LINKED) {
-		note_saved(begun_anew, message->path2);
+		note_named(begun_anew, message);
 	}
 }
 

@@ -4,8 +4,9 @@
  *
  *   what it has saved first has a lower number than what lay there, under the same name but for the
  *   number; and
- *   no process of the job that the preload library is in has opened a file for reading that lay
- *   there: at all, be it to map it, and until that save was complete.
+ *   no process of the job that the preload library is in has opened a file that lay there: at all,
+ *   be it to map it, and until that save was complete; nor has it given one another name. (Logs
+ *   that are only added to do not count.)
  *
  * A job that loads its state in a way that nobody sees goes on with a higher number. One that reads
  * what lay there and saves a lower number goes on from an older checkpoint, counts from zero in

@@ -16,7 +16,8 @@
 // clang-format off
 /*
  * What lies there, and what is reported then: of a file with that inode, "o" that it was opened for
- * writing, and "r" for reading; "m" that something got that name; "?" that reports are lost.
+ * writing, empty, "w" with content, "a" to add to it, and "r" for reading; "m" that something got
+ * that name; "n" that what had it got another; "?" that reports are lost.
  */
 static const struct {
 	const char *what;
@@ -45,6 +46,14 @@ static const struct {
 	{"reports are lost", {"ckpt-50.pt"}, {"?", "o1 ckpt-10.pt"}, 10, false},
 	/* Without the library nobody knows what it reads. */
 	{"who saves is not heard", {"ckpt-50.pt"}, {NULL}, 10, false},
+	{"touches what lies there", {"ckpt-10.pt", "ckpt-50.pt"}, {"w9 ckpt-10.pt"}, 10, false},
+	{"opens it to change it", {"ckpt-50.pt"}, {"w9 ckpt-50.pt", "o1 ckpt-10.pt"}, 10, false},
+	{"adds to a log", {"ckpt-50.pt", "log-1.csv"}, {"a9 log-1.csv", "o1 ckpt-10.pt"}, 10, true},
+	{"adds to its own", {"ckpt-50.pt"}, {"o1 ckpt-10.pt", "w1 ckpt-10.pt"}, 10, true},
+	{"moves it away", {"ckpt-50.pt"}, {"n ckpt-50.pt", "o1 ckpt-10.pt"}, 10, false},
+	{"writes what it begins with", {"ckpt-50.pt"}, {"o1 ckpt-0.pt"}, 0, false},
+	{"and then goes on", {"ckpt-50.pt"}, {"o1 ckpt-0.pt", "o2 ckpt-60.pt"}, 60, false},
+	{"and then does not", {"ckpt-50.pt"}, {"o1 ckpt-0.pt", "o2 ckpt-10.pt"}, 10, true},
 	/* Another name has another count. */
 	{"another phase", {"fit/ckpt-50.pt"}, {"o1 tune/ckpt-10.pt"}, 10, false},
 	{"another count", {"step-500.pt"}, {"o1 epoch-3.pt"}, 3, false},
@@ -67,8 +76,14 @@ static void hear(struct begun_anew *begun_anew, const char *report)
 	} else if (report[0] == 'm') {
 		message.event = SHIM_RENAMED;
 		message.path2 = path + 1;
+	} else if (report[0] == 'n') {
+		message.event = SHIM_RENAMED;
+		message.path = path + 1;
 	} else {
-		message.event = report[0] == 'o' ? SHIM_OPENED : SHIM_READ;
+		message.event = report[0] == 'r' ? SHIM_READ : SHIM_OPENED;
+		message.flags = report[0] == 'o'   ? SHIM_FLAG_EMPTY
+				: report[0] == 'a' ? SHIM_FLAG_APPENDS
+						   : 0;
 		message.inode = (uint64_t)(report[1] - '0');
 		message.path = path + 1;
 	}
