@@ -418,7 +418,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	if (file->begun_ms == 0 && checkpoint->file_count > 1)
 		note_gap(detector, checkpoint, now_ms);
 	/* Over by quiet, and nobody has looked since: the number that grows is the same one. */
-	stands = stands && (!known || (file->marks & FILE_ADDED)) &&
+	stands = stands && (!known || (file->marks & FILE_ADDED) || (marks & FILE_OF_MEMBER)) &&
 		 is_added(detector, checkpoint, file, marks, now_ms);
 	if (begun && stands)
 		begin_addition(detector, checkpoint);

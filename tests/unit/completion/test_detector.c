@@ -114,6 +114,10 @@ static const struct row rows[] = {
 		"= complete; kl step_5/1; members step_5/1 yes; in step_5/0; "
 		"out step_5/1; = busy; +1000; = complete; in step_5/1; step 6; "
 		"E 1 3 step_6/0; members step_6/0 no"},
+	{"and so is what it goes on with there",
+		"shared; O 1 3 step_5/0; kl step_5/1; C 1 3 step_5/0; +10; O 1 3 step_6/0; "
+		"C 1 3 step_6/0; +1000; = complete; kl step_5/1; members step_5/1 yes; "
+		"in step_5/0; = complete; step 6"},
 	{"without other members it is a save",
 		"O 1 3 step_5/0; C 1 3 step_5/0; +1000; = complete; kl step_5/1; "
 		"members step_5/1 no"},
