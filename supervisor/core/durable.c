@@ -354,14 +354,14 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool none = !model->any_complete && facts.noticed && !answered && facts.managed &&
 		    model->newest.curves_only;
 	bool pending = job_has_pending(model) && !answered;
-	/* What it did since the start is in no snapshot, and what was restored is older. */
-	bool elsewhere = facts.noticed && view->saves_elsewhere && !view->gang_has_saved;
 	/* Others of the gang save for it, and whether their newest is durable they say themselves.
 	 */
 	bool saved_for = view->gang_has_saved && !model->any_complete && !torn;
 	bool stale;
 
 	facts.torn = torn;
+	/* What it did since the start is in no snapshot, and what was restored is older. */
+	facts.elsewhere = view->saves_elsewhere && !view->gang_has_saved;
 	facts.of_gang = rules->of_gang;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
 	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
@@ -374,7 +374,8 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	 * that it went on after is work that it took for saved. A job that has finished is started
 	 * again for it. */
 	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
-	if (pending || tail || none || stale || elsewhere || model->gang.lost)
+	if (pending || tail || none || stale || (facts.elsewhere && facts.noticed) ||
+	    model->gang.lost)
 		facts.all_durable = false;
 	else if ((in_vain && !saved_for) || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
 		facts.all_durable = !facts.managed;

@@ -413,7 +413,7 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 	else if (facts->managed && facts->launched && has_durable(run))
 		log_survives(run, outcome, durable);
 	else if (outcome->kind == OUTCOME_STOPPED && facts->launched && facts->noticed &&
-		 !facts->managed)
+		 !facts->managed && !reports->save_place.elsewhere)
 		log_stopped_unsaved(run, outcome);
 }
 

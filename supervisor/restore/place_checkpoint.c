@@ -24,7 +24,7 @@ static bool is_moved(const struct reconcile_plan *plan, const char *path)
 	return false;
 }
 
-/* The highest step among the files that stay and are no logs. */
+/* The highest step among the files that stay and are no logs. The number of a picture is none. */
 static int64_t newest_step(const struct file_patterns *patterns, const struct snapshot_files *files,
 			   const struct reconcile_plan *plan)
 {
@@ -35,7 +35,7 @@ static int64_t newest_step(const struct file_patterns *patterns, const struct sn
 		int64_t step = step_of_path(path);
 
 		if (step > newest && file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY &&
-		    !is_moved(plan, path))
+		    !companion_file_is(path) && !is_moved(plan, path))
 			newest = step;
 	}
 	return newest;

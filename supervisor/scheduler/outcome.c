@@ -74,7 +74,7 @@ static bool was_told_to_leave(const struct outcome_facts *facts)
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
 {
 	return facts->launched && outcome->exit_code == 0 && facts->all_durable && !facts->torn &&
-	       !outcome_may_be_leaving(facts) && !was_told_to_leave(facts);
+	       !facts->elsewhere && !outcome_may_be_leaving(facts) && !was_told_to_leave(facts);
 }
 
 /* The job was asked and crashed before its save was complete. Another start would crash again, so

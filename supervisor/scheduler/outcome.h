@@ -26,6 +26,7 @@ struct outcome_facts {
 	bool managed;
 	bool all_durable;    /* every checkpoint known to be complete is committed */
 	bool torn;           /* the files that it wrote last are torn and in no snapshot */
+	bool elsewhere;      /* its checkpoints are in another directory than the one watched */
 	bool strict_failed;  /* --strict, and something of ours failed */
 	bool asked_to_save;  /* it was asked in its own way, not by a forwarded SIGTERM */
 	bool saved;          /* a checkpoint that answers a request is complete */
@@ -63,8 +64,8 @@ const char *outcome_name(const struct outcome *outcome);
 struct outcome outcome_of(const struct outcome_facts *facts);
 
 /*
- * May the done marker be written? The job exited with 0, its last checkpoint is durable, and nobody
- * has told it to leave: no signal that ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another
+ * May the done marker be written? The job exited with 0, its last checkpoint is durable, and not
+ * elsewhere, where nothing of it is in a snapshot; and nobody has told it to leave: no signal that ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another
  * way to ask, at a notice) has reached it through us, and none that the preload library has seen to
  * reach it past us. It may have saved and left because of that, and a start too many ends at once,
  * while one too few loses the rest of the training. After a notice, 0 is finished all the same

@@ -334,6 +334,21 @@ def test_torn_sets_are_moved_aside_at_the_start(place, imports, files, kept, mov
     assert "is not used, and was moved to" in run.err
 
 
+def test_the_number_of_a_picture_is_no_step(place):
+    """Beside a milestone: nothing that the job can go on from has it."""
+    program = """
+        names()
+        if not os.path.exists(os.path.join(ROOT, "net_epoch_4.pth")):
+            write("net_epoch_4.pth", archive("x"))
+            write("web/images/epoch005_fake_B.png", b"png")
+            pause()
+            sys.exit(3)
+        """
+    assert start(place, program).wait() == 3
+    run = start(place, program, name="again")
+    assert len(seen(run)) == 2 and "whose newest step is 4" in run.err, run
+
+
 @pytest.mark.parametrize("much", [True, False])
 def test_what_was_moved_aside_is_never_removed_and_said_when_it_is_much(place, much):
     beside = place.path / "checkpoints.reprieve" / "quarantine"

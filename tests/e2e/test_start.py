@@ -194,6 +194,18 @@ def test_saves_elsewhere(place, plain, with_store):
                     f"{place.directory}, which is watched (--checkpoint-dir {place.path}/output/ckpt)"), run
 
 
+def test_what_has_finished_elsewhere_is_started_again(place, plain):
+    """Its checkpoints are in no snapshot: the corrected command is no other one, and has to be able to start."""
+    options = ["--store", place.store, "--job", place.job]
+    command = (PYTHON, script(place), "output/step-1.pt", "output/step-2.pt")
+    go(place, "go-0", "go-1", "end")
+    assert plain(*command, options=options).wait() == 0 and not place.snapshots()
+    again = plain(*command, options=[*options, "--checkpoint-dir", "output"])
+    assert again.wait() == 0 and place.snapshots(), again
+    over = plain(*command, options=[*options, "--checkpoint-dir", "output"])
+    assert over.wait() == 0 and "nothing to do" in over.err, over
+
+
 @pytest.mark.parametrize("store", ["store", "output/store", "output"])
 @pytest.mark.parametrize("saves_in", ["output", "."])
 def test_saves_where_the_store_is(place, plain, store, saves_in):

@@ -236,6 +236,9 @@ static void test_saved_elsewhere(void **state)
 		if (facts_of(rows[i].model, (struct job_rules){0}, rows[i].view, UNSAVED_NOTHING)
 			    .all_durable != rows[i].durable)
 			fail_msg("row %zu", i);
+	assert_true(facts_of((struct job_model){ENDED}, (struct job_rules){0},
+			     (struct job_view){.saves_elsewhere = true}, UNSAVED_NOTHING)
+			    .elsewhere);
 }
 
 /* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */

@@ -222,6 +222,7 @@ static void test_done(void **state)
 			.noticed_late = true}, false},
 		/* It left files that are in no snapshot. */
 		{{.launched = true, .all_durable = true, .torn = true}, false},
+		{{.launched = true, .all_durable = true, .elsewhere = true}, false},
 		{{.launched = true,
 			 .all_durable = true,
 			 .torn = true,
