@@ -182,6 +182,7 @@ static void take_step(struct job *job, const struct posted_event *posted)
 	job->observers.hurried = job->model.state != JOB_RUNNING;
 	for (size_t i = 0; i < effects->count; i++)
 		job_perform(job, &effects->items[i], posted);
+	job->child.ending = job->model.stop.stands;
 	/* A stopped job gets the signal only when it continues. */
 	if (posted->event.kind == JOB_EV_SIGNAL)
 		child_resume(&job->child);

@@ -325,13 +325,21 @@ static bool asks_to_end(int signal)
 	return signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT;
 }
 
+/* A stopped one gets it only when it continues. `to`: as of kill(2). */
+static void send_signal(struct child *child, pid_t to, int signal)
+{
+	kill(to, signal);
+	if (!asks_to_end(signal))
+		return;
+	child->unseen = true;
+	child_resume(child);
+}
+
 void child_signal(struct child *child, int signal)
 {
 	/* The kernel does not reuse its PID before we have reaped it. */
-	if (!child->running)
-		return;
-	child->unseen |= asks_to_end(signal);
-	kill(child->pid, signal);
+	if (child->running)
+		send_signal(child, child->pid, signal);
 }
 
 /* Not in a pipeline: its group contains other programs and us. */
@@ -347,12 +355,10 @@ bool child_forwards_to(const struct child *child, pid_t pid)
 
 void child_forward_signal(struct child *child, int signal)
 {
-	if (!child->running || !forwards_to_group(child)) {
+	if (child->running && forwards_to_group(child))
+		send_signal(child, -child->group, signal);
+	else
 		child_signal(child, signal);
-		return;
-	}
-	child->unseen |= asks_to_end(signal);
-	kill(-child->group, signal);
 }
 
 static void continue_group(struct child *child)
@@ -389,6 +395,13 @@ void child_forward(struct child *child, const struct signalfd_siginfo *info)
 		child_forward_signal(child, signal);
 }
 
+static bool another_has_terminal(const struct child *child)
+{
+	pid_t foreground = tcgetpgrp(STDIN_FILENO);
+
+	return foreground >= 0 && foreground != child->our_group;
+}
+
 /* Stops us with the child, as sudo does: our shell sees a stopped job only if our whole group
  * stops. */
 static void stop_with_child(struct child *child, int signal)
@@ -402,6 +415,11 @@ static void stop_with_child(struct child *child, int signal)
 	if (for_terminal && child->unseen) {
 		child->unseen = false;
 		continue_group(child);
+		return;
+	}
+	/* The time of a notice runs out meanwhile: do not wait for the terminal with it. */
+	if (for_terminal && child->ending && another_has_terminal(child)) {
+		child->stopped = true;
 		return;
 	}
 	/* The child stopped because it needs the terminal: it gets it as soon as we have it. */

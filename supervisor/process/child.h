@@ -39,6 +39,9 @@ struct child {
 	pid_t our_group; /* ours at the start: gets the terminal back */
 	bool running;
 	bool stopped; /* the child is stopped and we are not: see child_resume() */
+	/* Set by whoever has heard a notice, until it is withdrawn: the child is to be told to end
+	 * once its time has come, and we do not stop with it while it waits for the terminal. */
+	bool ending;
 	/* It was sent a signal to end, which one that stops before that does not see. */
 	bool unseen;
 	bool to_group;

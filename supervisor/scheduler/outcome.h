@@ -65,11 +65,12 @@ struct outcome outcome_of(const struct outcome_facts *facts);
 
 /*
  * May the done marker be written? The job exited with 0, its last checkpoint is durable, and not
- * elsewhere, where nothing of it is in a snapshot; and nobody has told it to leave: no signal that ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another
- * way to ask, at a notice) has reached it through us, and none that the preload library has seen to
- * reach it past us. It may have saved and left because of that, and a start too many ends at once,
- * while one too few loses the rest of the training. After a notice, 0 is finished all the same
- * where the profile says so; it says nothing of the other signals.
+ * elsewhere, where nothing of it is in a snapshot; and nobody has told it to leave: no signal that
+ * ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another way to ask, at a notice) has reached
+ * it through us, and none that the preload library has seen to reach it past us. It may have saved
+ * and left because of that, and a start too many ends at once, while one too few loses the rest of
+ * the training. After a notice, 0 is finished all the same where the profile says so; it says
+ * nothing of the other signals.
  */
 bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
 

@@ -283,6 +283,21 @@ static void with_a_signal_to_end_unseen_by_the_child_we_do_not_stop(void **state
 	assert_int_equal(child.exit_code, 7);
 }
 
+/* Its time comes later: until then it waits for the terminal, and then sees the signal. */
+static void while_a_notice_stands_we_do_not_stop(void **state)
+{
+	(void)state;
+	spawn_reader();
+	child.ending = true;
+	child_reap(&child, NULL, NULL);
+	assert_true(child.running && child.stopped);
+	assert_int_equal(stops, 0);
+	child_signal(&child, SIGTERM);
+	reap_to_the_end();
+	assert_int_equal(stops, 0);
+	assert_int_equal(child.exit_code, 128 + SIGTERM);
+}
+
 #define RUN(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -293,6 +308,7 @@ int main(void)
 		RUN(says_why_it_cannot_run),
 		RUN(signals_only_what_runs),
 		RUN(with_a_signal_to_end_unseen_by_the_child_we_do_not_stop),
+		RUN(while_a_notice_stands_we_do_not_stop),
 		RUN(reaps_orphans),
 		RUN(kills_a_tree_that_forks),
 		RUN(fills_closed_standard_descriptors),
