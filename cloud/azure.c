@@ -2,7 +2,6 @@
  * enables them, which may take two minutes. */
 #include "announced.h"
 #include "azure_reply.h"
-#include "azure_share.h"
 #include "metadata_request.h"
 #include "provider.h"
 #include "watcher.h"
@@ -25,12 +24,6 @@ enum {
 	 * limit. */
 	DOUBT_MS = 5000,
 	NAMELESS_MS = 1000,
-	/* How often to look while another supervisor sends the request: often first, then less,
-	 * because the first request may take long. */
-	SHARE_POLL_MS = 20,
-	SHARE_POLL_LATER_MS = 200,
-	/* Nobody has had a reply yet: the holder of the lock waits for the first one. */
-	FIRST_STALE_MS = 10 * 1000,
 };
 
 #define NAME_PATH "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
@@ -46,8 +39,6 @@ struct session {
 	int64_t name_asked_ms; /* monotonic */
 	bool enabled;          /* a reply came: from now on they are fast */
 	unsigned throttled;
-	int64_t due_ms; /* monotonic: when the next reply is due */
-	struct azure_share share;
 	struct announced announced;
 };
 
@@ -123,24 +114,8 @@ static int64_t handle_events_reply(struct session *session, const struct reply *
 	return POLL_MS;
 }
 
-static void share(struct session *session, const struct reply *reply, int64_t asked_ms)
-{
-	struct azure_shared shared = {
-		.asked_ms = asked_ms,
-		.arrived_ms = reply->arrived_ms,
-		.arrived_wall_ms = reply->arrived_wall_ms,
-		.status = reply->status,
-	};
-
-	/* `shared` must not free the body, which belongs to the response. */
-	if (reply->status != 0)
-		shared.body = session->client.response.body;
-	text_set(shared.name, sizeof(shared.name), session->name);
-	azure_share_write(&session->share, &shared);
-}
-
-/* Sends a request and shares the reply. */
-static void poll_events(struct session *session)
+/* Returns how long to wait before the next poll, in ms. */
+static int64_t poll_events(struct session *session)
 {
 	int64_t asked = clock_monotonic_ms(), pause = POLL_MS;
 	int64_t timeout = session->enabled ? TIMEOUT_MS : FIRST_TIMEOUT_MS;
@@ -149,66 +124,16 @@ static void poll_events(struct session *session)
 
 	if (clock_left_ms(session->doubtful_ms) == 0)
 		fetch_vm_name(session);
-	if (send_request(session, EVENTS_PATH, timeout, &reply, &err) == 0) {
-		share(session, &reply, asked);
+	if (send_request(session, EVENTS_PATH, timeout, &reply, &err) == 0)
 		pause = handle_events_reply(session, &reply);
-	} else if (!watcher_stopping(session->watcher)) {
-		/* Shares the failure too, so that the others need not find it out one by one. */
-		reply = (struct reply){.arrived_ms = clock_monotonic_ms()};
-		share(session, &reply, asked);
+	else if (!watcher_stopping(session->watcher))
 		watcher_unknown(session->watcher, err.text);
-	}
-	session->due_ms = asked + pause;
-}
-
-static void handle_shared_reply(struct session *session, const struct azure_shared *shared)
-{
-	const struct reply reply = {
-		.status = shared->status,
-		.body = (const char *)shared->body.data,
-		.size = shared->body.size,
-		.arrived_ms = shared->arrived_ms,
-		.arrived_wall_ms = shared->arrived_wall_ms,
-	};
-
-	if (shared->name[0])
-		text_set(session->name, sizeof(session->name), shared->name);
-	session->due_ms = shared->asked_ms + POLL_MS;
-	if (shared->status == 0)
-		watcher_unknown(session->watcher, "the metadata service did not answer");
-	else if (!shared->is_early)
-		session->due_ms = shared->asked_ms + handle_events_reply(session, &reply);
-}
-
-/* Returns how long to wait before looking again, in ms. */
-static int64_t read_share_or_poll(struct session *session, struct azure_shared *shared)
-{
-	int64_t late, stale = session->enabled ? AZURE_SHARE_STALE_MS : FIRST_STALE_MS;
-
-	if (azure_share_read(&session->share, shared))
-		handle_shared_reply(session, shared);
-	late = clock_monotonic_ms() - session->due_ms;
-	if (late < 0)
-		return -late;
-	if (azure_share_try_lock(&session->share)) {
-		/* Another supervisor may have sent a request between the read and the lock. */
-		if (azure_share_read(&session->share, shared))
-			handle_shared_reply(session, shared);
-		else
-			poll_events(session);
-		azure_share_unlock(&session->share);
-	} else if (late > stale) {
-		poll_events(session);
-	} else {
-		return late < 1000 ? SHARE_POLL_MS : SHARE_POLL_LATER_MS;
-	}
-	return clock_left_ms(session->due_ms);
+	return clock_left_ms(asked + pause);
 }
 
 static void run_azure(struct watcher *watcher)
 {
-	struct session session = {.watcher = watcher, .due_ms = clock_monotonic_ms()};
-	struct azure_shared shared = {.body = {.limit = 256 * 1024}};
+	struct session session = {.watcher = watcher};
 	const char *endpoint = watcher_environment(watcher)->endpoints[METADATA_AZURE].url;
 	struct err err;
 
@@ -218,12 +143,9 @@ static void run_azure(struct watcher *watcher)
 		return;
 	}
 	watcher_set_endpoint(watcher, endpoint);
-	azure_share_open(&session.share, watcher_shared_directory(watcher), endpoint);
 	watcher_starting(watcher, "the first call switches scheduled events on: up to 2 minutes");
-	while (watcher_sleep(watcher, read_share_or_poll(&session, &shared)))
+	while (watcher_sleep(watcher, poll_events(&session)))
 		;
-	azure_share_close(&session.share);
-	bytes_release(&shared.body);
 	instance_metadata_close(&session.client);
 }
 

@@ -1,6 +1,6 @@
 /*
  * PUBLIC. Will this machine be taken away, and when? Watches the sources that may know: metadata
- * services, a scheduler, a file, a command, a known end. Read notice.c for what a notice means,
+ * services, a scheduler, a file, a known end. Read notice.c for what a notice means,
  * then provider.h and gcp.c for one source.
  *
  * For other folders, this header alone (and mock/mock.h, for drills and tests).
@@ -16,13 +16,12 @@
  *	detect.h		which cloud is this? environment and firmware
  *	notice.c		PURE: merges notices by identity; earliest deadline; cancellation
  *	health.h		PURE: when a source without usable replies becomes news
- *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c  command_source.c
+ *	aws.c  gcp.c  azure.c  termination.c (Alibaba, Tencent)  file_source.c
  *	deadline_source.c (a known end, a Slurm time limit)	the I/O of each source
  *	aws_session.h		access to EC2's metadata service
- *	azure_share.h		one request for all supervisors of a user on a machine
  *	metadata_request.h	one request to a metadata service
  *	aws_reply.h  aws_events.c  gcp_reply.h  azure_reply.h  termination_reply.h  file_reply.h
- *	command_result.h  deadline_time.h	PURE: reply -> notice, none, or unknown
+ *	deadline_time.h	PURE: reply -> notice, none, or unknown
  *	reply.h			PURE: shared by these
  *	mock/			imitates the metadata services
  *
@@ -58,7 +57,7 @@ struct notice {
 	/* monotonic: when the reply with the notice arrived */
 	int64_t seen_ms;
 	/* "aws", "gcp", "azure", "alibaba", "tencent", "slurm", "deadline",
-	 * "file", "command", "sigterm", "gang" */
+	 * "file", "sigterm", "gang" */
 	char source[16];
 	/* what makes a repeated notice the same: event id or action, never the raw bytes */
 	char identity[80];
@@ -148,8 +147,7 @@ struct cloud_options {
 	 * The file may be empty, or have text for people, or JSON: {"reason": TEXT, "deadline": RFC
 	 * 3339 | "in_seconds": N, "kind": "stop" | "advice" | "cancelled" | "none"}. Without a time
 	 * the deadline is 30 s after the file appeared. Removing the file withdraws the notice, as
-	 * do the last two kinds. A command prints the same and exits with 0; 1 means no notice, and
-	 * any other code means unknown.
+	 * do the last two kinds.
 	 */
 	const char *sources;
 	/* When the machine will be gone, if the user knows: "2h" from now, a date, or seconds since
@@ -157,9 +155,6 @@ struct cloud_options {
 	const char *deadline;
 	/* How long before a known end (deadline, slurm) the notice is given, in ms; 0: 120 s. */
 	int64_t deadline_notice_ms;
-	/* A directory of this user in which the supervisors on one machine share replies of
-	 * services that limit requests; NULL: each sends its own. */
-	const char *shared_directory;
 	/* Called on a source's thread; must not block. `health` is called once at the start for
 	 * each source, and once per change. */
 	void (*notice)(void *arg, const struct notice *notice);

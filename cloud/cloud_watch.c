@@ -114,12 +114,8 @@ int cloud_watch_start(const struct cloud_options *options, struct cloud_watch **
 	struct cloud_watch *watch = memory_new(sizeof(*watch));
 
 	watch->shared.options = *options;
-	watch->shared.options.sources = watch->shared.options.deadline =
-		watch->shared.options.shared_directory = NULL;
-	watch->shared.shared_directory =
-		options->shared_directory ? text_copy(options->shared_directory) : NULL;
+	watch->shared.options.sources = watch->shared.options.deadline = NULL;
 	if (cancel_init(&watch->shared.cancel, err) < 0) {
-		free(watch->shared.shared_directory);
 		free(watch);
 		return -1;
 	}
@@ -167,7 +163,6 @@ void cloud_watch_stop(struct cloud_watch *watch)
 	source_table_release(&watch->chosen);
 	pthread_mutex_destroy(&watch->shared.mutex);
 	cancel_release(&watch->shared.cancel);
-	free(watch->shared.shared_directory);
 	free(watch);
 }
 

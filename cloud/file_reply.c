@@ -85,11 +85,10 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-static bool is_known_member(const struct file_content *content, json_t *object, const char *name)
+static bool is_known_member(json_t *object, const char *name)
 {
 	return is_among(name, member_names, COUNT_OF(member_names)) ||
 	       is_among(name, printed_names, COUNT_OF(printed_names)) ||
-	       (text_equal(name, "id") && text_equal(content->source, "command")) ||
 	       (text_equal(name, "seconds_left") && json_object_get(object, "deadline"));
 }
 
@@ -141,15 +140,14 @@ static void add_remark(char *why, size_t capacity, const char *name, const char 
 }
 
 /* Says which members have no effect: the notice counts all the same. */
-static void add_remarks(const struct file_content *content, json_t *object, char *why,
-			size_t capacity)
+static void add_remarks(json_t *object, char *why, size_t capacity)
 {
 	json_t *seconds = json_object_get(object, "in_seconds"), *value;
 	json_t *deadline = json_object_get(object, "deadline");
 	const char *name;
 	int64_t when;
 
-	json_object_foreach(object, name, value) if (!is_known_member(content, object, name))
+	json_object_foreach(object, name, value) if (!is_known_member(object, name))
 		add_remark(why, capacity, name, "is not known", nearest_member(name));
 	if (seconds && !(json_is_number(seconds) && json_number_value(seconds) >= 0))
 		add_remark(why, capacity, "in_seconds", "is no number of seconds", NULL);
@@ -173,11 +171,9 @@ static void judge_content(const struct file_content *content, json_t *object, bo
 		text_set(reason, sizeof(reason), json_text_or(object, "reason", ""));
 	else if (!unreadable && !text_is_time(content, &when))
 		set_reason(reason, sizeof(reason), content->text, content->size);
-	if (!reason[0] && text_equal(content->source, "file"))
+	if (!reason[0])
 		snprintf(reason, sizeof(reason), "%.90s is there%s", identity,
 			 unreadable ? ", but its JSON cannot be read" : "");
-	else if (!reason[0])
-		text_set(reason, sizeof(reason), "the notice command says so");
 	kind = json_text_or(object, "kind", "stop");
 	if (text_equal(kind, "none") || text_equal(kind, "cancelled")) {
 		verdict_set(verdict, VERDICT_NEGATIVE, "%s", "");
@@ -185,7 +181,7 @@ static void judge_content(const struct file_content *content, json_t *object, bo
 		return;
 	}
 	if (text_equal(kind, "advice")) {
-		verdict_notice(verdict, NOTICE_ADVICE, content->source, identity, CLOCK_NEVER,
+		verdict_notice(verdict, NOTICE_ADVICE, "file", identity, CLOCK_NEVER,
 			       content->seen_ms, "%s", reason);
 		return;
 	}
@@ -194,10 +190,10 @@ static void judge_content(const struct file_content *content, json_t *object, bo
 	left = read_deadline(content, object, &guessed) - content->seen_wall_ms;
 	if (left < -FILE_STALE_MS) {
 		verdict_set(verdict, VERDICT_NEGATIVE,
-			    "the %s is left over: its deadline is long over", content->source);
+			    "the file is left over: its deadline is long over");
 		return;
 	}
-	verdict_notice(verdict, NOTICE_STOP, content->source, identity,
+	verdict_notice(verdict, NOTICE_STOP, "file", identity,
 		       content->seen_ms + (left < 0 ? 0 : left), content->seen_ms, "%s", reason);
 	verdict->notice.guessed = guessed;
 }
@@ -209,11 +205,10 @@ void file_reply(const struct file_content *content, struct verdict *verdict)
 	auto_json json_t *object = is_json ? json_parse(content->text, content->size, NULL) : NULL;
 
 	if (is_json && !object && !content->settled) {
-		verdict_set(verdict, VERDICT_UNKNOWN, "the %s's text is broken JSON",
-			    content->source);
+		verdict_set(verdict, VERDICT_UNKNOWN, "the file's text is broken JSON");
 		return;
 	}
 	judge_content(content, object, is_json && !object, verdict);
 	if (object && !verdict->why[0])
-		add_remarks(content, object, verdict->why, sizeof(verdict->why));
+		add_remarks(object, verdict->why, sizeof(verdict->why));
 }

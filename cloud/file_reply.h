@@ -1,4 +1,4 @@
-/* PRIVATE. PURE. Parses a notice file, and the output of a notice command. */
+/* PRIVATE. PURE. Parses a notice file. */
 #ifndef CLOUD_FILE_REPLY_H
 #define CLOUD_FILE_REPLY_H
 
@@ -12,8 +12,7 @@ enum {
 };
 
 struct file_content {
-	const char *source; /* "file", "command" */
-	const char *path;   /* the notice's identity */
+	const char *path; /* the notice's identity */
 	const char *text;
 	size_t size;
 	int64_t appeared_wall_ms; /* ctime: when the file got its content or its name */
@@ -28,13 +27,12 @@ struct file_content {
  * "none"}, each optional. Broken JSON is UNKNOWN until it is settled, because it may still be being
  * written; then the file counts as an empty one.
  *
- * "cancelled", and "none" for a command that always prints something: NEGATIVE with notice.kind
+ * "cancelled" and "none": NEGATIVE with notice.kind
  * CANCELLED, which withdraws the notice of this source. Any other kind is STOP, and the reason
  * names it.
  *
  * For all but UNKNOWN, `why` says what of the JSON is not understood, as in: but "seconds" is not
- * known (write "in_seconds"); "": nothing. A command may also give "id", and what `reprieve watch
- * --json` prints.
+ * known (write "in_seconds"); "": nothing. What `reprieve watch --json` prints is known.
  */
 void file_reply(const struct file_content *content, struct verdict *verdict);
 

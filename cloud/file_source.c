@@ -71,7 +71,6 @@ static void handle_file(struct session *session, const struct stat *status)
 		return;
 	/* An unreadable file exists all the same, so it is a notice. */
 	const struct file_content content = {
-		.source = "file",
 		.path = session->path,
 		.text = (const char *)text.data,
 		.size = text.size,

@@ -28,6 +28,6 @@ struct provider {
 };
 
 extern const struct provider provider_aws, provider_gcp, provider_azure, provider_alibaba,
-	provider_tencent, provider_slurm, provider_deadline, provider_file, provider_command;
+	provider_tencent, provider_slurm, provider_deadline, provider_file;
 
 #endif

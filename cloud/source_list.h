@@ -10,8 +10,8 @@ struct source_choice {
 };
 
 /*
- * Takes the next source off `*list`, which is modified; false at its end. command: takes the rest
- * of the list, because a command may have commas. Both strings point into the list.
+ * Takes the next source off `*list`, which is modified; false at its end. Both strings point into
+ * the list.
  */
 bool source_list_next(char **list, struct source_choice *choice);
 

@@ -12,8 +12,8 @@ enum {
 };
 
 static const struct provider *const providers[] = {
-	&provider_aws,   &provider_gcp,      &provider_azure, &provider_alibaba, &provider_tencent,
-	&provider_slurm, &provider_deadline, &provider_file,  &provider_command,
+	&provider_aws,     &provider_gcp,   &provider_azure,    &provider_alibaba,
+	&provider_tencent, &provider_slurm, &provider_deadline, &provider_file,
 };
 
 const struct provider *provider_by_name(const char *name)
@@ -81,7 +81,7 @@ static int add_named_source(const struct source_choice *choice,
 		return err_set(err, ERR_INVALID,
 			       "unknown notice source \"%s%s%s\": use auto, none, or a list "
 			       "of aws, gcp, azure, alibaba, tencent, slurm, file:PATH, "
-			       "deadline:TIME, command:COMMAND",
+			       "deadline:TIME",
 			       choice->name, has_argument ? ":" : "", choice->argument);
 	if (provider->check && provider->check(choice->argument, err) < 0)
 		return -1;

@@ -29,11 +29,6 @@ int64_t watcher_deadline_notice_ms(struct watcher *watcher)
 	return chosen > 0 ? chosen : DEADLINE_NOTICE_MS;
 }
 
-const char *watcher_shared_directory(struct watcher *watcher)
-{
-	return watcher->shared->shared_directory;
-}
-
 bool watcher_stopping(struct watcher *watcher)
 {
 	return cancel_raised(watcher_cancel(watcher));

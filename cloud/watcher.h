@@ -21,8 +21,6 @@ const struct environment *watcher_environment(struct watcher *watcher);
 /* The text after the colon: the path of a file source; "" without. */
 const char *watcher_argument(struct watcher *watcher);
 int64_t watcher_deadline_notice_ms(struct watcher *watcher);
-/* NULL: nothing is shared. */
-const char *watcher_shared_directory(struct watcher *watcher);
 void watcher_set_endpoint(struct watcher *watcher, const char *endpoint);
 
 /* Call one of these after each poll. They count polls and report a change of health. */
@@ -52,8 +50,6 @@ bool watcher_stopping(struct watcher *watcher);
 struct watcher_shared {
 	/* without its texts */
 	struct cloud_options options;
-	/* NULL: none */
-	char *shared_directory;
 	struct environment environment;
 	struct cancel cancel;
 	/* Guards what changes in all watchers. Not held during a callback, which may ask for

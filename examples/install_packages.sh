@@ -1,13 +1,14 @@
 #!/bin/bash
 # Installs what is missing of the Debian or Ubuntu packages that Reprieve needs, and nothing else. Nothing missing: needs no rights.
 #
-#	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node...
+#	install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node|CODE...
 #
 #	build   to compile and pack it  run     to run the example
 #	static  for -DREPRIEVE_STATIC=ON and for the wheel, beside build
 #	test    for tests/run.sh        bench   what tests/bench compares with
 #	slurm   for tests/slurm
 #	radosgw, glusterfs, venv, node  what tests/servers is made of
+#	gromacs, lammps, mrbayes, iqtree, john  the codes of tests/differential/test_codes.py
 set -euo pipefail
 
 readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev libssl-dev libarchive-dev liblz4-dev libxxhash-dev libzstd-dev
@@ -16,7 +17,7 @@ readonly build=(cmake ninja-build gcc pkg-config libc6-dev libcurl4-openssl-dev 
 readonly static=(libnghttp2-dev libnghttp3-dev libidn2-dev libunistring-dev libpsl-dev libbrotli-dev zlib1g-dev
 	nettle-dev libacl1-dev liblzma-dev libbz2-dev libxml2-dev)
 readonly run=(python3 python3-numpy python3-sklearn)
-readonly test=(clang libclang-rt-dev clang-tidy clang-format shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
+readonly test=(clang libclang-rt-dev clang-tidy clang-format cloc shellcheck valgrind libcmocka-dev python3-pytest python3-pytest-xdist git lz4 tar strace util-linux procps
 	iproute2 bindfs tini openmpi-bin musl-tools libjemalloc2 libgoogle-perftools-dev
 	zsh fish mandoc
 	python3-yaml dumb-init catatonit crun mmdebstrap golang-github-containers-common)
@@ -49,7 +50,7 @@ install() {
 		apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends -y "$@" >"$log" 2>&1
 }
 
-[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node..."
+[[ $# -gt 0 ]] || fail "usage: install_packages.sh build|static|run|test|bench|slurm|radosgw|glusterfs|venv|node|CODE..."
 wanted=()
 for group; do
 	case $group in
@@ -58,12 +59,13 @@ for group; do
 	run) wanted+=("${run[@]}") ;;
 	test) wanted+=("${build[@]}" "${static[@]}" "${run[@]}" "${test[@]}") ;;
 	bench) wanted+=("${bench[@]}") ;;
+	gromacs | lammps | mrbayes | iqtree | john) wanted+=("$group") ;;
 	slurm) wanted+=("${slurm[@]}") ;;
 	radosgw) wanted+=("${radosgw[@]}") ;;
 	glusterfs) wanted+=("${glusterfs[@]}") ;;
 	venv) wanted+=("${venv[@]}") ;;
 	node) wanted+=("${node[@]}") ;;
-	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, glusterfs, venv or node" ;;
+	*) fail "unknown group '$group': build, static, run, test, bench, slurm, radosgw, glusterfs, venv, node or a code" ;;
 	esac
 done
 

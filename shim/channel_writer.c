@@ -5,7 +5,6 @@
 
 #include "channel_writer.h"
 
-#include "access_log.h"
 #include "fd_table.h"
 #include "mapping_table.h"
 #include "peer.h"
@@ -21,12 +20,6 @@
 #include <unistd.h>
 
 _Atomic int channel_state = CHANNEL_UNTRIED;
-atomic_bool channel_reads_wanted;
-
-/* A process that has told of so many, or has opened so many that were none, tells of no more: what
- * this costs it has an end. */
-#define READS_TOLD_MOST 64
-#define READS_SEEN_MOST 65536
 
 /* Touched only to report, so that a process lives that empties the file by mistake, until the
  * supervisor has mended it. */
@@ -38,7 +31,6 @@ static _Atomic int owner_pid;
 /* SHIM_FLAG_FOREIGN_PIDNS or 0; -1: not determined yet in this process, because a child may be born
  * into a namespace of its own. */
 static _Atomic int foreign_pidns = -1;
-static _Atomic unsigned reads_told, reads_seen;
 static atomic_bool said_exiting;
 static bool on_exit_gives_code; /* exit() passes its code to us */
 
@@ -140,10 +132,6 @@ static bool open_channel(void)
 	if (__register_atfork)
 		__register_atfork(NULL, NULL, after_fork, &__dso_handle);
 	atomic_store(&owner_pid, current_pid());
-	access_log_start();
-	atomic_store(&reads_told, 0);
-	atomic_store(&reads_seen, 0);
-	atomic_store(&channel_reads_wanted, known.reads_wanted == 1);
 	return true;
 }
 
@@ -273,23 +261,6 @@ void channel_send_opened(int fd, int open_flags, const struct resolved_path *pat
 	bool appends = (open_flags & O_APPEND) && !(open_flags & O_TRUNC);
 
 	channel_send(SHIM_OPENED, fd, path->flags | (appends ? SHIM_FLAG_APPENDS : 0), path, NULL);
-}
-
-void channel_send_read(int open_flags, const struct resolved_path *path)
-{
-	bool reads = path->inside && path->regular && (open_flags & O_ACCMODE) != O_WRONLY &&
-		     !(open_flags & (O_TRUNC | O_PATH)) && !(path->flags & SHIM_FLAG_EMPTY);
-
-	if (!channel_wants_reads())
-		return;
-	if (atomic_fetch_add(&reads_seen, 1) < READS_SEEN_MOST &&
-	    (!reads || atomic_fetch_add(&reads_told, 1) < READS_TOLD_MOST)) {
-		if (reads)
-			channel_send(SHIM_READ, -1, 0, path, NULL);
-		return;
-	}
-	if (atomic_exchange(&channel_reads_wanted, false))
-		channel_send(SHIM_READ, -1, 0, NULL, NULL);
 }
 
 void channel_send_exiting(int code, unsigned flags)

@@ -20,15 +20,6 @@ enum channel_state {
 
 extern _Atomic int channel_state;
 
-/* SHIM_READ is to be sent. */
-extern atomic_bool channel_reads_wanted;
-
-/* Costs one load. */
-static inline bool channel_wants_reads(void)
-{
-	return atomic_load_explicit(&channel_reads_wanted, memory_order_relaxed);
-}
-
 /* False if this process will never send anything. Costs one load. */
 static inline bool channel_is_possible(void)
 {
@@ -53,8 +44,6 @@ void channel_send(enum shim_event event, int descriptor, unsigned flags,
 
 /* A file was opened for writing, with these flags of open(). */
 void channel_send_opened(int fd, int open_flags, const struct resolved_path *path);
-/* A file was opened for reading, with these flags of open(); where that is to be told. */
-void channel_send_read(int open_flags, const struct resolved_path *path);
 /* Sends EXITING, once per process. `code` as passed to exit(). */
 void channel_send_exiting(int code, unsigned flags);
 

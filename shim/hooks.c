@@ -1,7 +1,6 @@
 /* Interposed functions that open, duplicate and close descriptors. */
 #include "hooks.h"
 
-#include "access_log.h"
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
@@ -55,29 +54,10 @@ static void report_opened(int fd, int flags, int directory_fd, const char *path)
 	if (!resolved_path.inside && is_cacheable(path, flags))
 		path_remember_outside(path);
 	/* Before what says that it is written: then it is a file of its own. */
-	channel_send_read(flags, &resolved_path);
 	if (resolved_path.inside && resolved_path.regular && fd_table_add(fd))
 		channel_send_opened(fd, flags, &resolved_path);
-	if (access_log_is_wanted())
-		access_log_note(&resolved_path, flags);
 	if (!resolved_path.inside && (flags & (O_CREAT | O_TRUNC)))
 		saved_elsewhere_report(directory_fd, path);
-}
-
-/* Only in a drill, and where there is something to resume from. */
-static __attribute__((noinline)) void report_read(int fd, int flags, int directory_fd,
-						  const char *path)
-{
-	struct resolved_path resolved_path;
-	int saved = errno;
-
-	if (channel_ready()) {
-		path_resolve_fd(channel_header(), fd, directory_fd, path, &resolved_path);
-		channel_send_read(flags, &resolved_path);
-		if (access_log_is_wanted())
-			access_log_note(&resolved_path, flags);
-	}
-	errno = saved;
 }
 
 static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, int directory_fd,
@@ -92,8 +72,6 @@ static __attribute__((noinline)) void report_opened_slowly(int fd, int flags, in
 
 int hooks_opened(int fd, int flags, int directory_fd, const char *path)
 {
-	if (fd >= 0 && !is_writing(flags) && (access_log_is_wanted() || channel_wants_reads()))
-		report_read(fd, flags, directory_fd, path);
 	if (fd < 0 || !is_writing(flags) || !channel_is_possible())
 		return fd;
 	/* Tested before channel_ready(), which costs a system call. */

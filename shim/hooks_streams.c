@@ -2,7 +2,6 @@
  * tracked already, and fclose() reports it. */
 #include "hooks.h"
 
-#include "access_log.h"
 #include "channel_writer.h"
 #include "fd_table.h"
 #include "libc_symbols.h"
@@ -40,10 +39,7 @@ static FILE *after_fopen(FILE *stream, const char *path, const char *mode)
 {
 	int saved = errno;
 
-	if (stream &&
-	    (mode[0] != 'r' || strchr(mode, '+') || access_log_is_wanted() ||
-	     channel_wants_reads()) &&
-	    channel_is_possible())
+	if (stream && (mode[0] != 'r' || strchr(mode, '+')) && channel_is_possible())
 		hooks_opened(fileno(stream), flags_of_mode(mode), AT_FDCWD, path);
 	errno = saved;
 	return stream;

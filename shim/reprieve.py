@@ -300,6 +300,7 @@ def _make_keras_callback():
             self.save, self.newest, self.step = save, None, 0
 
         def _save_here(self, model, step):
+            os.makedirs(checkpoint_dir("."), exist_ok=True)
             path = os.path.join(checkpoint_dir("."), f"reprieve-{step}.keras")
             partial = path[:-len(".keras")] + ".partial.keras"
             model.save(partial)

@@ -11,7 +11,7 @@
  *
  * Files of this folder: channel_writer (sends records), hooks*.c (the interposed functions),
  * fd_table and mapping_table (what is open for writing), path_resolve (which files are below the
- * directory), access_log (what a job reads, for a drill), saved_elsewhere (which look like
+ * directory), saved_elsewhere (which look like
  * checkpoints and are not), sigterm_handler (holds
  * SIGTERM back), peer (is the supervisor alive?), libc_symbols (libc's own functions). reprieve.h
  * and reprieve.py are for the job's authors; they use another file, the page.
@@ -29,8 +29,6 @@
 #define SHIM_ENV_CHANNEL "REPRIEVE_SHIM_CHANNEL"
 /* set to anything but "" and "0": the shim does nothing */
 #define SHIM_ENV_DISABLE "REPRIEVE_SHIM_DISABLE"
-/* of a drill: a file for what the job opens in its checkpoint directory (access_log.h) */
-#define SHIM_ENV_ACCESS_LOG "REPRIEVE_SHIM_ACCESS_LOG"
 
 #define SHIM_MAGIC 0x31565052u /* "RPV1" */
 #define SHIM_VERSION 6u        /* a shim that finds another version does nothing */
@@ -62,9 +60,6 @@ enum shim_event {
 	SHIM_SIGTERM_HELD,
 	/* what looks like a checkpoint is saved outside the directory: path = absolute */
 	SHIM_SAVED_ELSEWHERE,
-	/* where `reads_wanted`: a regular file below the directory that is not empty was opened for
-	 * reading: path; "": this process tells of no more of them */
-	SHIM_READ,
 };
 
 /* shim_header.sigterm_hold */
@@ -151,8 +146,7 @@ struct shim_header {
 	uint32_t directory_length;
 	/* as numbered in its own PID namespace, which the next members identify */
 	uint32_t supervisor_pid;
-	/* 1: there is something to resume from, and SHIM_READ is to be sent; set before the launch */
-	uint32_t reads_wanted;
+	uint32_t reserved; /* 0 */
 	uint64_t namespace_device, namespace_inode;
 	/* its start time, in clock ticks since boot; with the pid it identifies the process */
 	uint64_t supervisor_start;

@@ -63,7 +63,6 @@ static int check_marker(struct store *store, const char *url, bool create, bool 
 
 	*made = create && record_put_format(store, cancel, &own) == 0;
 	if (create && !*made && own.kind != ERR_EXISTS) {
-		store_explain_full(&own);
 		if (err)
 			*err = own;
 		return err_wrap(err, "store %s: cannot write to it", url);
@@ -207,8 +206,10 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	from_nothing = is_made_from_nothing(options->url);
 	if (options->is_private && options->create && !options->read_only)
 		make_private_directory(options->url);
-	if (open_with_room(options, &store, &made, &used_room, cancel, err) < 0)
+	if (open_with_room(options, &store, &made, &used_room, cancel, err) < 0) {
+		(void)store_explain_full(options->job, err);
 		return -1;
+	}
 	storage = memory_new(sizeof(*storage));
 	storage->used_claim_room = used_room;
 	store->manifest_most = record_manifest_most(options->transfer.memory_bytes);
@@ -226,7 +227,7 @@ int storage_open(const struct storage_options *options, struct storage **result,
 	if (gethostname(storage->host, sizeof(storage->host) - 1) < 0)
 		text_set(storage->host, sizeof(storage->host), "unknown");
 	chunk_index_init(&storage->transfer.index);
-	claim_cache_init(&storage->claims);
+	pthread_mutex_init(&storage->claims.mutex, NULL);
 	plan_transfers(storage, options);
 	*result = storage;
 	return 0;
@@ -259,7 +260,7 @@ char *storage_waiting_text(const char *url)
 void storage_format_versions(int *store, int *manifest)
 {
 	*store = RECORD_VERSION;
-	*manifest = RECORD_VERSION_SNAPSHOT;
+	*manifest = RECORD_VERSION;
 }
 
 static struct store_health read_health(struct storage *storage)
@@ -270,12 +271,6 @@ static struct store_health read_health(struct storage *storage)
 	if (store->ops->read_health)
 		store->ops->read_health(store, &health);
 	return health;
-}
-
-const char *storage_local_address(struct storage *storage, char text[46])
-{
-	text_set(text, 46, read_health(storage).local_address);
-	return text;
 }
 
 bool storage_looks_first(struct storage *storage)
@@ -290,8 +285,9 @@ void storage_close(struct storage *storage)
 	pack_uploader_free(storage->transfer.uploader);
 	index_warmup_end(storage);
 	chunk_index_release(&storage->transfer.index);
-	claim_cache_release(&storage->claims);
-	lineage_summary_release(&storage->summary);
+	pthread_mutex_destroy(&storage->claims.mutex);
+	free(storage->claims.items);
+	store_listing_release(&storage->aside);
 	snapshot_catalogue_release(&storage->catalogue);
 	store_close(storage->transfer.store);
 	free(storage->gang.sharers);

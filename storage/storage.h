@@ -8,7 +8,6 @@
  *	storage_save.h		save a directory, and send parts of it early
  *	storage_restore.h	find snapshots, restore, verify and export them
  *	storage_retention.h	forget by a policy, collect garbage, pin
- *	storage_import.h	bring in an archive or plain objects
  *	storage_probe.h		try what a store can do
  *
  * The folders, from the low to the high; each has a header of its own name that opens with its map:
@@ -23,8 +22,7 @@
  *	transfer/	content on its way: reading, packing, sending, fetching
  *	snapshots/	what these headers declare: attempts, saving, restoring, forgetting
  *
- * Beside them storage.c opens a URL by scheme_table.c, object_import.c brings in what others have
- * written, and store_probe.c tries a store.
+ * Beside them storage.c opens a URL by scheme_table.c, and store_probe.c tries a store.
  *
  * For all functions here, unless one says otherwise: it blocks; it honours `cancel`, which may be
  * NULL; it may be called from any thread, but one `struct storage` is used by one call at a time;
@@ -53,7 +51,6 @@
 #include "base/err.h"
 #include "storage_attempts.h"
 #include "storage_gang.h"
-#include "storage_import.h"
 #include "storage_probe.h"
 #include "storage_restore.h"
 #include "storage_retention.h"
@@ -120,10 +117,6 @@ enum storage_found storage_was_found(const struct storage *storage);
 /* Where requests go and which source the credentials come from, for a person and without secrets.
  * Returns `text`. Does not block. */
 const char *storage_describe(struct storage *storage, char *text, size_t capacity);
-
-/* The address of this machine in the newest connection to the store ("10.0.0.3"); "": unknown, or
- * there is none. Returns `text`. Does not block. */
-const char *storage_local_address(struct storage *storage, char text[46]);
 
 /* The store cannot put if-absent, and the user has accepted that: it looks first, and of two
  * machines that put one name at the same time both may believe that it is theirs. */

@@ -80,8 +80,9 @@ struct attempt {
  * from then on fences every older attempt: what those commit later is kept, listed as late and
  * never chosen. Looks again after the claim and claims once more if a commit slipped in between, so
  * that a commit that was durable before the hand-over is never passed over. If it cannot look
- * again, the claim does not count. Now and then it sums up old attempts afterwards, for some
- * seconds at most, which never fails it.
+ * again, the claim does not count. ERR_NO_SPACE: all of *attempt but its number is what it would
+ * have started from; the same for a store that is open for reading only. Now and then it sums up
+ * old attempts afterwards, for some seconds at most, which never fails it.
  */
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
 		  struct cancel *cancel, struct err *err);
@@ -142,9 +143,8 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 		      struct bytes *out, struct cancel *cancel, struct err *err);
 
 typedef void ledger_fn(void *arg, uint32_t attempt, const struct bytes *ledger);
-/* The ledgers of the attempts from `oldest` on, in no order: whole, or, of old ones, as
- * forget_request.shorten_ledger has left them. `take` is not called for one without a ledger, and
- * may be called again for the same attempt: the last time counts. */
+/* The ledgers of the attempts from `oldest` on, in no order. `take` is not called for one without a
+ * ledger. */
 int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
 			struct cancel *cancel, struct err *err);
 
@@ -174,8 +174,8 @@ AUTO(struct storage_barrier_arrivals, storage_barrier_release);
 /* How an attempt went, as far as its records say. */
 struct attempt_summary {
 	uint32_t number;
-	/* That it has committed, and that are still there. */
-	uint32_t snapshots;
+	/* That it has committed, and that are still there; the sequence of the newest; 0: none. */
+	uint32_t snapshots, newest;
 	/* Its claim could be read: else start, suspect and about say nothing. */
 	bool known;
 	struct snapshot_id start, suspect;

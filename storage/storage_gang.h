@@ -41,8 +41,6 @@ struct gang_launch {
 	int64_t put_ms;
 };
 
-#define GANG_ADDRESS_TEXT 37
-
 /* A process that wants to be a member in the attempt after the one that it is listed below. */
 struct gang_join {
 	uint32_t member, members;
@@ -62,9 +60,6 @@ struct gang_join {
 	struct gang_launch launch;
 	/* Of what a name in a store may hold; "": unknown. */
 	char host[65];
-	/* Where it hears of events by datagrams, in digits of [0-9a-f]: what they mean is the
-	 * members' own affair; "": it does not. */
-	char address[GANG_ADDRESS_TEXT];
 };
 
 /* What lies in the store below an attempt. */
@@ -110,8 +105,8 @@ struct gang_claim {
 	struct gang_join own;
 	/* Of all members, in their order; NULL: it is not of a gang. Owned. */
 	json_t *nonces;
-	/* The same of their hosts, and of their addresses: that may be anything. */
-	json_t *hosts, *addresses;
+	/* The hosts of the members, in the same order; the text may be anything. */
+	json_t *hosts;
 	/* Of member 0, which has claimed it. */
 	char host[65];
 	/* When a member is preempted, the others go on. */
@@ -144,20 +139,26 @@ int storage_gang_unready(struct storage *storage, uint32_t attempt, uint32_t *th
 /*
  * What the members of an attempt agree upon, in one order: event 1, 2, ... without gaps. Each is
  * put if-absent, so that of several who append at once one wins, and the others read on. Nobody
- * shortens the log of an attempt that may live.
+ * shortens the log of an attempt that may live. There are five kinds:
+ *
+ *	go	the job starts everywhere; later: it goes on at a member, for those where it has
+ *ended over	the attempt is over notice	all are to save; or to save and end; or one of them
+ *leaves round	the next snapshot; of the open one: a member is past it, or has no part of it ended
+ *the job of a member has ended; or the member has gone, and the others go on
  */
 enum gang_event_kind {
 	/* All have restored: the job starts. Event 1, or never. */
 	GANG_EVENT_GO,
 	/* A machine has come anew as `member`: the attempt is over. With a `code`: that one cannot
 	 * be a member, and all end with that exit code. */
-	GANG_EVENT_REJOIN,
+	GANG_EVENT_OVER,
 	/* The next snapshot is that of `step`, or of the first step that is not below (at_least).
 	 * -1: of a checkpoint without a step. Its snapshot has the number of this event. */
 	GANG_EVENT_ROUND,
 	/* `member` has given its part in `round`, and has completed `step` since. */
 	GANG_EVENT_PASSED,
-	/* `member`, which is at `step`, gives no part in `round`: it is over. */
+	/* `member`, which is at `step`, gives no part in `round`: it is over. `steps`: the
+	 * checkpoints that it has, so that the next round is about one that all have. */
 	GANG_EVENT_LEFT_OUT,
 	/* The job goes on at `member`, though it has ended elsewhere: so those wait for it. */
 	GANG_EVENT_GOES_ON,
@@ -179,6 +180,14 @@ enum gang_event_kind {
 	GANG_EVENT_ENDED,
 };
 
+#define GANG_STEPS_MOST 16
+
+/* The numbered checkpoints that are complete at a member, the newest first. */
+struct gang_steps {
+	unsigned count;
+	int64_t at[GANG_STEPS_MOST];
+};
+
 /* What a kind does not need is 0 or "". */
 struct gang_event {
 	uint32_t number;
@@ -186,6 +195,7 @@ struct gang_event {
 	uint32_t member;
 	uint32_t round;
 	int64_t step;
+	struct gang_steps steps;
 	bool at_least;
 	int64_t left_ms; /* when it was put */
 	/* ENDED: the exit code of the job, and whether there are files here that no committed

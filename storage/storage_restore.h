@@ -179,15 +179,13 @@ struct verify_request {
 	struct snapshot_id id;
 	/* Of the packs, chosen anew each time, at least one; 0: all. */
 	unsigned sample_percent;
-	/* Writes down which of the packs that are read are damaged, and takes back what was written
-	 * down and is not true: the next save sends anew what was in them. */
+	/* Sets the packs aside that are damaged, so that the next save sends anew what was in them,
+	 * and puts back what was set aside and is whole. */
 	bool repair;
 	/* For each thing that is wrong, with a sentence; from any thread, one at a time. */
 	void (*found)(void *arg, struct snapshot_id id, const char *sentence);
-	/* Afterwards, for each file that cannot be had from its snapshot: the newest other one that
-	 * has it whole, or none; `same`: with the same content. NULL: not wanted. */
-	void (*lost)(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
-		     bool same);
+	/* Afterwards, for each file that cannot be had. NULL: not wanted. */
+	void (*lost)(void *arg, const char *path);
 	void *arg;
 };
 
@@ -196,9 +194,9 @@ struct verify_result {
 	uint32_t packs, packs_read;
 	/* Snapshots whose record (the manifest) is damaged itself; in `damages` as well. */
 	uint32_t unreadable;
-	/* By `repair`: packs that were marked as damaged, and marks that were taken back. */
-	uint32_t marked, cleared;
-	/* Without `repair`: packs of which it would do so. */
+	/* By `repair`: packs that were set aside, and put back. */
+	uint32_t set_aside, put_back;
+	/* Without `repair`: packs that it would set aside. */
 	uint32_t to_repair;
 };
 

@@ -18,7 +18,8 @@ struct storage;
 /* What keeps a snapshot. The reasons for one are a set of bits, 1u << reason; without any it may be
  * forgotten. */
 enum keep_reason {
-	/* These five hold whatever the policy says. The newest good one: */
+	/* These five hold whatever the policy says. The newest good one; and the newest good one
+	 * that has a step, in case that the newer ones hold no checkpoint: */
 	KEEP_NEWEST,
 	/* Newer than that, or there is no good one at all. */
 	KEEP_NEWER,
@@ -30,6 +31,7 @@ enum keep_reason {
 
 	/* And these are rules of the policy. */
 	KEEP_LAST,
+	KEEP_DAILY,
 	KEEP_WITHIN,
 	KEEP_EVERY,
 	KEEP_TAG,
@@ -44,6 +46,9 @@ struct forget_policy {
 	/* So many good ones, the newest, and the damaged ones among them; and as many superseded
 	 * ones. */
 	uint32_t keep_last;
+	/* The last good one of each day, and the last superseded one: a day of UTC, by the clocks
+	 * of those who wrote them. A wrong clock keeps more, never less. */
+	bool keep_daily;
 	/* No older than that, seen from the newest one or from now, whatever is earlier. */
 	int64_t keep_within_ms;
 	/* The first good one of every so many steps. */
@@ -52,10 +57,6 @@ struct forget_policy {
 	const char *const *keep_tags;
 	size_t keep_tag_count;
 };
-
-/* PURE. How many snapshots it keeps of a job that goes on, but for those that no policy removes; 0:
- * that depends. NULL: all, 0. */
-uint32_t forget_policy_count(const struct forget_policy *policy);
 
 #define GARBAGE_AGE_MS (24LL * 3600 * 1000)
 
@@ -77,9 +78,6 @@ struct forget_refusals {
 	char first[400];
 };
 
-/* Appends what a report needs of an attempt's ledger to `out`, in UTF-8 without zero bytes. */
-typedef int shorten_ledger_fn(const struct bytes *ledger, struct bytes *out, struct err *err);
-
 struct forget_request {
 	struct forget_policy policy;
 	bool dry_run;
@@ -91,9 +89,6 @@ struct forget_request {
 	/* For storage_make_room(). `gives_up_start`: what the attempt itself has started from is
 	 * kept only if it is the newest good one, or by the policy. */
 	bool is_stuck, gives_up_start;
-	/* Of the notes of old attempts only the ledgers are kept, shortened by this. NULL: all
-	 * notes stay. From any thread. */
-	shorten_ledger_fn *shorten_ledger;
 	/* Called for each snapshot, newest first, before anything is removed. May be NULL. */
 	void (*decided)(void *arg, const struct snapshot_info *info, unsigned reasons);
 	void *arg;
@@ -114,9 +109,8 @@ struct forget_result {
  * and packs later, so that a crash at any instant leaves whole snapshots and packs that nobody
  * names. Looks again at claims just before it removes, and keeps what is pinned meanwhile. Whatever
  * it returns, what is kept is whole. What the store refuses to remove stays whole too, and is
- * counted. At last it sums up old attempts and their notes, and keeps a catalogue of the snapshots,
- * so that the next run asks little. ERR_RETRY: attempts come and go faster than it can look, or the
- * store does not answer.
+ * counted. At last it forgets attempts (FORMAT.md, "Attempts"). ERR_RETRY: attempts come and go
+ * faster than it can look, or the store does not answer.
  */
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err);
@@ -124,7 +118,7 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 /*
  * For an attempt whose save has just ended with ERR_NO_SPACE: forgets what the policy does not keep
  * (NULL: nothing), and removes at once, whatever its age, all that no snapshot needs. True: it has
- * removed something, or the next save sends less, and the same save, made again, may find room.
+ * removed something, and the same save, made again, may find room.
  * False: there is nothing, or another attempt has taken over, or the store does not answer; or it
  * is a member of a gang, whose other members may be about to name it. Then *err, which is what the
  * save has said, or NULL, does not advise what cannot help.

@@ -36,9 +36,6 @@ struct save_request {
 	int64_t step;
 	/* Kept as "about"; borrowed; may be NULL. */
 	json_t *about;
-	/* forget_policy_count() of the retention that follows: where a store is just large enough
-	 * for these and one more, it stays so. 0: none, or not known. */
-	uint32_t keep_last;
 
 	/*
 	 * True: the path, relative to `directory`, is not to be part of it; if it is a directory,
@@ -80,13 +77,12 @@ struct save_request {
 	/* May `carried` say so of any path? It spares reading the parent's manifest. Called after
 	 * `frozen`. NULL: it may. */
 	bool (*carries)(void *arg);
-	/* The same for files that stay only if one of the others does, which may name them: those
-	 * of checkpoints that the job has removed since. NULL: none. */
-	bool (*carried_along)(void *arg, const char *path);
+	/* True: the directory, in which there is no file of the snapshot, is no part of it. Called
+	 * after `frozen`. NULL: all are. */
+	bool (*bare)(void *arg, const char *path);
 	/* Of a member of a gang (storage_gang.h), whose snapshot has the number of the round as its
 	 * sequence. It saves no checkpoints: what is there lies beside those of others, and its
-	 * part says so. Directories without a file are left out; if there is none at all, the part
-	 * is empty. */
+	 * part says so; if there is no file at all, the part is empty. */
 	bool gang_beside;
 	/* Of such a member: its job has ended in order when it was asked to by this event of the
 	 * log, and that is how it is known that it saves none. So what it goes with must answer

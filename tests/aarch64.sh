@@ -87,6 +87,7 @@ build=/reprieve/build
 "$build/supervisor/reprieve" --version
 sh /preempt.sh "$build/supervisor/reprieve"
 # The program of musl's is strict about its library: it ends with 3 without it.
+mkdir /tmp/musl
 "$build/supervisor/reprieve" run --strict --shim on --store file:///tmp/store --job musl --checkpoint-dir /tmp/musl -- "$build/musl"
 "$build/supervisor/reprieve" list --store file:///tmp/store --job musl | grep -E '^\* 000001-000001 +good'
 END

@@ -13,7 +13,7 @@ readonly doors='
 curl/.*               | supervisor/base/http(_trust)?\.[ch]
 microhttpd\.h         | supervisor/base/httpd\.c
 openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|storage/azure/azure_shared_key\.c|storage/gcs/jwt\.c
-archive(_entry)?\.h   | storage/snapshots/snapshot_export\.c|storage/object_import\.c
+archive(_entry)?\.h   | storage/snapshots/snapshot_export\.c
 lz4[a-z]*\.h          | storage/format/chunk\.c
 xxh(ash|3)\.h         | storage/format/xxh3_code\.h
 zstd[a-z_]*\.h        | storage/format/weights\.c

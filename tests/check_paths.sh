@@ -18,9 +18,9 @@ supervisor/base/(beneath(_rename)?|held_directory|walk|file)\.c | .*            
 storage/(storage|store_probe)\.c                      | .*                       | the directory of a file:// store, which the user names
 storage/backend/.*                                    | .*                       | the same
 storage/(aws|azure|gcs)/.*                            | file_.*                  | credentials, from where the user keeps them
-storage/object_import\.c                              | realpath                 | for libarchive: a scratch directory of our own
 storage/transfer/file_tree(_walk)?\.c                 | realpath                 | tells where a link leads; nothing is opened by it
 storage/transfer/file_tree_walk\.c                    | openat|readlinkat        | single names in the directory that is being walked
+supervisor/workspace/install\.c                       | utimensat                | single names in a directory from beneath_parent_of()
 storage/transfer/restore_tree\.c                      | mkdirat|symlinkat|utimensat | single names in a directory from beneath_parent_of()
 storage/snapshots/snapshot_save\.c                    | file_exists              | chooses the words of an error
 supervisor/workspace/install\.c                       | realpath                 | tells whether a link leads outside

@@ -6,21 +6,18 @@
  *
  *	aws_settings.h		the environment and the shared files, read once
  *	aws_credentials.h	credentials by AWS's own chain, renewed before they expire
- *	aws_source.h		one source of credentials each
  *	s3_address.h		PURE: URL, endpoint and region -> host and path
  *	sigv4.h			PURE: Signature Version 4
  *
  * Of this folder only:
  *
  *	aws_ini.h		PURE: the files "config" and "credentials"
- *	aws_reply_credentials.h	PURE: the replies of the sources
  */
 #ifndef STORAGE_AWS_H
 #define STORAGE_AWS_H
 
 #include "aws_credentials.h"
 #include "aws_settings.h"
-#include "aws_source.h"
 #include "s3_address.h"
 #include "sigv4.h"
 

@@ -1,28 +1,44 @@
 #include "aws_credentials.h"
 
-#include "aws_source.h"
 #include "base/cleanup.h"
+#include "base/datetime.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/instance_metadata.h"
+#include "base/json.h"
+#include "base/program.h"
 #include "base/text.h"
-#include "storage/http/http.h"
+#include "sigv4.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-struct aws_chain {
-	const struct aws_settings *settings;
-	struct credential_cache cache;
-	/* Changed during a fetch alone; NULL: none has given any yet. */
-	const struct aws_source *source;
-	/* Holds what aws_chain_source() reads beside a fetch. */
-	pthread_mutex_t mutex;
-	char source_text[256];
+enum {
+	REPLY_MOST = 256 * 1024,
+	TOKEN_MOST = 64 * 1024,
+	PROFILES_MOST = 8, /* from one source_profile to the next */
+	METADATA_TRIES = 3,
+	CONTAINER_TIMEOUT_MS = 2000,
+	PROCESS_TIMEOUT_MS = 60 * 1000,
+	STS_PATIENCE_MS = 8000,
+
+	NOT_SET_UP = 1
 };
 
-static const struct aws_source *const source_chain[] = {
-	&aws_source_environment, &aws_source_profile,  &aws_source_web_identity,
-	&aws_source_container,   &aws_source_instance,
+/* One fetch. */
+struct fetch {
+	const struct aws_settings *settings;
+	struct aws_credentials *credentials;
+	struct cancel *cancel;
+	struct err *err;
+	int profiles;   /* asked so far */
+	char text[256]; /* where they come from, for the user */
 };
 
 /* --- one set --- */
@@ -69,20 +85,764 @@ static void free_credentials(void *credentials)
 	free(credentials);
 }
 
+/* --- what the sources answer --- */
+
+static void set_printable(char *target, size_t capacity, const char *text)
+{
+	text_set(target, capacity, text);
+	text_to_line(target);
+}
+
+/* They go into headers. */
+static bool is_header_safe(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (*at <= ' ' || *at > '~')
+			return false;
+	return text[0] != '\0';
+}
+
+static int fill_credentials(const char *access, const char *secret, const char *token,
+			    const char *expiration, struct aws_credentials *credentials,
+			    struct err *err)
+{
+	int64_t expires_ms = CLOCK_NEVER;
+
+	if (!access || !secret || !is_header_safe(access) || !is_header_safe(secret))
+		return err_set(err, ERR_FAILED, "the answer holds no credentials");
+	if (token && token[0] && !is_header_safe(token))
+		return err_set(err, ERR_FAILED, "the answer holds a session token that is none");
+	if (expiration && expiration[0] && !datetime_parse(expiration, &expires_ms))
+		return err_set(err, ERR_FAILED, "the answer holds an expiration that is no time");
+	*credentials = (struct aws_credentials){
+		.access_key = text_copy(access),
+		.secret_key = text_copy(secret),
+		.session_token = token && token[0] ? text_copy(token) : NULL,
+		.expires_ms = expires_ms,
+	};
+	return 0;
+}
+
+int aws_reply_json(const void *body, size_t size, struct aws_credentials *credentials,
+		   struct err *err)
+{
+	auto_json json_t *object = json_parse(body, size, NULL);
+	const char *code, *token;
+
+	if (!json_is_object(object))
+		return err_set(err, ERR_FAILED, "the answer is no JSON object");
+	code = json_text_or(object, "Code", "Success");
+	if (strcasecmp(code, "Success") != 0) {
+		char said[256];
+
+		set_printable(said, sizeof(said), json_text_or(object, "Message", ""));
+		return err_set(err, ERR_DENIED, "%.60s: %s", code, said);
+	}
+	token = json_text_or(object, "SessionToken", NULL);
+	return fill_credentials(json_text_or(object, "AccessKeyId", NULL),
+				json_text_or(object, "SecretAccessKey", NULL),
+				token ? token : json_text_or(object, "Token", NULL),
+				json_text_or(object, "Expiration", NULL), credentials, err);
+}
+
+/* --- STS --- */
+
+struct sts_reply {
+	char *access, *secret, *token, *expiration;
+	char code[64], message[256];
+};
+
+static void free_secret(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+static void sts_reply_release(struct sts_reply *sts)
+{
+	free(sts->access);
+	free_secret(sts->secret);
+	free_secret(sts->token);
+	free(sts->expiration);
+}
+AUTO(struct sts_reply, sts_reply_release);
+
+static void replace_secret(char **target, const char *text)
+{
+	free_secret(*target);
+	*target = text_copy(text);
+}
+
+/* The first elements are called after the action: only the end of the path is looked at. */
+static void read_element(void *arg, const char *path, const char *text)
+{
+	struct sts_reply *sts = arg;
+
+	if (text_ends(path, "/Credentials/AccessKeyId"))
+		replace_secret(&sts->access, text);
+	else if (text_ends(path, "/Credentials/SecretAccessKey"))
+		replace_secret(&sts->secret, text);
+	else if (text_ends(path, "/Credentials/SessionToken"))
+		replace_secret(&sts->token, text);
+	else if (text_ends(path, "/Credentials/Expiration"))
+		replace_secret(&sts->expiration, text);
+	else if (text_ends(path, "Error/Code"))
+		set_printable(sts->code, sizeof(sts->code), text);
+	else if (text_ends(path, "Error/Message"))
+		set_printable(sts->message, sizeof(sts->message), text);
+}
+
+int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credentials,
+		  struct err *err)
+{
+	auto_(sts_reply_release) struct sts_reply sts = {0};
+
+	if (xml_read(body, size, read_element, &sts, err) < 0)
+		return -1;
+	return fill_credentials(sts.access, sts.secret, sts.token, sts.expiration, credentials,
+				err);
+}
+
+enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err)
+{
+	static const char *const passing[] = {"IDPCommunicationError", "InternalFailure",
+					      "InternalError", "ServiceUnavailable"};
+	static const char *const skewed[] = {"RequestExpired", "RequestTimeTooSkewed"};
+	auto_(sts_reply_release) struct sts_reply sts = {0};
+	bool again = status >= 500 || status == 408;
+
+	if (status == 200)
+		return CALL_DONE;
+	if (size)
+		xml_read(body, size, read_element, &sts, NULL);
+	for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++)
+		again = again || strcmp(sts.code, passing[i]) == 0;
+	err_set(err, again ? ERR_RETRY : ERR_DENIED, "%d %s%s%s", status, sts.code,
+		sts.message[0] ? ": " : "", sts.message);
+	for (size_t i = 0; i < sizeof(skewed) / sizeof(*skewed); i++)
+		if (strcmp(sts.code, skewed[i]) == 0)
+			return CALL_SKEWED;
+	/* "Signature expired", "Signature not yet current": STS has no code of its
+	 * own for a wrong clock. */
+	if (strcmp(sts.code, "SignatureDoesNotMatch") == 0 &&
+	    strncmp(sts.message, "Signature ", 10) == 0)
+		return CALL_SKEWED;
+	if (status == 429 || strcmp(sts.code, "Throttling") == 0) {
+		if (err)
+			err->kind = ERR_RETRY;
+		return CALL_SLOW_DOWN;
+	}
+	return again ? CALL_RETRY : CALL_FAILED;
+}
+
+/* --- the container's endpoint --- */
+
+bool aws_reply_uri_is_allowed(const char *uri)
+{
+	static const char *const fixed[] = {"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
+					    "[fd00:ec2::23]"};
+	const char *host;
+	size_t length;
+	struct in_addr address;
+	char text[64];
+
+	for (const char *at = uri; *at; at++)
+		if (*at <= ' ' || *at > '~')
+			return false;
+	if (strncasecmp(uri, "https://", 8) == 0)
+		return uri[8] != '\0';
+	if (strncasecmp(uri, "http://", 7) != 0)
+		return false;
+	host = uri + 7;
+	/* "http://169.254.170.2@elsewhere/" */
+	if (memchr(host, '@', strcspn(host, "/?#")))
+		return false;
+	length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/?#");
+	if (length >= sizeof(text))
+		return false;
+	text_set(text, length + 1, host);
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+		if (strcasecmp(text, fixed[i]) == 0)
+			return true;
+	return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+/* --- the environment --- */
+
+static int credentials_from_keys(struct fetch *fetch, const char *access, const char *secret,
+				 const char *token)
+{
+	/* Whatever AWS_CREDENTIAL_EXPIRATION says, there will be no others. */
+	*fetch->credentials = (struct aws_credentials){
+		.access_key = text_copy(access),
+		.secret_key = text_copy(secret),
+		.session_token = token ? text_copy(token) : NULL,
+		.expires_ms = CLOCK_NEVER,
+	};
+	return 0;
+}
+
+static int fetch_from_environment(struct fetch *fetch)
+{
+	const char *access = text_from_environment("AWS_ACCESS_KEY_ID");
+	const char *secret = text_from_environment("AWS_SECRET_ACCESS_KEY");
+	const char *token = text_from_environment("AWS_SESSION_TOKEN");
+
+	if (!access && !secret)
+		return NOT_SET_UP;
+	if (!access || !secret)
+		return err_set(fetch->err, ERR_INVALID, "%s is set, but not %s",
+			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+			       access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
+	text_set(fetch->text, sizeof(fetch->text), "environment (AWS_ACCESS_KEY_ID)");
+	return credentials_from_keys(fetch, access, secret,
+				     token ? token : text_from_environment("AWS_SECURITY_TOKEN"));
+}
+
+/* --- the container's endpoint: ECS, EKS Pod Identity --- */
+
+static int read_metadata(struct fetch *fetch, const struct http_response *response)
+{
+	if (response->status != 200)
+		return err_set(fetch->err, ERR_DENIED, "it answers %d", response->status);
+	return aws_reply_json(response->body.data, response->body.size, fetch->credentials,
+			      fetch->err);
+}
+
+/* *header stays NULL where there is no token; the file is read anew each time, for it is
+ * replaced while we run. */
+static int container_authorization(char **header, struct err *err)
+{
+	const char *path = text_from_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+	const char *text = text_from_environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	auto_(bytes_release) struct bytes token = {.limit = TOKEN_MOST};
+
+	if (path) {
+		if (file_read(path, &token, err) < 0 || bytes_append(&token, "", 1, err) < 0)
+			return -1;
+		text = (const char *)token.data;
+	}
+	if (!text)
+		return 0;
+	/* It would become another header. */
+	if (text[strcspn(text, "\r\n")])
+		return err_set(err, ERR_INVALID, "the authorization token holds a line's end");
+	*header = text_format("Authorization: %s", text);
+	return 0;
+}
+
+static int ask_container(struct fetch *fetch, const char *url)
+{
+	auto_free char *header = NULL;
+	auto_(instance_metadata_close) struct instance_metadata client = {0};
+
+	if (container_authorization(&header, fetch->err) < 0 ||
+	    instance_metadata_open(&client, METADATA_AWS_CONTAINER, "", CONTAINER_TIMEOUT_MS,
+				   fetch->err) < 0)
+		return -1;
+	client.tries = METADATA_TRIES;
+	if (instance_metadata_send(&client, "GET", url, header, NULL, fetch->cancel, fetch->err) <
+	    0)
+		return -1;
+	return read_metadata(fetch, &client.response);
+}
+
+static int fetch_from_container(struct fetch *fetch)
+{
+	const char *relative = text_from_environment("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+	const char *full = text_from_environment("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	auto_free char *url = relative ? text_format("http://169.254.170.2%s", relative)
+				       : text_copy(full ? full : "");
+
+	if (!url[0])
+		return NOT_SET_UP;
+	text_set(fetch->text, sizeof(fetch->text), "container");
+	if (!aws_reply_uri_is_allowed(url))
+		return err_set(fetch->err, ERR_INVALID,
+			       "AWS_CONTAINER_CREDENTIALS_FULL_URI: https, or http to this machine "
+			       "or container platform only");
+	if (ask_container(fetch, url) < 0)
+		return err_wrap(fetch->err, "the container's credentials endpoint");
+	return 0;
+}
+
+/* --- the instance's metadata service: IMDSv2 --- */
+
+#define ROLES_PATH "/latest/meta-data/iam/security-credentials/"
+
+/* Leaves the client without a token where the service is so old that it has none. */
+static int open_instance(struct instance_metadata *client, struct cancel *cancel, struct err *err)
+{
+	struct metadata_aws_settings switches;
+	struct metadata_endpoint endpoint;
+	struct err own = {0};
+	int status;
+
+	instance_metadata_aws_settings(&switches);
+	instance_metadata_endpoint(METADATA_AWS, &endpoint);
+	if (instance_metadata_open(client, METADATA_AWS, endpoint.url, switches.timeout_ms, err) <
+	    0)
+		return -1;
+	client->tries = METADATA_TRIES;
+	if (instance_metadata_renew_token(client, cancel, &own) == 0)
+		return 0;
+	status = client->response.status;
+	if (switches.allows_tokenless && (status == 403 || status == 404 || status == 405))
+		return 0;
+	return err_set(err, own.kind, "%s", own.text);
+}
+
+/* The first line of what is answered there; the caller frees. */
+static int get_line(struct instance_metadata *client, const char *path, const char *none,
+		    char **line, struct cancel *cancel, struct err *err)
+{
+	const struct bytes *body = &client->response.body;
+
+	if (instance_metadata_get(client, path, cancel, err) < 0)
+		return -1;
+	if (client->response.status == 404 && none)
+		return err_set(err, ERR_DENIED, "%s", none);
+	if (client->response.status != 200)
+		return err_set(err, ERR_DENIED, "it answers %d", client->response.status);
+	*line = text_copy_n(body->size ? (const char *)body->data : "", body->size);
+	(*line)[strcspn(*line, "\r\n")] = '\0';
+	return **line ? 0 : err_set(err, ERR_FAILED, "it answers with nothing");
+}
+
+static int ask_instance(struct fetch *fetch)
+{
+	auto_(instance_metadata_close) struct instance_metadata client = {0};
+	auto_free char *role = NULL, *path = NULL, *words = NULL;
+
+	/* The role may be another than last time. */
+	if (open_instance(&client, fetch->cancel, fetch->err) < 0 ||
+	    get_line(&client, ROLES_PATH, "the instance has no role", &role, fetch->cancel,
+		     fetch->err) < 0)
+		return -1;
+	path = text_format(ROLES_PATH "%s", role);
+	words = text_format("instance (role %.100s)", role);
+	text_set(fetch->text, sizeof(fetch->text), words);
+	if (instance_metadata_get(&client, path, fetch->cancel, fetch->err) < 0)
+		return -1;
+	return read_metadata(fetch, &client.response);
+}
+
+static bool instance_is_disabled(void)
+{
+	struct metadata_aws_settings switches;
+
+	instance_metadata_aws_settings(&switches);
+	return switches.is_disabled;
+}
+
+static int fetch_from_instance(struct fetch *fetch)
+{
+	if (instance_is_disabled())
+		return NOT_SET_UP;
+	if (ask_instance(fetch) < 0)
+		return err_wrap(fetch->err,
+				"none in the environment, a profile or the container: set "
+				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
+				"or give the machine a role; its metadata service");
+	return 0;
+}
+
+int aws_instance_region(char **region, struct cancel *cancel, struct err *err)
+{
+	auto_(instance_metadata_close) struct instance_metadata client = {0};
+
+	if (instance_is_disabled())
+		return err_set(err, ERR_DENIED, "AWS_EC2_METADATA_DISABLED is true");
+	if (open_instance(&client, cancel, err) < 0 ||
+	    get_line(&client, "/latest/meta-data/placement/region", NULL, region, cancel, err) < 0)
+		return err_wrap(err, "the instance's metadata service");
+	return 0;
+}
+
+/* --- roles, from the Security Token Service: for other credentials (signed), or for the token of a
+ * cluster or another identity provider --- */
+
+#define CONTENT_TYPE "application/x-www-form-urlencoded; charset=utf-8"
+
+struct aws_role {
+	const char *arn;
+	const char *session;     /* NULL: made up */
+	const char *external_id; /* NULL: none */
+	const char *duration;    /* seconds; NULL: the service's default */
+	const char *token_file;  /* web identity, where `by` is NULL */
+	const struct aws_credentials *by;
+};
+
+struct sts_call {
+	const char *endpoint, *region;
+	const struct bytes *form;
+	const struct aws_credentials *by; /* NULL: unsigned */
+};
+
+/* A form with a token in it does not stay in memory. */
+static void form_release(struct bytes *form)
+{
+	if (form->data)
+		explicit_bzero(form->data, form->capacity);
+	bytes_release(form);
+}
+AUTO(struct bytes, form_release);
+
+static void sign_request(const struct sts_call *call, int64_t now_ms, struct call_request *request)
+{
+	const char *host = strstr(call->endpoint, "://") + 3;
+	auto_free char *authority = text_copy_n(host, strcspn(host, "/"));
+	const struct sigv4_identity identity = {call->by->access_key, call->by->secret_key,
+						call->region, "sts"};
+	const struct sigv4_header headers[] = {
+		{"host", authority},
+		{"content-type", CONTENT_TYPE},
+		{"x-amz-security-token", call->by->session_token},
+	};
+	uint8_t digest[DIGEST_SIZE];
+	char hash[2 * DIGEST_SIZE + 1];
+	struct sigv4_signed result;
+
+	digest_sha256(call->form->data, call->form->size, digest);
+	text_hex(digest, sizeof(digest), hash);
+	sigv4_sign(&(struct sigv4_request){"POST", "/", "", hash, headers,
+					   call->by->session_token ? 3 : 2},
+		   &identity, now_ms, &result);
+	call_request_add_header(request, "Host: %s", authority);
+	call_request_add_header(request, "x-amz-date: %s", result.date);
+	call_request_add_header(request, "Authorization: %s", result.authorization);
+	if (call->by->session_token)
+		call_request_add_header(request, "x-amz-security-token: %s",
+					call->by->session_token);
+	sigv4_signed_release(&result);
+}
+
+static int prepare_request(void *arg, const struct call_try *attempt, struct call_request *request,
+			   struct cancel *cancel, struct err *err)
+{
+	const struct sts_call *call = arg;
+
+	(void)cancel, (void)err;
+	call_request_set_url(request, call->endpoint);
+	call_request_add_header(request, "Content-Type: " CONTENT_TYPE);
+	if (call->by)
+		sign_request(call, attempt->now_ms, request);
+	return 0;
+}
+
+static enum call_verdict judge_response(void *arg, const struct http_response *response,
+					struct err *err)
+{
+	(void)arg;
+	return aws_reply_judge_sts(response->status, response->body.data, response->body.size, err);
+}
+
+static char *sts_endpoint_url(const struct aws_settings *settings, const char *region)
+{
+	auto_free char *endpoint = NULL;
+
+	if (!settings->sts_endpoint)
+		return text_format("https://sts.%s.amazonaws.com%s/", region,
+				   text_starts(region, "cn-") ? ".cn" : "");
+	endpoint = text_copy(settings->sts_endpoint);
+	while (text_ends(endpoint, "/"))
+		endpoint[strlen(endpoint) - 1] = '\0';
+	return text_format("%s/", endpoint);
+}
+
+static int call_sts(struct fetch *fetch, const struct bytes *form, const struct aws_credentials *by)
+{
+	const struct aws_settings *settings = fetch->settings;
+	const char *region = settings->region ? settings->region : "us-east-1";
+	auto_free char *endpoint = sts_endpoint_url(settings, region);
+	struct sts_call sts = {endpoint, region, form, by};
+	const struct retried_call call = {
+		.method = "POST",
+		.body = form->data,
+		.body_size = form->size,
+		.arg = &sts,
+		.prepare = prepare_request,
+		.judge = judge_response,
+	};
+	auto_(retrying_client_free) struct retrying_client *remote =
+		retrying_client_new(&(struct retrying_client_options){
+			.patience_ms = STS_PATIENCE_MS,
+			.ca_file = settings->ca_file,
+			.ca_variable = "AWS_CA_BUNDLE",
+		});
+	auto_(http_response_release) struct http_response response = {.body.limit = REPLY_MOST};
+	int result;
+
+	if (!s3_address_is_region(region) || !strstr(endpoint, "://") ||
+	    !uri_is_confidential(endpoint))
+		return err_set(fetch->err, ERR_INVALID,
+			       "STS: a region and an endpoint that is https:// (or on this "
+			       "machine) are needed");
+	result = retrying_client_perform(remote, &call, &response, fetch->cancel, fetch->err);
+	if (result == 0)
+		result = aws_reply_sts(response.body.data, response.body.size, fetch->credentials,
+				       fetch->err);
+	if (response.body.data)
+		explicit_bzero(response.body.data, response.body.size);
+	return result < 0 ? err_wrap(fetch->err, "STS at %s", endpoint) : 0;
+}
+
+/* A session's name stands in AWS's audit trail: the machine's name tells most there. */
+static char *session_name(const struct aws_role *role)
+{
+	char host[65] = "";
+	char *name;
+
+	if (role->session)
+		return text_copy(role->session);
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		host[0] = '\0';
+	name = text_format("reprieve-%.50s", host);
+	for (char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("=,.@-", *at))
+			*at = '-';
+	return name;
+}
+
+static int read_token_file(const char *path, struct bytes *token, struct err *err)
+{
+	token->limit = TOKEN_MOST;
+	if (file_read(path, token, err) < 0 || bytes_append(token, "", 1, err) < 0)
+		return err_wrap(err, "web identity token");
+	token->size = strlen((const char *)token->data);
+	while (token->size && isspace(token->data[token->size - 1]))
+		token->data[--token->size] = '\0';
+	if (token->size)
+		return 0;
+	/* It is being replaced, perhaps. */
+	return err_set(err, ERR_RETRY, "web identity token: %s is empty", path);
+}
+
+/* The token's file is read anew each time. */
+static int assume_role(struct fetch *fetch, const struct aws_role *role)
+{
+	auto_(form_release) struct bytes token = {0}, form = {0};
+	auto_free char *session = session_name(role);
+
+	if (!role->by && read_token_file(role->token_file, &token, fetch->err) < 0)
+		return -1;
+	uri_add(&form, "Action", role->by ? "AssumeRole" : "AssumeRoleWithWebIdentity");
+	uri_add(&form, "Version", "2011-06-15");
+	uri_add(&form, "RoleArn", role->arn);
+	uri_add(&form, "RoleSessionName", session);
+	if (role->duration)
+		uri_add(&form, "DurationSeconds", role->duration);
+	if (role->by && role->external_id)
+		uri_add(&form, "ExternalId", role->external_id);
+	if (!role->by)
+		uri_add(&form, "WebIdentityToken", (const char *)token.data);
+	if (call_sts(fetch, &form, role->by) < 0)
+		return err_wrap(fetch->err, "role %s", role->arn);
+	return 0;
+}
+
+/* As EKS sets it up. */
+static int fetch_with_web_identity(struct fetch *fetch)
+{
+	const struct aws_role role = {
+		.arn = text_from_environment("AWS_ROLE_ARN"),
+		.session = text_from_environment("AWS_ROLE_SESSION_NAME"),
+		.token_file = text_from_environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
+	};
+	auto_free char *words = NULL;
+
+	if (!role.arn || !role.token_file)
+		return NOT_SET_UP;
+	words = text_format("web identity (role %s)", role.arn);
+	text_set(fetch->text, sizeof(fetch->text), words);
+	return assume_role(fetch, &role);
+}
+
+/* --- credential_process: with it, single sign-on and any vault can be a source --- */
+
+static int fetch_from_process(struct fetch *fetch, const char *command)
+{
+	char *const argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+	const struct program program = {
+		.argv = argv,
+		.timeout_ms = PROCESS_TIMEOUT_MS,
+		.cancel = fetch->cancel,
+	};
+	auto_(bytes_release) struct bytes output = {.limit = TOKEN_MOST};
+	int status, result = program_run(&program, &output, &status, fetch->err);
+
+	if (result == 0 && status != 0)
+		result = err_set(fetch->err, ERR_DENIED, "it failed (%s %d)",
+				 WIFEXITED(status) ? "exit code" : "signal",
+				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	if (result == 0)
+		result = aws_reply_json(output.data, output.size, fetch->credentials, fetch->err);
+	if (output.data)
+		explicit_bzero(output.data, output.size);
+	/* The command itself may hold a secret. */
+	return result < 0 ? err_wrap(fetch->err, "credential_process") : 0;
+}
+
+/* --- the profile: keys, a role on top of another profile or source, a process --- */
+
+static const char *profile_value(const struct fetch *fetch, const char *profile, const char *name)
+{
+	return aws_ini_get(&fetch->settings->profiles, "profile", profile, name);
+}
+
+static int fetch_profile_keys(struct fetch *fetch, const char *profile)
+{
+	const char *access = profile_value(fetch, profile, "aws_access_key_id");
+	const char *secret = profile_value(fetch, profile, "aws_secret_access_key");
+
+	if (!access || !secret)
+		return err_set(fetch->err, ERR_INVALID, "%s is missing",
+			       access ? "aws_secret_access_key" : "aws_access_key_id");
+	return credentials_from_keys(fetch, access, secret,
+				     profile_value(fetch, profile, "aws_session_token"));
+}
+
+static int fetch_named_source(struct fetch *fetch, const char *name)
+{
+	static const struct {
+		const char *name;
+		int (*fetch)(struct fetch *fetch);
+	} sources[] = {
+		{"Environment", fetch_from_environment},
+		{"EcsContainer", fetch_from_container},
+		{"Ec2InstanceMetadata", fetch_from_instance},
+	};
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		struct fetch own = *fetch; /* the text stays the profile's */
+		int result;
+
+		if (strcmp(sources[i].name, name) != 0)
+			continue;
+		result = sources[i].fetch(&own);
+		return result != NOT_SET_UP ? result
+					    : err_set(fetch->err, ERR_INVALID,
+						      "credential_source %s is not set up", name);
+	}
+	return err_set(fetch->err, ERR_INVALID, "credential_source %.60s is unknown", name);
+}
+
+static int fetch_profile(struct fetch *fetch, const char *profile);
+
+static int fetch_profile_role(struct fetch *fetch, const char *profile)
+{
+	const char *by_profile = profile_value(fetch, profile, "source_profile");
+	const char *by_source = profile_value(fetch, profile, "credential_source");
+	auto_(aws_credentials_release) struct aws_credentials by = {0};
+	struct aws_role role = {
+		.arn = profile_value(fetch, profile, "role_arn"),
+		.session = profile_value(fetch, profile, "role_session_name"),
+		.external_id = profile_value(fetch, profile, "external_id"),
+		.duration = profile_value(fetch, profile, "duration_seconds"),
+		.token_file = profile_value(fetch, profile, "web_identity_token_file"),
+	};
+	struct fetch source = *fetch;
+	int result;
+
+	if (role.token_file)
+		return assume_role(fetch, &role);
+	role.by = source.credentials = &by;
+	/* A profile may name itself: then its own keys are meant. */
+	if (by_profile && strcmp(by_profile, profile) == 0)
+		result = fetch_profile_keys(&source, profile);
+	else if (by_profile)
+		result = fetch_profile(&source, by_profile);
+	else if (by_source)
+		result = fetch_named_source(&source, by_source);
+	else
+		result = err_set(fetch->err, ERR_INVALID,
+				 "role_arn needs a source_profile, a credential_source or a "
+				 "web_identity_token_file");
+	return result < 0 ? -1 : assume_role(fetch, &role);
+}
+
+static int fetch_profile(struct fetch *fetch, const char *profile)
+{
+	const char *process = profile_value(fetch, profile, "credential_process");
+	int result;
+
+	if (fetch->profiles++ == PROFILES_MOST)
+		return err_set(fetch->err, ERR_INVALID,
+			       "profile %s: source_profile goes in circles", profile);
+	if (!aws_ini_has_profile(&fetch->settings->profiles, profile))
+		return err_set(fetch->err, ERR_INVALID, "there is no profile \"%.100s\"", profile);
+	if (profile_value(fetch, profile, "role_arn"))
+		result = fetch_profile_role(fetch, profile);
+	else if (profile_value(fetch, profile, "aws_access_key_id"))
+		result = fetch_profile_keys(fetch, profile);
+	else if (process)
+		result = fetch_from_process(fetch, process);
+	else if (profile_value(fetch, profile, "sso_account_id") ||
+		 profile_value(fetch, profile, "login_session"))
+		result = err_set(fetch->err, ERR_INVALID,
+				 "single sign-on works by way of: credential_process = aws "
+				 "configure export-credentials --profile %.60s --format process",
+				 profile);
+	else
+		result = err_set(fetch->err, ERR_INVALID, "it holds no credentials");
+	return result < 0 ? err_wrap(fetch->err, "profile %.100s", profile) : 0;
+}
+
+static int fetch_from_profile(struct fetch *fetch)
+{
+	static const char *const any[] = {"role_arn", "aws_access_key_id", "credential_process",
+					  "sso_account_id", "login_session"};
+	const char *name = fetch->settings->profile, *role;
+	bool is_set_up = fetch->settings->profile_is_named;
+	/* Others write these files while we run: with a new session, a rotated key. */
+	auto_(aws_settings_release) struct aws_settings now = {0};
+	struct fetch fresh = *fetch;
+	auto_free char *words = NULL;
+
+	for (size_t i = 0; i < sizeof(any) / sizeof(*any); i++)
+		is_set_up = is_set_up || profile_value(fetch, name, any[i]);
+	if (!is_set_up)
+		return NOT_SET_UP;
+	if (aws_settings_load(&now, fetch->err) < 0)
+		return -1;
+	fresh.settings = &now;
+	role = profile_value(&fresh, name, "role_arn");
+	words = role ? text_format("profile %s (role %s)", name, role)
+		     : text_format("profile %s", name);
+	text_set(fetch->text, sizeof(fetch->text), words);
+	return fetch_profile(&fresh, name);
+}
+
 /* --- the chain --- */
 
-static int fetch_first(const struct aws_settings *settings, const struct aws_source **source,
-		       struct aws_credentials *credentials, char *source_text, size_t size,
-		       struct cancel *cancel, struct err *err)
+static int (*const sources[])(struct fetch *fetch) = {
+	fetch_from_environment, fetch_from_profile,  fetch_with_web_identity,
+	fetch_from_container,   fetch_from_instance,
+};
+
+enum {
+	SOURCES = sizeof(sources) / sizeof(*sources)
+};
+
+struct aws_chain {
+	const struct aws_settings *settings;
+	struct credential_cache cache;
+	size_t source; /* changed during a fetch alone; SOURCES: none has given any yet */
+	/* Holds what aws_chain_source() reads beside a fetch. */
+	pthread_mutex_t mutex;
+	char text[256];
+};
+
+static int fetch_first(struct fetch *fetch, size_t *source)
 {
-	for (size_t i = 0; i < sizeof(source_chain) / sizeof(*source_chain); i++) {
-		if (!source_chain[i]->is_set_up(settings))
-			continue;
-		*source = source_chain[i];
-		return source_chain[i]->fetch(settings, credentials, source_text, size, cancel,
-					      err);
+	for (*source = 0; *source < SOURCES; ++*source) {
+		int result = sources[*source](fetch);
+
+		if (result != NOT_SET_UP)
+			return result;
 	}
-	return err_set(err, ERR_DENIED,
+	return err_set(fetch->err, ERR_DENIED,
 		       "there are none: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a "
 		       "profile");
 }
@@ -92,16 +852,10 @@ static void *fetch_credentials(void *arg, int64_t *expires_ms, struct cancel *ca
 {
 	struct aws_chain *chain = arg;
 	struct aws_credentials *fresh = memory_new(sizeof(*fresh));
-	const struct aws_source *source = chain->source;
-	char text[sizeof(chain->source_text)] = "";
-	int result;
+	struct fetch fetch = {chain->settings, fresh, cancel, err, 0, ""};
+	size_t source = chain->source;
 
-	if (source)
-		result = source->fetch(chain->settings, fresh, text, sizeof(text), cancel, err);
-	else
-		result = fetch_first(chain->settings, &source, fresh, text, sizeof(text), cancel,
-				     err);
-	if (result < 0) {
+	if ((source < SOURCES ? sources[source](&fetch) : fetch_first(&fetch, &source)) != 0) {
 		free_credentials(fresh);
 		return NULL;
 	}
@@ -109,7 +863,7 @@ static void *fetch_credentials(void *arg, int64_t *expires_ms, struct cancel *ca
 						       : clock_from_wall_ms(fresh->expires_ms);
 	pthread_mutex_lock(&chain->mutex);
 	chain->source = source;
-	text_set(chain->source_text, sizeof(chain->source_text), text);
+	text_set(chain->text, sizeof(chain->text), fetch.text);
 	pthread_mutex_unlock(&chain->mutex);
 	return fresh;
 }
@@ -129,6 +883,7 @@ struct aws_chain *aws_chain_new(const struct aws_settings *settings)
 	struct aws_chain *chain = memory_new(sizeof(*chain));
 
 	chain->settings = settings;
+	chain->source = SOURCES;
 	credential_cache_init(&chain->cache, &credential_source, chain);
 	pthread_mutex_init(&chain->mutex, NULL);
 	return chain;
@@ -146,7 +901,7 @@ void aws_chain_free(struct aws_chain *chain)
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity)
 {
 	pthread_mutex_lock(&chain->mutex);
-	text_set(text, capacity, chain->source ? chain->source_text : "none yet");
+	text_set(text, capacity, chain->source < SOURCES ? chain->text : "none yet");
 	pthread_mutex_unlock(&chain->mutex);
 	return text;
 }

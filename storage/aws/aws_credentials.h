@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "storage/http/http.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +49,31 @@ int aws_chain_get(struct aws_chain *chain, const struct aws_credentials *refused
 /* Which source it is, "environment", "profile ml (role arn:aws:iam::1:role/x)"; "none yet" before
  * the first success. Returns `text`. */
 const char *aws_chain_source(struct aws_chain *chain, char *text, size_t capacity);
+
+/* The region of the machine that we are on, by its metadata service; the caller frees. Blocks for
+ * seconds at most; errors as above. */
+int aws_instance_region(char **region, struct cancel *cancel, struct err *err);
+
+/* --- PURE: what the sources answer. No error holds any of it but names of members and a service's
+ * own error message. */
+
+/*
+ * {"AccessKeyId", "SecretAccessKey", "SessionToken" or "Token", "Expiration"}: metadata services
+ * and credential_process. A {"Code", "Message"} with another code than "Success" is ERR_DENIED;
+ * anything that is neither ERR_FAILED.
+ */
+int aws_reply_json(const void *body, size_t size, struct aws_credentials *credentials,
+		   struct err *err);
+
+/* AssumeRole's and AssumeRoleWithWebIdentity's XML. */
+int aws_reply_sts(const void *body, size_t size, struct aws_credentials *credentials,
+		  struct err *err);
+
+/* Judges an answer of STS, which may be an error. */
+enum call_verdict aws_reply_judge_sts(int status, const void *body, size_t size, struct err *err);
+
+/* May credentials be fetched from this URI? Yes by https, and by http from this machine and from
+ * the fixed addresses of ECS and EKS. */
+bool aws_reply_uri_is_allowed(const char *uri);
 
 #endif

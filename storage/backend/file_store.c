@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 /* Stays in the cache of a processor between its reader and its taker. */
 #define READ_PIECE ((size_t)256 << 10)
@@ -438,19 +437,6 @@ static void file_store_describe(struct store *store, char *text, size_t capacity
 		 (unsigned)geteuid());
 }
 
-/* Of a quota it says nothing where the file system does not. */
-static bool file_store_read_free(struct store *store, uint64_t *bytes)
-{
-	struct statvfs about;
-
-	if (statvfs(file_store_of(store)->root, &about) < 0 || about.f_blocks == 0 ||
-	    about.f_frsize == 0)
-		return false;
-	if (__builtin_mul_overflow((uint64_t)about.f_bavail, (uint64_t)about.f_frsize, bytes))
-		*bytes = UINT64_MAX;
-	return true;
-}
-
 const struct store_ops file_store_ops = {
 	.scheme = "file",
 	.open = file_store_open,
@@ -461,5 +447,4 @@ const struct store_ops file_store_ops = {
 	.list = file_store_list,
 	.remove = file_store_remove,
 	.describe = file_store_describe,
-	.read_free = file_store_read_free,
 };

@@ -317,5 +317,4 @@ void http_store_read_health(struct store *store, struct store_health *health)
 	retrying_client_statistics(http_store_of(store)->client, &statistics);
 	health->skew_known = statistics.clock_seen;
 	health->skew_ms = statistics.clock_ms;
-	text_set(health->local_address, sizeof(health->local_address), statistics.local_address);
 }

@@ -49,7 +49,7 @@ void store_explain_needed(const char *reason, struct err *err)
 			reason);
 }
 
-int store_explain_full(struct err *err)
+int store_explain_full(const char *job, struct err *err)
 {
 	char text[sizeof(err->text)];
 
@@ -57,10 +57,10 @@ int store_explain_full(struct err *err)
 		return -1;
 	text_set(text, sizeof(text), err->text);
 	return err_set(err, ERR_NO_SPACE,
-		       "the store is full (%.*s): to make room, keep fewer snapshots (`run "
-		       "--keep-last N`, or `reprieve forget`, with --sweep-age 0 if nothing runs "
-		       "the job), or make it larger",
-		       (int)(sizeof(text) / 2), text);
+		       "the store is full (%.*s): to make room, keep fewer snapshots "
+		       "(`reprieve forget --job %s --keep-last N`, with --sweep-age 0 if nothing "
+		       "runs the job), or make it larger",
+		       (int)(sizeof(text) / 2), text, job);
 }
 
 const char *store_describe(struct store *store, char *text, size_t capacity)

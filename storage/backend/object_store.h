@@ -54,8 +54,6 @@ struct store_health {
 	bool in_the_clear;
 	bool skew_known;
 	int64_t skew_ms; /* the server's clock minus ours, from the Date of the last reply */
-	/* the address from which the store is reached; "": unknown, or there is no connection */
-	char local_address[46];
 };
 
 /* Takes the bytes of a store_read(). */
@@ -98,8 +96,6 @@ struct store_ops {
 	/* May be NULL. Fills a zeroed `health` with what the other calls have shown; does not
 	 * block. */
 	void (*read_health)(struct store *store, struct store_health *health);
-	/* May be NULL. How many bytes can still be put; false: it does not say. */
-	bool (*read_free)(struct store *store, uint64_t *bytes);
 };
 
 /* Reads exactly `size` bytes and hands them over while they arrive; the errors are those of get().
@@ -119,7 +115,7 @@ const char *store_describe(struct store *store, char *text, size_t capacity);
 
 /* Puts an ERR_NO_SPACE of a store into a sentence that says what makes room; leaves every other
  * error as it is. Returns -1. */
-int store_explain_full(struct err *err);
+int store_explain_full(const char *job, struct err *err);
 /* Where no snapshot of the job can go. `reason`: what the store has said. */
 void store_explain_needed(const char *reason, struct err *err);
 

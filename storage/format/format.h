@@ -8,6 +8,7 @@
  *	gang_manifest.h		the manifest of a snapshot of several machines
  *	gang_merge.h		one directory out of their parts
  *	pack.h			many chunks in one object, with an index at its end
+ *	whole_pack.h		checks a pack that was read as a whole
  *	chunk.h			a piece of a file: digest, compression
  *	checksum.h		the fast checksum of one (through chunk.h)
  *	snapshot_id.h		the name of a snapshot
@@ -29,5 +30,6 @@
 #include "record.h"
 #include "safe_path.h"
 #include "snapshot_id.h"
+#include "whole_pack.h"
 
 #endif

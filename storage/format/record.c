@@ -11,48 +11,13 @@
 #define HEADER_MOST 512
 
 static const char *const kind_names[] = {
-	[RECORD_FORMAT] = "format",   [RECORD_ATTEMPT] = "attempt",
-	[RECORD_END] = "end",         [RECORD_SNAPSHOT] = "snapshot",
-	[RECORD_PIN] = "pin",         [RECORD_DRAIN] = "draining",
-	[RECORD_DAMAGE] = "damage",   [RECORD_CONFIRMED] = "confirmed",
-	[RECORD_SUMMARY] = "summary", [RECORD_ARCHIVE] = "archive",
-	[RECORD_LEDGERS] = "ledgers", [RECORD_CATALOGUE] = "catalogue",
-	[RECORD_JOIN] = "join",       [RECORD_PART] = "part",
+	[RECORD_FORMAT] = "format", [RECORD_ATTEMPT] = "attempt",
+	[RECORD_END] = "end",       [RECORD_SNAPSHOT] = "snapshot",
+	[RECORD_PIN] = "pin",       [RECORD_DRAIN] = "draining",
+	[RECORD_SWEPT] = "swept",   [RECORD_CONFIRMED] = "confirmed",
+	[RECORD_JOIN] = "join",     [RECORD_PART] = "part",
 	[RECORD_EVENT] = "event",
 };
-
-/* All kinds are read from RECORD_VERSION on. */
-static int newest_version(enum record_kind kind)
-{
-	if (kind == RECORD_ATTEMPT)
-		return RECORD_VERSION_ATTEMPT;
-	return kind == RECORD_SNAPSHOT ? RECORD_VERSION_GONE : RECORD_VERSION;
-}
-
-static bool has_gone_member(json_t *parts)
-{
-	json_t *part;
-	size_t i;
-
-	json_array_foreach(parts, i, part)
-	{
-		if (json_is_true(json_object_get(part, "gone")))
-			return true;
-	}
-	return false;
-}
-
-/* A manifest that has nothing of what came later is read by the versions before as well. */
-static int written_version(enum record_kind kind, json_t *body)
-{
-	json_t *parts = json_object_get(body, "parts");
-
-	if (kind != RECORD_SNAPSHOT)
-		return newest_version(kind);
-	if (!parts)
-		return RECORD_VERSION_SNAPSHOT;
-	return has_gone_member(parts) ? RECORD_VERSION_GONE : RECORD_VERSION_GANG;
-}
 
 #define SMALL_MOST ((size_t)1 << 20)
 #define MANIFEST_BASE ((size_t)64 << 20)
@@ -74,17 +39,13 @@ size_t record_size_most(enum record_kind kind, size_t manifest_most)
 	case RECORD_END:
 	case RECORD_PIN:
 	case RECORD_DRAIN:
-	case RECORD_DAMAGE:
+	case RECORD_SWEPT:
 	case RECORD_CONFIRMED:
 	case RECORD_JOIN:
 	case RECORD_EVENT:
 		return SMALL_MOST;
 	case RECORD_SNAPSHOT:
 	case RECORD_PART:
-	case RECORD_SUMMARY:
-	case RECORD_ARCHIVE:
-	case RECORD_LEDGERS:
-	case RECORD_CATALOGUE:
 		break;
 	}
 	return manifest_most ? manifest_most : record_manifest_most(0);
@@ -111,7 +72,7 @@ int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct
 	sha256_hex(text, size, hex);
 	if (bytes_format(out, err,
 			 "{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":%zu,\"sha256\":\"%s\"}\n",
-			 kind_names[kind], written_version(kind, body), size, hex) < 0)
+			 kind_names[kind], RECORD_VERSION, size, hex) < 0)
 		return -1;
 	return bytes_append(out, text, size, err);
 }
@@ -119,7 +80,6 @@ int record_encode(enum record_kind kind, json_t *body, struct bytes *out, struct
 static int check_header(json_t *header, enum record_kind kind, const char *body, size_t body_size,
 			struct err *err)
 {
-	int newest = newest_version(kind);
 	const char *name, *digest;
 	uint64_t version, size;
 	char hex[2 * DIGEST_SIZE + 1];
@@ -127,17 +87,17 @@ static int check_header(json_t *header, enum record_kind kind, const char *body,
 	if (json_get_text(header, "reprieve", &name, err) < 0 ||
 	    json_get_u64(header, "version", INT_MAX, &version, err) < 0)
 		return -1;
-	if (version > (uint64_t)newest)
+	if (version > RECORD_VERSION)
 		return err_set(err, ERR_VERSION,
 			       "written by a newer version of Reprieve (format %llu, this one "
 			       "reads format %d): upgrade Reprieve here",
-			       (unsigned long long)version, newest);
+			       (unsigned long long)version, RECORD_VERSION);
 	if (version > 0 && version < RECORD_VERSION)
 		return err_set(err, ERR_VERSION,
 			       "written by an older version of Reprieve (format %llu, this one "
 			       "reads format %d): use another store or prefix, or the Reprieve "
 			       "that wrote it",
-			       (unsigned long long)version, newest);
+			       (unsigned long long)version, RECORD_VERSION);
 	if (version == 0 || strcmp(name, kind_names[kind]) != 0)
 		return err_set(err, ERR_CORRUPT,
 			       "a \"%s\" record of version %llu instead of \"%s\"", name,

@@ -11,19 +11,9 @@
 
 #include <jansson.h>
 
-/* Of the format of FORMAT.md: of the store as a whole, and of every kind of record but two.
- * Version 1 was never released; nothing reads it. */
-#define RECORD_VERSION 2
-/* Of claims. Version 2 is still read: its readers do not know summaries, and would take the
- * attempts in one for lost. */
-#define RECORD_VERSION_ATTEMPT 3
-/* Of manifests. Version 2, which has all entries in the manifest itself, is still read. */
-#define RECORD_VERSION_SNAPSHOT 3
-/* Of the manifests of gangs, which an older reader would restore as one directory. */
-#define RECORD_VERSION_GANG 4
-/* Of those in which a member has no part since it had gone, which an older reader would take for
- * one that saves nothing. */
-#define RECORD_VERSION_GONE 5
+/* The version that FORMAT.md describes: the store has it, and every record. Versions 1 and 2 were
+ * never released, and nothing reads them. */
+#define RECORD_VERSION 3
 
 enum record_kind {
 	RECORD_FORMAT,
@@ -32,12 +22,8 @@ enum record_kind {
 	RECORD_SNAPSHOT,
 	RECORD_PIN,
 	RECORD_DRAIN,
-	RECORD_DAMAGE,
+	RECORD_SWEPT,
 	RECORD_CONFIRMED,
-	RECORD_SUMMARY,
-	RECORD_ARCHIVE,
-	RECORD_LEDGERS,
-	RECORD_CATALOGUE,
 	RECORD_JOIN,
 	RECORD_PART,
 	RECORD_EVENT

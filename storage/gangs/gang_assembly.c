@@ -146,12 +146,12 @@ static int join_parts(const struct gang_reading *reading, struct manifest *gang,
  * time ago. */
 static int check_all_packs(struct gang_round *round, const struct manifest *gang, struct err *err)
 {
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	auto_(store_listing_release) struct store_listing packs = {0};
 	struct err own = {0};
 
-	if (pack_listing_get_named(round->storage, gang, &packs, &damaged, round->cancel, err) < 0)
+	if (pack_listing_get_named(round->storage, gang, &packs, round->cancel, err) < 0)
 		return -1;
-	if (pack_listing_check(round->storage, gang, &packs, &damaged, &own) == 0)
+	if (pack_listing_check(round->storage, gang, &packs, &own) == 0)
 		return 0;
 	return err_set(err, ERR_UNFIT, "a part is no use: %s", own.text);
 }

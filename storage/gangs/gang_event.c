@@ -6,31 +6,47 @@
 #include <limits.h>
 #include <string.h>
 
-/* What an event of a kind has beside its member, host and reason. */
+/* The kind of an event, the word that says more of it, and what it has beside its member, host and
+ * reason. */
 struct event_form {
-	const char *name;
+	const char *kind, *word;
 	bool round, step, left, code, more, gone;
 };
 
 static const struct event_form event_forms[] = {
-	[GANG_EVENT_GO] = {.name = "go"},
-	[GANG_EVENT_REJOIN] = {.name = "rejoin", .code = true},
-	[GANG_EVENT_ROUND] = {.name = "round", .step = true, .gone = true},
-	[GANG_EVENT_PASSED] = {.name = "passed", .round = true, .step = true},
-	[GANG_EVENT_LEFT_OUT] = {.name = "left-out", .round = true, .step = true},
-	[GANG_EVENT_GOES_ON] = {.name = "goes-on"},
-	[GANG_EVENT_REQUEST] = {.name = "request"},
-	[GANG_EVENT_NOTICE] = {.name = "notice", .left = true},
-	[GANG_EVENT_LEAVING] = {.name = "leaving", .left = true},
-	[GANG_EVENT_GONE] = {.name = "gone", .gone = true},
-	[GANG_EVENT_ENDED] = {.name = "ended", .code = true, .more = true, .gone = true},
+	[GANG_EVENT_GO] = {.kind = "go", .word = ""},
+	[GANG_EVENT_GOES_ON] = {.kind = "go", .word = "on"},
+	[GANG_EVENT_OVER] = {.kind = "over", .word = "", .code = true},
+	[GANG_EVENT_REQUEST] = {.kind = "notice", .word = "save"},
+	[GANG_EVENT_NOTICE] = {.kind = "notice", .word = "end", .left = true},
+	[GANG_EVENT_LEAVING] = {.kind = "notice", .word = "leave", .left = true},
+	[GANG_EVENT_ROUND] = {.kind = "round", .word = "", .step = true, .gone = true},
+	[GANG_EVENT_PASSED] = {.kind = "round", .word = "passed", .round = true, .step = true},
+	[GANG_EVENT_LEFT_OUT] = {.kind = "round", .word = "void", .round = true, .step = true},
+	[GANG_EVENT_ENDED] =
+		{.kind = "ended", .word = "", .code = true, .more = true, .gone = true},
+	[GANG_EVENT_GONE] = {.kind = "ended", .word = "gone", .gone = true},
 };
 
 #define EVENT_KINDS (sizeof(event_forms) / sizeof(event_forms[0]))
 
-const char *gang_event_name(enum gang_event_kind kind)
+static json_t *encode_steps(const struct gang_steps *steps)
 {
-	return event_forms[kind].name;
+	json_t *array = json_array();
+
+	for (unsigned i = 0; i < steps->count; i++)
+		json_array_append_new(array, json_integer(steps->at[i]));
+	return array;
+}
+
+static void decode_steps(json_t *body, struct gang_steps *steps)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(json_object_get(body, "steps"), i,
+			   item) if (json_is_integer(item) && steps->count < GANG_STEPS_MOST)
+		steps->at[steps->count++] = json_integer_value(item);
 }
 
 json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, const char *created,
@@ -40,18 +56,22 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 	json_t *body =
 		json_pack("{s:I, s:I, s:s, s:I, s:s, s:s, s:s, s:s}", "attempt",
 			  (json_int_t)attempt, "number", (json_int_t)event->number, "kind",
-			  form->name, "member", (json_int_t)event->member, "nonce", event->nonce,
+			  form->kind, "member", (json_int_t)event->member, "nonce", event->nonce,
 			  "created", created, "host", event->host, "reason", event->reason);
 
 	if (!body) {
-		err_set(err, ERR_FAILED, "cannot write the event \"%s\" as JSON", form->name);
+		err_set(err, ERR_FAILED, "cannot write the event \"%s\" as JSON", form->kind);
 		return NULL;
 	}
+	if (*form->word)
+		json_object_set_new(body, "word", json_string(form->word));
 	if (form->round)
 		json_object_set_new(body, "round", json_integer(event->round));
 	if (form->step || event->saves)
 		json_object_set_new(body, "step",
 				    event->step < 0 ? json_null() : json_integer(event->step));
+	if (event->kind == GANG_EVENT_LEFT_OUT)
+		json_object_set_new(body, "steps", encode_steps(&event->steps));
 	if (event->kind == GANG_EVENT_ROUND)
 		json_object_set_new(body, "at_least", json_boolean(event->at_least));
 	if (form->left)
@@ -67,19 +87,20 @@ json_t *gang_event_encode(const struct gang_event *event, uint32_t attempt, cons
 
 static int find_kind(json_t *body, enum gang_event_kind *kind, struct err *err)
 {
-	const char *name;
+	const char *name, *word = json_text_or(body, "word", "");
 
 	if (json_get_text(body, "kind", &name, err) < 0)
 		return -1;
 	for (size_t i = 0; i < EVENT_KINDS; i++)
-		if (text_equal(event_forms[i].name, name)) {
+		if (text_equal(event_forms[i].kind, name) &&
+		    text_equal(event_forms[i].word, word)) {
 			*kind = (enum gang_event_kind)i;
 			return 0;
 		}
 	return err_set(err, ERR_VERSION,
-		       "an event \"%.32s\", which only a newer version of Reprieve knows: the "
-		       "members of a gang must be of one version",
-		       name);
+		       "an event \"%.32s\" (\"%.32s\"), which only another version of Reprieve "
+		       "knows: the members of a gang must be of one version",
+		       name, word);
 }
 
 static int check_number(json_t *body, const char *name, uint32_t expected, struct err *err)
@@ -157,8 +178,15 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 	if (code < INT_MIN || code > INT_MAX)
 		return err_set(err, ERR_CORRUPT, "an exit code of %lld", (long long)code);
 	event->code = (int)code;
+	if (event->kind == GANG_EVENT_LEFT_OUT)
+		decode_steps(body, &event->steps);
 	decode_texts(body, event);
 	return 0;
+}
+
+static bool steps_equal(const struct gang_steps *a, const struct gang_steps *b)
+{
+	return a->count == b->count && memcmp(a->at, b->at, a->count * sizeof(a->at[0])) == 0;
 }
 
 bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
@@ -166,6 +194,7 @@ bool gang_event_equal(const struct gang_event *a, const struct gang_event *b)
 	return a->number == b->number && a->kind == b->kind && a->member == b->member &&
 	       a->round == b->round && a->step == b->step && a->at_least == b->at_least &&
 	       a->left_ms == b->left_ms && a->code == b->code && a->more == b->more &&
-	       a->gone == b->gone && a->saves == b->saves && text_equal(a->nonce, b->nonce) &&
-	       text_equal(a->host, b->host) && text_equal(a->reason, b->reason);
+	       a->gone == b->gone && a->saves == b->saves && steps_equal(&a->steps, &b->steps) &&
+	       text_equal(a->nonce, b->nonce) && text_equal(a->host, b->host) &&
+	       text_equal(a->reason, b->reason);
 }

@@ -18,7 +18,5 @@ int gang_event_decode(json_t *body, uint32_t attempt, uint32_t number, struct ga
 		      struct err *err);
 /* The same event: equal nonces, and all else too. */
 bool gang_event_equal(const struct gang_event *a, const struct gang_event *b);
-/* As FORMAT.md says it: "left-out". Static. */
-const char *gang_event_name(enum gang_event_kind kind);
 
 #endif

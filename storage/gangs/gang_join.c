@@ -241,7 +241,7 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members, b
 {
 	const struct gang_launch *launch = &joins[0].launch;
 	json_t *nonces = json_array(), *births = json_array(), *hosts = json_array();
-	json_t *addresses = json_array(), *gang;
+	json_t *gang;
 
 	for (uint32_t i = 0; i < members; i++) {
 		json_array_append_new(nonces, json_string(joins[i].nonce));
@@ -249,12 +249,10 @@ json_t *storage_gang_describe(const struct gang_join *joins, uint32_t members, b
 		json_array_append_new(births, json_pack("[I, I, I]", (json_int_t)joins[i].birth_ms,
 							(json_int_t)joins[i].first_after,
 							(json_int_t)joins[i].turn));
-		json_array_append_new(addresses, json_string(joins[i].address));
 	}
-	gang = json_pack("{s:I, s:o, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
-			 "joins", nonces, "births", births, "hosts", hosts, "addresses", addresses,
-			 "launch", launch->id, (json_int_t)launch->after,
-			 (json_int_t)launch->put_ms);
+	gang = json_pack("{s:I, s:o, s:o, s:o, s:[s, I, I]}", "members", (json_int_t)members,
+			 "joins", nonces, "births", births, "hosts", hosts, "launch", launch->id,
+			 (json_int_t)launch->after, (json_int_t)launch->put_ms);
 	if (goes_on)
 		json_object_set_new(gang, "goes_on", json_true());
 	return gang;
@@ -271,7 +269,6 @@ static int read_claim_body(struct storage *storage, uint32_t number, json_t **bo
 void gang_claim_release(struct gang_claim *claim)
 {
 	json_decref(claim->nonces);
-	json_decref(claim->addresses);
 	json_decref(claim->hosts);
 	*claim = (struct gang_claim){0};
 }
@@ -298,7 +295,6 @@ static void decode_claim(json_t *body, uint32_t member, struct gang_claim *claim
 		return;
 	claim->members = (uint32_t)members;
 	claim->nonces = json_incref(nonces);
-	claim->addresses = json_incref(json_object_get(gang, "addresses"));
 	claim->hosts = json_incref(json_object_get(gang, "hosts"));
 	claim->own.member = member;
 	claim->own.members = claim->members;
@@ -381,6 +377,7 @@ int storage_gang_adopt(struct storage *storage, uint32_t number, struct attempt 
 	text_set(storage->own_claim.nonce, sizeof(storage->own_claim.nonce),
 		 json_text_or(body, "nonce", ""));
 	own_claim_note_time(storage, &listing, number);
+	storage->swept_at_claim = listing.swept;
 	if (listing.lineage.snapshot_count > 0)
 		storage->newest_at_claim =
 			listing.lineage.snapshots[listing.lineage.snapshot_count - 1];

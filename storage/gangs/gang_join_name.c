@@ -30,10 +30,10 @@ char *gang_join_format(const struct gang_join *join)
 						 join->launch.after, (long long)join->launch.put_ms)
 				   : text_copy("");
 
-	return text_format("join-%05u-%05u-%06u-%05u-%lld-%s%s%s%s%s%s%s.json", join->member,
+	return text_format("join-%05u-%05u-%06u-%05u-%lld-%s%s%s%s%s.json", join->member,
 			   join->members, join->first_after, join->turn, (long long)join->age_ms,
-			   join->nonce, join->address[0] ? "-at" : "", join->address, launch,
-			   join->refused ? refused : "", join->host[0] ? "." : "", join->host);
+			   join->nonce, launch, join->refused ? refused : "",
+			   join->host[0] ? "." : "", join->host);
 }
 
 /* ".HOST.json", or ".json". */
@@ -56,15 +56,13 @@ static bool parse_host(const char *text, struct gang_join *join)
 	return true;
 }
 
-/* The address and what the launcher says: both may be missing. What is behind them. */
+/* Parses the optional part that the launcher gives. Returns the rest of the name. */
 static const char *parse_ends(const char *ends, struct gang_join *join)
 {
 	struct gang_launch *launch = &join->launch;
 	long long launch_ms = 0;
-	int end = 0, whole = 0;
+	int whole = 0;
 
-	if (sscanf(ends, "-at%36[0-9a-f]%n", join->address, &end) == 1)
-		ends += end;
 	sscanf(ends, "-%16[0-9a-f]-%10u-%18lld%n", launch->id, &launch->after, &launch_ms, &whole);
 	if (whole == 0)
 		*launch = (struct gang_launch){0};

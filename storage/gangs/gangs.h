@@ -1,6 +1,6 @@
 /*
  * storage/gangs/: one snapshot of several machines: how their supervisors find each other, agree,
- * and commit together over the store alone. Read FORMAT.md, "Gangs", first, then gang_commit.h.
+ * and commit together over the store alone. Read FORMAT.md here first, then gang_commit.h.
  *
  * For the rest of storage/, through this header alone:
  *

@@ -9,7 +9,7 @@
 
 /* NULL or "" where not set. */
 struct gcs_environment {
-	const char *emulator; /* STORAGE_EMULATOR_HOST: no token, and the JSON API */
+	const char *emulator; /* STORAGE_EMULATOR_HOST: no token */
 	const char *endpoint; /* CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, as gcloud has it */
 };
 

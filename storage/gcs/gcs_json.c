@@ -11,7 +11,7 @@
 
 static void add_put_query(struct bytes *query, unsigned asked, const char *key)
 {
-	uri_add(query, "uploadType", "multipart");
+	uri_add(query, "uploadType", asked == ASKED_PUT_IF_ABSENT ? "multipart" : "media");
 	uri_add(query, "name", key);
 	if (asked == ASKED_PUT_IF_ABSENT)
 		uri_add(query, "ifGenerationMatch", "0");
@@ -163,41 +163,61 @@ int gcs_json_read_page(const void *body, size_t size, const char *prefix,
 
 /* --- replies --- */
 
-/* {"error": {"message": ..., "errors": [{"reason": ...}]}}; false: it is none. */
-static bool read_error(json_t *body, struct store_reply *reply)
+/* {"error": {"message": ..., "errors": [{"reason": ...}]}} */
+static void read_error(json_t *body, struct store_reply *reply)
 {
 	json_t *error = json_object_get(body, "error");
 	json_t *first = json_array_get(json_object_get(error, "errors"), 0);
 
-	if (!json_is_object(error))
-		return false;
 	text_set(reply->code, sizeof(reply->code), json_text_or(first, "reason", ""));
 	text_set(reply->message, sizeof(reply->message), json_text_or(error, "message", ""));
 	text_to_line(reply->code);
 	text_to_line(reply->message);
-	return true;
+}
+
+/* "notFound" is both the object and the bucket, and a get is answered with the message alone. Who
+ * asks for a list, or to put, names no object that must be there. */
+static void read_missing(struct store_reply *reply, const struct bytes *body, bool emulated)
+{
+	auto_free char *text = text_copy_n(body->size ? (const char *)body->data : "", body->size);
+	bool of_bucket = strstr(text, "bucket does not exist") != NULL;
+
+	if (!(reply->facts & (ASKED_GET | ASKED_REMOVE)))
+		of_bucket = emulated || text_equal(reply->code, "notFound");
+	else if (!of_bucket && (emulated || strstr(text, "No such object")))
+		text_set(reply->code, sizeof(reply->code), "NoSuchKey");
+	if (of_bucket)
+		text_set(reply->code, sizeof(reply->code), "NoSuchBucket");
+	if (emulated && !reply->message[0] && reply->facts & ASKED_PUT)
+		text_set(reply->message, sizeof(reply->message),
+			 "an emulator must speak the JSON API, and have the bucket");
 }
 
 void gcs_json_read_reply(struct store_reply *reply, const struct http_response *response,
-			 unsigned facts)
+			 unsigned facts, int64_t sent_ms, const char *checksum, bool emulated)
 {
 	bool good = response->status >= 200 && response->status < 300;
-	bool is_content = good && facts & ASKED_GET;
-	auto_json json_t *body =
-		is_content ? NULL : json_parse(response->body.data, response->body.size, NULL);
+	bool is_marked = emulated || http_header(response, "x-goog-generation") ||
+			 http_header(response, "ETag");
+	auto_json json_t *body = NULL;
 
-	*reply = (struct store_reply){.status = response->status, .facts = facts};
+	*reply = (struct store_reply){
+		.status = response->status,
+		.facts = facts,
+		.skew_ms = store_reply_skew_ms(response, sent_ms),
+	};
+	if (good && facts & ASKED_GET) {
+		reply->facts |= is_marked ? 0 : CAME_UNMARKED;
+		return;
+	}
+	body = json_parse(response->body.data, response->body.size, NULL);
 	if (good && facts & ASKED_PUT && !json_text_or(body, "name", "")[0])
 		reply->facts |= CAME_UNMARKED;
-	if (good)
-		return;
-	if (!read_error(body, reply))
-		text_set(reply->message, sizeof(reply->message),
-			 response->status == 404 && facts & ASKED_PUT
-				 ? "an emulator must speak the JSON API, and have the bucket"
-				 : "");
-	/* As the XML API names them. Who is asked for a list, or to put, knows the bucket alone. */
-	if (response->status == 404)
-		text_set(reply->code, sizeof(reply->code),
-			 facts & (ASKED_GET | ASKED_REMOVE) ? "NoSuchKey" : "NoSuchBucket");
+	else if (good && facts & ASKED_PUT &&
+		 !text_equal(json_text_or(body, "crc32c", checksum), checksum))
+		text_set(reply->code, sizeof(reply->code), "BadDigest");
+	else if (!good)
+		read_error(body, reply);
+	if (reply->status == 404)
+		read_missing(reply, &response->body, emulated);
 }

@@ -1,13 +1,12 @@
-/* PURE. What a reply of Google Cloud Storage's XML API means: a table for store_reply_judge(). */
+/* PURE. What a reply of Google Cloud Storage means: a table for store_reply_judge(). */
 #ifndef GCS_REPLY_H
 #define GCS_REPLY_H
 
 #include "storage/http/http.h"
 
 /*
- * ERR_EXISTS only for ASKED_PUT_IF_ABSENT. CAME_UNMARKED is a reply with neither a generation nor
- * an ETag: to a put or a get, a good status without them is somebody else's (a login page's), and
- * ERR_RETRY.
+ * ERR_EXISTS only for ASKED_PUT_IF_ABSENT. CAME_UNMARKED: a good status without what the service
+ * adds is somebody else's (a login page's), and ERR_RETRY.
  */
 extern const struct reply_table gcs_replies;
 

@@ -1,7 +1,6 @@
 /*
- * gs://BUCKET[/PREFIX] by the XML API, which is S3's shape with a bearer token: one PUT for an
- * object; "if absent" is x-goog-if-generation-match: 0. The bucket is there already: to make one is
- * for whoever pays for it. An emulator is asked by the JSON API (gcs_json.h).
+ * gs://BUCKET[/PREFIX] by the JSON API (gcs_json.h); "if absent" is ifGenerationMatch=0. The bucket
+ * is there already: to make one is for whoever pays for it.
  */
 #include "gcs_store.h"
 
@@ -37,7 +36,7 @@ struct call_attempt {
 	char *key;
 	/* Of the body that is put. */
 	char checksum[CRC32C_TEXT];
-	/* Of the parts of an upload to an emulator. */
+	/* Of the parts of what is put if-absent. */
 	char boundary[33];
 	/* Of the last try. */
 	char *authorization;
@@ -86,15 +85,11 @@ static void add_headers(const struct call_attempt *attempt, struct call_request 
 
 	if (attempt->authorization)
 		call_request_add_header(request, "Authorization: %s", attempt->authorization);
-	if (call->asked & ASKED_PUT && is_emulated(attempt->store)) {
+	if (call->asked == ASKED_PUT_IF_ABSENT)
 		call_request_add_header(request, "Content-Type: multipart/related; boundary=%s",
 					attempt->boundary);
-	} else if (call->asked & ASKED_PUT) {
-		call_request_add_header(request, "x-goog-hash: crc32c=%s", attempt->checksum);
+	else if (call->asked & ASKED_PUT)
 		call_request_add_header(request, "Content-Type: application/octet-stream");
-	}
-	if (call->asked == ASKED_PUT_IF_ABSENT && !is_emulated(attempt->store))
-		call_request_add_header(request, "x-goog-if-generation-match: 0");
 	if (call->range)
 		call_request_add_header(request, "Range: %s", call->range);
 	if (attempt->store->project)
@@ -102,24 +97,13 @@ static void add_headers(const struct call_attempt *attempt, struct call_request 
 					attempt->store->project);
 }
 
-static char *url_of(const struct call_attempt *attempt)
-{
-	const struct store_call *call = attempt->call;
-	const struct gcs_address *address = &attempt->store->address;
-	auto_free char *key = uri_encode(attempt->key, true);
-
-	if (is_emulated(attempt->store))
-		return gcs_json_url(address, call->asked, call->key ? attempt->key : NULL,
-				    call->query);
-	return text_format("%s/%s%s%s%s%s", address->endpoint, address->bucket,
-			   call->key ? "/" : "", key, call->query[0] ? "?" : "", call->query);
-}
-
 static int prepare_request(void *arg, const struct call_try *try, struct call_request *request,
 			   struct cancel *cancel, struct err *err)
 {
 	struct call_attempt *attempt = arg;
-	auto_free char *url = url_of(attempt);
+	const struct store_call *call = attempt->call;
+	auto_free char *url = gcs_json_url(&attempt->store->address, call->asked,
+					   call->key ? attempt->key : NULL, call->query);
 
 	if (attempt->store->credentials &&
 	    authorize_call(attempt, try->now_ms - clock_wall_ms(), cancel, err) < 0)
@@ -134,33 +118,18 @@ static enum call_verdict judge_response(void *arg, const struct http_response *r
 					struct err *err)
 {
 	struct call_attempt *attempt = arg;
-	bool marked = http_header(response, "x-goog-generation") || http_header(response, "ETag");
-	unsigned facts = attempt->call->asked | (marked ? 0 : CAME_UNMARKED) |
-			 (attempt->store->credentials ? SENT_TOKEN : 0);
+	unsigned facts = attempt->call->asked | (attempt->store->credentials ? SENT_TOKEN : 0);
 	struct store_reply reply;
 	enum call_verdict verdict;
 
-	if (is_emulated(attempt->store))
-		gcs_json_read_reply(&reply, response, attempt->call->asked);
-	else
-		store_reply_read(&reply, response, facts, attempt->sent_ms);
+	gcs_json_read_reply(&reply, response, facts, attempt->sent_ms, attempt->checksum,
+			    is_emulated(attempt->store));
 	verdict = store_reply_judge(&gcs_replies, &reply, err);
 	attempt->refused = verdict == CALL_REFRESH || verdict == CALL_SKEWED;
 	return verdict;
 }
 
 /* --- calls --- */
-
-/* For the JSON API. */
-static void wrap_put(struct call_attempt *attempt, struct bytes *body, struct retried_call *retried)
-{
-	random_hex(attempt->boundary);
-	gcs_json_add_body(body, attempt->boundary, attempt->checksum, attempt->call->body,
-			  attempt->call->body_size);
-	retried->method = "POST";
-	retried->body = body->data;
-	retried->body_size = body->size;
-}
 
 static int gcs_perform(struct store *store, const struct store_call *call,
 		       struct http_response *response, struct cancel *cancel, struct err *err)
@@ -174,24 +143,20 @@ static int gcs_perform(struct store *store, const struct store_call *call,
 	struct retried_call retried =
 		store_call_retried(call, &attempt, prepare_request, judge_response);
 
-	if (call->asked & ASKED_PUT)
+	if (call->asked & ASKED_PUT) {
+		retried.method = "POST";
 		crc32c_text(crc32c(call->body, call->body_size), attempt.checksum);
-	if (call->asked & ASKED_PUT && is_emulated(gcs))
-		wrap_put(&attempt, &body, &retried);
+	}
+	if (call->asked == ASKED_PUT_IF_ABSENT) {
+		random_hex(attempt.boundary);
+		gcs_json_add_body(&body, attempt.boundary, attempt.checksum, call->body,
+				  call->body_size);
+		retried.body = body.data;
+		retried.body_size = body.size;
+	}
 	if (retrying_client_perform(gcs->client, &retried, response, cancel, err) == 0)
 		return 0;
 	return err_wrap(err, "gs://%s%s%s", gcs->address.bucket, call->key ? "/" : "", key);
-}
-
-static void gcs_add_page_query(struct bytes *query, const char *prefix, enum store_depth depth,
-			       const char *token)
-{
-	uri_add(query, "list-type", "2");
-	uri_add(query, "prefix", prefix);
-	if (depth == STORE_LEVEL)
-		uri_add(query, "delimiter", "/");
-	if (token)
-		uri_add(query, "continuation-token", token);
 }
 
 /* --- opening --- */
@@ -225,10 +190,8 @@ static int init_store(struct gcs_store *gcs, const char *url, struct err *err)
 static int gcs_open(const char *url, bool create, bool read_only, struct store **store,
 		    struct cancel *cancel, struct err *err)
 {
-	static const struct http_store_ops ops = {gcs_perform, gcs_add_page_query,
-						  bucket_listing_read};
-	static const struct http_store_ops emulator_ops = {gcs_perform, gcs_json_add_page_query,
-							   gcs_json_read_page};
+	static const struct http_store_ops ops = {gcs_perform, gcs_json_add_page_query,
+						  gcs_json_read_page};
 	struct gcs_store *gcs = memory_new(sizeof(*gcs));
 
 	if (init_store(gcs, url, err) < 0 || cancel_check(cancel, err) < 0) {
@@ -237,7 +200,7 @@ static int gcs_open(const char *url, bool create, bool read_only, struct store *
 	}
 	gcs->client = retrying_client_new(NULL);
 	gcs->http = (struct http_store){{.ops = &gcs_store_ops},
-					is_emulated(gcs) ? &emulator_ops : &ops,
+					&ops,
 					gcs->address.prefix,
 					gcs->client};
 	/* Of the real service it is known. */

@@ -8,7 +8,10 @@
 
 #include "base/cancel.h"
 #include "base/err.h"
+#include "base/instance_metadata.h"
+#include "storage/http/http.h"
 
+#include <jansson.h>
 #include <stdint.h>
 
 struct google_credentials;
@@ -30,5 +33,62 @@ void google_credentials_set_skew(struct google_credentials *credentials, int64_t
 /* The service answered 401 to this one: gets another, once. */
 int google_credentials_invalidate(struct google_credentials *credentials, const char *authorization,
 				  struct cancel *cancel, struct err *err);
+
+/* --- PURE: what the file says. All texts are borrowed from the JSON object, which holds secrets
+ * and must outlive this. --- */
+
+enum google_account_kind {
+	GOOGLE_SERVICE_ACCOUNT, /* its private key signs */
+	GOOGLE_USER,            /* a person who logged in with gcloud: a refresh token */
+	GOOGLE_EXTERNAL,        /* another issuer's token, exchanged */
+	GOOGLE_IMPERSONATED,    /* one of the above, which may act as a service account */
+};
+
+struct google_account {
+	enum google_account_kind kind;
+	/* service account */
+	const char *email, *key_pem, *key_id; /* key_id may be NULL */
+	/* user; external, where the first two may be NULL */
+	const char *client_id, *client_secret, *refresh_token;
+	const char *token_url; /* user and external */
+	/* external: one of file and url */
+	const char *audience, *subject_type, *file, *url;
+	json_t *url_headers; /* an object, or NULL */
+	/* the member that holds the subject token; NULL: the text is the token */
+	const char *subject_field;
+	/* external, where not NULL; impersonated */
+	const char *impersonation_url;
+	json_t *delegates;          /* an array, or NULL */
+	int64_t impersonation_life; /* seconds */
+	/* impersonated */
+	json_t *source; /* read with google_account_read() too */
+};
+
+/* ERR_INVALID says which member is missing, or what is not supported; never a
+ * value that could be secret. */
+int google_account_read(json_t *object, struct google_account *account, struct err *err);
+
+/* The subject token in what a file or URL holds. ERR_FAILED where it is not there.
+ * The caller frees. */
+int google_account_subject(const struct google_account *account, const void *text, size_t size,
+			   char **token, struct err *err);
+
+/* --- one request for a token of each kind: they block; errors as token_endpoint.h says, without
+ * secrets --- */
+
+/* `wall_ms`: Google's clock as far as known, for what is signed. */
+int google_token_exchange_account(const struct google_account *account, int64_t wall_ms,
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err);
+
+/* The token of another issuer, from a file or a URL; fetched again at every call: on Kubernetes the
+ * file is replaced every hour or so. The caller frees. */
+int google_subject_token_get(const struct google_account *account, char **subject,
+			     struct cancel *cancel, struct err *err);
+
+/* The account of the machine, pod or function. */
+int google_token_exchange_machine(const struct metadata_endpoint *endpoint,
+				  struct bearer_token *token, struct cancel *cancel,
+				  struct err *err);
 
 #endif

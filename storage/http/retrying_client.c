@@ -195,8 +195,6 @@ static void count_request(struct call_state *progress, const struct http_respons
 		note_clock(remote, answer);
 		remote->statistics.bytes_sent += progress->call->body_size;
 		remote->statistics.bytes_received += answer->body.size;
-		text_set(remote->statistics.local_address, sizeof(remote->statistics.local_address),
-			 answer->local_address);
 	}
 	pthread_mutex_unlock(&remote->mutex);
 }

@@ -109,8 +109,6 @@ struct retrying_client_statistics {
 	bool clock_seen;
 	/* server's clock minus ours, from the last answer's Date: to the second, plus the way */
 	int64_t clock_ms;
-	/* ours, in the last connection; "": unknown */
-	char local_address[46];
 };
 
 #define RETRYING_CLIENT_PATIENCE_MS ((int64_t)30 * 1000)

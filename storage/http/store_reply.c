@@ -60,15 +60,22 @@ void store_reply_read_body(struct store_reply *reply, const void *body, size_t s
 		reply->facts &= ~(unsigned)CAME_ERROR;
 }
 
-void store_reply_read(struct store_reply *reply, const struct http_response *response,
-		      unsigned facts, int64_t sent_ms)
+int64_t store_reply_skew_ms(const struct http_response *response, int64_t sent_ms)
 {
 	const char *date = http_header(response, "Date");
 	int64_t server_ms;
 
-	*reply = (struct store_reply){.status = response->status, .facts = facts};
-	if (date && datetime_parse(date, &server_ms))
-		reply->skew_ms = server_ms - sent_ms;
+	return date && datetime_parse(date, &server_ms) ? server_ms - sent_ms : 0;
+}
+
+void store_reply_read(struct store_reply *reply, const struct http_response *response,
+		      unsigned facts, int64_t sent_ms)
+{
+	*reply = (struct store_reply){
+		.status = response->status,
+		.facts = facts,
+		.skew_ms = store_reply_skew_ms(response, sent_ms),
+	};
 	store_reply_read_body(reply, response->body.data, response->body.size, true);
 }
 

@@ -100,6 +100,10 @@ struct reply_table {
  */
 void store_reply_read_body(struct store_reply *reply, const void *body, size_t size, bool whole);
 
+/* What the Date of a reply says of the clock of the store minus the one that the call was signed
+ * with; 0: nothing. */
+int64_t store_reply_skew_ms(const struct http_response *response, int64_t sent_ms);
+
 /* From a reply to a call with these facts: status, the skew from its Date, and the body as above,
  * of which only a whole one counts. */
 void store_reply_read(struct store_reply *reply, const struct http_response *response,

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "damage_marks.h"
+#include "pack_aside.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -279,9 +279,7 @@ static void load_worker(void *arg, size_t index)
 		if (load_range(&worker, first, count, &err) < 0)
 			result = name_member(loading->manifest, loading->order[first], &err);
 	if (result < 0 && worker.fetch.damaged)
-		damage_mark_note(loading->storage, worker.fetch.damaged,
-				 "a piece of a list of files did not match its digest, twice",
-				 loading->cancel);
+		pack_aside_note(loading->storage, worker.fetch.damaged, loading->cancel);
 	chunk_fetch_release(&worker.fetch);
 	bytes_release(&worker.text);
 	free(worker.streamed);

@@ -26,19 +26,9 @@ char *job_record_key_end(struct storage *storage, uint32_t number)
 	return text_format("jobs/%s/attempts/%06u.end.json", storage->transfer.job, number);
 }
 
-char *job_record_key_summary(struct storage *storage, uint32_t through)
+char *job_record_key_swept(struct storage *storage, uint32_t number)
 {
-	return text_format("jobs/%s/summaries/%06u.json", storage->transfer.job, through);
-}
-
-char *job_record_key_archive(struct storage *storage, uint32_t first, uint32_t last)
-{
-	return text_format("jobs/%s/archives/%06u-%06u.json", storage->transfer.job, first, last);
-}
-
-char *job_record_key_catalogue(struct storage *storage, uint32_t number)
-{
-	return text_format("jobs/%s/catalogues/%06u.json", storage->transfer.job, number);
+	return text_format("jobs/%s/attempts/%06u.swept.json", storage->transfer.job, number);
 }
 
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id)
@@ -286,7 +276,7 @@ bool job_record_parse_attempt(const char *name, uint32_t *number)
 
 	return job_record_parse_leading_number(name, number, &rest) &&
 	       (text_equal(rest, ".json") || text_equal(rest, ".confirmed.json") ||
-		text_equal(rest, ".end.json"));
+		text_equal(rest, ".end.json") || text_equal(rest, ".swept.json"));
 }
 
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
@@ -323,7 +313,6 @@ bool job_record_decode_claim(json_t *body, struct lineage_attempt *attempt)
 	     attempt->start.attempt >= attempt->number))
 		return false;
 	(void)snapshot_id_parse(json_text_or(body, "suspect", ""), &attempt->suspect);
-	attempt->summaries = json_true_or(body, "summaries", false);
 	return restore_policy_parse(policy, &attempt->policy);
 }
 

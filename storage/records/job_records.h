@@ -6,12 +6,10 @@
  *	jobs/<job>/attempts/<%06u>.json              claims an attempt
  *	jobs/<job>/attempts/<%06u>.confirmed.json    its claimer has looked again
  *	jobs/<job>/attempts/<%06u>.end.json          how the attempt ended
- *	jobs/<job>/summaries/<%06u>.json             the attempts up to this one, which may be gone
- *	jobs/<job>/archives/<%06u>-<%06u>.json       what their records said, for reports
+ *	jobs/<job>/attempts/<%06u>.swept.json        nobody relies on orphaned packs up to it
  *	jobs/<job>/snapshots/<%06u>-<%06u>.json      manifest: the commit
- *	jobs/<job>/catalogues/<%06u>.json            a cache of what manifests say
  *	jobs/<job>/pins/<%06u>-<%06u>.json           keeps that snapshot, whatever the policy
- *	jobs/<job>/damaged/<%06u>/<%06u>-<nonce>-<%04u>.pack   that pack is damaged
+ *	jobs/<job>/damaged/<%06u>/<%06u>-<nonce>-<%04u>.pack   a damaged pack, set aside
  *	jobs/<job>/draining/<%06u>-<%06u>.json       the attempt is preempted and still saves
  *	jobs/<job>/notes/<%06u>/<kind>-<%04u>        an attempt's events, log, metrics
  *	jobs/<job>/packs/<%06u>/<%06u>-<nonce>-<%04u>.pack
@@ -38,11 +36,8 @@ int record_put_format(struct store *store, struct cancel *cancel, struct err *er
 char *job_record_key_attempt(struct storage *storage, uint32_t number);
 char *job_record_key_confirmed(struct storage *storage, uint32_t number);
 char *job_record_key_end(struct storage *storage, uint32_t number);
-char *job_record_key_summary(struct storage *storage, uint32_t through);
-/* Of the attempts `first` to `last`. */
-char *job_record_key_archive(struct storage *storage, uint32_t first, uint32_t last);
+char *job_record_key_swept(struct storage *storage, uint32_t number);
 char *job_record_key_snapshot(struct storage *storage, struct snapshot_id id);
-char *job_record_key_catalogue(struct storage *storage, uint32_t number);
 char *job_record_key_pin(struct storage *storage, struct snapshot_id id);
 
 /*
@@ -106,44 +101,39 @@ bool job_record_parse_attempt(const char *name, uint32_t *number);
 /* What is listed of an attempt. */
 struct attempt_records {
 	bool claimed;       /* its claim is listed */
-	bool ended;         /* it has an end record, or is in the summary */
-	bool summarised;    /* what is known of it is from the summary: its records do not count */
+	bool ended;         /* it has an end record */
 	int64_t claimed_ms; /* when its claim was put, by the store's clock; 0: unknown */
 };
 
-/* The records of a job by name. `lineage` has the attempts with what their claims or the summary
- * say, and the ids of the snapshots. ERR_VERSION: another version wrote a claim. */
+/* The records of a job by name. `lineage` has the attempts, with what those of their claims say
+ * that were read, and the ids of the snapshots. */
 struct job_listing {
 	struct lineage lineage;
 	struct attempt_records *records;   /* one per attempt */
 	struct manifest_object *manifests; /* one per snapshot */
-	/* Of attempts up to this number, only what the summary says counts. 0: there is none. */
-	uint32_t through;
-	/* The same by name: the newest one may be damaged. */
-	uint32_t newest_summary;
-	/* The objects below attempts/ and summaries/, as listed in this order. */
-	struct store_listing singles, summaries;
-	struct store_listing packs, damaged;
+	struct store_listing singles;      /* the objects below attempts/ */
+	struct store_listing packs;
+	/* The newest attempt up to which nobody relies on orphaned packs (FORMAT.md); 0: none. */
+	uint32_t swept;
 };
-/* All of it. */
+/* All of it; all claims were read. ERR_VERSION: another version wrote one. */
 int job_records_list(struct storage *storage, struct job_listing *listing, struct cancel *cancel,
 		     struct err *err);
-/* The same without packs and damage: a number of requests that does not depend on how many attempts
- * and packs there are. */
+/* The same without packs, and no claim was read: two listings. */
 int job_records_list_lineage(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
 /* The ids of the objects below jobs/<job>/<kind>/ ("snapshots" or "pins"), ascending; the caller
  * frees them. */
 int job_records_list_ids(struct storage *storage, const char *kind, struct snapshot_id **ids,
 			 size_t *count, struct cancel *cancel, struct err *err);
-/* Fills lineage.snapshots and `manifests`. */
+/* Fills lineage.snapshots and `manifests`; the caller frees with job_listing_release(). */
 int job_records_list_snapshots(struct storage *storage, struct job_listing *listing,
 			       struct cancel *cancel, struct err *err);
 /* The attempts that left a record or a snapshot, ascending, without reading any claim. Expects
  * lineage.snapshots to be filled; the caller frees with job_listing_release(). */
 int job_records_list_attempts(struct storage *storage, struct job_listing *listing,
 			      struct cancel *cancel, struct err *err);
-/* Only those that have records of their own: the newest ones always have. */
+/* Only those that have a record: the newest ones always have. */
 int job_records_list_singles(struct storage *storage, struct job_listing *listing,
 			     struct cancel *cancel, struct err *err);
 /* The newest attempt that left a record; 0: none did. One listing. */

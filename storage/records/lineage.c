@@ -129,6 +129,28 @@ size_t lineage_chain(const struct lineage *lineage, uint32_t newest, struct snap
 	return count;
 }
 
+static bool has_snapshot(const struct lineage *lineage, struct snapshot_id head)
+{
+	size_t first = lineage_first_from(lineage, (struct snapshot_id){head.attempt, 0});
+
+	return first < lineage->snapshot_count &&
+	       snapshot_id_compare(lineage->snapshots[first], head) <= 0;
+}
+
+uint32_t lineage_next_unread(const struct lineage *lineage, uint32_t newest, uint32_t until)
+{
+	struct snapshot_id head = {.attempt = newest, .sequence = UINT32_MAX};
+
+	while (head.attempt > until && (until > 0 || !has_snapshot(lineage, head))) {
+		const struct lineage_attempt *attempt = find_attempt(lineage, head.attempt);
+
+		if (attempt && attempt->unread && !attempt->unconfirmed)
+			return head.attempt;
+		head = chain_predecessor(lineage, head.attempt);
+	}
+	return 0;
+}
+
 static bool is_behind(const struct lineage *lineage, struct snapshot_id head, struct snapshot_id id)
 {
 	while (head.attempt > id.attempt)

@@ -23,8 +23,7 @@ struct lineage_attempt {
 	/* Its claimer died before it had looked again (FORMAT.md, "Claiming"), and it has no
 	 * snapshot: what it chose does not count. */
 	bool unconfirmed;
-	/* Its claim is of a version whose readers know summaries; others refuse the job. */
-	bool summaries;
+	bool unread; /* its claim has not been looked at: `known` is false */
 	struct snapshot_id start;
 	/* skipped on purpose because the job kept crashing from it; none: no snapshot was */
 	struct snapshot_id suspect;
@@ -38,7 +37,7 @@ struct lineage {
 	size_t snapshot_count;
 };
 
-/* "latest", "none", "this": as claims and summaries name them. */
+/* "latest", "none", "this": as claims name them. */
 const char *restore_policy_name(enum restore_policy policy);
 /* False: no policy has this name. */
 bool restore_policy_parse(const char *name, enum restore_policy *policy);
@@ -51,6 +50,13 @@ size_t lineage_attempt_from(const struct lineage_attempt *attempts, size_t count
 
 /* The position of the first snapshot that is not before `id`. */
 size_t lineage_first_from(const struct lineage *lineage, struct snapshot_id id);
+
+/*
+ * The first attempt, from `newest` on back along the chain, whose claim must be read before the
+ * chain is known as far as `until`, an attempt; 0: none. With 0 for `until`: as far as the first
+ * snapshot.
+ */
+uint32_t lineage_next_unread(const struct lineage *lineage, uint32_t newest, uint32_t until);
 
 /* Fills `chain` (room for snapshot_count ids) with the chain as it was when `newest` was the newest
  * attempt, newest snapshot first; returns its length. */

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/workers.h"
+#include "job_records.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,69 +40,85 @@ static int recover_claim_from_parent(struct storage *storage, const struct linea
 	return 0;
 }
 
-/* True: the claim was read before. */
-static bool find_known_claim(struct storage *storage, const struct job_listing *listing,
-			     struct lineage_attempt *attempt)
+static bool find_known(struct known_claims *known, int64_t put_ms, struct lineage_attempt *claim)
 {
-	const struct attempt_records *records =
-		&listing->records[attempt - listing->lineage.attempts];
-	struct lineage_attempt known;
+	bool found = false;
 
-	if (!claim_cache_find(&storage->claims, attempt->number, records->claimed_ms, &known))
-		return false;
-	known.unconfirmed &= attempt->unconfirmed;
-	*attempt = known;
-	return true;
+	pthread_mutex_lock(&known->mutex);
+	for (size_t i = known->count; put_ms > 0 && !found && i > 0; i--) {
+		const struct known_claim *item = &known->items[i - 1];
+
+		found = item->claim.number == claim->number && item->put_ms == put_ms;
+		if (found)
+			*claim = item->claim;
+	}
+	pthread_mutex_unlock(&known->mutex);
+	return found;
 }
 
-static void remember_claim(struct storage *storage, const struct job_listing *listing,
-			   const struct lineage_attempt *attempt, bool confirms)
+void known_claims_add(struct known_claims *known, int64_t put_ms,
+		      const struct lineage_attempt *claim)
 {
-	struct lineage_attempt claim = *attempt;
+	struct lineage_attempt same = {.number = claim->number};
 
-	claim.unconfirmed = confirms;
-	claim_cache_add(&storage->claims,
-			listing->records[attempt - listing->lineage.attempts].claimed_ms, &claim);
+	if (put_ms <= 0 || find_known(known, put_ms, &same))
+		return;
+	pthread_mutex_lock(&known->mutex);
+	known->items = memory_grow(known->items, known->count + 1, sizeof(*known->items));
+	known->items[known->count++] = (struct known_claim){put_ms, *claim};
+	pthread_mutex_unlock(&known->mutex);
 }
 
-/* *vanished: the claim was listed, and is not there. */
 static int read_claim(struct storage *storage, const struct job_listing *listing,
-		      struct lineage_attempt *attempt, bool *vanished, struct cancel *cancel,
-		      struct err *err)
+		      struct lineage_attempt *attempt, struct cancel *cancel, struct err *err)
 {
 	const struct lineage *lineage = &listing->lineage;
+	const struct attempt_records *records = &listing->records[attempt - lineage->attempts];
 	auto_free char *key = job_record_key_attempt(storage, attempt->number);
+	struct lineage_attempt claim = {.number = attempt->number};
 	auto_json json_t *body = NULL;
 	struct err own = {0};
-	bool claimed = listing->records[attempt - lineage->attempts].claimed, confirms;
 
-	if (find_known_claim(storage, listing, attempt))
+	if (!attempt->unread)
 		return 0;
-	if (!claimed) {
-		/* It is known by other records. */
-	} else if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel,
-				  &own) == 0) {
-		attempt->known = job_record_decode_claim(body, attempt);
-		/* Not of a version that does not confirm its claims. */
-		confirms = json_true_or(body, "confirms", false);
-		attempt->unconfirmed &= confirms;
-		if (attempt->known)
-			remember_claim(storage, listing, attempt, confirms);
-	} else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND) {
-		if (err)
-			*err = own;
-		return -1;
+	/* Another one is known by other records. */
+	if (records->claimed && !find_known(&storage->claims, records->claimed_ms, &claim)) {
+		if (job_record_get(storage->transfer.store, key, RECORD_ATTEMPT, &body, cancel,
+				   &own) == 0)
+			claim.known = job_record_decode_claim(body, &claim);
+		else if (own.kind != ERR_CORRUPT && own.kind != ERR_NOT_FOUND)
+			return err_set(err, own.kind, "%s", own.text);
+		if (claim.known)
+			known_claims_add(&storage->claims, records->claimed_ms, &claim);
 	}
-	if (attempt->known)
+	claim.unconfirmed = attempt->unconfirmed;
+	if (!claim.known)
+		claim = (struct lineage_attempt){
+			.number = attempt->number,
+			.unconfirmed = attempt->unconfirmed,
+			.policy = RESTORE_LATEST,
+		};
+	*attempt = claim;
+	if (attempt->known ||
+	    recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
 		return 0;
-	*vanished = claimed && own.kind == ERR_NOT_FOUND;
-	attempt->start = (struct snapshot_id){0};
-	attempt->policy = RESTORE_LATEST;
-	if (recover_claim_from_parent(storage, lineage, attempt, cancel, &own) == 0)
-		return 0;
-	if (err)
-		*err = own;
-	return -1;
+	return err_set(err, own.kind, "%s", own.text);
+}
+
+int listed_claims_read_chain(struct storage *storage, const struct job_listing *listing,
+			     uint32_t newest, uint32_t until, struct cancel *cancel,
+			     struct err *err)
+{
+	const struct lineage *lineage = &listing->lineage;
+	uint32_t number;
+
+	while ((number = lineage_next_unread(lineage, newest, until)) != 0) {
+		size_t at = lineage_attempt_from(lineage->attempts, lineage->attempt_count, number);
+
+		if (read_claim(storage, listing, &lineage->attempts[at], cancel, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 struct claims_read {
@@ -110,65 +127,43 @@ struct claims_read {
 	struct cancel *cancel;
 	atomic_size_t next;
 	pthread_mutex_t mutex;
-	bool vanished; /* under mutex, like the others */
-	bool failed;
+	bool failed; /* under mutex, like `err` */
 	struct err err;
 };
 
 static void read_claims_worker(void *arg, size_t index)
 {
 	struct claims_read *reading = arg;
-	const struct job_listing *listing = reading->listing;
+	const struct lineage *lineage = &reading->listing->lineage;
 	struct err err = {0};
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&reading->next, 1)) < listing->lineage.attempt_count) {
-		bool vanished = false;
-		int result;
-
-		if (listing->records[i].summarised)
-			continue;
-		result = read_claim(reading->storage, listing, &listing->lineage.attempts[i],
-				    &vanished, reading->cancel, &err);
-		if (result == 0 && !vanished)
-			continue;
-		pthread_mutex_lock(&reading->mutex);
-		reading->vanished |= vanished;
-		if (result < 0 && !reading->failed)
-			reading->err = err;
-		reading->failed |= result < 0;
-		pthread_mutex_unlock(&reading->mutex);
-		if (result == 0)
+	while ((i = atomic_fetch_add(&reading->next, 1)) < lineage->attempt_count) {
+		if (read_claim(reading->storage, reading->listing, &lineage->attempts[i],
+			       reading->cancel, &err) == 0)
 			continue;
 		/* The other workers stop as well. */
-		atomic_store(&reading->next, listing->lineage.attempt_count);
+		atomic_store(&reading->next, lineage->attempt_count);
+		pthread_mutex_lock(&reading->mutex);
+		reading->failed = true;
+		reading->err = err;
+		pthread_mutex_unlock(&reading->mutex);
 		return;
 	}
 }
 
-static size_t count_unsummarised(const struct job_listing *listing)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < listing->lineage.attempt_count; i++)
-		count += !listing->records[i].summarised;
-	return count;
-}
-
-int listed_claims_read(struct storage *storage, const struct job_listing *listing, bool *vanished,
+int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err)
 {
 	struct claims_read reading = {.storage = storage, .listing = listing, .cancel = cancel};
-	size_t threads = count_unsummarised(listing);
+	size_t threads = listing->lineage.attempt_count;
 
-	if (threads > CLAIMS_AT_ONCE)
-		threads = CLAIMS_AT_ONCE;
 	pthread_mutex_init(&reading.mutex, NULL);
 	if (threads > 0)
-		parallel_run(threads, read_claims_worker, &reading);
+		parallel_run(threads < CLAIMS_AT_ONCE ? threads : CLAIMS_AT_ONCE,
+			     read_claims_worker, &reading);
 	pthread_mutex_destroy(&reading.mutex);
-	*vanished = reading.vanished;
 	if (!reading.failed)
 		return 0;
 	if (err)

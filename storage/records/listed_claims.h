@@ -1,13 +1,39 @@
-/* PRIVATE. Reads who started from what: the claims of the attempts that are listed, but for those
- * that are summed up. */
+/* PRIVATE to storage/. Reads who started from what: the claims of the attempts that are listed. A
+ * claim never changes, so a process reads each once. */
 #ifndef LISTED_CLAIMS_H
 #define LISTED_CLAIMS_H
 
-#include "job_records.h"
+#include "base/cleanup.h"
 
-/* Fills the attempts of the lineage. Each claim is one small request, 16 at a time, and none for
- * what this process has read before. *vanished: one of them was listed and is not there. */
-int listed_claims_read(struct storage *storage, const struct job_listing *listing, bool *vanished,
+#include "lineage.h"
+
+#include <pthread.h>
+
+struct job_listing;
+
+struct known_claim {
+	/* When the store says that it was put: in a store that was emptied, another claim has the
+	 * number. */
+	int64_t put_ms;
+	struct lineage_attempt claim;
+};
+
+/* The claims that a process has read. Thread-safe. */
+struct known_claims {
+	pthread_mutex_t mutex;
+	struct known_claim *items;
+	size_t count;
+};
+/* Ignores a `put_ms` of 0: unknown. */
+void known_claims_add(struct known_claims *known, int64_t put_ms,
+		      const struct lineage_attempt *claim);
+
+/* Fills the attempts of the lineage, 16 at a time. ERR_VERSION: another version wrote one. */
+int listed_claims_read(struct storage *storage, const struct job_listing *listing,
 		       struct cancel *cancel, struct err *err);
+/* Only those that lineage_next_unread() asks for: one or two, as a rule. */
+int listed_claims_read_chain(struct storage *storage, const struct job_listing *listing,
+			     uint32_t newest, uint32_t until, struct cancel *cancel,
+			     struct err *err);
 
 #endif

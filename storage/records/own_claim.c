@@ -15,9 +15,8 @@ static json_t *claim_body(struct storage *storage, const struct claim *claim,
 	/* What one member of a gang can make of a damaged snapshot, another may not. */
 	bool damaged = claim->is_next && attempt->start_is_damaged;
 
-	return json_pack("{s:I, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o*, s:o*, s:o}", "attempt",
-			 (json_int_t)attempt->number, "confirms", true, "summaries", true, "nonce",
-			 storage->own_claim.nonce, "created",
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:o, s:o*, s:o*, s:o}", "attempt",
+			 (json_int_t)attempt->number, "nonce", storage->own_claim.nonce, "created",
 			 clock_format(clock_wall_ms(), created, sizeof(created)), "host",
 			 storage->host, "policy", restore_policy_name(claim->policy), "start",
 			 snapshot_id_is_none(attempt->start)

@@ -1,8 +1,8 @@
 #include "pack_listing.h"
 
 #include "base/workers.h"
-#include "damage_marks.h"
 #include "member_view.h"
+#include "pack_aside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,23 +159,22 @@ size_t pack_listing_named_prefixes(const struct storage *storage, const struct m
 }
 
 int pack_listing_get_named(struct storage *storage, const struct manifest *manifest,
-			   struct store_listing *packs, struct store_listing *damaged,
-			   struct cancel *cancel, struct err *err)
+			   struct store_listing *packs, struct cancel *cancel, struct err *err)
 {
 	char *prefixes[PACK_LISTINGS_MOST];
 	size_t count = pack_listing_named_prefixes(storage, manifest, prefixes);
-	int result = damage_marks_list(storage, damaged, cancel, err);
+	int result = pack_aside_list(storage, cancel, err);
 
 	if (result == 0)
 		result = pack_listing_get_prefixes(storage, prefixes, count, packs, cancel, err);
+
 	while (count > 0)
 		free(prefixes[--count]);
 	return result;
 }
 
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,
-		       const struct store_listing *packs, const struct store_listing *damaged,
-		       struct err *err)
+		       const struct store_listing *packs, struct err *err)
 {
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		auto_free char *key = transfer_pack_key(&storage->transfer, manifest->packs[i].key);
@@ -187,7 +186,7 @@ int pack_listing_check(struct storage *storage, const struct manifest *manifest,
 			return err_set(err, ERR_CORRUPT, "pack %s has %llu bytes instead of %llu",
 				       key, (unsigned long long)object->size,
 				       (unsigned long long)manifest->packs[i].bytes);
-		if (damage_marks_has(storage, damaged, manifest->packs[i].key))
+		if (pack_aside_has(storage, manifest->packs[i].key))
 			return err_set(err, ERR_CORRUPT, "pack %s was found damaged", key);
 	}
 	return 0;

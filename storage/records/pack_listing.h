@@ -22,15 +22,13 @@ int pack_listing_get_prefixes(struct storage *storage, char *const *prefixes, si
  * attempts, or of all. Returns how many; the caller frees each. */
 size_t pack_listing_named_prefixes(const struct storage *storage, const struct manifest *manifest,
 				   char *prefixes[PACK_LISTINGS_MOST]);
-/* Lists what the manifest names, and what is damaged: the packs below those prefixes. */
+/* Lists what the manifest names: the packs below those prefixes. */
 int pack_listing_get_named(struct storage *storage, const struct manifest *manifest,
-			   struct store_listing *packs, struct store_listing *damaged,
-			   struct cancel *cancel, struct err *err);
+			   struct store_listing *packs, struct cancel *cancel, struct err *err);
 
-/* PURE. Checks that every pack of the manifest is listed with the size that the manifest gives, and
- * was not found damaged. ERR_CORRUPT names the first one that is not so. */
+/* PURE. Checks that every pack of the manifest is listed with the size that the manifest gives.
+ * ERR_CORRUPT names the first one that is not so. */
 int pack_listing_check(struct storage *storage, const struct manifest *manifest,
-		       const struct store_listing *packs, const struct store_listing *damaged,
-		       struct err *err);
+		       const struct store_listing *packs, struct err *err);
 
 #endif

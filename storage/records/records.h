@@ -1,6 +1,6 @@
 /*
- * storage/records/: what a job has written down in its store: attempts, snapshots, packs and
- * damage; how that is read, listed and held together. Read FORMAT.md and lineage.h first, then
+ * storage/records/: what a job has written down in its store: attempts, snapshots and packs;
+ * how that is read, listed and held together. Read FORMAT.md and lineage.h first, then
  * job_records.h and job_listing.c.
  *
  * For the rest of storage/, through this header alone:
@@ -10,38 +10,31 @@
  *	job_listing.c		lists a job: its attempts, its snapshots (job_records.h)
  *	pack_listing.h		lists packs, and holds a manifest against that
  *	lineage.h		PURE: attempts and snapshots -> the chain to continue from
- *	lineage_summary.h	PURE: what lineage needs of the old attempts, as one record
+ *	listed_claims.h		reads the claims of the attempts that are listed
  *	own_claim.h		whether the claim of this process still is in the store
  *	claim_room.h		room for the next claim in a store that is full
  *	member_view.h		what this process sees of a gang's snapshot: all, or its part
  *	entry_list.h		sends and loads the list of a snapshot's files
  *	snapshot_catalogue.h	PURE: what manifests say, without their entries
  *	pack_table.h		PURE: packs by number, each key once
- *	catalogue_cache.h	the catalogue of this process, and its copy in the store
- *	damage_marks.h		writes down which packs are damaged
+ *	pack_aside.h		sets damaged packs aside
  *	store_clock.h		the time by the store's own clock
  *
  * An operation, declared in storage_attempts.h and used through storage.h:
  *
  *	superseded.c		whether a newer attempt has been claimed, or the store was emptied
- *
- * Of this folder only:
- *
- *	claim_cache.h		the claims that this process has read
- *	listed_claims.h		reads the claims of the attempts that are listed
  */
 #ifndef STORAGE_RECORDS_H
 #define STORAGE_RECORDS_H
 
-#include "catalogue_cache.h"
 #include "claim_room.h"
-#include "damage_marks.h"
 #include "entry_list.h"
 #include "job_records.h"
 #include "lineage.h"
-#include "lineage_summary.h"
+#include "listed_claims.h"
 #include "member_view.h"
 #include "own_claim.h"
+#include "pack_aside.h"
 #include "pack_listing.h"
 #include "pack_table.h"
 #include "snapshot_catalogue.h"

@@ -1,8 +1,8 @@
 /*
- * PURE. What manifests say, without their entries: enough to list snapshots, to decide which are
- * kept, and to tell which packs are named. A manifest never changes, so it need not be read twice.
- * This is a cache: whether a snapshot exists, only the store's listing says. FORMAT.md,
- * "Catalogues".
+ * PURE. What the manifests say that a process has read, without their entries: enough to list
+ * snapshots, to decide which are kept, and to tell which packs are named. A manifest never changes,
+ * so a job that saves and forgets for weeks reads each once. Whether a snapshot exists, only the
+ * store's listing says.
  */
 #ifndef SNAPSHOT_CATALOGUE_H
 #define SNAPSHOT_CATALOGUE_H
@@ -29,8 +29,6 @@ struct catalogue_entry {
 	struct manifest_object object;
 	struct catalogue_run *runs;
 	size_t run_count;
-	/* It is in the catalogue that is in the store. */
-	bool stored;
 };
 
 struct snapshot_catalogue {
@@ -55,11 +53,6 @@ void snapshot_catalogue_remove(struct snapshot_catalogue *catalogue, struct snap
 /* Drops everything but these snapshots; `ids` are ascending. */
 void snapshot_catalogue_keep(struct snapshot_catalogue *catalogue, const struct snapshot_id *ids,
 			     size_t count);
-
-/* The body of the record; the caller decrefs. */
-json_t *snapshot_catalogue_encode(const struct snapshot_catalogue *catalogue);
-/* Into an empty one; all entries count as stored. ERR_CORRUPT: nothing is to be released. */
-int snapshot_catalogue_decode(json_t *body, struct snapshot_catalogue *catalogue, struct err *err);
 
 void snapshot_catalogue_release(struct snapshot_catalogue *catalogue);
 AUTO(struct snapshot_catalogue, snapshot_catalogue_release);

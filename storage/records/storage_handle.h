@@ -3,8 +3,7 @@
 #ifndef STORAGE_HANDLE_H
 #define STORAGE_HANDLE_H
 
-#include "claim_cache.h"
-#include "lineage_summary.h"
+#include "listed_claims.h"
 #include "own_claim.h"
 #include "snapshot_catalogue.h"
 #include "storage/format/snapshot_id.h"
@@ -21,19 +20,14 @@ struct storage {
 	enum storage_found found;
 	/* This machine's name, for the records. */
 	char host[65];
-	struct claim_cache claims;
+	/* That this process has read. */
+	struct known_claims claims;
 	/* Of the attempt that was claimed last here. */
 	struct own_claim own_claim;
 	/* What this process had claimed before that. */
 	struct own_claim earlier_claim;
-	/* The summary that was read last, and when the store says that it was put. */
-	struct lineage_summary summary;
-	int64_t summary_put_ms;
-	/* The notes of the attempts up to this one were looked through. */
-	uint32_t notes_through;
-	/* The manifests that were read; the catalogue in the store has been read as well. */
+	/* The manifests that this process has read. */
 	struct snapshot_catalogue catalogue;
-	bool catalogue_loaded;
 	/* Worker threads for reading and hashing. */
 	unsigned threads;
 	bool read_only;
@@ -45,19 +39,15 @@ struct storage {
 	bool used_claim_room;
 	/* What the store has said then. */
 	char full_reason[160];
-	/* So many snapshots the job has, as this process has seen it last, at its claim or after a
-	 * retention run; with its own since. */
-	uint32_t snapshots;
-	/* A save sends so much of worn packs anew at most, because more has found no room; 0: no
-	 * limit. */
-	uint64_t renewed_most;
-	/* The last save did, and found the store full: the next one does not. */
-	bool renewed_for_nothing;
 	/* Of all that were in the store when the claim of the attempt was there; none: nothing
 	 * was. */
 	struct snapshot_id newest_at_claim;
+	/* By the same listing: nobody relies on orphaned packs up to this attempt. */
+	uint32_t swept_at_claim;
 	/* index_warmup() has run once. */
 	bool warmed;
+	/* What was set aside when it was listed last (pack_aside.h). */
+	struct store_listing aside;
 	/* What it has begun and index_warmup_join() waits for; or NULL. */
 	struct index_listing *listing;
 	/* Set by storage_set_gang(): 0 members for who looks at all of a snapshot. */

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 
 #define THREADS_MOST 16
-/* Attempts that are summed up while they are being read are looked for again. */
-#define LOOKS_MOST 3
 
 struct history_read {
 	struct storage *storage;
@@ -20,9 +18,6 @@ struct history_read {
 	const struct attempt_records *records;
 	struct cancel *cancel;
 	struct err *errs; /* per item */
-	/* A record was listed and is not there: the attempt was summed up meanwhile, or it is lost.
-	 */
-	atomic_bool vanished;
 	atomic_size_t next;
 };
 
@@ -69,9 +64,8 @@ static void remember_claim(struct history_read *history_read, const struct attem
 	struct lineage_attempt claim = {.number = past->number};
 
 	claim.known = body && job_record_decode_claim(body, &claim);
-	claim.unconfirmed = json_true_or(body, "confirms", false);
 	if (claim.known)
-		claim_cache_add(&history_read->storage->claims, records->claimed_ms, &claim);
+		known_claims_add(&history_read->storage->claims, records->claimed_ms, &claim);
 }
 
 static int read_claim(struct history_read *history_read, struct attempt_summary *past,
@@ -110,15 +104,11 @@ static void read_worker(void *arg, size_t index)
 	while ((i = atomic_fetch_add(&history_read->next, 1)) < history_read->history->count) {
 		struct attempt_summary *past = &history_read->history->items[i];
 
-		if (history_read->records[i].summarised)
-			continue;
 		if (read_claim(history_read, past, &history_read->errs[i]) == 0 &&
 		    history_read->records[i].ended)
 			(void)read_end(history_read, past, &history_read->errs[i]);
 		/* get_record() leaves the error of a lost or damaged record behind, though it is no
 		 * failure. */
-		if (history_read->records[i].claimed && history_read->errs[i].kind == ERR_NOT_FOUND)
-			atomic_store(&history_read->vanished, true);
 		if (history_read->errs[i].kind == ERR_CORRUPT ||
 		    history_read->errs[i].kind == ERR_NOT_FOUND)
 			history_read->errs[i] = (struct err){0};
@@ -126,8 +116,8 @@ static void read_worker(void *arg, size_t index)
 }
 
 static int read_attempts(struct storage *storage, struct attempt_history *history,
-			 const struct attempt_records *records, bool *vanished,
-			 struct cancel *cancel, struct err *err)
+			 const struct attempt_records *records, struct cancel *cancel,
+			 struct err *err)
 {
 	auto_free struct err *errs = memory_new(history->count * sizeof(*errs));
 	struct history_read history_read = {
@@ -140,7 +130,6 @@ static int read_attempts(struct storage *storage, struct attempt_history *histor
 
 	parallel_run(history->count < THREADS_MOST ? history->count : THREADS_MOST, read_worker,
 		     &history_read);
-	*vanished = atomic_load(&history_read.vanished);
 	for (size_t i = 0; i < history->count; i++) {
 		if (errs[i].kind == 0)
 			continue;
@@ -151,93 +140,23 @@ static int read_attempts(struct storage *storage, struct attempt_history *histor
 	return 0;
 }
 
-/* --- those that were summed up --- */
-
-/* Fills the attempts of the history that are among the bodies, which are ascending. */
-static void fill_from_bodies(struct attempt_history *history, json_t *bodies)
+static void count_snapshots(const struct lineage *lineage, struct attempt_summary *past)
 {
-	size_t at = json_array_size(bodies);
+	size_t i = lineage_first_from(lineage, (struct snapshot_id){past->number, 0});
 
-	/* The history is newest first. */
-	for (size_t i = 0; i < history->count && at > 0; i++) {
-		struct attempt_summary *past = &history->items[i];
-		json_t *body;
-
-		while (at > 0 && json_number_or(json_array_get(bodies, at - 1), "attempt", 0) >
-					 (json_int_t)past->number)
-			at--;
-		body = at > 0 ? json_array_get(bodies, at - 1) : NULL;
-		if (json_number_or(body, "attempt", 0) != (json_int_t)past->number)
-			continue;
-		if (!past->known && json_is_object(json_object_get(body, "claim")))
-			fill_claim(past, json_object_get(body, "claim"));
-		if (!past->ended && json_is_object(json_object_get(body, "end")))
-			fill_end(past, json_object_get(body, "end"));
+	for (; i < lineage->snapshot_count && lineage->snapshots[i].attempt == past->number; i++) {
+		past->snapshots++;
+		past->newest = lineage->snapshots[i].sequence;
 	}
-}
-
-/* An archive that is damaged, or was removed, leaves its attempts unknown. */
-static int read_archives(struct storage *storage, struct attempt_history *history,
-			 struct cancel *cancel, struct err *err)
-{
-	uint32_t oldest = history->items[history->count - 1].number;
-	auto_free struct snapshot_id *ranges = NULL;
-	size_t count;
-
-	/* The numbers of the first and the last attempt of each. */
-	if (job_records_list_ids(storage, "archives", &ranges, &count, cancel, err) < 0)
-		return -1;
-	for (size_t i = count; i > 0; i--) {
-		uint32_t first = ranges[i - 1].attempt, last = ranges[i - 1].sequence;
-		auto_free char *key = job_record_key_archive(storage, first, last);
-		auto_json json_t *body = NULL;
-		struct err own = {0};
-
-		if (last < oldest)
-			continue;
-		if (get_record(storage, key, RECORD_ARCHIVE, &body, cancel, &own) == 0) {
-			fill_from_bodies(history, json_object_get(body, "attempts"));
-			continue;
-		}
-		if (err)
-			*err = own;
-		return -1;
-	}
-	return 0;
-}
-
-static int read_summarised(struct storage *storage, struct attempt_history *history,
-			   const struct attempt_records *records, struct cancel *cancel,
-			   struct err *err)
-{
-	json_t *recent = storage->summary.recent;
-	int64_t oldest = json_number_or(json_array_get(recent, 0), "attempt", INT64_MAX);
-
-	if (!records[history->count - 1].summarised)
-		return 0;
-	fill_from_bodies(history, recent);
-	return history->items[history->count - 1].number < oldest
-		       ? read_archives(storage, history, cancel, err)
-		       : 0;
-}
-
-static uint32_t count_snapshots(const struct lineage *lineage, uint32_t number)
-{
-	size_t first = lineage_first_from(lineage, (struct snapshot_id){number, 0}), i = first;
-
-	while (i < lineage->snapshot_count && lineage->snapshots[i].attempt == number)
-		i++;
-	return (uint32_t)(i - first);
 }
 
 static int read_history(struct storage *storage, size_t most, struct attempt_history *history,
-			bool *vanished, struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 	auto_free struct attempt_records *records = NULL;
 
-	*vanished = false;
 	if (job_records_list_snapshots(storage, &listing, cancel, err) < 0 ||
 	    job_records_list_attempts(storage, &listing, cancel, err) < 0)
 		return -1;
@@ -250,29 +169,20 @@ static int read_history(struct storage *storage, size_t most, struct attempt_his
 		size_t at = lineage->attempt_count - 1 - i;
 
 		history->items[i].number = lineage->attempts[at].number;
-		history->items[i].snapshots =
-			count_snapshots(lineage, lineage->attempts[at].number);
+		count_snapshots(lineage, &history->items[i]);
 		records[i] = listing.records[at];
 	}
-	if (read_attempts(storage, history, records, vanished, cancel, err) < 0)
-		return -1;
-	return read_summarised(storage, history, records, cancel, err);
+	return read_attempts(storage, history, records, cancel, err);
 }
 
 int storage_history(struct storage *storage, size_t most, struct attempt_history *history,
 		    struct cancel *cancel, struct err *err)
 {
-	bool vanished = true;
-
 	*history = (struct attempt_history){0};
-	for (int i = 0; vanished && i < LOOKS_MOST; i++) {
-		attempt_history_release(history);
-		if (read_history(storage, most, history, &vanished, cancel, err) == 0)
-			continue;
-		attempt_history_release(history);
-		return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
-	}
-	return 0;
+	if (read_history(storage, most, history, cancel, err) == 0)
+		return 0;
+	attempt_history_release(history);
+	return err_wrap(err, "cannot read the history of job %s", storage->transfer.job);
 }
 
 void attempt_history_release(struct attempt_history *history)

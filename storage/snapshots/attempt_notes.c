@@ -3,9 +3,7 @@
 #include "storage/storage.h"
 
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/workers.h"
-#include "note_archive.h"
 #include "storage/records/records.h"
 
 #include <pthread.h>
@@ -13,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes that are archived while they are being read are looked for again. */
-#define LOOKS_MOST 3
 #define THREADS_MOST 16
 
 static char *note_key_prefix(const struct storage *storage, uint32_t attempt, const char *kind)
@@ -50,58 +46,19 @@ int storage_get_notes(struct storage *storage, uint32_t attempt, const char *kin
 
 /* --- the ledgers of all attempts --- */
 
-struct ledgers_read {
-	struct storage *storage;
-	uint32_t oldest;
-	ledger_fn *take;
-	void *arg;
-	struct cancel *cancel;
-};
-
-/* One that is damaged leaves its attempts without a ledger. */
-static int take_archived(const struct ledgers_read *reading, struct note_archives *archives,
-			 struct err *err)
-{
-	for (size_t i = 0; i < archives->count; i++) {
-		struct snapshot_id *range = &archives->ranges[i];
-		auto_free char *key =
-			note_archive_key(reading->storage, range->attempt, range->sequence);
-		auto_json json_t *body = NULL;
-		json_t *attempts, *item;
-		size_t at;
-
-		if (range->sequence < reading->oldest)
-			continue;
-		if (job_record_get(reading->storage->transfer.store, key, RECORD_LEDGERS, &body,
-				   reading->cancel, err) < 0) {
-			if (err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
-				return -1;
-			continue;
-		}
-		attempts = json_object_get(body, "attempts");
-		json_array_foreach(attempts, at, item)
-		{
-			const char *text = json_text_or(item, "ledger", "");
-			struct bytes ledger = {.data = (uint8_t *)text, .size = strlen(text)};
-
-			if (ledger.size > 0)
-				reading->take(reading->arg,
-					      (uint32_t)json_number_or(item, "attempt", 0),
-					      &ledger);
-		}
-	}
-	return 0;
-}
-
 /* The notes of one attempt: positions in the list. */
 struct note_group {
 	uint32_t attempt;
 	size_t first, end;
 };
 
-struct singles_read {
-	const struct ledgers_read *reading;
-	const struct store_listing *notes;
+struct ledgers_read {
+	struct storage *storage;
+	uint32_t oldest;
+	ledger_fn *take;
+	void *arg;
+	struct cancel *cancel;
+	struct store_listing notes;
 	struct note_group *groups;
 	size_t count;
 	atomic_size_t next;
@@ -110,112 +67,96 @@ struct singles_read {
 	struct err err;
 };
 
-static void collect_groups(struct singles_read *singles, const struct note_archives *archives)
+static void collect_groups(struct ledgers_read *reading)
 {
-	size_t prefix = strlen("jobs//notes/") + strlen(singles->reading->storage->transfer.job);
+	size_t prefix = strlen("jobs//notes/") + strlen(reading->storage->transfer.job);
 	struct note_group *last = NULL;
+	const char *rest;
 	uint32_t number;
 
-	singles->groups = memory_new((singles->notes->count + 1) * sizeof(*singles->groups));
-	for (size_t i = 0; i < singles->notes->count; i++) {
-		if (!note_archive_parse(singles->notes->items[i].key + prefix, &number) ||
-		    number < singles->reading->oldest || note_archives_have(archives, number))
+	reading->groups = memory_new((reading->notes.count + 1) * sizeof(*reading->groups));
+	for (size_t i = 0; i < reading->notes.count; i++) {
+		if (!job_record_parse_leading_number(reading->notes.items[i].key + prefix, &number,
+						     &rest) ||
+		    *rest != '/' || number < reading->oldest)
 			continue;
 		if (!last || last->attempt != number) {
-			last = &singles->groups[singles->count++];
+			last = &reading->groups[reading->count++];
 			*last = (struct note_group){number, i, i};
 		}
 		last->end = i + 1;
 	}
 }
 
-static int read_group(struct singles_read *singles, const struct note_group *group,
+/* One that is not there any more is of an attempt that was forgotten: it has no ledger. */
+static int read_group(struct ledgers_read *reading, const struct note_group *group,
 		      struct bytes *ledger, struct err *err)
 {
-	struct store *store = singles->reading->storage->transfer.store;
+	struct store *store = reading->storage->transfer.store;
 
 	for (size_t i = group->first; i < group->end; i++) {
-		const char *key = singles->notes->items[i].key;
+		const char *key = reading->notes.items[i].key;
 
-		if (note_archive_is_ledger(key) &&
-		    store->ops->get(store, key, 0, STORE_TO_END, ledger, singles->reading->cancel,
-				    err) < 0)
+		if (!text_starts(strrchr(key, '/') + 1, "ledger-") ||
+		    store->ops->get(store, key, 0, STORE_TO_END, ledger, reading->cancel, err) == 0)
+			continue;
+		if (err->kind != ERR_NOT_FOUND)
 			return -1;
+		ledger->size = 0;
+		return 0;
 	}
 	return 0;
 }
 
 static void read_group_worker(void *arg, size_t index)
 {
-	struct singles_read *singles = arg;
+	struct ledgers_read *reading = arg;
 	size_t i;
 
 	(void)index;
-	while ((i = atomic_fetch_add(&singles->next, 1)) < singles->count) {
+	while ((i = atomic_fetch_add(&reading->next, 1)) < reading->count) {
 		auto_(bytes_release) struct bytes ledger = {0};
 		struct err err = {0};
-		bool failed = read_group(singles, &singles->groups[i], &ledger, &err) < 0;
+		bool failed = read_group(reading, &reading->groups[i], &ledger, &err) < 0;
 
-		pthread_mutex_lock(&singles->mutex);
-		if (failed && !singles->failed)
-			singles->err = err;
-		singles->failed |= failed;
+		pthread_mutex_lock(&reading->mutex);
+		if (failed && !reading->failed)
+			reading->err = err;
+		reading->failed |= failed;
 		if (!failed && ledger.size > 0)
-			singles->reading->take(singles->reading->arg, singles->groups[i].attempt,
-					       &ledger);
-		pthread_mutex_unlock(&singles->mutex);
+			reading->take(reading->arg, reading->groups[i].attempt, &ledger);
+		pthread_mutex_unlock(&reading->mutex);
 		if (failed)
-			atomic_store(&singles->next, singles->count);
+			atomic_store(&reading->next, reading->count);
 	}
-}
-
-/* ERR_NOT_FOUND: a part was listed and is not there. */
-static int take_singles(const struct ledgers_read *reading, const struct store_listing *notes,
-			const struct note_archives *archives, struct err *err)
-{
-	struct singles_read singles = {.reading = reading, .notes = notes};
-
-	pthread_mutex_init(&singles.mutex, NULL);
-	collect_groups(&singles, archives);
-	if (singles.count > 0)
-		parallel_run(singles.count < THREADS_MOST ? singles.count : THREADS_MOST,
-			     read_group_worker, &singles);
-	pthread_mutex_destroy(&singles.mutex);
-	free(singles.groups);
-	if (singles.failed && err)
-		*err = singles.err;
-	return singles.failed ? -1 : 0;
-}
-
-/* The notes first and the archives after them: what was removed before the first listing is in an
- * archive that the second one shows. */
-static int read_ledgers(const struct ledgers_read *reading, struct err *err)
-{
-	auto_(store_listing_release) struct store_listing notes = {0};
-	auto_(note_archives_release) struct note_archives archives = {0};
-	auto_free char *prefix = text_format("jobs/%s/notes/", reading->storage->transfer.job);
-	struct store *store = reading->storage->transfer.store;
-
-	if (store->ops->list(store, prefix, STORE_ALL, &notes, reading->cancel, err) < 0 ||
-	    note_archives_list(reading->storage, &archives, reading->cancel, err) < 0 ||
-	    take_archived(reading, &archives, err) < 0)
-		return -1;
-	return take_singles(reading, &notes, &archives, err);
 }
 
 int storage_each_ledger(struct storage *storage, uint32_t oldest, ledger_fn *take, void *arg,
 			struct cancel *cancel, struct err *err)
 {
-	const struct ledgers_read reading = {storage, oldest, take, arg, cancel};
-	struct err own = {0};
+	struct ledgers_read reading = {
+		.storage = storage,
+		.oldest = oldest,
+		.take = take,
+		.arg = arg,
+		.cancel = cancel,
+	};
+	auto_free char *prefix = text_format("jobs/%s/notes/", storage->transfer.job);
+	struct store *store = storage->transfer.store;
 
-	for (int i = 0; i < LOOKS_MOST; i++) {
-		if (read_ledgers(&reading, &own) == 0)
-			return 0;
-		if (own.kind != ERR_NOT_FOUND)
-			break;
-	}
+	if (store->ops->list(store, prefix, STORE_ALL, &reading.notes, cancel, err) < 0)
+		return err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job);
+	pthread_mutex_init(&reading.mutex, NULL);
+	collect_groups(&reading);
+	if (reading.count > 0)
+		parallel_run(reading.count < THREADS_MOST ? reading.count : THREADS_MOST,
+			     read_group_worker, &reading);
+	pthread_mutex_destroy(&reading.mutex);
+	free(reading.groups);
+	store_listing_release(&reading.notes);
+	if (!reading.failed)
+		return 0;
 	if (err)
-		*err = own;
+		*err = reading.err;
 	return err_wrap(err, "cannot read the ledgers of job %s", storage->transfer.job);
 }

@@ -1,7 +1,7 @@
 /* Claims an attempt, checks whether a newer one has been claimed, and writes the end record. */
 #include "storage/storage.h"
 
-#include "attempt_compaction.h"
+#include "attempt_forget.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -16,8 +16,9 @@
 #define CLAIM_TRIES_MOST 100
 /* claims of one call: each repeats because a commit slipped in before the claim */
 #define RECHECKS_MOST 4
-/* what a start gives to compaction */
-#define COMPACTION_MOST_MS 5000
+/* what a start gives to forgetting attempts, and so many at most */
+#define FORGET_MOST_MS 5000
+#define FORGET_AT_START 128
 
 /* 0: sound; 1: damaged, with the reason in err; -1: the store could not be read. Lists only the
  * packs that the manifest names, after it was read. */
@@ -25,11 +26,11 @@ static int check_soundness(struct storage *storage, struct snapshot_id id, struc
 			   struct err *err)
 {
 	auto_(manifest_release) struct manifest manifest = {0};
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	auto_(store_listing_release) struct store_listing packs = {0};
 
 	if (job_record_get_manifest_head(storage, id, &manifest, cancel, err) == 0 &&
-	    pack_listing_get_named(storage, &manifest, &packs, &damaged, cancel, err) == 0 &&
-	    pack_listing_check(storage, &manifest, &packs, &damaged, err) == 0)
+	    pack_listing_get_named(storage, &manifest, &packs, cancel, err) == 0 &&
+	    pack_listing_check(storage, &manifest, &packs, err) == 0)
 		return 0;
 	return err->kind == ERR_CORRUPT || err->kind == ERR_NOT_FOUND ? 1 : -1;
 }
@@ -141,17 +142,62 @@ static int choose_specific(struct claiming *claiming, struct attempt *attempt, s
 	return 0;
 }
 
+/* Of the chain, those whose place is known: of its first attempt, as long as no claim behind that
+ * was read. */
+static size_t count_first(const struct snapshot_id *chain, size_t count)
+{
+	size_t first = 0;
+
+	while (first < count && chain[first].attempt == chain[0].attempt)
+		first++;
+	return first;
+}
+
+/* As a rule the newest one is sound: then one or two claims are read, and else all. */
+static int choose_latest(struct claiming *claiming, bool all, struct attempt *attempt,
+			 struct err *err)
+{
+	const struct lineage *lineage = &claiming->listing.lineage;
+	const struct claim *claim = claiming->claim;
+	auto_free struct snapshot_id *chain = NULL;
+	size_t count;
+
+	if ((all ? listed_claims_read(claiming->storage, &claiming->listing, claiming->cancel, err)
+		 : listed_claims_read_chain(claiming->storage, &claiming->listing, claiming->before,
+					    0, claiming->cancel, err)) < 0)
+		return -1;
+	chain = memory_new((lineage->snapshot_count + 1) * sizeof(*chain));
+	count = lineage_chain(lineage, claiming->before, chain);
+	if (!all)
+		count = count_first(chain, count);
+	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
+	    snapshot_id_compare(chain[0], claim->avoid) == 0) {
+		if (find_sound(claiming, chain + 1, count - 1, attempt, err) < 0)
+			return -1;
+		attempt->suspect = claim->avoid;
+		if (!snapshot_id_is_none(attempt->start) || !all)
+			return 0;
+		/* No sound snapshot behind it: a suspect one is better than none. */
+		attempt_release(attempt);
+	} else if (!all && count == 1 && snapshot_id_compare(chain[0], claim->avoid) == 0) {
+		return 0;
+	}
+	if (find_sound(claiming, chain, count, attempt, err) < 0)
+		return -1;
+	/* A claim from nothing would leave them behind for ever, and damage may be temporary. */
+	if (all && count > 0 && snapshot_id_is_none(attempt->start)) {
+		attempt->start = first_of_damaged(claiming, chain[0]);
+		attempt->start_is_damaged = true;
+	}
+	return 0;
+}
+
 /* Chooses the snapshot that a new attempt would start from if claiming->before were the newest
  * attempt. */
 static int choose_start(struct claiming *claiming, struct attempt *attempt, struct err *err)
 {
-	const struct lineage *lineage = &claiming->listing.lineage;
-	const struct claim *claim = claiming->claim;
-	auto_free struct snapshot_id *candidates = NULL;
-	size_t count;
-
 	attempt_release(attempt);
-	switch (claim->policy) {
+	switch (claiming->claim->policy) {
 	case RESTORE_NONE:
 		return 0;
 	case RESTORE_SPECIFIC:
@@ -159,55 +205,57 @@ static int choose_start(struct claiming *claiming, struct attempt *attempt, stru
 	case RESTORE_LATEST:
 		break;
 	}
-	candidates = memory_new(lineage->snapshot_count * sizeof(*candidates));
-	count = lineage_chain(lineage, claiming->before, candidates);
-	if (count > 1 && !snapshot_id_is_none(claim->avoid) &&
-	    snapshot_id_compare(candidates[0], claim->avoid) == 0) {
-		if (find_sound(claiming, candidates + 1, count - 1, attempt, err) < 0)
-			return -1;
-		attempt->suspect = claim->avoid;
-		if (!snapshot_id_is_none(attempt->start))
-			return 0;
-		/* No sound snapshot behind it: a suspect one is better than none. */
-		attempt_release(attempt);
-	}
-	if (find_sound(claiming, candidates, count, attempt, err) < 0)
+	if (choose_latest(claiming, false, attempt, err) < 0)
 		return -1;
-	/* A claim from nothing would leave them behind for ever, and damage may be temporary. */
-	if (count > 0 && snapshot_id_is_none(attempt->start)) {
-		attempt->start = first_of_damaged(claiming, candidates[0]);
-		attempt->start_is_damaged = true;
-	}
-	return 0;
+	if (!snapshot_id_is_none(attempt->start))
+		return 0;
+	attempt_release(attempt);
+	return choose_latest(claiming, true, attempt, err);
 }
 
 /* Whoever collects garbage sees no newer one, unless it sees this claim as well: so it is noted
  * once more when the claim is there. What came in between was committed by an attempt that may be
  * removing, just now, what it no longer needs. */
-static void note_snapshots(struct storage *storage, const struct lineage *lineage)
+static void note_snapshots(struct storage *storage, const struct job_listing *listing)
 {
+	const struct lineage *lineage = &listing->lineage;
+
+	storage->swept_at_claim = listing->swept;
 	if (lineage->snapshot_count > 0)
 		storage->newest_at_claim = lineage->snapshots[lineage->snapshot_count - 1];
-	storage->snapshots = (uint32_t)lineage->snapshot_count;
 }
 
-static bool was_left_on_purpose(const struct lineage *lineage, struct snapshot_id id)
+/* What is on the chain shows without the claims that are off it. */
+static int was_left_on_purpose(struct claiming *claiming, struct snapshot_id id, bool *left,
+			       struct err *err)
 {
-	enum snapshot_state state =
-		snapshot_id_is_none(id) ? SNAPSHOT_GOOD : lineage_state(lineage, id);
+	const struct job_listing *listing = &claiming->listing;
+	enum snapshot_state state;
 
-	return state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
+	*left = false;
+	if (snapshot_id_is_none(id))
+		return 0;
+	if (listed_claims_read_chain(claiming->storage, listing,
+				     lineage_newest_attempt(&listing->lineage), id.attempt,
+				     claiming->cancel, err) < 0)
+		return -1;
+	if (lineage_state(&listing->lineage, id) == SNAPSHOT_GOOD)
+		return 0;
+	if (listed_claims_read(claiming->storage, listing, claiming->cancel, err) < 0)
+		return -1;
+	state = lineage_state(&listing->lineage, id);
+	*left = state == SNAPSHOT_SUPERSEDED_BY_RESTORE || state == SNAPSHOT_SUSPECT;
+	return 0;
 }
 
-/* After the listing: if the claim is there now, so were the snapshots that were passed over. One
- * that was summed up is gone for another reason. */
+/* After the listing: if the claim is there now, so were the snapshots that were passed over. */
 static int check_not_emptied(struct claiming *claiming, struct err *err)
 {
 	const struct own_claim *earlier = &claiming->storage->earlier_claim;
 	bool own;
 
 	if (claiming->claim->passed_over_count == 0 || earlier->number == 0 || claiming->emptied ||
-	    earlier->number <= claiming->listing.newest_summary)
+	    attempt_is_long_past(&claiming->listing.lineage, earlier->number))
 		return 0;
 	if (own_claim_check(claiming->storage, earlier, &own, claiming->cancel, err) < 0)
 		return -1;
@@ -248,7 +296,7 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 
 	if (list_lineage(claiming, err) < 0)
 		return -1;
-	note_snapshots(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing);
 	newest = lineage_newest_attempt(&claiming->listing.lineage);
 	if (check_is_next(claiming, newest, as_of, err) < 0)
 		return -1;
@@ -259,14 +307,15 @@ static int claim_once(struct claiming *claiming, uint32_t as_of, struct attempt 
 		return -1;
 	if (!own)
 		claiming->before = newest;
-	if (choose_start(claiming, attempt, err) < 0)
+	if (choose_start(claiming, attempt, err) < 0 ||
+	    was_left_on_purpose(claiming, claiming->claim->local, &attempt->local_left, err) < 0)
 		return -1;
-	attempt->local_left =
-		was_left_on_purpose(&claiming->listing.lineage, claiming->claim->local);
 	if (newest == UINT32_MAX)
 		return err_set(err, ERR_FAILED, "the attempt counter of job %s is exhausted",
 			       storage->transfer.job);
 	attempt->number = newest + 1;
+	if (storage->read_only)
+		return err_set(err, ERR_NO_SPACE, "the store was opened for reading only");
 	return own_claim_put(storage, claiming->claim, attempt, claiming->cancel, err);
 }
 
@@ -293,7 +342,7 @@ enum second_look {
 	CLAIM_SLIPPED,
 	/* The store was emptied: the claim is not there, or is another's. Or the number was not
 	 * free: it looked so if we had listed the attempts before it was taken, and put our claim
-	 * after all records of that attempt were removed. A summary has had it since before. */
+	 * after that attempt was forgotten. So many are newer then. */
 	CLAIM_LOST,
 };
 
@@ -311,10 +360,10 @@ static int look_again(struct claiming *claiming, const struct attempt *claimed,
 	if (list_lineage(claiming, err) < 0 ||
 	    own_claim_check_nonce(storage, claimed->number, &own, claiming->cancel, err) < 0)
 		return -1;
-	note_snapshots(storage, &claiming->listing.lineage);
+	note_snapshots(storage, &claiming->listing);
 	if (!own)
 		return 0;
-	if (claimed->number <= claiming->listing.newest_summary) {
+	if (attempt_is_long_past(&claiming->listing.lineage, claimed->number)) {
 		storage->transfer.store->ops->remove(storage->transfer.store, key, claiming->cancel,
 						     NULL);
 		return 0;
@@ -367,21 +416,20 @@ static int claim_with_room(struct claiming *claiming, struct attempt *attempt, s
 	return -1;
 }
 
-/* A bounded number of old attempts is summed up, so that the next start has less to read. It costs
- * a moment at most, and no start depends on it. */
-static void compact_after_claim(struct claiming *claiming)
+/* It costs a moment at most, and no start depends on it. A retention run forgets them as they come;
+ * this is for jobs that have none, and reads all claims, so it is done once in a while. */
+static void forget_after_claim(struct claiming *claiming)
 {
 	struct storage *storage = claiming->storage;
 	auto_(cancel_release) struct cancel soon = {0};
 	int64_t left_ms = claiming->cancel ? cancel_left_ms(claiming->cancel) : CLOCK_NEVER;
 
-	if (storage->read_only || cancel_init(&soon, NULL) < 0)
+	if (cancel_init(&soon, NULL) < 0 || storage->read_only ||
+	    attempt_forget_candidates(&claiming->listing.lineage) < ATTEMPTS_KEPT)
 		return;
-	cancel_set_deadline(&soon,
-			    clock_monotonic_ms() +
-				    (left_ms < COMPACTION_MOST_MS ? left_ms : COMPACTION_MOST_MS));
-	(void)attempt_compaction_run(storage, &claiming->listing, ATTEMPT_COMPACTION_AT_START,
-				     &soon, NULL);
+	cancel_set_deadline(&soon, clock_monotonic_ms() +
+					   (left_ms < FORGET_MOST_MS ? left_ms : FORGET_MOST_MS));
+	(void)attempt_forget_run(storage, &claiming->listing, FORGET_AT_START, &soon, NULL);
 }
 
 int storage_claim(struct storage *storage, const struct claim *claim, struct attempt *attempt,
@@ -393,16 +441,23 @@ int storage_claim(struct storage *storage, const struct claim *claim, struct att
 		.cancel = cancel,
 	};
 
+	struct err own = {0};
+
 	*attempt = (struct attempt){0};
 	storage->earlier_claim = storage->own_claim;
-	if (claim_with_room(&claiming, attempt, err) < 0) {
-		attempt_release(attempt);
-		store_explain_full(err);
+	if (claim_with_room(&claiming, attempt, &own) < 0) {
+		if (own.kind == ERR_NO_SPACE)
+			attempt->number = 0;
+		else
+			attempt_release(attempt);
+		if (err)
+			*err = own;
+		store_explain_full(storage->transfer.job, err);
 		return err_wrap(err, "cannot claim an attempt of job %s", storage->transfer.job);
 	}
 	if (!storage->used_claim_room && !claim_room_is_listed(storage, &claiming.listing))
 		claim_room_keep(storage, cancel);
-	compact_after_claim(&claiming);
+	forget_after_claim(&claiming);
 	job_records_trim_memory();
 	return 0;
 }

@@ -29,7 +29,7 @@ static bool find_chunks(struct storage *storage, struct entry *entry)
 		struct chunk *chunk = &entry->chunks[i];
 
 		if (chunk->codec != CHUNK_ZERO &&
-		    !chunk_index_find_anywhere(&storage->transfer.index, chunk->digest, chunk))
+		    !chunk_index_find(&storage->transfer.index, chunk->digest, chunk))
 			return false;
 	}
 	return true;
@@ -91,12 +91,6 @@ static const struct entry *find_file(const struct manifest *manifest, const char
 	return NULL;
 }
 
-static bool stays(const struct save_request *request, const char *path)
-{
-	return request->carried(request->arg, path) ||
-	       (request->carried_along && request->carried_along(request->arg, path));
-}
-
 /* Before its files are moved: a link needs the content of its file. What the link is to may be gone
  * or written over, so it becomes a file of its own, of the same chunks. */
 static void carry_links(struct storage *storage, const struct save_request *request,
@@ -106,7 +100,7 @@ static void carry_links(struct storage *storage, const struct save_request *requ
 		const struct entry *link = &parent->entries[i], *file;
 		struct entry entry;
 
-		if (link->type != ENTRY_HARDLINK || !stays(request, link->path) ||
+		if (link->type != ENTRY_HARDLINK || !request->carried(request->arg, link->path) ||
 		    tree_has(tree, known, link->path))
 			continue;
 		file = find_file(parent, link->target);
@@ -137,8 +131,8 @@ int carry_over(struct storage *storage, const struct save_request *request, stru
 		struct entry *entry = &parent.entries[i];
 
 		if ((entry->type != ENTRY_FILE && entry->type != ENTRY_SYMLINK) ||
-		    !stays(request, entry->path) || tree_has(tree, known, entry->path) ||
-		    !find_chunks(storage, entry))
+		    !request->carried(request->arg, entry->path) ||
+		    tree_has(tree, known, entry->path) || !find_chunks(storage, entry))
 			continue;
 		add_directories(tree, known, &parent, entry->path);
 		add_item(tree, entry);

@@ -11,10 +11,10 @@
 
 /*
  * Adds to `tree` the files of the parent that request->carried asks for and that the tree lacks,
- * and if there are any, those that request->carried_along asks for; with the directories above
- * them. A symbolic link stays what it is, a hard link stays as a file. Their chunks are not sent
- * again: an entry of which one is not in the store any more stays out. Reads the parent's manifest,
- * unless request->carries says that there is nothing to carry. Blocks for that.
+ * with the directories above them. A symbolic link stays what it is, a hard link stays as a file.
+ * Their chunks are not sent again: an entry of which one is not in the store any more stays out.
+ * Reads the parent's manifest, unless request->carries says that there is nothing to carry. Blocks
+ * for that.
  */
 int carry_over(struct storage *storage, const struct save_request *request, struct file_tree *tree,
 	       struct cancel *cancel, struct err *err);

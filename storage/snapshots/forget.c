@@ -2,12 +2,11 @@
  * nothing has changed meanwhile, removes the manifests, then collects the garbage. */
 #include "storage/storage.h"
 
-#include "attempt_compaction.h"
+#include "attempt_forget.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "garbage_collect.h"
-#include "note_archive.h"
 #include "pin_place.h"
 #include "retention.h"
 #include "storage/records/records.h"
@@ -15,6 +14,7 @@
 #include <stdlib.h>
 
 #define ROUNDS_MOST 3
+#define ATTEMPTS_AT_ONCE 1024
 #define KEPT_ALWAYS                                                                    \
 	(1u << KEEP_NEWEST | 1u << KEEP_NEWER | 1u << KEEP_START | 1u << KEEP_PINNED | \
 	 1u << KEEP_UNKNOWN)
@@ -220,25 +220,6 @@ static int remove_manifests(struct forgetting *forgetting, struct forget_result 
 	return 0;
 }
 
-/* Neither is what the caller asked for, and neither may fail: what is not done now is done the next
- * time. */
-static void keep_store_small(struct forgetting *forgetting)
-{
-	const struct inventory *inventory = &forgetting->inventory;
-	const struct lineage *lineage = &inventory->listing.lineage;
-	auto_free struct snapshot_id *ids = memory_new(inventory->list.count * sizeof(*ids));
-	size_t count = 0;
-
-	for (size_t i = 0; i < lineage->snapshot_count; i++)
-		if (!forgetting->gone[lineage->snapshot_count - 1 - i])
-			ids[count++] = lineage->snapshots[i];
-	catalogue_cache_store(forgetting->storage, ids, count, forgetting->cancel);
-	(void)attempt_compaction_run(forgetting->storage, &inventory->listing,
-				     ATTEMPT_COMPACTION_AT_RETENTION, forgetting->cancel, NULL);
-	(void)note_archive_run(forgetting->storage, inventory->listing.through,
-			       forgetting->request->shorten_ledger, forgetting->cancel, NULL);
-}
-
 int storage_forget(struct storage *storage, const struct forget_request *request,
 		   struct forget_result *result, struct cancel *cancel, struct err *err)
 {
@@ -260,8 +241,6 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 		return -1;
 	rule.attempt = attempt_without_room(&forgetting);
 	rule.leftovers = rule.attempt > 0 && request->is_stuck;
-	if (!request->dry_run)
-		storage->snapshots = result->kept;
 	if (garbage_collect_packs(storage, &forgetting.inventory, forgetting.gone, &rule,
 				  &result->collected, &result->refused, cancel, err) < 0)
 		return -1;
@@ -269,14 +248,11 @@ int storage_forget(struct storage *storage, const struct forget_request *request
 		claim_room_keep(storage, cancel);
 		storage->used_claim_room = false;
 	}
+	/* It is not what the caller asked for, and may not fail: the next run does what is left. */
 	if (!request->dry_run && !request->is_stuck)
-		keep_store_small(&forgetting);
+		(void)attempt_forget_run(storage, &forgetting.inventory.listing, ATTEMPTS_AT_ONCE,
+					 cancel, NULL);
 	return 0;
-}
-
-static bool makes_room(const struct storage *storage, const struct forget_result *result)
-{
-	return result->collected.packs_removed > 0 || storage->renewed_for_nothing;
 }
 
 bool storage_make_room(struct storage *storage, uint32_t attempt,
@@ -297,9 +273,9 @@ bool storage_make_room(struct storage *storage, uint32_t attempt,
 		request.policy = *policy;
 	forgot = storage_forget(storage, &request, result, cancel, NULL) == 0;
 	request.gives_up_start = policy != NULL;
-	if (forgot && !makes_room(storage, result) && request.gives_up_start)
+	if (forgot && result->collected.packs_removed == 0 && request.gives_up_start)
 		forgot = storage_forget(storage, &request, result, cancel, NULL) == 0;
 	if (forgot && result->kept_by_policy == 0)
 		store_explain_needed(storage->full_reason, err);
-	return makes_room(storage, result);
+	return result->collected.packs_removed > 0;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/workers.h"
 #include "retention.h"
 #include "storage/records/records.h"
@@ -25,9 +26,6 @@ struct collection {
 	bool *named;       /* per pack */
 	size_t *condemned; /* positions in `packs` */
 	size_t condemned_count;
-	int64_t old_ms;  /* by the store's clock: what was put before is old */
-	bool *forbidden; /* per pack: this collection has put its mark */
-	bool *unmarked;  /* per pack: it has no mark that stays */
 	atomic_size_t next;
 	pthread_mutex_t mutex;
 	struct garbage_result
@@ -42,8 +40,6 @@ static void collection_release(struct collection *collection)
 	store_listing_release(&collection->packs);
 	free(collection->named);
 	free(collection->condemned);
-	free(collection->forbidden);
-	free(collection->unmarked);
 	pthread_mutex_destroy(&collection->mutex);
 }
 AUTO(struct collection, collection_release);
@@ -190,109 +186,69 @@ static void select_packs(struct collection *collection, int64_t now_ms)
 	}
 }
 
-/* Nobody saves just now. An attempt that is claimed while it is being removed would rely on it. */
+/* Newer than the newest good snapshot: an attempt that is claimed meanwhile might rely on it. */
 static bool is_leftover(const struct collection *collection, const char *name)
 {
 	return snapshot_id_compare(retention_pack_id(name), collection->newest_good) > 0;
 }
 
-/* A young mark may be of another collection, which takes it back when it sees a new claim. */
-static bool has_old_mark(const struct collection *collection, const char *name)
-{
-	const struct store_listing *marks = &collection->inventory->listing.damaged;
-	int64_t put_ms = damage_marks_date(collection->storage, marks, name);
-
-	return put_ms > 0 && put_ms <= collection->old_ms;
-}
-
-static int forbid_leftover(struct collection *collection, size_t at, struct err *err)
-{
-	const char *name = pack_name(collection, &collection->packs.items[at]);
-	struct err own = {0};
-
-	if (!is_leftover(collection, name))
-		return 0;
-	collection->forbidden[at] =
-		damage_mark_put_new(collection->storage, name,
-				    "no snapshot needs it, and it is about to be removed",
-				    collection->cancel, &own) == 0;
-	if (collection->forbidden[at])
-		return 0;
-	collection->unmarked[at] = !has_old_mark(collection, name);
-	if (own.kind == ERR_EXISTS || own.kind == ERR_NO_SPACE)
-		return 0;
-	*err = own;
-	return -1;
-}
-
-static void forbid_worker(void *arg, size_t index)
-{
-	struct collection *collection = arg;
-	struct err err = {0};
-	size_t i;
-
-	(void)index;
-	while ((i = atomic_fetch_add(&collection->next, 1)) < collection->condemned_count) {
-		if (forbid_leftover(collection, collection->condemned[i], &err) == 0)
-			continue;
-		pthread_mutex_lock(&collection->mutex);
-		collection->failed = true;
-		collection->err = err;
-		atomic_store(&collection->next, collection->condemned_count);
-		pthread_mutex_unlock(&collection->mutex);
-	}
-}
-
-static void defer_pack(struct collection *collection, size_t at)
-{
-	collection->result->packs_deferred++;
-	collection->result->bytes_deferred += collection->packs.items[at].size;
-}
-
-/* A full store has no room for marks: its leftovers wait until the others have made some. So do
- * those that another collection is about to remove. */
-static void defer_unmarked(struct collection *collection)
+static void defer_packs(struct collection *collection, bool leftovers_alone)
 {
 	size_t left = 0;
 
 	for (size_t i = 0; i < collection->condemned_count; i++) {
 		size_t at = collection->condemned[i];
+		const char *name = pack_name(collection, &collection->packs.items[at]);
 
-		if (collection->unmarked[at])
-			defer_pack(collection, at);
-		else
+		if (leftovers_alone && !is_leftover(collection, name)) {
 			collection->condemned[left++] = at;
+			continue;
+		}
+		collection->result->packs_deferred++;
+		collection->result->bytes_deferred += collection->packs.items[at].size;
 	}
 	collection->condemned_count = left;
 }
 
-/* What is written down as damaged is no base for a save: so whoever claims after the look for new
- * claims that follows does without the leftovers. */
-static int forbid_leftovers(struct collection *collection, struct err *err)
+static bool has_leftovers(const struct collection *collection)
 {
-	size_t threads = collection->condemned_count;
+	for (size_t i = 0; i < collection->condemned_count; i++) {
+		size_t at = collection->condemned[i];
 
-	collection->forbidden = memory_new(collection->packs.count * sizeof(bool));
-	collection->unmarked = memory_new(collection->packs.count * sizeof(bool));
-	parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, forbid_worker, collection);
-	atomic_store(&collection->next, 0);
-	if (!collection->failed) {
-		defer_unmarked(collection);
-		return 0;
+		if (is_leftover(collection, pack_name(collection, &collection->packs.items[at])))
+			return true;
 	}
-	if (err)
-		*err = collection->err;
-	return -1;
+	return false;
 }
 
-/* They stay, and are whole: a snapshot that has come meanwhile may name them. */
-static void allow_leftovers(struct collection *collection)
+/* Whoever claims after the look for new claims that follows sees this record, and does without the
+ * leftovers. A full store may have no room for it: then they wait until the others have made some.
+ */
+static int sweep_leftovers(struct collection *collection, struct err *err)
 {
-	for (size_t i = 0; collection->forbidden && i < collection->packs.count; i++)
-		if (collection->forbidden[i])
-			(void)damage_mark_remove(collection->storage,
-						 pack_name(collection, &collection->packs.items[i]),
-						 collection->cancel, NULL);
+	struct storage *storage = collection->storage;
+	uint32_t newest = lineage_newest_attempt(&collection->inventory->listing.lineage);
+	auto_free char *key = job_record_key_swept(storage, newest);
+	char nonce[33], created[32];
+	auto_json json_t *body = NULL;
+	struct err own = {0};
+
+	if (!has_leftovers(collection))
+		return 0;
+	random_hex(nonce);
+	body = json_pack("{s:I, s:s, s:s, s:s}", "attempt", (json_int_t)newest, "nonce", nonce,
+			 "created", clock_format(clock_wall_ms(), created, sizeof(created)), "host",
+			 storage->host);
+	if (!body)
+		return err_set(err, ERR_FAILED, "cannot write %s as JSON", key);
+	if (job_record_put(storage->transfer.store, key, RECORD_SWEPT, body, NULL,
+			   collection->cancel, &own) == 0 ||
+	    own.kind == ERR_EXISTS)
+		return 0;
+	if (own.kind != ERR_NO_SPACE)
+		return err_set(err, own.kind, "%s", own.text);
+	defer_packs(collection, true);
+	return 0;
 }
 
 /* In a store that was emptied and begun anew, the same number is another's. */
@@ -324,10 +280,7 @@ static int check_no_new_claim(struct collection *collection, struct err *err)
 		return -1;
 	if (newest <= known && !claiming && own)
 		return 0;
-	for (size_t i = 0; i < collection->condemned_count; i++)
-		defer_pack(collection, collection->condemned[i]);
-	collection->condemned_count = 0;
-	allow_leftovers(collection);
+	defer_packs(collection, false);
 	return 0;
 }
 
@@ -342,10 +295,6 @@ static int remove_pack(struct collection *collection, const struct store_object 
 	fault_point("before_pack_remove");
 	if (store->ops->remove(store, pack->key, collection->cancel, err) < 0)
 		return -1;
-	/* After it: a save that has listed the pack sees the mark. */
-	if (is_leftover(collection, name) ||
-	    damage_marks_has(collection->storage, &collection->inventory->listing.damaged, name))
-		(void)damage_mark_remove(collection->storage, name, collection->cancel, NULL);
 	fault_point("after_pack_remove");
 	return 0;
 }
@@ -439,7 +388,6 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 	if ((!rule->dry_run && read_clock(&collection, &now_ms, err) < 0) ||
 	    mark_named_packs(&collection, err) < 0)
 		return -1;
-	collection.old_ms = now_ms - rule->age_ms;
 	select_packs(&collection, now_ms);
 	if (rule->dry_run) {
 		count_packs(&collection);
@@ -448,9 +396,7 @@ int garbage_collect_packs(struct storage *storage, const struct inventory *inven
 	store_clock_remove_temporaries(storage, now_ms, cancel);
 	if (collection.condemned_count == 0)
 		return 0;
-	if (forbid_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0) {
-		allow_leftovers(&collection);
+	if (sweep_leftovers(&collection, err) < 0 || check_no_new_claim(&collection, err) < 0)
 		return -1;
-	}
 	return remove_packs(&collection, err);
 }

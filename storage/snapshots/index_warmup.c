@@ -64,10 +64,9 @@ static size_t add_orphan_prefixes(const struct storage *storage, struct snapshot
 	return count;
 }
 
-/* Packs that nobody has found damaged. They are few, and known before the first byte is sent: what
- * they hold is not sent again. */
+/* They are few, and known before the first byte is sent: what they hold is not sent again. */
 static int load_orphans(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
-			const struct store_listing *damaged, struct cancel *cancel, struct err *err)
+			struct cancel *cancel, struct err *err)
 {
 	auto_(store_listing_release) struct store_listing packs = {0};
 	struct snapshot_id behind = storage->newest_at_claim;
@@ -79,21 +78,12 @@ static int load_orphans(struct storage *storage, struct snapshot_id parent, uint
 		free(prefixes[--count]);
 	if (result < 0)
 		return -1;
-	damage_marks_drop(storage, damaged, &packs);
 	/* A pack for an older one than the newest may be garbage to a collection under way. */
 	if (snapshot_id_compare(parent, behind) > 0)
 		behind = parent;
+	if (storage->swept_at_claim > 0 && behind.attempt <= storage->swept_at_claim)
+		behind = (struct snapshot_id){storage->swept_at_claim, UINT32_MAX};
 	return orphan_packs_load(storage, &packs, behind, cancel, err);
-}
-
-static void drop_damaged(struct storage *storage, const struct store_listing *damaged)
-{
-	struct chunk_index *index = &storage->transfer.index;
-
-	for (size_t i = 0; damaged->count > 0 && i < index->pack_count; i++)
-		if (damage_marks_has(storage, damaged, index->packs[i].key))
-			chunk_index_pack_lost(index, (uint32_t)i);
-	chunk_index_apply_listing(index, "", NULL);
 }
 
 /* --- listing --- */
@@ -149,47 +139,30 @@ static int begin_listing(struct storage *storage, struct err *err)
 
 /* --- the whole --- */
 
-/* Before anything is sent. What is to be durable before a deadline sends nothing more than it must.
- */
-static void judge_packs(struct storage *storage)
-{
-	struct chunk_index *index = &storage->transfer.index;
-	struct pack_wear_bounds bounds = {
-		.snapshots = storage->snapshots,
-		.most = storage->renewed_most,
-	};
-
-	if (atomic_load(&storage->transfer.urgent))
-		chunk_index_spare_packs(index);
-	else
-		chunk_index_judge_packs(index, &bounds);
-}
-
-/* The index keeps only packs that the store lists and that nobody has found damaged. Those that are
- * lost later are found before the commit. */
+/* The index keeps only packs that the store lists. Those that are lost later are found before the
+ * commit. */
 int index_warmup(struct storage *storage, struct snapshot_id parent, uint32_t attempt,
 		 struct cancel *cancel, struct err *err)
 {
-	auto_(store_listing_release) struct store_listing damaged = {0};
-
 	/* Within one process the index is current: its own packs were put by this process, or
 	 * looked up. */
 	if (storage->warmed) {
 		chunk_index_apply_listing(&storage->transfer.index, "", NULL);
-		judge_packs(storage);
 		return 0;
 	}
 	/* A new process knows nothing yet: the parent's manifest names the chunks of the newest
 	 * checkpoint. */
 	if (load_parent(storage, parent, cancel, err) < 0 ||
-	    damage_marks_list(storage, &damaged, cancel, err) < 0)
+	    pack_aside_list(storage, cancel, err) < 0)
 		return -1;
-	drop_damaged(storage, &damaged);
-	judge_packs(storage);
+	for (size_t i = 0; i < storage->transfer.index.pack_count; i++)
+		if (pack_aside_has(storage, storage->transfer.index.packs[i].key))
+			chunk_index_pack_lost(&storage->transfer.index, (uint32_t)i);
+	chunk_index_apply_listing(&storage->transfer.index, "", NULL);
 	if (begin_listing(storage, err) < 0)
 		return -1;
 	if (storage->gang.members <= ORPHAN_MEMBERS_MOST &&
-	    load_orphans(storage, parent, attempt, &damaged, cancel, err) < 0) {
+	    load_orphans(storage, parent, attempt, cancel, err) < 0) {
 		index_warmup_end(storage);
 		return -1;
 	}

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A manifest of a large checkpoint takes a few hundred megabytes while it is being decoded. */
-#define THREADS_MOST 4
-/* One that is larger is decoded alone, so that memory is bounded by the largest. */
+#define THREADS_MOST 16
+#define REMEMBERED_LEAST 4
+/* One that is larger is decoded alone: that takes a few hundred megabytes. */
 #define LARGE_MANIFEST ((uint64_t)8 << 20)
 
 /* Beside a job that saves and forgets ten times a second. */
@@ -123,7 +123,7 @@ static int load_snapshot(struct scan *scan, size_t at, bool recall, struct err *
 		named.pack_count = manifest.pack_count;
 	}
 	find_named_packs(scan->storage, &named, &listing->packs, names);
-	result = pack_listing_check(scan->storage, &named, &listing->packs, &listing->damaged, err);
+	result = pack_listing_check(scan->storage, &named, &listing->packs, err);
 	if (names->cached)
 		free(named.packs);
 	return result;
@@ -228,11 +228,15 @@ static int inspect_snapshots(struct storage *storage, struct inventory *inventor
 			     struct cancel *cancel, struct err *err)
 {
 	struct scan scan = {.storage = storage, .inventory = inventory, .cancel = cancel};
+	const struct lineage *lineage = &inventory->listing.lineage;
 	size_t threads = inventory->list.count;
 
 	pthread_mutex_init(&scan.mutex, NULL);
 	pthread_mutex_init(&scan.large, NULL);
-	catalogue_cache_load(storage, &inventory->listing, cancel);
+	/* A job that saves and forgets for weeks must not remember all of it. */
+	if (storage->catalogue.count > 2 * (lineage->snapshot_count + REMEMBERED_LEAST))
+		snapshot_catalogue_keep(&storage->catalogue, lineage->snapshots,
+					lineage->snapshot_count);
 	if (threads > 0)
 		parallel_run(threads < THREADS_MOST ? threads : THREADS_MOST, inspect_worker,
 			     &scan);

@@ -24,7 +24,7 @@ struct inventory {
 	struct inventory_packs *names;
 };
 
-/* Reads all manifests that are not in the catalogue, four at a time and large ones one at a time;
+/* Reads all manifests that this process has not read, 16 at a time and large ones one at a time;
  * that of the newest good snapshot in any case. A damaged snapshot is marked in the list and is no
  * error. The caller frees with inventory_release(). */
 int inventory_read(struct storage *storage, struct inventory *inventory, struct cancel *cancel,

@@ -353,9 +353,7 @@ static void restore_worker_main(void *arg, size_t index)
 		result = restore_range(&worker, first, count, &err);
 	atomic_fetch_add(&restoring->bytes_fetched, worker.fetch.bytes_fetched);
 	if (result < 0 && worker.fetch.damaged)
-		damage_mark_note(restoring->storage, worker.fetch.damaged,
-				 "a chunk did not match its digest, twice, in a restore",
-				 restoring->cancel);
+		pack_aside_note(restoring->storage, worker.fetch.damaged, restoring->cancel);
 	close_piece(&worker);
 	chunk_fetch_release(&worker.fetch);
 	free(worker.extents);

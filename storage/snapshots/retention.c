@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DAY_MS (24LL * 3600 * 1000)
+
 const char *keep_reason_name(enum keep_reason reason)
 {
 	static const char *const names[KEEP_REASONS] = {
@@ -15,6 +17,7 @@ const char *keep_reason_name(enum keep_reason reason)
 		[KEEP_PINNED] = "pinned",
 		[KEEP_UNKNOWN] = "written by another version",
 		[KEEP_LAST] = "last",
+		[KEEP_DAILY] = "last of its day",
 		[KEEP_WITHIN] = "within",
 		[KEEP_EVERY] = "every",
 		[KEEP_TAG] = "tag",
@@ -32,11 +35,14 @@ static void add_reason(unsigned *reasons, enum keep_reason reason)
 
 static void apply_always(const struct snapshot_info *items, size_t count, unsigned *reasons)
 {
-	bool seen_newest = false;
+	bool seen_newest = false, seen_step = false;
 
 	for (size_t i = 0; i < count; i++) {
-		if (items[i].newest)
+		bool has_step = items[i].state == SNAPSHOT_GOOD && items[i].step >= 0;
+
+		if (items[i].newest || (has_step && !seen_step))
 			add_reason(&reasons[i], KEEP_NEWEST);
+		seen_step = seen_step || has_step;
 		seen_newest = seen_newest || items[i].newest;
 		/* Damage may be temporary (a listing that lags, a mount that is gone), so nothing
 		 * newer than the newest good snapshot is removed. */
@@ -53,12 +59,14 @@ static void apply_always(const struct snapshot_info *items, size_t count, unsign
 
 /* --- the rules --- */
 
-/* Damage may be of the moment (a pack that comes back from an archive): a damaged snapshot does not
- * count, and is kept for as long as a good one in its place would be. */
+/* Damage may be of the moment (a pack that comes back from an archive), and so may what made a
+ * snapshot suspect: one of these does not count, and is kept for as long as a good one in its place
+ * would be. */
 static bool may_be_of_line(const struct snapshot_info *item, enum snapshot_state line)
 {
 	return item->state == line ||
-	       (line == SNAPSHOT_GOOD && item->state == SNAPSHOT_DAMAGED && !item->newer);
+	       (line == SNAPSHOT_GOOD && !item->newer &&
+		(item->state == SNAPSHOT_DAMAGED || item->state == SNAPSHOT_SUSPECT));
 }
 
 /* Late snapshots play no part. */
@@ -71,6 +79,23 @@ static void apply_last(uint32_t most, enum snapshot_state line, const struct sna
 		if (may_be_of_line(&items[i], line))
 			add_reason(&reasons[i], KEEP_LAST);
 		kept += items[i].state == line;
+	}
+}
+
+/* The damaged ones behind the last good one of a day stay with it, and those of an unknown day. */
+static void apply_daily(enum snapshot_state line, const struct snapshot_info *items, size_t count,
+			unsigned *reasons)
+{
+	int64_t kept_day = INT64_MIN, created_ms;
+
+	for (size_t i = 0; i < count; i++) {
+		bool known = datetime_parse(items[i].created, &created_ms);
+
+		if (!may_be_of_line(&items[i], line) || (known && created_ms / DAY_MS == kept_day))
+			continue;
+		if (known && items[i].state == line)
+			kept_day = created_ms / DAY_MS;
+		add_reason(&reasons[i], KEEP_DAILY);
 	}
 }
 
@@ -134,20 +159,14 @@ void retention_decide(const struct forget_policy *policy, const struct snapshot_
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (policy->keep_last > 0)
 			apply_last(policy->keep_last, lines[i], items, count, reasons);
+		if (policy->keep_daily)
+			apply_daily(lines[i], items, count, reasons);
 		if (policy->keep_every > 0)
 			apply_every(policy->keep_every, lines[i], items, count, reasons);
 	}
 	if (policy->keep_within_ms > 0)
 		apply_within(policy->keep_within_ms, now_ms, items, count, reasons);
 	apply_tags(policy, items, count, reasons);
-}
-
-uint32_t forget_policy_count(const struct forget_policy *policy)
-{
-	return policy && policy->keep_within_ms == 0 && policy->keep_every == 0 &&
-			       policy->keep_tag_count == 0
-		       ? policy->keep_last
-		       : 0;
 }
 
 /* --- packs --- */

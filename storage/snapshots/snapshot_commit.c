@@ -15,8 +15,7 @@ static int check_not_superseded(const struct snapshot_commit *commit, struct err
 
 /* The next try sends what was in them. */
 static void drop_missing_packs(struct snapshot_commit *commit, const struct manifest *manifest,
-			       const struct store_listing *packs,
-			       const struct store_listing *damaged)
+			       const struct store_listing *packs)
 {
 	struct chunk_index *index = &commit->storage->transfer.index;
 
@@ -24,7 +23,7 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 		struct manifest_pack *named = &manifest->packs[i];
 		struct manifest one = {.packs = named, .pack_count = 1};
 
-		if (pack_listing_check(commit->storage, &one, packs, damaged, NULL) == 0)
+		if (pack_listing_check(commit->storage, &one, packs, NULL) == 0)
 			continue;
 		for (size_t j = 0; j < index->pack_count; j++)
 			if (text_equal(index->packs[j].key, named->key))
@@ -32,20 +31,19 @@ static void drop_missing_packs(struct snapshot_commit *commit, const struct mani
 	}
 }
 
-/* A pack may have been removed, damaged, or found damaged, since the one who relies on it has seen
- * it last: all that the manifest names is looked up after the last byte was sent. */
+/* A pack may have been removed, or set aside, since the one who relies on it has seen it last: all
+ * that the manifest names is looked up after the last byte was sent. */
 static int check_named_packs(struct snapshot_commit *commit, const struct manifest *manifest,
 			     struct err *err)
 {
-	auto_(store_listing_release) struct store_listing packs = {0}, damaged = {0};
+	auto_(store_listing_release) struct store_listing packs = {0};
 	struct err own = {0};
 
-	if (pack_listing_get_named(commit->storage, manifest, &packs, &damaged, commit->cancel,
-				   err) < 0)
+	if (pack_listing_get_named(commit->storage, manifest, &packs, commit->cancel, err) < 0)
 		return -1;
-	if (pack_listing_check(commit->storage, manifest, &packs, &damaged, &own) == 0)
+	if (pack_listing_check(commit->storage, manifest, &packs, &own) == 0)
 		return 0;
-	drop_missing_packs(commit, manifest, &packs, &damaged);
+	drop_missing_packs(commit, manifest, &packs);
 	commit->packs_missing = true;
 	return err_set(err, ERR_RETRY, "a part that is in the store already is no use: %s",
 		       own.text);
@@ -66,7 +64,8 @@ static int find_left_behind(struct snapshot_commit *commit, bool *left, struct e
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct lineage *lineage = &listing.lineage;
 
-	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, err) < 0)
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, err) < 0 ||
+	    listed_claims_read(commit->storage, &listing, commit->cancel, err) < 0)
 		return -1;
 	for (size_t i = 0; i < lineage->attempt_count; i++)
 		if (lineage->attempts[i].number > commit->request->id.attempt)
@@ -122,7 +121,8 @@ static int settle_overtaken(struct snapshot_commit *commit, struct err *err)
 	auto_(job_listing_release) struct job_listing listing = {0};
 	struct err own = {0};
 
-	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, &own) < 0)
+	if (job_records_list_lineage(commit->storage, &listing, commit->cancel, &own) < 0 ||
+	    listed_claims_read(commit->storage, &listing, commit->cancel, &own) < 0)
 		return err_set(err, own.kind, "%s: whether it was put before is not known: %.300s",
 			       err->text, own.text);
 	return is_started_from(&listing.lineage, commit->request->id) ? 0 : -1;

@@ -12,7 +12,6 @@
 #include "snapshot_commit.h"
 #include "storage/records/records.h"
 #include "storage/transfer/transfer.h"
-#include "wear_renewal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +144,6 @@ static int commit_snapshot(struct saving *saving, struct file_tree *tree,
 	pack_uploader_free(steal(&saving->storage->transfer.uploader));
 	chunk_index_replace(&saving->storage->transfer.index, &manifest, stamps);
 	saving->storage->transfer.append_progress = (struct append_progress){0};
-	saving->storage->snapshots++;
 	if (saving->commit.outcome == GANG_COMMITTED && is_member)
 		gang_commit_settled(saving->storage, packing->cancel);
 	*result = (struct save_result){
@@ -211,27 +209,22 @@ static int open_tree(struct saving *saving, struct file_tree *tree, struct save_
 	if (request->frozen && !request->frozen(request->arg))
 		return err_set(err, ERR_RETRY, "%s changed while it was being opened", tree->root);
 	file_tree_freeze(tree, &choice);
-	if (request->gang_beside)
-		file_tree_drop_bare_directories(tree);
+	if (request->bare)
+		file_tree_drop_bare_directories(tree, request->bare, request->arg);
 	for (size_t i = 0; i < tree->count; i++)
 		saving->bytes_total += tree->items[i].entry.size;
 	return note_empty(tree, result, err);
 }
 
-static struct file_reader_request reading_of(struct saving *saving, struct file_tree *tree)
+static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
 {
-	return (struct file_reader_request){
+	struct file_reader_request request = {
 		.tree = tree,
 		.packing = &saving->packing,
 		.keep_open = true,
 		.on_progress = report_progress,
 		.arg = saving,
 	};
-}
-
-static int send_changed_files(struct saving *saving, struct file_tree *tree, struct err *err)
-{
-	struct file_reader_request request = reading_of(saving, tree);
 
 	if (file_reader_run(&request, err) < 0)
 		return -1;
@@ -262,29 +255,16 @@ static bool find_files_that_lack(struct saving *saving, struct file_tree *tree)
 	return found;
 }
 
-static bool is_urgent(void *arg)
-{
-	const struct saving *saving = arg;
-
-	return atomic_load(&saving->storage->transfer.urgent);
-}
-
 /* Reads and sends, while the packs that the parent names are still being listed. */
 static int send_files(struct saving *saving, struct file_tree *tree, struct err *err)
 {
-	struct file_reader_request again;
-
 	if (send_changed_files(saving, tree, err) < 0)
 		return -1;
 	saving->listing_failed =
 		index_warmup_join(saving->storage, saving->packing.cancel, err) < 0;
 	if (saving->listing_failed)
 		return -1;
-	if (find_files_that_lack(saving, tree) && send_changed_files(saving, tree, err) < 0)
-		return -1;
-	again = reading_of(saving, tree);
-	again.enough = is_urgent;
-	return wear_renewal_run(saving->storage, &again, saving->request->keep_last, err);
+	return find_files_that_lack(saving, tree) ? send_changed_files(saving, tree, err) : 0;
 }
 
 static int save_snapshot(struct saving *saving, struct save_result *result, struct err *err)
@@ -355,18 +335,6 @@ static bool are_commits_known(const struct saving *saving)
 	return true;
 }
 
-/* What a save sends anew of worn packs must not be what it has no room for: the next one sends
- * nothing of them, and those after it half as much. */
-static void spare_worn_packs(struct storage *storage)
-{
-	struct chunk_index *index = &storage->transfer.index;
-
-	storage->renewed_for_nothing = index->bytes_given_up > 0;
-	if (storage->renewed_for_nothing)
-		storage->renewed_most = index->bytes_given_up / 2 + 1;
-	chunk_index_spare_packs(index);
-}
-
 /* A full store must not stay full of packs that we could not commit. If another attempt has taken
  * over, they stay, because it may rely on them. */
 static void remove_unnamed_packs(struct saving *saving)
@@ -404,7 +372,6 @@ int storage_save(struct storage *storage, const struct save_request *request,
 	int failed;
 
 	storage->emptied = false;
-	storage->renewed_for_nothing = false;
 	*result = (struct save_result){.id = request->id};
 	random_hex(saving.packing.nonce);
 	saving.packing.uploader = pack_uploader_get(&storage->transfer);
@@ -438,12 +405,11 @@ int storage_save(struct storage *storage, const struct save_request *request,
 		storage->found_full = true;
 		text_set(storage->full_reason, sizeof(storage->full_reason), own.text);
 		remove_unnamed_packs(&saving);
-		spare_worn_packs(storage);
 	}
 	job_records_trim_memory();
 	if (failed == 0)
 		return 0;
-	store_explain_full(&own);
+	store_explain_full(storage->transfer.job, &own);
 	if (err)
 		*err = own;
 	return err_wrap(err, "snapshot %s", snapshot_id_format(request->id, text));

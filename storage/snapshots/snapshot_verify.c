@@ -7,11 +7,9 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/workers.h"
-#include "lost_files.h"
 #include "pack_references.h"
 #include "storage/format/format.h"
 #include "storage/records/records.h"
-#include "whole_pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +26,6 @@ struct verifying {
 	uint32_t forgotten_count;
 	bool **lost; /* per manifest, per entry: its content is damaged; guarded by `mutex` */
 	size_t manifest_count;
-	struct store_listing marks; /* what is written down as damaged */
 	struct pack_references references;
 	uint64_t bytes_total; /* of all packs */
 	_Atomic uint64_t bytes_done;
@@ -227,31 +224,23 @@ static void check_contents(struct verifying *verifying, struct whole_pack *pack,
 	}
 }
 
-/* Makes the mark of the pack true, or counts that it is not. */
-static int repair_mark(struct verifying *verifying, const struct whole_pack *pack, struct err *err)
+/* `aside`: it was set aside before. */
+static int settle_damaged(struct verifying *verifying, const struct whole_pack *pack, bool aside,
+			  struct err *err)
 {
-	struct storage *storage = verifying->storage;
-	bool marked = damage_marks_has(storage, &verifying->marks, pack->key);
-	int status = 0;
+	bool repair = verifying->request->repair;
 
-	if (marked == pack->damaged)
+	if (!pack->damaged || aside)
 		return 0;
-	if (!verifying->request->repair)
-		status = 0;
-	else if (pack->damaged)
-		status = damage_mark_put(storage, pack->key, "damaged when it was verified",
-					 verifying->cancel, err);
-	else
-		status = damage_mark_remove(storage, pack->key, verifying->cancel, err);
+	if (repair && pack_aside_put(verifying->storage, pack->key, verifying->cancel, err) < 0)
+		return -1;
 	pthread_mutex_lock(&verifying->mutex);
-	if (!verifying->request->repair)
+	if (repair)
+		verifying->locked.result.set_aside++;
+	else
 		verifying->locked.result.to_repair++;
-	else if (status == 0 && pack->damaged)
-		verifying->locked.result.marked++;
-	else if (status == 0)
-		verifying->locked.result.cleared++;
 	pthread_mutex_unlock(&verifying->mutex);
-	return status;
+	return 0;
 }
 
 static void report_progress(struct verifying *verifying, uint64_t bytes)
@@ -266,15 +255,16 @@ static void report_progress(struct verifying *verifying, uint64_t bytes)
 static int check_pack(struct verifying *verifying, const struct pack_reference *references,
 		      size_t count, struct whole_pack *pack, struct err *err)
 {
+	struct err own = {0};
 	auto_free char *key = transfer_pack_key(&verifying->storage->transfer, references->key);
 	struct store *store = verifying->storage->transfer.store;
-	struct err own = {0};
 
 	whole_pack_reset(pack, references->key);
 	if (store->ops->get(store, key, 0, STORE_TO_END, &pack->data, verifying->cancel, &own) ==
 	    0) {
 		check_contents(verifying, pack, references, count);
-		if (repair_mark(verifying, pack, err) < 0)
+		if (settle_damaged(verifying, pack,
+				   pack_aside_has(verifying->storage, references->key), err) < 0)
 			return -1;
 	} else if (own.kind == ERR_NOT_FOUND) {
 		report_missing(verifying, references, count);
@@ -360,10 +350,8 @@ static int read_manifests(struct verifying *verifying, struct err *err)
 	const struct lineage *lineage = &listing.lineage;
 	struct snapshot_id id = verifying->request->id;
 
-	if (job_records_list(verifying->storage, &listing, verifying->cancel, err) < 0)
+	if (job_records_list_snapshots(verifying->storage, &listing, verifying->cancel, err) < 0)
 		return -1;
-	verifying->marks = listing.damaged;
-	listing.damaged = (struct store_listing){0};
 	verifying->manifests = memory_new((lineage->snapshot_count + 1) * sizeof(struct manifest));
 	if (!snapshot_id_is_none(id)) {
 		verifying->locked.result.snapshots = 1;
@@ -376,9 +364,51 @@ static int read_manifests(struct verifying *verifying, struct err *err)
 	return 0;
 }
 
+/* What a hard link leads to; else the entry itself. */
+static const struct entry *content_of(const struct manifest *manifest, const struct entry *entry)
+{
+	const struct entry *file =
+		entry->type == ENTRY_HARDLINK ? manifest_find(manifest, entry->target) : entry;
+
+	return file && file->type == ENTRY_FILE ? file : NULL;
+}
+
+static void report_lost(const struct verifying *verifying)
+{
+	const struct verify_request *request = verifying->request;
+
+	for (size_t i = 0; request->lost && i < verifying->manifest_count; i++)
+		for (size_t j = 0; j < verifying->manifests[i].entry_count; j++) {
+			const struct manifest *manifest = &verifying->manifests[i];
+			const struct entry *content = content_of(manifest, &manifest->entries[j]);
+
+			if (content && verifying->lost[i][content - manifest->entries])
+				request->lost(request->arg, manifest->entries[j].path);
+		}
+}
+
+static bool is_named(void *arg, const char *pack)
+{
+	const struct verifying *verifying = arg;
+
+	for (size_t i = 0; i < verifying->manifest_count; i++)
+		for (size_t j = 0; j < verifying->manifests[i].pack_count; j++)
+			if (text_equal(verifying->manifests[i].packs[j].key, pack))
+				return true;
+	/* An unreadable manifest may name it, and of one snapshot the others are not known. */
+	return verifying->locked.result.unreadable > 0 ||
+	       !snapshot_id_is_none(verifying->request->id);
+}
+
 static int verify_snapshots(struct verifying *verifying, struct err *err)
 {
 	if (read_manifests(verifying, err) < 0)
+		return -1;
+	if (pack_aside_list(verifying->storage, verifying->cancel, err) < 0)
+		return -1;
+	if (verifying->request->repair &&
+	    pack_aside_sort_out(verifying->storage, is_named, verifying,
+				&verifying->locked.result.put_back, verifying->cancel, err) < 0)
 		return -1;
 	verifying->lost = memory_new((verifying->manifest_count + 1) * sizeof(*verifying->lost));
 	verifying->forgotten = memory_new(verifying->manifest_count + 1);
@@ -392,8 +422,7 @@ static int verify_snapshots(struct verifying *verifying, struct err *err)
 	pack_references_sort(&verifying->references);
 	take_sample(verifying);
 	parallel_run(verifying->storage->threads, verify_worker, verifying);
-	lost_files_report(verifying->manifests, verifying->lost, verifying->manifest_count,
-			  verifying->request);
+	report_lost(verifying);
 	if (!verifying->locked.failed)
 		return 0;
 	if (err)
@@ -424,7 +453,6 @@ static int verify_once(struct storage *storage, const struct verify_request *req
 	free(verifying.forgotten);
 	free(verifying.manifests);
 	pack_references_release(&verifying.references);
-	store_listing_release(&verifying.marks);
 	return status;
 }
 

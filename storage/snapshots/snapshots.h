@@ -9,8 +9,7 @@
  *
  * Of this folder only:
  *
- *	attempt_compaction.h	puts summaries of old attempts and removes their records
- *	note_archive.h		puts the ledgers of old attempts together, and removes their notes
+ *	attempt_forget.h	removes the records and notes of attempts without snapshots
  *	inventory.h		all snapshots of a job with their states, pins and packs
  *	listing.h		the files of a manifest
  *	pack_numbers.h		the table of packs of a manifest
@@ -21,8 +20,6 @@
  *	carry_over.h		files of the parent that stay in a snapshot unread
  *	restore_content.h	fills the files of a restore
  *	snapshot_commit.h	looks up what a manifest names, and puts it
- *	lost_files.h		PURE: which other snapshot has a file that is lost
- *	whole_pack.h		PURE: checks a pack that was read as a whole
  *	orphan_packs.h		reuses packs of attempts killed before a commit
  *
  * The operations, declared in storage_*.h and used through storage.h:

@@ -27,14 +27,6 @@ static void clear_index(struct chunk_index *index)
 {
 	chunk_index_files_clear(index);
 	clear_chunks(index);
-	free(index->worn);
-	index->worn = NULL;
-	index->worn_count = 0;
-	free(index->pieces);
-	index->pieces = NULL;
-	index->piece_count = 0;
-	index->judged = false;
-	index->bytes_given_up = 0;
 	for (size_t i = 0; i < index->pack_count; i++)
 		free(index->packs[i].key);
 	free(index->packs);
@@ -209,44 +201,11 @@ bool chunk_index_find_seen(struct chunk_index *index, const struct fingerprint *
 	return slot != 0;
 }
 
-static int compare_digests(const void *a, const void *b)
-{
-	const struct chunk *first = a, *second = b;
-
-	return memcmp(first->digest, second->digest, DIGEST_SIZE);
-}
-
-bool chunk_index_find_anywhere(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
-			       struct chunk *chunk)
-{
-	struct chunk wanted = {0};
-	const struct chunk *worn = NULL;
-
-	if (chunk_index_find(index, digest, chunk))
-		return true;
-	memcpy(wanted.digest, digest, DIGEST_SIZE);
-	pthread_mutex_lock(&index->mutex);
-	if (index->worn_count)
-		worn = bsearch(&wanted, index->worn, index->worn_count, sizeof(wanted),
-			       compare_digests);
-	if (worn && index->packs[worn->pack].state == CHUNK_INDEX_PACK_LOST)
-		worn = NULL;
-	if (worn)
-		*chunk = *worn;
-	pthread_mutex_unlock(&index->mutex);
-	return worn != NULL;
-}
-
 void chunk_index_add(struct chunk_index *index, const struct chunk *chunk)
 {
 	pthread_mutex_lock(&index->mutex);
 	add_chunk(index, chunk);
 	pthread_mutex_unlock(&index->mutex);
-}
-
-bool chunk_index_is_base(const struct chunk_index_pack *pack)
-{
-	return pack->state != CHUNK_INDEX_PACK_LOST && !pack->worn;
 }
 
 bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count)
@@ -256,7 +215,7 @@ bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, 
 	pthread_mutex_lock(&index->mutex);
 	for (size_t i = 0; i < count && there; i++)
 		there = chunks[i].codec == CHUNK_ZERO ||
-			chunk_index_is_base(&index->packs[chunks[i].pack]);
+			index->packs[chunks[i].pack].state != CHUNK_INDEX_PACK_LOST;
 	pthread_mutex_unlock(&index->mutex);
 	return there;
 }
@@ -279,8 +238,7 @@ static void check_pack_listed(struct chunk_index_pack *pack, const char *prefix,
 		pack->state = CHUNK_INDEX_PACK_LOST;
 }
 
-/* Drops the chunks of the others. */
-static void keep_bases(struct chunk_index *index)
+static void drop_lost_chunks(struct chunk_index *index)
 {
 	struct chunk *old = index->chunks;
 	size_t count = index->chunk_count;
@@ -288,7 +246,7 @@ static void keep_bases(struct chunk_index *index)
 	index->chunks = NULL;
 	clear_chunks(index);
 	for (size_t i = 0; i < count; i++)
-		if (chunk_index_is_base(&index->packs[old[i].pack]))
+		if (index->packs[old[i].pack].state != CHUNK_INDEX_PACK_LOST)
 			add_chunk(index, &old[i]);
 	free(old);
 }
@@ -301,81 +259,7 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 	for (size_t i = 0; packs && i < index->pack_count; i++)
 		if (index->packs[i].listed)
 			check_pack_listed(&index->packs[i], prefix, packs);
-	keep_bases(index);
-	pthread_mutex_unlock(&index->mutex);
-}
-
-/* --- worn packs --- */
-
-static void fill_wear(const struct chunk_index *index, struct pack_wear *wear)
-{
-	for (size_t i = 0; i < index->pack_count; i++)
-		if (index->packs[i].named)
-			wear[i] = (struct pack_wear){
-				.bytes = index->packs[i].bytes,
-				.used = PACK_MAGIC_SIZE + PACK_FOOTER_SIZE,
-			};
-	for (size_t i = 0; i < index->chunk_count; i++)
-		if (index->packs[index->chunks[i].pack].named)
-			wear[index->chunks[i].pack].used +=
-				index->chunks[i].stored + PACK_RECORD_SIZE;
-}
-
-/* Those that were before stay there. */
-static void set_worn_aside(struct chunk_index *index)
-{
-	index->worn = memory_grow(index->worn, index->worn_count + index->chunk_count + 1,
-				  sizeof(*index->worn));
-	for (size_t i = 0; i < index->chunk_count; i++)
-		if (index->packs[index->chunks[i].pack].worn)
-			index->worn[index->worn_count++] = index->chunks[i];
-	if (index->worn_count)
-		qsort(index->worn, index->worn_count, sizeof(*index->worn), compare_digests);
-}
-
-static void give_up(struct chunk_index *index, const struct pack_wear *wear, uint64_t bytes)
-{
-	index->bytes_given_up += bytes;
-	for (size_t i = 0; i < index->pack_count; i++)
-		index->packs[i].worn |= wear[i].worn;
-	set_worn_aside(index);
-	keep_bases(index);
-}
-
-void chunk_index_give_up(struct chunk_index *index, const struct pack_wear *wear, uint64_t bytes)
-{
-	pthread_mutex_lock(&index->mutex);
-	give_up(index, wear, bytes);
-	pthread_mutex_unlock(&index->mutex);
-}
-
-void chunk_index_judge_packs(struct chunk_index *index, const struct pack_wear_bounds *bounds)
-{
-	auto_free struct pack_wear *wear = NULL;
-
-	pthread_mutex_lock(&index->mutex);
-	if (!index->judged) {
-		index->judged = true;
-		wear = memory_new((index->pack_count + 1) * sizeof(*wear));
-		fill_wear(index, wear);
-		give_up(index, wear, pack_wear_decide(wear, index->pack_count, bounds));
-	}
-	pthread_mutex_unlock(&index->mutex);
-}
-
-void chunk_index_spare_packs(struct chunk_index *index)
-{
-	pthread_mutex_lock(&index->mutex);
-	/* What was sent anew, and could not be stored, gives way first. */
-	keep_bases(index);
-	for (size_t i = 0; i < index->pack_count; i++)
-		index->packs[i].worn = false;
-	for (size_t i = 0; i < index->worn_count; i++)
-		if (chunk_index_is_base(&index->packs[index->worn[i].pack]))
-			add_chunk(index, &index->worn[i]);
-	index->worn_count = 0;
-	index->judged = true;
-	index->bytes_given_up = 0;
+	drop_lost_chunks(index);
 	pthread_mutex_unlock(&index->mutex);
 }
 
@@ -398,9 +282,6 @@ void chunk_index_replace(struct chunk_index *index, const struct manifest *manif
 	}
 	if (stamps)
 		chunk_index_files_set(index, manifest, stamps);
-	index->pieces = memory_new((manifest->piece_count + 1) * sizeof(*index->pieces));
-	for (size_t i = 0; i < manifest->piece_count; i++) {
+	for (size_t i = 0; i < manifest->piece_count; i++)
 		add_chunk(index, &manifest->pieces[i].chunk);
-		index->pieces[index->piece_count++] = manifest->pieces[i].chunk;
-	}
 }

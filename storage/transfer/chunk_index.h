@@ -10,7 +10,6 @@
 #ifndef CHUNK_INDEX_H
 #define CHUNK_INDEX_H
 
-#include "pack_wear.h"
 #include "storage/backend/backend.h"
 #include "storage/format/format.h"
 
@@ -50,8 +49,6 @@ struct chunk_index_pack {
 	/* was stored when chunk_index_begin_listing() was called, so a listing made since then
 	 * shows it */
 	bool listed;
-	/* named, and no base: what is needed of it is sent anew (pack_wear.h) */
-	bool worn;
 };
 
 struct chunk_index_file {
@@ -72,17 +69,6 @@ struct chunk_index {
 	size_t slot_count;              /* of each */
 	struct chunk_index_file *files; /* sorted by path */
 	size_t file_count;
-	/* The chunks in worn packs, sorted by digest: `chunks` has them where they were sent anew.
-	 */
-	struct chunk *worn;
-	size_t worn_count;
-	/* Of the list of chunk_index_replace(). */
-	struct chunk *pieces;
-	size_t piece_count;
-	/* What the packs are worth was judged since chunk_index_replace(). */
-	bool judged;
-	/* So many bytes are given up with the worn packs. */
-	uint64_t bytes_given_up;
 };
 
 void chunk_index_init(struct chunk_index *index);
@@ -110,10 +96,6 @@ bool chunk_index_find(struct chunk_index *index, const uint8_t digest[DIGEST_SIZ
  * again. */
 bool chunk_index_find_seen(struct chunk_index *index, const struct fingerprint *fingerprint,
 			   struct chunk *chunk);
-/* The same for what cannot be sent anew, because nobody has its file any more: in a worn pack, if
- * it is nowhere else. */
-bool chunk_index_find_anywhere(struct chunk_index *index, const uint8_t digest[DIGEST_SIZE],
-			       struct chunk *chunk);
 /* Adds a chunk, or the fingerprint to the one that has its digest. */
 void chunk_index_add(struct chunk_index *index, const struct chunk *chunk);
 
@@ -130,10 +112,7 @@ bool chunk_index_find_file(struct chunk_index *index, const char *path,
 void chunk_index_add_files(struct chunk_index *index, const struct entry *const *entries,
 			   const struct file_stamp *const *stamps, size_t count);
 
-/* Neither lost nor worn: a manifest may name it. Called with the mutex held. */
-bool chunk_index_is_base(const struct chunk_index_pack *pack);
-
-/* Whether none of the chunks is in a pack that is no base. */
+/* Whether none of the chunks is in a pack that is lost. */
 bool chunk_index_has_all(struct chunk_index *index, const struct chunk *chunks, size_t count);
 
 /* Call this before listing the packs for chunk_index_apply_listing(). */
@@ -149,17 +128,5 @@ void chunk_index_apply_listing(struct chunk_index *index, const char *prefix,
 /* Replaces the whole content by what this manifest names. `stamps`: one per entry, or NULL. */
 void chunk_index_replace(struct chunk_index *index, const struct manifest *manifest,
 			 const struct file_stamp *stamps);
-
-/*
- * Judges once, after each chunk_index_replace(), which of the packs that the manifest names are
- * worn: their chunks are not found any more. Neither this nor the next two may run while other
- * threads look for chunks.
- */
-void chunk_index_judge_packs(struct chunk_index *index, const struct pack_wear_bounds *bounds);
-/* Those that are worn in `wear`, one item for each pack, are worn, too. */
-void chunk_index_give_up(struct chunk_index *index, const struct pack_wear *wear,
-			 uint64_t bytes_given_up);
-/* All packs are as good as any again, until the next chunk_index_replace(). */
-void chunk_index_spare_packs(struct chunk_index *index);
 
 #endif

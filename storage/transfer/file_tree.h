@@ -84,8 +84,10 @@ void file_tree_find_hardlinks(struct file_tree *tree);
  * the hard links to such a file. Adds the lost ones to tree->lost. */
 void file_tree_remove_dropped(struct file_tree *tree);
 
-/* Marks the directories as dropped in which there is nothing but directories. */
-void file_tree_drop_bare_directories(struct file_tree *tree);
+/* Marks the directories as dropped in which there is nothing but directories, and of which `drops`
+ * is true. */
+void file_tree_drop_bare_directories(struct file_tree *tree,
+				     bool (*drops)(void *arg, const char *path), void *arg);
 
 /* Opens a file that file_tree_open() had no descriptor for. ERR_RETRY: another file has its name
  * now, or, if it is not a running one, it was written to. */

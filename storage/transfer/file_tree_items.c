@@ -102,10 +102,12 @@ static bool is_bare(const struct file_tree *tree, size_t directory)
 	return true;
 }
 
-void file_tree_drop_bare_directories(struct file_tree *tree)
+void file_tree_drop_bare_directories(struct file_tree *tree,
+				     bool (*drops)(void *arg, const char *path), void *arg)
 {
 	for (size_t i = 0; i < tree->count; i++)
-		if (tree->items[i].entry.type == ENTRY_DIRECTORY && is_bare(tree, i))
+		if (tree->items[i].entry.type == ENTRY_DIRECTORY &&
+		    drops(arg, tree->items[i].entry.path) && is_bare(tree, i))
 			tree->items[i].dropped = true;
 }
 

@@ -46,5 +46,7 @@ struct transfer {
 
 /* The store key of a pack whose key in a manifest is `key`, "packs/...". The caller frees. */
 char *transfer_pack_key(const struct transfer *transfer, const char *key);
+/* Of its copy, where it was found damaged and set aside. */
+char *transfer_aside_key(const struct transfer *transfer, const char *key);
 
 #endif

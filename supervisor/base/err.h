@@ -16,7 +16,7 @@
  *	slow_warning.h			a word about a call that takes long
  *	progress_bar.h, progress_text.h	progress on a terminal or in a log, and its words
  *	status_line.h			the line of a terminal that is drawn again
- *	terminal_line.h, line_wrap.h	prints what comes from outside, safely for a terminal
+ *	terminal_line.h		prints what comes from outside, safely for a terminal
  *
  * The one error type: a kind for the caller to act on, and a sentence for the person to read.
  *

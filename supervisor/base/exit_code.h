@@ -10,9 +10,9 @@ enum exit_code {
 	EXIT_UNAVAILABLE = 69,
 	/* EX_SOFTWARE: a failure of ours or of this machine, before the job started. */
 	EXIT_OWN_FAILURE = 70,
-	/* EX_IOERR: preempted, and the newest work is not durable. */
+	/* EX_IOERR: asked to stop, and what the job saved last is not durable. */
 	EXIT_NOT_DURABLE = 74,
-	/* EX_TEMPFAIL: preempted, and the work is durable: run it again. */
+	/* EX_TEMPFAIL: asked to stop, and what the job saved last is durable. */
 	EXIT_PREEMPTED = 75,
 	/* EX_CONFIG: the configuration is wrong. */
 	EXIT_CONFIGURATION = 78,

@@ -418,13 +418,9 @@ static int run_transfer(struct http *http, struct exchange *exchange, struct can
 	exchange->response->arrived_ms = clock_monotonic_ms();
 	if (driven == 0) {
 		long status = 0;
-		char *local = NULL;
 
 		curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
-		curl_easy_getinfo(http->easy, CURLINFO_LOCAL_IP, &local);
 		exchange->response->status = (int)status;
-		text_set(exchange->response->local_address,
-			 sizeof(exchange->response->local_address), local ? local : "");
 		if (exchange->failed)
 			driven = -1;
 		else if (result != CURLE_OK)

@@ -68,7 +68,6 @@ struct http_response {
 	struct bytes body;            /* set body.limit; a longer response is ERR_FAILED */
 	struct bytes fields;          /* read them with http_header() */
 	int64_t arrived_ms;           /* monotonic: when the response was complete */
-	char local_address[46];       /* ours, in the connection: "10.0.0.3"; "": unknown */
 };
 
 int http_new(struct http **http, struct err *err);

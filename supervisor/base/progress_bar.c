@@ -6,18 +6,19 @@
 #include "status_line.h"
 #include "workers.h"
 
-#define BAR_AFTER_MS 500
-#define BAR_EVERY_MS 200
+#define DRAW_AFTER_MS 500
+#define LOOK_EVERY_MS 200
 #define TEXT_MOST 256
 
-static void print_progress(const struct progress_facts *facts, bool bar)
+static void print_progress(const struct progress_facts *facts, bool redraws)
 {
 	char text[TEXT_MOST];
 
-	if (bar)
-		status_line_show(progress_text_bar(facts, status_line_columns(), text, TEXT_MOST));
+	progress_text_line(facts, text, sizeof(text));
+	if (redraws)
+		status_line_show(text);
 	else
-		log_note("%s", progress_text_line(facts, text, sizeof(text)));
+		log_note("%s", text);
 }
 
 static void *run_progress_bar(void *arg)
@@ -31,16 +32,17 @@ static void *run_progress_bar(void *arg)
 
 	pthread_mutex_lock(&progress->mutex);
 	while (!progress->locked.stop) {
-		condition_wait(&progress->stopping, &progress->mutex, BAR_EVERY_MS);
+		condition_wait(&progress->stopping, &progress->mutex, LOOK_EVERY_MS);
 		now_ms = clock_monotonic_ms();
 		transfer_meter_add(&meter, now_ms, atomic_load(&progress->done));
 		facts = transfer_meter_facts(&meter, progress->what, atomic_load(&progress->total),
 					     now_ms);
-		due = progress->bar ? now_ms - began_ms >= BAR_AFTER_MS
-				    : progress_is_worth_a_line(now_ms - line_ms, facts.still_ms);
+		due = progress->redraws
+			      ? now_ms - began_ms >= DRAW_AFTER_MS
+			      : progress_is_worth_a_line(now_ms - line_ms, facts.still_ms);
 		if (!due || progress->locked.stop)
 			continue;
-		print_progress(&facts, progress->bar);
+		print_progress(&facts, progress->redraws);
 		line_ms = now_ms;
 	}
 	pthread_mutex_unlock(&progress->mutex);
@@ -53,8 +55,8 @@ void progress_bar_start(struct progress_bar *progress, const char *what)
 	*progress = (struct progress_bar){.what = what};
 	pthread_mutex_init(&progress->mutex, NULL);
 	condition_init(&progress->stopping);
-	progress->bar = status_line_is_possible();
-	if (progress->bar)
+	progress->redraws = status_line_is_possible();
+	if (progress->redraws)
 		status_line_keep_clean();
 	if (log_shows(LOG_LEVEL_NOTE))
 		progress->running =

@@ -1,7 +1,8 @@
 /*
- * The progress of one piece of work, for people: a bar on a terminal; elsewhere a log line after a
- * few seconds, and then one each half minute; and nothing for what is done quickly. A thread of its
- * own draws it, so that it goes on while nothing moves, and no transfer waits for it.
+ * The progress of one piece of work, for people: a line that is drawn again on a terminal;
+ * elsewhere a log line after a few seconds, and then one each half minute; and nothing for what is
+ * done quickly. A thread of its own draws it, so that it goes on while nothing moves, and no
+ * transfer waits for it.
  */
 #ifndef PROGRESS_BAR_H
 #define PROGRESS_BAR_H
@@ -15,7 +16,7 @@ struct progress_bar {
 	const char *what;
 	pthread_t thread;
 	bool running; /* the thread does */
-	bool bar;     /* else lines */
+	bool redraws; /* else there are lines of log */
 	_Atomic uint64_t done, total;
 	pthread_mutex_t mutex;
 	pthread_cond_t stopping;
@@ -28,7 +29,7 @@ struct progress_bar {
 void progress_bar_start(struct progress_bar *progress, const char *what);
 /* A callback for storage.h; called from any thread. `arg` is a struct progress_bar. */
 void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total);
-/* Removes the bar from the terminal. */
+/* Removes the line from the terminal. */
 void progress_bar_stop(struct progress_bar *progress);
 
 #endif

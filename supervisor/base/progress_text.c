@@ -11,8 +11,6 @@
 #define LEFT_MOST_MS 86400000
 #define LINE_EVERY_MS 30000
 #define COUNTDOWN_LEAST_MS 5000
-#define BAR_MOST 24
-#define WORDS_MOST 200
 
 /* --- the rate --- */
 
@@ -106,124 +104,65 @@ static const char *format_seconds(int64_t milliseconds, char *buffer, size_t cap
 	return buffer;
 }
 
-/* What is left out where there is little room, the least first. */
-enum words {
-	WORDS_ALL,
-	WORDS_WITHOUT_PERCENT,
-	WORDS_WITHOUT_RATE,
-	WORDS_PERCENT_ALONE,
-	WORDS_LEAST,
-};
-
-static void append_pace(const struct progress_facts *facts, enum words words, char *buffer,
-			size_t capacity)
+/* How long nothing has moved: the last rate would be a wrong estimate. False: it moves. */
+static bool append_standstill(const struct progress_facts *facts, char *buffer, size_t capacity)
 {
-	int64_t left_ms = progress_left_ms(facts);
 	char text[32];
 
-	/* Without progress, the last rate would be a wrong estimate. */
-	if (facts->still_ms >= STILL_MS && (facts->done < facts->total || facts->total == 0)) {
-		append(buffer, capacity, ", nothing moved for %s",
-		       format_seconds(facts->still_ms, text, sizeof(text)));
-		return;
-	}
-	if (facts->rate > 0 && words < WORDS_WITHOUT_RATE)
-		append(buffer, capacity, ", %s/s", text_bytes(facts->rate, text, sizeof(text)));
-	if (left_ms > 0)
-		append(buffer, capacity, ", %s left", format_seconds(left_ms, text, sizeof(text)));
+	if (facts->still_ms < STILL_MS || (facts->total > 0 && facts->done >= facts->total))
+		return false;
+	append(buffer, capacity, ", nothing moved for %s",
+	       format_seconds(facts->still_ms, text, sizeof(text)));
+	return true;
 }
 
-static const char *format_words(const struct progress_facts *facts, enum words words, char *buffer,
-				size_t capacity)
+static void append_amount(const struct progress_facts *facts, char *buffer, size_t capacity)
 {
 	char done[24], total[24];
 
-	snprintf(buffer, capacity, "%s%s", facts->what ? facts->what : "", facts->what ? ": " : "");
-	text_bytes(facts->done, done, sizeof(done));
-	text_bytes(facts->total, total, sizeof(total));
-	if (facts->total == 0)
-		append(buffer, capacity, "%s", done);
-	else if (words >= WORDS_PERCENT_ALONE)
-		append(buffer, capacity, "%u %%", percent(facts));
-	else
-		append(buffer, capacity, "%s of %s", done, total);
-	if (facts->total > 0 && words == WORDS_ALL)
-		append(buffer, capacity, " (%u %%)", percent(facts));
-	if (words < WORDS_LEAST)
-		append_pace(facts, words, buffer, capacity);
-	return buffer;
+	append(buffer, capacity, "%s", text_bytes(facts->done, done, sizeof(done)));
+	if (facts->total > 0)
+		append(buffer, capacity, " of %s", text_bytes(facts->total, total, sizeof(total)));
 }
 
 const char *progress_text_line(const struct progress_facts *facts, char *buffer, size_t capacity)
 {
-	return format_words(facts, WORDS_ALL, buffer, capacity);
-}
+	int64_t left_ms = progress_left_ms(facts);
+	char text[32];
 
-/* One of few widths, so that a bar does not change its own with each digit; 0: it does not fit. */
-static size_t bar_width(size_t room)
-{
-	static const size_t widths[] = {BAR_MOST, 16, 10, 6};
-
-	for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++)
-		if (widths[i] <= room)
-			return widths[i];
-	return 0;
-}
-
-const char *progress_text_bar(const struct progress_facts *facts, unsigned columns, char *buffer,
-			      size_t capacity)
-{
-	char words[WORDS_MOST], bar[BAR_MOST + 1];
-	enum words which = WORDS_ALL;
-	size_t length, width = 0;
-
-	format_words(facts, which, words, sizeof(words));
-	length = strlen(words) + strlen("[] ");
-	if (length < columns && facts->total > 0)
-		width = bar_width(columns - length);
-	if (width == 0) {
-		while (strlen(words) > columns && which < WORDS_LEAST)
-			format_words(facts, ++which, words, sizeof(words));
-		snprintf(buffer, capacity, "%.*s", (int)columns, words);
+	snprintf(buffer, capacity, "%s%s", facts->what ? facts->what : "", facts->what ? ": " : "");
+	append_amount(facts, buffer, capacity);
+	if (facts->total > 0)
+		append(buffer, capacity, " (%u %%)", percent(facts));
+	if (append_standstill(facts, buffer, capacity))
 		return buffer;
-	}
-	memset(bar, '.', width);
-	memset(bar, '#', percent(facts) * width / 100);
-	bar[width] = '\0';
-	snprintf(buffer, capacity, "[%s] %s", bar, words);
+	if (facts->rate > 0)
+		append(buffer, capacity, ", %s/s", text_bytes(facts->rate, text, sizeof(text)));
+	if (left_ms > 0)
+		append(buffer, capacity, ", %s left", format_seconds(left_ms, text, sizeof(text)));
 	return buffer;
 }
 
 /* --- the countdown --- */
 
-static void append_sent(const struct countdown_facts *facts, enum words words, char *buffer,
-			size_t capacity)
+static void append_sent(const struct countdown_facts *facts, char *buffer, size_t capacity)
 {
-	const struct progress_facts *sent = &facts->sent;
-	int64_t need_ms = progress_left_ms(sent);
-	char done[24], total[24], text[32];
+	int64_t need_ms = progress_left_ms(&facts->sent);
+	char text[32];
 
-	text_bytes(sent->done, done, sizeof(done));
-	text_bytes(sent->total, total, sizeof(total));
-	if (words >= WORDS_PERCENT_ALONE && sent->total > 0)
-		append(buffer, capacity, ", %u %% sent", percent(sent));
-	else if (sent->total > 0)
-		append(buffer, capacity, ", %s of %s sent", done, total);
-	else
-		append(buffer, capacity, ", %s sent", done);
-	if (words >= WORDS_WITHOUT_RATE)
+	append(buffer, capacity, ", ");
+	append_amount(&facts->sent, buffer, capacity);
+	append(buffer, capacity, " sent");
+	if (facts->sent.total > 0 && append_standstill(&facts->sent, buffer, capacity))
 		return;
-	if (sent->still_ms >= STILL_MS && sent->done < sent->total)
-		append(buffer, capacity, ", nothing moved for %s",
-		       format_seconds(sent->still_ms, text, sizeof(text)));
-	else if (need_ms > 0)
+	if (need_ms > 0)
 		append(buffer, capacity, ", %s at this rate%s",
 		       format_seconds(need_ms, text, sizeof(text)),
 		       facts->left_ms >= 0 && need_ms > facts->left_ms ? ": too slow" : "");
 }
 
-static const char *format_countdown(const struct countdown_facts *facts, enum words words,
-				    char *buffer, size_t capacity)
+const char *progress_text_countdown(const struct countdown_facts *facts, char *buffer,
+				    size_t capacity)
 {
 	char left[32];
 
@@ -231,25 +170,10 @@ static const char *format_countdown(const struct countdown_facts *facts, enum wo
 	if (facts->left_ms >= 0)
 		append(buffer, capacity, ": %s left",
 		       format_seconds(facts->left_ms, left, sizeof(left)));
-	if (words == WORDS_LEAST)
-		return buffer;
 	if (facts->sending)
-		append_sent(facts, words, buffer, capacity);
-	else if (facts->doing && words < WORDS_PERCENT_ALONE)
+		append_sent(facts, buffer, capacity);
+	else if (facts->doing)
 		append(buffer, capacity, ", %s", facts->doing);
-	return buffer;
-}
-
-const char *progress_text_countdown(const struct countdown_facts *facts, unsigned columns,
-				    char *buffer, size_t capacity)
-{
-	enum words which = WORDS_ALL;
-	char words[WORDS_MOST];
-
-	format_countdown(facts, which, words, sizeof(words));
-	while (strlen(words) > columns && which < WORDS_LEAST)
-		format_countdown(facts, ++which, words, sizeof(words));
-	snprintf(buffer, capacity, "%.*s", (int)columns, words);
 	return buffer;
 }
 

@@ -1,6 +1,6 @@
 /*
- * PURE. How far a transfer is, in words for people: for a bar, for a line of log, for the countdown
- * of a notice. Bytes are in KiB, MiB, GiB; a rate is per second.
+ * PURE. How far a transfer is, in words for people: for a line of log, for one that is drawn again,
+ * for the countdown of a notice. Bytes are in KiB, MiB, GiB; a rate is per second.
  */
 #ifndef PROGRESS_TEXT_H
 #define PROGRESS_TEXT_H
@@ -42,10 +42,6 @@ int64_t progress_left_ms(const struct progress_facts *facts);
 /* "restoring: 1.2 GiB of 40 GiB (3 %), 410 MiB/s, 1 min 34 s left", or how long there has been no
  * progress. Returns `buffer`, as all of them. */
 const char *progress_text_line(const struct progress_facts *facts, char *buffer, size_t capacity);
-/* The same with a bar, at most `columns` wide: with less room without the bar, then in fewer
- * words. */
-const char *progress_text_bar(const struct progress_facts *facts, unsigned columns, char *buffer,
-			      size_t capacity);
 
 /* While a notice runs. */
 struct countdown_facts {
@@ -56,9 +52,9 @@ struct countdown_facts {
 };
 
 /* "preempted: 1 min 27 s left, 3.1 GiB of 4.2 GiB sent, 54 s at this rate"; or that this is too
- * slow, or what is waited for. At most `columns` wide, in fewer words if need be. */
-const char *progress_text_countdown(const struct countdown_facts *facts, unsigned columns,
-				    char *buffer, size_t capacity);
+ * slow, or what is waited for. */
+const char *progress_text_countdown(const struct countdown_facts *facts, char *buffer,
+				    size_t capacity);
 /*
  * A countdown in a log has a line each time half of the time is over: an hour has nine, two
  * minutes have four. True: `left_ms` is worth one, if the one before was at `said_ms`.

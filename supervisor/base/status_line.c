@@ -1,6 +1,5 @@
 #include "status_line.h"
 
-#include "line_wrap.h"
 #include "text.h"
 
 #include <errno.h>
@@ -16,8 +15,6 @@
 #include <unistd.h>
 
 #define COLUMNS_MOST 1000
-#define WRAP_LEAST 40
-#define LINE_INDENT 4
 #define ERASE "\r\x1b[K"
 
 enum stream_kind {
@@ -150,20 +147,6 @@ static void format_lead(char lead[COLUMNS_MOST + 8])
 		snprintf(lead, COLUMNS_MOST + 8, "%*s" ERASE, (int)width, "");
 }
 
-/* A terminal gets it broken at blanks. What the log writes into a pipe is always one line. */
-static void append_line(struct bytes *text, const char *line, size_t length)
-{
-	size_t width = screen.kind == STREAM_SCREEN ? terminal_width() : 0;
-	auto_free char *copy = NULL;
-
-	if (length <= width || width < WRAP_LEAST) {
-		bytes_append(text, line, length, NULL);
-		return;
-	}
-	copy = text_copy_n(line, length - 1);
-	line_wrap(copy, width, LINE_INDENT, "\n", text);
-}
-
 bool status_line_write(const char *line, size_t length)
 {
 	auto_(bytes_release) struct bytes text = {0};
@@ -174,7 +157,7 @@ bool status_line_write(const char *line, size_t length)
 	look_at_stream();
 	format_lead(lead);
 	bytes_append(&text, lead, strlen(lead), NULL);
-	append_line(&text, line, length);
+	bytes_append(&text, line, length, NULL);
 	written = write_text((const char *)text.data, text.size);
 	if (written)
 		screen.shown = false;
@@ -195,28 +178,22 @@ bool status_line_is_possible(void)
 	return possible;
 }
 
-/* One less than there are, because a terminal wraps after the last one. */
-unsigned status_line_columns(void)
-{
-	unsigned width = terminal_width();
-
-	return width > 1 ? width - 1 : 1;
-}
-
 void status_line_show(const char *text)
 {
 	char line[2 * COLUMNS_MOST + 16];
+	unsigned width;
 	bool shown;
 
 	pthread_mutex_lock(&screen.mutex);
 	look_at_stream();
 	if (can_draw()) {
 		format_lead(line);
+		/* A terminal wraps after the last column. */
+		width = terminal_width() > 1 ? terminal_width() - 1 : 1;
 		/* What was shown is written over, not erased first: nothing flickers. */
 		if (screen.shown)
 			strcpy(line, "\r");
-		snprintf(line + strlen(line), COLUMNS_MOST + 8, "%.*s\x1b[K",
-			 (int)status_line_columns(), text);
+		snprintf(line + strlen(line), COLUMNS_MOST + 8, "%.*s\x1b[K", (int)width, text);
 		shown = screen.shown;
 		screen.shown = true;
 		if (!write_text(line, strlen(line)))

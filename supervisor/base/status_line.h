@@ -1,5 +1,5 @@
 /*
- * Standard error as a screen. At most one line on it is ours to draw again and again (a bar, a
+ * Standard error as a screen. At most one line on it is ours to draw again and again (progress, a
  * countdown); it has no colour, and is gone before anything else is written.
  *
  * What we write begins on a line of its own, also where the job has left one unfinished, as most
@@ -24,9 +24,6 @@
  * with CI set, because what a CI shows is a log, and not while another job of the shell has the
  * terminal. */
 bool status_line_is_possible(void);
-
-/* How wide a text for status_line_show() may be. */
-unsigned status_line_columns(void);
 
 /* Draws `text` in the place of what was shown, or does nothing. It stays one line: what does not
  * fit is cut off. */

@@ -4,8 +4,7 @@
 #define BASE_TERMINAL_LINE_H
 
 /* Without the newline. Control characters, a newline in a name too, and bytes that
- * are no UTF-8 become '?'. A terminal that is too narrow for it gets it as line_wrap.h breaks it; a
- * pipe or a file gets one line. */
+ * are no UTF-8 become '?'. */
 void terminal_line_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same of a line that is printable already. */

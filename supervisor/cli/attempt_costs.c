@@ -38,8 +38,6 @@ static void read_event(struct attempt_costs *attempt_costs, struct event_times *
 		event_times->written_ms = at_ms - (age_ms > 0 ? age_ms : took_ms);
 	else if (text_equal(event, "restored"))
 		attempt_costs->restore_ms = took_ms;
-	else if (text_equal(event, "began_anew"))
-		attempt_costs->began_anew = true;
 	if (text_equal(event, "ended")) {
 		event_times->lost_ms = json_seconds_or(line, "lost", -1);
 		event_times->kept_ms = json_seconds_or(line, "kept", -1);
@@ -191,27 +189,6 @@ void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attemp
 static int64_t known_or_zero(int64_t ms)
 {
 	return ms > 0 ? ms : 0;
-}
-
-static void redo(struct attempt_costs *attempt_costs, uint32_t by)
-{
-	if (attempt_costs->redone_by > 0)
-		return;
-	attempt_costs->redone_by = by;
-	attempt_costs->lost_ms =
-		known_or_zero(attempt_costs->lost_ms) + known_or_zero(attempt_costs->kept_ms);
-	attempt_costs->kept_ms = 0;
-}
-
-void attempt_costs_settle(struct attempt_costs *items, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		for (size_t before = i; items[i].began_anew && before-- > 0;) {
-			/* Of that nothing was lost: the user has started it again (--rerun). */
-			if (items[before].finished)
-				break;
-			redo(&items[before], items[i].number);
-		}
 }
 
 struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count)

@@ -24,9 +24,6 @@ struct attempt_costs {
 	uint32_t machines; /* 1, or the members of a gang: all of them are one attempt */
 	/* The attempt that has taken over while it ran; 0: none. Its work from then on is lost. */
 	uint32_t superseded_by;
-	/* The attempt that began anew, and so does again what this one had kept: all of that is
-	 * lost; 0: none */
-	uint32_t redone_by;
 	/* outcome.h; "superseded by 3"; where there is no end record, "lost without a word" or
 	 * "running or vanished" */
 	char outcome[32];
@@ -43,8 +40,6 @@ struct attempt_costs {
 	int64_t unsaved_ms;
 	int64_t kept_ms;    /* of that, what need not be done again; the rest is neither */
 	int64_t restore_ms; /* before the launch */
-	/* The job has not gone on from what earlier attempts had kept (completion/begun_anew.h). */
-	bool began_anew;
 	bool finished;
 	bool interrupted; /* by the machine */
 	bool loses;       /* it has not finished, or what it has finished does not count */
@@ -57,13 +52,6 @@ struct attempt_costs {
  * still run: without an end record, it counts as interrupted only once a later one follows. */
 void attempt_costs_read(struct attempt_costs *attempt_costs, const struct attempt_summary *past,
 			const char *saved, bool newest, const struct bytes *ledger);
-
-/*
- * Of one job's attempts, in their order, oldest first. An attempt that began anew does again what
- * those before it had kept, back to the last one that has finished: that is lost, and nothing of it
- * was saved. Before the sum.
- */
-void attempt_costs_settle(struct attempt_costs *items, size_t count);
 
 struct attempt_costs_sum {
 	uint32_t attempts, interruptions, announced;

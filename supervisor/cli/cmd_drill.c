@@ -22,7 +22,8 @@
 
 struct drill_options {
 	struct scenario_options scenario;
-	unsigned gang; /* 0: one machine */
+	const char *step_pattern; /* NULL: the usual ones */
+	size_t excluded;          /* so many scenario.excluded */
 	bool keep;
 	bool json;
 	const char *junit; /* a file; NULL: none */
@@ -34,6 +35,9 @@ struct drill_options {
 
 static void drill_options_release(struct drill_options *options)
 {
+	for (size_t i = 0; i < options->excluded; i++)
+		free(options->scenario.excluded[i]);
+	step_patterns_release(&options->scenario.patterns);
 	free(options->checkpoint_dir);
 	free(options->compare);
 	free(options->bare);
@@ -50,28 +54,15 @@ static int set_cloud(void *cloud, const char *name, struct err *err)
 	return 0;
 }
 
-/* What each announces: two minutes on AWS and Tencent; 30 s on GCP; at least 30 s on Azure; five
- * minutes on Alibaba. */
-static int64_t usual_notice_ms(enum mock_cloud cloud)
-{
-	if (cloud == MOCK_ALIBABA)
-		return 300000;
-	return cloud == MOCK_AWS || cloud == MOCK_TENCENT ? 120000 : 30000;
-}
-
-/* As from machine_directory_relative(), also of an absolute path that lies below
- * the current directory. */
+/* As from path_below(). The shell's directory may be reached by links, and getcwd() knows of none.
+ */
 static char *relative_to_here(const char *path)
 {
 	auto_free char *here = getcwd(NULL, 0);
-	char *relative =
-		here ? machine_directory_below(path, here) : machine_directory_relative(path);
+	auto_free char *resolved = *path == '/' ? file_absolute(path) : NULL;
+	char *relative = path_below(path, here ? here : "/");
 
-	if (relative || !here || *path != '/')
-		return relative;
-	/* The shell's directory may be reached by links, and getcwd() knows of none. */
-	auto_free char *resolved = file_absolute(path);
-	return machine_directory_below(resolved, here);
+	return relative || !resolved ? relative : path_below(resolved, here ? here : "/");
 }
 
 static int set_compare(void *all, const char *path, struct err *err)
@@ -79,13 +70,25 @@ static int set_compare(void *all, const char *path, struct err *err)
 	struct drill_options *options = all;
 
 	free(options->compare);
-	options->compare = relative_to_here(path);
+	options->scenario.compare = options->compare = relative_to_here(path);
 	if (!options->compare)
 		return err_set(err, ERR_INVALID,
 			       "'%s' is not below the current directory: each machine writes its "
 			       "own",
 			       path);
-	options->scenario.compare = options->compare;
+	return 0;
+}
+
+static int add_excluded(void *all, const char *path, struct err *err)
+{
+	struct drill_options *options = all;
+	char *below = options->excluded < EXCLUDED_MOST - 1 ? relative_to_here(path) : NULL;
+
+	if (!below)
+		return err_set(err, ERR_INVALID,
+			       "'%s' is not below the current directory, or more than %d are given",
+			       path, EXCLUDED_MOST - 1);
+	options->scenario.excluded[options->excluded++] = below;
 	return 0;
 }
 
@@ -94,7 +97,7 @@ static const struct option_row preemption_rows[] = {
 	{"gang", 0, "N", NULL,
 		"the job runs on N machines, as under `run --gang N`: all start, one is taken away, "
 		"and all must go on from one snapshot",
-		OPTION_NUMBER(struct drill_options, gang), .least = 2, .most = GANG_MOST},
+		OPTION_NUMBER(struct drill_options, scenario.gang), .least = 2, .most = GANG_MOST},
 	{"cloud", 0, "CLOUD", NULL,
 		"whose metadata server to pretend: aws (default), gcp, azure, alibaba or tencent",
 		.set = set_cloud, .at = offsetof(struct drill_options, scenario.cloud),
@@ -125,6 +128,12 @@ static const struct option_row verdict_rows[] = {
 	{"compare", 0, "PATH", NULL,
 		"first run undisturbed; the file that the job writes must be equal, byte for byte",
 		.set = set_compare},
+	{"step-pattern", 0, "REGEX", NULL,
+		"what the job prints for each step: an extended regular expression whose last group is "
+		"the number (default: step 120, or epoch 3)",
+		OPTION_TEXT(struct drill_options, step_pattern)},
+	{"exclude", 0, "PATH", NULL,
+		"the machines do not have it; may be given several times", .set = add_excluded},
 	{"directory", 0, "DIR", NULL,
 		"where the machines and their logs lie; stays (default: a temporary one)",
 		OPTION_TEXT(struct drill_options, scenario.directory)},
@@ -172,16 +181,13 @@ const struct verb verb_drill = {
 		OPTION_GROUP(NULL, json_rows, offsetof(struct drill_options, json)),
 		{0},
 	},
-	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof that the "
-		"next machine went on from the checkpoint: the restored files that the job opened, "
-		"and a count that goes on, be it in its output (step 120, Epoch 3/10, a progress "
-		"bar) or in the names of its checkpoints. Each machine has its own copy of the current "
-		"directory, without the checkpoints; virtual environments and directories of very many "
-		"files are shared, and a drill in which your own files were written to does not "
-		"pass. A machine dies with all its processes. Snapshots go to a store in the "
-		"scratch directory, whatever "
-		"REPRIEVE_STORE says, or to --store of `run`; there they stay, under a job name of "
-		"its own.",
+	.notes = "Notice, checkpoint, upload, kill, and on from there. PASS needs proof: the event "
+		"log and the store have the checkpoint before the deadline, the next machine restored "
+		"it, and the steps that the job prints (step 120) go on from it. Each machine has its "
+		"own copy of the current directory, without the checkpoints and what --exclude names. "
+		"A machine dies with all its processes. Snapshots go to a store in the scratch "
+		"directory, whatever REPRIEVE_STORE says, or to --store of `run`; there they stay, "
+		"under a job name of its own.",
 	.exits = exits,
 };
 // clang-format on
@@ -266,8 +272,6 @@ static enum option_result read_run(struct drill_options *options, char **argv, s
 		return -1;
 	scenario->checkpoint_dir = options->checkpoint_dir;
 	scenario->store = run.store;
-	scenario->members = options->gang;
-	scenario->parts = run.parts;
 	scenario->command = run.command;
 	scenario->run_options = argv + 1;
 	scenario->run_option_count = (size_t)(run.command - argv) - 1;
@@ -288,39 +292,21 @@ static enum option_result read_command_line(int argc, char **argv, struct drill_
 	if (result != OPTION_PARSED)
 		return result;
 	if (options->scenario.notice_ms == 0)
-		options->scenario.notice_ms = usual_notice_ms(options->scenario.cloud);
+		options->scenario.notice_ms = mock_cloud_notice_ms(options->scenario.cloud);
 	if (run[0] && !text_equal(run[0], "run"))
 		options->bare = make_run(run);
 	return read_run(options, options->bare ? options->bare : run, err);
 }
 
-/* It is meant for real runs: what is only tried would stay in it for ever. Who wants to try the
- * store itself names it. True: it was set. */
-static bool forget_store_of_environment(void)
-{
-	bool was_set = getenv("REPRIEVE_STORE") != NULL;
-
-	unsetenv("REPRIEVE_STORE");
-	return was_set;
-}
-
 static void print_plan(const struct scenario_options *options, const struct console *console,
 		       bool passes_over_store)
 {
-	static const char *const names[] = {
-		[MOCK_AWS] = "AWS",
-		[MOCK_GCP] = "Google Cloud",
-		[MOCK_AZURE] = "Azure",
-		[MOCK_ALIBABA] = "Alibaba Cloud",
-		[MOCK_TENCENT] = "Tencent Cloud",
-	};
-
 	if (console->silent)
 		return;
 	printf("Drill: %u preemption%s as on %s, announced %g s ahead%s.\n\n", options->rounds,
-	       options->rounds == 1 ? "" : "s", names[options->cloud],
+	       options->rounds == 1 ? "" : "s", mock_cloud_name(options->cloud),
 	       (double)options->notice_ms / 1000,
-	       options->members > 0 ? ", at one machine of several" : "");
+	       options->gang > 0 ? ", at one machine of several" : "");
 	if (passes_over_store && !options->store)
 		printf("Snapshots go to a store of the drill's own, and not to REPRIEVE_STORE "
 		       "(drill "
@@ -339,69 +325,31 @@ static int report_failure(const struct err *err, int signal)
 	return err->kind == ERR_INVALID || err->kind == ERR_EXISTS ? EXIT_USAGE : EXIT_OWN_FAILURE;
 }
 
-static bool is_kept(const struct drill_options *options, bool played, enum drill_result result)
-{
-	/* Of a command that is not there all is said. */
-	return options->scenario.directory || options->keep ||
-	       (played && result != DRILL_PASS && result != DRILL_NOT_RUN);
-}
-
-static int exit_code_of(enum drill_result result, const struct drill_facts *facts)
-{
-	switch (result) {
-	case DRILL_PASS:
-		return 0;
-	case DRILL_FAIL:
-		return 1;
-	case DRILL_UNPROVEN:
-		return 2;
-	case DRILL_NOT_RUN:
-		return facts->command_exit;
-	}
-	return 2;
-}
-
-/* Takes over `text`. */
+/* Written before the drill, too, so that a path that is wrong is heard of at once, and whatever
+ * ends the drill leaves a file that does not pass. Takes over `text`. */
 static int write_junit(const char *path, char *text, struct err *err)
 {
 	auto_free char *owned = text;
 	struct err cause = {0};
 
-	if (file_write(path, owned, strlen(owned), &cause) < 0)
-		return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path,
-			       cause.text);
-	return 0;
-}
-
-/* Written before the drill, so that a path that is wrong is heard of at once, and whatever ends the
- * drill leaves a file that does not pass. */
-static int begin_junit(const char *path, struct err *err)
-{
-	return write_junit(path, junit_without_verdict("the drill was cut off before its verdict"),
-			   err);
-}
-
-/* Takes over `text`, NULL: there is no verdict, and `failure` says why. Returns the exit code: who
- * asked for the file and gets none has not passed. */
-static int end_junit(const char *path, char *text, const struct err *failure, int exit_code)
-{
-	struct err err = {0};
-
-	if (write_junit(path, text ? text : junit_without_verdict(failure->text), &err) == 0)
-		return exit_code;
-	log_error("drill: %s", err.text);
-	return exit_code == 0 ? EXIT_OWN_FAILURE : exit_code;
+	if (!path || file_write(path, owned, strlen(owned), &cause) == 0)
+		return 0;
+	return err_set(err, ERR_INVALID, "--junit %s cannot be written: %s", path, cause.text);
 }
 
 static int run_scenario(const struct drill_options *options, bool colour)
 {
 	auto_(scenario_release) struct scenario scenario;
-	struct err err = {0};
+	struct err err = {0}, unwritten = {0};
+	char reason[960];
 	bool played = scenario_play(&options->scenario, &scenario, &err) == 0;
 	enum drill_result result =
-		played ? verdict_drill(&scenario.facts, NULL, 0) : DRILL_UNPROVEN;
-	bool kept = is_kept(options, played, result);
-	int exit_code;
+		played ? report_result(&scenario, reason, sizeof(reason)) : DRILL_UNPROVEN;
+	const int codes[] = {0, 1, 2, scenario.facts.command_exit};
+	int exit_code = played ? codes[result] : report_failure(&err, scenario.signal);
+	/* The machines stay for a look, unless the drill passed or the command cannot be run. */
+	bool kept = options->scenario.directory || options->keep ||
+		    (played && result != DRILL_PASS && result != DRILL_NOT_RUN);
 
 	if (played && options->json)
 		report_json(&scenario, kept);
@@ -409,35 +357,12 @@ static int run_scenario(const struct drill_options *options, bool colour)
 		report_print(&scenario, colour, kept);
 	if (!kept && scenario.sandbox.scratch)
 		file_remove_tree(scenario.sandbox.scratch, NULL);
-	exit_code = played ? exit_code_of(result, &scenario.facts)
-			   : report_failure(&err, scenario.signal);
-	if (!options->junit)
+	if (write_junit(options->junit, report_junit(played ? &scenario : NULL, err.text),
+			&unwritten) == 0)
 		return exit_code;
-	return end_junit(options->junit, played ? report_junit(&scenario) : NULL, &err, exit_code);
-}
-
-static int run_gang_scenario(const struct drill_options *options, bool colour)
-{
-	auto_(gang_scenario_release) struct gang_scenario scenario;
-	struct err err = {0};
-	bool played = gang_scenario_play(&options->scenario, &scenario, &err) == 0;
-	enum drill_result result =
-		played ? gang_scenario_judge(&scenario, NULL, 0) : DRILL_UNPROVEN;
-	bool kept = is_kept(options, played, result);
-	int exit_code;
-
-	if (played && options->json)
-		gang_report_json(&scenario, kept);
-	else if (played)
-		gang_report_print(&scenario, colour, kept);
-	if (!kept && scenario.sandbox.scratch)
-		file_remove_tree(scenario.sandbox.scratch, NULL);
-	exit_code = played ? exit_code_of(result, &scenario.facts)
-			   : report_failure(&err, scenario.signal);
-	if (!options->junit)
-		return exit_code;
-	return end_junit(options->junit, played ? gang_report_junit(&scenario) : NULL, &err,
-			 exit_code);
+	/* Who asked for the file and gets none has not passed. */
+	log_error("drill: %s", unwritten.text);
+	return exit_code == 0 ? EXIT_OWN_FAILURE : exit_code;
 }
 
 int cmd_drill(int argc, char **argv)
@@ -457,21 +382,25 @@ int cmd_drill(int argc, char **argv)
 	};
 	enum option_result result;
 	struct err err = {0};
-	bool passes_over_store = forget_store_of_environment();
+	/* It is meant for real runs: what is only tried would stay in it for ever. Who wants to try
+	 * the store itself names it. */
+	bool passes_over_store = getenv("REPRIEVE_STORE") != NULL;
 
+	unsetenv("REPRIEVE_STORE");
 	/* Before the metadata server's threads: none of them may take a signal
 	 * that is meant for us. */
 	signals_block(&inherited);
 	result = read_command_line(argc, argv, &options, &err);
-	if (result != OPTION_PARSED)
-		return result == OPTION_HELPED ? 0 : report_failure(&err, 0);
-	if (options.junit && begin_junit(options.junit, &err) < 0)
-		return report_failure(&err, 0);
-	if (child_prepare(&err) < 0)
+	if (result == OPTION_HELPED)
+		return 0;
+	if (result != OPTION_PARSED ||
+	    step_patterns_make(&options.scenario.patterns, options.step_pattern, &err) < 0 ||
+	    write_junit(options.junit,
+			report_junit(NULL, "the drill was cut off before its verdict"), &err) < 0 ||
+	    child_prepare(&err) < 0)
 		return report_failure(&err, 0);
 	console.silent = options.json;
 	console.began_ms = clock_monotonic_ms();
 	print_plan(&options.scenario, &console, passes_over_store);
-	return options.gang > 0 ? run_gang_scenario(&options, console.colour)
-				: run_scenario(&options, console.colour);
+	return run_scenario(&options, console.colour);
 }

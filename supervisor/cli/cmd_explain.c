@@ -96,49 +96,100 @@ static int print_one(const char *name, bool json)
 
 /* --- exit codes --- */
 
+// clang-format off
+/* The same rows as in RESTARTS.md, "Exit codes", which a test compares. */
 static const struct {
-	int code;
-	bool again;
-	const char *meaning;
-} codes[] = {
-	{EXIT_PREEMPTED, true, "preempted, and the work is durable: run it again"},
-	{EXIT_NOT_DURABLE, true,
-	 "preempted, and the newest work is not durable: run it again, from what is; where the log "
-	 "says superseded, another start of the job already runs"},
-	{EXIT_NO_PROGRESS, false, "not started: the last attempts made no progress"},
-	{EXIT_CONFIGURATION, false,
-	 "not started: the store or the checkpoint directory cannot be used"},
-	{EXIT_OWN_FAILURE, true,
-	 "not started: a failure of ours, no space, or the checkpoint directory is in use; "
-	 "another start may help"},
-	{EXIT_USAGE, false, "not started: a mistake in the options"},
-	{126, false, "not started: the command cannot be executed"},
-	{127, false, "not started: the command is not found"},
+	const char *code;
+	const char *how, *next;
+} ends[] = {
+	{"own",
+		"the job ended by itself, with any code: finished, failed, Ctrl-C, a SIGTERM to "
+		"the job alone, a pipeline whose training was killed (128 + n: signal n ended "
+		"it)",
+		"continues from the newest checkpoint; a job that has finished finds that out, "
+		"and ends"},
+	{"own",
+		"asked to stop by SIGTERM alone, no store was given, and nothing was saved: as "
+		"under any init",
+		"starts from the beginning"},
+	{"own",
+		"asked to save by its own signal, command or flag, and crashed before it had "
+		"saved",
+		"would crash again: mend the job"},
+	{"75",
+		"asked to stop, and what the job saved last is durable: also where the restore "
+		"was still under way, and the snapshot is in the store",
+		"continues from it"},
+	{"74",
+		"asked to stop, and what the job saved last is not durable: also where nothing "
+		"was saved yet, or the store was not reached",
+		"continues from the newest durable checkpoint, and on the same disk from a "
+		"newer whole one"},
+	{"75",
+		"left with 0 soon after a save that was asked for (`reprieve checkpoint`, "
+		"`--every`), and it is durable: it may not have finished",
+		"continues from that save"},
+	{"74",
+		"left with 0 as before, and that save is not durable; or left with 0, and with "
+		"`--strict` something of ours has failed",
+		"as after a stop with 74"},
+	{"none",
+		"everything was killed, or the machine vanished",
+		"as after a stop with 74"},
+	{"70",
+		"not started: a failure of ours, no space, a store that does not answer and nothing "
+		"here to go on from, or another run uses the checkpoint directory, or is a live one "
+		"of the same job",
+		"may help, later or elsewhere"},
+	{"78",
+		"not started: the store or the checkpoint directory cannot be used; no snapshot "
+		"is whole; with `--strict`, anything that was named is unavailable",
+		"would end the same"},
+	{"93",
+		"not started: the last attempts made no progress (`--max-no-progress`)",
+		"would end the same"},
+	{"64",
+		"not started: a mistake in the options, or a command that cannot be waited for "
+		"(`tmux -d`)",
+		"would end the same"},
+	{"126",
+		"not started: the command cannot be executed",
+		"would end the same"},
+	{"127",
+		"not started: the command is not found",
+		"would end the same"},
 };
+// clang-format on
+
+static int code_under(const struct exit_policy *policy, int code)
+{
+	if (policy && code == EXIT_PREEMPTED && policy->preempted)
+		return policy->preempted;
+	if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
+		return policy->not_durable;
+	return code;
+}
 
 static json_t *policy_json(const struct exit_policy *policy)
 {
 	return json_pack("{s:s, s:s, s:i, s:i, s:s, s:s}", "name", policy->name, "title",
-			 policy->title, "preempted",
-			 policy->preempted ? policy->preempted : EXIT_PREEMPTED, "not_durable",
-			 policy->not_durable ? policy->not_durable : EXIT_NOT_DURABLE, "why",
-			 policy->why, "setup", policy->setup);
+			 policy->title, "preempted", code_under(policy, EXIT_PREEMPTED),
+			 "not_durable", code_under(policy, EXIT_NOT_DURABLE), "why", policy->why,
+			 "setup", policy->setup);
 }
 
-static void print_codes(const struct exit_policy *policy)
+static void print_ends(const struct exit_policy *policy)
 {
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		int code = codes[i].code;
+	printf("Code, how the run ended, and what another start of the same command does:\n\n");
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		int code = code_under(policy, atoi(ends[i].code));
 
-		if (policy && code == EXIT_PREEMPTED && policy->preempted)
-			code = policy->preempted;
-		if (policy && code == EXIT_NOT_DURABLE && policy->not_durable)
-			code = policy->not_durable;
-		printf("  %-4d %s%s\n", code, codes[i].meaning,
-		       codes[i].again ? "" : "; another start would not help");
+		if (code)
+			printf("  %-4d", code);
+		else
+			printf("  %-4s", ends[i].code);
+		printf("  %s\n        -> %s\n", ends[i].how, ends[i].next);
 	}
-	printf("  else the job's own: its code, or 128 + n when signal n ended it; 0: it has "
-	       "finished\n");
 }
 
 /* After a save some trainers leave with 0, which the lines behind them take for the end. */
@@ -172,7 +223,7 @@ static int explain_policies(bool json)
 		return 0;
 	}
 	json_decref(all);
-	print_codes(NULL);
+	print_ends(NULL);
 	print_script_idiom();
 	printf("\nHow a scheduler is told what to do with them: `reprieve explain exit --for "
 	       "NAME`\n\n");
@@ -198,7 +249,7 @@ static int explain_exit(const char *name, bool json)
 		return 0;
 	}
 	printf("%s\n\n%s\n\n", policy->title, policy->why);
-	print_codes(policy);
+	print_ends(policy);
 	if (policy->preempted)
 		printf("\nThat takes --exit-policy %s, or REPRIEVE_EXIT_POLICY=%s.\n", name, name);
 	printf("\n%s", policy->setup);

@@ -8,7 +8,6 @@
 #include "scheduler/scheduler.h"
 #include "storage_price.h"
 #include "store_command.h"
-#include "telemetry/telemetry.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -181,6 +180,7 @@ int cmd_forget(int argc, char **argv)
 {
 	auto_(store_command_end) struct forget_options options = {
 		.store_command.changes = true,
+		.retention.keep_last = -1,
 		.garbage_age_ms = GARBAGE_AGE_MS,
 		.price = -1,
 	};
@@ -198,7 +198,7 @@ int cmd_forget(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (!retention_is_set(&options.retention)) {
+	if (!retention_is_given(&options.retention)) {
 		log_error("forget: no rule: give at least one of --keep-last, --keep-within, "
 			  "--keep-every, --keep-tag");
 		return EXIT_USAGE;
@@ -207,7 +207,6 @@ int cmd_forget(int argc, char **argv)
 	request.dry_run = options.dry_run;
 	/* There, 0 is no age at all. */
 	request.garbage_age_ms = options.garbage_age_ms > 0 ? options.garbage_age_ms : 1;
-	request.shorten_ledger = ledger_summary;
 	if (storage_forget(store_command->storage, &request, &result, NULL, &err) < 0)
 		return store_command_fail(store_command, &err);
 	code = result.kept + result.forgotten == 0 ? store_command_check_job(store_command) : -1;

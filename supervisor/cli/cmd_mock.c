@@ -20,36 +20,22 @@ enum {
 	SETTINGS_MOST = 8
 };
 
-/* What is done to the mock once it runs. */
-struct mock_settings {
-	struct mock_fault faults[SETTINGS_MOST];
-	const char *values[SETTINGS_MOST]; /* "PATH=BODY" */
-	size_t fault_count, value_count;
-};
-
 struct mock_line {
 	struct mock_options options;
-	struct mock_settings mock_settings;
+	const char *faults[SETTINGS_MOST + 1]; /* of --fault; NULL behind the last */
+	const char *values[SETTINGS_MOST + 1]; /* of --set: "PATH=BODY" */
 };
 
-static int add_fault(void *all, const char *value, struct err *err)
+static int add_text(void *texts, const char *value, struct err *err)
 {
-	struct mock_settings *mock_settings = all;
+	const char **place = texts;
+	size_t count = 0;
 
-	if (mock_settings->fault_count == SETTINGS_MOST)
+	while (place[count])
+		count++;
+	if (count == SETTINGS_MOST)
 		return err_set(err, ERR_INVALID, "more than %d", SETTINGS_MOST);
-	return mock_fault_parse(value, &mock_settings->faults[mock_settings->fault_count++], err);
-}
-
-static int add_value(void *all, const char *value, struct err *err)
-{
-	struct mock_settings *mock_settings = all;
-
-	if (mock_settings->value_count == SETTINGS_MOST || value[0] != '/' || !strchr(value, '='))
-		return err_set(err, ERR_INVALID,
-			       "invalid value '%s': write PATH=BODY, at most %d times", value,
-			       SETTINGS_MOST);
-	mock_settings->values[mock_settings->value_count++] = value;
+	place[count] = value;
 	return 0;
 }
 
@@ -87,9 +73,9 @@ static const struct option_row given_rows[] = {
 		"a status such as 503, hang, reset, slow, html, truncate, hop-limit, delay:TIME, "
 		"as:CLOUD (another cloud's answers); x3 for how often, @10s or @fire for when; "
 		"may be given several times",
-		.set = add_fault},
+		.set = add_text, .at = offsetof(struct mock_line, faults)},
 	{"set", 0, "PATH=BODY", NULL, "answer that at PATH; may be given several times",
-		.set = add_value},
+		.set = add_text, .at = offsetof(struct mock_line, values)},
 	{0},
 };
 
@@ -116,7 +102,7 @@ const struct verb verb_mock = {
 	.groups = (const struct option_group[]){
 		OPTION_GROUP("Notice", notice_rows, offsetof(struct mock_line, options)),
 		OPTION_GROUP("Server", server_rows, offsetof(struct mock_line, options)),
-		OPTION_GROUP("Faults", given_rows, offsetof(struct mock_line, mock_settings)),
+		OPTION_GROUP("Faults", given_rows, 0),
 		OPTION_GROUP("Other", other_rows, 0),
 		{0},
 	},
@@ -136,25 +122,37 @@ static int read_command_line(int argc, char **argv, struct mock_line *line)
 {
 	char **cloud;
 	int code = option_table_parse(&verb_mock, argc, argv, line, &cloud);
+	const char *action = line->options.action;
 
-	if (code >= 0 || mock_cloud_by_name(cloud[0], &line->options.cloud))
+	if (code >= 0)
 		return code;
-	log_error("mock: unknown cloud '%s': write aws, gcp, azure, alibaba or tencent", cloud[0]);
+	if (!mock_cloud_by_name(cloud[0], &line->options.cloud))
+		log_error("mock: unknown cloud '%s': write aws, gcp, azure, alibaba or tencent",
+			  cloud[0]);
+	else if (action && !text_equal(action, "terminate") && !text_equal(action, "stop") &&
+		 !text_equal(action, "hibernate"))
+		log_error("mock: unknown action '%s': write terminate, stop or hibernate", action);
+	else
+		return -1;
 	return EXIT_USAGE;
 }
 
-static int apply_settings(struct mock *mock, const struct mock_settings *mock_settings,
-			  struct err *err)
+static int apply_settings(struct mock *mock, const struct mock_line *line, struct err *err)
 {
-	for (size_t i = 0; i < mock_settings->fault_count; i++)
-		if (mock_add_fault(mock, &mock_settings->faults[i], err) < 0)
-			return -1;
-	for (size_t i = 0; i < mock_settings->value_count; i++) {
-		const char *body = strchr(mock_settings->values[i], '=') + 1;
-		auto_free char *path = text_copy_n(mock_settings->values[i],
-						   (size_t)(body - 1 - mock_settings->values[i]));
+	for (const char *const *text = line->faults; *text; text++) {
+		struct mock_fault fault;
 
-		if (mock_set_value(mock, path, body, err) < 0)
+		if (mock_fault_parse(*text, &fault, err) < 0 ||
+		    mock_add_fault(mock, &fault, err) < 0)
+			return err_wrap(err, "--fault");
+	}
+	for (const char *const *text = line->values; *text; text++) {
+		const char *body = strchr(*text, '=');
+		auto_free char *path = text_copy_n(*text, strcspn(*text, "="));
+
+		if (!body)
+			return err_set(err, ERR_INVALID, "--set %s: write PATH=BODY", *text);
+		if (mock_set_value(mock, path, body + 1, err) < 0)
 			return err_wrap(err, "--set %s", path);
 	}
 	return 0;
@@ -185,7 +183,7 @@ static void serve_until_signal(struct mock *mock, const sigset_t *signals)
 			mock_fire(mock, MOCK_STOP, NULL);
 		else if (signal > 0)
 			return;
-		if (!said && mock_fired_ms(mock) != CLOCK_NEVER) {
+		if (!said && mock_deadline_ms(mock) != CLOCK_NEVER) {
 			log_note("mock: the notice is out, the end is in %s",
 				 text_duration(clock_left_ms(mock_deadline_ms(mock)), left,
 					       sizeof(left)));
@@ -194,26 +192,12 @@ static void serve_until_signal(struct mock *mock, const sigset_t *signals)
 	}
 }
 
-/* SIGUSR1 fires; of those that end it not the ones that were ignored at its start, such as SIGHUP
- * under nohup: the kernel drops these as long as nobody blocks them. */
-static void fill_awaited_signals(sigset_t *signals)
-{
-	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
-
-	sigemptyset(signals);
-	sigaddset(signals, SIGUSR1);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		struct sigaction action;
-
-		if (sigaction(ends[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(signals, ends[i]);
-	}
-}
-
 int cmd_mock(int argc, char **argv)
 {
+	static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
 	struct mock_line line = {.options = {.cloud = MOCK_AWS}};
-	struct mock *mock;
+	auto_(mock_stop) struct mock *mock = NULL;
+	struct signals_inherited inherited;
 	struct err err;
 	sigset_t signals;
 	int code = read_command_line(argc, argv, &line);
@@ -221,22 +205,21 @@ int cmd_mock(int argc, char **argv)
 	if (code >= 0)
 		return code;
 	child_fill_standard_descriptors();
-	/* Before the server's threads exist. */
-	fill_awaited_signals(&signals);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (mock_start(&line.options, &mock, &err) < 0) {
+	/* Before the server's threads exist. Not those that were ignored at its start, such as
+	 * SIGHUP under nohup: the kernel drops these as long as nobody blocks them. */
+	signals_block(&inherited);
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigismember(&inherited.ignored, ends[i]) != 1)
+			sigaddset(&signals, ends[i]);
+	if (mock_start(&line.options, &mock, &err) < 0 || apply_settings(mock, &line, &err) < 0) {
 		log_error("mock: %s", err.text);
 		return err.kind == ERR_INVALID || err.kind == ERR_EXISTS
 			       ? EXIT_USAGE
 			       : EXIT_OWN_FAILURE;
 	}
-	if (apply_settings(mock, &line.mock_settings, &err) < 0) {
-		log_error("mock: %s", err.text);
-		mock_stop(mock);
-		return EXIT_USAGE;
-	}
 	print_address(mock);
 	serve_until_signal(mock, &signals);
-	mock_stop(mock);
 	return 0;
 }

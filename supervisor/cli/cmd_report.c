@@ -81,14 +81,14 @@ const struct verb verb_report = {
 	},
 	.notes = "Lost is work that no snapshot of its attempt holds, where the job has not "
 		"finished: up to the moment when it was told to end, or up to its last step, if it "
-		"reports them. Of a job that has finished nothing is lost, because nobody does it "
-		"again; how long it went on after its newest snapshot stands in brackets. "
+		"reports them. Of a job that ended with 0 nothing is counted as lost; how long it "
+		"went on after its newest snapshot stands in brackets, and is lost if it had not "
+		"finished, as where a training is killed within a pipeline. "
 		"A machine that vanished without a word is counted with what was known of it last, "
 		"which is its newest snapshot, or its ledger, of which a part is stored each "
 		"minute: > marks that. Saved is "
 		"work that would have been done again if every interruption had meant a start "
-		"from nothing. Where an attempt began anew, and did not load what those before it "
-		"had kept, all of that is lost, and none of it saved: (done again by 3). "
+		"from nothing. "
 		"In store says how many snapshots of the attempt are there now: "
 		"retention (--keep-last and its like) has removed others. Nobody can tell a "
 		"machine that has just vanished from one that "
@@ -204,10 +204,7 @@ static const char *format_lost(const struct attempt_costs *attempt_costs, char t
 {
 	char length[32];
 
-	if (attempt_costs->redone_by > 0)
-		snprintf(text, 64, "%s (done again by %u)",
-			 format_duration(attempt_costs->lost_ms, length), attempt_costs->redone_by);
-	else if (attempt_costs->loses)
+	if (attempt_costs->loses)
 		text_set(text, 64, format_duration(attempt_costs->lost_ms, length));
 	else if (attempt_costs->unsaved_ms >= UNSAVED_LEAST_MS)
 		snprintf(text, 64, "- (%s in no snapshot)",
@@ -286,8 +283,7 @@ static json_t *milliseconds_json(int64_t ms)
 static json_t *account_json(const struct attempt_costs *attempt_costs)
 {
 	return json_pack(
-		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o, "
-		"s:b, s:o}",
+		"{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:i, s:o}",
 		"attempt", (int)attempt_costs->number, "started", attempt_costs->started, "host",
 		attempt_costs->host, "outcome", attempt_costs->outcome, "source",
 		attempt_costs->source, "notice_seconds",
@@ -302,10 +298,7 @@ static json_t *account_json(const struct attempt_costs *attempt_costs)
 		"at_least", attempt_costs->at_least, "machines", (int)attempt_costs->machines,
 		"superseded_by",
 		attempt_costs->superseded_by > 0 ? json_integer(attempt_costs->superseded_by)
-						 : json_null(),
-		"began_anew", attempt_costs->began_anew, "redone_by",
-		attempt_costs->redone_by > 0 ? json_integer(attempt_costs->redone_by)
-					     : json_null());
+						 : json_null());
 }
 
 static json_t *sum_json(const struct report_options *options, const struct attempt_costs_sum *sum)
@@ -371,7 +364,6 @@ static int report_job(struct report *report, struct storage *storage, const char
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
 	if (read_accounts(storage, &history, accounts, err) < 0)
 		return -1;
-	attempt_costs_settle(accounts, history.count);
 	sum = attempt_costs_sum(accounts, history.count);
 	print_job(report, job, accounts, history.count, &sum);
 	if (report->options->by)

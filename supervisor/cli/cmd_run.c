@@ -40,7 +40,10 @@ static int report_failure(int code, const struct err *err)
 static int find_job_name(const struct job_config *options, const struct gang_identity *gang,
 			 struct job_name *name, struct err *err)
 {
-	struct job_place place = {.of_gang = !gang || gang->members > 1};
+	struct job_place place = {
+		.of_gang = !gang || gang->members > 1,
+		.element_is_member = options->member != NULL,
+	};
 	char directory[PATH_MAX] = "";
 	bool by_variable = options->job && options->job == getenv("REPRIEVE_JOB");
 
@@ -374,6 +377,13 @@ static void say_who_it_is(const struct job *job)
 			 gang->apart);
 }
 
+static void say_what_is_ignored(const struct job *job)
+{
+	if (sigismember(&job->inherited->ignored, SIGTERM) == 1)
+		log_note("SIGTERM was ignored when this was started (trap '' TERM): it is a notice "
+			 "all the same, and the job starts with it ignored");
+}
+
 static int run_job(struct job *job)
 {
 	const struct job_config *options = job->options;
@@ -387,6 +397,7 @@ static int run_job(struct job *job)
 	if (profile_options_format(options, &job->profile, text, sizeof(text))[0])
 		log_note("%s", text);
 	say_who_it_is(job);
+	say_what_is_ignored(job);
 	say_where_it_is_inside(options, &job->name);
 	job->slurm_script = arm_parent_death_signal(&options->signal_rules);
 	return job_run(job);

@@ -44,8 +44,8 @@ static const struct option_row own_rows[] = {
 	{"sample", 0, "SHARE", NULL,
 		"read only this share of the content, another one each time: 5%", .set = set_sample},
 	{"repair", 0, NULL, NULL,
-		"write down what is damaged, so that the next save sends it anew and nothing starts "
-		"from it; take back what was written down and is whole",
+		"set aside what is damaged, so that the next save sends it anew and nothing starts "
+		"from it; put back what was set aside and is whole",
 		OPTION_FLAG(struct verify_options, store_command.changes)},
 	{0},
 };
@@ -63,17 +63,17 @@ const struct verb verb_verify = {
 		STORE_COMMAND_STORE,
 		OPTION_GROUP("What", own_rows, 0),
 		STORE_COMMAND_TRANSFER, STORE_COMMAND_OTHER},
-	.notes = "Of each file that is damaged it says which other snapshot has it whole: "
-		"`reprieve restore ID DIR` gets it. A job that runs heals damaged content by its "
-		"next save, once --repair has written it down. The record of a snapshot itself is "
-		"mended by nothing but a copy of it.",
+	.notes = "A job that runs heals damaged content by its next save, once --repair has set it "
+		"aside. The other files of a damaged snapshot can be had: `reprieve restore ID DIR "
+		"--exclude FILE`. The record of a snapshot itself is mended by nothing but a copy "
+		"of it.",
 	.exits = exits,
 };
 // clang-format on
 
 struct verify_findings {
-	bool json, any_lost;
-	json_t *list, *lost;
+	bool json;
+	json_t *list;
 };
 
 static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
@@ -89,42 +89,19 @@ static void print_damage(void *arg, struct snapshot_id id, const char *sentence)
 		terminal_line_print("damaged  %s  %s", text, sentence);
 }
 
-static void print_lost(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
-		       bool same)
-{
-	struct verify_findings *findings = arg;
-	bool any = !snapshot_id_is_none(other);
-	char text[SNAPSHOT_ID_TEXT], other_text[SNAPSHOT_ID_TEXT];
-
-	snapshot_id_format(id, text);
-	snapshot_id_format(other, other_text);
-	findings->any_lost = true;
-	if (findings->json)
-		json_array_append_new(findings->lost,
-				      json_pack("{s:s, s:s, s:s?, s:b}", "id", text, "path", path,
-						"other", any ? other_text : NULL, "same", same));
-	else if (any)
-		terminal_line_print("lost     %s  %s: %s in %s", text, path,
-				    same ? "the same content is" : "another version is",
-				    other_text);
-	else
-		terminal_line_print("lost     %s  %s: no other snapshot has it", text, path);
-}
-
 static void print_result_json(const struct store_command *store_command,
 			      struct verify_findings *findings, const struct verify_result *result)
 {
-	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "store",
+	json_print(json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:o}", "store",
 			     store_command->store, "job", store_command->job, "snapshots",
 			     (int)result->snapshots, "packs", (int)result->packs, "packs_read",
 			     (int)result->packs_read, "unreadable", (int)result->unreadable,
-			     "marked", (int)result->marked, "cleared", (int)result->cleared,
-			     "damages", json_incref(findings->list), "lost",
-			     json_incref(findings->lost)),
+			     "set_aside", (int)result->set_aside, "put_back", (int)result->put_back,
+			     "damages", json_incref(findings->list)),
 		   true);
 }
 
-/* What is damaged and was written down before, or is missing altogether, every save knows. */
+/* What is missing, or set aside, every save knows. */
 static void print_repair(bool repair, const struct verify_result *result)
 {
 	bool damage = result->damages > result->unreadable;
@@ -133,29 +110,27 @@ static void print_repair(bool repair, const struct verify_result *result)
 		printf("no save mends the record of a snapshot: put %s back from a copy of the "
 		       "store, if there is one; a start takes the newest snapshot that is whole\n",
 		       result->unreadable == 1 ? "that file" : "those files");
-	if (result->marked > 0)
-		printf("%u pack%s written down as damaged: the next save sends anew what is "
-		       "needed of %s\n",
-		       result->marked, result->marked == 1 ? "" : "s",
-		       result->marked == 1 ? "it" : "them");
-	if (result->cleared > 0)
-		printf("%u pack%s whole again, and no longer written down as damaged\n",
-		       result->cleared, result->cleared == 1 ? " is" : "s are");
-	if (result->to_repair > 0 && damage)
-		printf("`reprieve verify --repair` writes down what is damaged, so that the next "
+	if (result->set_aside > 0)
+		printf("%u damaged pack%s set aside: the next save sends anew what is needed of "
+		       "%s\n",
+		       result->set_aside, result->set_aside == 1 ? "" : "s",
+		       result->set_aside == 1 ? "it" : "them");
+	if (result->put_back > 0)
+		printf("%u pack%s whole, and put back\n", result->put_back,
+		       result->put_back == 1 ? " is" : "s are");
+	if (result->to_repair > 0)
+		printf("`reprieve verify --repair` sets aside what is damaged, so that the next "
 		       "save sends it anew\n");
-	else if (!repair && damage)
+	else if (damage && result->set_aside == 0)
 		printf("the damage is known already, and the next save sends anew what is needed "
 		       "of it\n");
-	else if (repair && result->marked == 0 && result->cleared == 0 && result->snapshots > 0 &&
-		 (damage || result->unreadable == 0))
-		printf("%s\n", damage ? "nothing was written down: the damage is known already, "
-					"and the next save sends anew what is needed of it"
-				      : "nothing was written down: there is nothing to repair");
+	else if (repair && result->set_aside == 0 && result->put_back == 0 &&
+		 result->snapshots > 0 && result->unreadable == 0)
+		printf("there is nothing to repair\n");
 }
 
 static void print_result(const struct store_command *store_command,
-			 const struct verify_findings *findings, const struct verify_result *result)
+			 const struct verify_result *result)
 {
 	const char *what =
 		result->damages > 0 ? "damage was found" : "every byte is what was saved";
@@ -169,8 +144,8 @@ static void print_result(const struct store_command *store_command,
 	else
 		printf("%u snapshot%s of job %s read: %s\n", result->snapshots,
 		       result->snapshots == 1 ? "" : "s", store_command->job, what);
-	if (findings->any_lost)
-		printf("the other files of such a snapshot, if it has any, can be fetched: "
+	if (result->damages > result->unreadable)
+		printf("the other files of a damaged snapshot, if it has any, can be fetched: "
 		       "reprieve restore ID DIR --exclude FILE\n");
 	print_repair(store_command->changes, result);
 }
@@ -179,11 +154,10 @@ int cmd_verify(int argc, char **argv)
 {
 	auto_(store_command_end) struct verify_options options = {0};
 	struct store_command *store_command = &options.store_command;
-	auto_json json_t *list = json_array(), *lost = json_array();
-	struct verify_findings findings = {.list = list, .lost = lost};
+	auto_json json_t *list = json_array();
+	struct verify_findings findings = {.list = list};
 	struct verify_request request = {
 		.found = print_damage,
-		.lost = print_lost,
 		.arg = &findings,
 	};
 	struct verify_result result;
@@ -214,6 +188,6 @@ int cmd_verify(int argc, char **argv)
 	if (store_command->json)
 		print_result_json(store_command, &findings, &result);
 	else
-		print_result(store_command, &findings, &result);
+		print_result(store_command, &result);
 	return result.damages > 0 ? EXIT_FAILURE : 0;
 }

@@ -19,7 +19,6 @@ const struct command commands[] = {
 	{&verb_verify,     cmd_verify,     true},
 	{&verb_export,     cmd_export,     true},
 	{&verb_save,       cmd_save,       false},
-	{&verb_import,     cmd_import,     false},
 	{&verb_forget,     cmd_forget,     false},
 	{&verb_pin,        cmd_pin,        false},
 	{&verb_unpin,      cmd_unpin,      false},

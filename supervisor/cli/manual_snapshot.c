@@ -71,6 +71,20 @@ static int save_snapshot(struct storage *storage, const struct manual_snapshot *
 	return status;
 }
 
+/* A snapshot without a checkpoint would take the place of one that has one. */
+static bool holds_checkpoint(const char *directory)
+{
+	auto_(snapshot_files_release) struct snapshot_files files = {0};
+
+	if (file_list_read(directory, &files, NULL) < 0)
+		return true;
+	for (size_t i = 0; i < files.count; i++)
+		if (!companion_file_is(files.items[i].path) &&
+		    file_patterns_kind(NULL, files.items[i].path) == FILE_KIND_ORDINARY)
+			return true;
+	return false;
+}
+
 /* Of the newest attempt, which has left no end record: "attempt 3 on host-7, since ...". */
 static void refuse_running(const struct store_command *store_command,
 			   const struct attempt_summary *newest, bool here)
@@ -174,7 +188,7 @@ int manual_snapshot_save(struct store_command *store_command,
 	struct claim claim = {.policy = RESTORE_LATEST};
 	struct attempt attempt = {0};
 	struct save_request request = {0};
-	struct save_result result;
+	struct save_result result = {0};
 	struct err err;
 	int64_t began = clock_monotonic_ms();
 	int status;
@@ -193,7 +207,15 @@ int manual_snapshot_save(struct store_command *store_command,
 		return store_command_fail(store_command, &err);
 	request.id = (struct snapshot_id){attempt.number, 1};
 	request.parent = attempt.start;
-	status = save_snapshot(store_command->storage, manual_snapshot, &request, &result, &err);
+	if (snapshot_id_is_none(attempt.start) || holds_checkpoint(manual_snapshot->directory))
+		status = save_snapshot(store_command->storage, manual_snapshot, &request, &result,
+				       &err);
+	else
+		status = err_set(&err, ERR_UNFIT,
+				 "%s holds logs and texts, and no checkpoint: a snapshot of it "
+				 "would be what job %s continues from. Name the directory with its "
+				 "checkpoints",
+				 manual_snapshot->directory, store_command->job);
 	storage_end_attempt(store_command->storage, attempt.number,
 			    status == 0 ? manual_snapshot->outcome : "failed", NULL, NULL, NULL);
 	attempt_release(&attempt);

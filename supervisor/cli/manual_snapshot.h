@@ -1,4 +1,4 @@
-/* One snapshot of a directory, without a job: what `save` and `import` have in common. */
+/* One snapshot of a directory, without a job: what `save` makes. */
 #ifndef MANUAL_SNAPSHOT_H
 #define MANUAL_SNAPSHOT_H
 

@@ -77,6 +77,7 @@ void profile_print_text(const struct profile *profile)
 {
 	printf("%s: %s\n", profile->name, profile->title);
 	print_list("command has", profile->words);
+	print_list("or is", profile->programs);
 	print_list("script imports", profile->imports);
 	print_list("and contains", profile->with);
 	print_list("script has", profile->texts);
@@ -147,15 +148,16 @@ json_t *profile_print_json(const struct profile *profile)
 		json_array_append_new(codes, json_integer(0));
 	for (const int *code = profile->resume_codes; *code; code++)
 		json_array_append_new(codes, json_integer(*code));
-	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, s:o, "
-			 "s:s, s:b, s:o, s:o}",
-			 "name", profile->name, "title", profile->title, "found_by", "words",
-			 list_json(profile->words), "imports", list_json(profile->imports), "with",
-			 list_json(profile->with), "texts", list_json(profile->texts), "files",
-			 list_json(profile->files), "asking", request_json(profile), "complete",
-			 "commits", list_json(profile->completion_markers), "note",
-			 profile->completion_note, "torn", rules_json(profile), "temporary",
-			 list_json(profile->temporary), "resuming", profile->resume_note,
-			 "local_tmpdir", profile->local_tmpdir, "exit_codes", codes, "resharded",
-			 list_json(profile->resharded));
+	return json_pack(
+		"{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, s:o, "
+		"s:s, s:b, s:o, s:o}",
+		"name", profile->name, "title", profile->title, "found_by", "words",
+		list_json(profile->words), "programs", list_json(profile->programs), "imports",
+		list_json(profile->imports), "with", list_json(profile->with), "texts",
+		list_json(profile->texts), "files", list_json(profile->files), "asking",
+		request_json(profile), "complete", "commits",
+		list_json(profile->completion_markers), "note", profile->completion_note, "torn",
+		rules_json(profile), "temporary", list_json(profile->temporary), "resuming",
+		profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes", codes,
+		"resharded", list_json(profile->resharded));
 }

@@ -356,10 +356,6 @@ void status_text_append(struct bytes *text, json_t *answer)
 			 "  %-9s superseded by a newer attempt: what this one saves is not made "
 			 "durable; end it",
 			 "warning");
-	if (json_is_true(json_object_get(answer, "began_anew")))
-		add_line(text,
-			 "  %-9s the job began anew, and did not load what lay there: see its log",
-			 "warning");
 	add_line(text, "  %-9s %s", "store", store[0] ? store : "none");
 	if (json_is_object(json_object_get(answer, "training")))
 		add_training(text, json_object_get(answer, "training"));

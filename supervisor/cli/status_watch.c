@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/workers.h"
 #include "gang_members_look.h"
-#include "picture.h"
 #include "status_query.h"
 #include "status_text.h"
 
@@ -17,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LOOK_EVERY_MS 1000
@@ -40,7 +40,9 @@ struct watched_run {
 struct status_watch {
 	struct status_query query;
 	bool json;
-	struct picture picture;
+	bool draws; /* on a terminal, each look over the last one */
+	bool drawn;
+	struct bytes ends; /* what was drawn of those that have ended */
 	struct watched_run *runs;
 	struct cancel cancel;
 	pthread_mutex_t mutex;
@@ -160,8 +162,8 @@ static void print_ends(struct status_watch *watch)
 			watch->code = code;
 		if (watch->json && run->ended)
 			json_print(json_pack("{s:[O]}", "ended", run->ended), false);
-		else if (watch->picture.possible)
-			picture_replace(&watch->picture, text);
+		else if (watch->draws)
+			bytes_format(&watch->ends, NULL, "%s\n", text);
 		else if (!watch->json)
 			print_stamped(text);
 	}
@@ -174,7 +176,7 @@ static void take_answer(void *arg, const struct session_info *info, json_t *answ
 	auto_free char *change = NULL;
 
 	json_array_append(watch->answers, answer);
-	if (!run || watch->json || watch->picture.possible)
+	if (!run || watch->json || watch->draws)
 		return;
 	change = status_text_change(answer);
 	if (text_equal(change, run->change))
@@ -184,15 +186,48 @@ static void take_answer(void *arg, const struct session_info *info, json_t *answ
 	run->change = steal(&change);
 }
 
+static bool may_draw(void)
+{
+	const char *terminal = text_from_environment("TERM");
+
+	return terminal && !text_equal(terminal, "dumb") && isatty(STDOUT_FILENO);
+}
+
+/* In one write, from the top of the screen on and no longer than it, so that whoever ends us leaves
+ * the cursor below it. */
+static void draw_text(struct status_watch *watch, char *text)
+{
+	auto_(bytes_release) struct bytes output = {0};
+	struct winsize size = {0};
+	size_t rows = 0;
+	char *line;
+
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	bytes_format(&output, NULL, "\x1b[H%s", watch->drawn ? "" : "\x1b[2J");
+	watch->drawn = true;
+	while ((line = strsep(&text, "\n")) && text) {
+		rows += 1 + (size.ws_col ? strlen(line) / size.ws_col : 0);
+		if (size.ws_row && rows >= size.ws_row)
+			break;
+		bytes_format(&output, NULL, "%s\x1b[K\n", line);
+	}
+	bytes_format(&output, NULL, "\x1b[J");
+	fwrite(output.data, 1, output.size, stdout);
+}
+
 static void draw_answers(struct status_watch *watch)
 {
 	auto_(bytes_release) struct bytes text = {0};
 	json_t *answer;
 	size_t i;
 
+	bytes_append(&text, watch->ends.size ? (const char *)watch->ends.data : "",
+		     watch->ends.size, NULL);
 	json_array_foreach(watch->answers, i, answer) status_text_append(&text, answer);
-	bytes_format(&text, NULL, "(Ctrl-C ends this view, and no job)\n");
-	picture_draw(&watch->picture, &text);
+	if (i > 0)
+		bytes_format(&text, NULL, "(Ctrl-C ends this view, and no job)\n");
+	bytes_append(&text, "", 1, NULL);
+	draw_text(watch, (char *)text.data);
 }
 
 static void look_once(struct status_watch *watch)
@@ -204,13 +239,11 @@ static void look_once(struct status_watch *watch)
 	watch->answers = answers;
 	status_query_run(&watch->query);
 	print_ends(watch);
-	if (watch->query.found == 0)
-		return;
 	json_array_foreach(answers, i, answer) gang_members_look(answer, answers);
-	if (watch->json)
-		json_print(json_pack("{s:O}", "jobs", answers), false);
-	else if (watch->picture.possible)
+	if (watch->draws)
 		draw_answers(watch);
+	else if (watch->json && watch->query.found > 0)
+		json_print(json_pack("{s:O}", "jobs", answers), false);
 	fflush(stdout);
 }
 
@@ -256,6 +289,7 @@ static void end_watch(struct status_watch *watch)
 		free(run->change);
 		free(run);
 	}
+	bytes_release(&watch->ends);
 	cancel_release(&watch->cancel);
 }
 
@@ -278,8 +312,7 @@ int status_watch_run(const char *job, bool checkpoints, bool json)
 	watch.query.answered = take_answer;
 	watch.query.arg = &watch;
 	condition_init(&watch.ended);
-	watch.picture = picture_new();
-	watch.picture.possible &= !json;
+	watch.draws = !json && may_draw();
 	do {
 		look_once(&watch);
 		if (watch.query.found > 0 || any_awaited(&watch))

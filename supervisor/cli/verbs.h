@@ -14,7 +14,6 @@ int cmd_export(int argc, char **argv);
 int cmd_forget(int argc, char **argv);
 int cmd_pin(int argc, char **argv);
 int cmd_unpin(int argc, char **argv);
-int cmd_import(int argc, char **argv);
 int cmd_save(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
@@ -29,7 +28,7 @@ int cmd_completion(int argc, char **argv);
 
 /* Beside verb_run of run_option_table.h. */
 extern const struct verb verb_list, verb_show, verb_restore, verb_verify, verb_export, verb_forget,
-	verb_pin, verb_unpin, verb_import, verb_save, verb_status, verb_probe, verb_checkpoint,
-	verb_doctor, verb_report, verb_explain, verb_watch, verb_mock, verb_drill, verb_completion;
+	verb_pin, verb_unpin, verb_save, verb_status, verb_probe, verb_checkpoint, verb_doctor,
+	verb_report, verb_explain, verb_watch, verb_mock, verb_drill, verb_completion;
 
 #endif

@@ -53,6 +53,7 @@ void checkpoint_table_release(struct checkpoint_table *table)
 		signature_release(&family->signature);
 		partners_release(&family->partners);
 		free(family->name);
+		free(family->taught_by);
 		free(family);
 	}
 	*table = (struct checkpoint_table){0};

@@ -53,8 +53,6 @@ enum file_mark {
 	FILE_WRITTEN = 65536,
 	/* of the fixed names: one of those that were decided to be complete last, all in one save */
 	FILE_NEWEST = 131072,
-	/* it was opened for appending: every write goes to its end, as in a log */
-	FILE_APPENDED = 262144,
 	/* it came to a numbered one that was complete, and stands for itself */
 	FILE_ADDED = 524288,
 	/* only a look has found it, in a directory that other members of a gang write into */
@@ -121,13 +119,23 @@ struct checkpoint {
 	int *writers;
 	size_t writer_count;
 	enum writer_death death;
+	/* when its writer or the job ended, all that it has was closed, and nothing was known to be
+	 * missing */
+	bool closed_at_death;
 	/* over by quiet before the event that is being handled: later events begin it anew */
 	bool settled;
+	/* when that was asked last */
+	int64_t settle_ms;
 	/* files that it had when it was complete are being written anew */
 	bool rewritten;
+	/* of the fixed names: saves have followed each other, and none was known to be complete, so
+	 * that what was complete last is not what the newest one has written over */
+	bool overtaken;
 	/* it was complete, and files of it were deleted since: it is nothing new. `part_gone`: all
 	 * that it had in one of several directories */
 	bool reduced, part_gone;
+	/* of the fixed names: one that the newest complete save had was deleted since */
+	bool gone;
 	bool next_begun;
 	int64_t begun_ms, last_ms;
 	/* since when it is under way without a verdict */
@@ -164,7 +172,7 @@ struct checkpoint_table {
 	struct family *families;
 	/* the number of the report that is handed in, or of the next one; set by whoever does it */
 	uint64_t position;
-	bool keeps_apart; /* one of the families is apart, or a stream */
+	bool keeps_apart; /* one of the families is beside, a stream, or of parts */
 };
 
 /* All checkpoints, the newest first; those that are under way, of which there are few, the one that

@@ -41,7 +41,6 @@
  *	tracker_state.h		the files of the tracker, by subject
  *	writer_table.h		PURE: writing processes and the descriptors that they have open
  *	left_reports.h		PURE: the list of what is under way, with what nobody had read yet
- *	begun_anew.h		PURE: has the job begun anew, and not gone on from what lay there?
  *	under_way_report.h	PURE: when the list of what is under way is written
  *	file_look.h		what the detector asks about one file; blocks
  *	content_check_worker.h	runs content checks for the loop, on a thread

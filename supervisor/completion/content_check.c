@@ -39,16 +39,6 @@ void findings_release(struct findings *findings)
 	*findings = (struct findings){0};
 }
 
-int64_t findings_wait_ms(const struct findings *findings)
-{
-	int64_t longest = 0;
-
-	for (size_t i = 0; i < findings->count; i++)
-		if (findings->items[i].wait_ms > longest)
-			longest = findings->items[i].wait_ms;
-	return longest;
-}
-
 /* --- reading --- */
 
 /* Does not wait for the other end of a FIFO, and does not follow a link out of the directory. */
@@ -182,9 +172,9 @@ static bool is_to_be_read(const struct state *state, const char *path)
 {
 	const struct check *check = state->check;
 
-	return file_patterns_kind(check->patterns, path) == FILE_KIND_ORDINARY &&
-	       !profile_is_temporary_path(check->profile, path) &&
-	       (!check->fresh || path_set_marks(check->fresh, path));
+	return (!check->fresh || path_set_marks(check->fresh, path)) &&
+	       file_patterns_kind(check->patterns, path) == FILE_KIND_ORDINARY &&
+	       !profile_is_temporary_path(check->profile, path);
 }
 
 /* A file in a numbered checkpoint directory condemns the whole checkpoint: one torn shard makes the
@@ -194,8 +184,7 @@ static void check_files(struct state *state)
 	for (size_t i = 0; i < state->files.count; i++) {
 		const char *path = state->files.items[i].path;
 		bool alone = state->check->alone && path_set_marks(state->check->alone, path);
-		auto_free char *unit =
-			text_copy_n(path, alone ? 0 : checkpoint_directory_length(path));
+		auto_free char *unit = NULL;
 		auto_free char *sentence = NULL;
 		enum file_format_verdict verdict;
 		unsigned marks = 0;
@@ -208,6 +197,7 @@ static void check_files(struct state *state)
 			path_set_mark(state->check->valid, path, marks);
 		if (verdict != FILE_FORMAT_TORN)
 			continue;
+		unit = text_copy_n(path, alone ? 0 : checkpoint_directory_length(path));
 		sentence = text_format("%s %s", path, why);
 		add_finding(state, *unit ? unit : path, sentence, FINDING_FORMAT_MS);
 	}

@@ -39,7 +39,7 @@ struct check {
 	const struct file_patterns *patterns;
 	/* of a gang: layout_view.marker_elsewhere */
 	bool marker_elsewhere;
-	/* check only these files, which were written in one save; NULL: check all */
+	/* check only these files, each written in the save that is checked; NULL: check all */
 	const struct path_set *fresh;
 	/* files that were added to a complete checkpoint: one that is torn condemns no other; NULL:
 	 * there are none */
@@ -65,10 +65,6 @@ enum content_mark {
  */
 #define FINDING_FORMAT_MS 30000
 #define FINDING_MARKER_MS 600000
-
-/* PURE. Milliseconds until the patience with every finding has run out, if nothing is written
- * meanwhile; 0: it has. */
-int64_t findings_wait_ms(const struct findings *findings);
 
 /*
  * Checks and fills `findings`, which the caller releases. Skips files that have vanished or cannot

@@ -1,5 +1,6 @@
-/* A check is about one checkpoint at one generation. An answer about another is dropped and the
- * check is made again, because files were written meanwhile. */
+/* A check looks at all checkpoints that are decided as far as their files are known, each at one
+ * generation: the directory is listed once for all. What is written meanwhile makes the answer
+ * about that checkpoint void, and it is looked at again. */
 #include "content_check_worker.h"
 
 #include "base/cleanup.h"
@@ -13,6 +14,14 @@
 /* Lines of log about files that are not saved. */
 #define SAID_MOST 5
 
+/* More of them wait for the next check, so that the newest is not kept waiting by thousands. */
+#define CHECKED_AT_ONCE 1000
+
+struct checked {
+	char *key;
+	uint64_t changed;
+};
+
 struct checker {
 	struct checker_options options;
 
@@ -24,9 +33,9 @@ struct checker {
 	unsigned said_final;
 	char *last_final;
 	/* what the last check is about; the thread owns it and the results while it runs */
-	bool running, answered;
-	char *key;
-	uint64_t changed;
+	bool running;
+	struct checked checked[CHECKED_AT_ONCE];
+	size_t checked_count;
 	struct path_set fresh, alone, valid;
 	struct findings findings;
 };
@@ -53,17 +62,23 @@ bool content_check_worker_end_within(struct checker *checker, int64_t millisecon
 	return workers_end_within(checker->workers, milliseconds);
 }
 
+static void forget_checked(struct checker *checker)
+{
+	while (checker->checked_count > 0)
+		free(checker->checked[--checker->checked_count].key);
+	path_set_release(&checker->fresh);
+	path_set_release(&checker->alone);
+	path_set_release(&checker->valid);
+	findings_release(&checker->findings);
+}
+
 void content_check_worker_free(struct checker *checker)
 {
 	if (!checker)
 		return;
 	workers_free(checker->workers);
-	path_set_release(&checker->fresh);
-	path_set_release(&checker->alone);
-	path_set_release(&checker->valid);
-	findings_release(&checker->findings);
+	forget_checked(checker);
 	free(checker->last_final);
-	free(checker->key);
 	free(checker);
 }
 
@@ -82,7 +97,6 @@ static void checker_done(void *arg)
 	struct checker *checker = arg;
 
 	checker->running = false;
-	checker->answered = true;
 	checker->options.ready(checker->options.arg);
 }
 
@@ -91,37 +105,56 @@ static void add_fresh(void *arg, const char *path)
 	path_set_mark(arg, path, 1);
 }
 
-static void begin_check(struct checker *checker, const struct checkpoint *checkpoint)
+static void add_checkpoint(struct checker *checker, const struct checkpoint *checkpoint)
 {
-	path_set_release(&checker->fresh);
-	path_set_release(&checker->alone);
-	path_set_release(&checker->valid);
-	findings_release(&checker->findings);
-	free(checker->key);
-	checker->key = text_copy(checkpoint->key);
-	checker->changed = checkpoint->changed;
-	checker->answered = false;
+	checker->checked[checker->checked_count++] =
+		(struct checked){text_copy(checkpoint->key), checkpoint->changed};
 	detector_each_unchecked(checkpoint, add_fresh, &checker->fresh);
 	each_file (file, checkpoint)
 		if (file->marks & FILE_ADDED)
 			path_set_mark(&checker->alone, file->path, 1);
 }
 
+static void begin_check(struct checker *checker, struct detector *detector,
+			const struct checkpoint *first)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	forget_checked(checker);
+	add_checkpoint(checker, first);
+	each_under_way (other, &detector->table)
+		if (other != first && checker->checked_count < CHECKED_AT_ONCE &&
+		    detector_judge(detector, other, now_ms).verdict == VERDICT_COMPLETE)
+			add_checkpoint(checker, other);
+	checker->running = true;
+	workers_run(checker->workers, run_checker, checker_done, checker);
+}
+
+/* An answer counts once. */
+static bool take_answer(struct checker *checker, const struct checkpoint *checkpoint)
+{
+	for (size_t i = 0; i < checker->checked_count; i++) {
+		struct checked *checked = &checker->checked[i];
+
+		if (checked->changed != checkpoint->changed ||
+		    !text_equal(checked->key, checkpoint->key))
+			continue;
+		free(checked->key);
+		*checked = checker->checked[--checker->checked_count];
+		return true;
+	}
+	return false;
+}
+
 bool content_check_worker_run(struct checker *checker, struct detector *detector,
 			      struct checkpoint *checkpoint)
 {
-	bool same;
-
 	if (checker->running)
 		return false;
-	same = text_equal(checker->key, checkpoint->key) && checker->changed == checkpoint->changed;
-	if (!checker->answered || !same) {
-		begin_check(checker, checkpoint);
-		checker->running = true;
-		workers_run(checker->workers, run_checker, checker_done, checker);
+	if (!take_answer(checker, checkpoint)) {
+		begin_check(checker, detector, checkpoint);
 		return false;
 	}
-	checker->answered = false;
 	detector_note_findings(detector, checkpoint, &checker->findings, &checker->valid,
 			       clock_monotonic_ms());
 	return true;
@@ -130,6 +163,14 @@ bool content_check_worker_run(struct checker *checker, struct detector *detector
 bool content_check_worker_is_busy(const struct checker *checker)
 {
 	return checker->running;
+}
+
+static bool finding_concerns(const struct finding *finding, const struct checkpoint *checkpoint)
+{
+	each_file (file, checkpoint)
+		if (path_set_is_below(file->path, finding->path))
+			return true;
+	return false;
 }
 
 static void log_final(struct checker *checker, const char *why)
@@ -149,17 +190,20 @@ static void log_final(struct checker *checker, const char *why)
 		log_debug("%s: not saved", why);
 }
 
-void content_check_worker_log(struct checker *checker, bool final)
+void content_check_worker_log(struct checker *checker, const struct checkpoint *checkpoint,
+			      bool final)
 {
 	for (size_t i = 0; i < checker->findings.count; i++) {
-		const char *why = checker->findings.items[i].why;
+		const struct finding *finding = &checker->findings.items[i];
 
+		if (!finding_concerns(finding, checkpoint))
+			continue;
 		if (final)
-			log_final(checker, why);
+			log_final(checker, finding->why);
 		else if (checker->said_waiting)
-			log_debug("%s: waiting for the rest", why);
+			log_debug("%s: waiting for the rest", finding->why);
 		else
-			log_note("%s: not saved until the rest is written", why);
+			log_note("%s: not saved until the rest is written", finding->why);
 		checker->said_waiting = true;
 	}
 }

@@ -31,15 +31,15 @@ bool content_check_worker_end_within(struct checker *checker, int64_t millisecon
 void content_check_worker_free(struct checker *checker);
 
 /*
- * Checks what was written of a checkpoint whose verdict is COMPLETE. False: the thread is checking,
- * and `ready` will be called. True: it has, and the findings are noted
- * (detector_note_findings()). What is written meanwhile is checked again.
+ * Checks what was written of a checkpoint whose verdict is COMPLETE, and with it the others that
+ * are as far. False: the thread is checking, and `ready` will be called. True: it has, and the
+ * findings are noted (detector_note_findings()). What is written meanwhile is checked again.
  */
 bool content_check_worker_run(struct checker *checker, struct detector *detector,
 			      struct checkpoint *checkpoint);
 bool content_check_worker_is_busy(const struct checker *checker);
-/* Logs why the checkpoint that was checked last is not saved, or not yet. `final`: the verdict is
- * TORN. */
-void content_check_worker_log(struct checker *checker, bool final);
+/* Logs why the checkpoint is not saved, or not yet. `final`: the verdict is TORN. */
+void content_check_worker_log(struct checker *checker, const struct checkpoint *checkpoint,
+			      bool final);
 
 #endif

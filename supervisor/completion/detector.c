@@ -20,9 +20,24 @@ void detector_init(struct detector *detector, int64_t quiet_ms,
 	};
 }
 
+/* Forgets the directories made by saves that are complete. */
+static void forget_made(struct detector *detector, int64_t until_ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < detector->made_count; i++)
+		if (detector->made[i].ms > until_ms)
+			detector->made[kept++] = detector->made[i];
+		else
+			free(detector->made[i].path);
+	detector->made_count = kept;
+}
+
 void detector_release(struct detector *detector)
 {
 	path_set_release(&detector->ran);
+	forget_made(detector, DETECTOR_NEVER);
+	free(detector->made);
 	writer_table_release(&detector->writers);
 	checkpoint_table_release(&detector->table);
 }
@@ -176,6 +191,10 @@ void detector_settle(struct detector *detector, int writer, int64_t now_ms)
 		if (checkpoint->settled || !((still && checkpoint->defect == 0) ||
 					     (writer && checkpoint_has_writer(checkpoint, writer))))
 			continue;
+		/* Of thousands of events in one look, the first has settled it. */
+		if (!writer && checkpoint->settle_ms == now_ms)
+			continue;
+		checkpoint->settle_ms = now_ms;
 		judgement = detector_judge(detector, checkpoint, now_ms);
 		/* What counts as whole by its format is looked at first. */
 		checkpoint->settled =
@@ -192,15 +211,22 @@ void detector_note_findings(struct detector *detector, struct checkpoint *checkp
 			    const struct findings *findings, const struct path_set *valid,
 			    int64_t now_ms)
 {
-	int64_t wait_ms = findings_wait_ms(findings);
+	int64_t wait_ms = 0;
 	bool any = false;
 
 	each_file (file, checkpoint) {
 		bool was = file->marks & FILE_UNCHECKED;
 		bool found = false;
 
-		for (size_t i = 0; i < findings->count && !found; i++)
-			found = path_set_is_below(file->path, findings->items[i].path);
+		for (size_t i = 0; i < findings->count; i++) {
+			const struct finding *finding = &findings->items[i];
+
+			if (!path_set_is_below(file->path, finding->path))
+				continue;
+			found = true;
+			if (finding->wait_ms > wait_ms)
+				wait_ms = finding->wait_ms;
+		}
 		any |= found && (file->marks & FILE_FRESH);
 		if (was)
 			file->marks &= ~(unsigned)(FILE_REJECTED | FILE_VALID);
@@ -233,6 +259,7 @@ static void mark_newest(struct checkpoint *checkpoint)
 	checkpoint_change(checkpoint, FILE_WRITTEN, 0, FILE_NEWEST);
 	checkpoint_change(checkpoint, FILE_DAMAGED | FILE_SLOW, FILE_NEWEST, 0);
 	checkpoint_change(checkpoint, ~0u, FILE_WRITTEN, 0);
+	checkpoint->gone = false;
 }
 
 /* Of what was added to a complete one, that is torn which nobody has closed, or which is defective:
@@ -250,6 +277,25 @@ static struct judgement tear_added(struct checkpoint *checkpoint, struct judgeme
 	return (struct judgement){VERDICT_COMPLETE, checkpoint->base_reason, INT64_MAX};
 }
 
+/* More files may follow the first save ever. The wait for them ends after ten quiet times, or when
+ * a second save is complete. */
+static void note_first_save(struct detector *detector, const struct checkpoint *checkpoint,
+			    enum verdict_reason reason)
+{
+	if (checkpoint_is_of_stream(checkpoint) || detector_is_of_companions(checkpoint))
+		return;
+	if (detector->saved) {
+		if (checkpoint->number != detector->first_number || checkpoint->rewritten)
+			detector->first_until_ms = 0;
+		return;
+	}
+	detector->saved = true;
+	detector->first_number = checkpoint->number;
+	if (reason == REASON_QUIET || reason == REASON_PATIENCE)
+		detector->first_until_ms =
+			checkpoint->last_ms + verdict_patience_ms(detector->quiet_ms, 0);
+}
+
 void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 		     struct judgement judgement)
 {
@@ -264,8 +310,11 @@ void detector_decide(struct detector *detector, struct checkpoint *checkpoint,
 	if (complete && checkpoint->writer_count > 0 && checkpoint->base == 0)
 		checkpoint->family->writers = checkpoint->writer_count;
 	checkpoint->family->sheds |= checkpoint->part_gone && judgement.reason == REASON_QUIET;
-	if (complete)
+	if (complete) {
+		note_first_save(detector, checkpoint, judgement.reason);
 		mark_newest(checkpoint);
+		forget_made(detector, checkpoint->last_ms);
+	}
 	if (learns && !checkpoint->reduced)
 		detector_learn(checkpoint);
 	else if (complete && !learns)
@@ -374,6 +423,7 @@ void detector_note_saved(struct detector *detector, int pid, int64_t step, int64
 		if (checkpoint->state == CHECKPOINT_TORN || !all_have_saved(detector, checkpoint))
 			continue;
 		checkpoint->own_word = checkpoint->changed;
+		detector->first_until_ms = 0;
 		/* Nothing follows it. */
 		checkpoint->family->round.said |=
 			checkpoint->family->round.number == checkpoint->number;

@@ -14,8 +14,8 @@
  * rename, or deleted.
  *
  * Running files (metrics.csv) are part of no checkpoint and hold nothing up. They are known by name
- * (file_patterns.h) or by behaviour: open while several saves are begun, or opened again and again
- * with content and closed longer. An SQLite database and what lies beside it are running files.
+ * (file_patterns.h) or by behaviour: open before a save is begun, or opened again and again with
+ * content and closed longer. An SQLite database and what lies beside it are running files.
  *
  * Before it judges, or hands in an end, the caller hands in all queued events of both sources. A
  * process queues its last events before its parent can reap it, so that no event of a dead process
@@ -73,6 +73,11 @@ struct detector_questions {
 	void *arg;
 };
 
+struct made_directory {
+	char *path;
+	int64_t ms;
+};
+
 struct detector {
 	int64_t quiet_ms;
 	/* borrowed; NULL: the default names of running files */
@@ -90,8 +95,16 @@ struct detector {
 	/* those that were running ones by behaviour in the snapshot that was restored: no save has
 	 * to teach that again */
 	struct path_set ran;
-	/* saves that were begun so far */
+	/* Of the first save ever (`saved`: there is one) nobody knows what else it has: until then
+	 * more may come. 0: it is known. `first_number`: of the checkpoint. */
+	int64_t first_until_ms, first_number;
+	bool saved;
+	/* those that were made since the last write to a complete checkpoint */
+	struct made_directory *made;
+	size_t made_count;
+	/* saves that were begun so far, and when the writing of a file was */
 	uint64_t saves;
+	int64_t begun_ms;
 	/* Numbered checkpoints that were begun up to then, or whose number is not above this one,
 	 * are in no snapshot any more, but for the newest: others that had a part of them have
 	 * gone. 0 and -1: all are. */
@@ -219,7 +232,7 @@ bool detector_is_followed(const struct detector *detector, const struct family *
 /* What no snapshot may hold now: checkpoints that are not complete, and torn files. Numbered
  * directories as a whole. */
 void detector_each_excluded(const struct detector *detector, path_set_fn *act, void *argument);
-/* Files of checkpoints that have changed after `generation`, complete or not. */
+/* Files of numbered checkpoints that have changed after `generation`, complete or not. */
 void detector_each_changed(const struct detector *detector, uint64_t generation, path_set_fn *act,
 			   void *argument);
 /* Has a fixed name, or the numbered checkpoint with this key, changed after `generation`? */
@@ -244,6 +257,8 @@ bool detector_file_is_open(const struct detector *detector, const struct tracked
 bool detector_has_begun_checkpoint(const struct detector *detector);
 /* Is a numbered checkpoint behind that number torn? */
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);
+/* Is the numbered checkpoint of that step complete, and still there? */
+bool detector_has_step(const struct detector *detector, int64_t step);
 /* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
 int64_t detector_begun_step(const struct detector *detector);
 /* Is all that was written of it since it was complete last of that kind? */

@@ -23,10 +23,18 @@ static bool is_torn_by_death(const struct checkpoint *checkpoint, const struct t
 	return *checkpoint->key || (file->marks & FILE_FRESH);
 }
 
+static void note_closed(const struct detector *detector, struct checkpoint *checkpoint)
+{
+	checkpoint->closed_at_death =
+		checkpoint->death != DEATH_TEARS && !checkpoint_any(checkpoint, FILE_TEMPORARY) &&
+		detector_may_be_whole_set(detector, checkpoint);
+}
+
 static void note_death(struct detector *detector, struct checkpoint *checkpoint, int64_t now_ms)
 {
 	if (checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled)
 		return;
+	note_closed(detector, checkpoint);
 	if (checkpoint->death != DEATH_TEARS && detector_may_be_whole(detector, checkpoint)) {
 		checkpoint->death = DEATH_AFTER_CLOSE;
 		return;
@@ -141,8 +149,10 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 		if (end == JOB_END_CLEAN)
 			checkpoint_change(checkpoint, FILE_UNCLOSED, FILE_UNCLOSED, 0);
 		judgement = detector_judge(detector, checkpoint, now_ms);
-		if (judgement.verdict == VERDICT_TORN &&
-		    detector_may_be_whole(detector, checkpoint))
+		if (judgement.verdict != VERDICT_TORN)
+			continue;
+		note_closed(detector, checkpoint);
+		if (detector_may_be_whole(detector, checkpoint))
 			checkpoint->death = DEATH_AFTER_CLOSE;
 	}
 }

@@ -93,12 +93,12 @@ static bool was_taught_too_early(const struct detector *detector,
 				 const struct checkpoint *checkpoint,
 				 const struct signature *signature)
 {
-	each_under_way (other, &detector->table)
-		if (other != checkpoint && other->number >= 0 &&
-		    other->family == checkpoint->family &&
-		    other->number == signature->newest_number && !other->rewritten)
-			return true;
-	return false;
+	const char *key = checkpoint->family->taught_by;
+	const struct checkpoint *other =
+		key ? checkpoint_table_find_key(&detector->table, key) : NULL;
+
+	return other && other != checkpoint && other->state == CHECKPOINT_UNDER_WAY &&
+	       other->number == signature->newest_number && !other->rewritten;
 }
 
 /* Nothing was learned yet of what is written together with its first file, as in the first save
@@ -247,6 +247,43 @@ static enum job_end job_end_of(const struct detector *detector, const struct che
 		       : JOB_END_NOT_YET;
 }
 
+/* No signature is learned before a checkpoint is complete. But another number, complete or not, has
+ * a file that this one has, and more of them: the others may be still to come here. */
+static bool may_be_half(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	size_t own;
+
+	free(list_files(checkpoint, &own));
+	each_checkpoint (other, &detector->table) {
+		size_t count = 0;
+
+		if (!*checkpoint->key || !*other->key || other == checkpoint)
+			continue;
+		each_file (file, other)
+			if (file->name == checkpoint->files->name)
+				free(list_files(other, &count));
+		if (count > own)
+			return true;
+	}
+	return false;
+}
+
+/* A save that failed and was caught leaves a file that is empty, and was not before. */
+static bool has_emptied(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	each_file (file, checkpoint) {
+		struct file_look look;
+
+		if (!counts(checkpoint, file) || file->size > 0)
+			continue;
+		/* One that nobody told was renamed is not empty. */
+		look = detector_look(detector, file->path);
+		if (look.exists && look.size == 0)
+			return true;
+	}
+	return false;
+}
+
 static struct checkpoint_facts facts_of(const struct detector *detector,
 					const struct checkpoint *checkpoint, int64_t now_ms)
 {
@@ -263,6 +300,9 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 			  checkpoint->family->placed_whole,
 		.next_begun = checkpoint->next_begun,
 		.job_end = job_end_of(detector, checkpoint, open || found),
+		.answers = detector->job_end == JOB_END_ASKED &&
+			   checkpoint->last_ms >= detector->request_ms &&
+			   !may_be_half(detector, checkpoint),
 		.still_ms = checkpoint_still_ms(checkpoint, checkpoint->last_ms, now_ms),
 		.quiet_ms = detector->quiet_ms,
 		.defect = found,
@@ -286,6 +326,10 @@ static struct checkpoint_facts facts_of(const struct detector *detector,
 		match_signature(detector, checkpoint, family_of(detector, checkpoint), &signature);
 	if (facts.signature != SIGNATURE_UNKNOWN && signature)
 		facts.pause_ms = signature->pause_ms;
+	if (facts.signature == SIGNATURE_SMALLER && !found && has_emptied(detector, checkpoint)) {
+		facts.defect = true;
+		facts.defect_wait_ms = 0;
+	}
 	/* Found again after RECHECK_MS, if something was written that may have mended it. */
 	if (found && checkpoint->defect != detector->generation &&
 	    facts.defect_wait_ms > RECHECK_MS)
@@ -350,24 +394,6 @@ static bool would_mix(const struct checkpoint *checkpoint)
 	       (other || here < checkpoint->family->signature.expected);
 }
 
-/* No signature is learned before a checkpoint is complete. But another number, complete or not, has
- * the one file that this one has, and others beside it: they may be still to come here. */
-static bool may_be_half(const struct detector *detector, const struct checkpoint *checkpoint)
-{
-	each_checkpoint (other, &detector->table) {
-		size_t count = 0;
-
-		if (!*checkpoint->key || !*other->key || other == checkpoint)
-			continue;
-		each_file (file, other)
-			if (file->name == checkpoint->files->name)
-				free(list_files(other, &count));
-		if (count > 1)
-			return true;
-	}
-	return false;
-}
-
 /* Was all that it has closed by its writer, and does nothing say that more is to come? *signature:
  * what it was compared with; NULL: nothing. */
 static bool is_closed_as_whole(const struct detector *detector, const struct checkpoint *checkpoint,
@@ -393,9 +419,9 @@ bool detector_may_be_whole_set(const struct detector *detector, const struct che
 {
 	const struct signature *signature;
 
-	return detector_may_be_whole(detector, checkpoint) ||
-	       (!*checkpoint->key && !checkpoint->rewritten &&
-		is_closed_as_whole(detector, checkpoint, &signature) && !signature);
+	return is_closed_as_whole(detector, checkpoint, &signature) &&
+	       (*checkpoint->key || detector_may_be_whole(detector, checkpoint) ||
+		(!checkpoint->rewritten && !signature));
 }
 
 /* Of more files than this the next list tells. */
@@ -476,6 +502,8 @@ void detector_learn(struct checkpoint *checkpoint)
 	names = list_files(checkpoint, &count);
 	signature_learn(&checkpoint->family->signature, checkpoint->number, names, count,
 			checkpoint->pause_ms);
+	free(checkpoint->family->taught_by);
+	checkpoint->family->taught_by = text_copy(checkpoint->key);
 }
 
 void detector_learn_before_removal(const struct detector *detector, struct checkpoint *checkpoint,

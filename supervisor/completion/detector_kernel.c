@@ -237,6 +237,7 @@ static void delete_file(void *argument, struct tracked_file *file)
 	if (!*file->checkpoint->key) {
 		deletion->detector->deleted_name = file->name;
 		deletion->detector->deleted_newest = file->marks & FILE_NEWEST;
+		file->checkpoint->gone |= deletion->detector->deleted_newest;
 	}
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
@@ -313,7 +314,7 @@ static void modified(struct detector *detector, const char *path, int64_t now_ms
 			      0, now_ms);
 	/* What an open cuts off is told before the open: the next writing begins here. */
 	if (file && !reported && (marks & FILE_WITNESSED))
-		file->begun_ms = now_ms;
+		detector_begin_again(detector, file, now_ms);
 }
 
 /* Without an event, nothing would tell of its close: it waits for quiet. */
@@ -374,10 +375,13 @@ static void rescan(struct detector *detector, int64_t now_ms)
 	detector->needs_verify = true;
 }
 
-static void directory_created(struct detector *detector, const char *path)
+static void directory_created(struct detector *detector, const char *path, int64_t now_ms)
 {
 	detector->generation++;
 	(void)checkpoint_table_add_directory(&detector->table, path);
+	detector->made =
+		memory_grow(detector->made, detector->made_count + 1, sizeof(detector->made[0]));
+	detector->made[detector->made_count++] = (struct made_directory){text_copy(path), now_ms};
 }
 
 /* A scan sees neither the writer nor whether the file is open. It is also late: a torn file stays
@@ -427,7 +431,7 @@ void detector_handle_kernel(struct detector *detector, const struct dir_event *e
 		deleted(detector, event->path, now_ms);
 		break;
 	case DIR_DIRECTORY_CREATED:
-		directory_created(detector, event->path);
+		directory_created(detector, event->path, now_ms);
 		break;
 	case DIR_RESCAN:
 		rescan(detector, now_ms);

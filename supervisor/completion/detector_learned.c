@@ -64,7 +64,6 @@ json_t *detector_signatures_json(const struct detector *detector)
 		json_t *known = family->parts    ? json_pack("{s:b}", "parts", true)
 				: family->stream ? json_pack("{s:b}", "stream", true)
 				: family->beside ? json_pack("{s:b}", "beside", true)
-				: family->apart  ? json_pack("{s:b}", "apart", true)
 				: family->with   ? json_pack("{s:s}", "with", family->with->name)
 						 : signature_to_json(&family->signature);
 
@@ -91,6 +90,7 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 	json_t *known;
 
 	load_running(detector, json_object_get(json, RUNNING_KEY));
+	detector->saved |= json_object_size(json) > 0;
 	json_object_foreach((json_t *)json, name, known)
 	{
 		struct family *family = checkpoint_table_family(&detector->table, name);
@@ -98,11 +98,8 @@ void detector_load_signatures(struct detector *detector, const json_t *json)
 		family->parts |= json_is_true(json_object_get(known, "parts"));
 		if (json_is_true(json_object_get(known, "stream")))
 			family->stream = family->sure = detector->table.keeps_apart = true;
-		if (json_is_true(json_object_get(known, "apart")))
-			family->apart = family->sure = detector->table.keeps_apart = true;
 		if (json_is_true(json_object_get(known, "beside")))
-			family->beside = family->apart = family->sure =
-				detector->table.keeps_apart = true;
+			family->beside = family->sure = detector->table.keeps_apart = true;
 		load_siblings(detector, family, known);
 		partners_from_json(&family->partners, json_object_get(known, "partners"));
 		if (family->signature.learned == 0)

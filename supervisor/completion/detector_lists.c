@@ -5,6 +5,15 @@
 
 #include <string.h>
 
+/* With a front of under_way.h, or none. */
+static void act_behind(const char *front, const struct tracked_file *file, path_set_fn *act,
+		       void *argument)
+{
+	auto_free char *listed = text_format("%s%s", front, file->path);
+
+	act(argument, listed);
+}
+
 static void act_on_marked(const struct checkpoint *checkpoint, unsigned marks, path_set_fn *act,
 			  void *argument)
 {
@@ -84,14 +93,9 @@ static bool is_left_of_set(const struct detector *detector, const struct tracked
 static void act_on_rest_of_sets(const struct detector *detector, const struct checkpoint *fixed,
 				path_set_fn *act, void *argument)
 {
-	each_file (file, fixed) {
-		auto_free char *rest = NULL;
-
-		if (!is_left_of_set(detector, file))
-			continue;
-		rest = text_format(UNDER_WAY_REST "%s", file->path);
-		act(argument, rest);
-	}
+	each_file (file, fixed)
+		if (is_left_of_set(detector, file))
+			act_behind(UNDER_WAY_REST, file, act, argument);
 }
 
 /* What it stands without. */
@@ -132,8 +136,6 @@ void detector_each_changed(const struct detector *detector, uint64_t generation,
 			act_on_marked(checkpoint, FILE_ADDED, act, argument);
 		else if (*checkpoint->key)
 			act_on_whole(checkpoint, "", act, argument);
-		else
-			act_on_marked(checkpoint, FILE_FRESH, act, argument);
 	}
 }
 
@@ -155,14 +157,18 @@ static bool is_whole_beside(const struct tracked_file *file)
 /* Its files with the mark in front which says so (workspace/under_way.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	each_file (file, checkpoint) {
-		auto_free char *closed = NULL;
+	each_file (file, checkpoint)
+		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
+			act_behind(UNDER_WAY_CLOSED, file, act, argument);
+}
 
-		if (!(file->marks & FILE_FRESH) || is_whole_beside(file))
-			continue;
-		closed = text_format(UNDER_WAY_CLOSED "%s", file->path);
-		act(argument, closed);
-	}
+/* Nobody reports who has it open: that it was left half, nobody has seen either. */
+static bool is_unseen(const struct tracked_file *file)
+{
+	const unsigned seen = FILE_WITNESSED | FILE_REPORTED | FILE_REJECTED | FILE_SLOW |
+			      FILE_TEMPORARY | FILE_RUNNING;
+
+	return (file->marks & (FILE_FRESH | FILE_TORN)) && !(file->marks & seen);
 }
 
 /* Of the fixed names, others may be of an older save that was never complete. */
@@ -170,38 +176,91 @@ static void act_on_begun(const struct detector *detector, const struct checkpoin
 			 path_set_fn *act, void *argument)
 {
 	each_file (file, checkpoint) {
-		auto_free char *begun = NULL;
-
 		if ((file->marks & FILE_FRESH) && !is_whole_beside(file))
-			begun = text_format(UNDER_WAY_UNLESS_WHOLE "%s", file->path);
+			act_behind(is_unseen(file) ? UNDER_WAY_UNSEEN : UNDER_WAY_UNLESS_WHOLE,
+				   file, act, argument);
 		else if (!*checkpoint->key && is_overtaken(detector, file))
-			begun = text_copy(file->path);
-		if (begun)
-			act(argument, begun);
+			act(argument, file->path);
 	}
 }
 
 /* Of what was added to it, what its writer has not closed: that one alone. */
 static void act_on_unclosed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
-	each_file (file, checkpoint) {
-		auto_free char *alone = NULL;
-
-		if (!checkpoint_stands_without(checkpoint, file) ||
-		    (file->marks & (FILE_WITNESSED | FILE_DAMAGED)) == FILE_WITNESSED)
-			continue;
-		alone = text_format(UNDER_WAY_ALONE "%s", file->path);
-		act(argument, alone);
-	}
+	each_file (file, checkpoint)
+		if (checkpoint_stands_without(checkpoint, file) &&
+		    (file->marks & (FILE_WITNESSED | FILE_DAMAGED)) != FILE_WITNESSED)
+			act_behind(UNDER_WAY_ALONE, file, act, argument);
 }
 
-/* Its writer has closed all that it had begun, and lived on. Were more to come, the writer would
- * hardly have been killed in the short pause between two files. */
+/* Its writer has closed all that it had begun, and nothing is known to be missing. That the job
+ * ended before its save was known to be complete says no more than a kill of everything does. */
 static bool is_closed(const struct detector *detector, const struct checkpoint *checkpoint)
 {
-	return checkpoint->state == CHECKPOINT_UNDER_WAY && checkpoint->death != DEATH_TEARS &&
+	if (checkpoint->death == DEATH_TEARS || checkpoint->state == CHECKPOINT_TORN)
+		return checkpoint->closed_at_death && !checkpoint_any(checkpoint, FILE_REJECTED);
+	return checkpoint->state == CHECKPOINT_UNDER_WAY &&
 	       !checkpoint_any(checkpoint, FILE_TEMPORARY | FILE_DAMAGED | FILE_SLOW) &&
 	       detector_may_be_whole_set(detector, checkpoint);
+}
+
+/* Was it closed before its writer died, or by one that lives? Of such, a death tears the save, and
+ * not the file. */
+static bool is_closed_name(const struct tracked_file *file)
+{
+	return (file->marks & FILE_WITNESSED) &&
+	       !(file->marks & (FILE_REJECTED | FILE_SLOW | FILE_TEMPORARY));
+}
+
+/* Was no file of the numbered one seen to be left half? Then those of the number before tell. */
+static bool is_unseen_number(const struct checkpoint *checkpoint)
+{
+	bool unseen = false;
+
+	each_file (file, checkpoint) {
+		unseen |= is_unseen(file);
+		if ((file->marks & NOT_WHOLE) && !is_unseen(file) && !is_closed_name(file))
+			return false;
+	}
+	return unseen && *checkpoint->key && checkpoint->base == 0;
+}
+
+static void act_on_unseen(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
+{
+	each_file (file, checkpoint)
+		if (file->marks & NOT_WHOLE)
+			act_behind(UNDER_WAY_UNSEEN, file, act, argument);
+}
+
+/* A fixed name that was closed is whole. It is undone only with the rest of its save: with a name
+ * of its set that is open, torn, or still to come. */
+static bool is_undone(const struct detector *detector, const struct tracked_file *file)
+{
+	if (!is_closed_name(file))
+		return true;
+	each_file (other, file->checkpoint)
+		if (other != file && is_of_sets(other) &&
+		    (!(other->marks & NOT_WHOLE) || !is_closed_name(other)) &&
+		    detector_may_be_one_set(detector, other, file))
+			return true;
+	return false;
+}
+
+static void act_on_undone_names(const struct detector *detector, const struct checkpoint *fixed,
+				path_set_fn *act, void *argument)
+{
+	each_file (file, fixed) {
+		bool fresh = file->marks & NOT_WHOLE;
+
+		if (fixed->overtaken && is_closed_name(file))
+			continue;
+		if (!is_overtaken(detector, file) && !(fresh && is_undone(detector, file)))
+			continue;
+		act_behind(!fresh || is_closed_name(file) ? UNDER_WAY_WITH
+			   : is_unseen(file)              ? UNDER_WAY_UNSEEN
+							  : "",
+			   file, act, argument);
+	}
 }
 
 /* What needs no time has made it complete, and only its contents are still to be looked at, as the
@@ -223,10 +282,12 @@ void detector_each_under_way(const struct detector *detector, path_set_fn *act, 
 			act_on_marked(checkpoint, FILE_DAMAGED | FILE_SLOW, act, argument);
 		else if (is_closed(detector, checkpoint))
 			act_on_closed(checkpoint, act, argument);
+		else if (is_unseen_number(checkpoint))
+			act_on_unseen(checkpoint, act, argument);
 		else if (detector_has_begun_all(detector, checkpoint))
 			act_on_begun(detector, checkpoint, act, argument);
 		else if (!*checkpoint->key) {
-			act_on_excluded_names(detector, checkpoint, act, argument);
+			act_on_undone_names(detector, checkpoint, act, argument);
 			act_on_rest_of_sets(detector, checkpoint, act, argument);
 		} else if (checkpoint_stands(checkpoint))
 			act_on_unclosed(checkpoint, act, argument);
@@ -311,6 +372,15 @@ bool detector_lacks_step_after(const struct detector *detector, int64_t number)
 	each_checkpoint (checkpoint, &detector->table)
 		if (*checkpoint->key && checkpoint->number > number &&
 		    checkpoint->state == CHECKPOINT_TORN)
+			return true;
+	return false;
+}
+
+bool detector_has_step(const struct detector *detector, int64_t step)
+{
+	each_checkpoint (checkpoint, &detector->table)
+		if (*checkpoint->key && checkpoint_stands(checkpoint) &&
+		    (checkpoint->step >= 0 ? checkpoint->step : checkpoint->number) == step)
 			return true;
 	return false;
 }

@@ -139,7 +139,7 @@ void detector_note_number_written(struct detector *detector, struct checkpoint *
 	struct family *family = checkpoint->family;
 	struct save_round *round = &family->round;
 
-	if (family->apart || family->stream || family->parts)
+	if (family->beside || family->stream || family->parts)
 		return;
 	if (round->number != checkpoint->number) {
 		if (detector_is_followed(detector, family, round->number))

@@ -83,8 +83,13 @@ void detector_note_whole(const struct detector *detector, struct tracked_file *f
 void detector_begin_anew(struct detector *detector, struct tracked_file *file);
 /* The close of a slow save (FILE_SLOW) makes it an ordinary file that was just written. */
 void detector_end_slow(struct detector *detector, const char *path, int pid, int64_t now_ms);
-/* Of the fixed names, those that stay open while saves come and go are running files or slow
- * saves. */
+/* Notes that a save begins with this file. Files with fixed names that were already open for a
+ * quiet time become running files, unless they may be slow saves. */
+void detector_note_writing(struct detector *detector, const struct tracked_file *begun,
+			   int64_t now_ms);
+/* The same, for a file that was closed and is written again. */
+void detector_begin_again(struct detector *detector, struct tracked_file *file, int64_t now_ms);
+/* Those that stay open while saves come and go are running files, or slow saves. */
 void detector_find_running(struct detector *detector, struct checkpoint *fixed, int64_t now_ms);
 
 /* --- detector_fixed.c --- */

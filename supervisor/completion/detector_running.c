@@ -6,17 +6,11 @@
 
 #include <string.h>
 
-/* A file is a running one if it stays open while so many saves are begun, and for so long: longer
- * if it has a checkpoint's name, because a slow save is like that too. */
-#define RUNNING_SAVES 5
-#define RUNNING_OPEN_MS 10000
-#define RUNNING_SLOW_OPEN_MS 20000
-/* What is open for appending, under any name but a checkpoint's, is a log by the first save that is
- * begun meanwhile. Another file that was never closed may be one: it no longer holds up the fixed
- * names, and with them the pointer to the newest checkpoint. */
-#define LOG_SAVES 1
-#define LOG_APPENDED_OPEN_MS 2000
-/* ... or if it was opened with content and closed longer so often in a row. */
+/* What looks like a slow save is none of those that are begun meanwhile once they were so many, and
+ * it was open for so many quiet times each. Of other files the first one tells. */
+#define SLOW_SAVES 2
+#define QUIET_TIMES 10
+/* A file is a running one too if it was opened with content and closed longer so often in a row. */
 #define RUNNING_GROWN 2
 
 /* A curve is nothing to resume from. A database is, and so is a journal that is read at the start,
@@ -132,36 +126,50 @@ void detector_end_slow(struct detector *detector, const char *path, int pid, int
 	file->begun_ms = begun_ms;
 }
 
-/* What was opened empty and is a checkpoint's by its name, or by how it was written before, will be
- * whole when it is closed. */
-static bool is_slow_save(const struct tracked_file *file)
+/* Returns whether the file may be a save that is written slowly: by its name, or by earlier writes.
+ */
+static bool may_be_slow_save(const struct tracked_file *file)
 {
-	return (file->marks & FILE_CREATED) &&
-	       ((file->marks & FILE_REWRITES) || file_format_is_checkpoint_name(file->path));
+	return (file->marks & (FILE_REWRITES | FILE_TEMPORARY)) ||
+	       file_format_is_checkpoint_name(file->path);
 }
 
-/* Has it been open for so long, and while so many saves were begun, that it is none of them? */
-static bool outlives(const struct detector *detector, const struct tracked_file *file,
-		     int64_t least_ms, uint64_t saves, int64_t now_ms)
+void detector_note_writing(struct detector *detector, const struct tracked_file *begun,
+			   int64_t now_ms)
 {
-	return now_ms - file->begun_ms >= least_ms &&
-	       detector->saves - file->saves_at_open >= saves;
+	if (companion_file_is(begun->path))
+		return;
+	detector->saves += now_ms - detector->begun_ms >= detector->quiet_ms &&
+			   begun->checkpoint->begun_ms != now_ms;
+	detector->begun_ms = now_ms;
+	for (size_t i = 0; i < detector->writers.open_count; i++) {
+		struct tracked_file *file =
+			checkpoint_table_find(&detector->table, detector->writers.opens[i].path);
+
+		if (file && file != begun && !*file->checkpoint->key &&
+		    (file->marks & FILE_FRESH) && !may_be_slow_save(file) &&
+		    now_ms - file->begun_ms >= detector->quiet_ms)
+			detector_make_running(detector, file);
+	}
+}
+
+void detector_begin_again(struct detector *detector, struct tracked_file *file, int64_t now_ms)
+{
+	file->begun_ms = now_ms;
+	detector_note_writing(detector, file, now_ms);
 }
 
 static void judge_open_file(struct detector *detector, struct tracked_file *file, int64_t now_ms)
 {
-	bool named = file_format_is_checkpoint_name(file->path);
-	bool may_be_log = !named && !(file->marks & FILE_REWRITES) &&
-			  writer_table_has_open(&detector->writers, file->path);
-	int64_t least_ms = named ? RUNNING_SLOW_OPEN_MS : RUNNING_OPEN_MS;
-	bool lasts = outlives(detector, file, least_ms, RUNNING_SAVES, now_ms);
+	bool slow = may_be_slow_save(file);
+	uint64_t saves = detector->saves - file->saves_at_open, least = slow ? SLOW_SAVES : 1;
+	int64_t open_ms = now_ms - file->begun_ms;
+	bool lasts = saves >= least && open_ms >= (int64_t)least * QUIET_TIMES * detector->quiet_ms;
 
-	if (detector_is_of_database(detector, file->path) || (lasts && !is_slow_save(file)) ||
-	    (may_be_log && (file->marks & FILE_APPENDED) &&
-	     outlives(detector, file, LOG_APPENDED_OPEN_MS, LOG_SAVES, now_ms)))
+	if (detector_is_of_database(detector, file->path) ||
+	    (lasts && !(slow && (file->marks & FILE_CREATED))))
 		detector_make_running(detector, file);
-	else if (!(file->marks & FILE_SLOW) &&
-		 (lasts || (may_be_log && outlives(detector, file, least_ms, LOG_SAVES, now_ms))))
+	else if (lasts && !(file->marks & FILE_SLOW))
 		make_slow(detector, file);
 }
 

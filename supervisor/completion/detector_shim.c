@@ -20,8 +20,7 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 			int64_t now_ms)
 {
 	bool empty = message->flags & SHIM_FLAG_EMPTY;
-	unsigned marks = FILE_REPORTED | (empty ? FILE_CREATED : 0) |
-			 (message->flags & SHIM_FLAG_APPENDS ? FILE_APPENDED : 0);
+	unsigned marks = FILE_REPORTED | (empty ? FILE_CREATED : 0);
 	struct tracked_file *file;
 	bool again;
 
@@ -35,11 +34,10 @@ static void shim_opened(struct detector *detector, const struct shim_message *me
 		unmark(file, FILE_CREATED | FILE_NEW);
 	if (again)
 		unmark(file, FILE_NEW);
-	unmark(file, FILE_APPENDED);
 	file = detector_touch(detector, message->path, marks, message->pid, now_ms);
 	/* Also in the save that it was closed in, which may not be decided yet. */
 	if (file && again)
-		file->begun_ms = now_ms;
+		detector_begin_again(detector, file, now_ms);
 	unmark(file, FILE_UNCLOSED);
 	*writer_table_add(&detector->writers, message->pid) =
 		(struct writer){.pid = message->pid, .speaks = true};

@@ -42,7 +42,7 @@ static bool may_be_together(const struct family *part, const struct family *last
 	return last->own_number == number &&
 	       (part->own_number < 0 || part->own_number == last->own_before) && leader != part &&
 	       leader != part->not_with && part != leader->not_with && leader->sure &&
-	       !leader->apart && !leader->stream;
+	       !leader->beside && !leader->stream;
 }
 
 static const char *ending_of(const struct tracked_file *file)
@@ -88,7 +88,7 @@ void detector_find_siblings(struct detector *detector, struct tracked_file *file
 	struct checkpoint *own = file->checkpoint, *into;
 	struct family *part = file->kind, *last;
 
-	if (pid <= 0 || own->number < 0 || own->family != part || part->apart || part->stream ||
+	if (pid <= 0 || own->number < 0 || own->family != part || part->beside || part->stream ||
 	    (part->own_number == own->number && part->own_pid == pid) || is_beside(file))
 		return;
 	last = find_last(detector, pid);
@@ -110,7 +110,7 @@ void detector_note_sibling(const struct detector *detector, const struct tracked
 	struct family *family = file->kind;
 	int64_t number = file->checkpoint->number;
 
-	if (pid <= 0 || number < 0 || family->apart || family->stream || is_beside(file))
+	if (pid <= 0 || number < 0 || family->beside || family->stream || is_beside(file))
 		return;
 	if (number != family->own_number)
 		family->own_before = family->own_number;

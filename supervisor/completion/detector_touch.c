@@ -10,10 +10,6 @@
 
 /* Numbers of a family that rise by one this often count checkpoints; fewer may be parts. */
 #define RISING_SURE 8
-/* A file comes with the save after that of its number if the pause before it is so many times as
- * long as the one up to that save, so often in a row. */
-#define LATE_RATIO 10
-#define LATE_SURE 2
 /* What comes to a complete one within this time was part of it. */
 #define LONGEST_PAUSE_MS 60000
 
@@ -82,41 +78,6 @@ static struct checkpoint *find_before(const struct detector *detector,
 	return NULL;
 }
 
-/* Of its files, one that came after its longest pause, if that was several times as long as the one
- * from then to the next save; 0: none. */
-static uint64_t find_late(const struct detector *detector, const struct checkpoint *before,
-			  const struct checkpoint *next)
-{
-	uint64_t late = 0;
-
-	if (before->gap_ms <= detector->quiet_ms ||
-	    (next->begun_ms - before->last_ms) * LATE_RATIO >= before->gap_ms)
-		return 0;
-	each_file (file, before)
-		if (file->begun_ms >= before->gap_end_ms && (late == 0 || file->name < late))
-			late = file->name;
-	return late;
-}
-
-/*
- * `next` is begun. Nobody trains so much more briefly than he waits within a save: what came to the
- * one before just now came with this save. If that is so twice in a row, the file is no part of its
- * number.
- */
-static void note_late_file(struct detector *detector, const struct checkpoint *next)
-{
-	struct family *family = next->family;
-	const struct checkpoint *before = find_before(detector, next);
-	uint64_t late = before && !family->apart ? find_late(detector, before, next) : 0;
-
-	family->late_times = late == family->late ? family->late_times + 1 : 1;
-	family->late = late;
-	if (late == 0 || family->late_times < LATE_SURE)
-		return;
-	signature_forget(&family->signature, late);
-	checkpoint_table_keep_apart(&detector->table, family, late);
-}
-
 /* `next` is begun. What the one before got after its rename into place would be missing now. */
 static void note_placed_whole(const struct detector *detector, const struct checkpoint *next)
 {
@@ -168,7 +129,6 @@ static void note_number(struct detector *detector, struct checkpoint *checkpoint
 	if (other && checkpoint->number < family->highest)
 		count_own_kind(detector, checkpoint);
 	if (begun && family->highest >= 0 && checkpoint->number > family->highest) {
-		note_late_file(detector, checkpoint);
 		note_placed_whole(detector, checkpoint);
 		if (!other)
 			detector_judge_siblings(detector, family);
@@ -251,7 +211,7 @@ static void find_part_names(struct detector *detector, struct family *family)
 {
 	const struct tracked_file *part = NULL;
 
-	if (family->lowest < 0 || family->lowest > 1 || family->apart || family->stream)
+	if (family->lowest < 0 || family->lowest > 1 || family->beside || family->stream)
 		return;
 	each_checkpoint (checkpoint, &detector->table)
 		if (checkpoint->family == family && checkpoint->number == family->lowest &&
@@ -316,6 +276,7 @@ static void begin_save(struct detector *detector, struct checkpoint *checkpoint,
 	checkpoint->death = DEATH_NONE;
 	checkpoint->settled = checkpoint->next_begun = false;
 	checkpoint->rewritten = checkpoint->reduced = checkpoint->part_gone = false;
+	checkpoint->overtaken = false;
 	checkpoint->begun_ms = checkpoint->since_ms = now_ms;
 	checkpoint->position = detector->table.position;
 	/* The rest of one that looked complete: the next one is waited for. */
@@ -404,7 +365,7 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	const char *path = file->path;
 	bool begun = checkpoint->state != CHECKPOINT_UNDER_WAY || checkpoint->settled;
 	bool known = file->begun_ms > 0 && !(file->marks & FILE_FRESH);
-	bool stands = checkpoint_stands(checkpoint);
+	bool stands = checkpoint_stands(checkpoint), begins;
 
 	if (!(file->marks & (FILE_RUNNING | FILE_FRESH)) && !*checkpoint->key &&
 	    (detector_is_of_database(detector, path) || ran_before(detector, file, marks)))
@@ -429,7 +390,8 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 	if (!stands)
 		checkpoint->base = 0;
 	checkpoint->rewritten |= known && !stands && (*checkpoint->key || !companion_file_is(path));
-	if (begun || !(file->marks & FILE_FRESH)) {
+	begins = begun || !(file->marks & FILE_FRESH);
+	if (begins) {
 		file->begun_ms = now_ms > 0 ? now_ms : 1;
 		file->marks &= ~(unsigned)(FILE_CREATED | FILE_REWRITTEN | FILE_NEW);
 		file->saves_at_open = detector->saves;
@@ -463,6 +425,8 @@ static struct tracked_file *touch(struct detector *detector, struct tracked_file
 		if (begun)
 			join_parts_of(detector, checkpoint->family, now_ms);
 	}
+	if (begins)
+		detector_note_writing(detector, file, now_ms);
 	return file;
 }
 

@@ -41,18 +41,16 @@ struct family *checkpoint_table_family(struct checkpoint_table *table, const cha
 
 struct family *checkpoint_table_find_apart(const struct checkpoint_table *table, const char *path)
 {
-	auto_free char *final = NULL, *template = NULL, *stream = NULL;
+	auto_free char *name = NULL, *stream = NULL;
 	struct family *family;
 
 	if (!table->keeps_apart)
 		return NULL;
-	template = checkpoint_name_template(path);
-	final = checkpoint_name_final(path);
-	family = final ? checkpoint_table_find_family(table, final) : NULL;
+	name = checkpoint_name_final(path);
+	if (!name)
+		name = checkpoint_name_template(path);
+	family = checkpoint_table_find_family(table, name);
 	if (family && family->beside)
-		return family;
-	family = checkpoint_table_find_family(table, template);
-	if (family && family->apart)
 		return family;
 	stream = checkpoint_name_stream(path);
 	family = stream ? checkpoint_table_find_family(table, stream) : NULL;
@@ -171,32 +169,6 @@ static void move_apart(struct checkpoint_table *table, struct tracked_file *file
 	checkpoint_table_put(table, file, to);
 }
 
-void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
-				 uint64_t name)
-{
-	struct tracked_file **found = NULL;
-	size_t count = 0;
-
-	each_checkpoint (checkpoint, table)
-		if (checkpoint->family == family)
-			each_file (file, checkpoint)
-				if (file->name == name) {
-					found = memory_grow(found, count + 1, sizeof(*found));
-					found[count++] = file;
-				}
-	for (size_t i = 0; i < count; i++) {
-		auto_free char *template = checkpoint_name_template(found[i]->path);
-		struct family *apart = checkpoint_table_family(table, template);
-
-		apart->apart = table->keeps_apart = true;
-		apart->sure = true;
-		if (found[i]->checkpoint->number > apart->highest)
-			apart->highest = found[i]->checkpoint->number;
-		move_apart(table, found[i], apart);
-	}
-	free(found);
-}
-
 /* Puts a fixed name that is told apart at rest, if it is closed. */
 static void put_to_rest(struct checkpoint_table *table, struct tracked_file *file,
 			struct family *family)
@@ -235,7 +207,7 @@ void checkpoint_table_keep_beside(struct checkpoint_table *table, struct tracked
 	struct family *family = checkpoint_table_family(table, template);
 	struct checkpoint *fixed = file->checkpoint;
 
-	family->beside = family->apart = family->sure = table->keeps_apart = true;
+	family->beside = family->sure = table->keeps_apart = true;
 	put_to_rest(table, file, family);
 	note_left(table, fixed);
 }

@@ -32,6 +32,8 @@ struct save_round {
 struct family {
 	char *name;
 	struct signature signature;
+	/* the key of the checkpoint that it was learned from last; NULL: none in this run */
+	char *taught_by;
 	/* the fixed names that its saves write beside the number */
 	struct partners partners;
 	struct save_round round;
@@ -42,23 +44,16 @@ struct family {
 	int64_t lowest, highest;
 	/* how often a higher number by one came: many parts of one checkpoint look like that too */
 	unsigned rising;
-	/* the name of a file that came with the save after that of its number, and how often in a
-	 * row; of the newest numbers */
-	unsigned late_times;
-	uint64_t late;
 	/* its numbers count checkpoints, and not the parts of one */
 	bool sure;
 	/* its numbers turned out to name parts: the files count as fixed names. Where others of its
 	 * names count checkpoints, it is called by a checkpoint_name_template() with FAMILY_OF_NAME
 	 * in front */
 	bool parts;
-	/* it is one file, called by its checkpoint_name_template(): it is written in the save after
-	 * that of its number, so that it is a checkpoint of its own */
-	bool apart;
 	/* a stream, called by its checkpoint_name_stream(): each file has a name of its own, is
 	 * written once, and is a checkpoint of its own that is none to resume from */
 	bool stream;
-	/* it is one fixed name, called by its checkpoint_name_template() and `apart` too: what lies
+	/* it is one fixed name, called by its checkpoint_name_template(): what lies
 	 * beside checkpoints, and is written anew between the saves, too. Each is judged like one
 	 * of a stream */
 	bool beside;
@@ -113,13 +108,6 @@ void checkpoint_table_join_parts(struct checkpoint_table *table, struct family *
 /* The same for the files with that name (struct tracked_file) only: the others count. */
 void checkpoint_table_join_part_name(struct checkpoint_table *table, struct family *family,
 				     uint64_t name);
-
-/* The files of this family with that name (struct tracked_file) come with the save after that of
- * their number: each is a checkpoint of its own from now on, known as far as the one that it was
- * of.
- */
-void checkpoint_table_keep_apart(struct checkpoint_table *table, struct family *family,
-				 uint64_t name);
 
 /* The files of this family, which are fixed names so far, are written once each. Those that are
  * closed are at rest. */

@@ -89,6 +89,37 @@ static void hear_kernel(struct detector *detector, const struct shim_message *me
 	detector_handle_kernel(detector, &event, NOW_MS);
 }
 
+/* The report of its last open before this one; -1: there is none. */
+static int64_t opened_at(const struct replay *replay, const char *path)
+{
+	for (size_t i = replay->at; i-- > 0;) {
+		const struct left_report *report = &replay->facts->reports[i];
+
+		if (report->message.event == SHIM_OPENED && text_equal(report->paths.path, path))
+			return (int64_t)i;
+	}
+	return -1;
+}
+
+/* Without times, the order tells which files are running ones: those that were open before another
+ * one was begun, and still are when that one is closed. */
+static void note_outlasted(struct replay *replay, const char *closed)
+{
+	const struct writer_table *writers = &replay->detector.writers;
+	int64_t begun = opened_at(replay, closed);
+
+	for (size_t i = 0; begun >= 0 && i < writers->open_count; i++) {
+		struct tracked_file *file =
+			checkpoint_table_find(&replay->detector.table, writers->opens[i].path);
+
+		if (file && !*file->checkpoint->key && (file->marks & FILE_FRESH) &&
+		    !(file->marks & (FILE_REWRITES | FILE_TEMPORARY)) &&
+		    !file_format_is_checkpoint_name(file->path) &&
+		    opened_at(replay, file->path) < begun)
+			detector_make_running(&replay->detector, file);
+	}
+}
+
 static void note_below(void *argument, struct tracked_file *file)
 {
 	(void)file;
@@ -121,26 +152,29 @@ static void decide(struct detector *detector)
 		detector_decide(detector, checkpoint, judgement);
 }
 
-static void hear(struct detector *detector, const struct left_report *report)
+static void hear(struct replay *replay, const struct left_report *report)
 {
+	struct detector *detector = &replay->detector;
 	struct shim_message message = report->message;
 
 	message.path = report->paths.path;
 	message.path2 = report->paths.path2;
 	if (message.event == SHIM_SIGTERM_HELD || message.event == SHIM_SAVED_ELSEWHERE ||
-	    message.event == SHIM_READ || text_starts(message.path, ".reprieve") ||
-	    is_of_before(detector, &message))
+	    text_starts(message.path, ".reprieve") || is_of_before(detector, &message))
 		return;
 	hear_kernel(detector, &message);
 	detector_handle_shim(detector, &message, NOW_MS);
+	if (message.event == SHIM_CLOSED && !companion_file_is(message.path))
+		note_outlasted(replay, message.path);
 	decide(detector);
 }
 
 /* Behind what stands in front of it. */
 static const char *bare(const char *listed)
 {
-	static const char *const fronts[] = {UNDER_WAY_ALONE, UNDER_WAY_UNLESS_WHOLE,
-					     UNDER_WAY_CLOSED, UNDER_WAY_REST};
+	static const char *const fronts[] = {UNDER_WAY_ALONE,  UNDER_WAY_UNLESS_WHOLE,
+					     UNDER_WAY_UNSEEN, UNDER_WAY_CLOSED,
+					     UNDER_WAY_REST,   UNDER_WAY_WITH};
 
 	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++)
 		if (text_starts(listed, fronts[i]))
@@ -195,12 +229,13 @@ char **left_reports_list(const struct left_facts *facts)
 		if (i == facts->listed)
 			replay.listed = detector->generation;
 		replay.at = i;
-		hear(detector, &facts->reports[i]);
+		hear(&replay, &facts->reports[i]);
 	}
 	if (facts->listed >= facts->count)
 		replay.listed = detector->generation;
 	for (char *const *path = facts->list; path && *path; path++)
-		if (!is_news(&replay, checkpoint_of(detector, *path)) && !is_gone(&replay, *path))
+		if (!is_news(&replay, checkpoint_of(detector, *path)) && !is_gone(&replay, *path) &&
+		    !detector_is_running(detector, bare(*path)))
 			path_list_add(&replay.said, *path);
 	detector_each_under_way(detector, add_news, &replay);
 	detector_release(detector);

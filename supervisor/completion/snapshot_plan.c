@@ -8,8 +8,9 @@
 
 #include <stdlib.h>
 
-/* Of the fixed names: one that was complete and has been written over, whole or not. What others
- * are written beside them, as under temporary names, takes nothing away. */
+/* Of the fixed names: one that was complete and has been written over, whole or not: then what is
+ * left of them is no checkpoint. What is written beside them, as under temporary names, takes
+ * nothing away. */
 static bool is_written_over(const struct tracked_file *file)
 {
 	const unsigned both = FILE_NEWEST | FILE_WRITTEN;
@@ -63,16 +64,6 @@ bool snapshot_plan_would_hold_less(const struct detector *detector, const char *
 	return false;
 }
 
-/* Once one of a set of fixed names is written over, what is left of the set is no checkpoint. */
-static void leave_out_part(const struct detector *detector, struct path_list *list)
-{
-	if (!snapshot_plan_would_lack_newest(detector, ""))
-		return;
-	each_file (file, checkpoint_table_find_key(&detector->table, ""))
-		if (is_of_part(file))
-			path_list_add(list, file->path);
-}
-
 static bool is_left_out(const struct detector *detector, const struct checkpoint *checkpoint,
 			const char *newest)
 {
@@ -82,17 +73,17 @@ static bool is_left_out(const struct detector *detector, const struct checkpoint
 		checkpoint->number <= detector->left_out_number);
 }
 
-static char **list_excluded(const struct detector *detector, const char *newest)
+static void list_excluded(const struct detector *detector, const char *newest,
+			  struct path_list *list)
 {
-	struct path_list list = {.paths = memory_new(sizeof(char *))};
+	bool broken = snapshot_plan_would_lack_newest(detector, "");
 
-	detector_each_excluded(detector, path_list_add, &list);
+	detector_each_excluded(detector, path_list_add, list);
 	each_checkpoint (checkpoint, &detector->table)
 		each_file (file, checkpoint)
-			if (is_left_out(detector, checkpoint, newest))
-				path_list_add(&list, file->path);
-	leave_out_part(detector, &list);
-	return list.paths;
+			if (*checkpoint->key ? is_left_out(detector, checkpoint, newest)
+					     : broken && is_of_part(file))
+				path_list_add(list, file->path);
 }
 
 static char **list_complete(const struct detector *detector, const char *newest)
@@ -145,6 +136,26 @@ static void note_held(struct snapshot_plan *plan, const struct detector *detecto
 	plan->held_ms = held->last_ms;
 }
 
+static enum snapshot_gone find_gone(const struct detector *detector, const char *newest)
+{
+	const struct checkpoint *checkpoint =
+		newest ? checkpoint_table_find_key(&detector->table, newest) : NULL;
+	bool gone = !checkpoint || checkpoint->state == CHECKPOINT_EMPTY || checkpoint->reduced;
+
+	if (!newest)
+		return GONE_ANY;
+	return (*newest ? gone : checkpoint && checkpoint->gone) ? GONE_NEWEST : GONE_NOTHING;
+}
+
+static char **list_made(const struct detector *detector)
+{
+	struct path_list list = {.paths = memory_new(sizeof(char *))};
+
+	for (size_t i = 0; i < detector->made_count; i++)
+		path_list_add(&list, detector->made[i].path);
+	return list.paths;
+}
+
 void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detector,
 			const char *newest)
 {
@@ -154,26 +165,28 @@ void snapshot_plan_make(struct snapshot_plan *plan, const struct detector *detec
 	*plan = (struct snapshot_plan){
 		.generation = detector->generation,
 		.running_generation = detector->running_generation,
-		.excluded = list_excluded(detector, newest ? newest : ""),
 		.running = detector_list_marked(detector, FILE_RUNNING),
 		.key = text_copy(newest ? newest : ""),
 		.complete = list_complete(detector, newest ? newest : ""),
 		.parts = list_parts(detector),
-		.dropped = memory_new(sizeof(char *)),
+		.made = list_made(detector),
+		.gone = find_gone(detector, newest),
+		.gone_number = newest ? checkpoint_name_parse(newest).number : -1,
 		.lacks_newest = lacks,
 		.holds_less = part,
 	};
+	list_excluded(detector, plan->key, &plan->excluded);
 	note_held(plan, detector);
 }
 
 void snapshot_plan_release(struct snapshot_plan *plan)
 {
-	path_list_free(plan->excluded);
+	path_list_free(plan->excluded.paths);
 	path_list_free(plan->running);
 	path_list_free(plan->complete);
 	path_list_free(plan->parts);
 	path_list_free(plan->empty);
-	path_list_free(plan->dropped);
+	path_list_free(plan->made);
 	free(plan->key);
 	*plan = (struct snapshot_plan){0};
 }
@@ -181,17 +194,14 @@ void snapshot_plan_release(struct snapshot_plan *plan)
 bool snapshot_plan_confirm(struct snapshot_plan *plan, const struct detector *detector,
 			   bool last_try)
 {
-	struct path_list dropped = {.paths = NULL};
-
 	if (plan->holds_less)
 		return false;
+	path_list_free(plan->made);
+	plan->made = list_made(detector);
 	if (detector->generation == plan->generation)
 		return true;
-	dropped.paths = memory_new(sizeof(char *));
-	detector_each_changed(detector, plan->generation, path_list_add, &dropped);
-	leave_out_part(detector, &dropped);
-	path_list_free(plan->dropped);
-	plan->dropped = dropped.paths;
+	list_excluded(detector, plan->key, &plan->excluded);
+	detector_each_changed(detector, plan->generation, path_list_add, &plan->excluded);
 	if (*plan->key && detector_has_changed(detector, plan->key, plan->generation))
 		return false;
 	/* The newest complete checkpoint is the fixed names: without them there is nothing new. */

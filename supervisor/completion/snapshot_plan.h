@@ -3,16 +3,25 @@
 #ifndef SNAPSHOT_PLAN_H
 #define SNAPSHOT_PLAN_H
 
+#include "workspace/workspace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct detector;
 
+enum snapshot_gone {
+	GONE_NOTHING,
+	GONE_NEWEST,
+	GONE_ANY,
+};
+
 /* Paths are relative and NULL-terminated. */
 struct snapshot_plan {
 	uint64_t generation, running_generation;
-	/* checkpoints that are not complete, torn files; numbered directories as a whole */
-	char **excluded;
+	/* Checkpoints that are not complete, torn files; numbered directories as a whole.
+	 * snapshot_plan_confirm() adds what was begun since, the owner what names one of these. */
+	struct path_list excluded;
 	/* files that are running ones by behaviour */
 	char **running;
 	/* key of the newest complete checkpoint: if that one changes, the plan is void */
@@ -23,10 +32,16 @@ struct snapshot_plan {
 	/* kinds (checkpoint_name_family(); or ":" and a checkpoint_name_template()) whose numbers
 	 * name parts: their files count as fixed names */
 	char **parts;
+	/* directories that were made since the newest complete save: without a file, they are of
+	 * the next one; as of snapshot_plan_confirm() */
+	char **made;
+	/* What the newest complete checkpoint had was deleted, which belongs to the next save: it
+	 * stays as the snapshot before has it, and so does its number (-1: the fixed names). If
+	 * none was complete yet, that are all files. */
+	enum snapshot_gone gone;
+	int64_t gone_number;
 	/* added by its owner: the files that were found empty once all were open */
 	char **empty;
-	/* added by snapshot_plan_confirm(): begun after the plan was made */
-	char **dropped;
 	/* The newest complete checkpoint has been written over since, so that it had to be left
 	 * out: a snapshot of this plan does not make it durable. */
 	bool lacks_newest;

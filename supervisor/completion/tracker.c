@@ -102,7 +102,7 @@ static void timer_fired(struct timer *timer)
 bool tracker_is_saving(struct tracker *tracker)
 {
 	tracker_drain(tracker);
-	return detector_is_busy(&tracker->detector) || tracker_partners_until_ms(tracker) > 0;
+	return detector_is_busy(&tracker->detector) || tracker_awaited_until_ms(tracker, true) > 0;
 }
 
 bool tracker_has_own_word(const struct tracker *tracker)
@@ -156,9 +156,17 @@ bool tracker_is_replacing(const struct tracker *tracker)
 	return detector_is_replacing(&tracker->detector);
 }
 
-int64_t tracker_partners_until_ms(const struct tracker *tracker)
+int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain)
 {
-	return detector_partners_until_ms(&tracker->detector, clock_monotonic_ms());
+	const struct detector *detector = &tracker->detector;
+	int64_t now_ms = clock_monotonic_ms(), first_ms = detector->first_until_ms;
+	int64_t until_ms = detector_partners_until_ms(detector, now_ms);
+
+	/* What answers a request is all that the job saves then. */
+	if (!certain || detector->request_ms != DETECTOR_NEVER ||
+	    detector->job_end != JOB_END_NOT_YET || first_ms <= now_ms)
+		return until_ms;
+	return first_ms > until_ms ? first_ms : until_ms;
 }
 
 bool tracker_has_only_running_files(const struct tracker *tracker)
@@ -174,15 +182,6 @@ uint64_t tracker_running_generation(const struct tracker *tracker)
 bool tracker_has_running_work(const struct tracker *tracker)
 {
 	return tracker->detector.running_work;
-}
-
-bool tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found)
-{
-	bool anew = begun_anew_decide(&tracker->begun_anew, tracker->latest.step);
-
-	*saved = tracker->begun_anew.saved;
-	*found = tracker->begun_anew.found;
-	return anew;
 }
 
 /* --- a snapshot --- */
@@ -211,6 +210,11 @@ bool tracker_lacks_step_after(struct tracker *tracker, int64_t step)
 {
 	tracker_drain(tracker);
 	return detector_lacks_step_after(&tracker->detector, step);
+}
+
+bool tracker_has_step(const struct tracker *tracker, int64_t step)
+{
+	return detector_has_step(&tracker->detector, step);
 }
 
 int64_t tracker_begun_step(const struct tracker *tracker)
@@ -265,10 +269,6 @@ static void open_shim_channel(struct tracker *tracker)
 			      tracker_handle_shim, tracker, &tracker->shim_channel, &why) < 0)
 		snprintf(tracker->missing_evidence, sizeof(tracker->missing_evidence),
 			 "the shim is not used: %.300s", why.text);
-	if (!tracker->shim_channel || !tracker->options.resumable)
-		return;
-	begun_anew_expect(&tracker->begun_anew, tracker->options.resumable);
-	shim_channel_want_reads(tracker->shim_channel, true);
 }
 
 static void start_checker(struct tracker *tracker)
@@ -358,7 +358,6 @@ void tracker_free(struct tracker *tracker)
 		shim_channel_close(tracker->shim_channel);
 	detector_release(&tracker->detector);
 	under_way_report_release(&tracker->under_way);
-	begun_anew_release(&tracker->begun_anew);
 	free(tracker->latest_key);
 	free(tracker);
 }
@@ -381,9 +380,7 @@ void tracker_set_sigterm_hold(struct tracker *tracker, enum shim_hold state)
 
 const char *tracker_missing_evidence(const struct tracker *tracker)
 {
-	const char *said = directory_monitor_missing_evidence(tracker->directory);
-
-	return said[0] ? said : tracker->missing_evidence;
+	return tracker->missing_evidence;
 }
 
 void tracker_requested(struct tracker *tracker)

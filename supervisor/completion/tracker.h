@@ -47,9 +47,6 @@ struct tracker_options {
 	 * files that lie there, ending in NULL; as above; NULL: nothing */
 	const json_t *left;
 	char *const *existing;
-	/* what lies there to resume from, and whether the job does so is to be known; as above;
-	 * NULL: nothing, or it is not */
-	char *const *resumable;
 	/* scan the directory repeatedly even if the kernel reports all changes */
 	bool polls;
 	/* check the files' contents before a checkpoint counts as complete */
@@ -138,12 +135,8 @@ void tracker_poll(struct tracker *tracker);
 /* Borrowed; changes with the next verdict. */
 const struct latest_checkpoint *tracker_latest_checkpoint(const struct tracker *tracker);
 
-/* The job has saved, and has not gone on from what lay there (begun_anew.h). True once, then said:
- * the step that it has saved, and the one that lay there. */
-bool tracker_has_begun_anew(struct tracker *tracker, int64_t *saved, int64_t *found);
-
 /* Reads all queued events. Is a save under way, or does one go on beside its number, which is
- * complete (tracker_partners_until_ms())? */
+ * complete (tracker_awaited_until_ms())? */
 bool tracker_is_saving(struct tracker *tracker);
 /* Has the job itself called its newest complete checkpoint so, after its last write to it? */
 bool tracker_has_own_word(const struct tracker *tracker);
@@ -166,8 +159,8 @@ int64_t tracker_provable_ms(struct tracker *tracker);
 /* Is a set of fixed names being written, so that a snapshot now would have to leave it out? */
 bool tracker_is_replacing(const struct tracker *tracker);
 /* Until when the fixed names are awaited that the newest save is expected to write beside its
- * number, in ms of CLOCK_MONOTONIC; 0: none is. */
-int64_t tracker_partners_until_ms(const struct tracker *tracker);
+ * number, in ms of CLOCK_MONOTONIC; 0: none is. `certain`: and what may come to the first save. */
+int64_t tracker_awaited_until_ms(const struct tracker *tracker, bool certain);
 /* Has the job written only running files so far? */
 bool tracker_has_only_running_files(const struct tracker *tracker);
 /* Changes with every write to a running file. */
@@ -186,6 +179,8 @@ bool tracker_lacks_newest(struct tracker *tracker);
 bool tracker_holds_less(struct tracker *tracker);
 /* Is a numbered checkpoint behind that step (-1: any) torn? */
 bool tracker_lacks_step_after(struct tracker *tracker, int64_t step);
+/* Is the numbered checkpoint of that step complete, and still there? */
+bool tracker_has_step(const struct tracker *tracker, int64_t step);
 /* The step of the numbered checkpoint that was begun last, whatever has become of it; -1: none. */
 int64_t tracker_begun_step(const struct tracker *tracker);
 /*
@@ -222,9 +217,5 @@ json_t *tracker_checkpoints_json(struct tracker *tracker);
 
 /* The processes that wrote last. Borrowed. */
 const struct recent_writers *tracker_writers(const struct tracker *tracker);
-
-/* PURE. Do the signatures of a manifest say that the number in this name counts parts, so that the
- * file is a fixed name? NULL: nothing is known. */
-bool tracker_signatures_count_parts(const json_t *signatures, const char *path);
 
 #endif

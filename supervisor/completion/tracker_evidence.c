@@ -64,15 +64,6 @@ static void tell_of_writer(struct tracker *tracker, const struct shim_message *m
 		tracker->options.writer(tracker->options.arg, message->pid, anew);
 }
 
-static void tell_begun_anew(struct tracker *tracker, const struct shim_message *message)
-{
-	bool over = tracker->begun_anew.over;
-
-	begun_anew_hear(&tracker->begun_anew, message);
-	if (!over && tracker->begun_anew.over && tracker->shim_channel)
-		shim_channel_want_reads(tracker->shim_channel, false);
-}
-
 void tracker_handle_shim(void *arg, const struct shim_message *message)
 {
 	struct tracker *tracker = arg;
@@ -95,9 +86,6 @@ void tracker_handle_shim(void *arg, const struct shim_message *message)
 	}
 	/* Our own files, as of a run below this one. */
 	if (text_starts(message->path, ".reprieve"))
-		return;
-	tell_begun_anew(tracker, message);
-	if (message->event == SHIM_READ)
 		return;
 	/* The kernel's events are handed in before a report of a close: events that come after it
 	 * are then known to be somebody else's writes. */

@@ -155,15 +155,3 @@ void torn_files_release(struct torn_files *files)
 	free(files->first);
 	*files = (struct torn_files){0};
 }
-
-bool tracker_signatures_count_parts(const json_t *signatures, const char *path)
-{
-	auto_free char *family = checkpoint_name_family(path);
-	auto_free char *template = checkpoint_name_template(path);
-	auto_free char *name = text_format(FAMILY_OF_NAME "%s", template);
-	const json_t *kind = json_object_get(signatures, family);
-
-	if (!kind || !json_is_true(json_object_get(kind, "parts")))
-		kind = json_object_get(signatures, name);
-	return json_is_true(json_object_get(kind, "parts"));
-}

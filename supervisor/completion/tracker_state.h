@@ -4,7 +4,6 @@
 #define TRACKER_STATE_H
 
 #include "base/loop.h"
-#include "begun_anew.h"
 #include "detector.h"
 #include "monitor/monitor.h"
 #include "tracker.h"
@@ -50,7 +49,6 @@ struct tracker {
 	int64_t reported_ms;
 	uint64_t reported_running;
 	struct under_way_report under_way;
-	struct begun_anew begun_anew;
 	/* something became complete or torn since the next start was last told what is known */
 	bool knows_more;
 	/* a save that was under way at the request: it is the answer if nothing follows until then;

@@ -25,20 +25,25 @@ static bool is_newer(const struct checkpoint *checkpoint, const struct save_begi
 						: checkpoint->begun_ms > than->ms;
 }
 
-/* Pictures with a number, and the files of a stream, are no checkpoint, and answer no request.
- * Beside one they are worth a snapshot; alone they are nothing to resume from. */
-static bool is_of_pictures(const struct checkpoint *checkpoint)
+/* Has a file of it been in a complete one before? What is written again and again is a state,
+ * whatever its name. */
+static bool is_written_over(const struct checkpoint *checkpoint)
 {
-	return *checkpoint->key &&
-	       (detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint));
+	each_file (file, checkpoint)
+		if ((file->marks & FILE_FRESH) && (file->marks & FILE_NEWEST))
+			return true;
+	return false;
 }
 
-/* Before the first save, the settings alone are nothing to resume from. A job that has ended by
- * itself has nothing else. */
-static bool is_of_settings(const struct tracker *tracker, const struct checkpoint *checkpoint)
+/* Pictures, texts, and the files of a stream are no checkpoint, and answer no request. Beside one
+ * they are worth a snapshot; alone they are nothing to resume from. */
+static bool is_beside(const struct tracker *tracker, const struct checkpoint *checkpoint)
 {
-	return !*checkpoint->key && tracker->detector.job_end != JOB_END_CLEAN &&
-	       detector_has_only_settings(checkpoint);
+	if (*checkpoint->key)
+		return detector_is_of_companions(checkpoint) || checkpoint_is_of_stream(checkpoint);
+	return detector_is_of_companions(checkpoint) &&
+	       (tracker->detector.wrote_checkpoint || !is_written_over(checkpoint) ||
+		detector_has_only_settings(checkpoint));
 }
 
 /* Before and after the newest one that has a step is another one. */
@@ -73,11 +78,15 @@ static bool note_complete(struct tracker *tracker, const struct checkpoint *chec
 	int64_t request_ms = tracker->detector.request_ms;
 	struct save_begin begin = {checkpoint->begun_ms, checkpoint->save};
 
-	if (!tracker->latest_key &&
-	    (is_of_pictures(checkpoint) || is_of_settings(tracker, checkpoint)))
+	bool beside = is_beside(tracker, checkpoint);
+
+	/* A job that has ended by itself has nothing else. */
+	if (!tracker->latest_key && tracker->detector.job_end == JOB_END_CLEAN && !*checkpoint->key)
+		beside = false;
+	if (!tracker->latest_key && beside)
 		return false;
 	latest->generation++;
-	if (is_of_pictures(checkpoint) || checkpoint->base > 0) {
+	if (beside || checkpoint->base > 0) {
 		latest->fresh = latest->late = false;
 		return true;
 	}
@@ -135,7 +144,7 @@ static void apply_verdict(struct tracker *tracker, struct checkpoint *checkpoint
 		  judgement.verdict == VERDICT_COMPLETE ? "complete" : "torn",
 		  verdict_reason_name(judgement.reason));
 	if (judgement.reason == REASON_DEFECT)
-		content_check_worker_log(tracker->checker, true);
+		content_check_worker_log(tracker->checker, checkpoint, true);
 	if (judgement.reason == REASON_PATIENCE)
 		warn_of_fewer_files(tracker, checkpoint);
 	news = news && note_complete(tracker, checkpoint, now_ms);
@@ -169,13 +178,14 @@ static struct judgement check_contents(struct tracker *tracker, struct checkpoin
 		return judgement;
 	if (!tracker->ending && !is_scan_current(tracker, checkpoint, judgement.reason))
 		return waits;
-	if (!tracker->checker)
+	/* Of texts and pictures no format says where they end. */
+	if (!tracker->checker || detector_is_of_companions(checkpoint))
 		return judgement;
 	if (!content_check_worker_run(tracker->checker, &tracker->detector, checkpoint))
 		return waits;
 	judgement = detector_judge(&tracker->detector, checkpoint, clock_monotonic_ms());
 	if (judgement.reason == REASON_PENDING)
-		content_check_worker_log(tracker->checker, false);
+		content_check_worker_log(tracker->checker, checkpoint, false);
 	return judgement;
 }
 

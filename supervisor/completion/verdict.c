@@ -52,6 +52,15 @@ static bool may_be_renamed(const struct checkpoint_facts *facts)
 	       facts->still_ms < verdict_patience_ms(facts->quiet_ms, facts->pause_ms);
 }
 
+/* After a request, whatever the code or the signal that the job ended with: some always end with
+ * the same one, saved or not. */
+static bool meant_to_leave_it(const struct checkpoint_facts *facts, bool lacks)
+{
+	if (facts->job_end == JOB_END_ASKED)
+		return has_signature(facts) || (facts->answers && facts->witnessed && !lacks);
+	return facts->job_end == JOB_END_CLEAN;
+}
+
 /* Nothing of it is open, and no writer of it died. */
 static struct judgement judge_closed(const struct checkpoint_facts *facts)
 {
@@ -76,8 +85,7 @@ static struct judgement judge_closed(const struct checkpoint_facts *facts)
 		return decided(VERDICT_COMPLETE, REASON_NEXT);
 	if (facts->still_ms >= needed)
 		return decided(VERDICT_COMPLETE, fewer ? REASON_PATIENCE : REASON_QUIET);
-	if (facts->job_end == JOB_END_CLEAN ||
-	    (facts->job_end == JOB_END_AMBIGUOUS && has_signature(facts)))
+	if (meant_to_leave_it(facts, lacks))
 		return decided(VERDICT_COMPLETE, REASON_ENDED);
 	if (facts->job_end != JOB_END_NOT_YET)
 		return decided(VERDICT_TORN, REASON_DIED);

@@ -56,9 +56,9 @@ enum job_end {
 	JOB_END_NOT_YET,
 	/* by itself: what it closed, it meant to leave like that, and it counts as complete */
 	JOB_END_CLEAN,
-	/* after a request, with a code that says nothing: that counts as complete only if it has
-	 * its signature */
-	JOB_END_AMBIGUOUS,
+	/* it was asked, and ended in a way that says nothing: what it closed since counts as
+	 * complete, unless it lacks something, and else what has its signature */
+	JOB_END_ASKED,
 	/* what was not complete before is torn */
 	JOB_END_CRASHED,
 };
@@ -93,6 +93,8 @@ struct checkpoint_facts {
 	bool next_begun;
 	enum signature_match signature;
 	enum job_end job_end;
+	/* its last file was closed or renamed after the job had been asked */
+	bool answers;
 	/* nothing of its own was touched for so long, as far as we were awake to see it */
 	int64_t still_ms;
 	/* the longest pause between two files of an earlier one of its kind */

@@ -125,10 +125,11 @@ const struct recent_writers *writer_monitor_recent(const struct writer_monitor *
 	return &monitor->recent;
 }
 
-static void holder_found(void *arg, pid_t pid)
+static void holder_found(void *arg, pid_t pid, const char *path)
 {
 	struct writer_monitor *monitor = arg;
 
+	(void)path;
 	/* Whose end nobody will tell is no help. */
 	if (exit_watch_add(monitor->exit_watch, pid))
 		detector_writer_seen(monitor->options.detector, pid);
@@ -169,9 +170,9 @@ void writer_monitor_file_closed(struct writer_monitor *monitor)
 
 /* --- is anybody left? --- */
 
-static void set_flag(void *arg, pid_t pid)
+static void set_flag(void *arg, pid_t pid, const char *path)
 {
-	(void)pid;
+	(void)pid, (void)path;
 	*(bool *)arg = true;
 }
 

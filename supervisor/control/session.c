@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "process/process.h"
@@ -17,6 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define START_LOCK_MOST_MS 10000
+#define START_LOCK_POLL_MS 20
 #define NAME_MOST 24 /* the longest file name in a session; a socket address limits the path */
 
 static int write_name(const char *path, const char *file, const char *text, struct err *err)
@@ -99,6 +102,30 @@ void session_close(struct session *session)
 	*session = (struct session){.lock_fd = -1};
 }
 
+int session_lock_start(const char *job, struct cancel *cancel)
+{
+	int64_t until_ms = clock_monotonic_ms() + START_LOCK_MOST_MS;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	auto_close int fd = -1;
+
+	for (int i = 0; i < SESSION_PARENTS && fd < 0; i++) {
+		auto_free char *above = session_parent(i);
+		auto_free char *path = above ? text_format("%s/.starts", above) : NULL;
+
+		if (above && session_parent_check(above, NULL) == 0)
+			fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	}
+	/* Each job locks one byte. Two jobs may share a byte; then one start waits for the other.
+	 */
+	for (const char *c = job; *c; c++)
+		lock.l_start = (lock.l_start * 31 + (unsigned char)*c) & 0x7fffffff;
+	while (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) < 0)
+		if ((errno != EAGAIN && errno != EACCES) || clock_monotonic_ms() >= until_ms ||
+		    cancel_sleep(cancel, START_LOCK_POLL_MS, NULL) < 0)
+			close(steal_fd(&fd));
+	return steal_fd(&fd);
+}
+
 char *session_path(const struct session *session, const char *name)
 {
 	return session->directory ? text_format("%s/%s", session->directory, name) : NULL;
@@ -129,15 +156,4 @@ void session_note_place(const struct session *session, const char *directory, co
 
 	if (path && *boot)
 		(void)file_replace(path, text, strlen(text), NULL);
-}
-
-char *session_shared_directory(void)
-{
-	for (int i = 0; i < SESSION_PARENTS; i++) {
-		auto_free char *above = session_parent(i);
-
-		if (above && session_parent_make(above, NULL) == 0 && access(above, W_OK) == 0)
-			return steal(&above);
-	}
-	return NULL;
 }

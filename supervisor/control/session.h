@@ -8,6 +8,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 
@@ -33,6 +34,11 @@ int session_open(const char *job, unsigned member, struct session *session, stru
 void session_close(struct session *session);
 AUTO(struct session, session_close);
 
+/* Lets one start of this job at a time, on this machine, look for others of it that live and claim
+ * its attempt. Blocks, for 10 seconds at most. Returns a descriptor, to close once it has claimed;
+ * -1: the start goes on without. */
+int session_lock_start(const char *job, struct cancel *cancel);
+
 /* Writes down the main process of the job, for whoever starts here when we have been killed. */
 void session_note_job(const struct session *session, pid_t pid);
 
@@ -51,9 +57,5 @@ void session_note_place(const struct session *session, const char *directory, co
 
 /* "DIRECTORY/name"; NULL: there is no session. The caller frees. */
 char *session_path(const struct session *session, const char *name);
-
-/* The parent directory of this user's sessions, created if it is missing; NULL: none is possible.
- * The caller frees. */
-char *session_shared_directory(void);
 
 #endif

@@ -34,12 +34,19 @@ static bool is_worth_a_line(struct job_model *model, enum save_reason reason, in
 	return true;
 }
 
+static void say_durable(const struct step *step, const struct snapshot_event *snapshot)
+{
+	bool worth = is_worth_a_line(step->model, snapshot->checkpoint.reason, step->view->now_ms);
+
+	say(step, worth ? SAY_DURABLE : SAY_DURABLE_QUIETLY);
+}
+
 static void start_retention(const struct step *step)
 {
 	struct job_model *model = step->model;
 
 	if (!step->rules->retains || model->snapshots.superseded || model->stop.stands ||
-	    model->snapshots.retaining)
+	    model->snapshots.retaining || model->snapshots.in_flight)
 		return;
 	model->snapshots.retaining = true;
 	act(step, JOB_DO_START_RETENTION);
@@ -72,7 +79,14 @@ static void on_durable_without_newest(const struct step *step,
 		model->durable.reported_step = snapshot->checkpoint.reported_step;
 		model->durable.as_of_start = false;
 	}
-	if (model->state != JOB_UPLOADING)
+	/* Of a gang it is the newest that all members have, and the next round may be of a later
+	 * one.
+	 */
+	if (step->rules->of_gang)
+		say_durable(step, snapshot);
+	if (model->state != JOB_UPLOADING && step->rules->of_gang)
+		queue_snapshot(step);
+	else if (model->state != JOB_UPLOADING)
 		arm(step, TIMER_RETRY, step->view->now_ms + STORE_RETRY_MS);
 	start_retention(step);
 }
@@ -80,16 +94,13 @@ static void on_durable_without_newest(const struct step *step,
 static void on_durable(const struct step *step, const struct snapshot_event *snapshot)
 {
 	struct job_model *model = step->model;
-	int64_t now_ms = step->view->now_ms;
 
 	note_store_works(step, snapshot);
 	/* One in which only a log has grown says nothing of what a checkpoint takes. */
 	if (snapshot->checkpoint.generation != model->snapshots.durable_generation)
 		model->measured.upload_ms = snapshot->took_ms;
 	model->snapshots.durable_generation = snapshot->checkpoint.generation;
-	say(step, is_worth_a_line(model, snapshot->checkpoint.reason, now_ms)
-			  ? SAY_DURABLE
-			  : SAY_DURABLE_QUIETLY);
+	say_durable(step, snapshot);
 	step_requests(step, (struct request_event){.kind = REQUEST_EV_DURABLE,
 						   .generation = snapshot->checkpoint.generation});
 	note_durable(step, &snapshot->checkpoint);
@@ -354,14 +365,13 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	bool none = !model->any_complete && facts.noticed && !answered && facts.managed &&
 		    model->newest.curves_only;
 	bool pending = job_has_pending(model) && !answered;
+	/* The job saved in another directory: its work since the start is in no snapshot. */
+	bool elsewhere = view->saves_elsewhere && !view->gang_has_saved && facts.noticed;
 	/* Others of the gang save for it, and whether their newest is durable they say themselves.
 	 */
 	bool saved_for = view->gang_has_saved && !model->any_complete && !torn;
 	bool stale;
 
-	facts.torn = torn;
-	/* What it did since the start is in no snapshot, and what was restored is older. */
-	facts.elsewhere = view->saves_elsewhere && !view->gang_has_saved;
 	facts.of_gang = rules->of_gang;
 	facts.asked = model->asking.sent_ms > 0 || first_answer_ms > 0;
 	facts.lived_on_ms = first_answer_ms > 0 ? model->flush.began_ms - first_answer_ms : 0;
@@ -374,11 +384,11 @@ struct outcome_facts job_outcome_facts(const struct job_model *model, const stru
 	 * that it went on after is work that it took for saved. A job that has finished is started
 	 * again for it. */
 	stale = unsaved == UNSAVED_SAVES && (facts.noticed || outcome_may_be_leaving(&facts));
-	if (pending || tail || none || stale || (facts.elsewhere && facts.noticed) ||
-	    model->gang.lost)
+	if (pending || tail || none || stale || elsewhere || model->gang.lost)
 		facts.all_durable = false;
 	else if ((in_vain && !saved_for) || model->attempt != ATTEMPT_CLAIMED || !facts.managed)
-		facts.all_durable = !facts.managed;
+		/* A stop before anything was saved: nothing is durable, whoever asked. */
+		facts.all_durable = !facts.managed && !facts.noticed;
 	else
 		facts.all_durable = model->snapshots.any_durable || saved_for || !facts.noticed;
 	return facts;

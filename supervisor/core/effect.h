@@ -25,7 +25,8 @@ enum job_effect_kind {
 	JOB_DO_SHARE_REQUEST, /* with the other members of the gang: `request` */
 	/* ending the job */
 	JOB_DO_FORWARD_SIGTERM, /* which may be a request to the job */
-	JOB_DO_TERMINATE,       /* SIGTERM */
+	JOB_DO_TERMINATE,       /* SIGTERM, to its main process */
+	JOB_DO_TERMINATE_REST,  /* SIGTERM, to those that it has started */
 	JOB_DO_KILL,            /* SIGKILL, to all of its processes */
 	JOB_DO_HOLD_SIGTERM,    /* those that others send to its processes */
 	JOB_DO_UNHOLD_SIGTERM,  /* the notice was withdrawn */

@@ -24,7 +24,6 @@ enum job_event_kind {
 	JOB_EV_SAVE_STARTED,    /* the first file of a save was opened */
 	JOB_EV_RUNNING_WRITTEN, /* a running file was written */
 	JOB_EV_COMPLETE,        /* `checkpoint`; `fresh`, `late`: tracker.h, latest_checkpoint */
-	JOB_EV_SIGNALLED,       /* somebody outside has sent SIGTERM to the child, not to us */
 	JOB_EV_CHILD_EXITED,    /* and what it wrote last has been judged: `mapped_status` */
 	JOB_EV_PLANNED,         /* a snapshot holds `generation`, and all before it */
 	JOB_EV_SNAPSHOT_DONE,   /* `snapshot` */
@@ -47,9 +46,9 @@ struct child_exit {
 
 /* What that means for its last files. */
 enum child_end {
-	CHILD_END_CLEAN,     /* what is closed counts as complete */
-	CHILD_END_AMBIGUOUS, /* ... only if it has its signature */
-	CHILD_END_CRASHED,   /* what was not complete before is torn */
+	CHILD_END_CLEAN,   /* what is closed counts as complete */
+	CHILD_END_ASKED,   /* ... only if it was closed since the request, or has its signature */
+	CHILD_END_CRASHED, /* what was not complete before is torn */
 };
 
 /* How taking an attempt of the job ended. */
@@ -112,7 +111,11 @@ struct job_event {
 		};
 		/* what is written belongs to a run that the command has started */
 		bool foreign;
-		bool lost; /* the last files of all members will not be durable */
+		struct {
+			/* the last files of all members will not be durable; the machine of
+			 * another member is lost, and the job has failed by that */
+			bool lost, silent;
+		};
 		bool by_flag;
 		uint64_t generation;
 		enum job_timer timer;

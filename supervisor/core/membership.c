@@ -62,8 +62,10 @@ void on_gang_answered(const struct step *step, const struct gang_told *answered)
 			model->asking.first_answer_ms = now_ms;
 	}
 	model->snapshots.any_durable = true;
-	if (!model->any_complete)
+	if (!model->any_complete) {
 		model->durable.written_ms = now_ms;
+		model->durable.step = model->durable.reported_step = -1;
+	}
 	/* What it makes from now on, without those that end, is no checkpoint of all. */
 	model->gang.answered = answered->notice_is_over && model->stop.stands;
 	/* What was saved before, and never will be in a snapshot, is lost. */
@@ -108,17 +110,20 @@ bool leave_gang_at_once(const struct step *step)
 	if (model->state != JOB_UPLOADING || !model->gang.leaving || model->gang.left ||
 	    model->snapshots.in_flight)
 		return false;
-	on_gang_left(step, step->view->awaits_final);
+	on_gang_left(step, step->view->awaits_final, false);
 	return true;
 }
 
-/* What still waits for a round waits in vain. */
-void on_gang_left(const struct step *step, bool lost)
+/* What still waits for a round waits in vain. A machine that is lost was taken away, though nobody
+ * has announced it. */
+void on_gang_left(const struct step *step, bool lost, bool silent)
 {
 	struct job_model *model = step->model;
 
 	model->gang.left = true;
 	model->gang.lost = lost;
+	if (silent && !model->facts.noticed)
+		model->facts.noticed = model->facts.noticed_late = true;
 	if (model->state != JOB_UPLOADING)
 		return;
 	if (model->snapshots.in_flight && step->view->awaits_gang) {

@@ -125,11 +125,9 @@ enum job_timer {
 
 struct job_model {
 	enum job_state state;
-	unsigned saves_since_signalled; /* complete ones, since facts.signalled */
-	int64_t due_ms[JOB_TIMERS];     /* CLOCK_NEVER: not armed */
+	int64_t due_ms[JOB_TIMERS]; /* CLOCK_NEVER: not armed */
 	struct outcome_facts facts;
 	int64_t launched_ms;
-	int refusal; /* exit code if it is not started */
 
 	/* the merged stop notice */
 	struct {
@@ -153,6 +151,8 @@ struct job_model {
 	} deferral;
 	int64_t settling_until_ms; /* after the answer to a notice */
 	int64_t told_ms;           /* when the job got its SIGTERM, or the user's Ctrl-C; 0: not */
+	int64_t stopping_ms;       /* since when it is being ended */
+	bool rest_told;            /* so have the processes that its main process has started */
 	bool killed;
 
 	struct request_table requests;
@@ -170,6 +170,7 @@ struct job_model {
 	bool any_complete;
 	struct checkpoint newest; /* the newest complete one, if any */
 	enum attempt_phase attempt;
+	bool claim_tried; /* the store had no room: each complete checkpoint tries again */
 	struct {
 		bool in_flight;
 		int64_t pending_ms; /* since when a complete checkpoint waits for one; 0: none */

@@ -20,7 +20,6 @@ const char *job_event_name(enum job_event_kind kind)
 		[JOB_EV_SAVE_STARTED] = "save_started",
 		[JOB_EV_RUNNING_WRITTEN] = "running_written",
 		[JOB_EV_COMPLETE] = "complete",
-		[JOB_EV_SIGNALLED] = "signalled",
 		[JOB_EV_CHILD_EXITED] = "child_exited",
 		[JOB_EV_PLANNED] = "planned",
 		[JOB_EV_SNAPSHOT_DONE] = "snapshot_done",

@@ -40,6 +40,7 @@ bool job_may_upload_early(const struct job_model *model)
 static void claim(const struct step *step)
 {
 	step->model->attempt = ATTEMPT_CLAIMING;
+	step->model->claim_tried = true;
 	act(step, JOB_DO_CLAIM);
 }
 
@@ -47,7 +48,8 @@ static void claim(const struct step *step)
  */
 static void claim_at_first_write(const struct step *step)
 {
-	if (step->model->attempt == ATTEMPT_UNCLAIMED && step->view->child_running)
+	if (step->model->attempt == ATTEMPT_UNCLAIMED && !step->model->claim_tried &&
+	    step->view->child_running)
 		claim(step);
 }
 
@@ -199,20 +201,26 @@ void on_planned(const struct step *step, uint64_t generation)
 		step->model->snapshots.pending_ms = 0;
 }
 
+static void note_start(struct job_model *model, const struct claim_event *claim, int64_t now_ms)
+{
+	model->facts.managed |= claim->managed;
+	model->measured.past = claim->past;
+	model->snapshots.any_durable = claim->any_durable;
+	if (claim->restored || claim->any_checkpoint) {
+		model->durable.written_ms = now_ms;
+		model->durable.step = claim->step;
+	}
+	model->durable.as_of_start = claim->any_checkpoint;
+}
+
 void on_claimed(const struct step *step, const struct claim_event *claim)
 {
 	struct job_model *model = step->model;
 	bool ends = model->state == JOB_STOPPING || model->state == JOB_UPLOADING;
 
 	model->attempt = claim->phase;
-	model->facts.managed |= claim->managed;
-	model->measured.past = claim->past;
-	model->snapshots.any_durable = claim->any_durable;
-	if (claim->restored || claim->any_checkpoint) {
-		model->durable.written_ms = step->view->now_ms;
-		model->durable.step = claim->step;
-	}
-	model->durable.as_of_start = claim->any_checkpoint;
+	if (model->state == JOB_RESTORING)
+		note_start(model, claim, step->view->now_ms);
 	if (model->stop.stands || ends)
 		act(step, JOB_DO_HURRY_STORE);
 	if (model->stop.stands)
@@ -275,13 +283,6 @@ static void take_newest(const struct step *step, const struct checkpoint *checkp
 	model->newest.completed_ms = step->view->now_ms;
 }
 
-/* A job that leaves because of a signal saves once, perhaps in two parts. */
-static void note_save_since_signalled(struct job_model *model)
-{
-	if (model->facts.signalled && ++model->saves_since_signalled > 2)
-		model->facts.signalled = false;
-}
-
 void on_complete(const struct step *step, const struct job_event *event)
 {
 	struct job_model *model = step->model;
@@ -291,7 +292,6 @@ void on_complete(const struct step *step, const struct job_event *event)
 	take_newest(step, &event->checkpoint, reason_of(model, fresh));
 	say(step, SAY_COMPLETE);
 	note_save_ended(step);
-	note_save_since_signalled(model);
 	recovery_point_note_complete(&model->point, model->newest.completed_ms);
 	arm_point(step);
 	queue_snapshot(step);

@@ -97,13 +97,13 @@ static void on_launched(const struct step *step, const struct job_event *event)
 
 static void on_launch_failed(const struct step *step, const struct job_event *event)
 {
-	step->model->refusal = step->model->facts.start_failed = event->code;
+	step->model->facts.refusal = event->code;
 	live(step, EV_LAUNCH_FAILED);
 }
 
 static void on_restore_failed(const struct step *step, const struct job_event *event)
 {
-	step->model->refusal = event->code;
+	step->model->facts.refusal = event->code;
 	live(step, EV_RESTORE_FAILED);
 }
 
@@ -153,7 +153,7 @@ static void on_early_signal(const struct step *step, const struct job_event *eve
 		act(step, JOB_DO_KEEP_SIGNAL);
 		return;
 	}
-	step->model->refusal = 128 + event->signal;
+	step->model->facts.refusal = 128 + event->signal;
 	act(step, JOB_DO_CANCEL_RESTORE);
 	live(step, EV_RESTORE_FAILED);
 }
@@ -163,7 +163,6 @@ static void pass_signal(const struct step *step, const struct job_event *event)
 {
 	if (event->signal == SIGINT && step->model->state != JOB_STOPPING)
 		step->model->told_ms = step->view->now_ms;
-	step->model->facts.interrupted |= ends_a_job(event) && step->view->child_running;
 	act(step, JOB_DO_PASS_SIGNAL);
 }
 
@@ -171,7 +170,9 @@ static void on_signal(const struct step *step, const struct job_event *event)
 {
 	const struct job_rules *rules = step->rules;
 
-	if (event->signal == SIGTERM && !event->ignored)
+	/* SIGTERM is a notice even if it was ignored when we were started (`trap '' TERM` in the
+	 * calling script), because its sender takes the machine away all the same. */
+	if (event->signal == SIGTERM)
 		on_stop_signal(step, true);
 	else if (event->signal == SIGUSR1 && rules->requeues && manages_checkpoints(step))
 		on_stop_signal(step, false);
@@ -183,16 +184,6 @@ static void on_signal(const struct step *step, const struct job_event *event)
 		on_flush_interrupted(step);
 	else
 		pass_signal(step, event);
-}
-
-/* It is no notice, because nobody has said that the machine is taken away. But a job that handles
- * it may save, and leave with 0. */
-static void on_signalled(const struct step *step)
-{
-	if (!step->view->child_running)
-		return;
-	step->model->facts.signalled = true;
-	step->model->saves_since_signalled = 0;
 }
 
 /* --- notices --- */
@@ -220,16 +211,19 @@ static void on_stop_cancelled(const struct step *step)
 
 /* --- the job ends --- */
 
-/* Is what the job wrote last complete? It is if the job saved and exited because it was asked to;
- * it is not if it crashed between two files. */
+/* Is what the job wrote last complete? If the job was asked, its files decide, because trainers end
+ * with the same code or signal after a save and after an exception in one. */
 enum child_end job_child_end(const struct job_model *model, const struct job_rules *rules,
 			     const struct child_exit *child)
 {
 	bool was_asked = model->facts.told_to_end || model->asking.sent_ms > 0;
 	int code;
 
+	/* SIGKILL, and a signal without a handler, can end the job in the middle of a save. */
 	if (WIFSIGNALED(child->wait_status))
-		return CHILD_END_CRASHED;
+		return WTERMSIG(child->wait_status) != SIGKILL && job_asked_by_sigterm(model, rules)
+			       ? CHILD_END_ASKED
+			       : CHILD_END_CRASHED;
 	code = WEXITSTATUS(child->mapped_status);
 	/* 75 is EX_TEMPFAIL of sysexits(3): nobody crashes with it. */
 	if (code == 0 || code == EXIT_PREEMPTED)
@@ -240,11 +234,7 @@ enum child_end job_child_end(const struct job_model *model, const struct job_rul
 	if (code == 128 + SIGTERM || code == 128 + rules->request_signal || code == 42 ||
 	    code == 255 || child->resumes)
 		return CHILD_END_CLEAN;
-	/* 1 is ambiguous: launchers and sys.exit(1) give it after a save, and an exception in the
-	 * middle of a save gives it too. */
-	return outcome_is_crash(child->wait_status) && code > 128
-		       ? CHILD_END_CRASHED
-		       : CHILD_END_AMBIGUOUS;
+	return CHILD_END_ASKED;
 }
 
 static void on_child_exited(const struct step *step, const struct child_exit *child)
@@ -333,9 +323,6 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 	case JOB_EV_COMPLETE:
 		on_complete(&step, event);
 		break;
-	case JOB_EV_SIGNALLED:
-		on_signalled(&step);
-		break;
 	case JOB_EV_CHILD_EXITED:
 		on_child_exited(&step, &event->child);
 		break;
@@ -361,7 +348,7 @@ void job_step(struct job_model *model, const struct job_rules *rules, const stru
 		on_gang_answered(&step, &event->gang);
 		break;
 	case JOB_EV_GANG_LEFT:
-		on_gang_left(&step, event->lost);
+		on_gang_left(&step, event->lost, event->silent);
 		break;
 	case JOB_EV_TIMER:
 		on_timer(&step, event->timer);

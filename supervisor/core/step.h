@@ -95,7 +95,7 @@ void on_gang_round(const struct step *step);
 void on_gang_asks(const struct step *step, const struct gang_told *asked);
 void on_gang_told(const struct step *step, const struct gang_told *told);
 void on_gang_answered(const struct step *step, const struct gang_told *answered);
-void on_gang_left(const struct step *step, bool lost);
+void on_gang_left(const struct step *step, bool lost, bool silent);
 
 /* --- measuring.c --- */
 void begin_measuring(const struct step *step);

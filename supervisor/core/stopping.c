@@ -60,34 +60,57 @@ static int64_t kill_time_ms(const struct step *step)
 	return deadline_budget_kill_ms(&model->budget, &facts);
 }
 
-/* No event says that the job has closed what it was writing, so it is looked for. */
-static int64_t kill_check_ms(const struct step *step)
+/* CLOCK_NEVER: no end is known, so that nothing is cut short. */
+static int64_t kill_due_ms(const struct step *step)
 {
-	int64_t check_ms = step->view->now_ms + KILL_CHECK_MS;
+	const struct job_model *model = step->model;
+	int64_t at_ms = model->stop.stands ? kill_time_ms(step) : CLOCK_NEVER;
 
-	if (check_ms < step->model->budget.stop_until_ms)
-		check_ms = step->model->budget.stop_until_ms;
-	return needs_no_more_time(step) ? kill_time_ms(step)
-					: earlier_of(kill_time_ms(step), check_ms);
+	return needs_no_more_time(step) ? earlier_of(at_ms, model->stopping_ms + STOP_PATIENCE_MS)
+					: at_ms;
+}
+
+/* When the other processes get SIGTERM too: the main process may be waiting for them. */
+static int64_t rest_due_ms(const struct step *step)
+{
+	int64_t since_ms = step->model->stopping_ms, kill_ms = kill_due_ms(step);
+
+	if (kill_ms == CLOCK_NEVER)
+		kill_ms = since_ms + STOP_PATIENCE_MS;
+	return deadline_budget_rest_ms(since_ms, kill_ms, step->view->saving);
+}
+
+/* No event says that the job has closed what it was writing, so it is looked for. */
+static int64_t stopping_due_ms(const struct step *step)
+{
+	const struct job_model *model = step->model;
+	int64_t now_ms = step->view->now_ms, check_ms = now_ms + KILL_CHECK_MS;
+	int64_t at_ms = kill_due_ms(step);
+
+	/* One SIGKILL ends a process, unless it hangs in the kernel. Children that it has forked
+	 * since need another. */
+	if (model->killed)
+		return now_ms + KILL_AGAIN_MS;
+	if (!model->rest_told)
+		at_ms = earlier_of(at_ms, step->view->saving ? check_ms : rest_due_ms(step));
+	if (model->stop.stands && !needs_no_more_time(step))
+		at_ms = earlier_of(at_ms, check_ms < model->budget.stop_until_ms
+						  ? model->budget.stop_until_ms
+						  : check_ms);
+	return at_ms;
 }
 
 static void arm_budget(const struct step *step)
 {
 	const struct job_model *model = step->model;
-	int64_t now_ms = step->view->now_ms, at_ms = CLOCK_NEVER;
+	int64_t at_ms = CLOCK_NEVER;
 
 	if (model->stop.stands && model->state == JOB_CHECKPOINTING)
 		at_ms = model->budget.ask_until_ms;
-	else if (model->stop.stands && model->state == JOB_STOPPING)
-		at_ms = kill_check_ms(step);
+	else if (model->state == JOB_STOPPING)
+		at_ms = stopping_due_ms(step);
 	else if (model->stop.stands && model->state == JOB_UPLOADING)
 		at_ms = model->budget.commit_until_ms;
-	if (model->state == JOB_STOPPING && needs_no_more_time(step))
-		at_ms = earlier_of(at_ms, now_ms + STOP_PATIENCE_MS);
-	/* One SIGKILL ends a process, unless it hangs in the kernel. Children that it has forked
-	 * since need another. */
-	if (model->state == JOB_STOPPING && model->killed)
-		at_ms = now_ms + KILL_AGAIN_MS;
 	arm(step, TIMER_BUDGET, at_ms);
 }
 
@@ -156,6 +179,24 @@ static void divide_the_time(const struct step *step)
 	act_at(step, JOB_DO_SET_COMMIT_DEADLINE, model->budget.commit_until_ms);
 }
 
+static void tell_rest(const struct step *step)
+{
+	if (!step->model->rest_told)
+		act(step, JOB_DO_TERMINATE_REST);
+	step->model->rest_told = true;
+}
+
+static void on_stopping_due(const struct step *step)
+{
+	if (step->model->killed || step->view->now_ms >= kill_due_ms(step)) {
+		live(step, EV_BUDGET_SPENT);
+		return;
+	}
+	if (step->view->now_ms >= rest_due_ms(step))
+		tell_rest(step);
+	arm_budget(step);
+}
+
 void on_budget_due(const struct step *step)
 {
 	struct job_model *model = step->model;
@@ -170,9 +211,8 @@ void on_budget_due(const struct step *step)
 		arm(step, TIMER_BUDGET, stop_ms);
 	else if (waits && model->asking.sent_ms == 0 && awaits_a_save(step))
 		arm(step, TIMER_BUDGET, earlier_of(now_ms + NEXT_SAVE_CHECK_MS, stop_ms));
-	else if (model->state == JOB_STOPPING && !model->killed && !needs_no_more_time(step) &&
-		 now_ms < kill_time_ms(step))
-		arm(step, TIMER_BUDGET, kill_check_ms(step));
+	else if (model->state == JOB_STOPPING)
+		on_stopping_due(step);
 	else
 		live(step, EV_BUDGET_SPENT);
 }
@@ -281,6 +321,7 @@ static void stop_child(const struct step *step)
 
 	stop_asking_for_good(step);
 	model->facts.told_to_end = true;
+	model->stopping_ms = step->view->now_ms;
 	model->told_ms = knows ? model->asking.sent_ms : step->view->now_ms;
 	if (!knows) {
 		model->facts.stopped = true;
@@ -294,6 +335,7 @@ static void stop_child(const struct step *step)
 
 static void kill_child(const struct step *step)
 {
+	tell_rest(step);
 	if (!step->model->killed)
 		say(step, SAY_KILLING);
 	step->model->killed = step->model->facts.stopped = true;

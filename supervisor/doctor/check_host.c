@@ -4,23 +4,14 @@
 #include "telemetry/telemetry.h"
 
 #define WATCHES_FEW 1024
-/* Two polls of a metadata service that accepts and does not reply; a command has 30 s. */
+/* Two polls of a metadata service that accepts and does not reply. */
 #define METADATA_WAIT_MS 10000
-#define COMMAND_WAIT_MS 35000
-
-static bool is_command(const struct source_state *source)
-{
-	return text_equal(source->name, "command");
-}
 
 int64_t check_host_source_wait_ms(const struct source_state *source)
 {
 	if (source->health != SOURCE_STARTING)
 		return 0;
-	/* A metadata service may start late, so one failure says little. A command's first exit is
-	 * enough. */
-	if (is_command(source))
-		return source->polls > 0 ? 0 : COMMAND_WAIT_MS;
+	/* A metadata service may start late, so one failure says little. */
 	return METADATA_WAIT_MS;
 }
 
@@ -47,9 +38,6 @@ static void starting_row(const struct source_state *source, enum check_level bad
 
 static const char *fix_of_source(const struct source_state *source)
 {
-	if (is_command(source))
-		return "fix the command: it has to exit within 30 s, with 0 for a notice and 1 for "
-		       "none";
 	if (text_equal(source->name, "auto"))
 		return "if this is a cloud's machine, name it with --notice; else only SIGTERM "
 		       "announces a preemption here";
@@ -58,12 +46,12 @@ static const char *fix_of_source(const struct source_state *source)
 		       : "fix this; until then, only SIGTERM announces a preemption here";
 }
 
-/* A source that the user has named must work; commands and files are always named. `auto` takes the
+/* A source that the user has named must work; a file is always named. `auto` takes the
  * sources that it finds, so a failure there is only a warning. */
 static void source_row(const struct source_state *source, bool chosen,
 		       struct check_list *check_list)
 {
-	bool named = chosen || is_command(source) || text_equal(source->name, "file");
+	bool named = chosen || text_equal(source->name, "file");
 	enum check_level bad = named ? CHECK_FAIL : CHECK_WARN;
 	char text[480];
 

@@ -38,10 +38,8 @@ static bool is_worth_waiting(const struct source_state *states, size_t count, in
 static size_t wait_for_sources(const char *notice, struct source_state states[CLOUD_SOURCES_MOST],
 			       struct err *err)
 {
-	auto_free char *shared = session_shared_directory();
 	struct cloud_options options = {
 		.sources = notice,
-		.shared_directory = shared,
 		.notice = ignore_notice,
 		.health = ignore_health,
 	};

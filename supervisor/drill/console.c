@@ -61,37 +61,11 @@ void console_warn(const struct console *console, const struct instance *instance
 	va_end(args);
 }
 
-static const char *format_step(int64_t step, char *buffer, size_t capacity)
+/* " of step 120" */
+static const char *format_step(int64_t step, char text[48])
 {
-	if (step < 0)
-		return "";
-	snprintf(buffer, capacity, " of step %" PRId64, step);
-	return buffer;
-}
-
-static void print_launched(const struct console *console, const struct instance *instance)
-{
-	const struct run_events *events = &instance->events;
-	char id[SNAPSHOT_ID_TEXT];
-
-	if (snapshot_id_is_none(events->restored))
-		console_print(console, instance, "the job starts from scratch");
-	else
-		console_print(console, instance, "the job starts, with snapshot %s restored",
-			      snapshot_id_format(events->restored, id));
-}
-
-/* A job may save often by itself: only the first after the notice are printed. */
-static void print_complete(const struct console *console, const struct instance *instance)
-{
-	const struct run_events *events = &instance->events;
-	char step[48];
-
-	if (events->noticed_ms < 0 || events->complete_after_notice > SAVES_SHOWN)
-		return;
-	console_print(console, instance, "its checkpoint%s is complete on the disk",
-		      format_step(events->checkpoints[events->checkpoint_count - 1].step, step,
-				  sizeof(step)));
+	snprintf(text, 48, " of step %" PRId64, step);
+	return step < 0 ? "" : text;
 }
 
 static void print_commit(const struct console *console, const struct instance *instance)
@@ -101,8 +75,7 @@ static void print_commit(const struct console *console, const struct instance *i
 
 	console_print(console, instance,
 		      "the checkpoint%s is durable in the store: snapshot %s, %s",
-		      format_step(commit->step, step, sizeof(step)),
-		      snapshot_id_format(commit->id, id),
+		      format_step(commit->step, step), snapshot_id_format(commit->id, id),
 		      text_bytes(commit->bytes, bytes, sizeof(bytes)));
 }
 
@@ -110,59 +83,38 @@ void console_print_event(const struct console *console, const struct instance *i
 			 enum run_event event)
 {
 	const struct run_events *events = &instance->events;
-	char step[48];
+	bool noticed = events->noticed_ms >= 0;
+	char id[SNAPSHOT_ID_TEXT], step[48];
 
-	switch (event) {
-	case RUN_LAUNCHED:
-		print_launched(console, instance);
-		return;
-	case RUN_SNAPSHOT_SKIPPED:
+	if (event == RUN_LAUNCHED)
+		console_print(console, instance, "the job starts %s%s%s",
+			      snapshot_id_is_none(events->restored) ? "from scratch"
+								    : "with snapshot ",
+			      snapshot_id_is_none(events->restored)
+				      ? ""
+				      : snapshot_id_format(events->restored, id),
+			      format_step(events->restored_step, step));
+	else if (event == RUN_SNAPSHOT_SKIPPED)
 		console_warn(console, instance, "a snapshot is skipped: %s", events->passed_over);
-		return;
-	case RUN_RESTORED:
-		console_print(console, instance, "the checkpoint%s is restored from the store",
-			      format_step(events->restored_step, step, sizeof(step)));
-		return;
-	case RUN_NOTICED:
-		if (events->noticed_ms == events->at_ms)
-			console_print(console, instance, "reprieve has seen the notice");
-		return;
-	case RUN_ASKED:
-		if (events->asked_ms == events->at_ms)
-			console_print(console, instance, "the job is asked to save (%s)",
-				      events->asked_how);
-		return;
-	case RUN_CHECKPOINT_COMPLETE:
-		print_complete(console, instance);
-		return;
-	case RUN_DURABLE:
-		if (events->noticed_ms >= 0 && events->durable_after_notice <= SAVES_SHOWN)
-			print_commit(console, instance);
-		return;
-	case RUN_SNAPSHOT_FAILED:
+	else if (event == RUN_NOTICED && events->noticed_ms == events->at_ms)
+		console_print(console, instance, "reprieve has seen the notice");
+	else if (event == RUN_ASKED && events->asked_ms == events->at_ms)
+		console_print(console, instance, "the job is asked to save (%s)",
+			      events->asked_how);
+	else if (event == RUN_DURABLE && noticed && events->durable_after_notice <= SAVES_SHOWN)
+		print_commit(console, instance);
+	else if (event == RUN_SNAPSHOT_FAILED)
 		console_warn(console, instance, "a snapshot failed: %s", events->failed);
-		return;
-	case RUN_SAVES_ELSEWHERE:
-		if (events->elsewhere_ms == events->at_ms)
-			console_warn(console, instance,
-				     "the job saves outside its checkpoint directory: %s",
-				     events->elsewhere);
-		return;
-	case RUN_CHILD_EXITED:
-		if (events->noticed_ms >= 0)
-			console_print(console, instance,
-				      events->finished ? "the job has ended by itself"
-						       : "the job is stopped");
-		return;
-	case RUN_UNREADABLE:
+	else if (event == RUN_SAVES_ELSEWHERE && events->elsewhere_ms == events->at_ms)
+		console_warn(console, instance,
+			     "the job saves outside its checkpoint directory: %s",
+			     events->elsewhere);
+	else if (event == RUN_CHILD_EXITED && noticed)
+		console_print(console, instance,
+			      events->finished ? "the job has ended by itself"
+					       : "the job is stopped");
+	else if (event == RUN_UNREADABLE)
 		console_warn(console, instance, "a line of the event log cannot be read");
-		return;
-	case RUN_OTHER:
-	case RUN_SAVING:
-	case RUN_STOPPING:
-	case RUN_ENDED:
-		return;
-	}
 }
 
 void console_print_other_saves(const struct console *console, const struct instance *instance)

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* The log rounds "seconds", so that times computed from it differ from the clock by this. */
@@ -20,26 +21,17 @@ void event_log_reader_init(struct run_events *events)
 		.restored_step = -1,
 		.first_after_notice = {.at_ms = -1, .captured_ms = -1, .step = -1},
 		.first_step = -1,
-		.commit = {.step = -1, .written_ms = -1},
+		.commit = {.step = -1},
 		.child_exited_ms = -1,
 		.child_code = -1,
 	};
 }
 
-static struct snapshot_id read_id(json_t *line, const char *name)
+static struct snapshot_id read_id(json_t *line)
 {
 	struct snapshot_id id;
 
-	if (!snapshot_id_parse(json_text_or(line, name, ""), &id))
-		id = (struct snapshot_id){0};
-	return id;
-}
-
-static uint64_t read_count(json_t *line, const char *name)
-{
-	int64_t value = json_number_or(line, name, 0);
-
-	return value > 0 ? (uint64_t)value : 0;
+	return snapshot_id_parse(json_text_or(line, "id", ""), &id) ? id : (struct snapshot_id){0};
 }
 
 static void on_snapshot_skipped(struct run_events *events, json_t *line)
@@ -49,14 +41,8 @@ static void on_snapshot_skipped(struct run_events *events, json_t *line)
 
 static void on_restored(struct run_events *events, json_t *line)
 {
-	events->restored = read_id(line, "id");
+	events->restored = read_id(line);
 	events->restored_step = json_number_or(line, "step", -1);
-}
-
-static void on_launched(struct run_events *events, json_t *line)
-{
-	(void)line;
-	events->launched_ms = events->at_ms;
 }
 
 static void on_noticed(struct run_events *events, json_t *line)
@@ -76,17 +62,8 @@ static void on_asked(struct run_events *events, json_t *line)
 		 json_text_or(line, "signal", json_text_or(line, "how", "?")));
 }
 
-static void on_saving(struct run_events *events, json_t *line)
-{
-	(void)line;
-	if (events->saving_ms < 0)
-		events->saving_ms = events->at_ms;
-}
-
 static void on_saves_elsewhere(struct run_events *events, json_t *line)
 {
-	if (events->elsewhere_ms < 0)
-		events->elsewhere_ms = events->at_ms;
 	text_elide(events->elsewhere, sizeof(events->elsewhere), json_text_or(line, "path", "?"));
 }
 
@@ -127,39 +104,28 @@ static struct run_checkpoint find_checkpoint(const struct run_events *events, in
 
 void run_events_set_commit(struct run_events *events, const struct run_commit *commit)
 {
-	if (!snapshot_id_is_none(events->commit.id)) {
-		if (events->earlier_count == RUN_COMMITS_MOST)
-			memmove(events->earlier, events->earlier + 1,
-				--events->earlier_count * sizeof(events->earlier[0]));
-		events->earlier[events->earlier_count++] = events->commit;
-	}
 	events->commit = *commit;
-}
-
-const struct run_commit *run_events_commit_by(const struct run_events *events, int64_t until_ms)
-{
-	if (!snapshot_id_is_none(events->commit.id) && events->commit.at_ms <= until_ms)
-		return &events->commit;
-	for (size_t i = events->earlier_count; i-- > 0;)
-		if (events->earlier[i].at_ms <= until_ms)
-			return &events->earlier[i];
-	return NULL;
+	if (snapshot_id_is_none(events->due.id) && events->first_after_notice.at_ms >= 0 &&
+	    commit->checkpoint.at_ms >= events->first_after_notice.at_ms)
+		events->due = *commit;
 }
 
 static void on_durable(struct run_events *events, json_t *line)
 {
-	bool has_age = json_is_number(json_object_get(line, "age"));
-	int64_t step = json_number_or(line, "step", -1);
-
+	int64_t step = json_number_or(line, "step", -1), bytes = json_number_or(line, "bytes", 0);
+	int64_t written_ms;
 	struct run_commit commit = {
-		.id = read_id(line, "id"),
+		.id = read_id(line),
 		.at_ms = events->at_ms,
 		.checkpoint = find_checkpoint(events, step,
 					      events->at_ms - json_seconds_or(line, "seconds", 0)),
 		.step = step,
-		.bytes = read_count(line, "bytes"),
-		.written_ms = has_age ? events->at_ms - json_seconds_or(line, "age", 0) : -1,
+		.bytes = bytes > 0 ? (uint64_t)bytes : 0,
 	};
+	/* It is seen a little after its last byte was written. */
+	written_ms = events->at_ms - json_seconds_or(line, "age", 0);
+	if (written_ms < commit.checkpoint.captured_ms)
+		commit.checkpoint.captured_ms = written_ms;
 	run_events_set_commit(events, &commit);
 	events->failed[0] = '\0';
 	events->durable_after_notice += events->noticed_ms >= 0;
@@ -170,16 +136,8 @@ static void on_snapshot_failed(struct run_events *events, json_t *line)
 	text_set(events->failed, sizeof(events->failed), json_text_or(line, "why", "unknown"));
 }
 
-static void on_stopping(struct run_events *events, json_t *line)
-{
-	(void)line;
-	if (events->stopping_ms < 0)
-		events->stopping_ms = events->at_ms;
-}
-
 static void on_child_exited(struct run_events *events, json_t *line)
 {
-	events->child_exited_ms = events->at_ms;
 	events->child_code = (int)json_number_or(line, "code", -1);
 	events->finished =
 		events->child_code == 0 && events->asked_ms < 0 && events->stopping_ms < 0;
@@ -190,24 +148,27 @@ static void on_ended(struct run_events *events, json_t *line)
 	text_set(events->outcome, sizeof(events->outcome), json_text_or(line, "outcome", ""));
 }
 
+#define AT(member) offsetof(struct run_events, member)
+
 static const struct {
 	const char *name;
 	enum run_event event;
-	void (*add)(struct run_events *events, json_t *line);
+	void (*add)(struct run_events *events, json_t *line); /* NULL: its first time is all */
+	size_t first_ms;                                      /* where that goes; 0: nowhere */
 } kinds[] = {
-	{"snapshot_skipped", RUN_SNAPSHOT_SKIPPED, on_snapshot_skipped},
-	{"restored", RUN_RESTORED, on_restored},
-	{"launched", RUN_LAUNCHED, on_launched},
-	{"notice", RUN_NOTICED, on_noticed},
-	{"asked", RUN_ASKED, on_asked},
-	{"saving", RUN_SAVING, on_saving},
-	{"saves_elsewhere", RUN_SAVES_ELSEWHERE, on_saves_elsewhere},
-	{"checkpoint_complete", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete},
-	{"durable", RUN_DURABLE, on_durable},
-	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed},
-	{"stopping", RUN_STOPPING, on_stopping},
-	{"child_exited", RUN_CHILD_EXITED, on_child_exited},
-	{"ended", RUN_ENDED, on_ended},
+	{"snapshot_skipped", RUN_SNAPSHOT_SKIPPED, on_snapshot_skipped, 0},
+	{"restored", RUN_RESTORED, on_restored, 0},
+	{"launched", RUN_LAUNCHED, NULL, AT(launched_ms)},
+	{"notice", RUN_NOTICED, on_noticed, 0},
+	{"asked", RUN_ASKED, on_asked, 0},
+	{"saving", RUN_SAVING, NULL, AT(saving_ms)},
+	{"saves_elsewhere", RUN_SAVES_ELSEWHERE, on_saves_elsewhere, AT(elsewhere_ms)},
+	{"checkpoint_complete", RUN_CHECKPOINT_COMPLETE, on_checkpoint_complete, 0},
+	{"durable", RUN_DURABLE, on_durable, 0},
+	{"snapshot_failed", RUN_SNAPSHOT_FAILED, on_snapshot_failed, 0},
+	{"stopping", RUN_STOPPING, NULL, AT(stopping_ms)},
+	{"child_exited", RUN_CHILD_EXITED, on_child_exited, AT(child_exited_ms)},
+	{"ended", RUN_ENDED, on_ended, 0},
 };
 
 enum run_event event_log_reader_add(struct run_events *events, const char *text, size_t length)
@@ -220,9 +181,14 @@ enum run_event event_log_reader_add(struct run_events *events, const char *text,
 		return RUN_UNREADABLE;
 	events->at_ms = at_ms;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int64_t *first_ms = (int64_t *)((char *)events + kinds[i].first_ms);
+
 		if (!text_equal(name, kinds[i].name))
 			continue;
-		kinds[i].add(events, line);
+		if (kinds[i].first_ms > 0 && *first_ms < 0)
+			*first_ms = at_ms;
+		if (kinds[i].add)
+			kinds[i].add(events, line);
 		return kinds[i].event;
 	}
 	return RUN_OTHER;

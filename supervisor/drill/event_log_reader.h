@@ -45,9 +45,7 @@ struct run_commit {
 	struct run_checkpoint checkpoint; /* the checkpoint in it */
 	int64_t step;
 	uint64_t bytes;
-	int64_t written_ms; /* the last write that is in it; -1: unknown */
 };
-#define RUN_COMMITS_MOST 8
 
 struct run_events {
 	int64_t at_ms;         /* of the last line */
@@ -71,10 +69,8 @@ struct run_events {
 	char elsewhere[240];  /* the last such file that was named; "": none */
 
 	struct run_commit commit; /* the newest */
-	/* those before it, the last few, oldest first */
-	struct run_commit earlier[RUN_COMMITS_MOST];
-	size_t earlier_count;
-	char failed[200]; /* why the last snapshot failed; "": none did */
+	struct run_commit due;    /* the first with `first_after_notice`, or what is newer */
+	char failed[200];         /* why the last snapshot failed; "": none did */
 
 	unsigned complete_after_notice, durable_after_notice;
 	int64_t child_exited_ms;
@@ -87,8 +83,6 @@ void event_log_reader_init(struct run_events *events);
 
 /* The newest commit is that one from now on. */
 void run_events_set_commit(struct run_events *events, const struct run_commit *commit);
-/* The newest commit that was made by then; NULL: none was. */
-const struct run_commit *run_events_commit_by(const struct run_events *events, int64_t until_ms);
 
 /* Adds one line, with or without its newline; returns what it was. */
 enum run_event event_log_reader_add(struct run_events *events, const char *line, size_t length);

@@ -21,36 +21,18 @@
 
 extern char **environ;
 
-/* Takes over `name`, the path of its logs without their ends, and `directory`. */
-static void init_named(struct instance *instance, char *name, char *directory)
+void instance_init(struct instance *instance, const char *label, char *name, char *directory)
 {
 	*instance = (struct instance){
 		.directory = directory,
 		.log = text_format("%s.log", name),
 		.event_log = text_format("%s.events", name),
-		.files = text_format("%s.files", name),
 		.line = {.limit = 1 << 20},
 		.log_line = {.limit = 1 << 20},
 	};
+	text_set(instance->label, sizeof(instance->label), label);
 	free(name);
 	event_log_reader_init(&instance->events);
-}
-
-void instance_init(struct instance *instance, const char *scratch, unsigned number)
-{
-	init_named(instance, text_format("%s/machine-%u", scratch, number),
-		   text_format("%s/machine-%u", scratch, number));
-	instance->number = number;
-	snprintf(instance->label, sizeof(instance->label), "machine %u", number);
-}
-
-void instance_init_member(struct instance *instance, const char *scratch, unsigned start,
-			  unsigned member, char *directory)
-{
-	init_named(instance, text_format("%s/start-%u-member-%u", scratch, start, member),
-		   directory);
-	instance->number = member;
-	snprintf(instance->label, sizeof(instance->label), "member %u", member);
 }
 
 void instance_release(struct instance *instance)
@@ -58,12 +40,9 @@ void instance_release(struct instance *instance)
 	free(instance->directory);
 	free(instance->log);
 	free(instance->event_log);
-	free(instance->files);
-	tree_look_release(&instance->look);
 	bytes_release(&instance->line);
 	bytes_release(&instance->log_line);
-	job_log_release(&instance->counts);
-	printed_lines_release(&instance->lines);
+	job_steps_release(&instance->steps);
 	*instance = (struct instance){0};
 }
 
@@ -101,15 +80,13 @@ static char **environment_with(const char *const *variables)
 /* Runs between fork and exec. The metadata server has threads, so only async-signal-safe calls are
  * allowed. */
 static _Noreturn void exec_run(const struct instance *instance, char *const *argv,
-			       char **environment, const struct shared_directories *shared,
-			       const struct signals_inherited *inherited, int input, int output)
+			       char **environment, const struct signals_inherited *inherited,
+			       int input, int output)
 {
 	static const char said[] = "reprieve: error: the drill cannot start its machine\n";
 
 	/* Detach from the terminal: Ctrl-C is for the drill, which kills the machines itself. */
 	setsid();
-	if (shared && !shared_directories_close(shared))
-		goto failed;
 	/* If the drill is killed itself, the run ends its job as on any SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0 &&
@@ -117,13 +94,11 @@ static _Noreturn void exec_run(const struct instance *instance, char *const *arg
 		signals_restore(inherited);
 		execve("/proc/self/exe", argv, environment);
 	}
-failed:
 	(void)!write(output, said, sizeof(said) - 1);
 	_exit(70);
 }
 
 int instance_start(struct instance *instance, char *const *argv, const char *const *variables,
-		   const struct shared_directories *shared,
 		   const struct signals_inherited *inherited, struct err *err)
 {
 	auto_free char **environment = environment_with(variables);
@@ -131,75 +106,48 @@ int instance_start(struct instance *instance, char *const *argv, const char *con
 	auto_close int output =
 		open(instance->log, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 
-	auto_close int files =
-		open(instance->files, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-
 	if (input < 0)
 		return err_os(err, errno, "/dev/null");
-	if (files < 0)
-		return err_os(err, errno, "%s", instance->files);
 	if (output < 0)
 		return err_os(err, errno, "%s", instance->log);
 	instance->pid = fork();
 	if (instance->pid < 0)
 		return err_os(err, errno, "cannot start a process");
 	if (instance->pid == 0)
-		exec_run(instance, argv, environment, shared, inherited, input, output);
+		exec_run(instance, argv, environment, inherited, input, output);
 	instance->running = true;
 	return 0;
 }
 
-static void note_end(struct instance *instances, size_t count, pid_t pid, int status)
+void instance_poll(struct instance *instance)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!instances[i].running || pid != instances[i].pid)
-			continue;
-		instances[i].running = false;
-		instances[i].exit_code =
-			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	}
-}
+	int status;
 
-/* Reaps all dead children. False: there are no children, dead or alive. */
-static bool reap_children(struct instance *instances, size_t count)
-{
-	for (;;) {
-		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG);
-
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid <= 0)
-			return pid == 0;
-		note_end(instances, count, pid, status);
-	}
-}
-
-void instance_poll(struct instance *instances, size_t count)
-{
-	reap_children(instances, count);
-}
-
-void instance_kill(struct instance *instances, size_t count)
-{
-	const struct timespec moment = {.tv_nsec = 2000000};
-
-	while (reap_children(instances, count)) {
-		kill_tree();
-		nanosleep(&moment, NULL);
-	}
-}
-
-/* The run is a subreaper: while it is stopped, and does not end, nothing leaves its tree. */
-void instance_kill_alone(struct instance *instance)
-{
-	const struct timespec moment = {.tv_nsec = 2000000};
-
-	if (kill(instance->pid, SIGSTOP) < 0)
+	if (!instance->running || waitpid(instance->pid, &status, WNOHANG) != instance->pid)
 		return;
+	instance->running = false;
+	instance->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void instance_kill(struct instance *instance)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	/* The run is a subreaper: while it is stopped, and does not end, nothing leaves its tree.
+	 */
+	kill(instance->pid, SIGSTOP);
 	while (kill_tree_below(instance->pid) > 0)
 		nanosleep(&moment, NULL);
 	kill(instance->pid, SIGKILL);
+}
+
+void instance_kill_all(void)
+{
+	const struct timespec moment = {.tv_nsec = 2000000};
+
+	while (waitpid(-1, NULL, WNOHANG) >= 0 || errno == EINTR)
+		if (kill_tree() > 0)
+			nanosleep(&moment, NULL);
 }
 
 int instance_plain_exit_code(const struct instance *instance)
@@ -211,20 +159,22 @@ int instance_plain_exit_code(const struct instance *instance)
 	return instance->exit_code;
 }
 
-static void read_event_log(struct instance *instance)
+/* Reads the next part of a file that grows. False: there is none yet. */
+static bool read_more(const char *path, off_t *read, struct bytes *line, bool show)
 {
-	auto_close int fd = open(instance->event_log, O_RDONLY | O_CLOEXEC);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char buffer[16384];
-	ssize_t got;
+	ssize_t got = fd < 0 ? 0 : pread(fd, buffer, sizeof(buffer), *read);
 
-	if (fd < 0)
-		return;
-	while ((got = pread(fd, buffer, sizeof(buffer), instance->event_log_read)) > 0) {
-		instance->event_log_read += got;
-		if (bytes_append(&instance->line, buffer, (size_t)got, NULL) < 0)
-			instance->line.size =
-				0; /* a line this long is broken: the reader reports it */
-	}
+	if (got <= 0)
+		return false;
+	*read += got;
+	if (show)
+		file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
+	/* A line that long is broken, and counts nothing. */
+	if (bytes_append(line, buffer, (size_t)got, NULL) < 0)
+		line->size = 0;
+	return true;
 }
 
 /* In place: paths in the machine's directory become relative to it. */
@@ -242,15 +192,12 @@ static void name_as_user(const struct instance *instance, char *text)
 bool instance_next_event(struct instance *instance, enum run_event *event)
 {
 	struct bytes *line = &instance->line;
-	const uint8_t *newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
+	const uint8_t *newline;
 	size_t length;
 
-	if (!newline) {
-		read_event_log(instance);
-		newline = line->size ? memchr(line->data, '\n', line->size) : NULL;
-	}
-	if (!newline)
-		return false;
+	while (!(newline = line->size ? memchr(line->data, '\n', line->size) : NULL))
+		if (!read_more(instance->event_log, &instance->event_log_read, line, false))
+			return false;
 	length = (size_t)(newline - line->data);
 	*event = event_log_reader_add(&instance->events, (const char *)line->data, length);
 	name_as_user(instance, instance->events.elsewhere);
@@ -280,8 +227,18 @@ static void take_said(struct instance *instance, const char *line, size_t length
 		text_set(instance->said, sizeof(instance->said), text);
 }
 
+/* Its end is a newline or, of a progress bar, a carriage return. */
+static size_t line_length(const char *text, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size && text[length] != '\n' && text[length] != '\r')
+		length++;
+	return length;
+}
+
 /* A last line without its end may be incomplete: "step 12" of "step 120". */
-static void take_lines(struct instance *instance)
+static void take_lines(struct instance *instance, const struct step_patterns *patterns)
 {
 	struct bytes *lines = &instance->log_line;
 	const char *text = (const char *)lines->data;
@@ -289,12 +246,11 @@ static void take_lines(struct instance *instance)
 	size_t at = 0;
 
 	for (;;) {
-		size_t length = job_log_line_length(text + at, lines->size - at);
+		size_t length = line_length(text + at, lines->size - at);
 
 		if (at + length == lines->size)
 			break;
-		job_log_add(&instance->counts, text + at, length, now_ms);
-		printed_lines_add(&instance->lines, text + at, length, now_ms);
+		job_steps_add(&instance->steps, patterns, text + at, length, now_ms);
 		take_warning(instance, text + at, length);
 		take_said(instance, text + at, length);
 		at += length + 1;
@@ -303,33 +259,10 @@ static void take_lines(struct instance *instance)
 	memmove(lines->data, lines->data + at, lines->size);
 }
 
-void instance_read_log(struct instance *instance, bool show)
+void instance_read_log(struct instance *instance, const struct step_patterns *patterns, bool show)
 {
-	auto_close int fd = open(instance->log, O_RDONLY | O_CLOEXEC);
-	char buffer[16384];
-	ssize_t got;
-
-	while (fd >= 0 && (got = pread(fd, buffer, sizeof(buffer), instance->log_read)) > 0) {
-		instance->log_read += got;
-		if (show)
-			file_write_all(STDERR_FILENO, buffer, (size_t)got, NULL);
-		/* A line that long counts nothing. */
-		if (bytes_append(&instance->log_line, buffer, (size_t)got, NULL) < 0)
-			instance->log_line.size = 0;
-		else
-			take_lines(instance);
-	}
-}
-
-void instance_read_accesses(struct instance *instance, struct file_accesses *accesses,
-			    struct restored_files *restored)
-{
-	auto_(bytes_release) struct bytes text = {.limit = LOG_MOST};
-
-	*accesses = (struct file_accesses){0};
-	if (file_read(instance->files, &text, NULL) == 0)
-		file_accesses_read((const char *)text.data, text.size, accesses, restored,
-				   &instance->counts);
+	while (read_more(instance->log, &instance->log_read, &instance->log_line, show))
+		take_lines(instance, patterns);
 }
 
 char *instance_last_lines(const struct instance *instance, unsigned lines)
@@ -339,6 +272,8 @@ char *instance_last_lines(const struct instance *instance, unsigned lines)
 
 	if (file_read(instance->log, &text, NULL) < 0 || text.size == 0)
 		return text_copy("");
-	at = job_log_tail((const char *)text.data, text.size, lines);
+	for (at = text.size - 1; at > 0; at--)
+		if (text.data[at - 1] == '\n' && --lines == 0)
+			break;
 	return text_copy_n((const char *)text.data + at, text.size - at);
 }

@@ -1,213 +1,467 @@
-#include "drill/report.h"
-#include "report_parts.h"
+#include "report.h"
 
 #include "base/json.h"
 #include "base/terminal_line.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-static const char *lost_cell(const struct round_verdict *verdict, char cell[CELL])
+#define CELL 64
+#define PLAIN "\033[0m"
+
+/* --- what was lost --- */
+
+struct losses {
+	int64_t ms, steps, least;
+	const char *word;
+};
+
+static int64_t add_known(int64_t sum, int64_t more)
 {
-	struct losses losses = report_losses_of(verdict);
-	char length[CELL], steps[CELL], whole[3 * CELL];
+	return sum == VERDICT_UNKNOWN || more == VERDICT_UNKNOWN ? VERDICT_UNKNOWN : sum + more;
+}
 
-	report_time_cell(verdict->lost_ms, length);
-	if (verdict->lost_steps == VERDICT_UNKNOWN)
-		return report_time_cell(verdict->lost_ms, cell);
-	snprintf(whole, sizeof(whole), "%s, %s %s", length,
-		 report_steps(&losses, steps, sizeof(steps)),
-		 report_step_word(&losses, losses.steps != 1));
-	text_set(cell, CELL, whole);
+/* The sums of what is known; unknown if it is so for any round. Of a gang, what the member lost
+ * that lost most. */
+static struct losses add_losses(const struct scenario *scenario)
+{
+	struct losses sum = {.word = "step"};
+
+	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
+		const struct round *round = &scenario->rounds[i];
+		const struct round_verdict *most = &round->verdicts[0];
+
+		for (uint32_t m = 0; m < round->members; m++)
+			if (round->verdicts[m].lost_steps > most->lost_steps)
+				most = &round->verdicts[m];
+		sum.ms = add_known(sum.ms, most->lost_ms);
+		sum.steps = add_known(sum.steps, most->lost_steps);
+		sum.least = add_known(sum.least, most->lost_steps_least);
+		if (round->each[0].steps.word)
+			sum.word = round->each[0].steps.word;
+	}
+	return sum;
+}
+
+/* "up to 12 steps, 1.2 s" */
+static const char *format_losses(const struct losses *losses, char text[CELL])
+{
+	char length[32], steps[48] = "steps of a number that is not known";
+
+	if (losses->steps != VERDICT_UNKNOWN)
+		snprintf(steps, sizeof(steps), "%s%" PRId64 " %s%s",
+			 losses->least < losses->steps ? "up to " : "", losses->steps, losses->word,
+			 losses->steps == 1 ? "" : "s");
+	snprintf(text, CELL, "%s%s%s", steps, losses->ms == VERDICT_UNKNOWN ? "" : ", ",
+		 losses->ms == VERDICT_UNKNOWN ? ""
+					       : text_duration(losses->ms, length, sizeof(length)));
+	return text;
+}
+
+/* --- the whole --- */
+
+enum drill_result report_result(const struct scenario *scenario, char *reason, size_t capacity)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	enum drill_result result = verdict_drill(facts, reason, capacity);
+	struct losses losses = add_losses(scenario);
+	char lost[CELL];
+
+	/* The reason of the only round says more than that one of one failed. */
+	if ((result == DRILL_FAIL || result == DRILL_UNPROVEN) && facts->rounds_wanted == 1 &&
+	    facts->rounds_done == 1 && scenario->rounds[0].result == result)
+		text_set(reason, capacity, scenario->rounds[0].reason);
+	if (result == DRILL_PASS)
+		snprintf(reason, capacity, "lost %s; %s%s", format_losses(&losses, lost),
+			 facts->comparison == COMPARISON_EQUAL ? scenario->options->compare
+							       : "the result was not compared",
+			 facts->comparison == COMPARISON_EQUAL
+				 ? " equals that of an undisturbed run"
+				 : " (--compare FILE)");
+	return result;
+}
+
+static const char *format_seconds(int64_t milliseconds, char cell[CELL])
+{
+	snprintf(cell, CELL, milliseconds == VERDICT_UNKNOWN ? "-" : "%.2f s",
+		 (double)milliseconds / 1000);
 	return cell;
 }
 
-static void print_round(const struct scenario *scenario, unsigned index, bool colour)
+static const char *format_restored(const struct round_facts *facts, char cell[CELL])
 {
-	const struct round_verdict *verdict = &scenario->verdicts[index];
-	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], resumed[CELL];
+	char id[SNAPSHOT_ID_TEXT];
 
-	printf("%5u  %7s  %7s  %7s  %8s  %-22s  %-9s %s%s%s\n", index + 1,
-	       report_time_cell(verdict->noticed_ms, noticed),
-	       report_time_cell(verdict->saved_ms, saved),
-	       report_time_cell(verdict->durable_ms, durable),
-	       report_time_cell(verdict->margin_ms, margin), lost_cell(verdict, lost),
-	       report_resumed_cell(&scenario->rounds[index], resumed),
-	       report_result_colour(verdict->result, colour), drill_result_name(verdict->result),
-	       colour ? PLAIN : "");
+	if (facts->next_step >= 0 && !snapshot_id_is_none(facts->next_restored))
+		snprintf(cell, CELL, "step %" PRId64, facts->next_step);
+	else
+		text_set(cell, CELL,
+			 !facts->next_launched ? "-"
+			 : snapshot_id_is_none(facts->next_restored)
+				 ? "nothing"
+				 : snapshot_id_format(facts->next_restored, id));
+	return cell;
+}
+
+static const char *colour_of(enum drill_result result, bool colour)
+{
+	static const char *const colours[] = {"\033[1;32m", "\033[1;31m", "\033[1;33m",
+					      "\033[1;31m"};
+
+	return colour ? colours[result] : "";
+}
+
+static void print_machine(const struct scenario *scenario, unsigned index, uint32_t member,
+			  bool colour)
+{
+	const struct round *round = &scenario->rounds[index];
+	const struct round_verdict *verdict = &round->verdicts[member];
+	const struct losses losses = {verdict->lost_ms, verdict->lost_steps,
+				      verdict->lost_steps_least, round->each[member].steps.word};
+	char noticed[CELL], saved[CELL], durable[CELL], margin[CELL], lost[CELL], restored[CELL];
+	char number[CELL];
+
+	snprintf(number, CELL, round->members > 1 ? "%u/%u" : "%u", index + 1, member);
+	printf("%5s  %7s  %7s  %7s  %8s  %-24s  %-9s %s%s%s%s\n", number,
+	       format_seconds(verdict->noticed_ms, noticed),
+	       format_seconds(verdict->saved_ms, saved),
+	       format_seconds(verdict->durable_ms, durable),
+	       format_seconds(verdict->margin_ms, margin),
+	       losses.steps == VERDICT_UNKNOWN ? format_seconds(verdict->lost_ms, lost)
+					       : format_losses(&losses, lost),
+	       format_restored(&round->each[member], restored), colour_of(verdict->result, colour),
+	       drill_result_name(verdict->result), colour ? PLAIN : "",
+	       round->members > 1 && member == round->lost ? ", its machine was taken away" : "");
 	/* The last line says it of the only round. */
-	if (verdict->reason[0] && scenario->facts.rounds_wanted > 1)
+	if (verdict->reason[0] && (scenario->facts.rounds_wanted > 1 || round->members > 1))
 		terminal_line_print("       %s", verdict->reason);
 	if (verdict->proof[0])
 		terminal_line_print("       seen: %s", verdict->proof);
-	if (verdict->remark[0]) {
-		fputs(colour ? YELLOW : "", stdout);
+	if (verdict->remark[0])
 		terminal_line_print("       note: %s", verdict->remark);
-		fputs(colour ? PLAIN : "", stdout);
-	}
 }
 
-static void print_table(const struct scenario *scenario, bool colour)
+static const struct {
+	const char *name, *said;
+	enum drill_result result;
+} comparisons[] = {
+	[COMPARISON_NOT_ASKED] = {NULL,
+				  "not compared: --compare FILE also proves the order of the data "
+				  "and the random state",
+				  DRILL_PASS},
+	[COMPARISON_EQUAL] = {"equal", "equals that of the undisturbed run, byte for byte",
+			      DRILL_PASS},
+	[COMPARISON_DIFFERENT] = {"different", "DIFFERS from that of the undisturbed run",
+				  DRILL_FAIL},
+	[COMPARISON_MISSING_UNDISTURBED] = {"missing_undisturbed",
+					    "was not written by the undisturbed run",
+					    DRILL_UNPROVEN},
+	[COMPARISON_MISSING] = {"missing", "was not written by the preempted run", DRILL_FAIL},
+	[COMPARISON_NOT_MADE] = {"not_made", "was not compared", DRILL_UNPROVEN},
+};
+
+static void print_comparison(const struct scenario *scenario)
 {
-	if (scenario->facts.rounds_done == 0)
+	const char *path = scenario->options->compare;
+	auto_free char *member = text_format(" of member %" PRIu32, scenario->compared);
+
+	if (path || scenario->facts.rounds_passed > 0)
+		terminal_line_print("  result      %s%s%s%s", path ? path : "",
+				    path && scenario->members > 1 ? member : "", path ? " " : "",
+				    comparisons[scenario->facts.comparison].said);
+}
+
+static void print_last_lines(const struct scenario *scenario)
+{
+	if (!scenario->last_lines)
 		return;
-	printf("%5s  %7s  %7s  %7s  %8s  %-22s  %s\n", "round", "noticed", "saved", "durable",
-	       "margin", "work lost", "restored");
-	for (unsigned i = 0; i < scenario->facts.rounds_done; i++)
-		print_round(scenario, i, colour);
+	printf("The end of %s's log:\n", scenario->failed);
+	for (const char *line = scenario->last_lines; *line;) {
+		size_t length = strcspn(line, "\n");
+
+		printf("  | %.*s\n", (int)length, line);
+		line += length + (line[length] == '\n');
+	}
 	printf("\n");
-	if (scenario->verdicts[0].noticed_ms == VERDICT_UNKNOWN)
-		return;
-	printf("noticed, saved, durable: seconds from the notice until reprieve had seen it,\n"
-	       "until the checkpoint was complete on the machine's disk, and until it was in\n"
-	       "the store. margin: from then to the machine's end.\n\n");
 }
 
-/* The sums of what is known; unknown if it is so for any round. */
-static struct losses add_totals(const struct scenario *scenario)
-{
-	struct losses totals = {0};
-
-	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
-		struct losses round = report_losses_of(&scenario->verdicts[i]);
-
-		report_add_losses(&totals, &round);
-	}
-	return totals;
-}
-
-static struct compared compared_files(const struct scenario *scenario)
-{
-	return (struct compared){
-		.result = scenario->facts.comparison,
-		.path = scenario->options->compare,
-		.sizes = scenario->compared_sizes,
-	};
-}
-
-static void print_lost(struct losses totals)
-{
-	char length[32] = "unknown", steps[48];
-
-	if (totals.ms == VERDICT_UNKNOWN && totals.steps == VERDICT_UNKNOWN)
-		return;
-	if (totals.ms != VERDICT_UNKNOWN)
-		text_duration(totals.ms, length, sizeof(length));
-	terminal_line_print("  work lost   %s: %s, time: %s", report_step_word(&totals, true),
-			    report_steps(&totals, steps, sizeof(steps)), length);
-}
-
-static void print_sums(const struct scenario *scenario)
+static void print_sums(const struct scenario *scenario, bool kept, enum drill_result result)
 {
 	const struct drill_facts *facts = &scenario->facts;
-	struct losses totals = add_totals(scenario);
-	struct compared compared = compared_files(scenario);
+	const struct sandbox *sandbox = &scenario->sandbox;
+	auto_free char *members = text_format(" of one of %" PRIu32 " members", scenario->members);
 
-	terminal_line_print("  survived    %u of %u preemptions", facts->rounds_passed,
-			    facts->rounds_wanted);
-	if (facts->rounds_done > 0 && facts->command_exit == 0)
-		print_lost(totals);
+	terminal_line_print("  survived    %u of %u preemptions%s", facts->rounds_passed,
+			    facts->rounds_wanted, scenario->members > 1 ? members : "");
 	if (facts->last_ran)
-		terminal_line_print("  last run    ended with %d on machine %u", facts->last_exit,
-				    scenario->last_machine);
-	report_print_comparison(&compared, facts->rounds_passed > 0);
-	report_print_shared(scenario->sandbox.shared);
-}
-
-/* The reason of the only round says more than that one of one failed. */
-static enum drill_result judge(const struct scenario *scenario, char *reason, size_t capacity)
-{
-	enum drill_result result = verdict_drill(&scenario->facts, reason, capacity);
-
-	if (result != DRILL_NOT_RUN && scenario->facts.rounds_wanted == 1 &&
-	    scenario->facts.rounds_done == 1 && scenario->verdicts[0].result == result &&
-	    result != DRILL_PASS)
-		text_set(reason, capacity, scenario->verdicts[0].reason);
-	return result;
+		terminal_line_print("  last run    ended with %d", facts->last_exit);
+	print_comparison(scenario);
+	if (scenario->options->store)
+		terminal_line_print("  snapshots   stay in %s, as job %s", sandbox->store,
+				    sandbox->job);
+	if (kept && sandbox->scratch)
+		terminal_line_print("  kept        %s, with the machines, their logs (*.log) and "
+				    "their store%s; remove it when you have seen it",
+				    sandbox->scratch,
+				    result == DRILL_PASS ? "" : ", since the drill has not passed");
 }
 
 void report_print(const struct scenario *scenario, bool colour, bool kept)
 {
-	char reason[900];
-	struct losses totals = add_totals(scenario);
-	struct compared compared = compared_files(scenario);
-	enum drill_result result = judge(scenario, reason, sizeof(reason));
+	const struct drill_facts *facts = &scenario->facts;
+	char reason[960];
+	enum drill_result result = report_result(scenario, reason, sizeof(reason));
 
 	printf("\n");
-	print_table(scenario, colour);
-	report_print_last_lines(scenario->last_lines, "machine", scenario->failed_machine);
-	print_sums(scenario);
-	if (scenario->options->store)
-		terminal_line_print("  snapshots   stay in %s, as job %s", scenario->sandbox.store,
-				    scenario->sandbox.job);
-	report_print_kept(kept ? scenario->sandbox.scratch : NULL, "machine-*.log", result);
-	puts("");
-	fputs(report_result_colour(result, colour), stdout);
-	if (result == DRILL_PASS)
-		report_print_pass(&compared, &totals, reason, sizeof(reason));
+	if (facts->rounds_done > 0)
+		printf("round  %7s  %7s  %7s  %8s  %-24s  %s\n", "noticed", "saved", "durable",
+		       "margin", "work lost", "restored");
+	for (unsigned i = 0; i < facts->rounds_done; i++)
+		for (uint32_t m = 0; m < scenario->members; m++)
+			print_machine(scenario, i, m, colour);
+	if (facts->rounds_done > 0)
+		printf("\nnoticed, saved, durable: seconds from the notice until reprieve had seen "
+		       "it,\nuntil the checkpoint was complete on the machine's disk, and until it "
+		       "was in\nthe store. margin: from then to the machine's end.\n\n");
+	print_last_lines(scenario);
+	print_sums(scenario, kept, result);
+	printf("\n%s", colour_of(result, colour));
 	terminal_line_print("%s: %s", drill_result_name(result), reason);
 	fputs(colour ? PLAIN : "", stdout);
 	fflush(stdout);
+}
+
+/* --- JSON --- */
+
+static json_t *seconds_json(int64_t milliseconds)
+{
+	return milliseconds == VERDICT_UNKNOWN ? json_null()
+					       : json_real((double)milliseconds / 1000);
+}
+
+static json_t *number_json(int64_t number)
+{
+	return number < 0 ? json_null() : json_integer(number);
+}
+
+static json_t *text_json(const char *text)
+{
+	return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *id_json(struct snapshot_id id)
+{
+	char text[SNAPSHOT_ID_TEXT];
+
+	return text_json(snapshot_id_is_none(id) ? "" : snapshot_id_format(id, text));
+}
+
+static json_t *machine_json(const struct round *round, uint32_t member)
+{
+	const struct round_facts *facts = &round->each[member];
+	const struct round_verdict *verdict = &round->verdicts[member];
+	const struct run_events *events = &facts->events;
+	json_t *json = json_object();
+	const struct {
+		const char *name;
+		json_t *value;
+	} fields[] = {
+		{"passed", json_boolean(verdict->result == DRILL_PASS)},
+		{"result", json_string(drill_result_name(verdict->result))},
+		{"reason", text_json(verdict->reason)},
+		{"seen", text_json(verdict->proof)},
+		{"remark", text_json(verdict->remark)},
+		{"noticed_seconds", seconds_json(verdict->noticed_ms)},
+		{"asked_seconds", seconds_json(verdict->asked_ms)},
+		{"saved_seconds", seconds_json(verdict->saved_ms)},
+		{"durable_seconds", seconds_json(verdict->durable_ms)},
+		{"margin_seconds", seconds_json(verdict->margin_ms)},
+		{"lost_seconds", seconds_json(verdict->lost_ms)},
+		{"lost_steps", number_json(verdict->lost_steps)},
+		{"lost_steps_least", number_json(verdict->lost_steps_least)},
+		{"snapshot", id_json(events->commit.id)},
+		{"snapshot_step", number_json(events->commit.step)},
+		{"snapshot_bytes", json_integer((json_int_t)events->commit.bytes)},
+		{"last_step",
+		 facts->steps.counted ? number_json((int64_t)facts->steps.last) : json_null()},
+		{"killed_at_deadline", json_boolean(facts->killed)},
+		{"exit_code", facts->killed ? json_null() : json_integer(facts->exit_code)},
+		{"resumed_from", id_json(facts->next_restored)},
+		{"outcome", text_json(events->outcome)},
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		json_object_set_new(json, fields[i].name, fields[i].value);
+	return json;
+}
+
+static json_t *round_json(const struct round *round, unsigned number)
+{
+	json_t *json = machine_json(round, 0), *members = json_array();
+
+	json_object_set_new(json, "round", json_integer(number));
+	if (round->members == 1) {
+		json_decref(members);
+		return json;
+	}
+	json_decref(json);
+	for (uint32_t i = 0; i < round->members; i++) {
+		json = machine_json(round, i);
+		json_object_set_new(json, "member", json_integer(i));
+		json_array_append_new(members, json);
+	}
+	return json_pack("{s:i, s:i, s:b, s:s, s:o, s:o}", "round", (int)number, "lost_member",
+			 (int)round->lost, "passed", round->result == DRILL_PASS, "result",
+			 drill_result_name(round->result), "reason", text_json(round->reason),
+			 "members", members);
+}
+
+static json_t *comparison_json(const struct scenario *scenario)
+{
+	enum comparison result = scenario->facts.comparison;
+
+	if (result == COMPARISON_NOT_ASKED)
+		return json_null();
+	return json_pack("{s:s, s:s, s:I, s:I, s:i}", "path", scenario->options->compare, "result",
+			 comparisons[result].name, "undisturbed_bytes",
+			 (json_int_t)scenario->compared_bytes[0], "bytes",
+			 (json_int_t)scenario->compared_bytes[1], "member",
+			 (int)scenario->compared);
 }
 
 void report_json(const struct scenario *scenario, bool kept)
 {
 	const struct scenario_options *options = scenario->options;
 	const struct drill_facts *facts = &scenario->facts;
-	struct losses totals = add_totals(scenario);
-	struct compared compared = compared_files(scenario);
-	json_t *rounds = json_array();
-	char reason[900];
-	enum drill_result result = judge(scenario, reason, sizeof(reason));
-	json_t *whole;
+	struct losses losses = add_losses(scenario);
+	json_t *rounds = json_array(), *exits = json_array(), *whole;
+	char reason[960];
+	enum drill_result result = report_result(scenario, reason, sizeof(reason));
 
 	for (unsigned i = 0; i < facts->rounds_done; i++)
-		json_array_append_new(rounds,
-				      report_round_json(&scenario->rounds[i],
-							&scenario->verdicts[i], "round", i + 1));
-	whole = json_pack("{s:b, s:s, s:o, s:o, s:s, s:I, s:o, s:s, s:s}", "passed",
+		json_array_append_new(rounds, round_json(&scenario->rounds[i], i + 1));
+	for (uint32_t i = 0; facts->last_ran && i < scenario->members; i++)
+		json_array_append_new(exits, json_integer(scenario->last_exits[i]));
+	whole = json_pack("{s:b, s:s, s:s, s:s, s:i, s:i, s:i, s:o, s:o, s:o}", "passed",
 			  result == DRILL_PASS, "result", drill_result_name(result), "reason",
-			  report_text_json(reason), "changed",
-			  report_text_json(scenario->sandbox.shared), "cloud",
-			  mock_cloud_name(options->cloud), "rounds_wanted",
-			  (json_int_t)facts->rounds_wanted, "notice_seconds",
-			  report_seconds_json(options->notice_ms), "store", scenario->sandbox.store,
-			  "job", scenario->sandbox.job);
-	json_object_update_new(whole, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
-						"rounds_passed", (json_int_t)facts->rounds_passed,
-						"rounds", rounds, "lost_seconds",
-						report_seconds_json(totals.ms), "lost_steps",
-						report_number_json(totals.steps), "last_exit",
-						facts->last_ran ? json_integer(facts->last_exit)
-								: json_null(),
-						"comparison", report_comparison_json(&compared),
-						"directory",
-						kept ? json_string(scenario->sandbox.scratch)
-						     : json_null()));
+			  reason, "cloud", mock_cloud_name(options->cloud), "gang",
+			  (int)options->gang, "rounds_wanted", (int)facts->rounds_wanted,
+			  "rounds_passed", (int)facts->rounds_passed, "rounds", rounds,
+			  "last_exits", exits, "last_exit",
+			  facts->last_ran ? json_integer(facts->last_exit) : json_null());
+	json_object_update_new(whole,
+			       json_pack("{s:s*, s:s*, s:o, s:o, s:o, s:o, s:o}", "store",
+					 scenario->sandbox.store, "job", scenario->sandbox.job,
+					 "notice_seconds", seconds_json(options->notice_ms),
+					 "lost_seconds", seconds_json(losses.ms), "lost_steps",
+					 number_json(losses.steps), "comparison",
+					 comparison_json(scenario), "directory",
+					 text_json(kept ? scenario->sandbox.scratch : NULL)));
 	json_print(whole, true);
 }
 
-char *report_junit(const struct scenario *scenario)
+/* --- JUnit --- */
+
+struct junit {
+	struct bytes cases;
+	unsigned tests, failures;
+};
+
+/* XML has no control characters, not even escaped ones. */
+static void add_escaped(struct bytes *out, const char *text)
 {
-	auto_(junit_release) struct junit junit = {0};
-	struct losses totals = add_totals(scenario);
-	struct compared compared = compared_files(scenario);
-	char reason[900];
-	enum drill_result result = judge(scenario, reason, sizeof(reason));
+	auto_free char *line = text_copy(text);
 
-	for (unsigned i = 0; i < scenario->facts.rounds_done; i++) {
-		const struct round_verdict *verdict = &scenario->verdicts[i];
-		auto_free char *name = text_format("preemption %u", i + 1);
+	text_to_line(line);
+	for (const char *at = line; *at; at++) {
+		static const char *const escaped[256] =
+			{['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
+		const char *plain = escaped[(unsigned char)*at];
 
-		junit_add(&junit, name, verdict->result,
-			  verdict->reason[0] ? verdict->reason : verdict->proof);
+		bytes_append(out, plain ? plain : at, plain ? strlen(plain) : 1, NULL);
 	}
-	report_add_missing(&scenario->facts, &junit);
-	report_add_last(&scenario->facts, &junit);
-	report_add_comparison(&compared, &junit);
-	if (result == DRILL_PASS)
-		report_print_pass(&compared, &totals, reason, sizeof(reason));
-	junit_add(&junit, "the drill as a whole", result, reason);
-	return junit_format(&junit);
+}
+
+static void add_case(struct junit *junit, const char *name, enum drill_result result,
+		     const char *reason)
+{
+	static const char *const parts[][5] = {
+		{"  <testcase classname=\"reprieve.drill\" name=\"", "\"><failure type=\"",
+		 "\" message=\"", "\"/></testcase>\n"},
+		{"  <testcase classname=\"reprieve.drill\" name=\"", "\"><!--", "--><system-out>",
+		 "</system-out></testcase>\n"},
+	};
+	const char *texts[] = {name, drill_result_name(result), reason ? reason : ""};
+	bool passed = result == DRILL_PASS;
+
+	junit->tests++;
+	junit->failures += !passed;
+	for (size_t i = 0; i < 4; i++) {
+		bytes_append(&junit->cases, parts[passed][i], strlen(parts[passed][i]), NULL);
+		if (i < 3)
+			add_escaped(&junit->cases, texts[i]);
+	}
+}
+
+static void add_cases(struct junit *junit, const struct scenario *scenario)
+{
+	const struct drill_facts *facts = &scenario->facts;
+	const char *missing =
+		facts->timed_out ? "it has not taken place to its end: --timeout ended the drill"
+				 : "it did not take place";
+	auto_free char *ended = text_format("the job ended with %d", facts->last_exit);
+
+	for (unsigned i = 0; i < facts->rounds_wanted; i++) {
+		const struct round *round = &scenario->rounds[i];
+		bool done = i < facts->rounds_done;
+
+		for (uint32_t m = 0; m < (done ? round->members : 1); m++) {
+			const struct round_verdict *verdict = &round->verdicts[m];
+			auto_free char *name =
+				text_format(done && round->members > 1 ? "preemption %u, member %u"
+								       : "preemption %u",
+					    i + 1, m);
+
+			add_case(junit, name, done ? verdict->result : DRILL_UNPROVEN,
+				 !done                ? missing
+				 : verdict->reason[0] ? verdict->reason
+						      : verdict->proof);
+		}
+	}
+	if (facts->undisturbed_exit != 0)
+		add_case(junit, "undisturbed run", DRILL_FAIL, "the job failed");
+	add_case(junit, "last run, to the end of the job",
+		 !facts->last_ran        ? DRILL_UNPROVEN
+		 : facts->last_exit != 0 ? DRILL_FAIL
+					 : DRILL_PASS,
+		 facts->last_ran ? ended : missing);
+	if (facts->comparison != COMPARISON_NOT_ASKED) {
+		auto_free char *name = text_format("result %s", scenario->options->compare);
+
+		add_case(junit, name, comparisons[facts->comparison].result,
+			 comparisons[facts->comparison].said);
+	}
+}
+
+char *report_junit(const struct scenario *scenario, const char *why)
+{
+	struct junit junit = {.tests = 0};
+	char reason[960];
+	enum drill_result result = DRILL_UNPROVEN;
+	char *text;
+
+	text_set(reason, sizeof(reason), why);
+	if (scenario) {
+		result = report_result(scenario, reason, sizeof(reason));
+		add_cases(&junit, scenario);
+	}
+	add_case(&junit, "the drill as a whole", result, reason);
+	text = text_format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			   "<testsuite name=\"reprieve drill\" tests=\"%u\" failures=\"%u\" "
+			   "errors=\"0\">\n%.*s</testsuite>\n",
+			   junit.tests, junit.failures, (int)junit.cases.size,
+			   (const char *)junit.cases.data);
+	bytes_release(&junit.cases);
+	return text;
 }

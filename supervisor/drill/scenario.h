@@ -1,34 +1,44 @@
 /*
- * Plays the drill: first an undisturbed run to compare with (if wanted), then machine after
- * machine, each preempted after a notice, and a last one on which the job runs to its end. It
- * collects facts; verdict.c judges them.
+ * Plays the drill: first an undisturbed run to compare with (if wanted), then start after start: of
+ * one machine, or of all members of a gang. In each, one machine is taken away after a notice; the
+ * last one is left alone. It collects facts; verdict.c judges them.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "drill/round_verdict.h"
-#include "drill/verdict.h"
-#include "evidence.h"
 #include "sandbox.h"
+#include "verdict.h"
 
 #include <stdint.h>
+
+/* One machine of a start, and its disk. */
+struct machine {
+	struct instance now;
+	struct mock *mock;
+	char *variable;
+	char *disk;             /* NULL: a new one is needed */
+	struct job_steps steps; /* of the start before */
+};
 
 struct scenario {
 	const struct scenario_options *options;
 	struct sandbox sandbox;
 	int signal; /* ended the drill early, SIGALRM: --timeout; 0: none */
 
-	struct round_facts *rounds; /* options->rounds of them; facts.rounds_done are valid */
-	struct round_verdict *verdicts;
+	uint32_t members;         /* 1: it is no gang */
+	struct machine *machines; /* `members`; `starting` of them live */
+	uint32_t starting;
+	bool said_waiting; /* for the job's pace */
+
+	struct round *rounds; /* options->rounds of them; facts.rounds_done are valid */
 	struct drill_facts facts;
-	struct evidence evidence; /* of the machine before */
-	struct compared_sizes compared_sizes;
-	int64_t undisturbed_ms;
-	unsigned last_machine;
-	char *last_lines; /* end of the log of the machine on which the job failed; NULL: none */
-	unsigned failed_machine;
+	uint64_t compared_bytes[2]; /* undisturbed, preempted: of all members that write it */
+	uint32_t compared;          /* the member whose file differs, or is missing */
+	int *last_exits;            /* of the last start */
+	char *last_lines;           /* end of the log of a machine that failed; NULL: none */
+	char failed[24];            /* its name */
 };
 
 /*

@@ -102,18 +102,28 @@ const char *profile_shell_word(const char *shell, size_t *length)
 	return *length > 0 ? word : NULL;
 }
 
-static bool has_word(const struct profile_evidence *evidence, const char *wanted)
+/* `program`: the value of an option is none. */
+static bool has_word(const struct profile_evidence *evidence, const char *wanted, bool program)
 {
-	const char *at = evidence->shell;
+	const char *at = evidence->shell, *before = "";
 	size_t length;
 
-	for (char *const *word = evidence->command; word && *word; word++)
-		if (is_command_word(*word, strlen(*word), wanted))
+	for (char *const *word = evidence->command; word && *word; before = *word++)
+		if (is_command_word(*word, strlen(*word), wanted) && !(program && *before == '-'))
 			return true;
-	for (; (at = profile_shell_word(at, &length)); at += length)
-		if (is_command_word(at, length, wanted))
+	for (before = ""; (at = profile_shell_word(at, &length)); before = at, at += length)
+		if (is_command_word(at, length, wanted) && !(program && *before == '-'))
 			return true;
 	return false;
+}
+
+static const char *first_word(const struct profile_evidence *evidence, const char *const *words,
+			      bool program)
+{
+	for (; *words; words++)
+		if (has_word(evidence, *words, program))
+			return *words;
+	return NULL;
 }
 
 bool profile_is_launched(const struct profile_evidence *evidence)
@@ -133,10 +143,7 @@ bool profile_is_launched(const struct profile_evidence *evidence)
 		NULL,
 	};
 
-	for (const char *const *launcher = launchers; *launcher; launcher++)
-		if (has_word(evidence, *launcher))
-			return true;
-	return false;
+	return first_word(evidence, launchers, false) != NULL;
 }
 
 static const char *first_text(const struct profile_evidence *evidence, const char *const *texts)
@@ -172,14 +179,15 @@ static bool is_recognised(const struct profile *profile, const struct profile_ev
 			  char *why, size_t size)
 {
 	const char *script = evidence->script_name ? evidence->script_name : "the script";
-	const char *found = first_text(evidence, profile->texts);
+	const char *found = first_word(evidence, profile->words, false);
 
-	for (const char *const *word = profile->words; *word; word++) {
-		if (!has_word(evidence, *word))
-			continue;
-		snprintf(why, size, "the command contains %s", *word);
+	if (!found)
+		found = first_word(evidence, profile->programs, true);
+	if (found) {
+		snprintf(why, size, "the command contains %s", found);
 		return true;
 	}
+	found = first_text(evidence, profile->texts);
 	if (found) {
 		snprintf(why, size, "%s contains %s", script, found);
 		return true;

@@ -72,12 +72,13 @@ struct profile {
 
 	/*
 	 * How it is recognised; one match in any list is enough, and each list ends in NULL.
-	 * `words`: a program, a module after -m, or an option of the command line. `imports`: a
+	 * `words`: a program, a module after -m, or an option of the command line. `programs`: the
+	 * same, but not as an option's value, because the name is short or common. `imports`: a
 	 * module that the script imports; if `with` is not empty, the script must contain one of
 	 * its texts too. `texts`: a text in the script. `files`: a name in the checkpoint
 	 * directory.
 	 */
-	const char *words[PROFILE_NAMES];
+	const char *words[PROFILE_NAMES], *programs[PROFILE_NAMES];
 	const char *imports[PROFILE_NAMES], *with[PROFILE_NAMES];
 	const char *texts[PROFILE_NAMES];
 	const char *files[PROFILE_NAMES];
@@ -109,6 +110,9 @@ struct profile {
 	/* names of files and directories that no snapshot contains */
 	const char *temporary[PROFILE_NAMES];
 
+	/* patterns of files that it writes all the time, as by --running */
+	const char *running[PROFILE_NAMES];
+
 	/* names of files: what is in the directory of one can be read by any number of machines, if
 	 * they have the files of all that have saved it */
 	const char *resharded[PROFILE_NAMES];
@@ -123,6 +127,8 @@ struct profile {
 	bool zero_is_asked;
 	/* if it cannot be asked, SIGTERM ends it without a save */
 	bool ends_unsaved;
+	/* nor does SIGTERM end it: SIGKILL does */
+	bool ends_by_kill;
 	/* under Slurm it saves on SIGUSR1 and continues: see lightning_slurm.h */
 	bool lightning_slurm;
 	/* it renames files out of $TMPDIR, which must be on the checkpoints' file system */

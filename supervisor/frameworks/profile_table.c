@@ -217,6 +217,28 @@ const struct profile profile_rows[] = {
 		.resume_codes = {1, 143},
 	},
 	{
+		.name = "mrbayes", .title = "MrBayes",
+		.programs = {"mb", "mb-mpi"},
+		.ask = PROFILE_ASK_NONE, .ends_unsaved = true, .ends_by_kill = true,
+		.ask_note = "at SIGTERM it asks its user a question and waits for the answer; use "
+			"mcmcp checkfreq",
+		.completion_note = "FILE.ckp is renamed to FILE.ckp~ and written anew",
+		.resume_note = "mcmc append=yes, where there is a FILE.ckp",
+		.resume_codes = {137},
+	},
+	{
+		.name = "john", .title = "John the Ripper",
+		.programs = {"john"},
+		.ask = PROFILE_ASK_SIGNAL, .signal = SIGTERM, .whom = PROFILE_TARGET_ALL,
+		.after = PROFILE_AFTER_ENDS,
+		.ask_note = "it writes its session and ends with 1",
+		.completion_note = "SESSION.rec is never closed, and is written over in place: it "
+			"is taken as --running '*.rec' says",
+		.running = {"*.rec"},
+		.resume_note = "john --restore=SESSION",
+		.resume_codes = {1},
+	},
+	{
 		.name = "safetensors", .title = "safetensors files",
 		.imports = {"safetensors"},
 		.files = {"*.safetensors"},

@@ -7,20 +7,14 @@
  *	gang_sources.h		PURE: what a launcher says of the machines of a job
  *	gang_roster.h		PURE: who has come to a start, who is missing or stale
  *	start_rules.h		PURE: what a member does next before the job starts
- *	start_end.h		why a member does not start
- *	start_log.h		what the start reads in and appends to the log of an attempt
- *	start_look.h		what it looks at in the store while it waits
  *	gang_view.h		PURE: what the log of the attempt says, folded
- *	gang_heard.h		PURE: when each member was last known to live
  *	gang_here.h		PURE: what is known of the job here, and of its parts
  *	gang_rounds.h		PURE: what this member does next about a round
- *	gang_leave.h		PURE: how it ends
  *	gang_runs.h		PURE: whether the job has begun anew within the attempt
- *	gang_news.h		PURE: what the log means for the job here
+ *	gang_stop.h		PURE: what the log means for the job here, and how a member ends
  *	gang_status.h		PURE: what a member tells of its gang
  *	gang_start.h		joins, waits for the others, and for all to have restored
  *	gang_feed.h		reads the log and appends to it, and says what is to be done
- *	gang_poke.h		a datagram that says that there is something to read
  *
  * After the start, what the members agree upon is one log, and each snapshot is a round in it:
  * storage_save() gives the part in a round, and waits for those of the others.
@@ -29,9 +23,7 @@
 #define GANG_H
 
 #include "gang_feed.h"
-#include "gang_heard.h"
 #include "gang_identity.h"
-#include "gang_poke.h"
 #include "gang_rounds.h"
 #include "gang_runs.h"
 #include "gang_start.h"

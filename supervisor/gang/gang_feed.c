@@ -1,29 +1,493 @@
-#include "gang_feed_inside.h"
-#include "gang_status.h"
+#include "gang_feed.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Between two readings of the log. */
+#define GANG_PAUSE_FIRST_MS 50
+#define GANG_PAUSE_MOST_MS 2000
+/* Who is missing is said so often; and what comes again and again. */
+#define GANG_SAY_EVERY_MS 60000
+
+static void gang_feed_go_on(struct gang_feed *feed);
+
+/* It looks again after `pause_ms`. */
+static void gang_feed_arm(struct gang_feed *feed)
+{
+	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
+}
+
+/* Fills in what an event of this member has as the next one of the log. */
+static void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
+{
+	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
+			  event->kind == GANG_EVENT_GONE;
+
+	event->number = feed->view.read + 1;
+	event->member = feed->here.member;
+	event->gone = names_gone ? feed->view.gone : 0;
+	if (event->kind != GANG_EVENT_GONE)
+		return;
+	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
+	event->step = event->saves ? feed->here.begun_step : 0;
+}
+
+/* --- on the worker thread: one request or two to the store, as `work` says, which is the worker's
+ * until the loop has its answer --- */
+
+#define REQUEST_MS 10000
+
+/* Whether all that write into the directory of this member have given their part. */
+static int look_for_sharers(struct gang_feed *feed, struct err *err)
+{
+	const struct gang_feed_options *options = &feed->options;
+	uint32_t members = options->identity.members;
+	auto_free bool *given = memory_new(members * sizeof(*given));
+
+	if (storage_gang_given(options->storage, options->attempt, feed->work.round,
+			       feed->view.members, given, &feed->cancel, err) < 0)
+		return -1;
+	feed->work.there = true;
+	for (uint32_t i = 0; i < members; i++)
+		feed->work.there &=
+			given[i] || !options->sharers[i] || gang_view_does_without(&feed->view, i);
+	return 0;
+}
+
+/* Who had gone when the newest round was opened; the caller frees it. */
+static bool *list_gone(const struct gang_view *view)
+{
+	bool *gone = memory_new(view->members * sizeof(*gone));
+
+	for (uint32_t i = 0; i < view->members; i++)
+		gone[i] = gang_view_does_without(view, i);
+	return gone;
+}
+
+static int look_who_is_missing(struct gang_feed *feed, struct err *err)
+{
+	auto_free bool *gone = list_gone(&feed->view);
+
+	feed->work.wanted = 0;
+	for (uint32_t i = 0; i < feed->view.members; i++)
+		feed->work.wanted += !gone[i];
+	return storage_gang_missing(feed->options.storage, feed->options.attempt, feed->work.round,
+				    gone, &feed->work.have, &feed->work.missing, &feed->cancel,
+				    err);
+}
+
+static int look_after_part(struct gang_feed *feed, struct err *err)
+{
+	auto_free bool *gone = list_gone(&feed->view);
+	struct snapshot_id id = {feed->options.attempt, feed->work.round};
+
+	return storage_gang_look_after_part(feed->options.storage, id, gone, feed->view.round.gone,
+					    &feed->work.fate, &feed->cancel, err);
+}
+
+/* Another attempt has been claimed behind it, or so many that its own claim is not kept any more.
+ */
+static int look_whether_over(struct gang_feed *feed, struct err *err)
+{
+	const struct gang_feed_options *options = &feed->options;
+	bool next = false, own = false;
+
+	if (storage_gang_is_claimed(options->storage, options->attempt + 1, &next, &feed->cancel,
+				    err) < 0 ||
+	    storage_gang_is_claimed(options->storage, options->attempt, &own, &feed->cancel, err) <
+		    0)
+		return -1;
+	feed->work.there = next || !own;
+	return 0;
+}
+
+static int do_work(struct gang_feed *feed, struct err *err)
+{
+	struct storage *storage = feed->options.storage;
+	uint32_t attempt = feed->options.attempt;
+	struct gang_event *event = &feed->work.event;
+
+	switch (feed->work.kind) {
+	case FEED_RECALLS:
+		return storage_gang_recall(storage, feed->options.from, GANG_EMPTIES_TO_LEARN,
+					   &feed->work.without, &feed->cancel, err);
+	case FEED_READS:
+		return storage_gang_read(storage, attempt, event->number, event, &feed->work.there,
+					 &feed->cancel, err);
+	case FEED_APPENDS:
+		return storage_gang_append(storage, attempt, event, &feed->work.there,
+					   &feed->cancel, err);
+	case FEED_LOOKS_WHO_IS_MISSING:
+		return look_who_is_missing(feed, err);
+	case FEED_LOOKS_FOR_ANSWERS:
+		return storage_gang_answers(storage, attempt, feed->work.round, &feed->work.answers,
+					    &feed->cancel, err);
+	case FEED_LOOKS_FOR_SHARERS:
+		return look_for_sharers(feed, err);
+	case FEED_LOOKS_WHETHER_OVER:
+		return look_whether_over(feed, err);
+	case FEED_LOOKS_AFTER_PART:
+		return look_after_part(feed, err);
+	}
+	return 0;
+}
+
+static void gang_feed_worker(void *arg)
+{
+	struct gang_feed *feed = arg;
+
+	cancel_set_deadline(&feed->cancel, clock_monotonic_ms() + REQUEST_MS);
+	feed->work.there = false;
+	feed->work.worked = do_work(feed, &feed->work.err) == 0;
+}
+
+/* --- what becomes of the parts that this member gives, and of their rounds --- */
+
+static void gang_feed_note_settled(struct gang_feed *feed)
+{
+	const struct gang_round *round = &feed->view.round;
+	uint32_t settled = round->number > 0 ? round->number - 1 : 0;
+
+	if (feed->view.over)
+		settled = UINT32_MAX;
+	else if (round->state != GANG_ROUND_OPEN)
+		settled = round->number;
+	atomic_store(&feed->settled, settled);
+}
+
+bool gang_feed_is_settled(const struct gang_feed *feed, uint32_t round)
+{
+	return round <= atomic_load(&feed->settled);
+}
+
+static void note_committed(struct gang_feed *feed)
+{
+	gang_heard_note(&feed->heard, &feed->view, NULL, clock_monotonic_ms());
+	gang_feed_note_settled(feed);
+	feed->heard_ms = clock_monotonic_ms();
+}
+
+static void gang_feed_note_fate(struct gang_feed *feed, uint32_t round, enum gang_part_fate fate)
+{
+	gang_here_note_fate(&feed->here, &feed->view, round, fate);
+	if (fate != GANG_FATE_COMMITTED)
+		return;
+	note_committed(feed);
+	feed->options.committed(feed->options.arg, round,
+				feed->here.put == round ? feed->here.put_generation : 0);
+}
+
+void gang_feed_note_part_begun(struct gang_feed *feed, uint32_t round, uint64_t generation,
+			       int64_t step, bool beside)
+{
+	gang_here_note_part(&feed->here, round, generation, step, beside);
+}
+
+/* Once is no proof: it may have been slower than the one that had gone on. */
+static void note_given(struct gang_here *here, uint32_t round)
+{
+	if (here->given != round)
+		return;
+	gang_here_note_shared(here, round);
+	if (!here->beside && here->given_generation > 0)
+		here->durable = here->given_generation;
+	here->empties = here->beside ? here->empties + 1 : 0;
+	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
+}
+
+void gang_feed_note_part_ended(struct gang_feed *feed, uint32_t round, enum gang_part_end end,
+			       bool put, const char *why)
+{
+	struct gang_here *here = &feed->here;
+
+	gang_here_note_part_ended(here, round, put);
+	if (end == GANG_PART_COMMITTED) {
+		gang_view_committed(&feed->view, round);
+		note_given(here, round);
+		note_committed(feed);
+	} else if (end == GANG_PART_COMMITTED_EARLIER || end == GANG_PART_UNFIT) {
+		gang_feed_note_fate(feed, round,
+				    end == GANG_PART_UNFIT ? GANG_FATE_UNFIT : GANG_FATE_COMMITTED);
+	} else if (here->given == round) {
+		if (end == GANG_PART_IMPOSSIBLE)
+			gang_here_forget_step(here, here->given_step);
+		here->given = 0;
+	}
+	if (end == GANG_PART_IMPOSSIBLE || end == GANG_PART_UNFIT) {
+		here->unable = round;
+		text_set(feed->reason, sizeof(feed->reason), why);
+		here->unable_reason = feed->reason;
+	}
+	gang_feed_wake(feed);
+}
+
+/* --- what the worker has brought: events of the log, and what lies beside it in the store --- */
+
+/* So often it is asked whether the attempt is over. */
+#define ASK_MS 600000
+/* Failures in a row, before one is said. */
+#define FAILURES_SAID 5
+/* Of a member, the newest. */
+#define STEPS_SAID 4
+
+/* Returns what it was told with. */
+static uint64_t take_from_outbox(struct gang_feed *feed, const struct gang_event *event)
+{
+	uint64_t request = feed->outbox[0].request;
+
+	if (feed->outbox_count == 0 || !text_equal(feed->outbox[0].event.nonce, event->nonce))
+		return 0;
+	memmove(feed->outbox, feed->outbox + 1, --feed->outbox_count * sizeof(feed->outbox[0]));
+	return request;
+}
+
+/* "30, 20, 10", "30, 20, 10, ...", "none". */
+static const char *list_steps(const struct gang_steps *steps, char text[80])
+{
+	size_t length = 0;
+
+	text_set(text, 80, "none");
+	for (unsigned i = 0; i < steps->count && i < STEPS_SAID; i++)
+		length += (size_t)snprintf(text + length, 80 - length, "%s%lld", i ? ", " : "",
+					   (long long)steps->at[i]);
+	if (steps->count > STEPS_SAID && length < 75)
+		text_set(text + length, 80 - length, ", ...");
+	return text;
+}
+
+/* A job that saves often may have many. If there is a step that all have, the next round is about
+ * that one. */
+static void say_left_out(struct gang_feed *feed, const struct gang_event *event)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	char id[SNAPSHOT_ID_TEXT], theirs[80], ours[80];
+
+	if (event->steps.count > 0 && gang_rounds_common_step(&feed->view, &feed->here) >= 0)
+		return;
+	if (!feed->view.round.final && feed->left_out_said_ms > 0 &&
+	    now_ms < feed->left_out_said_ms + GANG_SAY_EVERY_MS)
+		return;
+	feed->left_out_said_ms = now_ms;
+	snapshot_id_format((struct snapshot_id){feed->options.attempt, event->round}, id);
+	if (event->steps.count == 0 || event->member == feed->here.member)
+		log_note("there will be no snapshot %s: member %u on %s has no part of it: %s", id,
+			 event->member, event->host, event->reason);
+	else
+		log_note("there will be no snapshot %s: member %u on %s has no part of it: %s; it "
+			 "has the steps %s, and member %u the steps %s: a snapshot is of one step "
+			 "that all members have",
+			 id, event->member, event->host, event->reason,
+			 list_steps(&event->steps, theirs), feed->here.member,
+			 list_steps(&feed->here.steps, ours));
+}
+
+/* A member goes alone, and this one goes on, or is it. */
+static void note_leaving(struct gang_feed *feed, const struct gang_event *event)
+{
+	bool own = event->member == feed->here.member;
+
+	if (event->kind == GANG_EVENT_GONE) {
+		feed->here.now_ms = clock_monotonic_ms();
+		gang_here_note_gone(&feed->here);
+	}
+	if (event->kind == GANG_EVENT_GONE && !own)
+		log_note("member %u on %s has gone: from now on a snapshot is of the %u that are "
+			 "left, and of what their jobs save from now on",
+			 event->member, event->host, feed->view.members - feed->view.gone_count);
+	if (event->kind != GANG_EVENT_LEAVING || feed->view.notice > 0)
+		return;
+	if (own && feed->here.leaves == 0)
+		feed->here.leaves = event->number;
+	if (!own)
+		log_note("member %u on %s is to be taken away (%s): all are asked to save, and the "
+			 "others go on (--on-preemption continue)",
+			 event->member, event->host, event->reason);
+}
+
+static void note_sign(struct gang_feed *feed, const struct gang_event *event)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (event->member != feed->here.member)
+		feed->heard_ms = now_ms;
+	else if (event->kind == GANG_EVENT_GOES_ON)
+		feed->here.goes_on_ms = now_ms;
+}
+
+/* No event was left: there was none to read, or the number of the own one was free. */
+static void note_read_all(struct gang_feed *feed)
+{
+	if (feed->work.kind == FEED_APPENDS ? feed->work.there
+					    : feed->work.kind == FEED_READS && !feed->work.there)
+		feed->read_all_ms = feed->work.begun_ms;
+}
+
+int64_t gang_feed_age_ms(const struct gang_feed *feed)
+{
+	return clock_monotonic_ms() - feed->read_all_ms;
+}
+
+static void fold_event(struct gang_feed *feed, const struct gang_event *event)
+{
+	struct gang_round before = feed->view.round;
+	uint64_t request;
+
+	if (!gang_view_fold(&feed->view, event)) {
+		log_debug("event %u of the gang makes no sense", event->number);
+		return;
+	}
+	gang_heard_note(&feed->heard, &feed->view, event, clock_monotonic_ms());
+	request = take_from_outbox(feed, event);
+	if (before.state == GANG_ROUND_OPEN && feed->view.round.state == GANG_ROUND_OVER) {
+		feed->here.over_ms = clock_monotonic_ms();
+		say_left_out(feed, event);
+	}
+	if (feed->view.round.number != before.number)
+		feed->said_ms = clock_monotonic_ms();
+	if (event->kind == GANG_EVENT_ENDED || event->kind == GANG_EVENT_GOES_ON ||
+	    event->kind == GANG_EVENT_GONE)
+		note_sign(feed, event);
+	note_leaving(feed, event);
+	gang_feed_note_settled(feed);
+	feed->pause_ms = GANG_PAUSE_FIRST_MS;
+	feed->options.happened(feed->options.arg, event, request);
+}
+
+static void say_who_is_missing(const struct gang_feed *feed)
+{
+	const char *host =
+		json_string_value(json_array_get(feed->options.hosts, feed->work.missing));
+	char id[SNAPSHOT_ID_TEXT];
+
+	if (feed->work.missing >= feed->view.members)
+		return;
+	log_note("the snapshot %s waits for the part of member %u%s%s: %u of %u are there",
+		 snapshot_id_format((struct snapshot_id){feed->options.attempt, feed->work.round},
+				    id),
+		 feed->work.missing, host && *host ? " on " : "", host ? host : "", feed->work.have,
+		 feed->work.wanted);
+}
+
+static void note_failure(struct gang_feed *feed)
+{
+	const struct err *err = &feed->work.err;
+	bool said = ++feed->failures == FAILURES_SAID || err->kind == ERR_VERSION;
+
+	if (said)
+		log_warn("the log of the gang cannot be used: %s", err->text);
+	else
+		log_debug("the log of the gang: %s", err->text);
+}
+
+/* Two in a row say that it saves none; one that it has is not replaced by one that has none. */
+static void note_recalled(struct gang_feed *feed)
+{
+	struct gang_here *here = &feed->here;
+
+	feed->recalled = true;
+	here->holds_start = !snapshot_id_is_none(feed->options.from) && feed->work.without == 0;
+	if (here->generation > 0)
+		return;
+	here->empties += feed->work.without;
+	here->learned = here->empties >= GANG_EMPTIES_TO_LEARN;
+}
+
+/* The log is read without it; but then nothing is known that lets a part be without a checkpoint.
+ */
+static void give_up_recalling(struct gang_feed *feed)
+{
+	feed->recalled = true;
+	feed->here.holds_start = !snapshot_id_is_none(feed->options.from);
+}
+
+/* An event that another has won; or there is none yet. */
+static void note_nothing_there(struct gang_feed *feed)
+{
+	feed->unread = feed->work.kind == FEED_APPENDS;
+	if (feed->work.kind == FEED_READS && feed->work.anew)
+		gang_here_note_read(&feed->here, &feed->view);
+}
+
+/* Something was read, or nothing is there. */
+static void note_looked(struct gang_feed *feed)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	feed->in_doubt |= !feed->view.over && (now_ms > feed->looked_ms + 2 * feed->read_every_ms ||
+					       now_ms > feed->asked_ms + ASK_MS);
+	feed->looked_ms = now_ms;
+}
+
+/* As if the log said it. */
+static void note_whether_over(struct gang_feed *feed)
+{
+	struct gang_event event = {
+		.kind = GANG_EVENT_OVER,
+		.number = feed->view.read + 1,
+		.host = "another machine",
+	};
+
+	feed->in_doubt = false;
+	feed->asked_ms = clock_boot_ms();
+	if (feed->work.there && !feed->view.over)
+		fold_event(feed, &event);
+}
+
+static void gang_feed_on_worked(void *arg)
+{
+	struct gang_feed *feed = arg;
+
+	feed->busy = false;
+	if (feed->options.loop->stopped)
+		return;
+	if (!feed->work.worked) {
+		note_failure(feed);
+		if (feed->work.kind == FEED_RECALLS && feed->failures >= FAILURES_SAID)
+			give_up_recalling(feed);
+		feed->unread = false;
+		feed->pause_ms = GANG_PAUSE_MOST_MS;
+		gang_feed_arm(feed);
+		return;
+	}
+	feed->failures = 0;
+	note_read_all(feed);
+	if (feed->work.kind == FEED_READS || feed->work.kind == FEED_APPENDS)
+		note_looked(feed);
+	if (feed->work.kind == FEED_LOOKS_WHETHER_OVER)
+		note_whether_over(feed);
+	else if (feed->work.kind == FEED_RECALLS)
+		note_recalled(feed);
+	else if (feed->work.kind == FEED_LOOKS_WHO_IS_MISSING)
+		say_who_is_missing(feed);
+	else if (feed->work.kind == FEED_LOOKS_FOR_ANSWERS)
+		gang_view_answers(&feed->view, feed->work.round, feed->work.answers);
+	else if (feed->work.kind == FEED_LOOKS_AFTER_PART)
+		gang_feed_note_fate(feed, feed->work.round, feed->work.fate);
+	else if (feed->work.kind == FEED_LOOKS_FOR_SHARERS)
+		feed->sharers_given = feed->work.there ? feed->work.round : feed->sharers_given;
+	else if (feed->work.there)
+		fold_event(feed, &feed->work.event);
+	else
+		note_nothing_there(feed);
+	gang_feed_go_on(feed);
+}
 
 /* Who is missing is said first when a job has ended. */
 #define SAY_AT_END_MS 2000
 
 /* --- what follows --- */
 
-void gang_feed_arm(struct gang_feed *feed)
-{
-	loop_arm(feed->options.loop, &feed->timer, clock_monotonic_ms() + feed->pause_ms);
-}
-
 static void start_work(struct gang_feed *feed, enum gang_feed_work kind)
 {
 	feed->busy = true;
-	feed->poked = false;
 	feed->work.kind = kind;
 	feed->work.begun_ms = clock_monotonic_ms();
 	feed->work.anew = feed->here.anew;
@@ -37,7 +501,8 @@ static void append_event(struct gang_feed *feed, const struct gang_event *event)
 	start_work(feed, FEED_APPENDS);
 }
 
-static struct gang_event event_of(const struct gang_round_decision *decision)
+static struct gang_event event_of(const struct gang_feed *feed,
+				  const struct gang_round_decision *decision)
 {
 	static const enum gang_event_kind kinds[] = {
 		[GANG_OPEN] = GANG_EVENT_ROUND,
@@ -53,6 +518,8 @@ static struct gang_event event_of(const struct gang_round_decision *decision)
 		.at_least = decision->at_least,
 	};
 
+	if (kind == GANG_EVENT_LEFT_OUT)
+		event.steps = feed->here.steps;
 	if (decision->reason)
 		text_set(event.reason, sizeof(event.reason), decision->reason);
 	return event;
@@ -101,6 +568,15 @@ static void tell_answered(struct gang_feed *feed)
 	feed->options.answered(feed->options.arg, &answer);
 }
 
+static void say_silent(const struct gang_feed *feed, uint32_t member)
+{
+	const char *host = json_string_value(json_array_get(feed->options.hosts, member));
+
+	log_warn("member %u%s%s is lost: it has said nothing since the job failed here, %d s ago; "
+		 "start all members again",
+		 member, host && *host ? " on " : "", host ? host : "", GANG_SILENT_MS / 1000);
+}
+
 /* What the log says is decided upon once all that is said here is in it. */
 static void consider_end(struct gang_feed *feed)
 {
@@ -118,8 +594,10 @@ static void consider_end(struct gang_feed *feed)
 	if (decision.action == GANG_SAY_GONE)
 		gang_feed_tell(feed, &gone, 0);
 	feed->left = decision.action == GANG_LEAVE;
+	if (feed->left && decision.is_silent)
+		say_silent(feed, decision.silent);
 	if (feed->left)
-		feed->options.left(feed->options.arg, decision.lost);
+		feed->options.left(feed->options.arg, decision.lost, decision.is_silent);
 }
 
 static void look_here(struct gang_feed *feed)
@@ -184,7 +662,7 @@ static void pause_feed(struct gang_feed *feed, int64_t again_ms)
 	feed->pause_ms = 2 * feed->pause_ms < most_ms ? 2 * feed->pause_ms : most_ms;
 }
 
-void gang_feed_go_on(struct gang_feed *feed)
+static void gang_feed_go_on(struct gang_feed *feed)
 {
 	struct gang_round_decision decision = decide(feed);
 	struct gang_event event;
@@ -200,7 +678,7 @@ void gang_feed_go_on(struct gang_feed *feed)
 		start_work(feed, FEED_LOOKS_WHETHER_OVER);
 		/* Before this member says that it has ended. */
 	} else if (is_event(&decision)) {
-		event = event_of(&decision);
+		event = event_of(feed, &decision);
 		append_event(feed, &event);
 	} else if (feed->outbox_count > 0) {
 		append_event(feed, &feed->outbox[0].event);
@@ -226,16 +704,6 @@ static void on_feed_due(struct timer *timer)
 	struct gang_feed *feed = container_of(timer, struct gang_feed, timer);
 
 	feed->unread = feed->look_due = true;
-	gang_feed_go_on(feed);
-}
-
-/* The pauses stay as they are: who forges these makes nobody read more than once for each. */
-static void on_poked(void *arg)
-{
-	struct gang_feed *feed = arg;
-
-	feed->poked = true;
-	feed->unread = true;
 	gang_feed_go_on(feed);
 }
 
@@ -308,20 +776,6 @@ json_t *gang_feed_status(const struct gang_feed *feed)
 				feed->options.attempt, feed->options.hosts);
 }
 
-void gang_feed_complete_event(const struct gang_feed *feed, struct gang_event *event)
-{
-	bool names_gone = event->kind == GANG_EVENT_ROUND || event->kind == GANG_EVENT_ENDED ||
-			  event->kind == GANG_EVENT_GONE;
-
-	event->number = feed->view.read + 1;
-	event->member = feed->here.member;
-	event->gone = names_gone ? feed->view.gone : 0;
-	if (event->kind != GANG_EVENT_GONE)
-		return;
-	event->saves = feed->here.begun || feed->here.holds_start || !feed->recalled;
-	event->step = event->saves ? feed->here.begun_step : 0;
-}
-
 /* For tests, which show by a long one that something else has led to a reading. */
 static int64_t read_every_ms(void)
 {
@@ -336,8 +790,6 @@ static int64_t read_every_ms(void)
 int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *options,
 		    struct err *err)
 {
-	struct err own;
-
 	fault_point("before_gang_feed");
 	feed->options = *options;
 	feed->view = gang_view_new(options->identity.members);
@@ -357,8 +809,6 @@ int gang_feed_start(struct gang_feed *feed, const struct gang_feed_options *opti
 		cancel_release(&feed->cancel);
 		return -1;
 	}
-	if (gang_poke_listen(options->poke, options->loop, on_poked, feed, &own) < 0)
-		log_debug("the other members are not heard at once: %s", own.text);
 	gang_feed_wake(feed);
 	return 0;
 }
@@ -367,7 +817,6 @@ void gang_feed_stop(struct gang_feed *feed)
 {
 	if (!feed->workers)
 		return;
-	gang_poke_stop(feed->options.poke);
 	loop_disarm(feed->options.loop, &feed->timer);
 	cancel_raise(&feed->cancel);
 	workers_free(feed->workers);
@@ -380,4 +829,108 @@ void gang_feed_release(struct gang_feed *feed)
 	gang_feed_stop(feed);
 	gang_view_release(&feed->view);
 	gang_heard_release(&feed->heard);
+}
+
+/*
+ * --- the last word ---
+ *
+ * What a member that leaves alone says last, at the end of its process: the others wait for no part
+ * of it. Here nothing runs on the loop any more: it reads and appends by itself, and blocks.
+ */
+
+#define LAST_WORD_MS 3000
+#define PAUSE_MS 50
+
+/* Reads the log to its end. */
+static int catch_up(struct gang_feed *feed, struct cancel *cancel, struct err *err)
+{
+	bool there = true;
+
+	while (there) {
+		struct gang_event event;
+
+		if (storage_gang_read(feed->options.storage, feed->options.attempt,
+				      feed->view.read + 1, &event, &there, cancel, err) < 0)
+			return -1;
+		if (there && !gang_view_fold(&feed->view, &event))
+			return err_set(err, ERR_CORRUPT, "event %u makes no sense", event.number);
+	}
+	return 0;
+}
+
+static int say_last(struct gang_feed *feed, enum gang_event_kind kind, struct cancel *cancel,
+		    struct err *err)
+{
+	struct gang_event event = {
+		.kind = kind,
+		.round = kind == GANG_EVENT_LEFT_OUT ? feed->view.round.number : 0,
+		.step = kind == GANG_EVENT_LEFT_OUT && feed->here.generation ? feed->here.step : -1,
+	};
+	bool taken;
+
+	gang_feed_complete_event(feed, &event);
+	if (kind == GANG_EVENT_LEFT_OUT)
+		text_set(event.reason, sizeof(event.reason), "its machine is taken away");
+	return storage_gang_append(feed->options.storage, feed->options.attempt, &event, &taken,
+				   cancel, err);
+}
+
+/* What another one appends at the same time is read first, and may change it. */
+static int try_last_word(struct gang_feed *feed, bool *said, struct cancel *cancel, struct err *err)
+{
+	uint32_t settled = 0;
+
+	for (;;) {
+		enum gang_last_word word;
+		bool is_void;
+		int status = 0;
+
+		if (catch_up(feed, cancel, err) < 0)
+			return -1;
+		word = gang_leave_last_word(&feed->view, &feed->here, settled);
+		*said = feed->view.ends[feed->here.member] == GANG_HAS_GONE;
+		switch (word) {
+		case GANG_LAST_NOTHING:
+			return 0;
+		case GANG_LAST_VOID_PART:
+			settled = feed->view.round.number;
+			status =
+				storage_gang_void_part(feed->options.storage, feed->options.attempt,
+						       settled, &is_void, cancel, err);
+			if (status == 0 && is_void)
+				feed->here.put = 0;
+			break;
+		case GANG_LAST_LEAVE_OUT:
+			status = say_last(feed, GANG_EVENT_LEFT_OUT, cancel, err);
+			break;
+		case GANG_LAST_SAY_GONE:
+			status = say_last(feed, GANG_EVENT_GONE, cancel, err);
+			break;
+		}
+		if (status < 0)
+			return -1;
+	}
+}
+
+void gang_feed_say_last_word(struct gang_feed *feed)
+{
+	auto_(cancel_release) struct cancel soon = {.fd = -1};
+	bool said = false;
+	struct err err;
+
+	if (!feed->leaves_alone || !gang_feed_is_running(feed) ||
+	    feed->view.ends[feed->here.member] == GANG_HAS_GONE)
+		return;
+	gang_feed_stop(feed);
+	if (cancel_init(&soon, NULL) < 0)
+		return;
+	cancel_set_deadline(&soon, clock_monotonic_ms() + LAST_WORD_MS);
+	while (try_last_word(feed, &said, &soon, &err) < 0)
+		if (err.kind != ERR_RETRY || cancel_sleep(&soon, PAUSE_MS, &err) < 0) {
+			log_warn("the other members do not know that this one has gone, and save "
+				 "nothing until the launcher starts it again: %s",
+				 err.text);
+			return;
+		}
+	log_debug("the others %s", said ? "know that this member has gone" : "all end too");
 }

@@ -6,8 +6,7 @@
  *
  * What is asked for here is appended before anything is given that may answer it.
  *
- * While nothing is awaited, the log is read every 5 seconds; else more often, up to 2 seconds; and
- * at once when another member says that it has appended something (gang_poke.h).
+ * The log is read every 2 seconds, and more often while something is awaited.
  */
 #ifndef GANG_FEED_H
 #define GANG_FEED_H
@@ -15,16 +14,14 @@
 #include "base/cancel.h"
 #include "base/loop.h"
 #include "base/workers.h"
-#include "gang_heard.h"
 #include "gang_identity.h"
-#include "gang_leave.h"
-#include "gang_news.h"
-#include "gang_poke.h"
 #include "gang_rounds.h"
+#include "gang_status.h"
+#include "gang_stop.h"
 
 #include <stdatomic.h>
 
-#define GANG_READ_EVERY_MS 5000
+#define GANG_READ_EVERY_MS 2000
 /* Events of this member that wait to be appended. */
 #define GANG_OUTBOX_MOST 8
 
@@ -34,8 +31,6 @@ struct gang_feed_options {
 	struct storage *storage;
 	struct gang_identity identity;
 	uint32_t attempt;
-	/* Borrowed until the release; NULL: the others are not told at once. */
-	struct gang_poke *poke;
 	/* Of all members, in their order, as they came. Borrowed until the release. */
 	json_t *hosts;
 	/* Which members write into the directory of this one: it reads it once they have given
@@ -56,9 +51,9 @@ struct gang_feed_options {
 	void (*happened)(void *arg, const struct gang_event *event, uint64_t request);
 	/* More is answered than before. */
 	void (*answered)(void *arg, const struct gang_answer *answer);
-	/* Once, after gang_feed_leave(): no other member needs this one. `lost`: its last files are
-	 * in no snapshot of all. */
-	void (*left)(void *arg, bool lost);
+	/* Once the job has ended: no other member needs this one. `lost`: its last files are
+	 * in no snapshot of all. `silent`: the machine of another member is lost. */
+	void (*left)(void *arg, bool lost, bool silent);
 	void *arg;
 };
 
@@ -95,10 +90,9 @@ struct gang_feed {
 	struct workers *workers;
 	struct cancel cancel;
 	struct timer timer;
-	/* There may be events that were not read; the worker is at work, and since it began
-	 * another member has said that there is one; it is known what the snapshots before have of
-	 * this member. */
-	bool unread, busy, poked, recalled;
+	/* There may be events that were not read; the worker is at work; it is known what the
+	 * snapshots before have of this member. */
+	bool unread, busy, recalled;
 	int64_t pause_ms, read_every_ms;
 	/* When the worker last began what has shown that no event was left. */
 	int64_t read_all_ms;
@@ -190,7 +184,7 @@ void gang_feed_tell(struct gang_feed *feed, const struct gang_event *event, uint
  * it. Or, where the others go on without it, one of GANG_EVENT_LEAVING is made of it; once. The
  * keeper of a directory that others have too, and one whose job has ended, do not leave alone. */
 void gang_feed_tell_notice(struct gang_feed *feed, struct gang_event *event);
-/* gang_last_word.c. At the end of the process, after its last save: the others wait for no part of
+/* At the end of the process, after its last save: the others wait for no part of
  * a member that leaves alone. Stops the feed; the view stays. Blocks for some seconds. */
 void gang_feed_say_last_word(struct gang_feed *feed);
 

@@ -2,7 +2,49 @@
 
 struct gang_here gang_here_new(uint32_t member)
 {
-	return (struct gang_here){.member = member, .step = -1, .before = -1, .begun_step = -1};
+	return (struct gang_here){.member = member,
+				  .step = -1,
+				  .before = -1,
+				  .begun_step = -1,
+				  .shared_step = -1};
+}
+
+int gang_here_find_step(const struct gang_here *here, int64_t step)
+{
+	for (unsigned i = 0; i < here->steps.count; i++)
+		if (here->steps.at[i] == step)
+			return (int)i;
+	return -1;
+}
+
+void gang_here_forget_step(struct gang_here *here, int64_t step)
+{
+	int at = gang_here_find_step(here, step);
+
+	if (at < 0)
+		return;
+	here->keeps_short = here->now_ms - here->steps_ms[at] < GANG_KEEPS_LEAST_MS;
+	here->steps.count--;
+	for (unsigned i = (unsigned)at; i < here->steps.count; i++) {
+		here->steps.at[i] = here->steps.at[i + 1];
+		here->steps_ms[i] = here->steps_ms[i + 1];
+	}
+}
+
+static void add_step(struct gang_here *here, int64_t step)
+{
+	if (step < 0)
+		return;
+	if (here->keeps_short)
+		here->steps.count = 0;
+	if (here->steps.count < GANG_STEPS_MOST)
+		here->steps.count++;
+	for (unsigned i = here->steps.count - 1; i > 0; i--) {
+		here->steps.at[i] = here->steps.at[i - 1];
+		here->steps_ms[i] = here->steps_ms[i - 1];
+	}
+	here->steps.at[0] = step;
+	here->steps_ms[0] = here->now_ms;
 }
 
 /* Over all checkpoints so far, and never over less than a reading of the log: two may be found to
@@ -41,7 +83,9 @@ void gang_here_note_complete(struct gang_here *here, const struct gang_view *vie
 	if (step < here->step) {
 		here->fallen = view->round.number;
 		here->anew = true;
+		here->steps.count = 0;
 	}
+	add_step(here, step);
 	here->before = here->step;
 	here->step = step;
 	here->completed_ms = here->now_ms;
@@ -81,6 +125,12 @@ void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t genera
 	here->put_stays = false;
 }
 
+void gang_here_note_shared(struct gang_here *here, uint32_t round)
+{
+	if (here->given == round && !here->beside && here->given_step > here->shared_step)
+		here->shared_step = here->given_step;
+}
+
 void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put)
 {
 	if (here->put != round || here->put_stays)
@@ -98,6 +148,7 @@ void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_
 		return;
 	case GANG_FATE_COMMITTED:
 		gang_view_committed(view, round);
+		gang_here_note_shared(here, round);
 		if (here->put == round && here->put_generation > 0)
 			here->durable = here->put_generation;
 		break;
@@ -128,6 +179,7 @@ void gang_here_note_anew(struct gang_here *here, const struct gang_view *view)
 {
 	here->fallen = view->round.number;
 	here->stale = here->generation;
+	here->steps.count = 0;
 	here->step = here->before = -1;
 	here->anew = true;
 }

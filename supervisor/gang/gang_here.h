@@ -1,6 +1,6 @@
 /*
  * PURE. What is known here of the job, and of the parts that this member has given: beside what the
- * log says (gang_view.h), all that its decisions are made from (gang_rounds.h, gang_leave.h).
+ * log says (gang_view.h), all that its decisions are made from (gang_rounds.h, gang_stop.h).
  */
 #ifndef GANG_HERE_H
 #define GANG_HERE_H
@@ -9,6 +9,8 @@
 
 /* After so long all have read what was appended. */
 #define GANG_READ_MS 2500
+/* An older checkpoint is of use to the others if it stays for so long. */
+#define GANG_KEEPS_LEAST_MS (2 * GANG_READ_MS)
 /* So many snapshots in a row without a part of a member say that it has none. */
 #define GANG_EMPTIES_TO_LEARN 2
 
@@ -21,6 +23,17 @@ struct gang_here {
 	 * (-1: it has none), and that of the one before it (-1: there is none). */
 	uint64_t generation;
 	int64_t step, before;
+	/* The newest complete ones of these ranks, when each was complete, and the newest step of
+	 * a snapshot of all. */
+	struct gang_steps steps;
+	int64_t steps_ms[GANG_STEPS_MOST];
+	int64_t shared_step;
+	/* The job removes its checkpoints before the others have read of them: it has the newest
+	 * alone. */
+	bool keeps_short;
+	/* Other members have the checkpoint directory too: of an older checkpoint nobody knows
+	 * here what they have of it. */
+	bool shares;
 	/* The newest GANG_EVENT_GONE, if all that had gone up to it were known here to have gone
 	 * when the newest checkpoint was begun; else 0. */
 	uint32_t begun_without;
@@ -103,6 +116,10 @@ struct gang_here gang_here_new(uint32_t member);
 /* A checkpoint is complete; `now_ms` is in `here`. It was seen to be begun at `begun_ms`. */
 void gang_here_note_complete(struct gang_here *here, const struct gang_view *view,
 			     uint64_t generation, int64_t step, int64_t begun_ms);
+/* That step is not in the directory any more. */
+void gang_here_forget_step(struct gang_here *here, int64_t step);
+/* Its place in `steps`; -1: it is not there. */
+int gang_here_find_step(const struct gang_here *here, int64_t step);
 /* A GANG_EVENT_GONE was read; `now_ms` is in `here`. */
 void gang_here_note_gone(struct gang_here *here);
 
@@ -111,6 +128,8 @@ void gang_here_note_part(struct gang_here *here, uint32_t round, uint64_t genera
 			 bool beside);
 /* That try is over. `put`: a part of the round may lie in the store. */
 void gang_here_note_part_ended(struct gang_here *here, uint32_t round, bool put);
+/* The snapshot of the round is in the store. */
+void gang_here_note_shared(struct gang_here *here, uint32_t round);
 /* What has become of the part that may lie there, of the round that is open in `view`. */
 void gang_here_note_fate(struct gang_here *here, struct gang_view *view, uint32_t round,
 			 enum gang_part_fate fate);

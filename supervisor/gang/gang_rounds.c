@@ -125,6 +125,24 @@ static bool lacks_part(const struct gang_view *view, const struct gang_here *her
 	       gang_here_may_lack_part(here, view, view->round.gone);
 }
 
+/* It is past the round's checkpoint, and has that one too. */
+static bool has_older(const struct gang_view *view, const struct gang_here *here)
+{
+	const struct gang_round *round = &view->round;
+
+	return !round->at_least && !here->shares && view->gone == 0 && round->step < here->step &&
+	       gang_here_find_step(here, round->step) >= 0;
+}
+
+static struct gang_round_decision take_older(const struct gang_view *view)
+{
+	struct gang_round_decision decision = act_in(view, GANG_TAKE);
+
+	decision.older = true;
+	decision.step = view->round.step;
+	return decision;
+}
+
 static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 						  const struct gang_here *here)
 {
@@ -141,9 +159,13 @@ static struct gang_round_decision with_checkpoint(const struct gang_view *view,
 		return lacks_part(view, here) ? leave_out(view, here, why_lacking)
 					      : act_in(view, GANG_TAKE);
 	if (round->step < 0 || here->step < 0)
-		return leave_out(view, here,
-				 "this checkpoint has no step, by which the members of a gang know "
-				 "that they save the same one");
+		return leave_out(
+			view, here,
+			"its checkpoint has no step, which says that all save the same one: "
+			"give its files numbered names, report the step, or let one member "
+			"save for all");
+	if (has_older(view, here))
+		return take_older(view);
 	if (here->step >= round->step)
 		return leave_out(view, here, "it has gone on to a later checkpoint");
 	/* Not before: until then it may come to it (gang_rounds_awaits_step()). */
@@ -254,11 +276,38 @@ static bool was_passed(const struct gang_round *round)
 	return round->left_step > round->step;
 }
 
+static bool is_common(const struct gang_view *view, uint32_t own, int64_t step)
+{
+	for (uint32_t i = 0; i < view->members; i++) {
+		const struct gang_steps *steps = &view->steps[i];
+		unsigned at = 0;
+
+		while (at < steps->count && steps->at[at] != step)
+			at++;
+		if (i != own && steps->count > 0 && at == steps->count)
+			return false;
+	}
+	return true;
+}
+
+int64_t gang_rounds_common_step(const struct gang_view *view, const struct gang_here *here)
+{
+	for (unsigned i = 0; i < here->steps.count && here->steps.at[i] > here->shared_step; i++)
+		if (is_common(view, here->member, here->steps.at[i]))
+			return here->steps.at[i];
+	return -1;
+}
+
 static struct gang_round_decision open_round(const struct gang_view *view,
 					     const struct gang_here *here)
 {
 	struct gang_round_decision decision = {.action = GANG_OPEN, .step = here->step};
+	int64_t common = gang_rounds_common_step(view, here);
 
+	if (view->failures > 0 && common >= 0 && !here->shares && view->gone == 0) {
+		decision.step = common;
+		return decision;
+	}
 	/* A job that has ended comes to no later one; nor may one that was asked for its last. */
 	if (view->failures == 0 || here->ended || here->step < 0 ||
 	    (view->notice > 0 && !was_passed(&view->round)))
@@ -337,6 +386,12 @@ static bool speaks_for_all(const struct gang_view *view, const struct gang_here 
 	       first == here->member;
 }
 
+/* Whose job has failed wants to know who is lost, and who is not. */
+static bool answers_failure(const struct gang_view *view, const struct gang_here *here)
+{
+	return view->left > 0 && !here->ended && !view->lives[here->member];
+}
+
 struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 					      const struct gang_here *here)
 {
@@ -344,6 +399,8 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 	int64_t due_ms = here->goes_on_ms + GANG_GOES_ON_MS;
 	bool waits = decision.action == GANG_WAIT || decision.action == GANG_LOOK_AFTER_PART;
 
+	if (waits && !view->over && answers_failure(view, here))
+		return act_in(view, GANG_SAY_GOES_ON);
 	if (!waits || view->over || !speaks_for_all(view, here))
 		return decision;
 	if (here->goes_on_ms == 0 || here->now_ms >= due_ms)

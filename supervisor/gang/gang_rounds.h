@@ -38,6 +38,8 @@ struct gang_round_decision {
 	uint32_t round;
 	int64_t step;
 	bool at_least;
+	/* TAKE: not the newest checkpoint, but that of `step`, which all members have. */
+	bool older;
 	/* GIVE_BESIDE: that it has no checkpoint is known from how its job has ended when this
 	 * event asked it: the checkpoint must answer that. 0: it is known otherwise. */
 	uint32_t asked;
@@ -53,6 +55,10 @@ struct gang_round_decision gang_rounds_decide(const struct gang_view *view,
 /* The open round is about a step that this member is still to come to. While time allows, its job
  * is not ended before: the others have gone past all that it has. */
 bool gang_rounds_awaits_step(const struct gang_view *view, const struct gang_here *here);
+
+/* The newest step that is complete here and at all members that have said what they have, and is in
+ * no snapshot yet; -1: there is none. */
+int64_t gang_rounds_common_step(const struct gang_view *view, const struct gang_here *here);
 
 /* One may be opened for what is to be saved here. */
 bool gang_rounds_may_open(const struct gang_view *view, const struct gang_here *here);

@@ -6,13 +6,382 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "start_end.h"
-#include "start_log.h"
-#include "start_look.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- the log of an attempt --- */
+
+/* Others append at the same time. */
+#define APPENDS_MOST 1000
+
+/* An event of a newer program is one of those that say nothing of a start. */
+static int read_event(struct storage *storage, uint32_t attempt, uint32_t number,
+		      struct gang_event *event, bool *there, struct cancel *cancel, struct err *err)
+{
+	struct err own = {0};
+
+	*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
+	if (storage_gang_read(storage, attempt, number, event, there, cancel, &own) == 0)
+		return 0;
+	*there = own.kind == ERR_VERSION;
+	if (*there) {
+		*event = (struct gang_event){.kind = GANG_EVENT_REQUEST};
+		return 0;
+	}
+	return err_set(err, own.kind, "%s", own.text);
+}
+
+static int start_log_first(struct storage *storage, uint32_t attempt, enum gang_first_event *first,
+			   struct gang_event *event, struct cancel *cancel, struct err *err)
+{
+	bool there;
+
+	if (read_event(storage, attempt, 1, event, &there, cancel, err) < 0)
+		return -1;
+	if (!there)
+		*first = GANG_FIRST_NONE;
+	else if (event->kind != GANG_EVENT_OVER)
+		*first = GANG_FIRST_GO;
+	else
+		*first = event->code != 0 ? GANG_FIRST_REFUSED : GANG_FIRST_REJOIN;
+	return 0;
+}
+
+static int start_log_is_over(struct storage *storage, uint32_t attempt, bool *over,
+			     struct cancel *cancel, struct err *err)
+{
+	struct gang_event event;
+	bool there = true;
+
+	*over = false;
+	for (uint32_t number = 2; there && !*over; number++) {
+		if (read_event(storage, attempt, number, &event, &there, cancel, err) < 0)
+			return -1;
+		*over = there && event.kind == GANG_EVENT_OVER;
+	}
+	return 0;
+}
+
+static int start_log_go(struct storage *storage, uint32_t attempt, struct cancel *cancel,
+			struct err *err)
+{
+	struct gang_event event = {.number = 1, .kind = GANG_EVENT_GO};
+	bool taken;
+
+	return storage_gang_append(storage, attempt, &event, &taken, cancel, err);
+}
+
+/* The number of the last event, and what it is; 0: there is none. Since there are no gaps, the end
+ * is found without reading all. */
+static int find_last(struct storage *storage, uint32_t attempt, uint32_t *last,
+		     struct gang_event *event, struct cancel *cancel, struct err *err)
+{
+	struct gang_event found;
+	uint32_t beyond = 0;
+	bool there;
+
+	*last = 0;
+	for (uint32_t step = 1; beyond == 0 || beyond - *last > 1;) {
+		uint32_t number = beyond == 0 ? *last + step : *last + (beyond - *last) / 2;
+
+		if (read_event(storage, attempt, number, &found, &there, cancel, err) < 0)
+			return -1;
+		if (there) {
+			*last = number;
+			*event = found;
+			step *= 2;
+		} else {
+			beyond = number;
+		}
+	}
+	return 0;
+}
+
+static int start_log_rejoin(struct storage *storage, uint32_t attempt, const struct gang_join *own,
+			    const char *reason, int code, bool *taken, struct cancel *cancel,
+			    struct err *err)
+{
+	struct gang_event last = {0};
+	struct gang_event event = {
+		.kind = GANG_EVENT_OVER,
+		.member = own->member,
+		.code = code,
+	};
+
+	*taken = false;
+	text_set(event.nonce, sizeof(event.nonce), own->nonce);
+	text_set(event.reason, sizeof(event.reason), reason);
+	if (code != 0) {
+		event.number = 1;
+		return storage_gang_append(storage, attempt, &event, taken, cancel, err);
+	}
+	if (find_last(storage, attempt, &event.number, &last, cancel, err) < 0)
+		return -1;
+	if (event.number > 0 && last.kind == GANG_EVENT_OVER)
+		return 0;
+	for (int i = 0; i < APPENDS_MOST; i++) {
+		event.number++;
+		if (storage_gang_append(storage, attempt, &event, taken, cancel, err) < 0)
+			return -1;
+		if (*taken)
+			return 0;
+	}
+	return err_set(err, ERR_RETRY, "the log of attempt %u grows faster than it is read",
+		       attempt);
+}
+
+/* --- what it looks at ---
+ *
+ * One look at all is some four requests, and lists what all have put. So most looks are one
+ * request, for what can change:
+ *
+ *	waits for members	member 0 lists who has joined; the others ask for the next claim
+ *	waits for all to have	all ask for event 1 of the log; member 0 also lists who has
+ *	  restored
+ *
+ * What they cannot see (a contradiction, who is missing) the others see in a look at all, 5 s after
+ * they have come, and then ever more rarely, up to every 30 s.
+ */
+
+struct start_looked {
+	struct gang_seen seen;
+	/* It was a look at all. */
+	bool whole;
+	/* How many have restored, and the first that has not. */
+	uint32_t ready, unready;
+};
+
+/* For those that their launcher starts together: until then nobody else is told to end. */
+#define PATIENCE_MS 3000
+/* For those that are started again after a mistake, until what they have said before counts. */
+#define SETTLE_MS 10000
+#define WHOLE_FIRST_MS 5000
+#define WHOLE_MOST_MS 30000
+
+static bool start_look_is_named(const struct gang_start *start)
+{
+	return start->self.joined && text_equal(start->claim.own.nonce, start->self.own.nonce);
+}
+
+static bool start_look_must_be_whole(const struct start_decision *decision)
+{
+	switch (decision->step) {
+	case START_STEP_JOIN:
+	case START_STEP_CLAIM:
+	case START_STEP_REJOIN:
+	case START_STEP_END:
+		return true;
+	/* Event 1 decides, and the log is read to its end before the job starts. */
+	case START_STEP_GO:
+	case START_STEP_START:
+	case START_STEP_RESTORE:
+	case START_STEP_WAIT_FOR_MEMBERS:
+	case START_STEP_WAIT_FOR_CLAIM:
+	case START_STEP_WAIT_FOR_READY:
+	default:
+		return false;
+	}
+}
+
+/* A thousand do not list at once. */
+static void start_look_put_off(struct gang_start *start)
+{
+	start->full_every_ms = WHOLE_FIRST_MS;
+	start->full_ms = clock_monotonic_ms() + WHOLE_FIRST_MS / 2 +
+			 (int64_t)(backoff_random() % WHOLE_FIRST_MS);
+}
+
+static void put_off_next(struct gang_start *start)
+{
+	int64_t every_ms = start->full_every_ms;
+
+	if (every_ms == 0)
+		every_ms = WHOLE_FIRST_MS;
+	start->full_ms = clock_monotonic_ms() + every_ms / 2 +
+			 (int64_t)(backoff_random() % (uint64_t)every_ms);
+	start->full_every_ms = 2 * every_ms < WHOLE_MOST_MS ? 2 * every_ms : WHOLE_MOST_MS;
+}
+
+/* --- at all --- */
+
+static int look_at_first(struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	start->first_kind = GANG_FIRST_NONE;
+	if (start->claim.members > 1 &&
+	    start_log_first(start->storage, start->claim.attempt, &start->first_kind, &start->first,
+			    cancel, err) < 0)
+		return -1;
+	if (start->claim.attempt > 0 && start->over == start->claim.attempt)
+		start->first_kind = GANG_FIRST_REJOIN;
+	return 0;
+}
+
+/* The newest attempt first, then what lies below it. */
+static int look_at_all(struct gang_start *start, struct cancel *cancel, struct err *err)
+{
+	if (!start->claim_is_new &&
+	    storage_gang_newest_claim(start->storage, start->self.own.member, &start->claim, cancel,
+				      err) < 0)
+		return -1;
+	start->claim_is_new = false;
+	if (storage_gang_look(start->storage, start->claim.attempt, &start->records, cancel, err) <
+	    0)
+		return -1;
+	put_off_next(start);
+	return look_at_first(start, cancel, err);
+}
+
+/* --- at what can change --- */
+
+static bool awaits_ready(const struct gang_start *start)
+{
+	return start_look_is_named(start) && start->self.restored == start->claim.attempt;
+}
+
+/* What it waits for is one thing. */
+static bool knows_what_to_await(const struct gang_start *start)
+{
+	return awaits_ready(start) || (start->self.joined && !start_look_is_named(start) &&
+				       start->self.after == start->claim.attempt);
+}
+
+/* *claimed: the next attempt is there. */
+static int look_for_news(struct gang_start *start, bool *claimed, struct cancel *cancel,
+			 struct err *err)
+{
+	*claimed = false;
+	if (awaits_ready(start))
+		return look_at_first(start, cancel, err);
+	if (start->self.own.member == 0)
+		return storage_gang_look(start->storage, start->claim.attempt, &start->records,
+					 cancel, err);
+	return storage_gang_is_claimed(start->storage, start->claim.attempt + 1, claimed, cancel,
+				       err);
+}
+
+static int start_look(struct gang_start *start, struct start_looked *looked, struct cancel *cancel,
+		      struct err *err)
+{
+	struct gang_self *self = &start->self;
+	int64_t now_ms = clock_monotonic_ms();
+	bool claimed = true;
+
+	*looked = (struct start_looked){.unready = self->own.members};
+	if (now_ms < start->full_ms && knows_what_to_await(start) &&
+	    look_for_news(start, &claimed, cancel, err) < 0)
+		return -1;
+	if (claimed && look_at_all(start, cancel, err) < 0)
+		return -1;
+	looked->whole = claimed;
+	looked->seen = (struct gang_seen){
+		.claim = &start->claim,
+		.joins = start->records.joins,
+		.join_count = start->records.join_count,
+		.first = start->first_kind,
+		.patient = self->joined && now_ms >= start->joined_ms + PATIENCE_MS,
+		.settled = self->joined && now_ms >= start->joined_ms + SETTLE_MS,
+	};
+	if (self->own.member == 0 && awaits_ready(start) &&
+	    storage_gang_unready(start->storage, start->claim.attempt, &looked->ready,
+				 &looked->unready, cancel, err) < 0)
+		return -1;
+	looked->seen.all_ready = looked->ready == self->own.members;
+	gang_start_note_birth(&looked->seen, &self->own);
+	return 0;
+}
+
+/* --- why it does not start --- */
+
+static const char *host_or(const char *host, const char *other)
+{
+	return host[0] ? host : other;
+}
+
+static int refuse_by_roster(struct gang_start *start, const struct gang_roster *roster,
+			    struct cancel *cancel, struct err *err)
+{
+	struct gang_self *self = &start->self;
+	const char *by = host_or(roster->by.host, "another machine");
+	char reason[160], who[32] = "";
+
+	/* It stays, for the others to see. */
+	if (roster->state == ROSTER_CONTRADICTED || roster->state == ROSTER_DOUBLED)
+		self->joined = false;
+	if (roster->state == ROSTER_REFUSED) {
+		storage_gang_reason(start->storage, self->after, &roster->by, reason, cancel);
+		if (roster->by.members > 0)
+			snprintf(who, sizeof(who), "member %u on ", roster->by.member);
+		return err_set(err, ERR_INVALID, "not started: %s%s cannot take part: %s", who, by,
+			       reason[0] ? reason : "its log says why");
+	}
+	if (roster->state == ROSTER_TWICE) {
+		start->tells_all = true;
+		return err_set(err, ERR_INVALID,
+			       "not started: %s and %s both say that they are member %u of this "
+			       "gang, and began at the same time: give each its own --member",
+			       host_or(self->own.host, "this machine"), by, self->own.member);
+	}
+	if (roster->state == ROSTER_CONTRADICTED)
+		return err_set(err, ERR_INVALID,
+			       "not started: here the gang has %u members, and at member %u on %s, "
+			       "which came within a minute of it, %u: give all the same --gang, or "
+			       "each job its own --job",
+			       self->own.members, roster->by.member, by, roster->by.members);
+	if (roster->state == ROSTER_DOUBLED)
+		return err_set(err, ERR_INVALID,
+			       "not started: %s and %s both say that they are member %u of this "
+			       "gang: give each its own --member",
+			       by, host_or(roster->with.host, "another machine"),
+			       roster->by.member);
+	if (roster->state == ROSTER_OUTRUN)
+		return err_set(err, ERR_INVALID,
+			       "not started: the whole gang has been started once more, on %s "
+			       "among others: that start counts, and this one is over",
+			       by);
+	return err_set(err, ERR_INVALID,
+		       "not started: %s, which came later, is member %u of this gang too; this "
+		       "machine is stale, or both were given the same --member",
+		       by, self->own.member);
+}
+
+static int start_end_explain(struct gang_start *start, const struct start_decision *decision,
+			     struct cancel *cancel, struct err *err)
+{
+	const struct gang_claim *claim = &start->claim;
+
+	switch (decision->end) {
+	case START_END_ROSTER:
+		return refuse_by_roster(start, &decision->roster, cancel, err);
+	case START_END_STALE:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, has another machine as "
+			       "member %u: this one is stale",
+			       claim->attempt, claim->host, start->self.own.member);
+	case START_END_OUTRUN:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, is of a later start of "
+			       "the whole gang: that start counts, and this one is over",
+			       claim->attempt, claim->host);
+	case START_END_REFUSED:
+		start->is_refused = true;
+		return err_set(err, ERR_INVALID,
+			       "not started: member %u on %s cannot take part: %s",
+			       start->first.member, host_or(start->first.host, "another machine"),
+			       start->first.reason);
+	case START_END_OWN:
+		return err_set(err, ERR_INVALID, "not started: %s", start->refusal);
+	case START_END_OTHER_GANG:
+	default:
+		return err_set(err, ERR_INVALID,
+			       "not started: attempt %u, claimed on %s, is not of a gang of %u: "
+			       "give all the same --gang, or each job its own --job",
+			       claim->attempt, claim->host, start->self.own.members);
+	}
+}
+
+/* --- the start --- */
 
 #define LOOK_FIRST_MS 100
 #define LOOK_MOST_MS 2000
@@ -80,7 +449,8 @@ static int pause_for(struct gang_start *start, const char *what, uint32_t there,
 		start->there = there;
 		start->missing = missing;
 	}
-	if (now_ms >= start->until_ms)
+	start->waited_in_vain = now_ms >= start->until_ms;
+	if (start->waited_in_vain)
 		return err_set(err, ERR_RETRY,
 			       "%u of the %u members of this gang %s within %s (--join-time): %s "
 			       "has not%s",
@@ -105,7 +475,6 @@ static int begin_start(struct gang_start *start, struct cancel *cancel, struct e
 	self->own.member = start->identity.member;
 	self->own.members = start->identity.members;
 	self->whole = start->identity.whole;
-	text_set(self->own.address, sizeof(self->own.address), gang_poke_address(start->poke));
 	if (!self->own.nonce[0])
 		random_hex(self->own.nonce);
 	begin_wait(start);
@@ -169,9 +538,6 @@ static int append_rejoin(struct gang_start *start, const char *reason, struct ca
 	if (code != 0 && !taken)
 		return 0;
 	start->self.rejoined = start->claim.attempt;
-	/* The process that was this member before is told too. */
-	gang_poke_meet(start->poke, &start->claim, start->claim.members);
-	gang_poke_all(start->poke);
 	return 0;
 }
 

@@ -15,7 +15,6 @@
 #include "base/cancel.h"
 #include "base/err.h"
 #include "gang_identity.h"
-#include "gang_poke.h"
 #include "start_rules.h"
 
 /* Zeroed but for the first four, which the caller fills. */
@@ -24,8 +23,6 @@ struct gang_start {
 	struct gang_identity identity;
 	/* For the members to come, and for them to restore. */
 	int64_t join_ms;
-	/* Borrowed; NULL: none is sent. */
-	struct gang_poke *poke;
 
 	/* The caller may have filled its nonce. */
 	struct gang_self self;
@@ -41,6 +38,8 @@ struct gang_start {
 	enum gang_first_event first_kind;
 	/* What this one has found is an error of all, and they do not know it. */
 	bool tells_all;
+	/* Others have not come within the time. */
+	bool waited_in_vain;
 	/* Why this machine cannot be a member. */
 	char refusal[160];
 	/* The newest attempt is over because one of its members cannot be one. */

@@ -3,20 +3,25 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct gang_view gang_view_new(uint32_t members)
 {
 	return (struct gang_view){
 		.members = members,
 		.ends = memory_new(members * sizeof(enum gang_member_end)),
+		.lives = memory_new(members * sizeof(bool)),
 		.gone_at = memory_new(members * sizeof(struct gang_gone)),
+		.steps = memory_new(members * sizeof(struct gang_steps)),
 	};
 }
 
 void gang_view_release(struct gang_view *view)
 {
 	free(view->ends);
+	free(view->lives);
 	free(view->gone_at);
+	free(view->steps);
 	*view = (struct gang_view){0};
 }
 
@@ -29,6 +34,8 @@ void gang_view_committed(struct gang_view *view, uint32_t round)
 		return;
 	view->round.state = GANG_ROUND_COMMITTED;
 	view->failures = 0;
+	for (uint32_t i = 0; i < view->members; i++)
+		view->steps[i].count = 0;
 }
 
 void gang_view_answers(struct gang_view *view, uint32_t round, uint32_t event)
@@ -70,6 +77,7 @@ static void fold_left_out(struct gang_view *view, const struct gang_event *event
 	round->left_step = event->step;
 	text_set(round->left_reason, sizeof(round->left_reason), event->reason);
 	view->failures++;
+	view->steps[event->member] = event->steps;
 }
 
 /* All end by the first notice: nothing is asked for after it. By the notice of one that leaves
@@ -116,6 +124,8 @@ static void fold_ended(struct gang_view *view, const struct gang_event *event)
 	view->parted |=
 		*end == GANG_HAS_ENDED && view->notice > 0 && !view->more && view->committed > 0;
 	*end = GANG_HAS_LEFT;
+	if (event->code != 0)
+		memset(view->lives, 0, view->members * sizeof(bool));
 	if (view->left++ == 0)
 		view->first_left = event->member;
 }
@@ -181,13 +191,14 @@ bool gang_view_fold(struct gang_view *view, const struct gang_event *event)
 	case GANG_EVENT_GO:
 		view->started = true;
 		break;
-	case GANG_EVENT_REJOIN:
+	case GANG_EVENT_OVER:
 		fold_rejoin(view, event);
 		break;
 	case GANG_EVENT_ROUND:
 		fold_round(view, event);
 		break;
 	case GANG_EVENT_GOES_ON:
+		view->lives[event->member] = true;
 		break;
 	case GANG_EVENT_PASSED:
 		view->round.passed |= event->round == view->round.number;

@@ -74,8 +74,10 @@ struct gang_view {
 	struct gang_round round;
 	/* The newest round that is known to be committed; 0: none. */
 	uint32_t committed;
-	/* Rounds in a row that were left out. */
+	/* Rounds in a row that were left out; and what each member that has left out one of them
+	 * had then (count 0: it has not said). */
 	unsigned failures;
+	struct gang_steps *steps;
 
 	/* The first notice: all end by it. 0: there is none. */
 	uint32_t notice;
@@ -87,6 +89,8 @@ struct gang_view {
 	/* Of each member. */
 	enum gang_member_end *ends;
 	uint32_t ended, left;
+	/* Of each member: it has said since the newest failure of a job that its own goes on. */
+	bool *lives;
 	/* Of each member; the newest event of them; and how many have gone. */
 	struct gang_gone *gone_at;
 	uint32_t gone, gone_count;

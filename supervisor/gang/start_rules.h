@@ -31,7 +31,7 @@ enum start_step {
 	START_STEP_RESTORE,
 	/* Member 0: append GANG_EVENT_GO as event 1 of the newest attempt. */
 	START_STEP_GO,
-	/* Append GANG_EVENT_REJOIN to the newest attempt. */
+	/* Append GANG_EVENT_OVER to the newest attempt. */
 	START_STEP_REJOIN,
 	/* Start the job. */
 	START_STEP_START,
@@ -64,7 +64,7 @@ enum gang_first_event {
 	GANG_FIRST_NONE,
 	GANG_FIRST_GO,
 	GANG_FIRST_REJOIN,
-	/* Of one that cannot be a member: GANG_EVENT_REJOIN with a code. */
+	/* Of one that cannot be a member: GANG_EVENT_OVER with a code. */
 	GANG_FIRST_REFUSED,
 };
 

@@ -53,6 +53,7 @@
  *	job_directory.c		may it start in this directory?
  *	job_precedent.c		... and after the attempts before?
  *	job_notices.c		signals and notice sources; the exit of the child
+ *	job_outlived.c		what still writes when the main process has ended
  *	job_tracker.c		what the job writes
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
@@ -153,7 +154,7 @@ struct job {
 	struct sigterm_hold sigterm_hold;
 	struct rank_watch ranks;                   /* of the newest request */
 	struct snapshot_queue *snapshots;          /* NULL until an attempt is claimed */
-	struct retention_worker *retention_worker; /* NULL until then, and without --keep-* */
+	struct retention_worker *retention_worker; /* NULL until then, and with --keep-last 0 */
 	json_t *snapshot_about;                    /* added to every manifest; NULL: nothing */
 	struct timer sweep_timer; /* kills the remaining processes of a preempted job */
 	struct child_environment environment;
@@ -168,9 +169,20 @@ struct job {
 	/* It is the command, for this reason. */
 	bool command_refused;
 	struct err command_err;
-	bool done; /* not started: an earlier attempt has finished it */
 
 	struct detached_job detached; /* after the main process has ended */
+
+	/* ... and what it has started may still write: job_outlived.c */
+	struct {
+		bool waits;     /* the end of the main process is not judged yet */
+		bool told;      /* those have got a SIGTERM */
+		bool writing;   /* when it was last looked at */
+		bool said, cut; /* cut: the user waits no longer */
+		bool lost;      /* a save of theirs was cut */
+		unsigned named;
+		int64_t since_ms; /* as of struct outlived_facts */
+		struct timer look;
+	} outlived;
 
 	/* the child has exited, and its last files are being judged: job_notices.c */
 	struct {
@@ -182,7 +194,8 @@ struct job {
 
 	/* what was said */
 	struct reports reports;
-	bool reported_removal, retention_failed;
+	struct forget_policy retention; /* what goes; not with --keep-last 0 */
+	bool reported_removal, retention_failed, said_no_room;
 	struct termination_message message;
 };
 
@@ -284,6 +297,23 @@ int64_t job_deadline_ms(const struct job *job);
 /* The termination message: why it is to end, or (with `outcome`) has ended. */
 void job_tell_why(struct job *job, const struct outcome *outcome);
 
+/* The main process has ended. Returns true if another one takes its place, so that the job
+ * continues. */
+bool job_adopt_detached(struct job *job);
+/* Judges the end of the job: no process of it writes any more. */
+void job_judge_end(struct job *job);
+
+/* job_outlived.c */
+/* The main process has ended. Returns true if job_judge_end() will be called later. */
+bool job_is_outlived(struct job *job);
+/* Looks again whether a process still writes: by a timer, and whenever one has ended. */
+void job_look_at_outlived(struct job *job);
+/* Sends SIGTERM to all processes of the job but the main one and those that got one as a request.
+ */
+void job_terminate_rest(struct job *job);
+/* Logs each process that is about to be killed while it writes a save. */
+void job_name_writers(struct job *job);
+
 /* job_gang.c */
 /* Once the snapshot queue is there: what is told at another member is told here, and the members
  * save together. */
@@ -313,8 +343,9 @@ void job_prepare_requests(struct job *job);
 /* Lowers the flag that the job polls. */
 void job_end_flag(struct job *job, bool answered);
 json_t *job_rank_progress_json(const struct job *job); /* owned by the caller; NULL: none asked */
-/* The processes that wrote checkpoints last. */
-size_t job_list_writers(void *job, pid_t *pids, size_t most);
+/* The processes that wrote checkpoints last; the first *savers of them have written to a save that
+ * is complete, or there is none yet. */
+size_t job_list_writers(void *job, pid_t *pids, size_t most, size_t *savers);
 /* The newest request was sent to `pid` as a SIGTERM, later than `since_ms`. Of one that the process
  * has got since then, that is not so: the time is taken before the signal is sent. */
 bool job_has_sent_sigterm(const struct job *job, pid_t pid, int64_t since_ms);
@@ -349,7 +380,6 @@ void job_look_for_last_commit(struct job *job);
 /* The tracker's callback: closed files of a checkpoint that is being written are sent early. */
 bool job_on_files_closed(void *arg);
 /* Somebody has sent SIGTERM to the job, and not to us. */
-void job_on_signalled(void *arg, pid_t pid);
 
 /* job_report.c */
 /* What is known of the run, for those who tell of it. */

@@ -52,8 +52,7 @@ static int refuse_strictly(const struct job *job, char reason[160])
 	return EXIT_CONFIGURATION;
 }
 
-/* A mistyped command is to leave no job in the store. It is said once it is known that the job has
- * not finished (resume.h). */
+/* A mistyped command is to leave no job in the store. */
 static int refuse_command(struct job *job, char reason[160])
 {
 	int refused = command_check(job->options->command[0], job->workspace.directory,

@@ -103,6 +103,8 @@ static void complete_outcome_facts(struct job *job, const struct torn_files *tor
 	if (torn->first)
 		unsaved = torn->went_on ? UNSAVED_SAVES : UNSAVED_CUT;
 	*facts = job_outcome_facts(&job->model, &job->rules, &view, unsaved);
+	if (torn->first && job->outlived.lost)
+		facts->all_durable = false;
 	/* Whoever starts the job again starts all members, and has what this time was lost. */
 	facts->strict_failed =
 		(job->options->strict && (job->reports.failed || !facts->all_durable)) ||
@@ -113,10 +115,6 @@ static struct outcome decide_outcome(const struct job *job)
 {
 	struct outcome outcome = outcome_of(&job->model.facts);
 
-	if (job->model.refusal && !job->model.facts.launched)
-		outcome = (struct outcome){OUTCOME_REFUSED, job->model.refusal};
-	if (job->done)
-		outcome = (struct outcome){OUTCOME_FINISHED, 0};
 	outcome.exit_code = exit_policy_code(job->options->exit_policy, &outcome);
 	return outcome;
 }
@@ -152,9 +150,11 @@ static void requeue(struct job *job, const struct outcome *outcome)
 		.facts =
 			{
 				.wanted = job->rules.requeues,
-				.preempted = outcome->kind == OUTCOME_PREEMPTED,
+				.preempted = outcome->kind == OUTCOME_PREEMPTED ||
+					     (outcome->kind == OUTCOME_NOT_DURABLE &&
+					      !job->model.facts.launched),
 				.lost = outcome->kind == OUTCOME_NOT_DURABLE &&
-					job->model.facts.noticed,
+					job->model.facts.noticed && job->model.facts.launched,
 				.durable = run_facts_resume_point(&known, durable)[0] != '\0',
 				.at_limit = notices_are_slurm_limit(&job->notices),
 				.script_ended = job_slurm_script_ended(job),
@@ -184,6 +184,19 @@ static void end_workers(struct job *job)
 		return;
 	log_warn("%s does not answer: what reads it is left behind", job->workspace.directory);
 	observers_set_store(&job->observers, NULL, 0);
+}
+
+/* Asked to stop before the launch: the restore was cancelled, and what it had come to is known once
+ * its worker has ended. */
+static void end_restore(struct job *job)
+{
+	struct job_model *model = &job->model;
+
+	end_workers(job);
+	if (job->hung || snapshot_id_is_none(job->resume.from) || job->resume.newer_than_store)
+		return;
+	model->attempt = ATTEMPT_CLAIMED;
+	model->facts.managed = model->snapshots.any_durable = true;
 }
 
 /* Said to a job that has left nothing at all. */
@@ -218,6 +231,8 @@ int job_finish(struct job *job)
 	display_end(&job->reports);
 	job_look_for_last_commit(job);
 	tracker_find_torn(job->tracker, &torn);
+	if (!job->model.facts.launched)
+		end_restore(job);
 	complete_outcome_facts(job, &torn);
 	outcome = decide_outcome(job);
 	retention_worker_stop(job->retention_worker);
@@ -228,7 +243,8 @@ int job_finish(struct job *job)
 	answer_last_clients(job, &outcome);
 	job_tell_outcome(job, &outcome, false);
 	job_tell_why(job, &outcome);
-	end_workers(job);
+	if (job->model.facts.launched)
+		end_workers(job);
 	gang_feed_say_last_word(&job->in_gang.feed);
 	job_tell_gang_not_started(job);
 	if (job->model.facts.noticed || outcome.exit_code != 0)

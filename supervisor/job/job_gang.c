@@ -38,9 +38,9 @@ static void post_told(struct job *job, uint32_t event, uint64_t request)
 					 .gang = {.event = event, .request = request}});
 }
 
-static void on_left(void *arg, bool lost)
+static void on_left(void *arg, bool lost, bool silent)
 {
-	job_post(arg, (struct job_event){.kind = JOB_EV_GANG_LEFT, .lost = lost});
+	job_post(arg, (struct job_event){.kind = JOB_EV_GANG_LEFT, .lost = lost, .silent = silent});
 }
 
 void job_leave_gang(struct job *job)
@@ -48,7 +48,7 @@ void job_leave_gang(struct job *job)
 	if (gang_feed_is_running(&job->in_gang.feed))
 		gang_feed_leave(&job->in_gang.feed);
 	else
-		on_left(job, false);
+		on_left(job, false, false);
 }
 
 /* --- what is known here --- */
@@ -108,6 +108,7 @@ static void look_at_job(void *arg, struct gang_here *here)
 	bool noticed = model->stop.stands || model->facts.told_to_end;
 
 	job_take_steps(job);
+	here->shares = job->resume.sharers || job->resume.kept_by_other;
 	here->ended = model->state == JOB_UPLOADING || model->state == JOB_OVER;
 	here->wants = snapshot_queue_wants_round(job->snapshots) && !model->snapshots.superseded;
 	here->stopping = model->stop.stands;
@@ -119,6 +120,9 @@ static void look_at_job(void *arg, struct gang_here *here)
 		here->begun |= tracker_has_begun_checkpoint(job->tracker);
 		here->begun_step = tracker_begun_step(job->tracker);
 		note_gone(job, here);
+		for (unsigned i = here->steps.count; i > 0; i--)
+			if (!tracker_has_step(job->tracker, here->steps.at[i - 1]))
+				gang_here_forget_step(here, here->steps.at[i - 1]);
 		here->torn_later =
 			here->ended && tracker_lacks_step_after(job->tracker, here->step);
 	}
@@ -153,8 +157,8 @@ static void take_part(struct job *job, const struct snapshot_round *round)
 		/* The step with it is still to be taken. */
 		gang_feed_wake(feed);
 	} else if (snapshot_queue_wants_round(job->snapshots)) {
-		gang_feed_note_part_begun(feed, round->number, round->generation, feed->here.step,
-					  false);
+		gang_feed_note_part_begun(feed, round->number, round->older ? 0 : round->generation,
+					  round->older ? round->step : feed->here.step, false);
 		snapshot_queue_take_round(job->snapshots, round);
 	} else if (round->final && tracker_holds_less(job->tracker)) {
 		gang_feed_note_part_ended(feed, round->number, GANG_PART_IMPOSSIBLE, false,
@@ -176,7 +180,13 @@ static void give_part(void *arg, const struct gang_round_decision *decision)
 		.asked = decision->asked,
 		.final = feed->view.round.final,
 		.gone = feed->view.round.gone,
+		.older = decision->older,
+		.step = decision->step,
 	};
+	int at = gang_here_find_step(&feed->here, decision->step);
+
+	if (round.older)
+		round.written_ms = feed->here.steps_ms[at < 0 ? 0 : at];
 
 	if (job->model.snapshots.superseded || snapshot_queue_is_running(job->snapshots))
 		return;
@@ -215,6 +225,9 @@ static void take_over_event(struct job *job, const struct gang_event *event)
 	struct gang_news news = gang_news_of(&feed->view, event, gang_feed_age_ms(feed));
 	struct notice notice = {.kind = NOTICE_STOP, .seen_ms = clock_monotonic_ms()};
 
+	/* The failure of another member is no reason why the job has ended here before. */
+	if (event->kind == GANG_EVENT_ENDED && feed->here.ended)
+		return;
 	if (news.kind == GANG_NEWS_ASKS)
 		job_post(job, (struct job_event){.kind = JOB_EV_GANG_ASKS,
 						 .gang = {.event = event->number}});
@@ -237,7 +250,7 @@ static void on_gang_event(void *arg, const struct gang_event *event, uint64_t re
 		post_told(job, event->number, request);
 	else if (gang_feed_ends_by(&job->in_gang.feed, event->number))
 		post_told(job, event->number, 0);
-	if (!own || event->kind == GANG_EVENT_REJOIN)
+	if (!own || event->kind == GANG_EVENT_OVER)
 		take_over_event(job, event);
 }
 
@@ -293,7 +306,6 @@ void job_start_gang_feed(struct job *job)
 		.storage = job->resume.storage,
 		.identity = job->gang,
 		.attempt = job->resume.attempt.number,
-		.poke = job->resume.poke,
 		.hosts = job->resume.hosts,
 		.sharers = job->resume.sharers,
 		.from = job->resume.from,

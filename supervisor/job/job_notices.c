@@ -172,12 +172,10 @@ static void post_health(void *arg, const struct source_state *state)
 
 int job_start_notice_watch(struct job *job, struct err *err)
 {
-	auto_free char *shared = session_shared_directory();
 	struct cloud_options options = {
 		.sources = job->options->notice,
 		.deadline = job->options->deadline,
 		.deadline_notice_ms = job->options->deadline_notice_ms,
-		.shared_directory = shared,
 		.notice = post_notice,
 		.health = post_health,
 		.arg = job,
@@ -249,7 +247,7 @@ static void judge_last_files(struct job *job, const struct job_event *event)
 {
 	static const enum job_end ends[] = {
 		[CHILD_END_CLEAN] = JOB_END_CLEAN,
-		[CHILD_END_AMBIGUOUS] = JOB_END_AMBIGUOUS,
+		[CHILD_END_ASKED] = JOB_END_ASKED,
 		[CHILD_END_CRASHED] = JOB_END_CRASHED,
 	};
 	enum child_end end = job_child_end(&job->model, &job->rules, &event->child);
@@ -264,8 +262,19 @@ static void judge_last_files(struct job *job, const struct job_event *event)
 
 #define WRITERS_MOST 64
 
-/* The main process has ended. True: another one has taken its place, and the job goes on. */
-static bool adopt_detached(struct job *job)
+/* Of those that have saved here: who is between two saves. In the midst of one it may be a writer
+ * of the last checkpoint alone, or a daemon with a file open. */
+static size_t list_idle_writers(struct job *job, pid_t pids[WRITERS_MOST])
+{
+	size_t savers, kept = 0, count = job_list_writers(job, pids, WRITERS_MOST, &savers);
+
+	for (size_t i = 0; i < count; i++)
+		if (!open_files_is_holder(job->workspace.directory, pids[i]))
+			pids[kept++] = pids[i];
+	return kept;
+}
+
+bool job_adopt_detached(struct job *job)
 {
 	pid_t writers[WRITERS_MOST], ended = job->child.pid;
 	struct detachment detachment = {
@@ -273,7 +282,7 @@ static bool adopt_detached(struct job *job)
 		.expected = job->expected != EXPECT_NOTHING,
 		.wrote = job->reports.save_place.saved_here,
 		.writers = writers,
-		.writer_count = job_list_writers(job, writers, WRITERS_MOST),
+		.writer_count = list_idle_writers(job, writers),
 	};
 	char text[DETACHED_TEXT_SIZE];
 	int status = job->child.status;
@@ -289,18 +298,14 @@ static bool adopt_detached(struct job *job)
 	return true;
 }
 
-static void on_child_exited(struct job *job)
+void job_judge_end(struct job *job)
 {
 	const struct signal_rules *rules = &job->options->signal_rules;
 	struct job_event event = {.kind = JOB_EV_CHILD_EXITED};
-	int status;
-	bool killed;
+	int status = job->child.status;
+	bool killed = WIFSIGNALED(status);
 	char name[SIGNAL_NAME_SIZE];
 
-	if (adopt_detached(job))
-		return;
-	status = job->child.status;
-	killed = WIFSIGNALED(status);
 	event_log_add(&job->events, "child_exited", "{s:o, s:o}", "code",
 		      killed ? json_null() : json_integer(WEXITSTATUS(status)), "signal",
 		      killed ? json_string(signal_name_format(WTERMSIG(status), name))
@@ -321,8 +326,10 @@ static void on_child_exited(struct job *job)
 static void reap_children(struct job *job)
 {
 	job_take_steps(job);
-	if (child_reap(&job->child, on_process_reaped, job))
-		on_child_exited(job);
+	if (!child_reap(&job->child, on_process_reaped, job))
+		job_look_at_outlived(job);
+	else if (!job_adopt_detached(job) && !job_is_outlived(job))
+		job_judge_end(job);
 }
 
 bool job_slurm_script_ended(const struct job *job)

@@ -11,6 +11,7 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.view = {.now_ms = clock_monotonic_ms(), .child_running = job->child.running},
 		.job = job->name.text,
 		.of_scheduler = job->name.of_scheduler,
+		.stem = job->name.stem,
 		.directory = job->workspace.directory,
 		.store = job->store,
 		.runtime = job->session.directory,
@@ -20,7 +21,7 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 		.saves = job->snapshots != NULL,
 		.fresh = job->resume.kind == RESUME_FRESH,
 		.restored = job->resume.kind == RESUME_RESTORED,
-		.begun_anew = job->reports.begun_anew,
+		.goes_back = job->options->restore != RESTORE_LATEST,
 		.expected = job->expected != EXPECT_NOTHING,
 		.ask_chosen = job->options->ask_chosen,
 		.asks_by_command = job->ask.method == REQUEST_COMMAND,
@@ -32,6 +33,8 @@ struct run_facts job_facts(const struct job *job, enum run_look look)
 
 	if (job->snapshots)
 		run.durable = snapshot_queue_newest(job->snapshots);
+	else
+		run.durable = job->resume.from;
 	if (look != LOOK_AT_MODEL)
 		run.view = job_look(job, look == LOOK_AT_PROCESSES);
 	return run;

@@ -86,16 +86,25 @@ static void on_request_failed(void *arg, const char *why)
 		      control_failure(why));
 }
 
-size_t job_list_writers(void *arg, pid_t *pids, size_t most)
+/* Has it written to a save that is complete? Before there is any, nobody has. */
+static bool has_saved(const struct job *job, const struct recent_writer *writer)
+{
+	return !job->model.any_complete || writer->first_ms <= job->model.newest.completed_ms;
+}
+
+size_t job_list_writers(void *arg, pid_t *pids, size_t most, size_t *savers)
 {
 	struct job *job = arg;
 	const struct recent_writers *known = job->tracker ? tracker_writers(job->tracker) : NULL;
-	size_t count = known ? known->count : 0;
+	size_t count = 0;
 
-	if (count > most)
-		count = most;
-	for (size_t i = 0; i < count; i++)
-		pids[i] = known->items[i].pid;
+	*savers = 0;
+	for (int newcomers = 0; newcomers <= 1; newcomers++)
+		for (size_t i = 0; known && i < known->count && count < most; i++)
+			if (has_saved(job, &known->items[i]) != newcomers) {
+				pids[count++] = known->items[i].pid;
+				*savers += !newcomers;
+			}
 	return count;
 }
 

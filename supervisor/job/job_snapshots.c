@@ -18,8 +18,9 @@ static void log_removed_snapshots(struct job *job, const struct forget_result *r
 	if (job->reported_removal || result->forgotten == 0)
 		return;
 	job->reported_removal = true;
-	log_note("removed %u snapshot%s that no --keep rule keeps; %u %s left", result->forgotten,
-		 result->forgotten == 1 ? "" : "s", result->kept, result->kept == 1 ? "is" : "are");
+	log_note("removed %u snapshot%s %s; %u %s left", result->forgotten,
+		 result->forgotten == 1 ? "" : "s", retention_words(&job->retention), result->kept,
+		 result->kept == 1 ? "is" : "are");
 }
 
 static void on_retention_finished(void *arg, bool worked, const struct forget_result *result,
@@ -156,8 +157,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 		.workers = job->workers,
 		.storage = job->resume.storage,
 		.attempt = job->resume.attempt.number,
-		.policy = retention_policy(&job->options->retention),
-		.shorten_ledger = ledger_summary,
+		.policy = job->retention,
 		.finished = on_retention_finished,
 		.arg = job,
 	};
@@ -165,7 +165,7 @@ int job_start_snapshot_queue(struct job *job, struct err *err)
 	if (job->options->tag && !job->snapshot_about)
 		job->snapshot_about = json_pack("{s:s}", "tag", job->options->tag);
 	options.about = job->snapshot_about;
-	if (retention_is_set(&job->options->retention) && job->gang.member == 0) {
+	if (job->options->retention.keep_last != 0 && job->gang.member == 0) {
 		job->retention_worker = retention_worker_new(&retention_worker);
 		options.retention = &retention_worker.policy;
 	}
@@ -202,6 +202,9 @@ static void note_other_commit(struct job *job, uint32_t round, uint64_t generati
 	snapshot_queue_note_committed(job->snapshots, round);
 	if (generation > 0 && generation == job->model.newest.generation)
 		job_note_late_commit(&job->model);
+	else
+		/* Its step is not that of what was durable before. */
+		job->model.durable.step = job->model.durable.reported_step = -1;
 	log_note("durable: %s, which another member has committed", snapshot_id_format(id, text));
 	event_log_add(&job->events, "durable", "{s:s, s:I}", "id", text, "step",
 		      (json_int_t)job->model.durable.step);

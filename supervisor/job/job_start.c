@@ -109,14 +109,62 @@ static json_t *attempt_record_json(const struct job *job)
 			 observers_labels(&job->observers));
 }
 
+#define SOURCES_MOST_MS 30000
+#define SOURCES_POLL_MS 20
+
+/* "aws" is in "file:/run/notice,aws"; auto names none. */
+static bool is_named(const char *list, const char *source)
+{
+	size_t length = strlen(source);
+
+	for (const char *word = list; word; word = strchr(word, ',')) {
+		word += *word == ',';
+		if (strncmp(word, source, length) == 0 && strchr(",:", word[length]))
+			return !text_equal(source, "auto");
+	}
+	return false;
+}
+
+/* Under --strict, before anything is claimed: why a notice source that was named cannot work here.
+ * Blocks until each has been heard of. NULL: none is unavailable. The caller frees. */
+static char *find_unavailable_source(struct job *job)
+{
+	struct source_state states[CLOUD_SOURCES_MOST];
+	int64_t until_ms = clock_monotonic_ms() + SOURCES_MOST_MS;
+	bool starting = job->watch && job->options->notice;
+
+	while (starting && clock_monotonic_ms() < until_ms &&
+	       cancel_sleep(&job->cancel, SOURCES_POLL_MS, NULL) == 0) {
+		size_t count = cloud_watch_states(job->watch, states, CLOUD_SOURCES_MOST);
+
+		starting = false;
+		for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++) {
+			if (!is_named(job->options->notice, states[i].name))
+				continue;
+			starting |= states[i].health == SOURCE_STARTING;
+			if (states[i].health == SOURCE_UNAVAILABLE)
+				return text_format("notices from %s: %s (--strict)", states[i].name,
+						   states[i].why);
+		}
+	}
+	return NULL;
+}
+
 static void resume_worker(void *arg)
 {
 	struct job *job = arg;
+	struct resume_request *request = &job->resume_request;
+	auto_free char *unavailable =
+		job->options->strict && !request->claim_only ? find_unavailable_source(job) : NULL;
 
+	if (unavailable)
+		text_set(request->refused, sizeof(request->refused), unavailable);
 	job->resume_failed =
-		resume_run(&job->resume_request, &job->resume, &job->cancel, &job->resume_err) < 0;
-	if (!job->resume_failed && !job->resume_request.claim_only)
-		quarantine_warn_if_large(&job->workspace);
+		unavailable && job->gang.members == 1
+			? err_set(&job->resume_err, ERR_INVALID, "not started: %s", unavailable) < 0
+			: resume_run(request, &job->resume, &job->cancel, &job->resume_err) < 0;
+	if (!job->resume_failed && !request->claim_only)
+		quarantine_make_room(&job->workspace);
 }
 
 int job_refusal_code(enum err_kind kind)
@@ -132,7 +180,7 @@ int job_refusal_code(enum err_kind kind)
  * it starts without. */
 static int refuse_start_without_resume(struct job *job)
 {
-	if (job->resume.in_use || job->resume.directory_refused)
+	if (job->resume.in_use || job->resume.runs_here || job->resume.directory_refused)
 		err_wrap(&job->resume_err, "not started");
 	else if (!job->store_is_needed && job->resume.attempt.number == 0 &&
 		 !job->options->strict) {
@@ -141,12 +189,19 @@ static int refuse_start_without_resume(struct job *job)
 		job->store = NULL;
 		return 0;
 	}
+	if (job->resume.waited_in_vain) {
+		log_error("%s. Nothing is lost: start all members again (exit %d)",
+			  job->resume_err.text, EXIT_PREEMPTED);
+		return EXIT_PREEMPTED;
+	}
 	log_error("%s%s", job->resume_err.text,
 		  job->resume.in_use ? resume_way_out_of_use(&job->resume_request) : "");
 	/* A full disk or a directory in use may be different at the next start, or on the next
-	 * machine. A wrong configuration, or what is damaged, will not. */
-	return job->resume.all_damaged ? EXIT_CONFIGURATION
-				       : job_refusal_code(job->resume_err.kind);
+	 * machine. A wrong configuration, or what is damaged, will not; and --strict refuses a
+	 * store that cannot be reached for good. */
+	return job->resume.all_damaged || (job->options->strict && !job->resume.storage)
+		       ? EXIT_CONFIGURATION
+		       : job_refusal_code(job->resume_err.kind);
 }
 
 /* What came of taking an attempt. From then on, uploads are possible. */
@@ -192,6 +247,18 @@ static int log_refusal(const struct job *job)
 	return job->refused;
 }
 
+static void say_no_room(struct job *job, const struct err *err)
+{
+	if (job->said_no_room)
+		return;
+	job->said_no_room = true;
+	report_our_failure(&job->reports,
+			   err->kind == ERR_NO_SPACE
+				   ? "nothing of this run is saved until there is room"
+				   : "nothing of this run is saved until the store answers",
+			   err);
+}
+
 static void on_resume_done(void *arg)
 {
 	struct job *job = arg;
@@ -207,6 +274,8 @@ static void on_resume_done(void *arg)
 		return;
 	}
 	resume_log(&job->resume_request, &job->resume, &job->events);
+	if (job->resume.no_room || job->resume.no_answer)
+		say_no_room(job, &job->resume.full);
 	if (job->resume.attempt.number > 0)
 		job_say_unsaid(job);
 	job_post(job, (struct job_event){.kind = JOB_EV_RESTORED, .claim = begin_attempt(job)});
@@ -248,8 +317,12 @@ static bool warn_of_orphan(void *arg, const struct session_info *orphan)
 /* The command was started before anybody knew that it saves: it goes on, but this must be seen. */
 static void report_late_refusal(struct job *job)
 {
-	if (job->resume.in_use && expectation_starts_another_run(job->options->command)) {
+	if ((job->resume.in_use || job->resume.runs_here) &&
+	    expectation_starts_another_run(job->options->command)) {
 		log_note("checkpoints are saved by the run that this command has started");
+	} else if (job->resume.runs_here) {
+		job->reports.failed = true;
+		log_error("nothing of this run is saved: %s", job->resume_err.text);
 	} else if (job->resume.in_use) {
 		job->reports.failed = true;
 		log_error("nothing of this run is saved: %s, and both write there: end one of "
@@ -269,6 +342,15 @@ static void on_late_claim_done(void *arg)
 	struct job_event event = {.kind = JOB_EV_CLAIMED};
 
 	job_note_child(job);
+	/* Each complete checkpoint tries again. */
+	if (job->resume_failed &&
+	    (job->resume_err.kind == ERR_NO_SPACE ||
+	     (job->resume.no_answer && resume_may_answer_later(&job->resume_err)))) {
+		say_no_room(job, &job->resume_err);
+		event.claim = (struct claim_event){.phase = ATTEMPT_UNCLAIMED, .step = -1};
+		job_post(job, event);
+		return;
+	}
 	if (job->resume_failed)
 		report_late_refusal(job);
 	else
@@ -307,6 +389,7 @@ void job_begin_resume(struct job *job)
 	job->rules = job_rules_from(job);
 	job->model = job_model_new(&job->rules);
 	workspace_init(&job->workspace, options->checkpoint_dir);
+	workspace_follow_link(&job->workspace);
 	job->workspace.unnamed = !job->name.given;
 	job_read_what_was_left(job);
 	directory = directory_text(job);
@@ -314,7 +397,7 @@ void job_begin_resume(struct job *job)
 		      "store", job->store, "checkpoint_dir", directory, "supervisor_pid",
 		      (int)getpid());
 	job->refused = job_check_start(job, reason);
-	if (job->refused && (!job->store || (job->gang.members == 1 && !job->command_refused))) {
+	if (job->refused && (!job->store || job->gang.members == 1)) {
 		refuse_start(job, log_refusal(job));
 		return;
 	}
@@ -327,6 +410,7 @@ void job_begin_resume(struct job *job)
 						 .claim = {.phase = ATTEMPT_NONE, .step = -1}});
 		return;
 	}
+	job->retention = retention_policy(&options->retention);
 	job->resume_request = (struct resume_request){
 		.store = job->store,
 		.private_store = !options->store,
@@ -345,11 +429,11 @@ void job_begin_resume(struct job *job)
 		.gang = job->gang,
 		.join_ms = options->join_ms,
 		.parts = options->parts,
-		.without_pokes = !options->gang_poke,
+		.takes_over = options->take_over,
+		.retention = options->retention.keep_last != 0 ? &job->retention : NULL,
 		.if_known = job->expected == EXPECT_NOTHING &&
 			    file_directory_is_empty(job->workspace.directory),
 	};
-	job->resume_request.command_refused = job->command_refused;
 	text_set(job->resume_request.refused, sizeof(job->resume_request.refused), reason);
 	workers_run(job->workers, resume_worker, on_resume_done, job);
 }
@@ -428,8 +512,6 @@ void job_launch_child(struct job *job)
 	}
 	if (job->options->sigterm_hold && has_shim)
 		sigterm_hold_start(&job->sigterm_hold, &job->loop, job->tracker);
-	job->sigterm_hold.meant = job_on_signalled;
-	job->sigterm_hold.arg = job;
 	options.set = (const char *const *)job->environment.pairs;
 	status_line_share();
 	session_each_orphan(warn_of_orphan, job);

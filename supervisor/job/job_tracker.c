@@ -1,7 +1,10 @@
 /* The tracker: its callbacks post what the job writes. */
+#include "base/cleanup.h"
+#include "base/held_directory.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "job.h"
+#include "workspace/workspace.h"
 
 int64_t job_reported_step(const struct job *job)
 {
@@ -30,7 +33,6 @@ static void on_running_written(void *arg, const char *path)
 static void on_checkpoint_complete(void *arg)
 {
 	struct job *job = arg;
-	int64_t saved, found;
 	const struct latest_checkpoint *latest = tracker_latest_checkpoint(job->tracker);
 	struct job_event event = {
 		.kind = JOB_EV_COMPLETE,
@@ -46,8 +48,6 @@ static void on_checkpoint_complete(void *arg)
 			},
 	};
 
-	if (tracker_has_begun_anew(job->tracker, &saved, &found))
-		report_begun_anew(&job->reports, saved, found);
 	job_note_complete_in_gang(job, latest);
 	job_post_with(job, event, NULL, json_pack("{s:s}", "event", "saved"));
 }
@@ -59,19 +59,24 @@ static void on_sigterm_held(void *arg, pid_t pid, pid_t sender, int64_t had_ms)
 	sigterm_hold_add(&job->sigterm_hold, pid, sender, job_has_sent_sigterm(job, pid, had_ms));
 }
 
-void job_on_signalled(void *arg, pid_t pid)
+/* Is the watched directory a link by now, and the file below what it leads to? */
+static bool is_below_watched(const struct job *job, const char *path)
 {
-	struct job *job = arg;
+	auto_free char *watched = held_directory_resolve(job->workspace.directory, NULL);
+	auto_free char *real = NULL;
 
-	if (pid == job->child.pid)
-		job_post(job, (struct job_event){.kind = JOB_EV_SIGNALLED});
+	if (!watched || text_equal(watched, job->workspace.directory))
+		return false;
+	real = held_directory_resolve(path, NULL);
+	return real && path_set_is_below(real, watched);
 }
 
 static void on_saved_elsewhere(void *arg, const char *path)
 {
 	struct job *job = arg;
 
-	save_place_note_elsewhere(&job->reports, path);
+	if (!is_below_watched(job, path))
+		save_place_note_elsewhere(&job->reports, path);
 }
 
 void job_start_tracker(struct job *job)
@@ -99,7 +104,6 @@ void job_start_tracker(struct job *job)
 		.signatures = job->resume.signatures,
 		.left = job->left_known,
 		.existing = job->resume.existing.paths,
-		.resumable = job->resume.resumable.paths,
 		.arg = job,
 	};
 

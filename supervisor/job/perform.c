@@ -25,6 +25,9 @@ static void keep_signal(struct job *job, const struct performed *what)
 static void pass_signal(struct job *job, const struct performed *what)
 {
 	child_forward(&job->child, &what->posted->signal);
+	/* Its terminal is ours again, and nobody else hears it. */
+	job->outlived.cut |= job->outlived.waits;
+	job_look_at_outlived(job);
 }
 
 static void take_for_notice(struct job *job, const struct performed *what)
@@ -78,24 +81,38 @@ static void share_request(struct job *job, const struct performed *what)
 	job_share_request(job, what->effect->request);
 }
 
+/* The main process may have ended. */
+static void send_sigterm(struct job *job, const char *what)
+{
+	if (job->profile.profile && job->profile.profile->ends_by_kill) {
+		log_note("SIGTERM does not end such a job: killing it (SIGKILL)");
+		child_signal(&job->child, SIGKILL);
+		kill_tree();
+		return;
+	}
+	log_note("%s", what);
+	child_forward_signal(&job->child, SIGTERM);
+	if (job->outlived.waits)
+		job_terminate_rest(job);
+}
+
 static void forward_sigterm(struct job *job)
 {
-	log_note("forwarding SIGTERM to the job");
 	job->ask.by_flag = false;
 	if (job->tracker)
 		tracker_requested(job->tracker);
-	child_forward_signal(&job->child, SIGTERM);
+	send_sigterm(job, "forwarding SIGTERM to the job");
 }
 
 static void terminate(struct job *job)
 {
-	log_note("stopping the job (SIGTERM)");
 	event_log_add(&job->events, "stopping", "{s:s}", "signal", "TERM");
-	child_forward_signal(&job->child, SIGTERM);
+	send_sigterm(job, "stopping the job (SIGTERM)");
 }
 
 static void kill_job(struct job *job)
 {
+	job_name_writers(job);
 	child_signal(&job->child, SIGKILL);
 	kill_tree();
 	job_post_child_exit(job);
@@ -189,6 +206,7 @@ void job_perform(struct job *job, const struct job_effect *effect,
 		[JOB_DO_SHARE_REQUEST] = {.with = share_request},
 		[JOB_DO_FORWARD_SIGTERM] = {.plain = forward_sigterm},
 		[JOB_DO_TERMINATE] = {.plain = terminate},
+		[JOB_DO_TERMINATE_REST] = {.plain = job_terminate_rest},
 		[JOB_DO_KILL] = {.plain = kill_job},
 		[JOB_DO_HOLD_SIGTERM] = {.with = hold_sigterm},
 		[JOB_DO_UNHOLD_SIGTERM] = {.with = hold_sigterm},

@@ -106,7 +106,7 @@ static void look_at_directory(const struct job *job, struct job_view *view)
 	if (job->model.state == JOB_STOPPING)
 		view->closed_ms = tracker_provable_ms(tracker);
 	view->replacing = tracker_is_replacing(tracker);
-	view->partners_until_ms = tracker_partners_until_ms(tracker);
+	view->partners_until_ms = tracker_awaited_until_ms(tracker, job->model.stop.stands);
 	view->only_running = tracker_has_only_running_files(tracker);
 	view->holds_less = tracker_holds_less(tracker);
 	view->last_write_ms = tracker_last_write_ms(tracker);
@@ -120,7 +120,7 @@ struct job_view job_look(const struct job *job, bool about_stop)
 {
 	struct job_view view = {
 		.now_ms = clock_monotonic_ms(),
-		.child_running = job->child.running,
+		.child_running = job->child.running || job->outlived.waits,
 		.reported_step = -1,
 		.any_rank = job->ranks.progress.count > 0,
 		.rank_saving = rank_progress_saving(&job->ranks.progress) > 0,
@@ -273,7 +273,7 @@ struct job_rules job_rules_from(const struct job *job)
 		.of_gang = job->gang.members > 1,
 		.requeues = options->requeue && slurm && *slurm,
 		.every_auto = options->every_auto,
-		.retains = retention_is_set(&options->retention),
+		.retains = options->retention.keep_last != 0,
 		.quiet_ms = options->quiet_ms,
 		.snapshot_interval_ms = options->snapshot_interval_ms,
 		.flush_ms = options->flush_ms,

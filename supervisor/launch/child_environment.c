@@ -69,11 +69,14 @@ static bool is_same_file_system(const char *a, const char *b)
 static void add_tmpdir_variable(struct child_environment *environment,
 				const struct child_facts *facts)
 {
+	/* Until the job makes it, our folder tells where it will be. */
+	const char *there = file_is_directory(facts->workspace->directory)
+				    ? facts->workspace->directory
+				    : facts->workspace->beside;
 	auto_free char *path = NULL;
 	struct err err;
 
-	if (getenv("TMPDIR") || !file_is_directory(facts->workspace->directory) ||
-	    is_same_file_system("/tmp", facts->workspace->directory))
+	if (getenv("TMPDIR") || !there || is_same_file_system("/tmp", there))
 		return;
 	path = workspace_path_beside(facts->workspace, "tmp", &err);
 	if (!path || strlen(path) > TMPDIR_MOST ||

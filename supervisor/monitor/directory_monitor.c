@@ -8,14 +8,14 @@
 #include "directory_scan.h"
 #include "workspace/workspace.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct directory_monitor {
 	struct directory_monitor_options options;
-	struct inotify_watch *watch;     /* NULL: no directory yet, or it cannot be watched */
+	struct inotify_watch *watch;     /* NULL: it cannot be watched */
 	struct directory_poller *poller; /* NULL: the kernel reports everything */
-	char missing_evidence[400];
+	struct err unwatched;            /* why `watch` is NULL */
+	bool open;
 };
 
 static void report_all_files(struct directory_monitor *monitor)
@@ -57,35 +57,32 @@ void directory_monitor_open(struct directory_monitor *monitor, bool job_runs)
 {
 	const char *directory = monitor->options.directory;
 	const char *network;
-	struct err err;
 
-	if (directory_monitor_is_open(monitor) || !file_is_directory(directory))
+	if (monitor->open)
 		return;
+	if (!monitor->watch && monitor->unwatched.kind == ERR_NONE)
+		(void)inotify_watch_open(monitor->options.loop, directory, monitor->options.said,
+					 monitor->options.arg, &monitor->watch,
+					 &monitor->unwatched);
+	/* Only there it can be told on which file system it is. */
+	if (!file_is_directory(directory))
+		return;
+	monitor->open = true;
 	network = network_fs_of(directory);
-	if (inotify_watch_open(monitor->options.loop, directory, monitor->options.said,
-			       monitor->options.arg, &monitor->watch, &err) < 0)
-		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			 "polling %.200s every %.1f s instead of watching it: %.150s", directory,
-			 scan_interval_seconds(monitor), err.text);
+	if (!monitor->watch)
+		log_note("polling %s every %.1f s instead of watching it: %s", directory,
+			 scan_interval_seconds(monitor), monitor->unwatched.text);
 	else if (network)
-		snprintf(monitor->missing_evidence, sizeof(monitor->missing_evidence),
-			 "%.200s is on %s, where the kernel does not report what other machines "
+		log_note("%s is on %s, where the kernel does not report what other machines "
 			 "write: polling it every %.1f s",
 			 directory, network, scan_interval_seconds(monitor));
 	if (!monitor->watch || network || monitor->options.polls)
 		monitor->poller = directory_poller_new(&monitor->options, job_runs);
-	else if (job_runs)
-		report_all_files(monitor);
 }
 
 bool directory_monitor_is_open(const struct directory_monitor *monitor)
 {
-	return monitor->watch || monitor->poller;
-}
-
-const char *directory_monitor_missing_evidence(const struct directory_monitor *monitor)
-{
-	return monitor->missing_evidence;
+	return monitor->open;
 }
 
 void directory_monitor_drain(struct directory_monitor *monitor)

@@ -30,13 +30,13 @@ struct directory_monitor_options {
 struct directory_monitor *directory_monitor_new(const struct directory_monitor_options *options);
 void directory_monitor_free(struct directory_monitor *monitor);
 
-/* Begins to watch if the directory exists; call it again until directory_monitor_is_open().
- * `job_runs`: the job may have written the files that exist already, so report them as changed. */
+/* Begins to watch, be it for the directory to be made. Call it again until
+ * directory_monitor_is_open(): then the directory is there, scans have begun if they are needed,
+ * and why they are has been said. `job_runs`: the job may have written the files that a first scan
+ * finds, so report them as changed. */
 void directory_monitor_open(struct directory_monitor *monitor, bool job_runs);
 /* False: the directory does not exist yet. */
 bool directory_monitor_is_open(const struct directory_monitor *monitor);
-/* A sentence: why scans are needed; "": the kernel reports everything. Borrowed. */
-const char *directory_monitor_missing_evidence(const struct directory_monitor *monitor);
 
 /* Reports the events that the kernel has queued. */
 void directory_monitor_drain(struct directory_monitor *monitor);

@@ -14,6 +14,7 @@
  * - Entries of watches that the kernel removed cannot be removed (inotify_rm_watch fails and the
  *   entry stays). They are given the empty name and stay until inotify_table_close(): some 150
  *   bytes for each directory that was deleted.
+ * - The directory that ours is in is watched without it: inotify_watch.c needs no name for that.
  * - A queue overflow is one event without a path, and nothing is scanned again. inotify_watch.c
  *   watches new directories and reports RESCAN.
  * - All its state is global: one table in a process.
@@ -129,6 +130,32 @@ int inotify_table_open_directory(const struct inotify_table *table, const char *
 	return *path ? beneath_open_directory(root, path) : steal_fd(&root);
 }
 
+/* By its descriptor: the name may lead elsewhere by now. */
+static int watch_held(struct inotify_table *table, int fd, char held[32], uint32_t events)
+{
+	snprintf(held, 32, "/proc/self/fd/%d", fd);
+	return inotify_add_watch(table->fd, held, events);
+}
+
+void inotify_table_watch_parent(struct inotify_table *table)
+{
+	const char *name;
+	auto_close int fd = held_directory_open_above(table->directory, &name, NULL);
+	char held[32];
+	int wd = fd < 0 ? -1 : watch_held(table, fd, held, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
+
+	if (wd != table->parent)
+		inotify_table_leave_parent(table);
+	table->parent = wd < 0 ? 0 : wd;
+}
+
+void inotify_table_leave_parent(struct inotify_table *table)
+{
+	if (table->parent > 0)
+		inotify_rm_watch(table->fd, table->parent);
+	table->parent = 0;
+}
+
 /*
  * The library would enter a known watch a second time, hence the look-up by number first. The
  * kernel never reuses a number, so that an empty name is not that of a forgotten watch.
@@ -142,9 +169,7 @@ int inotify_table_add(struct inotify_table *table, const char *path)
 
 	if (fd < 0)
 		return -1;
-	/* By its descriptor: the name may lead elsewhere by now. */
-	snprintf(held, sizeof(held), "/proc/self/fd/%d", fd);
-	wd = inotify_add_watch(table->fd, held, EVENTS);
+	wd = watch_held(table, fd, held, EVENTS);
 	if (wd < 0)
 		return -1;
 	if (wd > table->highest)

@@ -15,6 +15,8 @@ struct inotify_table {
 	int fd;
 	/* highest watch descriptor so far */
 	int highest;
+	/* of the directory that it is in; 0: not watched */
+	int parent;
 };
 
 /* `directory` is canonical. ERR_EXISTS: a table is open already. ERR_FAILED and others: the
@@ -31,6 +33,11 @@ int inotify_table_open_directory(const struct inotify_table *table, const char *
  * deleted in it, and for its own removal. Returns the watch descriptor, the same as before if it is
  * watched already; -1 with errno. */
 int inotify_table_add(struct inotify_table *table, const char *path);
+/* Until the directory is there: an event that has no path tells of each new name in the directory
+ * that it is in. Call it again in case that one was replaced. */
+void inotify_table_watch_parent(struct inotify_table *table);
+void inotify_table_leave_parent(struct inotify_table *table);
+
 /* Current path of a watch descriptor, which the caller frees; NULL: it was removed. */
 char *inotify_table_path(int wd);
 

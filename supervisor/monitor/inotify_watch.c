@@ -15,7 +15,8 @@
 /* The first event is read at once, later ones after this time: meanwhile the kernel merges the
  * equal events of a large write. */
 #define GATHER_MS 20
-/* How often to look for a directory that was removed. */
+/* How often to look for a directory that is not there, beside what the one that it is in tells:
+ * that may be a server's, or be replaced itself. */
 #define RETURN_MS 250
 #define DEEPEST 64
 
@@ -27,8 +28,10 @@ struct inotify_watch {
 	struct timer look;
 	dir_event_fn *changed;
 	void *argument;
-	/* watch descriptor of the directory; -1 while it is gone */
+	/* watch descriptor of the directory; -1 while it is not there */
 	int root;
+	/* it was there before: what was told of it is void */
+	bool gone;
 	bool complete;
 	/* what was renamed away and may reappear under another name, with this cookie; NULL: none
 	 */
@@ -64,8 +67,10 @@ static bool watch_directory(struct inotify_watch *watch, const char *path, int d
 	if (depth <= DEEPEST &&
 	    (errno == ENOENT || errno == ENOTDIR || (errno == EACCES && depth > 0)))
 		return false;
+	/* The directory itself is tried again and again. */
+	if (depth > 0 || watch->complete)
+		emit_event(watch, DIR_RESCAN, false, NULL, "");
 	watch->complete = false;
-	emit_event(watch, DIR_RESCAN, false, NULL, "");
 	return false;
 }
 
@@ -170,19 +175,30 @@ static void root_gone(struct inotify_watch *watch)
 	give_up_moved(watch);
 	inotify_table_move_below(&watch->table, "", NULL);
 	watch->root = -1;
+	watch->gone = true;
 	emit_event(watch, DIR_RESCAN, false, NULL, "");
 	loop_arm(watch->loop, &watch->look, clock_monotonic_ms());
 }
 
+static void look_for_root(struct inotify_watch *watch)
+{
+	scan_directory(watch, "", 0, true);
+	if (watch->root < 0)
+		return;
+	inotify_table_leave_parent(&watch->table);
+	loop_disarm(watch->loop, &watch->look);
+	if (watch->gone)
+		emit_event(watch, DIR_RESCAN, false, NULL, "");
+}
+
+/* The one that it is in is watched before the look, so that none is missed. */
 static void root_timer_fired(struct timer *timer)
 {
 	struct inotify_watch *watch = container_of(timer, struct inotify_watch, look);
 
-	scan_directory(watch, "", 0, true);
-	if (watch->root < 0)
-		loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
-	else
-		emit_event(watch, DIR_RESCAN, false, NULL, "");
+	inotify_table_watch_parent(&watch->table);
+	loop_arm(watch->loop, &watch->look, clock_monotonic_ms() + RETURN_MS);
+	look_for_root(watch);
 }
 
 static void dispatch_event(struct inotify_watch *watch, const struct inotify_event *event)
@@ -224,6 +240,9 @@ void inotify_watch_drain(struct inotify_watch *watch)
 			at += sizeof(*event) + event->len;
 		}
 	}
+	/* One that cannot be watched has been told, and is looked for at the timer's pace. */
+	if (watch->root < 0 && watch->complete)
+		look_for_root(watch);
 	/* The kernel queues the two halves of a rename one after the other: the second may be read
 	 * the next time. */
 	if (watch->moved && clock_monotonic_ms() - watch->moved_ms >= GATHER_MS)
@@ -260,6 +279,7 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 		       void *argument, struct inotify_watch **watch, struct err *err)
 {
 	auto_(inotify_watch_close) struct inotify_watch *made = NULL;
+	bool missing;
 
 	made = memory_new(sizeof(*made));
 	*made = (struct inotify_watch){
@@ -277,9 +297,10 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 	made->source.fd = made->table.fd;
 	errno = 0;
 	scan_directory(made, "", 0, true);
-	if (made->root < 0 && errno != ENOSPC)
+	missing = made->root < 0 && (errno == ENOENT || errno == ENOTDIR);
+	if (made->root < 0 && !missing && errno != ENOSPC)
 		return err_os(err, errno ? errno : ENOENT, "watch %s", directory);
-	if (made->root < 0 || !made->complete)
+	if (!made->complete)
 		return err_set(err, ERR_NO_SPACE,
 			       "watch %s: too many directories (limit: "
 			       "fs.inotify.max_user_watches)",
@@ -289,6 +310,8 @@ int inotify_watch_open(struct loop *loop, const char *directory, dir_event_fn *c
 	made->changed = changed;
 	made->argument = argument;
 	*watch = steal(&made);
+	if (missing)
+		root_timer_fired(&(*watch)->look);
 	return 0;
 }
 

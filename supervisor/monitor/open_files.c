@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/cleanup.h"
 #include "base/held_directory.h"
+#include "base/text.h"
 #include "process/process.h"
 #include "shim/shim.h"
 
@@ -14,39 +15,43 @@
 #include <sys/stat.h>
 
 /* The link of a descriptor that can write has the permission to write. */
-static bool holds_descriptor(const char *directory, pid_t pid)
+static bool holds_descriptor(const char *directory, pid_t pid, char target[PATH_MAX])
 {
 	auto_(walk_close) struct walk walk = {0};
-	char target[PATH_MAX];
 
 	(void)proc_walk_descriptors(pid, &walk);
 	while (walk_next(&walk)) {
 		struct stat status;
 
-		if (walk_read_link(&walk, target, sizeof(target)) > 0 &&
+		if (walk_read_link(&walk, target, PATH_MAX) > 0 &&
 		    proc_path_is_below(target, directory) &&
 		    fstatat(walk.directory, walk.name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    (status.st_mode & S_IWUSR))
 			return true;
 	}
-	return false;
+	/* Which file is mapped is not looked at. */
+	text_set(target, PATH_MAX, directory);
+	return proc_maps_below(pid, directory) > 0;
 }
 
 bool open_files_is_holder(const char *directory, pid_t pid)
 {
-	return holds_descriptor(directory, pid) || proc_maps_below(pid, directory) > 0;
+	char target[PATH_MAX];
+
+	return holds_descriptor(directory, pid, target);
 }
 
 void open_files_find_holders(const char *directory, open_files_fn *found, void *arg)
 {
 	auto_(process_tree_release) struct process_tree tree = {0};
+	char target[PATH_MAX];
 
 	if (process_tree_read(getpid(), PROCESS_TREE_BRIEF, &tree, NULL) < 0)
 		return;
 	for (size_t i = 0; i < tree.count; i++)
 		if (!process_is_dead(&tree.processes[i]) &&
-		    open_files_is_holder(directory, tree.processes[i].pid))
-			found(arg, tree.processes[i].pid);
+		    holds_descriptor(directory, tree.processes[i].pid, target))
+			found(arg, tree.processes[i].pid, target);
 }
 
 bool open_files_is_running(pid_t pid)
@@ -76,8 +81,9 @@ enum open_files_descriptor open_files_query_descriptor(const char *directory, pi
 {
 	bool open = may_be_open(directory, pid, descriptor);
 
-	/* Only now: of a process that has ended meanwhile nothing was open either. */
-	if (!proc_is_alive(pid))
+	/* Only now: of a process that has begun to exit meanwhile nothing was open either, and it
+	 * was the kernel that closed its files. */
+	if (!open_files_is_running(pid))
 		return OPEN_FILES_DESCRIPTOR_GONE;
 	return open ? OPEN_FILES_DESCRIPTOR_OPEN : OPEN_FILES_DESCRIPTOR_CLOSED;
 }

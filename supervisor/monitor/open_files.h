@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-typedef void open_files_fn(void *arg, pid_t pid);
+/* `path`: such a file, or the directory where one is mapped. Borrowed. */
+typedef void open_files_fn(void *arg, pid_t pid, const char *path);
 
 /*
  * Calls `found` once for each of our descendants that has a file of `directory` (canonical) open
@@ -26,7 +27,7 @@ bool open_files_is_holder(const char *directory, pid_t pid);
 enum open_files_descriptor {
 	OPEN_FILES_DESCRIPTOR_OPEN,
 	OPEN_FILES_DESCRIPTOR_CLOSED,
-	OPEN_FILES_DESCRIPTOR_GONE /* the process has ended */
+	OPEN_FILES_DESCRIPTOR_GONE /* the process has ended, or has begun to */
 };
 /*
  * Does the process still have a file of the directory (canonical, without a slash at its end) open

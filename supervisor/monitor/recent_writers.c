@@ -24,7 +24,7 @@ bool recent_writers_note(struct recent_writers *writers, pid_t pid, int64_t now_
 	if (writers->count == RECENT_WRITERS)
 		memmove(writers->items, writers->items + 1,
 			--writers->count * sizeof(writers->items[0]));
-	writers->items[writers->count++] = (struct recent_writer){.pid = pid, .ms = now_ms};
+	writers->items[writers->count++] = (struct recent_writer){now_ms, now_ms, pid};
 	return true;
 }
 

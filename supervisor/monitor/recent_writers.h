@@ -10,7 +10,8 @@
 #define RECENT_WRITERS 256
 
 struct recent_writer {
-	int64_t ms; /* of its last report about a checkpoint file, CLOCK_MONOTONIC */
+	/* of its first and its last report about a checkpoint file, CLOCK_MONOTONIC */
+	int64_t first_ms, ms;
 	pid_t pid;
 };
 

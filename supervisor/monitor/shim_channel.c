@@ -383,9 +383,3 @@ void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold 
 	channel->intact.sigterm_hold = (uint32_t)state;
 	__atomic_store_n(&channel->header->sigterm_hold, (uint32_t)state, __ATOMIC_RELEASE);
 }
-
-void shim_channel_want_reads(struct shim_channel *channel, bool wanted)
-{
-	channel->intact.reads_wanted = wanted;
-	__atomic_store_n(&channel->header->reads_wanted, wanted, __ATOMIC_RELEASE);
-}

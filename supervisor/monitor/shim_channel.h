@@ -82,9 +82,6 @@ const char *shim_channel_path(const struct shim_channel *channel);
  */
 struct progress_page *shim_channel_page(const struct shim_channel *channel);
 
-/* Has processes that start from now on tell what they read (SHIM_READ), or no longer. */
-void shim_channel_want_reads(struct shim_channel *channel, bool wanted);
-
 /* Sets what processes with the shim do with a SIGTERM (PROTOCOL.md). OFF until the first call; a
  * process that starts while it is OFF never holds SIGTERM. */
 void shim_channel_set_sigterm_hold(struct shim_channel *channel, enum shim_hold state);

@@ -25,7 +25,7 @@ static bool record_is_sound(const struct shim_record *record, uint64_t sequence)
 {
 	return record->path_length <= SHIM_PATH_MOST && record->path2_length <= SHIM_PATH_MOST &&
 	       record->checksum == shim_checksum(record, sequence) && record->event >= SHIM_HELLO &&
-	       record->event <= SHIM_READ && record->pid != 0 && record->pid <= INT_MAX;
+	       record->event <= SHIM_SAVED_ELSEWHERE && record->pid != 0 && record->pid <= INT_MAX;
 }
 
 bool shim_record_read(const struct shim_record *record, uint64_t sequence,

@@ -20,15 +20,17 @@
 
 /* Which snapshots stay: the --keep-* options of `run` and of `forget`. */
 struct retention_rules {
-	struct forget_policy policy;      /* keep_tags is filled by retention_policy() */
+	int64_t keep_last; /* 0: all snapshots stay, whatever the other rules; -1: not given */
+	struct forget_policy policy;      /* the other rules, filled up by retention_policy() */
 	const char *tags[KEEP_TAGS_MOST]; /* borrowed */
 	size_t tag_count;
 };
 
-/* PURE. The policy with the tags in it, which it borrows from `rules`. */
+/* PURE. Whether any rule is given, and not the one that all snapshots stay. */
+bool retention_is_given(const struct retention_rules *rules);
+/* PURE. The policy with the tags in it, which it borrows from `rules`. If no rule is given: the
+ * newest 10, and the last of each day. Not for rules by which all snapshots stay. */
 struct forget_policy retention_policy(const struct retention_rules *rules);
-/* PURE. Whether there is any rule. */
-bool retention_is_set(const struct retention_rules *rules);
 
 enum shim_use {
 	SHIM_USE_AUTO,
@@ -69,7 +71,6 @@ struct job_config {
 	const char *gang;   /* "auto", "off" or how many machines; NULL: off (gang_identity.h) */
 	const char *member; /* which of them this is; NULL: found out */
 	int64_t join_ms;    /* for the members of a gang to come, and to restore */
-	bool gang_poke;     /* the others are told at once that there is something to read */
 	enum gang_parts_choice parts; /* of which members one restores the files */
 	bool goes_on_without;         /* a gang, after a member was preempted */
 	enum restore_policy restore;
@@ -81,7 +82,7 @@ struct job_config {
 	/* a SIGTERM from outside is held back from the processes until the checkpoint is saved */
 	bool sigterm_hold;
 	bool run_identity; /* sets W&B's variables, if they are unset */
-	bool rerun;        /* starts the job although an earlier attempt has finished it */
+	bool take_over;    /* the job from a run that lives on this machine */
 	bool requeue;      /* requeues a preempted job of Slurm's */
 	bool strict;
 	bool dry_run;

@@ -32,8 +32,7 @@ const struct option_row retention_rows[] = {
 	{"keep-last", 0, "N", "REPRIEVE_KEEP_LAST",
 		"keep the newest N good snapshots, and the newest N superseded ones; what only "
 		"others needed is freed a day later, or at once when the store is full",
-		OPTION_NUMBER(struct retention_rules, policy.keep_last), .least = 1,
-		.most = UINT32_MAX},
+		OPTION_NUMBER(struct retention_rules, keep_last), .most = UINT32_MAX},
 	{"keep-within", 0, "DURATION", "REPRIEVE_KEEP_WITHIN",
 		"keep what is no older than that, seen from the newest one",
 		OPTION_DURATION(struct retention_rules, policy.keep_within_ms), .least = 1},

@@ -29,7 +29,8 @@ static const struct option_row store_rows[] = {
 		TEXT(checkpoint_dir), .least = 1, .of_one_run = true},
 	{"restore", 0, "WHICH", "REPRIEVE_RESTORE",
 		"what the job starts from: latest (default); none, and what lies in the checkpoint "
-		"directory stays; or the ID of a snapshot",
+		"directory stays; or the ID of a snapshot, once: started again, the same command "
+		"goes on from the newest",
 		.set = run_option_set_restore, .choices = "latest none", .of_one_run = true},
 	{0},
 };
@@ -39,10 +40,12 @@ static const struct option_row job_rows[] = {
 		"the name that one job keeps across machines (default: the scheduler's id, else "
 		"made from the command)",
 		TEXT(job), .of_one_run = true},
-	{"rerun", 0, NULL, "REPRIEVE_RERUN",
-		"start a named job also when this command has finished it", FLAG(rerun)},
+	{"take-over", 0, NULL, "REPRIEVE_TAKE_OVER",
+		"start the job also while another run of it lives on this machine, of which nothing "
+		"is saved any more (default: do not start, exit 70)",
+		FLAG(take_over)},
 	{"max-no-progress", 0, "N", "REPRIEVE_MAX_NO_PROGRESS",
-		"do not start (exit 93) when the last N attempts have added no durable snapshot "
+		"do not start (exit 93) when the last N attempts have saved nothing beyond the best "
 		"(default: 0, no limit)",
 		OPTION_NUMBER(struct job_config, max_no_progress), .most = NO_PROGRESS_MOST},
 	{"gang", 0, "N", "REPRIEVE_GANG",
@@ -68,10 +71,6 @@ static const struct option_row job_rows[] = {
 		"save and end too, and the launcher starts all again; or continue: they save, and "
 		"go on without it (an elastic job); the same for all members",
 		CHOICE(goes_on_without, "stop continue")},
-	{"gang-poke", 0, "USE", "REPRIEVE_GANG_POKE",
-		"whether the members of a gang tell each other by a UDP datagram that there is "
-		"something to read in the store: on (default) or off",
-		CHOICE(gang_poke, "off on")},
 	{"requeue", 0, "USE", "REPRIEVE_REQUEUE",
 		"whether scontrol requeues a batch job of Slurm's that is preempted and whose "
 		"work is durable: auto (default) or off",
@@ -85,8 +84,7 @@ static const struct option_row job_rows[] = {
 static const struct option_row notice_rows[] = {
 	{"notice", 0, "LIST", "REPRIEVE_NOTICE",
 		"who announces a preemption: auto, none, or some, with commas between, of aws, "
-		"gcp, azure, alibaba, tencent, slurm, file:PATH, command:COMMAND (SIGTERM always "
-		"does)",
+		"gcp, azure, alibaba, tencent, slurm, file:PATH (SIGTERM always does)",
 		TEXT(notice), .choices = "auto none aws gcp azure alibaba tencent slurm"},
 	{"deadline", 0, "TIME", "REPRIEVE_DEADLINE",
 		"when the machine will be gone, if that is known: 2h, 2026-04-11T22:05:00Z, or "
@@ -258,8 +256,9 @@ const struct verb verb_run = {
 		OPTION_GROUP("Other", other_rows, 0),
 		{0},
 	},
-	.notes = "With a rule of retention, the snapshots that no rule keeps are forgotten after "
-		"each new one.\n\n"
+	.notes = "The snapshots that no rule of retention keeps are forgotten after each new one. "
+		"If no rule is given, the newest 10 and the last of each day stay; with "
+		"--keep-last 0, all.\n\n"
 		"A PATTERN is one of the shell's: wandb or *.npy for a name anywhere in the "
 		"checkpoint directory, a directory's with all in it; run/*.csv for a path in it. "
 		"Several may be given with commas between.",
@@ -268,8 +267,8 @@ const struct verb verb_run = {
 	.exits = (const struct help_row[]){
 		{"64", "wrong usage"},
 		{"70", "a failure of ours before the job could start; another start may help"},
-		{"74", "preempted, and the newest work is not durable"},
-		{"75", "preempted, and the work is durable: run it again"},
+		{"74", "asked to stop, and what the job saved last is not durable"},
+		{"75", "asked to stop, and what the job saved last is durable: run it again"},
 		{"78", "wrong configuration: the store or the checkpoint directory cannot be used"},
 		{"93", "no progress in the last attempts (--max-no-progress)"},
 		{"126, 127", "the command cannot be executed, or is not found"},
@@ -318,7 +317,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.flush_ms = 60000,
 		.join_ms = 600000,
 		.parts = GANG_PARTS_AUTO,
-		.gang_poke = true,
+		.retention.keep_last = -1,
 		.restore = RESTORE_LATEST,
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||

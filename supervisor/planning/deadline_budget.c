@@ -45,3 +45,10 @@ int64_t deadline_budget_kill_ms(const struct deadline_budget *budget,
 	half_ms = since_ms + (commit_ms - since_ms) / 2;
 	return half_ms > budget->stop_until_ms ? half_ms : budget->stop_until_ms;
 }
+
+int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving)
+{
+	int64_t quarter_ms = (kill_ms - since_ms) / 4;
+
+	return since_ms + (saving ? 3 * quarter_ms : quarter_ms);
+}

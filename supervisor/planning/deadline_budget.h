@@ -43,6 +43,13 @@ struct kill_facts {
 };
 
 /*
+ * When to tell the other processes of a job that has not ended, of which `since_ms` its main
+ * process knows and which is killed at `kill_ms`: SIGTERM ends a save under way if nobody handles
+ * it, so that waits, but there has to be time left to end in.
+ */
+int64_t deadline_budget_rest_ms(int64_t since_ms, int64_t kill_ms, bool saving);
+
+/*
  * When to kill it: at commit_until_ms. Killing it earlier helps only the upload, of what is
  * complete or of what its end proves complete, and may tear what the job still writes. So even then
  * it has the time that the upload does not need, at least half of the time since it was told, and

@@ -33,6 +33,15 @@ static bool is_helper_name(const char *name)
 	return false;
 }
 
+static bool is_helper(const struct process *process)
+{
+	const char *script = process_role_script(process);
+
+	if (script)
+		return is_helper_name(text_last_part(script));
+	return is_helper_name(process->comm) || is_helper_name(process->executable);
+}
+
 static bool has_child(const struct process_tree *tree, pid_t pid)
 {
 	for (size_t i = 0; i < tree->count; i++)
@@ -44,15 +53,11 @@ static bool has_child(const struct process_tree *tree, pid_t pid)
 static bool may_be_job(const struct detachment *detachment, const struct process_tree *tree,
 		       const struct process *process)
 {
-	const char *script = process_role_script(process);
-
 	if (process_is_dead(process) || process_role_is_spawned(process))
 		return false;
 	if (process_role(process) == ROLE_WRAPPER)
 		return detachment->shells_count && !has_child(tree, process->pid);
-	if (script)
-		return !is_helper_name(text_last_part(script));
-	return !is_helper_name(process->comm) && !is_helper_name(process->executable);
+	return !is_helper(process);
 }
 
 static bool is_writer(const struct detachment *detachment, pid_t pid)
@@ -208,6 +213,30 @@ bool detached_process_follow(struct detached_job *detached, struct detachment *d
 	detached->since_ms = clock_monotonic_ms();
 	child_adopt(child, next->pid);
 	return true;
+}
+
+/* --- what outlives the main process --- */
+
+bool outlived_is_waited_for(const struct outlived_facts *facts)
+{
+	int64_t quiet_ms = facts->now_ms - facts->since_ms;
+
+	if (facts->cut)
+		return false;
+	return facts->writing ? quiet_ms < OUTLIVED_STALL_MS
+			      : facts->may_begin && quiet_ms < OUTLIVED_QUIET_MS;
+}
+
+bool detached_process_may_write(void)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+
+	if (!has_children() || process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < tree.count; i++)
+		if (!process_is_dead(&tree.processes[i]) && !is_helper(&tree.processes[i]))
+			return true;
+	return false;
 }
 
 /* --- commands --- */

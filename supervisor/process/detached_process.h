@@ -1,5 +1,6 @@
 /*
- * PURE, but for detached_process_find() and _follow(). Commands that detach: "nohup python train.py
+ * PURE, but for detached_process_find(), _follow() and _may_write(). Commands that detach: "nohup
+ *python train.py
  *&", setsid, a script that ends in "&". Their main process exits, and what it has started goes on.
  *
  * An init leaves such processes alone, and ends with its main process. Here they are the job, and
@@ -72,6 +73,30 @@ struct detached_job {
 bool detached_process_follow(struct detached_job *detached, struct detachment *detachment,
 			     int64_t launched_ms, struct child *child,
 			     char text[DETACHED_TEXT_SIZE]);
+
+/* What the main process has started outlives it, and is not the job: what is known of that. */
+struct outlived_facts {
+	int64_t now_ms;
+	int64_t since_ms; /* its end; or, later, the last write of those, or the SIGTERM to them */
+	bool writing;     /* one of them has a file of a save open for writing */
+	bool may_begin;   /* detached_process_may_write() */
+	bool cut;         /* by SIGKILL or Ctrl-C */
+};
+
+/* A just-started writer has so long to open its file, and one that has closed it to open the next.
+ */
+#define OUTLIVED_QUIET_MS 2000
+/* Who has a file open, and writes nothing for so long, may be a daemon that never ends. */
+#define OUTLIVED_STALL_MS 10000
+
+/*
+ * PURE. Has the job not ended yet? A save that another process writes is part of it: a trainer may
+ * leave as soon as it has handed over its last checkpoint.
+ */
+bool outlived_is_waited_for(const struct outlived_facts *facts);
+/* Returns whether this process has a descendant other than a helper. Reads /proc if it has a child.
+ */
+bool detached_process_may_write(void);
 
 /* Why that command must not be started: its work would be done by a server that is nobody's
  * descendant (tmux, screen), so that it could be neither waited for nor stopped. NULL: nothing is

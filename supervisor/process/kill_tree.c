@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "process_role.h"
 #include "process_tree.h"
 
 #include <signal.h>
@@ -67,4 +68,30 @@ size_t kill_tree_below(pid_t root)
 size_t kill_tree(void)
 {
 	return kill_tree_below(getpid());
+}
+
+static const struct process *find_parent(const struct process_tree *tree,
+					 const struct process *process)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->processes[i].pid == process->parent)
+			return &tree->processes[i];
+	return NULL;
+}
+
+size_t terminate_tree(bool (*spares)(void *arg, pid_t pid), void *arg)
+{
+	auto_(process_tree_release) struct process_tree tree = {0};
+	size_t count = 0;
+
+	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < tree.count; i++) {
+		const struct process *process = &tree.processes[i];
+
+		if (!process_is_dead(process) && !spares(arg, process->pid) &&
+		    !process_role_is_data_worker(process, find_parent(&tree, process)))
+			count += kill(process->pid, SIGTERM) == 0;
+	}
+	return count;
 }

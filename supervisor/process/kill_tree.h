@@ -1,6 +1,7 @@
 #ifndef KILL_TREE_H
 #define KILL_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,5 +14,12 @@ size_t kill_tree(void);
 /* The same of the descendants of another process, without it. Its orphans stay below it only if it
  * is a subreaper. */
 size_t kill_tree_below(pid_t root);
+
+/*
+ * Sends SIGTERM to our descendants, but for those that `spares` names: as a terminal and a
+ * scheduler do. A DataLoader worker is spared too, because its rank would take its end for a crash.
+ * Does not wait. Returns how many got it.
+ */
+size_t terminate_tree(bool (*spares)(void *arg, pid_t pid), void *arg);
 
 #endif

@@ -15,7 +15,7 @@
  *	detached_process.h	PURE: does the job go on when the main process has ended?
  *	process_role.h	PURE: is a process the job, a wrapper, a launcher or a DataLoader worker?
  *	exit_watch.h	how processes end that are not our children (pidfd)
- *	kill_tree.h	SIGKILL for all descendants
+ *	kill_tree.h	SIGTERM and SIGKILL for all descendants
  *	ld_preload.h	where the shim is, and the new value of LD_PRELOAD
  */
 #ifndef PROCESS_H

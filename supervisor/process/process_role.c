@@ -41,6 +41,11 @@ static const struct program programs[] = {
 	{"prted", ROLE_LAUNCHER}, {"prun", ROLE_LAUNCHER}, {"hydra_pmi_proxy", ROLE_LAUNCHER},
 	{"mpiexec.hydra", ROLE_LAUNCHER}, {"srun", ROLE_LAUNCHER}, {"ssh", ROLE_LAUNCHER},
 	{"docker", ROLE_LAUNCHER}, {"podman", ROLE_LAUNCHER},
+	{"rsync", ROLE_COPIER}, {"rclone", ROLE_COPIER}, {"cp", ROLE_COPIER}, {"mv", ROLE_COPIER},
+	{"tar", ROLE_COPIER}, {"scp", ROLE_COPIER}, {"gsutil", ROLE_COPIER},
+	{"gcloud", ROLE_COPIER}, {"gcloud.py", ROLE_COPIER}, {"aws", ROLE_COPIER},
+	{"az", ROLE_COPIER}, {"azcopy", ROLE_COPIER}, {"s3cmd", ROLE_COPIER},
+	{"s5cmd", ROLE_COPIER}, {"mc", ROLE_COPIER}, {"restic", ROLE_COPIER},
 };
 // clang-format on
 

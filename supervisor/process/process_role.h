@@ -16,6 +16,8 @@ enum process_role {
 	ROLE_WRAPPER,
 	/* torchrun, mpirun, srun: at a signal it ends its ranks, or sends it to all of them */
 	ROLE_LAUNCHER,
+	/* rsync, rclone, aws: it copies what others have written, and stops at a signal */
+	ROLE_COPIER,
 };
 
 enum process_role process_role(const struct process *process);

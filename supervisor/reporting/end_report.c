@@ -7,6 +7,7 @@
 #include "workspace/workspace.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #define DURABLE_TEXT 200
@@ -148,6 +149,9 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 	const struct job_model *model = run->model;
 	struct durable_age durable = age_of_durable(run);
 	bool restored = durable.restored;
+	/* Other members have saved it for this one, which knows nothing of its step. */
+	bool of_others = run->rules->of_gang && !model->any_complete &&
+			 snapshot_id_compare(run->durable, run->from) != 0;
 	char id[SNAPSHOT_ID_TEXT], age[160];
 
 	snapshot_id_format(run->durable, id);
@@ -159,7 +163,8 @@ static void format_durable(const struct run_facts *run, char text[DURABLE_TEXT])
 			 "%s (only files that are written all the time, as curves; no checkpoint "
 			 "was complete)",
 			 id);
-	else if (!model->facts.launched || (!restored && model->durable.written_ms == 0))
+	else if (!model->facts.launched || of_others ||
+		 (!restored && model->durable.written_ms == 0))
 		text_set(text, DURABLE_TEXT, id);
 	else
 		snprintf(text, DURABLE_TEXT, "%s (%s)", id,
@@ -226,36 +231,11 @@ static void log_not_durable(const struct reports *reports, const struct run_fact
 		 run->directory, why, failure, over, durable, end->outcome.exit_code, local);
 }
 
-/* Why the job does not count as finished although it exited with 0. False: it does. */
-static bool log_restart_reason(const struct run_facts *run, const struct end_facts *end)
-{
-	if (run->model->facts.torn)
-		log_note("the job has exited without an error, but its last files are in no "
-			 "snapshot: it does not count as finished, and the same command starts it "
-			 "again (exit %d)",
-			 end->outcome.exit_code);
-	else if ((run->model->facts.interrupted || run->model->facts.signalled) &&
-		 run->model->facts.managed)
-		log_note("the job has exited after a signal (%s) that ends jobs, so it may not "
-			 "have finished: the same command starts it again (exit %d)",
-			 run->model->facts.signalled ? "SIGTERM, sent to it and not to reprieve"
-						     : "SIGINT, SIGQUIT or SIGHUP",
-			 end->outcome.exit_code);
-	else if (outcome_may_be_leaving(&run->model->facts))
-		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
-			 "not have finished: the same command starts it again (exit %d)",
-			 end->outcome.exit_code);
-	else
-		return false;
-	return true;
-}
-
 /* `durable`: format_durable(). A command that saves no checkpoints is told nothing. */
-static void log_finished(const struct run_facts *run, const struct end_facts *end,
-			 const char *durable)
+static void log_finished(const struct run_facts *run, const char *durable)
 {
-	if (!log_restart_reason(run, end) && run->model->facts.managed && has_durable(run))
-		log_note("the job has finished; durable: %s, in %s", durable, run->store);
+	if (run->model->facts.managed && has_durable(run))
+		log_note("the job ended with 0; durable: %s, in %s", durable, run->store);
 }
 
 static void log_torn_files(const struct run_facts *run, const struct torn_files *torn)
@@ -334,6 +314,10 @@ static void log_lost_work(const struct reports *reports, const struct run_facts 
 		log_error("the job has finished, but --strict turns the failure above into an "
 			  "error; durable: %s (exit %d)",
 			  durable, end->outcome.exit_code);
+	else if (!run->model->facts.launched)
+		log_error("preempted before the job was started: what it saved last was not seen "
+			  "in the store. Run the same command again (exit %d)",
+			  end->outcome.exit_code);
 	else if (has_written_nothing(run, end))
 		log_nothing_written(reports, run, end, how);
 	else
@@ -347,15 +331,16 @@ static const char *how_to_continue(const struct run_facts *run, char text[CONTIN
 	if (!has_durable(run))
 		text_set(text, CONTINUE_TEXT,
 			 "Run the same command again: it starts from the beginning");
-	else if (run->begun_anew)
+	else if (run->goes_back)
 		text_set(text, CONTINUE_TEXT,
-			 "The next start gets it back, but this one began anew, and so does "
-			 "that one unless the job loads it");
+			 "Run the command without --restore to continue from there; with it, "
+			 "another start goes back again");
 	else if (run->of_scheduler)
 		snprintf(text, CONTINUE_TEXT,
 			 "Another start of this job continues from there, and so does the same "
-			 "command with --job %s",
-			 run->job);
+			 "command with --job %.*s%s",
+			 (int)(run->stem > 0 ? run->stem : strlen(run->job)), run->job,
+			 run->stem > 0 ? " in this element of another array" : "");
 	else
 		text_set(text, CONTINUE_TEXT, "Run the same command again to continue from there");
 	return text;
@@ -397,6 +382,8 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 		save_place_say_at_end(reports, last_line_of(run, end));
 	format_durable(run, durable);
 	log_ended_event(reports, run, outcome);
+	if (facts->refusal)
+		return;
 	if (outcome->kind == OUTCOME_PREEMPTED && !facts->noticed)
 		log_note("the job has exited soon after it was asked for a checkpoint, so it may "
 			 "not have finished; durable: %s. %s (exit %d)",
@@ -409,7 +396,7 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 	else if (facts->managed && facts->launched && !facts->all_durable)
 		log_not_durable(reports, run, end, durable);
 	else if (outcome->kind == OUTCOME_FINISHED && facts->launched)
-		log_finished(run, end, durable);
+		log_finished(run, durable);
 	else if (facts->managed && facts->launched && has_durable(run))
 		log_survives(run, outcome, durable);
 	else if (outcome->kind == OUTCOME_STOPPED && facts->launched && facts->noticed &&
@@ -420,15 +407,14 @@ void report_end(struct reports *reports, const struct run_facts *run, const stru
 json_t *end_record(const struct run_facts *run, const struct outcome *outcome)
 {
 	const struct outcome_facts *facts = &run->model->facts;
-	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed && !facts->start_failed &&
+	bool crashed = outcome->kind == OUTCOME_FAILED && !facts->noticed &&
 		       outcome_is_crash(facts->wait_status);
 	json_t *about;
 	char id[SNAPSHOT_ID_TEXT];
 
-	about = json_pack("{s:i, s:s?, s:b, s:b, s:b, s:b}", "exit_code", outcome->exit_code,
-			  "newest", has_durable(run) ? snapshot_id_format(run->durable, id) : NULL,
-			  "done", outcome_is_done(facts, outcome), "crashed", crashed,
-			  "checkpoint_complete", run->model->any_complete, "launched",
+	about = json_pack("{s:i, s:s?, s:b, s:b, s:b}", "exit_code", outcome->exit_code, "newest",
+			  has_durable(run) ? snapshot_id_format(run->durable, id) : NULL, "crashed",
+			  crashed, "checkpoint_complete", run->model->any_complete, "launched",
 			  facts->launched);
 	if (run->model->measured.save_ms >= 0)
 		json_object_set_new(about, "save_ms", json_integer(run->model->measured.save_ms));

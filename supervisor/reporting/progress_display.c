@@ -110,7 +110,7 @@ static void log_countdown(struct reports *reports, const struct countdown_facts 
 	if (!countdown_is_worth_a_line(reports->display.said_ms, facts->left_ms))
 		return;
 	reports->display.said_ms = facts->left_ms;
-	log_note("%s", progress_text_countdown(facts, TEXT_MOST, text, sizeof(text)));
+	log_note("%s", progress_text_countdown(facts, text, sizeof(text)));
 }
 
 static void log_upload(struct reports *reports, const struct progress_facts *upload, int64_t now_ms)
@@ -121,23 +121,6 @@ static void log_upload(struct reports *reports, const struct progress_facts *upl
 		return;
 	reports->display.line_ms = now_ms;
 	log_note("%s", progress_text_line(upload, text, sizeof(text)));
-}
-
-static void draw_countdown(const struct countdown_facts *facts)
-{
-	char text[TEXT_MOST];
-
-	status_line_show(progress_text_countdown(facts, status_line_columns(), text, TEXT_MOST));
-}
-
-static void draw_upload(bool sending, const struct progress_facts *upload)
-{
-	char text[TEXT_MOST];
-
-	if (sending)
-		status_line_show(progress_text_bar(upload, status_line_columns(), text, TEXT_MOST));
-	else
-		status_line_clear();
 }
 
 static bool may_draw(const struct run_facts *run)
@@ -158,13 +141,16 @@ static void on_look(struct timer *timer)
 	bool sending = measure_upload(reports, &run.view, &upload);
 	struct countdown_facts countdown = countdown_of(&run, sending, &upload);
 	bool draws = may_draw(&run);
+	char text[TEXT_MOST];
 
 	if (run.model->stop.stands && draws)
-		draw_countdown(&countdown);
+		status_line_show(progress_text_countdown(&countdown, text, sizeof(text)));
 	else if (run.model->stop.stands)
 		log_countdown(reports, &countdown);
+	else if (draws && sending)
+		status_line_show(progress_text_line(&upload, text, sizeof(text)));
 	else if (draws)
-		draw_upload(sending, &upload);
+		status_line_clear();
 	else if (sending)
 		log_upload(reports, &upload, now_ms);
 	loop_arm(reports->loop, timer, now_ms + LOOK_EVERY_MS);

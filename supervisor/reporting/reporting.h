@@ -10,7 +10,7 @@
  *	reports.h		what was said already, and where it is said: one for a run
  *	sentences.c		a row for each sentence of the core: for the log, an event, or both
  *	progress_display.c	how far an upload is, and what time a notice leaves
- *	save_place_report.c	that the job saves elsewhere, or nothing at all
+ *	save_place.c	that the job saves elsewhere, or nothing at all
  *	status_report.c		PURE: what `reprieve status` tells
  *	end_report.c		how it has ended, and what is durable
  */

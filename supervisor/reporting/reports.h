@@ -24,7 +24,6 @@ struct reports {
 	struct err store_failure; /* of the last snapshot that failed */
 	bool failed; /* any failure of ours was said, which --strict turns into an error */
 	bool said_skipped_files, said_no_way;
-	bool begun_anew;                /* the job has, which was said */
 	struct path_list said_patterns; /* --exclude and --running that took a file */
 	struct {
 		struct timer timer;
@@ -35,15 +34,14 @@ struct reports {
 	} display;
 	struct {
 		/* The first file that was saved outside the directory; of checkpoints, the first
-		 * one. Owned. */
+		 * one; once there are saves here as well, the one that is missed. Owned. */
 		char *elsewhere;
-		/* Each file that was, in the order of its first save; and whether checkpoints are
-		 * among them. */
+		/* What was, each kind once (checkpoint_name_template()); and whether checkpoints
+		 * are among it. */
 		struct path_list files;
 		bool checkpoints_elsewhere;
 		bool saved_here; /* the checkpoint directory was written to */
-		char *also;      /* of a second place; owned */
-		bool said_elsewhere, said_nowhere, said_also;
+		bool said_elsewhere, said_also;
 		struct timer timer;
 	} save_place;
 };
@@ -58,10 +56,6 @@ void report_no_store(struct reports *reports, const char *what);
 void report_sentence(struct reports *reports, enum job_sentence sentence, const char *text,
 		     const struct snapshot_outcome *snapshot);
 
-/* The job has saved the step `saved`, and has not gone on from `found`, which lay there: said once,
- * and counted by `reprieve report`. */
-void report_begun_anew(struct reports *reports, int64_t saved, int64_t found);
-
 /* --- progress_display.c --- */
 /* After each step: begins or ends to show an upload and the time that a notice leaves. */
 void display_follow(struct reports *reports, const struct job_model *model,
@@ -71,7 +65,11 @@ void display_end(struct reports *reports);
 bool display_upload(const struct reports *reports, const struct job_view *view,
 		    struct progress_facts *facts);
 
-/* --- save_place_report.c --- */
+/* --- save_place.c --- */
+#define SAVE_PLACE_PATIENCE_MS 60000
+/* The directory to watch for a checkpoint at `path`: the one that contains it, without the
+ * numbered directories that are one checkpoint each. At most size - 1 bytes; returns `text`. */
+const char *save_place_directory(const char *path, char *text, size_t size);
 void save_place_expect(struct reports *reports); /* after the launch */
 /* It was seen to save its checkpoints elsewhere, and has written nothing to the directory. */
 bool save_place_is_elsewhere(const struct reports *reports);

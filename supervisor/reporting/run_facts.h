@@ -25,6 +25,7 @@ struct run_facts {
 	struct job_view view;
 	const char *job, *directory;
 	bool of_scheduler;   /* the job's name is the scheduler's: a new submission has another */
+	size_t stem;         /* of the name (job_name.h) */
 	const char *store;   /* URL; NULL: none is available */
 	const char *runtime; /* the runtime directory of this run; NULL: there is none */
 	char *const *command;
@@ -33,7 +34,7 @@ struct run_facts {
 	bool saves;       /* an attempt is claimed, so that snapshots can be made */
 	bool fresh;       /* it started from nothing */
 	bool restored;    /* ... from a snapshot; neither: from files that were there */
-	bool begun_anew;  /* and not gone on from what lay there */
+	bool goes_back;   /* by --restore: another start with it does so again */
 	bool expected;    /* checkpoints are */
 	bool ask_chosen;  /* by the user: how it is asked */
 	bool asks_by_command;

@@ -21,7 +21,6 @@ void reports_release(struct reports *reports)
 {
 	path_list_free(reports->said_patterns.paths);
 	free(reports->save_place.elsewhere);
-	free(reports->save_place.also);
 	path_list_free(reports->save_place.files.paths);
 }
 
@@ -152,21 +151,6 @@ static void killing(struct reports *reports, const struct told *told)
 	(void)told;
 	log_warn("the job has not exited: killing it (SIGKILL)");
 	event_log_add(reports->events, "stopping", "{s:s}", "signal", "KILL");
-}
-
-void report_begun_anew(struct reports *reports, int64_t saved, int64_t found)
-{
-	struct run_facts run = reports->look(reports->arg, LOOK_AT_MODEL);
-
-	reports->begun_anew = true;
-	log_warn("the job began anew: it has saved step %lld, although step %lld lay in %s at its "
-		 "start, and has opened none of the files there. All that was done before is done "
-		 "again. Let it load the newest checkpoint in that directory; if it does so only "
-		 "with an option (--resume PATH), give it that where REPRIEVE_RESUMING is 1: "
-		 "reprieve-run(1) shows how",
-		 (long long)saved, (long long)found, run.directory);
-	event_log_add(reports->events, "began_anew", "{s:I, s:I}", "step", (json_int_t)saved,
-		      "found", (json_int_t)found);
 }
 
 /* --- snapshots --- */

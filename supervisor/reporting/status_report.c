@@ -116,8 +116,6 @@ json_t *status_report(const struct reports *reports, struct status_parts *parts)
 			   "behind", recovery_point_is_behind(&model->point, run.view.now_ms));
 	if (model->snapshots.superseded)
 		json_object_set_new(status, "superseded", json_true());
-	if (run.begun_anew)
-		json_object_set_new(status, "began_anew", json_true());
 	add_age(status, "durable_seconds", model->durable.written_ms);
 	json_object_set_new(status, "counters", parts->counters);
 	json_object_set_new(status, "labels", parts->labels);

@@ -66,12 +66,12 @@ static int select_ranks(const struct checkpoint_request *request, pid_t child,
 		.signal = request->signal,
 		.whom = request->whom,
 		.writers = writers,
-		.writer_count =
-			request->callbacks.writers(request->callbacks.arg, writers, WRITERS_MOST),
 		.asked = request->asked,
 		.asked_count = request->asked_count,
 	};
 
+	criteria.writer_count = request->callbacks.writers(request->callbacks.arg, writers,
+							   WRITERS_MOST, &criteria.saver_count);
 	/* The root is ourselves, because ranks whose launcher has died are our children. */
 	if (process_tree_read(getpid(), PROCESS_TREE_FULL, &tree, err) < 0)
 		return -1;

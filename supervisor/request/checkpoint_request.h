@@ -27,8 +27,9 @@ struct checkpoint_request_callbacks {
 	/* The request could not be sent; `why` is a sentence. Called at most once for each request.
 	 * Further tries follow if they can succeed. */
 	void (*on_request_failed)(void *arg, const char *why);
-	/* Fills in the PIDs of processes that have written checkpoints; returns their number. */
-	size_t (*writers)(void *arg, pid_t *pids, size_t most);
+	/* Fills in the PIDs of processes that have written checkpoints; returns their number.
+	 * *savers: of these, the first ones have saved before (rank_selection.h). */
+	size_t (*writers)(void *arg, pid_t *pids, size_t most, size_t *savers);
 	/* Number of processes that poll the flag. */
 	size_t (*count_polling_processes)(void *arg);
 	/* Raises the flag. */

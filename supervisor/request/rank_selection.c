@@ -237,23 +237,33 @@ static size_t count_ranks(const struct facts *facts)
 
 /* --- jobs without ranks in the environment --- */
 
-static void choose_writers(struct facts *facts)
+/* Does it write, and has it begun with the save that is under way? What copies a checkpoint does.
+ */
+static bool is_new_writer(const struct rank_criteria *criteria, pid_t pid)
+{
+	for (size_t i = criteria->saver_count; i < criteria->writer_count; i++)
+		if (criteria->writers[i] == pid)
+			return true;
+	return false;
+}
+
+static void choose_savers(struct facts *facts)
 {
 	const struct process *processes = facts->tree->processes;
 	const struct rank_criteria *criteria = facts->criteria;
 
 	for (size_t i = 0; i < facts->tree->count; i++) {
-		bool writes = false;
+		bool saves = false;
 
-		for (size_t j = 0; j < criteria->writer_count && !writes; j++)
-			writes = criteria->writers[j] == processes[i].pid;
-		facts->chosen[i] = writes && may_be_asked(facts, i) && !is_below_chosen(facts, i);
+		for (size_t j = 0; j < criteria->saver_count && !saves; j++)
+			saves = criteria->writers[j] == processes[i].pid;
+		facts->chosen[i] = saves && may_be_asked(facts, i) && !is_below_chosen(facts, i);
 	}
 }
 
 /* `xargs -P 4 python train.py`: if one of them has saved already, the others are to be asked as
  * well. */
-static void choose_beside_writers(struct facts *facts, size_t chosen)
+static void choose_beside_savers(struct facts *facts, size_t chosen)
 {
 	const struct process *processes = facts->tree->processes;
 
@@ -269,6 +279,7 @@ static void choose_topmost(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++)
 		facts->chosen[i] = facts->below_main[i] && may_be_asked(facts, i) &&
+				   !is_new_writer(facts->criteria, facts->tree->processes[i].pid) &&
 				   !process_role_catches_every_signal(&facts->tree->processes[i]) &&
 				   !is_below_chosen(facts, i);
 }
@@ -279,7 +290,8 @@ static void choose_wrapper(struct facts *facts)
 {
 	for (size_t i = 0; i < facts->tree->count; i++) {
 		facts->chosen[i] = facts->below_main[i] && facts->catches_signal[i] &&
-				   !facts->is_helper[i] && facts->roles[i] != ROLE_LAUNCHER;
+				   !facts->is_helper[i] && facts->roles[i] < ROLE_LAUNCHER &&
+				   !is_new_writer(facts->criteria, facts->tree->processes[i].pid);
 		if (facts->chosen[i])
 			return;
 	}
@@ -361,8 +373,8 @@ static void choose_processes(struct facts *facts)
 	choose_ranks(facts);
 	if (count_chosen(facts) > 0)
 		return;
-	choose_writers(facts);
-	choose_beside_writers(facts, count_chosen(facts));
+	choose_savers(facts);
+	choose_beside_savers(facts, count_chosen(facts));
 	if (count_chosen(facts) == 0)
 		choose_topmost(facts);
 	if (count_chosen(facts) == 0)

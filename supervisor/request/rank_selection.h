@@ -27,9 +27,11 @@ struct rank_criteria {
 	pid_t main_pid;
 	int signal;
 	enum profile_target whom;
-	/* processes that have written checkpoints; may be NULL */
+	/* Processes that have written checkpoints, first those that have saved by themselves
+	 * before; the others have begun with the save that is under way, as a copier does. May be
+	 * NULL. */
 	const pid_t *writers;
-	size_t writer_count;
+	size_t saver_count, writer_count;
 	/* asked in this request already: no process of these ranks is selected again */
 	const struct rank *asked;
 	size_t asked_count;
@@ -50,11 +52,13 @@ struct rank_selection {
  * `tree` has parents before their children. The first of these rules that finds a process is used:
  *   1. for each rank in the environment (RANK, MPI's rank, LOCAL_RANK), the topmost process that
  *      catches the signal;
- *   2. the writers that catch it, and processes beside them that run the same script;
+ *   2. those that have saved before and catch it, and processes beside them that run the same
+ *      script;
  *   3. from the main process downwards, the first processes that catch it;
  *   4. the topmost shell or other wrapper that catches it.
- * Launchers and DataLoader workers are never selected. `whom` may reduce the result to one rank. If
- * `asked` is not empty, only ranks of rule 1 are added that were not ready before.
+ * Launchers, copiers, DataLoader workers and, without a rank, writers that have not saved before
+ * are never selected. `whom` may reduce the result to one rank. If `asked` is not empty, only ranks
+ * of rule 1 are added that were not ready before.
  */
 void rank_selection_make(const struct process_tree *tree, const struct rank_criteria *criteria,
 			 struct rank_selection *selection);

@@ -48,8 +48,6 @@ static void tell_meant(struct sigterm_hold *sigterm_hold, const struct held_proc
 			 "%d)",
 			 sender, (int)process->pid, (int)getpid());
 	sigterm_hold->said_meant = true;
-	if (sigterm_hold->meant)
-		sigterm_hold->meant(sigterm_hold->arg, process->pid);
 }
 
 static void decide_held_processes(struct sigterm_hold *sigterm_hold)

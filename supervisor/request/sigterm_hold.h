@@ -4,9 +4,9 @@
  * Slurm, systemd and `docker stop` send SIGTERM to every process at once, the supervisor included.
  * The shim (shim/sigterm_handler.c) holds it back in each process of the job and reports it. If the
  * supervisor gets one too, the processes get theirs after the checkpoint is saved. A SIGTERM that
- * was sent to processes of the job, and not to the supervisor, is released: it is no notice, but a
- * job that leaves because somebody outside has sent it has not finished. Outside is only who is
- * seen there: a sender that has ended (`kill`, `pkill`) may be one of the job's own.
+ * was sent to processes of the job, and not to the supervisor, is released, because it is no
+ * notice. The user is told of it where the sender is seen outside: one that has ended (`kill`,
+ * `pkill`) may be a process of the job.
  */
 #ifndef SIGTERM_HOLD_H
 #define SIGTERM_HOLD_H
@@ -48,10 +48,6 @@ struct held_process {
 	int64_t held_ms;                            /* without the time in which we were stalled */
 };
 
-/* A process of the job has been given a SIGTERM that somebody outside the job meant for it alone.
- */
-typedef void sigterm_hold_meant_fn(void *arg, pid_t pid);
-
 struct sigterm_hold {
 	struct loop *loop;
 	struct tracker *tracker; /* NULL: the functions below do nothing */
@@ -60,8 +56,6 @@ struct sigterm_hold {
 	struct held_process *processes;
 	size_t count;
 	bool active, noticed, said, said_meant;
-	sigterm_hold_meant_fn *meant; /* may post events only; NULL: nobody wants to know */
-	void *arg;
 };
 
 /* Begins to hold back SIGTERM. Call it before the job is started; `tracker` may be NULL. Does not

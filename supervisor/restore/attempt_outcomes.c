@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Enough attempts for a rollback and its result, and to estimate how long machines last. */
-#define ATTEMPTS_LEAST 16
+#define ATTEMPTS_LEAST 8
 
 /* The facts in an attempt's records: attempt_record_json() (job/job_start.c) writes them at its
  * start, end_record() (reporting/end_report.c) at its end. */
@@ -18,10 +18,12 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 						   const json_t *about)
 {
 	struct attempt_outcome item = {
+		.number = past->number,
 		.start = past->start,
 		.snapshots = past->snapshots,
+		.newest = past->newest,
 		.ran_ms = json_number_or(past->end_about, "ran_ms", -1),
-		.finished = json_true_or(past->end_about, "done", false),
+		.finished = text_equal(past->outcome, "finished"),
 		.crashed = json_true_or(past->end_about, "crashed", false),
 		.checkpoint_complete = json_true_or(past->end_about, "checkpoint_complete", false),
 		.same_command = json_equal(json_object_get(past->about, "command"),
@@ -31,6 +33,7 @@ static struct attempt_outcome read_attempt_outcome(const struct attempt_summary 
 
 	(void)snapshot_id_parse(json_text_or(past->about, "rolled_back_from", ""),
 				&item.rolled_back_from);
+	(void)snapshot_id_parse(json_text_or(past->about, "restore", ""), &item.wanted);
 	return item;
 }
 
@@ -62,6 +65,9 @@ static void carry_rollback(const struct restart_decision *decision, json_t *abou
 {
 	char id[SNAPSHOT_ID_TEXT];
 
+	/* A start that waits reads the history again into the same record. */
+	json_object_del(about, "rolled_back_from");
+	json_object_del(about, "rollback_had_no_effect");
 	if (!snapshot_id_is_none(decision->rolled_back_from))
 		json_object_set_new(about, "rolled_back_from",
 				    json_string(
@@ -78,7 +84,7 @@ static void carry_run_identity(const struct attempt_history *history, bool afres
 	const char *known = newest ? json_text_or(newest->about, "run", "") : "";
 	char nonce[33];
 
-	if (afresh || !known[0] || json_true_or(newest->end_about, "done", false)) {
+	if (afresh || !known[0]) {
 		random_hex(nonce);
 		nonce[RUN_IDENTITY_TEXT - 2] = '\0';
 		snprintf(run, RUN_IDENTITY_TEXT, "r%.*s", RUN_IDENTITY_TEXT - 2, nonce);
@@ -92,7 +98,6 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 				    struct attempt_outcomes *attempt_outcomes)
 {
 	attempt_outcomes->newest = past->number;
-	text_set(attempt_outcomes->ended_at, sizeof(attempt_outcomes->ended_at), past->ended_at);
 	/* One that was made by hand has no supervisor. */
 	attempt_outcomes->open.supervisor_pid =
 		(int)json_number_or(past->about, "supervisor_pid", 0);
@@ -101,6 +106,8 @@ static void describe_newest_attempt(const struct attempt_summary *past,
 		 json_text_or(past->about, "host", ""));
 	text_set(attempt_outcomes->open.created, sizeof(attempt_outcomes->open.created),
 		 past->created);
+	text_set(attempt_outcomes->open.directory, sizeof(attempt_outcomes->open.directory),
+		 json_text_or(past->about, "directory", ""));
 	if (!past->ended)
 		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
 			 "left no end record");
@@ -119,6 +126,7 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_outcome *items = NULL;
+	char id[SNAPSHOT_ID_TEXT];
 	size_t count = 0;
 	size_t most =
 		rules->max_no_progress > ATTEMPTS_LEAST ? rules->max_no_progress : ATTEMPTS_LEAST;
@@ -126,6 +134,9 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	*attempt_outcomes = (struct attempt_outcomes){.past = {.save_ms = -1}};
 	if (storage_history(storage, most, &history, cancel, err) < 0)
 		return -1;
+	if (!snapshot_id_is_none(rules->wanted))
+		json_object_set_new(about, "restore",
+				    json_string(snapshot_id_format(rules->wanted, id)));
 	carry_run_identity(&history, rules->afresh, about, attempt_outcomes->run);
 	if (history.count == 0)
 		return 0;
@@ -133,6 +144,10 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	for (size_t i = 0; i < history.count; i++)
 		if (was_launched(&history.items[i]))
 			items[count++] = read_attempt_outcome(&history.items[i], about);
+	for (size_t i = 0; i < history.count; i++)
+		if (history.items[i].newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
+			attempt_outcomes->saved = (struct snapshot_id){history.items[i].number,
+								       history.items[i].newest};
 	for (size_t i = 0; i < history.count; i++)
 		count_interruption(&attempt_outcomes->past, &history.items[i]);
 	for (size_t i = 0; i < count; i++)
@@ -146,17 +161,11 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, const char *job)
 {
 	const struct restart_decision *decision = &attempt_outcomes->decision;
-	const char *ended_at = attempt_outcomes->ended_at;
 
-	if (decision->action == RESTART_DONE)
-		return text_format("job %s finished (attempt %u, %s): nothing to do; --rerun "
-				   "starts it again (the arguments of the command are the same; "
-				   "environment variables make no other command)",
-				   job, attempt_outcomes->newest,
-				   ended_at[0] ? ended_at : "time unknown");
 	if (decision->action == RESTART_NO_PROGRESS)
-		return text_format("job %s: the last %u attempt%s added no durable snapshot "
-				   "(attempt %u %s): not started (exit %d); find out why, then run "
+		return text_format("job %s: the last %u attempt%s saved nothing beyond what "
+				   "was durable before (attempt %u %s): not started (exit %d); "
+				   "find out why, then run "
 				   "it once with --max-no-progress 0",
 				   job, decision->without_progress,
 				   decision->without_progress == 1 ? "" : "s",
@@ -184,4 +193,16 @@ char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes,
 			   "still "
 			   "runs, this start takes it over",
 			   job, attempt_outcomes->newest, host, created);
+}
+
+char *attempt_outcomes_living(const struct attempt_outcomes *attempt_outcomes, const char *job)
+{
+	const struct open_attempt *open = &attempt_outcomes->open;
+
+	return text_format("job %s is running on this machine already (attempt %u, process "
+			   "%d%s%s): "
+			   "end that one, give this one another --job, or take the job over with "
+			   "--take-over",
+			   job, attempt_outcomes->newest, open->supervisor_pid,
+			   open->directory[0] ? ", in " : "", open->directory);
 }

@@ -17,19 +17,19 @@
 struct attempt_outcomes {
 	struct restart_decision decision;
 	struct interruption_history past;
-	uint32_t newest; /* number of the newest attempt; 0: there is none */
+	uint32_t newest;          /* number of the newest attempt; 0: there is none */
+	struct snapshot_id saved; /* the newest one that an attempt has added; may be none */
 	/* of the newest attempt, for people: "failed with exit 1", "left no end record" */
 	char outcome[48];
-	/* the same for all attempts of a job, until it has finished or the user starts it from
-	 * scratch */
+	/* the same for all attempts of a job, until the user starts it from scratch */
 	char run[RUN_IDENTITY_TEXT];
-	char ended_at[32]; /* of the newest attempt, RFC 3339; "": unknown */
 	/* The newest attempt was begun by a supervisor, and has left no end record: it runs, or its
 	 * machine is gone. */
 	struct open_attempt {
 		bool is_open;
 		char host[65], created[32]; /* "": unknown */
 		int supervisor_pid;
+		char directory[256]; /* of its checkpoints; "": unknown */
 	} open;
 };
 
@@ -47,5 +47,9 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, 
  * still run elsewhere; NULL: from nobody. The caller frees. */
 char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes, const char *job,
 				bool runs_here);
+
+/* PURE. Returns the refusal of a start whose newest attempt still runs on this machine. The caller
+ * frees. */
+char *attempt_outcomes_living(const struct attempt_outcomes *attempt_outcomes, const char *job);
 
 #endif

@@ -93,55 +93,23 @@ static bool is_emptied(const struct reconcile_facts *facts, const struct snapsho
 	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
 }
 
+/* Was it there before the save under way? */
+static bool is_known(const struct reconcile_facts *facts, const char *path)
+{
+	return (facts->complete && file_list_find(facts->complete, path)) ||
+	       (facts->snapshot && file_list_find(facts->snapshot, path));
+}
+
 static bool is_listed(const struct judgement *judgement, const char *path)
 {
 	unsigned marks = marks_of(judgement, path);
 
-	return (under_way_has(judgement->facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	const struct reconcile_facts *facts = judgement->facts;
+
+	if (under_way_has_with(facts->under_way, path))
+		return is_known(facts, path);
+	return (under_way_has(facts->under_way, path) && !(marks & GROUP_PLACED)) ||
 	       (marks & GROUP_LISTED);
-}
-
-/* Do the checkpoints in the record consist of one file each? */
-static bool has_single_files(const struct snapshot_files *files)
-{
-	auto_(path_set_release) struct path_set groups = {0};
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *group = group_of(files->items[i].path);
-
-		if (*group && path_set_marks(&groups, group))
-			return false;
-		if (*group)
-			path_set_mark(&groups, group, 1);
-	}
-	return true;
-}
-
-/*
- * The listed file is gone, and the one whose name its own was made from is there: its writer has
- * renamed it, as the last thing that it does to a checkpoint of one file. Where there may be more
- * files, the next one may be still to come; and a crash of the machine may lose the content of
- * what was renamed.
- */
-static bool was_renamed_whole(const struct reconcile_facts *facts, const char *listed)
-{
-	auto_free char *group = group_of(listed);
-	const struct snapshot_file *renamed = NULL;
-
-	if (facts->rebooted || strchr(listed, '/') || !*group ||
-	    file_list_find(facts->local, listed))
-		return false;
-	for (size_t i = 0; i < facts->local->count; i++) {
-		auto_free char *other = group_of(facts->local->items[i].path);
-
-		if (!text_equal(other, group))
-			continue;
-		if (renamed)
-			return false;
-		renamed = &facts->local->items[i];
-	}
-	return renamed && strstr(listed, renamed->path) &&
-	       !under_way_has(facts->under_way, renamed->path);
 }
 
 /* Does a file lie below the directory, "s-3/"? */
@@ -172,64 +140,25 @@ static bool has_left_temporary_name(const struct reconcile_facts *facts, const c
 	return left;
 }
 
-static bool has_name_below(const struct snapshot_files *files, const char *directory,
-			   const char *name)
-{
-	for (size_t i = 0; i < files->count; i++) {
-		auto_free char *other = checkpoint_name_template(files->items[i].path);
-
-		if (text_starts(files->items[i].path, directory) && text_equal(other, name))
-			return true;
-	}
-	return false;
-}
-
-/* Has it all names of the newest complete one of its kind? False if there is none. */
-static bool has_names_of_one_before(const struct reconcile_facts *facts, const char *directory)
-{
-	auto_free char *family = checkpoint_name_family(directory);
-	int64_t newest = -1;
-	bool all = false;
-
-	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
-		const char *path = facts->complete->items[i].path;
-		auto_free char *other = checkpoint_name_family(path);
-		auto_free char *name = checkpoint_name_template(path);
-		int64_t step = step_of_path(path);
-
-		if (step < newest || !text_equal(other, family) || text_starts(path, directory))
-			continue;
-		all = (step > newest || all) && has_name_below(facts->local, directory, name);
-		newest = step;
-	}
-	return all;
-}
-
-/*
- * Its writer has renamed it into place since the list was written, as the last thing that it does
- * to it: a killed one renames nothing. Where the one before it got more after that, it has fewer
- * names.
- */
+/* Its writer has renamed it into place since the list was written, as the last thing that it does
+ * to it: a killed one renames nothing. */
 static bool was_placed_whole(const struct reconcile_facts *facts, const char *directory)
 {
 	return !facts->rebooted && any_below(facts->local, directory) &&
-	       has_left_temporary_name(facts, directory) &&
-	       has_names_of_one_before(facts, directory);
+	       has_left_temporary_name(facts, directory);
 }
 
 static void mark_groups(struct judgement *judgement)
 {
 	const struct reconcile_facts *facts = judgement->facts;
-	bool single_files = has_single_files(facts->complete);
 
 	for (char *const *path = facts->under_way; path && *path; path++)
 		if (text_ends(*path, "/") && was_placed_whole(facts, *path))
 			mark_group(judgement, *path, GROUP_PLACED);
-	/* A file that was listed may have been renamed since: m-5.pt.tmp, m-5.pt. */
+	/* What was listed and is gone has another name by now. */
 	for (char *const *path = facts->under_way; path && *path; path++)
-		if (!text_ends(*path, "/") && !text_starts(*path, UNDER_WAY_ALONE) &&
-		    !text_starts(*path, UNDER_WAY_REST) &&
-		    !(single_files && was_renamed_whole(facts, *path)))
+		if (!text_starts(*path, UNDER_WAY_ALONE) && !text_starts(*path, UNDER_WAY_REST) &&
+		    file_list_find(facts->local, *path))
 			mark_group(judgement, *path, GROUP_LISTED);
 	for (char *const *path = facts->moved; path && *path; path++)
 		if (!under_way_has_alone(facts->under_way, *path))
@@ -278,8 +207,6 @@ static struct judged_file judge_file(const struct judgement *judgement,
 	/* One that was written anew meanwhile may have fewer files, or others. */
 	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
 		return torn(TORN_REDUCED);
-	if (!recorded && facts->under_way_unknown)
-		return torn(TORN_UNKNOWN);
 	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
 }
 
@@ -290,34 +217,67 @@ static bool is_fixed_name(const char *path)
 	return !*group;
 }
 
-/* Is a fixed name torn that was being written over: by the list, or by its content? */
-static bool any_torn_fixed_name(const struct judgement *judgement)
+/* Is another fixed name here as the snapshot does not have it, and not under way? */
+static bool would_mix(const struct reconcile_facts *facts, const char *path)
 {
-	const struct reconcile_facts *facts = judgement->facts;
+	for (size_t i = 0; i < facts->snapshot->count; i++) {
+		const struct snapshot_file *saved = &facts->snapshot->items[i];
 
-	for (size_t i = 0; i < facts->local->count; i++)
-		if (judgement->files[i].state == FILE_TORN &&
-		    is_fixed_name(facts->local->items[i].path))
+		if (!text_equal(saved->path, path) && is_fixed_name(saved->path) &&
+		    local_is_of_checkpoint(facts, saved->path) && !companion_file_is(saved->path) &&
+		    !under_way_has(facts->under_way, saved->path) &&
+		    !file_list_same_file(file_list_find(facts->local, saved->path), saved))
 			return true;
-	for (char *const *path = facts->moved; path && *path; path++)
-		if (under_way_has(facts->under_way, *path) && is_fixed_name(*path))
-			return true;
+	}
 	return false;
 }
 
-/* A set is one: where a file of it is torn, the others are what is left of it. */
-static void judge_rest_of_sets(struct judgement *judgement)
+bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path)
+{
+	const struct snapshot_file *known =
+		facts->complete ? file_list_find(facts->complete, path) : NULL;
+	const struct snapshot_file *saved =
+		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+
+	/* Of names that are written over all the time the record has none. */
+	if (!saved || (known ? !file_list_same_file(known, saved) : !is_fixed_name(path)))
+		return false;
+	return !is_fixed_name(path) || !would_mix(facts, path);
+}
+
+/* Torn under a fixed name, and it was there before the save under way. (A number that is written
+ * over is moved aside: the job finds the one before.) */
+static bool is_written_over(const struct judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
-	bool any = any_torn_fixed_name(judgement);
+	const char *path = facts->local->items[i].path;
 
-	for (size_t i = 0; any && i < facts->local->count; i++)
-		if (judgement->files[i].state != FILE_PASSED_OVER &&
-		    judgement->files[i].state != FILE_TORN &&
-		    under_way_has_rest(facts->under_way, facts->local->items[i].path)) {
-			judgement->files[i].state = FILE_TORN;
-			judgement->files[i].reason = TORN_SET;
-		}
+	return judgement->files[i].state == FILE_TORN && is_fixed_name(path) &&
+	       is_known(facts, path);
+}
+
+/* None comes back if one cannot: they may be of one save. And then those at rest that are of its
+ * set are no checkpoint either. */
+static void judge_written_over(struct judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool broken = false;
+
+	for (size_t i = 0; i < facts->local->count; i++)
+		broken |= is_written_over(judgement, i) &&
+			  !reconcile_may_put_back(facts, facts->local->items[i].path);
+	for (char *const *path = facts->moved; path && *path; path++)
+		broken |= is_fixed_name(*path) && under_way_has(facts->under_way, *path) &&
+			  !reconcile_may_put_back(facts, *path);
+	for (size_t i = 0; broken && i < facts->local->count; i++) {
+		struct judged_file *file = &judgement->files[i];
+
+		if (is_written_over(judgement, i))
+			file->state = FILE_BROKEN;
+		else if (file->state != FILE_PASSED_OVER &&
+			 under_way_has_rest(facts->under_way, facts->local->items[i].path))
+			*file = (struct judged_file){FILE_BROKEN, TORN_SET, file->step};
+	}
 }
 
 void local_files_judge(const struct reconcile_facts *facts, struct judgement *judgement)
@@ -333,7 +293,7 @@ void local_files_judge(const struct reconcile_facts *facts, struct judgement *ju
 		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
 		judgement->files[i].step = step_of_path(facts->local->items[i].path);
 	}
-	judge_rest_of_sets(judgement);
+	judge_written_over(judgement);
 }
 
 void judgement_release(struct judgement *judgement)

@@ -14,11 +14,13 @@ enum file_state {
 	/* neither in the record nor known to be torn */
 	FILE_UNVOUCHED,
 	FILE_TORN,
+	/* the same, and what it was is nowhere: it stays */
+	FILE_BROKEN,
 };
 
 struct judged_file {
 	enum file_state state;
-	enum torn_reason reason; /* TORN */
+	enum torn_reason reason; /* TORN, BROKEN */
 	int64_t step;            /* -1: it has none */
 };
 

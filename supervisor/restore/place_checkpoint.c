@@ -52,16 +52,26 @@ static bool plan_keeps_anything(const struct file_patterns *patterns,
 	return false;
 }
 
-/* Nobody has named the two: the job goes on from what its script would take without us. */
-static void log_other_job(const struct resume_request *request, struct snapshot_id snapshot,
-			  const char *other)
+/* Of the job that ran last in this directory: to the script, its files are as good as its own. */
+static void log_other_job(const struct resume_request *request, const struct reconcile_facts *facts,
+			  enum reconcile_action action, const char *other)
 {
+	const char *directory = request->workspace->directory;
 	char id[SNAPSHOT_ID_TEXT];
 
-	snapshot_id_format(snapshot, id);
-	log_note("%s holds newer files, of job %s; this job goes on from them and not from its "
-		 "newest snapshot (--restore %s goes back to that; --job NAME keeps jobs apart)",
-		 request->workspace->directory, other, id);
+	if (facts->of_other && action == RECONCILE_KEEP)
+		log_note("%s holds newer files, of job %s; this job goes on from them and not from "
+			 "its newest snapshot (--restore %s goes back to that; --job NAME keeps "
+			 "jobs apart)",
+			 directory, other, snapshot_id_format(facts->start, id));
+	else
+		log_note("%s held files of job %s: %s (a --checkpoint-dir of its own keeps jobs "
+			 "apart)",
+			 directory, other,
+			 action == RECONCILE_RESTORE
+				 ? "this job goes on from its own snapshot, and what that does not "
+				   "hold was moved aside"
+				 : "they stay, this job finds them, and its snapshots hold them");
 }
 
 /* `of_earlier_start`: else what lies there was put there by hand, be it a pretrained model: a
@@ -72,6 +82,10 @@ static int keep_local(const struct resume_request *request, struct resume_result
 {
 	if (quarantine_files(request->workspace, plan->torn, plan->torn_count, err) < 0)
 		return -1;
+	if (plan->broken)
+		log_warn("%s/%s was being written over when the last job here ended, and no "
+			 "snapshot has what it was: it stays as it is",
+			 request->workspace->directory, plan->broken);
 	if (plan->prune)
 		workspace_prune(request->workspace);
 	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
@@ -112,57 +126,6 @@ static void local_facts_release(struct local_facts *local)
 	path_set_release(&local->whole);
 }
 AUTO(struct local_facts, local_facts_release);
-
-struct listed_files {
-	const struct local_facts *local;
-	const struct snapshot_files *snapshot; /* NULL: none */
-	bool rebooted;
-};
-
-/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
- * name, or the number before. 0: there is none. */
-static uint64_t size_before(const struct snapshot_files *files, const char *path)
-{
-	auto_free char *name = checkpoint_name_template(path);
-	int64_t step = step_of_path(path), newest = -1;
-	uint64_t size = 0;
-
-	for (size_t i = 0; files && i < files->count; i++) {
-		auto_free char *other = checkpoint_name_template(files->items[i].path);
-		int64_t of_other = step_of_path(files->items[i].path);
-
-		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
-		    of_other < newest)
-			continue;
-		newest = of_other;
-		size = files->items[i].size;
-	}
-	return size;
-}
-
-static bool listed_file_stays(void *arg, const char *path, bool closed)
-{
-	const struct listed_files *listed = arg;
-	const struct local_facts *local = listed->local;
-	const struct snapshot_file *here = file_list_find(&local->files, path);
-	struct left_file file = {
-		.closed = closed,
-		.rebooted = listed->rebooted,
-		.in_directory = strchr(path, '/') != NULL,
-		.recorded = file_list_find(&local->record.files, path) != NULL,
-		.content = path_set_marks(&local->whole, path),
-		.size = here ? here->size : 0,
-		.before = size_before(&local->record.files, path),
-	};
-
-	/* Torn by its content: with it goes the rest of its save. */
-	for (char *const *moved = local->moved.paths; moved && *moved; moved++)
-		if (text_equal(*moved, path))
-			return false;
-	if (file.before == 0)
-		file.before = size_before(listed->snapshot, path);
-	return left_file_stays(&file);
-}
 
 static void read_local_record(const struct resume_request *request, bool left,
 			      struct local_facts *local, struct reconcile_facts *facts)
@@ -207,7 +170,7 @@ static int read_local_facts(const struct resume_request *request, bool left,
 			    struct local_facts *local, struct reconcile_facts *facts,
 			    struct err *err)
 {
-	struct listed_files listed = {.local = local, .snapshot = facts->snapshot};
+	struct left_files left_files = {.here = &local->files, .snapshot = facts->snapshot};
 	bool rebooted = false;
 	struct err why;
 
@@ -220,9 +183,8 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	if (local->files.count > 0 &&
 	    workspace_read_under_way(request->workspace, &local->under_way, &rebooted, &why) < 0) {
 		log_warn("cannot tell which files in %s were being written when the last job here "
-			 "ended: %s",
+			 "ended: %s; they stay as they are",
 			 request->workspace->directory, why.text);
-		facts->under_way_unknown = true;
 	}
 	facts->local = &local->files;
 	facts->moved = local->moved.paths;
@@ -230,8 +192,11 @@ static int read_local_facts(const struct resume_request *request, bool left,
 	read_local_record(request, left, local, facts);
 	/* Before the first checkpoint is complete there is no record, but there is a list. */
 	facts->rebooted |= rebooted;
-	listed.rebooted = facts->rebooted;
-	under_way_settle(&local->under_way, listed_file_stays, &listed);
+	left_files.record = &local->record.files;
+	left_files.moved = local->moved.paths;
+	left_files.whole = &local->whole;
+	left_files.rebooted = facts->rebooted;
+	left_files_settle(&local->under_way, &left_files);
 	facts->under_way = local->under_way.paths;
 	return 0;
 }
@@ -362,10 +327,12 @@ static int place_in_held_directory(const struct resume_request *request,
 	else if (plan.action == RECONCILE_KEEP)
 		status = keep_local(request, result, &plan, &local.files,
 				    local.of_earlier_start || has_start, err);
-	if (plan.action == RECONCILE_KEEP && status == 0 && facts.of_other)
-		log_other_job(request, facts.start, local.record.job);
+	/* A gang that begins anew has moved them aside, and has said so. */
+	if (status == 0 && local.record.job && !text_equal(local.record.job, request->job) &&
+	    (request->gang.members == 1 || plan.action == RECONCILE_RESTORE))
+		log_other_job(request, &facts, plan.action, local.record.job);
 	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
-		put_back_fixed_names(request->workspace, result->storage, &facts, &plan, cancel);
+		put_back_written_over(request->workspace, result->storage, &facts, &plan, cancel);
 	reconcile_plan_release(&plan);
 	return status;
 }
@@ -392,24 +359,11 @@ void place_record_existing(const struct resume_request *request, struct resume_r
 	record.id = result->kind == RESUME_KEPT && !result->newer_than_store &&
 				    !snapshot_id_is_none(result->from)
 			    ? result->from
-			    : (struct snapshot_id){result->attempt.number, 1};
+		    : result->no_answer ? result->here
+					: (struct snapshot_id){result->attempt.number, 1};
 	if (workspace_list_files(request->workspace, &record.files, &err) < 0 ||
 	    workspace_write_record(request->workspace, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 	for (size_t i = 0; i < record.files.count; i++)
 		path_list_add(&result->existing, record.files.items[i].path);
-}
-
-void place_list_resumable(const struct resume_request *request, struct resume_result *result)
-{
-	auto_(snapshot_files_release) struct snapshot_files files = {0};
-	struct err err;
-
-	if (result->kind == RESUME_FRESH || request->policy == RESTORE_NONE ||
-	    request->gang.members > 1)
-		return;
-	if (workspace_list_files(request->workspace, &files, &err) < 0)
-		log_debug("whether the job resumes will not be known: %s", err.text);
-	for (size_t i = 0; i < files.count; i++)
-		path_list_add(&result->resumable, files.items[i].path);
 }

@@ -18,9 +18,6 @@ int place_checkpoint(const struct resume_request *request, struct resume_result 
  */
 void place_record_existing(const struct resume_request *request, struct resume_result *result);
 
-/* Fills `resumable`. Best effort. */
-void place_list_resumable(const struct resume_request *request, struct resume_result *result);
-
 /* Of resume.c: adds to result->passed_over, and warns. */
 void resume_note_damaged(struct resume_result *result, struct snapshot_id id, const char *why);
 /* -1. A snapshot that the user has named is damaged at each start: if that is what has failed, the

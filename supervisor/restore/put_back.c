@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "completion/completion.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,39 +11,11 @@
 struct gaps {
 	int directory; /* the checkpoint directory, held open */
 	struct path_list paths;
-	/* of the snapshot; read once, if a number may be that of a part */
-	struct storage *storage;
-	struct snapshot_id id;
-	struct cancel *cancel;
-	json_t *about;
-	bool read;
 };
 
-static bool is_part(struct gaps *gaps, const char *path)
+static void add_gap(struct gaps *gaps, const struct reconcile_facts *facts, const char *path)
 {
-	int64_t step;
-	struct err err;
-
-	if (!gaps->read)
-		gaps->about =
-			storage_read_about(gaps->storage, gaps->id, &step, gaps->cancel, &err);
-	gaps->read = true;
-	return tracker_signatures_count_parts(json_object_get(gaps->about, "signatures"), path);
-}
-
-static bool snapshot_has(const struct snapshot_files *snapshot, const char *path)
-{
-	for (size_t i = 0; i < snapshot->count; i++)
-		if (text_equal(snapshot->items[i].path, path))
-			return true;
-	return false;
-}
-
-/* A numbered checkpoint is whole or not there: another one takes its place. */
-static void add_gap(struct gaps *gaps, const struct snapshot_files *snapshot, const char *path)
-{
-	if (snapshot_has(snapshot, path) && !beneath_exists(gaps->directory, path) &&
-	    (checkpoint_name_parse(path).number < 0 || is_part(gaps, path)))
+	if (!beneath_exists(gaps->directory, path) && reconcile_may_put_back(facts, path))
 		path_list_add(&gaps->paths, path);
 }
 
@@ -99,27 +70,23 @@ static int fill_gaps(struct workspace *workspace, struct storage *storage, struc
 	return status;
 }
 
-void put_back_fixed_names(struct workspace *workspace, struct storage *storage,
-			  const struct reconcile_facts *facts, const struct reconcile_plan *plan,
-			  struct cancel *cancel)
+void put_back_written_over(struct workspace *workspace, struct storage *storage,
+			   const struct reconcile_facts *facts, const struct reconcile_plan *plan,
+			   struct cancel *cancel)
 {
 	auto_close int directory = workspace_open_directory(workspace, NULL);
-	struct gaps gaps = {
-		.directory = directory,
-		.storage = storage,
-		.id = facts->start,
-		.cancel = cancel,
-	};
+	struct gaps gaps = {.directory = directory};
 	char id[SNAPSHOT_ID_TEXT];
 	struct err err;
 
 	if (directory < 0)
 		return;
-	for (size_t i = 0; facts->snapshot && i < plan->torn_count; i++)
-		add_gap(&gaps, facts->snapshot, plan->torn[i].path);
-	for (char *const *path = facts->moved; facts->snapshot && path && *path; path++)
-		add_gap(&gaps, facts->snapshot, *path);
-	json_decref(gaps.about);
+	/* Of a number that was being deleted, what was left would come back without the rest. */
+	for (size_t i = 0; i < plan->torn_count; i++)
+		if (plan->torn[i].reason != TORN_REDUCED)
+			add_gap(&gaps, facts, plan->torn[i].path);
+	for (char *const *path = facts->moved; path && *path; path++)
+		add_gap(&gaps, facts, *path);
 	if (gaps.paths.count == 0)
 		return;
 	snapshot_id_format(facts->start, id);

@@ -71,16 +71,33 @@ static void drop_what_stays(struct findings *findings, const struct file_pattern
 }
 
 /* What was added to a complete checkpoint is torn alone. */
-static void list_alone(const struct workspace *workspace, struct path_set *alone)
+static void list_alone(const struct path_list *listed, struct path_set *alone)
 {
-	struct path_list listed = {0};
-	bool rebooted;
+	for (size_t i = 0; i < listed->count; i++)
+		if (text_starts(listed->paths[i], UNDER_WAY_ALONE))
+			path_set_mark(alone, listed->paths[i] + strlen(UNDER_WAY_ALONE), 1);
+}
 
-	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
-	for (size_t i = 0; i < listed.count; i++)
-		if (text_starts(listed.paths[i], UNDER_WAY_ALONE))
-			path_set_mark(alone, listed.paths[i] + strlen(UNDER_WAY_ALONE), 1);
-	path_list_free(listed.paths);
+static bool none_stays(void *arg, const char *path, const char *front)
+{
+	(void)arg;
+	(void)path;
+	(void)front;
+	return false;
+}
+
+/* Were all of them written by the save under way at the end? Others may be the user's own. */
+static bool are_under_way(struct path_list *listed, const struct findings *findings)
+{
+	under_way_settle(listed, none_stays, NULL);
+	for (size_t i = 0; i < findings->count; i++) {
+		auto_free char *below = text_format("%s/", findings->items[i].path);
+
+		if (!under_way_has(listed->paths, findings->items[i].path) &&
+		    !under_way_has(listed->paths, below))
+			return false;
+	}
+	return true;
 }
 
 int quarantine_torn(struct workspace *workspace, const struct profile *profile,
@@ -98,27 +115,30 @@ int quarantine_torn(struct workspace *workspace, const struct profile *profile,
 		.alone = &alone,
 		.valid = whole,
 	};
-	struct path_list moves = {0};
+	struct path_list moves = {0}, listed = {0};
 	auto_free char *where = NULL;
+	bool rebooted;
 	int status = 0;
 
 	if (directory < 0)
 		return 0;
-	list_alone(workspace, &alone);
-	if (content_check_run(&check, &findings, err) < 0)
-		return -1;
+	(void)workspace_read_under_way(workspace, &listed, &rebooted, NULL);
+	list_alone(&listed, &alone);
+	status = content_check_run(&check, &findings, err);
 	drop_what_stays(&findings, patterns);
-	for (size_t i = 0; i < findings.count; i++) {
+	for (size_t i = 0; i < findings.count && status == 0; i++) {
 		path_list_add(&moves, findings.items[i].path);
 		add_links(&moves, directory, findings.items[i].path);
 		if (moved && !beneath_is_directory(directory, findings.items[i].path))
 			path_list_add(moved, findings.items[i].path);
 	}
 	if (moves.count > 0)
-		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
+		status = workspace_quarantine(workspace, moves.paths, moves.count,
+					      are_under_way(&listed, &findings), &where, err);
 	if (moves.count > 0 && status == 0)
 		log_moved_files(&findings, where);
 	path_list_free(moves.paths);
+	path_list_free(listed.paths);
 	return status;
 }
 
@@ -190,7 +210,8 @@ int quarantine_files(struct workspace *workspace, const struct torn_file *files,
 		add_links(&moves, directory, files[i].path);
 	}
 	if (count > 0 && status == 0)
-		status = workspace_quarantine(workspace, moves.paths, moves.count, &where, err);
+		status = workspace_quarantine(workspace, moves.paths, moves.count, true, &where,
+					      err);
 	for (enum torn_reason reason = 0; reason < TORN_REASONS && where; reason++)
 		log_moved_for(reason, files, count, workspace, where);
 	if (where && has_way_back(files, count))
@@ -218,10 +239,10 @@ static uint64_t directory_size(int directory)
 	return size;
 }
 
-void quarantine_warn_if_large(const struct workspace *workspace)
+void quarantine_make_room(struct workspace *workspace)
 {
 	struct statvfs system;
-	uint64_t held, available = UINT64_MAX;
+	uint64_t held, own, available = UINT64_MAX;
 	auto_free char *path = NULL, *word = NULL;
 	char size[24];
 	int place =
@@ -229,14 +250,19 @@ void quarantine_warn_if_large(const struct workspace *workspace)
 
 	if (place < 0)
 		return;
-	held = directory_size(place);
+	own = directory_size(workspace_open_directory(workspace, NULL));
 	if (fstatvfs(workspace->folder, &system) == 0)
 		available = (uint64_t)system.f_bavail * system.f_frsize;
+	/* The next checkpoints may need as much as lies there now. */
+	if (available < own && workspace_drop_torn(workspace))
+		log_note("what was moved aside as torn was removed: the disk of %s is short of "
+			 "space",
+			 workspace->directory);
+	held = directory_size(place);
 	path = text_format("%s/quarantine", workspace->beside);
 	word = text_shell_word(path);
-	if (quarantine_is_large(held, directory_size(workspace_open_directory(workspace, NULL)),
-				available))
+	if (quarantine_is_large(held, own, available))
 		log_warn("%s/quarantine holds %s that were moved aside at this and earlier starts, "
-			 "and are never removed: keep the files you need, then rm -r %s",
+			 "and are not removed: keep the files you need, then rm -r %s",
 			 workspace->beside, text_bytes(held, size, sizeof(size)), word);
 }

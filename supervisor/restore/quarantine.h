@@ -2,9 +2,11 @@
  * Before the job starts, moves torn files out of the checkpoint directory, so that a script which
  * takes "the newest checkpoint" takes a complete one. Only what is known to be torn is moved: by
  * its format, by a marker that is missing, or because its writer ended while it was being written
- * (reconcile.h). They are moved to DIR.reprieve/quarantine, from where nothing is ever removed: it
- * may hold files of the user's own. A warning says when it has grown large. The functions that do
- * I/O block.
+ * (reconcile.h). They are moved to DIR.reprieve/quarantine,
+ * from where what the save under way at the end had written is removed when the next checkpoint is
+ * durable. What else is torn, or had to make room for a snapshot, may be of the user's own, and is
+ * never removed: a warning says when it has grown large.
+ * The functions that do I/O block.
  */
 #ifndef QUARANTINE_H
 #define QUARANTINE_H
@@ -35,8 +37,9 @@ int quarantine_files(struct workspace *workspace, const struct torn_file *files,
  * file system. */
 bool quarantine_is_large(uint64_t held, uint64_t own, uint64_t available);
 
-/* Logs one line if the quarantine is large, with the command that empties it. */
-void quarantine_warn_if_large(const struct workspace *workspace);
+/* Removes what is torn where the disk has no room for another checkpoint beside it, and logs one
+ * line if the rest is large, with the command that removes it. */
+void quarantine_make_room(struct workspace *workspace);
 
 /* The command that copies what lies in `where` back, for a shell. The caller frees. */
 char *quarantine_command_back(const struct workspace *workspace, const char *where);

@@ -89,14 +89,6 @@ static bool any_unsaved(const struct judgement *judgement)
 	return false;
 }
 
-static enum file_state state_of(const struct judgement *judgement, const char *path)
-{
-	const struct snapshot_files *local = judgement->facts->local;
-	const struct snapshot_file *file = file_list_find(local, path);
-
-	return file ? judgement->files[file - local->items].state : FILE_TORN;
-}
-
 static bool is_moved(const struct reconcile_facts *facts, const char *path)
 {
 	for (char *const *moved = facts->moved; moved && *moved; moved++)
@@ -105,45 +97,8 @@ static bool is_moved(const struct reconcile_facts *facts, const char *path)
 	return false;
 }
 
-/* Was a recorded fixed name being overwritten? What is written together with it cannot stay. */
-static bool overwritten_in_place(const struct judgement *judgement)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-
-	for (size_t i = 0; i < facts->complete->count; i++) {
-		const char *path = facts->complete->items[i].path;
-
-		if (step_of_path(path) < 0 && state_of(judgement, path) == FILE_TORN &&
-		    (file_list_find(facts->local, path) || is_moved(facts, path)))
-			return true;
-	}
-	return false;
-}
-
-/* Would a fixed name that is torn be put back from the snapshot beside another one that is here as
- * the snapshot does not have it? The record need not have either: of names that are written over
- * all the time it has none. */
-static bool put_back_would_mix(const struct judgement *judgement)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-	bool torn = false, other = false;
-
-	for (size_t i = 0; i < facts->snapshot->count; i++) {
-		const struct snapshot_file *saved = &facts->snapshot->items[i];
-		const struct snapshot_file *local = file_list_find(facts->local, saved->path);
-
-		if (step_of_path(saved->path) >= 0 || !local_is_of_checkpoint(facts, saved->path))
-			continue;
-		if (state_of(judgement, saved->path) == FILE_TORN)
-			torn |= local || is_moved(facts, saved->path);
-		else
-			other |= !file_list_same_file(local, saved);
-	}
-	return torn && other;
-}
-
-/* Is a file of the recorded checkpoint gone or torn, and no newer one there? The job may delete its
- * old checkpoints, but not the newest. */
+/* Is a file of the recorded checkpoint gone, and no newer one there? The job may delete its old
+ * checkpoints, but not the newest. What was moved aside comes back. */
 static bool misses_newest_checkpoint(const struct judgement *judgement)
 {
 	const struct reconcile_facts *facts = judgement->facts;
@@ -153,7 +108,8 @@ static bool misses_newest_checkpoint(const struct judgement *judgement)
 		const char *path = facts->complete->items[i].path;
 		int64_t step = step_of_path(path);
 
-		if (local_is_of_checkpoint(facts, path) && state_of(judgement, path) == FILE_TORN &&
+		if (local_is_of_checkpoint(facts, path) && !file_list_find(facts->local, path) &&
+		    !(is_moved(facts, path) && reconcile_may_put_back(facts, path)) &&
 		    (step < 0 || (step == judgement->recorded_step && !newer)))
 			return true;
 	}
@@ -213,9 +169,9 @@ static struct files_aside files_aside(const struct judgement *judgement)
 		const struct judged_file *file = &judgement->files[i];
 		bool only_here = is_only_here(judgement, i);
 
-		if (file->state == FILE_TORN && only_here)
+		if (file->state >= FILE_TORN && only_here)
 			add_torn(&aside, judgement, i);
-		if (file->state == FILE_TORN)
+		if (file->state >= FILE_TORN)
 			continue;
 		aside.usable += only_here;
 		if ((aside.newer ? is_ahead(judgement, i) : only_here) && file->step > aside.step)
@@ -235,8 +191,6 @@ static const char *why_restore(const struct judgement *judgement, int age)
 		return NULL;
 	if (judgement->facts->of_other && !any_ahead(judgement))
 		return "the local files are another job's, and not newer";
-	if (overwritten_in_place(judgement) || put_back_would_mix(judgement))
-		return "the local checkpoint was being overwritten when the job ended";
 	/* The store has this very checkpoint, and all of its files. */
 	if (age == 0 && misses_newest_checkpoint(judgement))
 		return "local files of the newest checkpoint are gone";
@@ -257,6 +211,10 @@ static void keep_local_files(const struct judgement *judgement, struct reconcile
 				text_copy(local->items[i].path),
 				judgement->files[i].reason,
 			};
+	for (size_t i = local->count; i-- > 0;)
+		if (judgement->files[i].state == FILE_BROKEN &&
+		    judgement->files[i].reason != TORN_SET)
+			plan->broken = local->items[i].path;
 	plan->prune = judgement->facts->complete || plan->torn_count > 0;
 }
 
@@ -283,13 +241,37 @@ static void decide_with_record(const struct judgement *judgement, struct reconci
 	}
 }
 
+/* A journal, a database or a state that is never closed is all that the job has, and here it is no
+ * older than in the store: without us the job would go on from it. */
+static bool only_running_files_go_on(const struct reconcile_facts *facts)
+{
+	const struct snapshot_files *saved = facts->snapshot;
+
+	if (!saved || count_checkpoint_files(facts, saved) > 0 || facts->rebooted ||
+	    facts->abandoned || facts->of_other ||
+	    (facts->complete && snapshot_id_compare(facts->complete_id, facts->start) < 0))
+		return false;
+	for (size_t i = 0; i < saved->count; i++) {
+		const struct snapshot_file *file = &saved->items[i];
+		const struct snapshot_file *local = file_list_find(facts->local, file->path);
+
+		if (!local || local->mtime_ns < file->mtime_ns ||
+		    (local->size == 0 && file->size > 0))
+			return false;
+	}
+	return saved->count > 0;
+}
+
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
 	auto_(judgement_release) struct judgement judgement = {0};
 
 	*plan = (struct reconcile_plan){0};
 	local_files_judge(facts, &judgement);
-	if (count_checkpoint_files(facts, facts->local) == 0) {
+	if (only_running_files_go_on(facts)) {
+		keep_local_files(&judgement, plan);
+		plan->reason = "the local files have gone on since the newest snapshot";
+	} else if (count_checkpoint_files(facts, facts->local) == 0) {
 		plan->action = facts->snapshot ? RECONCILE_RESTORE : RECONCILE_FRESH;
 		plan->reason = "the checkpoint directory has no checkpoint";
 	} else if (facts->complete) {
@@ -332,7 +314,6 @@ const char *torn_reason_text(enum torn_reason reason)
 		[TORN_REDUCED] = "files of its checkpoint are gone, as if it was being deleted",
 		[TORN_REST] = "another file of its checkpoint is torn",
 		[TORN_SET] = "another file of its save was being written over",
-		[TORN_UNKNOWN] = "it may have been in the middle of a write at the last job's end",
 	};
 
 	return texts[reason];

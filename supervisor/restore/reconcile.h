@@ -5,14 +5,13 @@
  * us.
  *
  * The last supervisor here left a record of the files that are complete, and a list of what was
- * being written or torn (workspace.h). What the record has unchanged is intact. What the list has,
- * or what has lost a part of its checkpoint or all of its content, is torn and moved aside. What is
- * neither stays where it is: nobody vouches for it, but nothing speaks against it either. So does a
- * checkpoint of one file that the list has under the name from which its writer has renamed it
- * since, and a directory that it has renamed into place since, with all names of the one before
- * it. Of recorded fixed names, one that is torn speaks against all: the snapshot replaces them.
- * So does one that only the snapshot has, unless the others are here as the snapshot has them: then
- * it is put back from there.
+ * being written or torn (workspace.h). What the record has unchanged is intact.
+ * What the list has, or what has lost a part of its checkpoint or all of its content, is torn: the
+ * save under way at the end has left it so, and it is undone. What that save has added is moved
+ * aside. What it has written over comes back if the snapshot has exactly what it was; of fixed
+ * names, all of it or nothing. Else it is broken, and stays as a start without us would find it.
+ * Everything else stays where it is: nobody vouches for it, but nothing speaks against it either.
+ * The snapshot replaces what lies here only if that is older, or no whole checkpoint is left in it.
  */
 #ifndef RECONCILE_H
 #define RECONCILE_H
@@ -57,8 +56,6 @@ struct reconcile_facts {
 	/* what was being written or torn when the last supervisor here ended (under_way.h); ends in
 	 * NULL; NULL: nothing */
 	char *const *under_way;
-	/* that list cannot be read: all that the record does not have may be in it */
-	bool under_way_unknown;
 	/* torn by their content, and moved aside already; ends in NULL; NULL: none */
 	char *const *moved;
 	/* files that are whole by their format; NULL: none */
@@ -72,7 +69,6 @@ enum torn_reason {
 	TORN_REDUCED,   /* files of its checkpoint are gone: it was being deleted */
 	TORN_REST,      /* another file of its checkpoint is torn by its content */
 	TORN_SET,       /* another file of its set of fixed names is torn */
-	TORN_UNKNOWN,   /* what was being written is not known */
 	TORN_REASONS,
 };
 
@@ -102,11 +98,17 @@ struct reconcile_plan {
 	size_t torn_count;
 	/* RESTORE, KEEP: there is a checkpoint, and not only running files */
 	bool any_checkpoint;
+	/* KEEP: written over by the save under way, and no snapshot has what it was: it stays; the
+	 * first one, borrowed from facts->local; NULL: none */
+	const char *broken;
 	bool prune; /* KEEP: empty directories are remains of an interrupted save: remove them */
 	struct files_aside aside; /* RESTORE: what has to make room */
 	const char *reason;       /* for the log; static */
 };
 
+/* Has the snapshot exactly what lay under this name before the save under way at the end, so that
+ * it may be put back beside the others? */
+bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path);
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan);
 void reconcile_plan_release(struct reconcile_plan *plan);
 

@@ -14,6 +14,7 @@
  *	predecessor_wait.h	waits for a previous attempt that is preempted and still saves
  *	quarantine.h		moves torn files aside
  *	attempt_outcomes.h	reads how earlier attempts ended (through resume.h)
+ *	attempt_life.h		does the attempt before this one live on this machine
  *	restart_rules.h		PURE: start, roll back one snapshot, or do not start (through
  *				resume.h)
  *
@@ -32,6 +33,7 @@
 #ifndef RESTORE_H
 #define RESTORE_H
 
+#include "attempt_life.h"
 #include "next_attempt.h"
 #include "predecessor_wait.h"
 #include "quarantine.h"

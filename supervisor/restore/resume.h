@@ -37,6 +37,9 @@ struct resume_request {
 	struct storage_transfer transfer;
 	/* if the store does not know this job yet, do nothing and write nothing */
 	bool if_known;
+	/* By it a full store makes room; NULL: all snapshots stay. Borrowed. */
+	const struct forget_policy *retention;
+	bool takes_over;           /* also from an attempt that lives on this machine */
 	bool claim_only;           /* the job is running: do not touch its directory */
 	struct gang_identity gang; /* one of several machines: all claim and restore together */
 	int64_t join_ms;           /* for the others to come, and to restore */
@@ -44,10 +47,6 @@ struct resume_request {
 	/* The command or the checkpoint directory is refused, for this reason: the other members
 	 * are told, and nothing is claimed. "": neither is. */
 	char refused[160];
-	/* It is the command. A job that has finished needs none: the done marker is read first, and
-	 * only then is it an error. */
-	bool command_refused;
-	bool without_pokes; /* the others are told of nothing at once (gang_poke.h) */
 };
 
 enum resume_kind {
@@ -69,23 +68,28 @@ struct resume_result {
 	int64_t step;        /* of that checkpoint; -1: unknown */
 	bool any_checkpoint; /* it has one, and not only running files */
 	bool in_use;         /* failed, because another run uses the checkpoint directory */
+	/* failed, because the attempt before this one lives on this machine */
+	bool runs_here;
 	/* failed, because the directory, or both places of our folder, are another user's */
 	bool directory_refused;
+	/* The store is full, or does not answer, for this reason: nothing is claimed, and the job
+	 * starts all the same from what is there. Another call with `claim_only` claims, once it
+	 * can. */
+	bool no_room, no_answer;
+	struct err full;
+	struct snapshot_id here; /* no_answer: what the record says that lies here; may be none */
 	/* failed, because there are snapshots, and not one of them can be resumed from */
 	bool all_damaged;
+	/* failed, because the other members of the gang have not come in time */
+	bool waited_in_vain;
 	bool newer_than_store; /* the local checkpoint has to be uploaded at once */
 	struct restore_result restored;
 	int64_t milliseconds; /* time of the restore */
-	/* to the other members of this attempt; NULL: none, or not possible; owned */
-	struct gang_poke *poke;
 	/* what was learned of this job's checkpoints (completion/tracker.h), from the snapshot that
 	 * the attempt starts from; NULL: nothing; owned */
 	json_t *signatures;
 	/* what lies in the directory from before; empty if all is restored; owned */
 	struct path_list existing;
-	/* what the job can resume from, and it is to be known whether it does: not of a gang,
-	 * whose members may read each other's parts, nor where the user wants none; owned */
-	struct path_list resumable;
 	json_t *hosts; /* of all members of the gang, in their order; owned */
 	/* Of the members that have this checkpoint directory one restores and saves it. If it is
 	 * this one: which others it does so for, in the order of the members; NULL: none; owned. */
@@ -101,6 +105,8 @@ struct resume_result {
  * any other kind, another start may succeed. `result` must be zeroed or released. */
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err);
+/* May the same call succeed later, because a store that could not be reached answers then? */
+bool resume_may_answer_later(const struct err *err);
 /* Logs what earlier attempts mean for this one. True: the job is not started. */
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *result,
 			 struct event_log *events);

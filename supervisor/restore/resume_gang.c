@@ -171,7 +171,6 @@ static int start_gang(const struct resume_request *request, struct resume_result
 			return -1;
 	}
 	result->hosts = json_incref(start->claim.hosts);
-	gang_poke_meet(result->poke, &start->claim, request->gang.member);
 	if (request->gang.member == 0)
 		gang_start_sweep(start);
 	return 0;
@@ -200,13 +199,9 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 		.join_ms = request->join_ms,
 	};
 	struct err own = {0};
-	char local[46];
 	int status;
 
 	random_hex(start.self.own.nonce);
-	if (!request->without_pokes)
-		result->poke = gang_poke_new(storage_local_address(result->storage, local));
-	start.poke = result->poke;
 	if (resume_lock_directory(request, result, start.self.own.nonce, cancel, &own) < 0 ||
 	    workspace_mark_member(request->workspace, start.self.own.nonce, &own) < 0)
 		return give_up_gang(&start, &own, err);
@@ -214,6 +209,7 @@ int resume_gang(const struct resume_request *request, struct resume_result *resu
 	workspace_unmark_member(request->workspace, start.self.own.nonce);
 	if (status == 0)
 		return 0;
+	result->waited_in_vain = start.waited_in_vain;
 	end_refused_attempt(request, result, &start, cancel);
 	/* A start that has failed is to hold up nobody. Where all are to end, it has been said. */
 	gang_start_leave(&start, result->all_damaged || start.is_refused ? NULL : err->text);

@@ -1,17 +1,14 @@
 #include "resume.h"
 
+#include "attempt_life.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "control/control.h"
 #include "scheduler/scheduler.h"
 #include "telemetry/telemetry.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static void log_start(const struct resume_request *request, const struct resume_result *result)
 {
@@ -23,7 +20,11 @@ static void log_start(const struct resume_request *request, const struct resume_
 		result->kind == RESUME_KEPT && !none ? "whose newest step is" : "step";
 	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[64] = "", job[200];
 
-	snprintf(job, sizeof(job), "job %s, attempt %u", request->job, result->attempt.number);
+	if (result->no_room || result->no_answer)
+		snprintf(job, sizeof(job), "job %s, without a claim", request->job);
+	else
+		snprintf(job, sizeof(job), "job %s, attempt %u", request->job,
+			 result->attempt.number);
 	if (result->step >= 0)
 		snprintf(step, sizeof(step), ", %s %lld", step_is, (long long)result->step);
 	if (result->kind == RESUME_FRESH)
@@ -42,25 +43,41 @@ static void log_start(const struct resume_request *request, const struct resume_
 			 text_duration(result->milliseconds, time, sizeof(time)), directory);
 }
 
-static enum slurm_neighbour holder_is(const struct resume_request *request)
+static const char *environment_value(void *arg, const char *name)
 {
-	return slurm_job_neighbour(request->workspace->holder, request->job,
-				   getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
-				   getenv("SLURM_ARRAY_JOB_ID"));
+	(void)arg;
+	return getenv(name);
+}
+
+static enum slurm_neighbour holder_is(const struct resume_request *request, const char **advice)
+{
+	const char *element = job_name_element(environment_value, NULL, advice);
+	enum slurm_neighbour neighbour =
+		slurm_job_neighbour(request->workspace->holder, request->job,
+				    getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
+				    element);
+
+	if (neighbour != SLURM_ELEMENT)
+		*advice = slurm_neighbour_advice(neighbour);
+	return neighbour;
 }
 
 const char *resume_way_out_of_use(const struct resume_request *request)
 {
-	return slurm_neighbour_advice(holder_is(request));
+	const char *advice;
+
+	holder_is(request, &advice);
+	return advice;
 }
 
 /* On another machine, or one after the other, no lock keeps them apart. */
 static void warn_of_shared_directory(const struct resume_request *request)
 {
-	if (holder_is(request) == SLURM_ELEMENT)
+	const char *advice;
+
+	if (holder_is(request, &advice) == SLURM_ELEMENT)
 		log_warn("the last run in %s was %s, whose checkpoints may be in it%s",
-			 request->workspace->directory, request->workspace->holder,
-			 slurm_neighbour_advice(SLURM_ELEMENT));
+			 request->workspace->directory, request->workspace->holder, advice);
 }
 
 void resume_log(const struct resume_request *request, const struct resume_result *resume,
@@ -70,6 +87,8 @@ void resume_log(const struct resume_request *request, const struct resume_result
 	bool has_start = !snapshot_id_is_none(resume->attempt.start);
 
 	warn_of_shared_directory(request);
+	if (resume->no_answer || (resume->no_room && resume->storage))
+		log_start(request, resume);
 	if (resume->attempt.number == 0)
 		return;
 	if (resume_is_first(resume) && !request->named)
@@ -104,16 +123,6 @@ void resume_log(const struct resume_request *request, const struct resume_result
 
 /* --- whether it starts --- */
 
-static void log_done(const struct resume_request *request,
-		     const struct attempt_outcomes *attempt_outcomes, struct event_log *events)
-{
-	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
-
-	log_note("%s", why);
-	event_log_add(events, "nothing_to_do", "{s:i, s:s}", "attempt",
-		      (int)attempt_outcomes->newest, "finished", attempt_outcomes->ended_at);
-}
-
 static void log_no_progress(const struct resume_request *request,
 			    const struct attempt_outcomes *attempt_outcomes,
 			    struct event_log *events)
@@ -137,51 +146,31 @@ static void log_start_decision(const struct resume_result *resume, struct event_
 			 suspect);
 		event_log_add(events, "reverted", "{s:s}", "id", suspect);
 	} else if (!snapshot_id_is_none(resume->attempt.suspect)) {
-		log_warn("crashed twice right after resuming from %s: resuming from the previous "
-			 "one, %s (--restore %s to override)",
+		log_warn("crashed right after resuming from %s: resuming from the one before "
+			 "it, %s (--restore %s to override)",
 			 suspect, from, suspect);
 		event_log_add(events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
 			      from);
 	}
 }
 
-struct takeover {
-	pid_t from; /* the supervisor of the attempt that has no end */
-	const char *job;
-	bool here; /* it runs on this machine */
-};
-
-static bool is_open_attempt(void *arg, const struct session_info *info)
-{
-	struct takeover *takeover = arg;
-
-	takeover->here |= info->pid == takeover->from && info->pid != getpid() &&
-			  text_equal(info->job, takeover->job);
-	return !takeover->here;
-}
-
-/* Its records alone cannot tell a machine that has vanished from one that still runs. Here, this
- * machine can. Another member may have read of the attempt that is just being begun. */
+/* Another member may have read of the attempt that is just being begun. */
 static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
 {
 	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
 	const struct open_attempt *open = &attempt_outcomes->open;
-	struct takeover takeover = {open->supervisor_pid, request->job, false};
-	char host[65] = "";
 	auto_free char *text = NULL;
-	bool here;
+	enum attempt_life life;
 
 	if (!open->is_open || request->gang.member > 0 ||
 	    resume->predecessor.attempt == attempt_outcomes->newest)
 		return;
-	gethostname(host, sizeof(host) - 1);
-	here = text_equal(open->host, host);
-	if (here)
-		session_each(is_open_attempt, &takeover);
-	if (here && !takeover.here && kill(open->supervisor_pid, 0) < 0 && errno == ESRCH)
+	life = attempt_life_of(open, request->job);
+	if (life == ATTEMPT_IS_GONE)
 		return;
-	text = attempt_outcomes_takeover(attempt_outcomes, request->job, takeover.here);
-	if (takeover.here)
+	text = attempt_outcomes_takeover(attempt_outcomes, request->job,
+					 life == ATTEMPT_LIVES_HERE);
+	if (life == ATTEMPT_LIVES_HERE)
 		log_warn("%s", text);
 	else
 		log_note("%s", text);
@@ -192,13 +181,11 @@ bool resume_log_decision(const struct resume_request *request, const struct resu
 {
 	enum restart_action action = resume->attempt_outcomes.decision.action;
 
-	if (action == RESTART_DONE)
-		log_done(request, &resume->attempt_outcomes, events);
-	else if (action == RESTART_NO_PROGRESS)
+	if (action == RESTART_NO_PROGRESS) {
 		log_no_progress(request, &resume->attempt_outcomes, events);
-	else {
-		log_takeover(request, resume);
-		log_start_decision(resume, events);
+		return true;
 	}
-	return action == RESTART_DONE || action == RESTART_NO_PROGRESS;
+	log_takeover(request, resume);
+	log_start_decision(resume, events);
+	return false;
 }

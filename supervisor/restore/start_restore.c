@@ -160,6 +160,9 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 
 	if (!staging)
 		return -1;
+	result->from = result->attempt.start;
+	/* The store has it nowhere as a whole. */
+	result->newer_than_store = result->attempt.start_is_damaged;
 	if (stage_snapshot(request, result, left_out, staging, &files, cancel, err) < 0) {
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
@@ -177,22 +180,15 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 	 * before its files. */
 	workspace_prune(workspace);
 	result->kind = RESUME_RESTORED;
-	result->from = result->attempt.start;
 	result->step = result->restored.step;
 	result->milliseconds = clock_monotonic_ms() - began;
-	/* The store has it nowhere as a whole. */
-	result->newer_than_store = result->attempt.start_is_damaged;
 	return write_completion_record(request, result, err);
 }
 
 /* --- of a damaged snapshot --- */
 
-static void add_lost_file(void *arg, struct snapshot_id id, const char *path,
-			  struct snapshot_id other, bool same)
+static void add_lost_file(void *arg, const char *path)
 {
-	(void)id;
-	(void)other;
-	(void)same;
 	path_list_add(arg, path);
 }
 

@@ -41,6 +41,25 @@ static const struct scheduler schedulers[] = {
 	/* A child of an array job has its index in the id already: "id:3". */
 	{"AWS_BATCH_JOB_ID", "batch-", {"AWS_BATCH_JOB_ID"}, {NULL}, NULL},
 };
+
+#define ADVICE(element) \
+	": that is another element of this array: give each its own directory, as " \
+	"--checkpoint-dir checkpoints-$" element
+
+/* The variables that a scheduler sets for each element of an array. A row counts if both are set.
+ * The index of a Kubernetes Job is read by gang_identity.h. */
+struct array {
+	const char *array; /* a scheduler's id that is made of it has the element in it */
+	const char *element, *advice;
+};
+
+static const struct array arrays[] = {
+	{"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", ADVICE("SLURM_ARRAY_TASK_ID")},
+	/* Grid Engine: "undefined" in a job that is no array. */
+	{"JOB_ID", "SGE_TASK_ID", ADVICE("SGE_TASK_ID")},
+	{"OAR_ARRAY_ID", "OAR_ARRAY_INDEX", ADVICE("OAR_ARRAY_INDEX")},
+	{"AWS_BATCH_JOB_ID", "AWS_BATCH_JOB_ARRAY_INDEX", ADVICE("AWS_BATCH_JOB_ARRAY_INDEX")},
+};
 // clang-format on
 
 static bool is_valid_name(const char *text)
@@ -108,6 +127,28 @@ static const char *getenv_value(job_name_getenv_fn get, void *arg, const char *v
 	return value && *value ? value : NULL;
 }
 
+static const struct array *find_array(job_name_getenv_fn get, void *arg)
+{
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		const char *element = getenv_value(get, arg, arrays[i].element);
+		uint64_t number;
+
+		if (element && getenv_value(get, arg, arrays[i].array) &&
+		    text_to_u64(element, UINT32_MAX, &number))
+			return &arrays[i];
+	}
+	return NULL;
+}
+
+const char *job_name_element(job_name_getenv_fn get, void *arg, const char **advice)
+{
+	const struct array *array = find_array(get, arg);
+
+	if (array && advice)
+		*advice = array->advice;
+	return array ? get(arg, array->element) : NULL;
+}
+
 /* Which machine of a job this is, or which task of a step. */
 static bool is_index(const char *variable)
 {
@@ -143,6 +184,10 @@ static char *scheduler_id(const struct scheduler *scheduler, const struct job_pl
 	bool of_gang = place->of_gang, has_index = !place->index || !*place->index;
 	const char *first = getenv_value(get, arg, scheduler->needed[0]);
 	const char *second = getenv_value(get, arg, scheduler->needed[1]);
+	const struct array *array = place->element_is_member ? NULL : find_array(get, arg);
+	const char *element = array && !text_equal(array->array, scheduler->needed[0])
+				      ? get(arg, array->element)
+				      : NULL;
 	auto_free char *id = NULL;
 
 	if (!first || (scheduler->needed[1] && !second))
@@ -151,8 +196,8 @@ static char *scheduler_id(const struct scheduler *scheduler, const struct job_pl
 		return NULL;
 	if (of_gang && is_index(scheduler->needed[1]))
 		second = NULL;
-	id = text_format("%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
-			 second ? second : "");
+	id = text_format("%s%s%s%s%s%s", scheduler->prefix, first, second ? "_" : "",
+			 second ? second : "", element ? "_" : "", element ? element : "");
 	has_index |= second && is_variable(scheduler->needed[1], place->index_from);
 	has_index |=
 		strchr(first, '#') && is_variable("AWS_BATCH_JOB_NODE_INDEX", place->index_from);
@@ -269,18 +314,26 @@ static bool name_by_scheduler(const struct job_place *place, job_name_getenv_fn 
 	return false;
 }
 
-static int add_index(const char *index, struct job_name *name, struct err *err)
+static int add_index(char joint, const char *index, struct job_name *name, struct err *err)
 {
 	char text[sizeof(name->text)];
-	int length = snprintf(text, sizeof(text), "%s-%s", name->text, index);
+	int length = snprintf(text, sizeof(text), "%s%c%s", name->text, joint, index);
 
 	if (length > JOB_NAME_MOST)
 		return err_set(err, ERR_INVALID,
-			       "%s: the job name \"%s\" has no room for \"-%s\", which tells this "
+			       "%s: the job name \"%s\" has no room for \"%c%s\", which tells this "
 			       "one from the others: %d characters at most",
-			       name->origin, name->text, index, JOB_NAME_MOST);
+			       name->origin, name->text, joint, index, JOB_NAME_MOST);
 	text_set(name->text, sizeof(name->text), text);
 	return 0;
+}
+
+static void set_stem(const char *element, struct job_name *name)
+{
+	const char *last = strrchr(name->text, '_');
+
+	if (element && last && text_equal(last + 1, element))
+		name->stem = (size_t)(last - name->text);
 }
 
 int job_name_find(const char *chosen, const struct job_place *place, job_name_getenv_fn get,
@@ -288,6 +341,7 @@ int job_name_find(const char *chosen, const struct job_place *place, job_name_ge
 		  struct err *err)
 {
 	const char *given = chosen ? chosen : getenv_value(get, arg, "REPRIEVE_JOB");
+	const char *element = place->element_is_member ? NULL : job_name_element(get, arg, NULL);
 
 	*name = (struct job_name){0};
 	if (chosen || (given && !inside_is_of_outer("REPRIEVE_JOB", get, arg))) {
@@ -295,10 +349,14 @@ int job_name_find(const char *chosen, const struct job_place *place, job_name_ge
 			return -1;
 	} else if (inside_run(get, arg)) {
 		name_inside(get, arg, directory, argv, name);
+		element = NULL;
 	} else if (name_by_scheduler(place, get, arg, name)) {
+		set_stem(element, name);
 		return 0;
 	} else {
 		name_by_fingerprint(NULL, directory, argv, name);
 	}
-	return place->index && *place->index ? add_index(place->index, name, err) : 0;
+	if (element && add_index('_', element, name, err) < 0)
+		return -1;
+	return place->index && *place->index ? add_index('-', place->index, name, err) : 0;
 }

@@ -4,6 +4,7 @@
  * Inside the job of another run (base/inside.h) the scheduler's id is of that one, and so is a name
  * that it has handed on: there it is a fingerprint of the outer job's name, directory and command,
  * and of which machine, task and element of an array this is.
+ * The element of an array is part of every name, as "sweep_3" of --job sweep.
  * What a launcher starts several times, and is no gang, has a name each: whatever the name is, the
  * index is in it, once (gang_identity.h says when).
  * Host names and process ids are not used, because they change with the machine.
@@ -14,6 +15,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #define JOB_NAME_MOST 128
 
@@ -26,6 +28,9 @@ struct job_name {
 	bool given;
 	/* by a scheduler: another submission of the same command has another one */
 	bool of_scheduler;
+	/* of_scheduler: the length of the text without the element of an array, which is its end;
+	 * 0: there is none. With that --job the element of another array has this name. */
+	size_t stem;
 };
 
 typedef const char *(*job_name_getenv_fn)(void *arg, const char *name);
@@ -40,6 +45,8 @@ struct job_place {
 	/* The variable that says so ("SLURM_PROCID"): a scheduler's id that has it in it has it
 	 * once. */
 	const char *index_from;
+	/* --member is given: the elements of an array may be the members, and are no part. */
+	bool element_is_member;
 };
 
 /*
@@ -50,6 +57,10 @@ struct job_place {
 int job_name_find(const char *chosen, const struct job_place *place, job_name_getenv_fn get,
 		  void *arg, const char *directory, const char *const *argv, struct job_name *name,
 		  struct err *err);
+
+/* Which element of an array this is: "3"; NULL: of none. *advice (unless NULL) is then ": ...":
+ * what to do where another element has the same checkpoint directory; static. */
+const char *job_name_element(job_name_getenv_fn get, void *arg, const char **advice);
 
 /* ERR_INVALID: no job can have that name. */
 int job_name_check(const char *name, struct err *err);

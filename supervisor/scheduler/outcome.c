@@ -58,74 +58,95 @@ static bool ended_of_a_stop_signal(int wait_status)
 	       code == 128 + SIGKILL;
 }
 
-/* Within a notice, but before anybody told it anything. */
-static bool ended_by_itself(const struct outcome_facts *facts)
-{
-	return facts->managed && !facts->told_to_end && !facts->asked;
-}
-
-static bool was_told_to_leave(const struct outcome_facts *facts)
-{
-	return facts->interrupted || facts->signalled ||
-	       (facts->noticed && !facts->noticed_late && !ended_by_itself(facts) &&
-		!continues_after_save(facts));
-}
-
-bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome)
-{
-	return facts->launched && outcome->exit_code == 0 && facts->all_durable && !facts->torn &&
-	       !facts->elsewhere && !outcome_may_be_leaving(facts) && !was_told_to_leave(facts);
-}
-
 /* The job was asked and crashed before its save was complete. Another start would crash again, so
- * the outcome must not be one that is restarted. */
+ * the outcome must not be one that is restarted. In a gang an error follows from the end of another
+ * member. */
 static bool crashed_when_asked(const struct outcome_facts *facts)
 {
 	return facts->asked_to_save && !facts->saved && !facts->stopped && !facts->resumes &&
-	       outcome_is_crash(facts->wait_status);
+	       !facts->of_gang && outcome_is_crash(facts->wait_status);
 }
 
-struct outcome outcome_of(const struct outcome_facts *facts)
+static bool was_asked_to_stop(const struct outcome_facts *facts)
 {
-	int code;
+	int code = wait_status_exit_code(facts->wait_status);
 
-	if (facts->start_failed)
-		return (struct outcome){OUTCOME_REFUSED, facts->start_failed};
-	if (!facts->launched && facts->noticed && facts->by_signal_only && !facts->managed)
-		return (struct outcome){OUTCOME_STOPPED, 128 + SIGTERM};
-	if (!facts->launched)
-		return facts->noticed ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
-				      : (struct outcome){OUTCOME_REFUSED, EXIT_OWN_FAILURE};
-	code = wait_status_exit_code(facts->wait_status);
-
-	/* A plain `docker stop` of a command that saves no checkpoints: the code that any init
-	 * would give. */
-	if (facts->noticed && facts->by_signal_only && !facts->managed)
-		return (struct outcome){code == 0 ? OUTCOME_FINISHED : OUTCOME_STOPPED, code};
-
+	if (!facts->noticed || !facts->launched)
+		return facts->noticed;
 	/*
 	 * After a request, exit 0 is ambiguous: some trainers save and exit with 0 when they are
 	 * asked. If it is called preempted, a finished job is started once more and ends at once.
 	 * If it is called finished, an unfinished job loses the rest of its training. In a gang
-	 * whichever member was asked, the jobs of all may leave by that, and before it is heard of.
+	 * whichever member was asked, the jobs of all end by that: in order, or in a collective
+	 * that fails, and perhaps before it is heard of.
 	 */
-	if (crashed_when_asked(facts))
-		return (struct outcome){OUTCOME_FAILED, code};
-	if (facts->noticed &&
-	    (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status) ||
-	     (facts->of_gang && (facts->resumes || code == 0))) &&
-	    !(code == 0 && continues_after_save(facts)))
-		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
-					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
-	/* It was asked outside a stop. A scheduler must not take the rest of its training for done.
+	return (facts->told_to_end || ended_of_a_stop_signal(facts->wait_status) ||
+		facts->of_gang) &&
+	       !(code == 0 && continues_after_save(facts));
+}
+
+/* It was asked outside a stop. A scheduler must not take the rest of its training for done. */
+static bool left_because_asked(const struct outcome_facts *facts)
+{
+	return wait_status_exit_code(facts->wait_status) == 0 && facts->managed &&
+	       !facts->noticed_late && facts->saved && outcome_may_be_leaving(facts);
+}
+
+static bool is_refused(const struct outcome_facts *facts)
+{
+	return facts->refusal || (!facts->launched && !facts->noticed);
+}
+
+/* A plain `docker stop` of a command that saves no checkpoints: the code that any init would give.
+ */
+static bool is_an_init(const struct outcome_facts *facts)
+{
+	return facts->noticed && facts->by_signal_only && !facts->managed;
+}
+
+static bool failed_strictly(const struct outcome_facts *facts)
+{
+	return wait_status_exit_code(facts->wait_status) == 0 && facts->strict_failed;
+}
+
+struct outcome outcome_of(const struct outcome_facts *facts)
+{
+	enum end {
+		OWN,
+		REFUSED,
+		ASKED,
+		LOST
+	};
+	/* The first that fits. */
+	static const struct {
+		bool (*fits)(const struct outcome_facts *facts);
+		enum end end;
+	} rules[] = {
+		{is_refused, REFUSED},      {is_an_init, OWN},           {crashed_when_asked, OWN},
+		{was_asked_to_stop, ASKED}, {left_because_asked, ASKED}, {failed_strictly, LOST},
+	};
+	int code = facts->launched ? wait_status_exit_code(facts->wait_status) : 128 + SIGTERM;
+	enum end end = OWN;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].fits(facts)) {
+			end = rules[i].end;
+			break;
+		}
+	/* It has waited in vain for the other members of its gang: no failure, and nothing is lost.
 	 */
-	if (code == 0 && facts->managed && !facts->noticed_late && facts->saved &&
-	    outcome_may_be_leaving(facts))
-		return facts->all_durable ? (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED}
-					  : (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
-	if (code == 0 && facts->strict_failed)
+	if (end == REFUSED && facts->refusal == EXIT_PREEMPTED)
+		return (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED};
+	if (end == REFUSED)
+		return (struct outcome){OUTCOME_REFUSED,
+					facts->refusal ? facts->refusal : EXIT_OWN_FAILURE};
+	if (end == ASKED && facts->all_durable)
+		return (struct outcome){OUTCOME_PREEMPTED, EXIT_PREEMPTED};
+	if (end != OWN)
 		return (struct outcome){OUTCOME_NOT_DURABLE, EXIT_NOT_DURABLE};
-	if (outcome_is_interrupt(facts->wait_status))
-		return (struct outcome){OUTCOME_STOPPED, code};
-	return (struct outcome){code == 0 ? OUTCOME_FINISHED : OUTCOME_FAILED, code};
+	if (code == 0)
+		return (struct outcome){OUTCOME_FINISHED, code};
+	return (struct outcome){is_an_init(facts) || code == 128 + SIGINT ? OUTCOME_STOPPED
+									  : OUTCOME_FAILED,
+				code};
 }

@@ -12,21 +12,19 @@
 
 struct outcome_facts {
 	bool launched;
-	/* of the job, as from waitpid(2); valid if it was launched and did not `start_failed` */
+	/* of the job, as from waitpid(2); valid if it was launched */
 	int wait_status;
-	int start_failed;  /* 126 or 127: the command could not be executed; else 0 */
+	int refusal;       /* the exit code of a start that was refused or failed; else 0 */
 	bool noticed;      /* a stop was announced and not withdrawn */
 	bool noticed_late; /* it was announced first after the job had exited */
 	/* because of the notice, the job was asked for a checkpoint or got a SIGTERM */
 	bool told_to_end;
 	bool by_signal_only; /* the only notice was a SIGTERM to us */
-	bool interrupted;    /* a SIGINT, SIGQUIT or SIGHUP was passed on to it */
-	bool signalled;      /* somebody outside has sent it a SIGTERM, and none to us */
 	/* the user chose a store or checkpoints, or the job has written a checkpoint */
 	bool managed;
-	bool all_durable;    /* every checkpoint known to be complete is committed */
-	bool torn;           /* the files that it wrote last are torn and in no snapshot */
-	bool elsewhere;      /* its checkpoints are in another directory than the one watched */
+	/* What the job saved last is durable: all that is known to be complete is committed, or,
+	 * before the launch, what this start restores was seen in the store. */
+	bool all_durable;
 	bool strict_failed;  /* --strict, and something of ours failed */
 	bool asked_to_save;  /* it was asked in its own way, not by a forwarded SIGTERM */
 	bool saved;          /* a checkpoint that answers a request is complete */
@@ -62,17 +60,6 @@ struct outcome {
 const char *outcome_name(const struct outcome *outcome);
 
 struct outcome outcome_of(const struct outcome_facts *facts);
-
-/*
- * May the done marker be written? The job exited with 0, its last checkpoint is durable, and not
- * elsewhere, where nothing of it is in a snapshot; and nobody has told it to leave: no signal that
- * ends a job (SIGINT, SIGQUIT, SIGHUP; and SIGTERM, or another way to ask, at a notice) has reached
- * it through us, and none that the preload library has seen to reach it past us. It may have saved
- * and left because of that, and a start too many ends at once, while one too few loses the rest of
- * the training. After a notice, 0 is finished all the same where the profile says so; it says
- * nothing of the other signals.
- */
-bool outcome_is_done(const struct outcome_facts *facts, const struct outcome *outcome);
 
 /* The job was asked for a checkpoint, and exited so soon after the save that this may be why. */
 bool outcome_may_be_leaving(const struct outcome_facts *facts);

@@ -188,10 +188,21 @@ static bool differ_by_task(const char *holder, const char *own, const char *task
 	       held - holder == index - own && strncmp(holder, own, (size_t)(held - holder)) == 0;
 }
 
-enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
-					 const char *task, const char *array)
+/* "sweep_3" of element 3 and "sweep_1"; there may be a task behind it. */
+static bool differ_by_element(const char *holder, const char *own, const char *element)
 {
-	auto_free char *elements = array ? text_format("slurm-%s_", array) : NULL;
+	const char *held = strrchr(holder, '_'), *index = strrchr(own, '_');
+	size_t length = element ? strlen(element) : 0;
+
+	return element && held && index && strncmp(index + 1, element, length) == 0 &&
+	       (!index[1 + length] || index[1 + length] == '-') &&
+	       isdigit((unsigned char)held[1]) && held - holder == index - own &&
+	       strncmp(holder, own, (size_t)(held - holder)) == 0;
+}
+
+enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
+					 const char *task, const char *element)
+{
 	bool of_several;
 	uint64_t count;
 
@@ -200,9 +211,7 @@ enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, co
 		return SLURM_TASK;
 	if (text_equal(holder, own))
 		return SLURM_STRANGER;
-	return elements && text_starts(holder, elements) && text_starts(own, elements)
-		       ? SLURM_ELEMENT
-		       : SLURM_STRANGER;
+	return differ_by_element(holder, own, element) ? SLURM_ELEMENT : SLURM_STRANGER;
 }
 
 const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
@@ -214,9 +223,6 @@ const char *slurm_neighbour_advice(enum slurm_neighbour neighbour)
 			": that is another task of this step. If the tasks are one training, "
 			"start one supervisor a node (--ntasks-per-node=1), or give --gang "
 			"auto; else give each task a --job and a --checkpoint-dir of its own",
-		[SLURM_ELEMENT] = ": that is another element of this array: give each its own "
-				  "directory, as --checkpoint-dir "
-				  "checkpoints-$SLURM_ARRAY_TASK_ID",
 	};
 
 	return advice[neighbour];

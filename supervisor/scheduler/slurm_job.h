@@ -110,11 +110,12 @@ enum slurm_neighbour {
 	SLURM_ELEMENT, /* another element of the same array */
 };
 /* `tasks`: SLURM_STEP_NUM_TASKS, `task`: SLURM_PROCID, which may stand behind the name
- * (job_name.h), `array`: SLURM_ARRAY_JOB_ID; NULL: not set. */
+ * (job_name.h), `element`: of whatever scheduler's array (job_name_element()); NULL: not set. */
 enum slurm_neighbour slurm_job_neighbour(const char *holder, const char *own, const char *tasks,
-					 const char *task, const char *array);
+					 const char *task, const char *element);
 
-/* ": ...": what to do about such a run that uses the checkpoint directory. */
+/* ": ...": what to do about such a run that uses the checkpoint directory; of an element
+ * job_name_element() says it. */
 const char *slurm_neighbour_advice(enum slurm_neighbour neighbour);
 
 /* The result of running scontrol. */

@@ -3,124 +3,195 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "secret_names.h"
-#include "secret_text.h"
 
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#define SEPARATORS " \t\n;&|()"
-#define QUOTES "'\""
+#define MASK "***"
+#define BLANKS " \t\n"
+#define SEPARATORS BLANKS ";&|()"
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
 /* A command may have megabytes; the record that it is kept in may not (storage/format/record.h). */
 #define COMMAND_MOST (128 * 1024)
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+"
 
-/* The programs whose short options take a secret. */
-enum client {
-	CLIENT_OTHER,
-	CLIENT_MYSQL,   /* -pPASSWORD */
-	CLIENT_SSHPASS, /* -pPASSWORD or -p PASSWORD */
-	CLIENT_CURL,    /* -u user:password */
-};
+/* --- names --- */
 
-/* What the words before one say of it. */
-struct context {
-	const char *before; /* NULL: it is the first */
-	enum client client;
-	bool in_script;
-};
+/* As the end of a name (with a '-', as a part of its own at the end), or the whole of it. "key"
+ * alone may be the key of a dictionary, and PWD is a directory. */
+static const char *const secret_ends[] = {"token",      "secret",        "passwd",    "passphrase",
+					  "apikey",     "_key",          "-key",      ".key",
+					  "accountkey", "accesskey",     "secretkey", "privatekey",
+					  "password",   "password_file", NULL};
+static const char *const secret_parts[] =
+	{"auth", "pat",    "credential", "credentials", "creds",         "pwd",
+	 "pass", "bearer", "jwt",        "cookie",      "authorization", "sharedaccesssignature",
+	 "sig",  NULL};
+static const char *const secret_parameters[] =
+	{"signature", "x-amz-signature", "x-goog-signature", "key", "code", NULL};
 
-static enum client next_client(enum client client, const char *word)
+static bool is_end(const char *name, size_t length, const char *const *words, bool of_a_part)
 {
-	const char *slash = strrchr(word, '/'), *program = slash ? slash + 1 : word;
+	for (; *words; words++) {
+		size_t size = strlen(*words);
 
-	if (text_starts(program, "mysql") || text_starts(program, "mariadb"))
-		return CLIENT_MYSQL;
-	if (text_equal(program, "sshpass"))
-		return CLIENT_SSHPASS;
-	if (text_equal(program, "curl"))
-		return CLIENT_CURL;
-	return client;
+		if (length >= size && strncasecmp(name + length - size, *words, size) == 0 &&
+		    (!of_a_part || length == size || strchr("-_.+", name[length - size - 1])))
+			return true;
+	}
+	return false;
 }
 
-/* An option whose value is the next argument. */
+static bool is_secret_name(const char *name, size_t length)
+{
+	if (length == 3 && strncmp(name, "PWD", 3) == 0)
+		return false;
+	return (length >= 5 + strspn(name, "-+") && is_end(name, length, secret_ends, false)) ||
+	       is_end(name, length, secret_parts, true);
+}
+
 static bool is_secret_option(const char *word)
 {
 	return word && word[0] == '-' && word[strspn(word, NAME_CHARACTERS)] == '\0' &&
-	       secret_name(word, strlen(word));
+	       is_secret_name(word, strlen(word));
 }
 
-/* The length of the part before the secret, such as "NAME=" or "--env=NAME="; 0: there is no
- * secret. */
-static size_t secret_assignment_length(const char *word)
+/* Its value is "user:password". */
+static bool is_user_option(const char *word, size_t length)
 {
-	const char *name = word;
+	static const char *const options[] = {"-u", "--user", "--proxy-user", NULL};
 
-	while (name) {
-		size_t length = strspn(name, NAME_CHARACTERS);
+	return word && is_end(word, length, options, false);
+}
 
-		if (name[length] == '=' && secret_name(name, length))
-			return (size_t)(name - word) + length + 1;
-		name = strpbrk(name, "=,");
-		if (name)
-			name++;
+/* --- one text --- */
+
+struct masking {
+	const char *at;
+	struct bytes kept;
+};
+
+static void keep(struct masking *masking, const char *until)
+{
+	bytes_append(&masking->kept, masking->at, (size_t)(until - masking->at), NULL);
+	masking->at = until;
+}
+
+static void mask(struct masking *masking, const char *from, const char *until)
+{
+	keep(masking, from);
+	bytes_append(&masking->kept, MASK, strlen(MASK), NULL);
+	masking->at = until;
+}
+
+/* Of "user:password@host" the password; of "token@host" all before '@', where the scheme knows no
+ * users without a password. `scheme_end` is at "://". */
+static void mask_userinfo(struct masking *masking, const char *text, const char *scheme_end)
+{
+	const char *authority = scheme_end + 3, *scheme = scheme_end, *at = NULL, *colon;
+	size_t length = strcspn(authority, SEPARATORS "\"'`<>"), host = strcspn(authority, "/?#");
+
+	colon = memchr(authority, ':', length);
+	/* "user:p/w@host", which no standard allows: what looks like a port is none. */
+	if (host > length || (colon && *authority != '[' && !isdigit((unsigned char)colon[1])))
+		host = length;
+	while (host > 0 && !at)
+		at = authority[--host] == '@' ? authority + host : NULL;
+	while (scheme > text && isalpha((unsigned char)scheme[-1]))
+		scheme--;
+	if (at && colon && colon < at)
+		mask(masking, colon + 1, at);
+	else if (at && strncasecmp(scheme, "http", 4) == 0)
+		mask(masking, authority, at);
+	else
+		keep(masking, authority);
+}
+
+/* The first of `ends` that has no backslash before it, or the end. */
+static const char *find_end(const char *text, const char *ends)
+{
+	while (*text && !strchr(ends, *text))
+		text += *text == '\\' && text[1] ? 2 : 1;
+	return text;
+}
+
+static const char *value_end(const char *value, const char *ends)
+{
+	const char *end;
+
+	if (*value != '"' && *value != '\'')
+		return find_end(value, ends);
+	end = find_end(value + 1, *value == '"' ? "\"" : "'");
+	return end + (*end != '\0');
+}
+
+/* A name of `length` begins at masking->at. Masks what it says is a secret, else keeps the name.
+ * `whole`: nothing but other names stand before it in an argument, which its value ends with. */
+static void mask_value(struct masking *masking, const char *text, size_t length, bool whole)
+{
+	const char *name = masking->at, *end = name + length, *value;
+	char quote = name > text && strchr("\"'", name[-1]) ? name[-1] : '\0';
+	const char quoted[] = {quote, '\0'};
+	bool of_url = name > text && strchr("?&;#", name[-1]),
+	     secret = is_secret_name(name, length);
+
+	if (quote && *end == quote && secret) { /* "name": "value" */
+		value = end + 1 + strspn(end + 1, BLANKS ":");
+		if (strchr("\"'", *value) && *value && value > end + 1)
+			mask(masking, value + 1, find_end(value + 1, *value == '"' ? "\"" : "'"));
+	} else if (*end == '=' &&
+		   (secret || (of_url && is_end(name, length, secret_parameters, false)))) {
+		mask(masking, end + 1,
+		     value_end(end + 1, whole    ? ""
+					: of_url ? "&;#" SEPARATORS "'\""
+						 : SEPARATORS "'\""));
+	} else if (*end == ':' && strncmp(end, "://", 3) != 0 && secret) {
+		value = end + 1 + strspn(end + 1, " ");
+		if (*value)
+			mask(masking, value,
+			     value_end(value, whole   ? ""
+					      : quote ? quoted
+						      : SEPARATORS));
+	} else if (*name == '-' && strchr(BLANKS, *end) && *end) {
+		value = end + strspn(end, BLANKS);
+		if (secret && *value && *value != '-')
+			mask(masking, value, value_end(value, SEPARATORS "'\""));
+		else if (is_user_option(name, length) &&
+			 value[strcspn(value, SEPARATORS ":")] == ':')
+			value += strcspn(value, ":") + 1,
+				mask(masking, value, value_end(value, SEPARATORS "'\""));
 	}
-	return 0;
+	if (masking->at == name)
+		keep(masking, end);
 }
 
-/* The length of "X-Api-Key: ", or of "--header=X-Api-Key: "; 0: the word is no such header. */
-static size_t secret_header_length(const char *word)
+static char *mask_text(const char *text, bool is_script)
 {
-	const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
-	const char *name = equals ? equals + 1 : word;
-	size_t length = strspn(name, NAME_CHARACTERS);
+	struct masking masking = {.at = text};
 
-	if (name[length] != ':' || text_starts(name + length, "://") ||
-	    !secret_header(name, length))
-		return 0;
-	length++;
-	length += strspn(name + length, " ");
-	return name[length] ? (size_t)(name - word) + length : 0;
-}
+	while (*masking.at) {
+		const char *at = masking.at;
+		size_t name = strspn(at, NAME_CHARACTERS);
+		bool whole =
+			!is_script && strspn(text, NAME_CHARACTERS "=,") >= (size_t)(at - text);
 
-/* "Bearer X": what comes next is a secret. */
-static bool is_scheme_of_authorization(const char *word)
-{
-	size_t length = word ? strcspn(word, "\\") : 0;
-	const char *colon = word ? strrchr(word, ':') : NULL;
-
-	if (colon && colon < word + length) {
-		length -= (size_t)(colon + 1 - word);
-		word = colon + 1;
+		if (strncmp(at, "://", 3) == 0)
+			mask_userinfo(&masking, text, at);
+		else if (name > 0)
+			mask_value(&masking, text, name, whole);
+		else
+			keep(&masking, at + 1);
 	}
-	return (length == 6 && strncasecmp(word, "bearer", 6) == 0) ||
-	       (length == 5 && strncasecmp(word, "basic", 5) == 0 && colon);
+	bytes_append(&masking.kept, "", 1, NULL);
+	return (char *)masking.kept.data;
 }
 
-/* The length of what may be kept of the word before a secret that only the program explains; -1:
- * there is no such secret. */
-static long client_secret_offset(const struct context *context, const char *word)
+char *redact_script(const char *script)
 {
-	const char *colon = strchr(word, ':');
-
-	switch (context->client) {
-	case CLIENT_MYSQL:
-		return text_starts(word, "-p") && word[2] ? 2 : -1;
-	case CLIENT_SSHPASS:
-		if (text_equal(context->before, "-p"))
-			return 0;
-		return text_starts(word, "-p") && word[2] ? 2 : -1;
-	case CLIENT_CURL:
-		if (!text_equal(context->before, "-u") && !text_equal(context->before, "--user") &&
-		    !text_equal(context->before, "--proxy-user"))
-			return -1;
-		return colon ? (long)(colon + 1 - word) : -1;
-	case CLIENT_OTHER:
-		break;
-	}
-	return -1;
+	return mask_text(script, true);
 }
+
+/* --- a command --- */
 
 /* As in sh -c, bash -lc. */
 static bool is_script_option(const char *word)
@@ -128,100 +199,16 @@ static bool is_script_option(const char *word)
 	return word && word[0] == '-' && word[1] != '-' && text_ends(word, "c");
 }
 
-static size_t script_word_length(const char *text)
-{
-	size_t length = 0;
-
-	while (text[length] && !strchr(SEPARATORS, text[length])) {
-		const char *end = strchr(QUOTES, text[length])
-					  ? strchr(text + length + 1, text[length])
-					  : NULL;
-
-		length = end ? (size_t)(end - text) + 1 : length + 1;
-	}
-	return length;
-}
-
-static char *mask_word(const struct context *context, const char *word);
-
-static char *mask_script(const char *script)
-{
-	auto_free char *before = NULL;
-	struct context context = {.in_script = true};
-	struct bytes masked = {0};
-
-	while (*script) {
-		size_t gap = strspn(script, SEPARATORS), length = script_word_length(script + gap);
-		auto_free char *piece = text_copy_n(script + gap, length);
-		auto_free char *kept = NULL;
-
-		context.before = before;
-		kept = mask_word(&context, piece);
-		context.client = next_client(context.client, piece);
-		bytes_append(&masked, script, gap, NULL);
-		bytes_append(&masked, kept, strlen(kept), NULL);
-		script += gap + length;
-		free(before);
-		before = steal(&piece);
-	}
-	bytes_append(&masked, "", 1, NULL);
-	return (char *)masked.data;
-}
-
-/* A quoted word of a script: a header, or a script itself. */
-static char *mask_quoted(const char *word, size_t size)
-{
-	auto_free char *inside = text_copy_n(word + 1, size - 2);
-	size_t header = secret_header_length(inside);
-	auto_free char *kept = header > 0 ? text_format("%.*s" SECRET_MASK, (int)header, inside)
-					  : mask_script(inside);
-
-	return text_format("%c%s%c", word[0], kept, word[0]);
-}
-
-static char *mask_word(const struct context *context, const char *word)
-{
-	size_t size = strlen(word), name = secret_assignment_length(word);
-	size_t header = secret_header_length(word);
-	bool several = word[strcspn(word, SEPARATORS)] != '\0';
-	bool is_script = several && !context->in_script && is_script_option(context->before);
-	long client = client_secret_offset(context, word);
-
-	if ((is_secret_option(context->before) && word[0] != '-') ||
-	    (is_scheme_of_authorization(context->before) && context->in_script))
-		return text_copy(SECRET_MASK);
-	if (client >= 0)
-		return text_format("%.*s" SECRET_MASK, (int)client, word);
-	if (header > 0 && !is_script)
-		return text_format("%.*s" SECRET_MASK, (int)header, word);
-	if (name > 0 && !is_script)
-		return text_format("%.*s" SECRET_MASK, (int)name, word);
-	if (context->in_script && size > 1 && strchr(QUOTES, word[0]) && word[size - 1] == word[0])
-		return mask_quoted(word, size);
-	return several && !context->in_script ? mask_script(word) : text_copy(word);
-}
-
-static char *redact_in_context(const struct context *context, const char *word)
-{
-	auto_free char *text = secret_text_mask(word);
-
-	return mask_word(context, text);
-}
-
 char *redact_argument(char *const *command, size_t index)
 {
-	struct context context = {.before = index == 0 ? NULL : command[index - 1]};
+	const char *before = index > 0 ? command[index - 1] : NULL, *word = command[index];
+	size_t user = strcspn(word, ":");
 
-	for (size_t i = 0; i < index; i++)
-		context.client = next_client(context.client, command[i]);
-	return redact_in_context(&context, command[index]);
-}
-
-char *redact_script(const char *script)
-{
-	struct context context = {.before = "-c"};
-
-	return redact_in_context(&context, script);
+	if (is_secret_option(before) && word[0] != '-')
+		return text_copy(MASK);
+	if (before && is_user_option(before, strlen(before)) && word[user])
+		return text_format("%.*s:" MASK, (int)user, word);
+	return mask_text(word, is_script_option(before));
 }
 
 /* Tells two commands apart of which the same part is kept. */

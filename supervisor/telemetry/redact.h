@@ -1,7 +1,7 @@
 /*
  * PURE. Removes secrets from a job's command line, which is recorded in the store, where everybody
- * who can read the bucket sees it. Two things tell a secret: the name of its option, variable or
- * header (secret_names.h), and its own form (secret_text.h). One with neither cannot be
+ * who can read the bucket sees it. A secret is told by the name of its option, variable, header,
+ * member or parameter, or by its place before the host of a URL. One without either cannot be
  * distinguished from a path.
  */
 #ifndef REDACT_H

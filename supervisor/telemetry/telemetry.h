@@ -13,14 +13,11 @@
  *	health_probe.h		PURE: what a liveness or readiness probe answers
  *	notification.h		the text and the JSON of a webhook (--notify); sends it
  *	notice_format.h		notices and their sources, for people and as JSON
- *	ledger_summary.h	PURE: what of an attempt's ledger stays when it is old
  *	labels.h		PURE: the user's labels for a run (--label)
  *	redact.h		PURE: removes secrets from a command line
- *	secret_text.h		PURE: removes secrets that have a form of their own from any text
  *
  * Of this folder only:
  *
- *	secret_names.h		PURE: which names stand for a secret
  */
 #ifndef TELEMETRY_H
 #define TELEMETRY_H
@@ -30,13 +27,11 @@
 #include "event_log.h"
 #include "health_probe.h"
 #include "labels.h"
-#include "ledger_summary.h"
 #include "metrics_format.h"
 #include "metrics_server.h"
 #include "notice_format.h"
 #include "notification.h"
 #include "observers.h"
 #include "redact.h"
-#include "secret_text.h"
 
 #endif

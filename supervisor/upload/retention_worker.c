@@ -37,7 +37,6 @@ static void apply_retention(void *arg)
 	struct forget_request request = {
 		.policy = retention_worker->options.policy,
 		.attempt = retention_worker->options.attempt,
-		.shorten_ledger = retention_worker->options.shorten_ledger,
 	};
 
 	retention_worker->succeeded =
@@ -77,6 +76,13 @@ void retention_worker_limit_time(struct retention_worker *retention_worker, int6
 {
 	if (retention_worker && retention_worker->running)
 		cancel_set_deadline(&retention_worker->cancel, clock_monotonic_ms() + milliseconds);
+}
+
+const char *retention_words(const struct forget_policy *policy)
+{
+	return policy->keep_daily ? "beyond the newest 10 and the last of each day (--keep-last 0 "
+				    "keeps all)"
+				  : "that no --keep rule keeps";
 }
 
 bool retention_worker_is_busy(const struct retention_worker *retention_worker)

@@ -20,7 +20,6 @@ struct retention_worker_options {
 	struct storage *storage;
 	uint32_t attempt;
 	struct forget_policy policy; /* borrows what it points to */
-	shorten_ledger_fn *shorten_ledger;
 	/* On the loop, after each run. `err` is set unless it `worked`. */
 	void (*finished)(void *arg, bool worked, const struct forget_result *result,
 			 const struct err *err);
@@ -38,6 +37,8 @@ void retention_worker_start(struct retention_worker *retention_worker);
 void retention_worker_stop(struct retention_worker *retention_worker);
 /* Ends the run after this time at the latest. */
 void retention_worker_limit_time(struct retention_worker *retention_worker, int64_t milliseconds);
+/* PURE. What the policy lets go, and how nothing goes, for a line of the log: "that ...". */
+const char *retention_words(const struct forget_policy *policy);
 bool retention_worker_is_busy(const struct retention_worker *retention_worker);
 
 #endif

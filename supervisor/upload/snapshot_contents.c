@@ -66,10 +66,9 @@ bool snapshot_leaves_out(const struct snapshot_run *run, const char *path)
 {
 	const struct snapshot_queue_options *options = &run->owner->options;
 
-	return is_of_later(run, path) || snapshot_plan_lists(run->plan.excluded, path) ||
-	       snapshot_plan_lists(run->plan.dropped, path) ||
-	       snapshot_plan_lists(run->pointers, path) || text_equal(path, ".reprieve") ||
-	       is_excluded(run, path) || profile_is_temporary_path(options->profile, path) ||
+	return is_of_later(run, path) || snapshot_plan_lists(run->plan.excluded.paths, path) ||
+	       text_equal(path, ".reprieve") || is_excluded(run, path) ||
+	       profile_is_temporary_path(options->profile, path) ||
 	       (run->report.round.beside && !snapshot_lies_beside(run, path));
 }
 
@@ -100,119 +99,107 @@ static void note_match(struct snapshot_run *run, const char *path)
 	path_list_add(&run->matched, text);
 }
 
-/* Of a checkpoint that is being deleted, some files were opened and others not. */
-static bool is_of_deleted(const struct snapshot_run *run, const char *path)
+static bool has_number(const struct numbers *numbers, int64_t number)
 {
-	int64_t number = number_of(run, path);
-
-	for (size_t i = 0; number >= 0 && i < run->deleted_count; i++)
-		if (run->deleted[i] == number)
+	for (size_t i = 0; i < numbers->count; i++)
+		if (numbers->items[i] == number)
 			return true;
 	return false;
+}
+
+static void add_number(struct numbers *numbers, int64_t number)
+{
+	if (has_number(numbers, number))
+		return;
+	numbers->items = memory_grow(numbers->items, numbers->count + 1, sizeof(*numbers->items));
+	numbers->items[numbers->count++] = number;
 }
 
 bool snapshot_excludes(void *arg, const char *path)
 {
 	struct snapshot_run *run = arg;
+	int64_t number = number_of(run, path);
 
 	note_match(run, path);
-	if (snapshot_leaves_out(run, path) || is_of_deleted(run, path) ||
+	/* Of a checkpoint that is being deleted, some files were opened and others not. */
+	if (snapshot_leaves_out(run, path) || (number >= 0 && has_number(&run->deleted, number)) ||
 	    database_copies_exclude(run->owner->databases, path))
 		return true;
-	if (!run->confirmed && number_of(run, path) >= 0)
-		path_list_add(&run->walked, path);
+	if (!run->confirmed && number >= 0) {
+		path_set_mark(&run->walked.paths, path, 1);
+		add_number(&run->walked.numbers, number);
+	}
 	return false;
-}
-
-static int compare_paths(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void sort_walked(struct snapshot_run *run)
-{
-	size_t count = run->walked.count;
-
-	run->numbers = memory_new(count * sizeof(*run->numbers));
-	for (size_t i = 0; i < count; i++)
-		run->numbers[i] = number_of(run, run->walked.paths[i]);
-	if (count == 0)
-		return;
-	qsort(run->walked.paths, count, sizeof(char *), compare_paths);
-	qsort(run->numbers, count, sizeof(*run->numbers), compare_numbers);
-}
-
-static bool has_walked_number(const struct snapshot_run *run, int64_t number)
-{
-	return run->numbers && run->walked.count > 0 &&
-	       bsearch(&number, run->numbers, run->walked.count, sizeof(number), compare_numbers);
 }
 
 bool snapshot_note_deleted(struct snapshot_run *run)
 {
-	struct path_list *walked = &run->walked;
-	int64_t newest = checkpoint_name_parse(run->plan.key).number;
+	int64_t newest = run->report.round.older ? run->report.round.step
+						 : checkpoint_name_parse(run->plan.key).number;
 
-	sort_walked(run);
 	for (char **path = run->plan.complete; path && *path; path++) {
 		int64_t number = checkpoint_name_parse(*path).number;
 
-		if (is_of_deleted(run, *path) ||
-		    (walked->count > 0 &&
-		     bsearch(path, walked->paths, walked->count, sizeof(char *), compare_paths)) ||
+		if (has_number(&run->deleted, number) ||
+		    path_set_marks(&run->walked.paths, *path) ||
 		    file_list_path_exists(run->owner->options.workspace->directory, *path))
 			continue;
-		run->deleted =
-			memory_grow(run->deleted, run->deleted_count + 1, sizeof(run->deleted[0]));
-		run->deleted[run->deleted_count++] = number;
+		add_number(&run->deleted, number);
 		if (number == newest)
 			return false;
 	}
 	return true;
 }
 
+/* Deleted since it was complete, which belongs to the save that follows. */
+static bool is_of_gone(const struct snapshot_run *run, const char *path)
+{
+	if (run->plan.gone == GONE_NOTHING || run->owner->options.of_gang)
+		return false;
+	return run->plan.gone == GONE_ANY ||
+	       (number_of(run, path) == run->plan.gone_number && !companion_file_is(path) &&
+		!snapshot_is_running_path((void *)run, path));
+}
+
+/* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
+ * Of one that is still there in part, nothing is mixed in. */
+static bool is_named_by_carried(const struct snapshot_run *run, const char *path)
+{
+	int64_t number = number_of(run, path);
+
+	return run->carries_names && number >= 0 && !has_number(&run->walked.numbers, number) &&
+	       !snapshot_leaves_out(run, path);
+}
+
 bool snapshot_carries(void *arg, const char *path)
 {
 	const struct snapshot_run *run = arg;
 	const struct snapshot_queue_options *options = &run->owner->options;
+	bool of_fixed =
+		snapshot_plan_lists(run->plan.excluded.paths, path) && number_of(run, path) < 0;
 
-	return (snapshot_plan_lists(run->plan.excluded, path) ||
-		snapshot_plan_lists(run->plan.dropped, path) ||
-		snapshot_plan_lists(run->pointers, path)) &&
-	       number_of(run, path) < 0 && !is_excluded(run, path) &&
-	       !profile_is_temporary_path(options->profile, path) &&
+	return (of_fixed || is_of_gone(run, path) || is_named_by_carried(run, path)) &&
+	       !is_excluded(run, path) && !profile_is_temporary_path(options->profile, path) &&
 	       (!run->report.round.beside || companion_file_is(path));
 }
 
-static bool carries_one_of(struct snapshot_run *run, char *const *paths)
+bool snapshot_is_of_next(void *arg, const char *directory)
 {
-	for (; paths && *paths; paths++)
-		if (snapshot_carries(run, *paths))
+	const struct snapshot_run *run = arg;
+
+	for (char **path = run->plan.made; path && *path; path++)
+		if (text_equal(*path, directory))
 			return true;
-	return false;
+	return run->report.round.beside;
 }
 
 bool snapshot_carries_any(void *arg)
 {
 	struct snapshot_run *run = arg;
 
-	return carries_one_of(run, run->plan.excluded) || carries_one_of(run, run->plan.dropped) ||
-	       carries_one_of(run, run->pointers);
-}
-
-bool snapshot_carries_along(void *arg, const char *path)
-{
-	const struct snapshot_run *run = arg;
-	int64_t number = number_of(run, path);
-
-	return number >= 0 && !has_walked_number(run, number) && !snapshot_leaves_out(run, path);
+	for (size_t i = 0; i < run->plan.excluded.count; i++)
+		run->carries_names |= snapshot_carries(run, run->plan.excluded.paths[i]);
+	return run->carries_names || run->plan.gone != GONE_NOTHING;
 }
 
 bool snapshot_is_running_path(void *arg, const char *path)
@@ -287,11 +274,11 @@ static bool is_added(const struct snapshot_run *run, const char *path)
 	return false;
 }
 
-/* Does the text name one of the checkpoints in the list, by the last component of its path, with or
+/* Does the text name a checkpoint that is left out, by the last component of its path, with or
  * without what follows a dot? */
-static bool names_any(const struct snapshot_run *run, const char *text, char *const *paths)
+static bool names_excluded(const struct snapshot_run *run, const char *text)
 {
-	for (; paths && *paths; paths++) {
+	for (char **paths = run->plan.excluded.paths; paths && *paths; paths++) {
 		struct checkpoint_name found = checkpoint_name_parse(*paths);
 		size_t unit = found.unit_length > 0 ? found.unit_length : strlen(*paths);
 		auto_free char *whole = text_copy_n(*paths, unit);
@@ -336,14 +323,12 @@ void snapshot_read_pointers(struct snapshot_run *run)
 
 void snapshot_drop_pointers(struct snapshot_run *run)
 {
-	struct path_list dropped = {.paths = NULL};
+	size_t count = run->plan.excluded.count;
 
 	for (size_t i = 0; i < run->read.paths.count; i++)
-		if (names_any(run, run->read.texts.paths[i], run->plan.excluded) ||
-		    names_any(run, run->read.texts.paths[i], run->plan.dropped))
-			path_list_add(&dropped, run->read.paths.paths[i]);
+		if (names_excluded(run, run->read.texts.paths[i]))
+			path_list_add(&run->plan.excluded, run->read.paths.paths[i]);
 	/* What was complete last may be the pointer alone: then it is not durable by this. */
-	if (dropped.count > 0 && !*run->plan.key)
+	if (run->plan.excluded.count > count && !*run->plan.key)
 		snapshot_run_lacks_newest(run);
-	run->pointers = dropped.paths;
 }

@@ -7,6 +7,7 @@
 #include "completion/completion.h"
 #include "database_copies.h"
 #include "early_upload.h"
+#include "retention_worker.h"
 #include "snapshot_run.h"
 #include "workspace/workspace.h"
 
@@ -68,12 +69,11 @@ static void run_free(struct snapshot_run *run)
 	json_decref(run->about);
 	json_decref(run->kept);
 	path_list_free(run->matched.paths);
-	path_list_free(run->walked.paths);
-	path_list_free(run->pointers);
+	path_set_release(&run->walked.paths);
 	path_list_free(run->read.paths.paths);
 	path_list_free(run->read.texts.paths);
-	free(run->numbers);
-	free(run->deleted);
+	free(run->walked.numbers.items);
+	free(run->deleted.items);
 	snapshot_files_release(&run->files);
 	pthread_mutex_destroy(&run->mutex);
 	pthread_cond_destroy(&run->answered);
@@ -161,7 +161,7 @@ static bool confirm_still_complete(void *arg)
 	if (complete) {
 		snapshot_drop_pointers(run);
 		/* It would say nothing of the checkpoints of others that are there. */
-		if (!run->report.round.beside)
+		if (!run->report.round.beside && !run->report.round.older)
 			write_completion_record(run);
 		database_copies_make(queue->databases, &queue->cancel);
 	}
@@ -194,14 +194,13 @@ static void take_snapshot_worker(void *arg)
 		.step = run->report.round.beside ? -1 : run->report.checkpoint.step,
 		.about = run->about,
 		.progress = on_save_progress,
-		.keep_last = forget_policy_count(options->retention),
 		.exclude = snapshot_excludes,
 		.running = snapshot_is_running_path,
 		.source = snapshot_database_copy,
 		.source_directory = snapshot_database_directory,
 		.carried = snapshot_carries,
 		.carries = snapshot_carries_any,
-		.carried_along = snapshot_carries_along,
+		.bare = snapshot_is_of_next,
 		.frozen = confirm_still_complete,
 		.gang_beside = run->report.round.beside,
 		.gang_asked = run->report.round.asked,
@@ -224,6 +223,9 @@ static void take_snapshot_worker(void *arg)
 	run->report.durable = storage_save(options->storage, &request, &run->report.result,
 					   &queue->cancel, &run->report.err) == 0;
 	database_copies_remove(queue->databases);
+	/* What an earlier end has left torn is of no use any more. */
+	if (run->report.durable)
+		(void)workspace_drop_torn(options->workspace);
 	if (!run->report.durable && run->report.err.kind == ERR_NO_SPACE)
 		run->made_room =
 			storage_make_room(options->storage, options->attempt, options->retention,
@@ -244,9 +246,10 @@ static void log_made_room(struct snapshot_queue *queue, const struct snapshot_ru
 	queue->said_made_room = true;
 	text_bytes(made->collected.bytes_removed, freed, sizeof(freed));
 	if (made->forgotten > 0)
-		log_note("the store is full: %u snapshot%s that no --keep rule keeps %s removed, "
-			 "which frees %s; saving again",
+		log_note("the store is full: %u snapshot%s %s %s removed, which frees %s; saving "
+			 "again",
 			 made->forgotten, made->forgotten == 1 ? "" : "s",
+			 retention_words(queue->options.retention),
 			 made->forgotten == 1 ? "is" : "are", freed);
 	else
 		log_note("the store is full: %s that no snapshot needs any more are removed; "
@@ -350,12 +353,17 @@ void snapshot_queue_start(struct snapshot_queue *queue, const struct checkpoint 
 	run->report.running_generation = run->plan.running_generation;
 	if (run->plan.lacks_newest)
 		snapshot_run_lacks_newest(run);
+	/* What lay there at the start may be newer than the parent. */
+	if (run->plan.gone == GONE_ANY && !run->report.checkpoint.as_of_start)
+		run->plan.gone = GONE_NOTHING;
 	/* Each of its files stands for itself. */
 	run->plan.holds_less &= !run->report.round.beside;
+	snapshot_round_go_back(run);
 	run->about = describe_run(queue);
 	checkpoint = &run->report.checkpoint;
 	run->moved = run->expected != checkpoint->generation;
-	if (queue->options.of_gang)
+	/* An older checkpoint answers nothing. */
+	if (queue->options.of_gang && !run->report.round.older)
 		run->saw = queue->options.saw(queue->options.arg);
 	if (queue->generation != checkpoint->generation) {
 		atomic_store(&queue->furthest, 0);

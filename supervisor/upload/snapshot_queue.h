@@ -34,6 +34,10 @@ struct snapshot_round {
 	bool final;
 	/* save_request.gang_gone. */
 	uint32_t gone;
+	/* Not the newest checkpoint, but that of `step`, which all members have; when it was
+	 * complete, in ms of CLOCK_MONOTONIC. */
+	bool older;
+	int64_t step, written_ms;
 };
 
 struct snapshot_outcome {

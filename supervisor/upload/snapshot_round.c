@@ -17,6 +17,16 @@ bool snapshot_round_refuse(struct snapshot_run *run)
 {
 	struct snapshot_outcome *report = &run->report;
 
+	if (report->round.older) {
+		if (!report->never)
+			return false;
+		err_set(&report->err, ERR_RETRY,
+			"the checkpoint of step %lld is not there any more",
+			(long long)report->round.step);
+		report->result.id = report->id;
+		report->not_whole = true;
+		return true;
+	}
 	if (!run->owner->options.of_gang || report->round.beside || report->round.final ||
 	    !(report->lacks_newest || run->moved))
 		return false;
@@ -27,6 +37,30 @@ bool snapshot_round_refuse(struct snapshot_run *run)
 	report->result.changed = run->moved;
 	report->never = report->lacks_newest && !run->moved;
 	return true;
+}
+
+void snapshot_round_go_back(struct snapshot_run *run)
+{
+	struct snapshot_outcome *report = &run->report;
+	char *directory = run->owner->options.workspace->directory;
+	struct path_list older = {.paths = NULL};
+
+	if (!report->round.older)
+		return;
+	report->never = true;
+	for (char **path = run->plan.complete; path && *path; path++) {
+		int64_t number = checkpoint_name_parse(*path).number;
+
+		path_list_add(number > report->round.step ? &run->plan.excluded : &older, *path);
+		if (number == report->round.step && file_list_path_exists(directory, *path))
+			report->never = false;
+	}
+	path_list_free(run->plan.complete);
+	run->plan.complete = older.paths;
+	report->lacks_newest = true;
+	report->checkpoint.step = report->round.step;
+	report->checkpoint.reported_step = -1;
+	report->checkpoint.written_ms = report->round.written_ms;
 }
 
 /* --- one directory for several members --- */
@@ -71,14 +105,8 @@ bool snapshot_round_find_kept(struct snapshot_run *run)
 	return true;
 }
 
-static int compare_path(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 bool snapshot_round_has_kept(const struct snapshot_run *run)
 {
-	const struct path_list *walked = &run->walked;
 	json_t *item;
 	size_t i;
 
@@ -86,8 +114,7 @@ bool snapshot_round_has_kept(const struct snapshot_run *run)
 	{
 		const char *path = json_string_value(item);
 
-		if (path && (walked->count == 0 || !bsearch(&path, walked->paths, walked->count,
-							    sizeof(char *), compare_path))) {
+		if (path && !path_set_marks(&run->walked.paths, path)) {
 			log_debug("%s, which another member has written, is not seen yet", path);
 			return false;
 		}

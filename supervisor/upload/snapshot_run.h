@@ -12,6 +12,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* A checkpoint's number stands in it once. */
+struct numbers {
+	int64_t *items;
+	size_t count;
+};
+
 /* One snapshot. Owned by the worker while it runs. */
 struct snapshot_run {
 	struct snapshot_queue *owner;
@@ -21,14 +27,15 @@ struct snapshot_run {
 	json_t *about;
 	struct snapshot_files files; /* as they were when the descriptors were opened */
 	struct path_list matched;
-	struct path_list walked; /* what has a number, when the directory was walked */
-	int64_t *numbers;        /* of each of them, sorted */
-	int64_t *deleted;        /* numbers of checkpoints of which a part was gone by then */
-	size_t deleted_count;
+	struct {
+		struct path_set paths;
+		struct numbers numbers;
+	} walked;               /* what has a number, when the directory was walked */
+	struct numbers deleted; /* of checkpoints of which a part was gone by then */
 	struct {
 		struct path_list paths, texts;
-	} read;          /* small files with fixed names */
-	char **pointers; /* those that name a checkpoint which is left out; NULL: none */
+	} read;             /* small files with fixed names */
+	bool carries_names; /* fixed names are carried over, which may be pointers */
 	bool confirmed;
 	/* Of a gang: the checkpoint that the round is about, whether it is another one by now, and
 	 * the newest event of the gang's log that it answers. */
@@ -86,6 +93,8 @@ void snapshot_run_lacks_newest(struct snapshot_run *run);
 /* What this member, or those whose files it saves as well, have written of the checkpoint. Blocks;
  * false: the report says why it is not known. */
 bool snapshot_round_find_kept(struct snapshot_run *run);
+/* If the round is about an older checkpoint than the newest: what is later is left out. */
+void snapshot_round_go_back(struct snapshot_run *run);
 /* What others have written of it is in what was walked. */
 bool snapshot_round_has_kept(const struct snapshot_run *run);
 /* The plan is no part of the round, and the report says why. */
@@ -108,11 +117,11 @@ bool snapshot_excludes(void *arg, const char *path);
  * another checkpoint each time, and is in a snapshot whole or not at all.
  */
 bool snapshot_carries(void *arg, const char *path);
+/* Without a file in it, the directory is of the next save; of a part without a checkpoint, each is.
+ */
+bool snapshot_is_of_next(void *arg, const char *directory);
 /* Is there any such path? */
 bool snapshot_carries_any(void *arg);
-/* A pointer that is carried names a checkpoint of its time, which the job may have removed since.
- * Of one that is still there in part, nothing is mixed in. */
-bool snapshot_carries_along(void *arg, const char *path);
 bool snapshot_is_running_path(void *arg, const char *path);
 /* The copy that stands in for a database; NULL: it is none. */
 const char *snapshot_database_copy(void *arg, const char *path);

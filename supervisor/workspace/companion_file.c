@@ -13,8 +13,8 @@ static const char *const picture_endings[] = {
 	".pdf", ".mp4", ".wav",  ".mp3", ".flac", ".ogg",
 };
 static const char *const text_endings[] = {
-	".json", ".jsonl", ".yaml", ".yml",  ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",
-	".rst",  ".csv",   ".tsv",  ".html", ".xml",  ".log", ".out", ".err",  ".py",  ".sh",
+	".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".md",
+	".csv",  ".tsv",   ".html", ".xml", ".log",  ".out", ".err", ".py",   ".sh",
 };
 static const char *const array_endings[] = {".npz", ".npy", ".pkl", ".parquet", ".arrow"};
 static const char *const temporary_endings[] = {".tmp", ".temp", ".part", ".partial"};
@@ -31,8 +31,9 @@ static const char *const setting_words[] =
 	 "settings", "hparams", "hyperparameters", "options", "readme"};
 /* In a text that no word calls a state: "opt_state.json" is an optimizer's. */
 static const char *const option_words[] = {"opt", "opts", "option", "flags", "cmd", "command"};
-/* Pages and sources: no program goes on from one. */
-static const char *const page_endings[] = {".html", ".md", ".rst", ".py", ".sh"};
+/* Pages and sources: no program goes on from one. (.rst is none: programs for molecules call their
+ * restart files so.) */
+static const char *const page_endings[] = {".html", ".md", ".py", ".sh"};
 
 #define ENDS_WITH_ANY(path, length, endings) \
 	ends_with_any(path, length, endings, sizeof(endings) / sizeof((endings)[0]))

@@ -52,7 +52,11 @@ static int move_aside(const struct workspace *workspace, int directory, const ch
 	return 0;
 }
 
-static char *new_quarantine(struct workspace *workspace, struct err *err)
+/* Of what a save has left undone. Nobody is to go on from it: it goes with the next durable
+ * checkpoint. */
+#define TORN_FRONT "half-"
+
+static char *new_quarantine(struct workspace *workspace, bool torn, struct err *err)
 {
 	char nonce[33], date[32];
 	time_t now = time(NULL);
@@ -63,14 +67,34 @@ static char *new_quarantine(struct workspace *workspace, struct err *err)
 	gmtime_r(&now, &parts);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &parts);
 	random_hex(nonce);
-	return text_format("quarantine/%s-%.6s", date, nonce);
+	return text_format("quarantine/%s%s-%.6s", torn ? TORN_FRONT : "", date, nonce);
 }
 
-int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
+bool workspace_drop_torn(struct workspace *workspace)
+{
+	auto_(walk_close) struct walk walk = {0};
+	bool any = false;
+
+	if (!workspace->beside || workspace->folder <= 0)
+		return false;
+	(void)walk_open_at(&walk, workspace->folder, "quarantine", 0);
+	while (walk_next(&walk)) {
+		auto_free char *below = text_format("quarantine/%s", walk.name);
+
+		if (!text_starts(walk.name, TORN_FRONT))
+			continue;
+		any = true;
+		(void)beneath_remove_tree(workspace->folder, below, NULL);
+	}
+	(void)beneath_remove(workspace->folder, "quarantine", AT_REMOVEDIR);
+	return any;
+}
+
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, bool torn,
 			 char **where, struct err *err)
 {
 	auto_close int directory = workspace_open_directory(workspace, err);
-	auto_free char *aside = directory < 0 ? NULL : new_quarantine(workspace, err);
+	auto_free char *aside = directory < 0 ? NULL : new_quarantine(workspace, torn, err);
 
 	if (!aside)
 		return -1;
@@ -289,7 +313,8 @@ static int move_strangers_aside(const struct installation *installation, dev_t d
 	/* A list that ends too early would let the rest be removed without a copy. */
 	result = walk_check(&walk, err);
 	if (result == 0 && aside.count > 0)
-		result = workspace_quarantine(workspace, aside.paths, aside.count, where, err);
+		result = workspace_quarantine(workspace, aside.paths, aside.count, false, where,
+					      err);
 	path_list_free(aside.paths);
 	return result;
 }
@@ -342,6 +367,95 @@ static int move_into_place(const struct installation *installation, struct err *
 	return walk_check(&walk, err);
 }
 
+/* --- the order of times --- */
+
+/* A clock tick apart are the change times of so many of the newest things; of all others only the
+ * order is kept, with ties. */
+#define APART_MOST 64
+#define TICK_TRIES 20
+#define TICK_US 1000
+
+struct timed_path {
+	char *path;
+	struct timespec times[2];
+};
+
+struct timed_paths {
+	struct timed_path *items;
+	size_t count;
+};
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct timespec *first = &((const struct timed_path *)a)->times[1];
+	const struct timespec *second = &((const struct timed_path *)b)->times[1];
+
+	if (first->tv_sec != second->tv_sec)
+		return first->tv_sec < second->tv_sec ? -1 : 1;
+	return (first->tv_nsec > second->tv_nsec) - (first->tv_nsec < second->tv_nsec);
+}
+
+static void collect_times(const struct installation *installation, struct timed_paths *all)
+{
+	auto_(walk_close) struct walk walk = {0};
+	struct stat status, root;
+
+	if (fstat(installation->directory, &root) < 0)
+		return;
+	(void)walk_open_at(&walk, installation->directory, "", WALK_LEAVE);
+	while (next_thing(&walk, root.st_dev, &status)) {
+		if (!S_ISDIR(status.st_mode) && !file_list_find(installation->snapshot, walk.path))
+			continue;
+		all->items = memory_grow(all->items, all->count + 1, sizeof(all->items[0]));
+		all->items[all->count++] =
+			(struct timed_path){text_copy(walk.path), {status.st_atim, status.st_mtim}};
+	}
+}
+
+/* Sets the times that it has, which makes now its change time: later than `before`, which becomes
+ * that one, if it is to be `apart`. */
+static void touch_change_time(struct beneath_parent *parent, const struct timed_path *timed,
+			      bool apart, struct timespec *before)
+{
+	const char *name;
+	struct stat status = {0};
+	int in = beneath_parent_of(parent, timed->path, &name);
+
+	if (in < 0)
+		return;
+	for (int i = 0; i < TICK_TRIES; i++) {
+		if (utimensat(in, name, timed->times, AT_SYMLINK_NOFOLLOW) < 0 || !apart ||
+		    fstatat(in, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			return;
+		if (status.st_ctim.tv_sec != before->tv_sec ||
+		    status.st_ctim.tv_nsec != before->tv_nsec)
+			break;
+		usleep(TICK_US);
+	}
+	*before = status.st_ctim;
+}
+
+/* Scripts take the newest by its change time, too, which nobody can set: only the order can be had.
+ */
+static void order_change_times(const struct installation *installation)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent =
+		BENEATH_PARENT(installation->directory);
+	struct timed_paths all = {0};
+	struct timespec before = {0};
+
+	collect_times(installation, &all);
+	if (all.count > 0)
+		qsort(all.items, all.count, sizeof(all.items[0]), compare_times);
+	for (size_t i = 0; i < all.count; i++) {
+		bool apart = i + APART_MOST >= all.count;
+
+		touch_change_time(&parent, &all.items[i], apart, &before);
+		free(all.items[i].path);
+	}
+	free(all.items);
+}
+
 int workspace_install(struct workspace *workspace, const char *staging,
 		      const struct snapshot_files *snapshot, const struct file_patterns *patterns,
 		      char **where, struct err *err)
@@ -364,6 +478,7 @@ int workspace_install(struct workspace *workspace, const char *staging,
 	if (clear_directory(&installation, where, err) < 0 ||
 	    move_into_place(&installation, err) < 0)
 		return -1;
+	order_change_times(&installation);
 	(void)beneath_remove_tree(workspace->folder, staging, NULL);
 	if (!held_directory_is_at(workspace->held, workspace->directory))
 		return err_set(err, ERR_DENIED,

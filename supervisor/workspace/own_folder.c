@@ -3,6 +3,7 @@
 #include "base/beneath.h"
 #include "base/held_directory.h"
 #include "base/text.h"
+#include "workspace_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,6 +107,43 @@ int own_folder_find(const struct workspace *workspace, bool make, struct own_fol
 	free(steal(&folder->path));
 	folder->foreign = NULL;
 	return open_inside(workspace, make, folder, err);
+}
+
+static void copy_record(const struct own_folder *from, const struct own_folder *to)
+{
+	static const char *const names[] = {RECORD, UNDER_WAY};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_(bytes_release) struct bytes text = {0};
+
+		if (beneath_read(from->fd, names[i], &text, NULL) == 0 &&
+		    beneath_replace(to->fd, names[i], text.data, text.size, true, NULL) == 0)
+			beneath_remove(from->fd, names[i], 0);
+	}
+}
+
+/* Where that is another file system, what says which files are complete is copied. */
+void workspace_follow_link(const struct workspace *workspace)
+{
+	const struct workspace link = {.directory = workspace->alias};
+	auto_(own_folder_release) struct own_folder old = {.fd = -1}, own = {.fd = -1};
+	auto_free char *beside = text_format("%s.reprieve", workspace->directory);
+	auto_close int parent = -1, old_parent = -1;
+	const char *name, *old_name;
+
+	if (!*workspace->alias || own_folder_find(workspace, false, &own, NULL) == 0)
+		return;
+	old = open_outside(&link, NULL, false);
+	if (old.fd < 0)
+		return;
+	old_parent = held_directory_open_above(old.path, &old_name, NULL);
+	parent = held_directory_open_above(beside, &name, NULL);
+	if (old_parent < 0 ||
+	    (parent >= 0 && beneath_rename(old_parent, old_name, parent, name) == 0))
+		return;
+	own_folder_release(&own);
+	if (own_folder_find(workspace, true, &own, NULL) == 0)
+		copy_record(&old, &own);
 }
 
 void own_folder_release(struct own_folder *folder)

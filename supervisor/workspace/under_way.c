@@ -58,13 +58,17 @@ static char *save_of(const char *path)
 }
 
 /* Behind what stands in front of a file that may stay; NULL: it is none. */
-static const char *path_behind(const char *listed, bool *closed)
+static const char *path_behind(const char *listed, const char **front)
 {
-	*closed = text_starts(listed, UNDER_WAY_CLOSED);
-	if (*closed)
-		return listed + strlen(UNDER_WAY_CLOSED);
-	return text_starts(listed, UNDER_WAY_UNLESS_WHOLE) ? listed + strlen(UNDER_WAY_UNLESS_WHOLE)
-							   : NULL;
+	static const char *const fronts[] = {UNDER_WAY_CLOSED, UNDER_WAY_UNLESS_WHOLE,
+					     UNDER_WAY_UNSEEN};
+
+	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++)
+		if (text_starts(listed, fronts[i])) {
+			*front = fronts[i];
+			return listed + strlen(fronts[i]);
+		}
+	return NULL;
 }
 
 /* The saves of which a file does not stay. */
@@ -72,11 +76,10 @@ static void find_torn_saves(const struct path_list *list, under_way_stays_fn *st
 			    struct path_set *torn)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		bool closed;
-		const char *path = path_behind(list->paths[i], &closed);
+		const char *front, *path = path_behind(list->paths[i], &front);
 		auto_free char *save = path ? save_of(path) : NULL;
 
-		if (save && !stays(arg, path, closed))
+		if (save && !stays(arg, path, front))
 			path_set_mark(torn, save, 1);
 	}
 }
@@ -89,8 +92,7 @@ void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *a
 	find_torn_saves(list, stays, arg, &torn);
 	for (size_t i = 0; i < list->count; i++) {
 		char *listed = list->paths[i];
-		bool closed;
-		const char *path = path_behind(listed, &closed);
+		const char *front, *path = path_behind(listed, &front);
 		auto_free char *save = path ? save_of(path) : NULL;
 
 		if (path && path_set_marks(&torn, save) == 0) {
@@ -124,9 +126,14 @@ bool under_way_has_rest(char *const *paths, const char *path)
 	return has_behind(paths, UNDER_WAY_REST, path);
 }
 
+bool under_way_has_with(char *const *paths, const char *path)
+{
+	return has_behind(paths, UNDER_WAY_WITH, path);
+}
+
 bool under_way_has(char *const *paths, const char *path)
 {
-	if (under_way_has_alone(paths, path))
+	if (under_way_has_alone(paths, path) || under_way_has_with(paths, path))
 		return true;
 	for (; paths && *paths; paths++) {
 		size_t length = strlen(*paths);

@@ -7,10 +7,11 @@
  * front of a file says that its writer, which lived, has closed it, and that nothing more is known
  * to be expected: nobody vouches for it, but it is not known to be torn either. "/unless-whole/" in
  * front says that all of its save was begun, from empty, and that its close was not seen: between
- * that and the next list, a kill leaves a file that only its format can tell from a torn one. The
- * files of one save stand or fall together. The format takes
- * any name, also one that is not UTF-8: a first line, then each path with a NUL behind it, and "."
- * as the last one.
+ * that and the next list, a kill leaves a file that only its format can tell from a torn one.
+ * "/unseen/" in front says that no process reports who has it open: nobody was seen to leave it
+ * half, and what was there before tells whether it is. The files of one save stand or fall
+ * together. The format takes any name, also one that is not UTF-8: a first line, then each path
+ * with a NUL behind it, and "." as the last one.
  */
 #ifndef UNDER_WAY_H
 #define UNDER_WAY_H
@@ -39,14 +40,19 @@ int under_way_parse(const void *text, size_t size, struct path_list *list, struc
 #define UNDER_WAY_ALONE "/alone/"
 /* In front of a file of a save of which nothing is missing but, perhaps, closes. */
 #define UNDER_WAY_UNLESS_WHOLE "/unless-whole/"
+/* In front of a file that nobody reports: the kernel alone tells of it, if it does. */
+#define UNDER_WAY_UNSEEN "/unseen/"
 /* In front of a fixed name that is at rest, and in a set with one of the list that is written over:
  * if that one is torn, this one is nothing to resume from. */
 #define UNDER_WAY_REST "/rest/"
+/* In front of a fixed name that was closed, and is undone with the rest of its save, if what it was
+ * before is known. */
+#define UNDER_WAY_WITH "/with/"
 /* In front of the name of the boot of the machine that the list was written in: no path of it. */
 #define UNDER_WAY_BOOT "/boot/"
 
-/* Does the file stay where it is? `closed`: it has "./" in front, and not "/unless-whole/". */
-typedef bool under_way_stays_fn(void *arg, const char *path, bool closed);
+/* Does the file stay where it is? `front`: "./", "/unless-whole/" or "/unseen/". */
+typedef bool under_way_stays_fn(void *arg, const char *path, const char *front);
 /* Removes the files that stay, and what stands in front of the others. Of one save, none stays if
  * one does not. */
 void under_way_settle(struct path_list *list, under_way_stays_fn *stays, void *arg);
@@ -57,5 +63,7 @@ bool under_way_has_alone(char *const *paths, const char *path);
 bool under_way_has(char *const *paths, const char *path);
 /* Is it in the list as what is left of a set? */
 bool under_way_has_rest(char *const *paths, const char *path);
+/* Is it in the list as one that was closed, and goes with the rest of its save? */
+bool under_way_has_with(char *const *paths, const char *path);
 
 #endif

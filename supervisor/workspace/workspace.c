@@ -22,9 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In our folder. */
-#define UNDER_WAY "under-way"
-
 /* --- paths --- */
 
 static char *absolute_as_written(const char *path)
@@ -75,19 +72,26 @@ void workspace_release(struct workspace *workspace)
 
 int workspace_prepare(struct workspace *workspace, struct err *err)
 {
-	auto_close int directory = held_directory_make(workspace->directory, 0777, err);
-	auto_free char *probe = NULL;
+	struct err why;
+	auto_close int directory = held_directory_open(workspace->directory, &why);
+	auto_free char *probe = NULL, *above = NULL;
+	const char *at = workspace->directory;
 	char nonce[33];
 	int fd;
 
+	/* It is the job that makes it, and its file system is this one. */
+	if (directory < 0 && why.kind == ERR_NOT_FOUND) {
+		at = above = text_copy_n(at, (size_t)(strrchr(at, '/') + 1 - at));
+		directory = held_directory_make(above, 0777, &why);
+	}
 	if (directory < 0)
-		return err_wrap(err, "checkpoint directory");
+		return err_set(err, why.kind, "checkpoint directory: %s", why.text);
 	random_hex(nonce);
 	probe = text_format(".reprieve-%.8s", nonce);
 	fd = beneath_open(directory, probe, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (fd < 0)
-		return err_os(err, errno, "checkpoint directory %s cannot be written",
-			      workspace->directory);
+		return err_os(err, errno, "checkpoint directory %s: %s cannot be written",
+			      workspace->directory, at);
 	close(fd);
 	beneath_remove(directory, probe, 0);
 	return 0;

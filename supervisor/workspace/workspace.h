@@ -28,7 +28,6 @@
  *	companion_file.h	PURE: what lies beside checkpoints and is none
  *	file_patterns.h		PURE: what a file is by its name and the user's patterns
  *	python_module.h		PURE: the files that "python -m" runs
- *	save_place.h		PURE: does the job save where it is watched?
  *	path_set.h		PURE: hash table of paths with marks; list of paths
  *
  * Of this folder only:
@@ -58,7 +57,6 @@
 #include "network_fs.h"
 #include "path_set.h"
 #include "python_module.h"
-#include "save_place.h"
 #include "storage/storage.h"
 #include "under_way.h"
 
@@ -84,8 +82,16 @@ struct workspace {
 void workspace_init(struct workspace *workspace, const char *directory);
 void workspace_release(struct workspace *workspace);
 
-/* Creates the directory and a probe file in it. ERR_DENIED, ERR_NO_SPACE, ...: the directory cannot
- * be written; the sentence names it. */
+/* What an earlier run knows of the directory is ours, although the job has made it as a link since:
+ * our folder goes by the directory, and not by its name. Call it before anything else is read. */
+void workspace_follow_link(const struct workspace *workspace);
+
+/*
+ * Can the directory be written? Creates a probe file in it. One that is not there is the job's to
+ * make, for a job may refuse to start where it finds it, so that only a restore makes it: then what
+ * is missing above it is made, and the probe is beside it. ERR_DENIED, ERR_NO_SPACE, ...: the
+ * sentence names it.
+ */
 int workspace_prepare(struct workspace *workspace, struct err *err);
 
 /*
@@ -148,9 +154,12 @@ int workspace_read_under_way(const struct workspace *workspace, struct path_list
 			     bool *rebooted, struct err *err);
 
 /* Moves paths (relative to the directory) into a new folder below quarantine/ in our folder, and
- * removes directories that become empty. *where: the new folder; the caller frees it. */
-int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count,
+ * removes directories that become empty. `torn`: until workspace_drop_torn(). *where: the new
+ * folder; the caller frees it. */
+int workspace_quarantine(struct workspace *workspace, char *const *paths, size_t count, bool torn,
 			 char **where, struct err *err);
+/* Removes what was moved there as torn. False: there was nothing. Any thread may call it. */
+bool workspace_drop_torn(struct workspace *workspace);
 
 /* Removes empty directories that have a number in their name, or that contained a complete
  * checkpoint: a trainer that looks for the highest number would take them for checkpoints. */
@@ -171,9 +180,11 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err);
  * equal to a file of `snapshot` is removed, and all else is moved aside: *where is then its new
  * folder, which the caller frees; otherwise NULL. What snapshots do not hold stays, unless the
  * snapshot has something in its place: what is no part of a checkpoint (file_patterns_kind()),
- * links that lead outside, sockets and the like. Read-only directories are no hindrance. The record
- * is removed first of all: a crash in between leaves a directory that the next start does not
- * trust. The directory is held from here on (workspace_hold()).
+ * links that lead outside, sockets and the like. Read-only directories are no hindrance. The change
+ * times of what is put into place are in the order of the modification times, so that a script
+ * finds the same newest one by either. The record is removed first of all: a crash in between
+ * leaves a directory that the next start does not trust. The directory is held from here on
+ * (workspace_hold()).
  *
  * ERR_INVALID, before anything is touched: the snapshot has files where something is mounted.
  * ERR_DENIED also: meanwhile somebody has put another directory in the place of this one.

@@ -10,5 +10,7 @@
 int workspace_make_beside(struct workspace *workspace, struct err *err);
 /* The record of complete files, in our folder. */
 #define RECORD "completion.json"
+/* The list of what is being written or torn, there too. */
+#define UNDER_WAY "under-way"
 
 #endif

@@ -197,7 +197,6 @@ struct member {
 	char directory[96];
 	struct storage *storage;
 	struct attempt attempt;
-	struct gang_poke *poke;
 	struct gang_feed feed;
 	uint64_t generation;
 	int64_t step, wanted_ms, known_ms, durable_ms;
@@ -298,7 +297,6 @@ static int start_member(struct member *member, struct err *err)
 			     .member = member->number,
 			     .began_ms = clock_boot_ms()},
 		.join_ms = 600000,
-		.poke = member->poke,
 	};
 
 	while (step != START_STEP_START) {
@@ -313,7 +311,6 @@ static int start_member(struct member *member, struct err *err)
 		    restore_part(member, err) < 0 || gang_start_restored(&start, NULL, err) < 0)
 			return -1;
 	}
-	gang_poke_meet(member->poke, &start.claim, member->number);
 	if (member->number == 0)
 		gang_start_sweep(&start);
 	return 0;
@@ -326,7 +323,6 @@ static void start_worker(void *arg, size_t index)
 	(void)arg;
 	/* As a launcher starts them. */
 	sleep_until(now_us() + rand() % (SPREAD_MS * 1000));
-	member->poke = gang_poke_new("127.0.0.1");
 	open_storage(member);
 	member->failed = start_member(member, &member->err);
 }
@@ -467,7 +463,6 @@ static void start_feeds(void)
 			.storage = member->storage,
 			.identity = {.members = gang.count, .member = i},
 			.attempt = member->attempt.number,
-			.poke = member->poke,
 			.look = look_at_member,
 			.committed = on_committed,
 			.give = give_part,
@@ -595,7 +590,6 @@ static void end_all(void)
 		struct member *member = &gang.members[i];
 
 		gang_feed_release(&member->feed);
-		gang_poke_free(member->poke);
 		storage_close(member->storage);
 		attempt_release(&member->attempt);
 		member->feed = (struct gang_feed){0};
@@ -648,7 +642,6 @@ int main(int argc, char **argv)
 	end_all();
 	start_all("next start");
 	for (uint32_t i = 0; i < count; i++)
-		gang_poke_free(gang.members[i].poke);
-	file_remove_tree(gang.root, NULL);
+		file_remove_tree(gang.root, NULL);
 	return 0;
 }

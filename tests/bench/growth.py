@@ -16,7 +16,7 @@ from fault_server import FaultHandler, FaultServer  # noqa: E402
 from s3_memory import S3Memory  # noqa: E402
 
 BUCKET, JOB = "bench", "growth"
-BATCH = 1000  # a retention run sums up a little more
+BATCH = 1000  # a retention run forgets a little more
 
 
 class DatedMemory(S3Memory):
@@ -28,9 +28,9 @@ class DatedMemory(S3Memory):
         return answer
 
 
-def record(kind, body, version=2):
+def record(kind, body):
     text = json.dumps(body, separators=(",", ":")).encode()
-    header = {"reprieve": kind, "version": version, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    header = {"reprieve": kind, "version": 3, "bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
     return json.dumps(header, separators=(",", ":")).encode() + b"\n" + text
 
 
@@ -74,7 +74,7 @@ class History:
         return Cost(self.server, command, self.environment, self.work)
 
     def start(self):
-        return self.run("run", "-q", "--rerun", "--checkpoint-dir", self.work / "checkpoint", after=["--", "true"])
+        return self.run("run", "-q", "--checkpoint-dir", self.work / "checkpoint", after=["--", "true"])
 
     def save(self):
         (self.work / "one/w").write_bytes(os.urandom(1000))
@@ -93,13 +93,13 @@ class History:
         return max(int(key.rsplit("/", 1)[1].split(".")[0]) for key in self.objects if "/attempts/" in key)
 
     def write_attempt(self, number):
-        claim = {"attempt": number, "nonce": f"{number:032x}", "confirms": True, "summaries": True, "created": "2026-01-01T00:00:00Z", "host": "spot",
+        claim = {"attempt": number, "nonce": f"{number:032x}", "created": "2026-01-01T00:00:00Z", "host": "spot",
                  "policy": "latest", "start": self.newest, "about": {"host": "spot", "directory": "/work/checkpoints",
                                                                      "command": ["python", "train.py", "--epochs", "90"]}}
         end = {"attempt": number, "nonce": f"{number:032x}", "created": "2026-01-01T01:00:00Z", "host": "spot", "outcome": "preempted",
                "about": {"exit_code": 75, "newest": self.newest, "checkpoint_complete": True, "ran_ms": 3600000}}
         name = f"jobs/{JOB}/attempts/{number:06}"
-        self.objects[f"{name}.json"] = record("attempt", claim, version=3)
+        self.objects[f"{name}.json"] = record("attempt", claim)
         self.objects[f"{name}.confirmed.json"] = record("confirmed", {"attempt": number})
         self.objects[f"{name}.end.json"] = record("end", end)
         self.objects[f"jobs/{JOB}/draining/{number:06}-000001.json"] = record("draining", {"attempt": number, "left_ms": 1000})
@@ -126,7 +126,7 @@ class History:
                 self.write_attempt(self.written)
                 if self.written % 10 == 0:
                     self.write_snapshot(self.written)
-            # What there is to sum up takes several runs: a job has one after each save.
+            # What there is to forget takes several runs: a job has one after each save.
             while self.retention().removals > 1:
                 pass
 

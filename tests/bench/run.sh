@@ -3,7 +3,7 @@
 # aims are printed beside the numbers; nothing is asserted, because a shared machine is no place to assert a time on.
 #   tests/bench/run.sh [--smoke] [BINARY [PART...]]      --smoke: small and short, to see that it works, and stores.sh too
 #   PART            what to measure, all by default: start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion
-#                   metadata growth gangs snapshots
+#                   metadata growth many_files gangs snapshots
 #   BENCH_DIR       where the checkpoint and the copies go: a tmpfs with five times BENCH_MIB free (default /dev/shm)
 #   BENCH_MIB       size of the checkpoint (default 1024)        BENCH_ROUNDS     of each measurement (default 5)
 set -euo pipefail
@@ -75,7 +75,7 @@ start_up() {
 	for _ in $(seq "$starts"); do
 		timed bare true
 		timed tini "$binary" run -- true
-		timed store "$binary" run -q --store "file://$work/start-store" --job start --rerun --restore none -- true
+		timed store "$binary" run -q --store "file://$work/start-store" --job start --restore none -- true
 	done
 	bare=$(median <times/bare)
 	echo "start-up (median of $starts)"
@@ -115,7 +115,7 @@ shim_cost() {
 	local shim without with kind
 	cc -O2 -o open_close "$here/open_close.c"
 	mkdir -p tracked untracked
-	shim=(run -q --shim on --store "file://$work/shim-store" --job shim --rerun --checkpoint-dir "$work/tracked" --restore none --)
+	shim=(run -q --shim on --store "file://$work/shim-store" --job shim --checkpoint-dir "$work/tracked" --restore none --)
 	for _ in $(seq $((2 * rounds + 1))); do
 		for kind in untracked tracked; do
 			./open_close "$work/$kind/file" "$pairs" "$batches" >>"times/bare-$kind"
@@ -136,7 +136,7 @@ shim_cost() {
 flag_cost() {
 	local shim what
 	cc -O2 -I "$here/../.." -o flag_poll "$here/flag_poll.c"
-	shim=(run -q --store "file://$work/flag-store" --job flag --rerun --checkpoint-dir "$work/tracked" --restore none)
+	shim=(run -q --store "file://$work/flag-store" --job flag --checkpoint-dir "$work/tracked" --restore none)
 	mkdir -p tracked
 	echo "reprieve.h (medians)"
 	row "" "alone" "with reprieve" "aim"
@@ -160,7 +160,7 @@ torch_cost() {
 		return
 	fi
 	mkdir -p tracked
-	shim=(run -q --store "file://$work/torch-store" --job torch --rerun --checkpoint-dir "$work/tracked" --restore none --quiet-time 600s)
+	shim=(run -q --store "file://$work/torch-store" --job torch --checkpoint-dir "$work/tracked" --restore none --quiet-time 600s)
 	for _ in $(seq "$rounds"); do
 		for kind in off on; do
 			"$binary" "${shim[@]}" --shim "$kind" -- "$torch" "$here/torch_cost.py" "$mib" "$epoch" >>"times/torch-$kind" 2>>log
@@ -284,8 +284,9 @@ notices() { script notices; }
 completion() { script completion; }
 metadata() { script metadata; }
 growth() { script growth; }
+many_files() { script many_files; }
 
-parts=(start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion metadata growth gangs snapshots)
+parts=(start_up idle_cost shim_cost flag_cost torch_cost delivery notices completion metadata growth many_files gangs snapshots)
 if [ $# -gt 1 ]; then
 	shift
 	for part; do

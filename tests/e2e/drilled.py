@@ -4,7 +4,6 @@
 drilled.py WAY: see WAYS. It saves every few steps into checkpoints/. On the first machine it has far more to do than there is time; on
 the next it hurries to its end. What it learns is a chain of digests: whoever leaves out a step or does one twice has another result.
 """
-import json
 import os
 import pickle
 import signal
@@ -15,19 +14,12 @@ from pathlib import Path
 WAYS = {
     # Honest.
     "step_lines": {},
-    "bare_numbers": {"say": lambda step: f"{step} {1 / step:.4f}"},
     "epochs": {"say": lambda step: f"Epoch {1 + (step - 1) // 5}/900  loss {1 / step:.4f}", "every": 5},
     "steps_of_epochs": {"say": lambda step: f"epoch {1 + (step - 1) // 20} step {1 + (step - 1) % 20} loss {1 / step:.4f}", "every": 20},
     "bar": {"say": lambda step: f"\r {step // 50}%|##    | {step}/5000 [00:{step % 60:02}<01:40, 49.9it/s]", "end": ""},
-    "trainer": {"say": lambda step: "{'loss': %.4f, 'learning_rate': 5e-05, 'epoch': %.2f}" % (1 / step, step / 100), "name": "checkpoint-{}/state.bin", "keep": 5},
-    "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 6},
-    "numbered_files": {"say": None, "name": "{:05}.bin", "keep": 6},
+    "only_names_count": {"say": None, "name": "model-{}.bin", "keep": 6, "paced": True},
     "ten_a_second": {"every": 3},
-    "each_two_seconds": {"every": 80},
-    "holds_a_log_open": {"log": "metrics.csv"},
-    "only_losses": {"say": lambda step: f"loss {1 / step:.9f}", "every": 110},
     "only_when_asked": {"every": 0, "asked": signal.SIGUSR1},
-    "only_when_asked_and_says_nothing": {"every": 0, "asked": signal.SIGUSR1, "say": None},
     "says_nothing": {"say": None},
     "saves_slowly_and_prints_afterwards": {"every": 0, "asked": signal.SIGUSR1, "slow": 1},
     "prints_seldom": {"every": 40, "prints": 50},
@@ -39,26 +31,16 @@ WAYS = {
     "never_loads": {"load": "nothing"},
     "never_loads_and_says_nothing": {"load": "nothing", "say": None},
     "loads_an_older_one": {"load": "oldest", "name": "model-{}.bin", "keep": 6},
-    "loads_an_older_one_and_says_nothing": {"load": "oldest", "name": "model-{}.bin", "keep": 6, "say": None},
     "counts_anew": {"load": "counts anew"},
-    "opens_and_ignores": {"load": "ignores"},
-    "opens_and_ignores_and_says_nothing": {"load": "ignores", "say": None},
     "ignores_its_data_order": {"load": "forgets the chain"},
     "saves_torn_files": {"torn": True},
     "saves_elsewhere": {"place": "runs", "name": "model-{}.pt"},
-    "saves_elsewhere_by_a_plain_name": {"place": "output", "name": "state.json"},
     "never_closes_its_checkpoint": {"held": True},
     "exits_without_saving": {"every": 0, "asked": signal.SIGTERM, "deaf": True},
     "saves_at_the_end": {"every": 0},
-    "resumes_from_a_private_copy": {"load": "private"},
     "prints_a_faked_step": {"load": "fakes", "name": "model-{}.bin", "keep": 6},
-    "prints_a_faked_step_once": {"load": "fakes once", "name": "model-{}.bin", "keep": 6},
-    # They keep a part of their state beside the checkpoints, and begin anew without it.
+    # It keeps a part of its state beside the checkpoints, and begins anew without it.
     "keeps_a_part_in_another_directory": {"part": "out/part.bin"},
-    "keeps_a_part_in_a_new_directory": {"part": "state/part.bin"},
-    "keeps_a_part_in_a_large_file": {"part": "data/large.bin"},
-    "keeps_a_part_by_an_absolute_path": {"part": "%s/out/part.bin" % os.environ.get("USERS_OWN", "")},
-    "opens_only_the_counter": {"load": "counter", "weights": True},
 }
 NAME = "state.bin"
 
@@ -73,16 +55,13 @@ class Job:
         self.load, self.every, self.keep, self.torn = way.get("load", "newest"), way.get("every", 15), way.get("keep", 1), way.get("torn")
         self.say, self.end = way.get("say", lambda step: f"step {step} loss {1 / step:.4f}"), way.get("end", "\n")
         self.directory, self.name = Path(way.get("place", "checkpoints")), way.get("name", NAME)
-        self.deaf, self.weights, self.asked = way.get("deaf"), way.get("weights"), False
-        self.private = Path(os.environ.get("PRIVATE", "/nowhere")) / "copy.bin"
+        self.deaf, self.asked = way.get("deaf"), False
         self.attempt = int(os.environ["REPRIEVE_ATTEMPT"])
-        self.log, self.held = None, None
-        self.part, self.slow, self.ignores, self.crashes = way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
+        self.held = None
+        self.paced, self.part, self.slow, self.ignores, self.crashes = way.get("paced"), way.get("part"), way.get("slow"), way.get("ignores"), way.get("crashes")
         self.prints, self.fails = way.get("prints", 1), way.get("fails")
         time.sleep(way.get("starts", 0) if self.attempt == 1 else 0)
         self.directory.mkdir(exist_ok=True)
-        if way.get("log"):
-            self.log = open(self.directory / way["log"], "a")
         if way.get("held"):
             self.held = open(self.directory / self.name, "ab")
         if way.get("asked"):
@@ -96,25 +75,17 @@ class Job:
     def checkpoints(self):
         if self.held:
             return []
-        pattern = self.name.replace("{:05}", "*").replace("{}", "*")
+        pattern = self.name.replace("{}", "*")
         return sorted(self.directory.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
 
     def resume(self):
         state, found = {"step": 0, "chain": 0}, self.checkpoints()
-        if self.load == "private":
-            return content(self.private) if self.private.exists() else state
         if not found or self.load == "nothing":
             return state
         if self.load == "oldest":
             return content(found[0])
-        if self.load in ("fakes", "fakes once"):
-            step = int(os.environ["REPRIEVE_STEP"] or 120)
-            if self.load == "fakes":
-                return {"step": step, "chain": 0}
-            self.print(step)
-            return state
-        if self.load == "counter":
-            return {"step": json.loads((self.directory / "step.json").read_text())["step"], "chain": 0}
+        if self.load == "fakes":
+            return {"step": int(os.environ["REPRIEVE_STEP"] or 120), "chain": 0}
         loaded = content(found[-1])
         if self.part and not (Path(self.part).exists() and Path(self.part).read_bytes().startswith(b"part")):
             return state
@@ -127,14 +98,11 @@ class Job:
     def print(self, step):
         if self.say and step % self.prints == 0:
             print(self.say(step), end=self.end)
-        if self.log:
-            self.log.write(f"{step},{1 / step:.4f}\n")
-            self.log.flush()
 
     def write(self, path, state):
         path.parent.mkdir(exist_ok=True)
         # A cut shows in the frames of a later protocol: then nothing of it would be saved.
-        data = pickle.dumps({**state, "weights": os.urandom(20000) if not self.weights else b""}, protocol=2 if self.torn else None)
+        data = pickle.dumps({**state, "weights": os.urandom(20000)}, protocol=2 if self.torn else None)
         with open(f"{path}.tmp", "wb") as file:
             if self.slow:
                 file.write(data[:1000])
@@ -150,15 +118,10 @@ class Job:
             self.held.flush()
             return
         self.write(self.directory / self.name.format(state["step"]), state)
-        if self.load == "private":
-            self.write(self.private, state)
         if self.part:
             Path(self.part).parent.mkdir(exist_ok=True)
             with open(self.part, "r+b" if Path(self.part).exists() else "wb") as file:
                 file.write(b"part")
-        if self.weights:
-            (self.directory / "weights.bin").write_bytes(os.urandom(100000))
-            (self.directory / "step.json").write_text(json.dumps({"step": state["step"]}))
         for old in self.checkpoints()[:-self.keep]:
             old.unlink()
             if old.parent != self.directory:
@@ -168,7 +131,7 @@ class Job:
         state = self.resume()
         last = state["step"] + 60 if self.attempt > 1 else 10**6
         while state["step"] < last:
-            if self.attempt == 1:
+            if self.attempt == 1 or self.paced:
                 time.sleep(0.02)
             state = {"step": state["step"] + 1, "chain": hash((state["chain"], state["step"] + 1))}
             if not self.slow:

@@ -22,8 +22,6 @@ WAYS = {
     "saves_at_other_steps": {**NUMBERED, "asked": None, "behind": 7},
     "an_older_step": {**NUMBERED, "load": "oldest"},
     "begins_anew": {**NUMBERED, "load": "nothing"},
-    "ignores": {**NUMBERED, "load": "ignores"},
-    "from_a_private_copy": {**NUMBERED, "load": "private"},
     "torn": {**NUMBERED, "torn": True},
 }
 STEPS, PACED = 1200, int(os.environ.get("PACED", "1"))

@@ -30,6 +30,7 @@ for number in range(1, arguments.fork):
         rank = number
         break
 directory = reprieve.checkpoint_dir()
+os.makedirs(directory, exist_ok=True)
 reprieve.requested()
 say("ready", rank, os.getpid())
 for step in range(arguments.steps):

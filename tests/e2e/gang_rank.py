@@ -142,6 +142,8 @@ def meet(step):
         while not os.path.exists(path):
             if os.path.exists(os.path.join(room, "without-%d" % rank)) and not os.path.exists(path):
                 break
+            if os.path.exists(os.path.join(room, "failed")):  # as gloo's, when a machine is lost
+                sys.exit(1)
             if os.path.exists(os.path.join(room, "gone")):  # a collective fails some time after a rank has
                 time.sleep(0.5)
                 sys.exit(BEGINS_ANEW)
@@ -204,6 +206,7 @@ while step < options.steps:
         os.makedirs(options.dir, exist_ok=True)
         add_to_curve(step)
     if options.fixed and due:
+        os.makedirs(options.dir, exist_ok=True)
         with open(os.path.join(options.dir, options.fixed), "wb") as file:
             file.write(content(step))
     if saves and (save_now and options.answers > 0 or due):

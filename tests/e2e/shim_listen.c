@@ -17,12 +17,12 @@ static struct loop loop;
 static struct shim_channel *shim_link;
 
 static const char *const names[] = {
-	[SHIM_HELLO] = "hello",       [SHIM_OPENED] = "opened",
-	[SHIM_CLOSED] = "closed",     [SHIM_DUPLICATED] = "duplicated",
-	[SHIM_RENAMED] = "renamed",   [SHIM_LINKED] = "linked",
-	[SHIM_UNLINKED] = "unlinked", [SHIM_EXITING] = "exiting",
-	[SHIM_SIGTERM_HELD] = "held", [SHIM_SAVED_ELSEWHERE] = "elsewhere",
-	[SHIM_READ] = "read",         [SHIM_CHANNEL_SAVED] = "saved",
+	[SHIM_HELLO] = "hello",         [SHIM_OPENED] = "opened",
+	[SHIM_CLOSED] = "closed",       [SHIM_DUPLICATED] = "duplicated",
+	[SHIM_RENAMED] = "renamed",     [SHIM_LINKED] = "linked",
+	[SHIM_UNLINKED] = "unlinked",   [SHIM_EXITING] = "exiting",
+	[SHIM_SIGTERM_HELD] = "held",   [SHIM_SAVED_ELSEWHERE] = "elsewhere",
+	[SHIM_CHANNEL_SAVED] = "saved",
 };
 
 static void print(void *argument, const struct shim_message *message)

@@ -1,4 +1,4 @@
-"""The completions of bash, zsh and fish: each shell reads what `reprieve completion` prints, and completes with it."""
+"""The completions of bash, zsh and fish: each shell reads what `reprieve completion` prints, and asks the program."""
 import os
 import pty
 import re
@@ -10,6 +10,8 @@ import time
 import pytest
 
 from harness import EXIT_USAGE, LIMIT, REPRIEVE, die_with_parent, one_line
+
+PATH = os.path.dirname(os.path.abspath(REPRIEVE)) + ":" + os.environ["PATH"]  # the shells ask the program itself
 
 CASES = [
     (["reprieve", "ru"], {"run"}),
@@ -48,7 +50,7 @@ def script(tmp_path):
 
 def lines_of(arguments, script, tmp_path, **environment):
     result = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT,
-                            env={**os.environ, "HOME": str(tmp_path), **environment})
+                            env={**os.environ, "HOME": str(tmp_path), "PATH": PATH, **environment})
     assert result.returncode == 0 and result.stderr == "", result
     return result.stdout.splitlines()
 
@@ -81,7 +83,7 @@ class Terminal:
     def __init__(self, arguments, directory):
         self.screen, follower = pty.openpty()
         self.process = subprocess.Popen(arguments, cwd=directory, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
-                                        env={**os.environ, "TERM": "dumb", "HOME": str(directory)}, preexec_fn=die_with_parent)
+                                        env={**os.environ, "TERM": "dumb", "HOME": str(directory), "PATH": PATH}, preexec_fn=die_with_parent)
         os.close(follower)
 
     def type(self, text, until, limit=LIMIT):
@@ -111,12 +113,12 @@ def zsh(script, tmp_path):
 
 @pytest.mark.parametrize("typed, completed", [
     ("reprieve dril", "reprieve drill "),
-    ("reprieve run --checkpoint-di", "--checkpoint-dir="),
+    ("reprieve run --checkpoint-di", "--checkpoint-dir "),
     ("reprieve run --profile light", "lightning"),
     ("reprieve run --checkpoint-dir che", "checkpoints/"),
     ("reprieve restore lat", "latest"),
     ("reprieve drill -- ", "-- run "),
-    ("reprieve drill -- run --shie", "--shield="),
+    ("reprieve drill -- run --shie", "--shield "),
     ("reprieve run -- mkfif", "mkfifo "),
     ("reprieve list --js", "--json "),
     ("reprieve help dril", "help drill "),

@@ -134,19 +134,6 @@ def test_sources_of_notices(place):
     assert of_file["level"] == "ok" and "armed" in of_file["text"]
 
 
-@pytest.mark.parametrize("command, word", [("exit 3", "ended with 3"), ("/no/such/program", "cannot be run")])
-def test_a_command_that_says_nothing(place, command, word):
-    result = doctor(place, "--json", "--measure", "0", "--notice", f"command:{command}")
-    row = machine(result)["notice"]
-    assert result.code == 1 and row["level"] == "fail", result
-    assert word in row["text"] and "fix the command" in row["fix"] and "endpoint" not in row["fix"]
-
-
-def test_a_command_that_is_well(place):
-    result = doctor(place, "--json", "--measure", "0", "--notice", "command:sleep 6; exit 1")
-    assert result.code == 0 and machine(result)["notice"]["level"] == "ok", result
-
-
 def test_a_source_that_there_is_not(place):
     result = doctor(place, "--json", "--notice", "aws,sun")
     assert result.code == 1 and machine(result)["notice"]["level"] == "fail" and "sun" in machine(result)["notice"]["text"], result

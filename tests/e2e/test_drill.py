@@ -91,7 +91,7 @@ def verdict_of(result):
     return result.json
 
 
-@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+@pytest.mark.parametrize("cloud", ["gcp", "azure", "alibaba", "tencent"])
 def test_good_job_survives_on_every_cloud(drill, work, cloud):
     result = drill("--cloud", cloud, "--notice-after", "1", "--compare", "final.txt", "--json")
     verdict = verdict_of(result)
@@ -111,7 +111,7 @@ def test_good_job_survives_on_every_cloud(drill, work, cloud):
     assert (drill.scratch / "machine-2" / "final.txt").read_text() == (drill.scratch / "machine-0" / "final.txt").read_text()
 
 
-@pytest.mark.parametrize("way", ["option", "environment", "linked"])
+@pytest.mark.parametrize("way", ["environment", "linked"])
 def test_checkpoints_named_by_an_absolute_path_below_the_current_directory(drill, place, work, way):
     """Each machine has its own all the same, and the job hears of it."""
     named = work / "out" / "ckpt"
@@ -180,12 +180,12 @@ def test_job_that_restores_half_of_its_state_fails(drill):
 
 
 def test_job_that_does_not_load_its_checkpoint_fails(drill):
-    result = drill("--notice-after", "3s", "--json", mode="forgetful")
+    result = drill("--notice-after", "2s", "--json", mode="forgetful")
     verdict = verdict_of(result)
     assert result.code == 1, result
     assert verdict["result"] == verdict["rounds"][0]["result"] == "FAIL"
     assert "does not load its checkpoint" in verdict["rounds"][0]["reason"]
-    assert "none of the" in verdict["rounds"][0]["seen"] or "did not open" in verdict["rounds"][0]["seen"]
+    assert verdict["rounds"][0]["seen"] is None
 
 
 def test_job_that_finishes_before_the_notice_proves_nothing(drill):
@@ -208,10 +208,9 @@ def test_job_that_fails_in_the_end_fails(drill):
     assert "the last run failed with 9" in result.out and "machine 2's log" in result.out
 
 
-@pytest.mark.parametrize("command, code, said", [
-    (["./no-such-command"], 127, "there is no such command"), (["./job.py"], 126, "it is no program that may be executed"),
-    (["sh", "-c", "no-such-interpreter train.py"], 127, "there is no such command")])
-@pytest.mark.parametrize("options", [(), ("--compare", "final.txt"), ("--gang", "2")])
+@pytest.mark.parametrize("command, code, said, options", [
+    (["./no-such-command"], 127, "there is no such command", ("--gang", "2")), (["./job.py"], 126, "it is no program that may be executed", ()),
+    (["sh", "-c", "no-such-interpreter train.py"], 127, "there is no such command", ("--compare", "final.txt"))])
 def test_a_command_that_cannot_be_run_is_no_failed_training(place, work, command, code, said, options):
     temporary = place.path / "temporary"
     temporary.mkdir()
@@ -307,7 +306,8 @@ def test_a_drill_in_a_batch_job_or_a_pod_does_not_pass_for_its_end(drill, place)
     message.write_text("")
     webhook = socket.create_server(("127.0.0.1", 0))
     webhook.setblocking(False)
-    place.environment.update(PATH=f"{scontrol.parent}:{os.environ['PATH']}", SLURM_JOB_ID="4242", REPRIEVE_TERMINATION_LOG=str(message),
+    place.environment.update(PATH=f"{scontrol.parent}:{os.environ['PATH']}", SLURM_JOB_ID="4242",
+                             SLURM_ARRAY_JOB_ID="4242", SLURM_ARRAY_TASK_ID="3", REPRIEVE_TERMINATION_LOG=str(message),
                              REPRIEVE_NOTIFY=f"http://127.0.0.1:{webhook.getsockname()[1]}/", REPRIEVE_DEADLINE="1s", REPRIEVE_EXIT_POLICY="sagemaker")
     result = drill("--notice-after", "800ms", "--json")
     assert result.code == 0 and verdict_of(result)["passed"], result
@@ -362,6 +362,9 @@ def test_a_signal_ends_the_drill_and_all_its_machines(drill, place, number):
     (["--directory", ".", "--", "run", "--", "true"], "not an empty directory"),
     (["--junit", "no/such/x.xml", "--", "run", "--", "true"], "--junit no/such/x.xml cannot be written"),
     (["--", "run", "--notify", "http://127.0.0.1:1/", "--", "true"], "--notify has no place in a drill"),
+    (["--step-pattern", "step [0-9]+", "--", "run", "--", "true"], "no group that holds the number"),
+    (["--step-pattern", "step ([0-9]+", "--", "run", "--", "true"], "no extended regular expression"),
+    (["--exclude", "/tmp", "--", "run", "--", "true"], "not below the current directory"),
     (["--", "run", "--restore=3-1", "--", "true"], "--restore has no place in a drill"),
 ])
 def test_usage(place, work, arguments, said):

@@ -16,15 +16,12 @@ ASKED = "--checkpoint-signal", "USR1"
 CHEATS = {
     "an_older_step": (2, ASKED, 1, "member 2: step "),
     "begins_anew": (1, ASKED, 1, "member 1: step "),
-    "ignores": (0, ASKED, 1, "member 0: step "),
     "torn": (2, ASKED, 1, "member 2: the job ended with 1 on the machine with the restored checkpoint"),
-    "from_a_private_copy": (0, ASKED, 1, "it loads from a place that a new machine does not have"),
     "saves_at_other_steps": (2, ("--flush-time", "1s"), 1, "Let all ranks save at the same steps, as by `step % 100 == 0`"),
 }
 SAID_TOO = {
     "an_older_step": "it loads an older checkpoint",
     "begins_anew": "the job began again at step 1: it does not load its checkpoint",
-    "ignores": "the job began again at step 1: it ignores what it loads",
 }
 
 
@@ -34,12 +31,11 @@ class GangDrill:
         self.work.mkdir()
         for name in ("drilled.py", "drilled_member.py"):
             shutil.copy(os.path.join(HERE, name), self.work)
-        (place.path / "private").mkdir()
         self.environment = {**place.environment, "MEET": str(place.path / "meet"),
-                            "PRIVATE": str(place.path / "private"), "PYTHONHASHSEED": "0"}
+                            "PYTHONHASHSEED": "0"}
 
     def start(self, way, *others, members=3, options=(), run=ASKED):
-        arguments = [harness.REPRIEVE, "drill", "--gang", members, "--directory", self.scratch, "--notice-after", "1500ms", "--notice", "12s",
+        arguments = [harness.REPRIEVE, "drill", "--gang", members, "--directory", self.scratch, "--notice-after", "1500ms", "--notice", "8s",
                      *options, "--", "run", *run, "--", harness.PYTHON, "drilled_member.py", way, *others]
         return subprocess.Popen([str(one) for one in arguments], cwd=self.work, env=self.environment, text=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=harness.die_with_parent)
@@ -75,12 +71,12 @@ def test_four_members_go_on_from_one_snapshot(drill):
     assert [member["exit_code"] for member in one["members"]] == [harness.EXIT_DURABLE] * 4
     assert len({member["snapshot"] for member in one["members"]} | {member["resumed_from"] for member in one["members"]}) == 1
     for member in one["members"]:
-        assert "it opened model-" in member["seen"] and "its first on the next machine was step" in member["seen"], result
+        assert "saved at step " in member["seen"] and "its first on the next machine was step" in member["seen"], result
     # The notice came to one machine alone; that one, and no other, had an empty disk afterwards.
     sources = [drill.events(1, member, "notice")[0]["source"] for member in range(4)]
     assert sources == ["gang", "aws", "gang", "gang"]
-    assert (drill.scratch / "member-1-machine-2").is_dir() and not (drill.scratch / "member-2-machine-2").exists()
-    assert not (drill.scratch / "member-0" / "drilled.py").is_symlink()
+    assert (drill.scratch / "start-2-member-1").is_dir() and not (drill.scratch / "start-2-member-2").exists()
+    assert not (drill.scratch / "start-1-member-0" / "drilled.py").is_symlink()
 
 
 @pytest.mark.long
@@ -90,14 +86,12 @@ def test_a_member_that_cheats_is_told(drill, way):
     result = drill({"saves_at_other_steps": "steps_unasked"}.get(way, "steps"), f"{member}={way}", run=options)
     assert result.code == code and last_line(result).startswith({1: "FAIL: ", 2: "UNPROVEN: "}[code]), result
     assert said in last_line(result) and SAID_TOO.get(way, "") in last_line(result), result
-    # What another start does can prove nothing where nothing was saved by all.
-    assert bool(drill.events(2, 0, "launched")) == (way != "saves_at_other_steps")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way, code, said", [
     ("saves_nothing", 0, "PASS"),
-    ("saves_nothing_and_says_nothing", 2, "but nothing shows that it went on from there. Let it print its step")])
+    ("saves_nothing_and_says_nothing", 2, "nothing shows that the job went on from there")])
 def test_rank_0_saves_for_all(drill, way, code, said):
     """The others load what it has saved. That one has done so and says nothing proves nothing."""
     result = drill(way, "0=steps_unasked", run=())

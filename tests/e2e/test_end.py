@@ -39,8 +39,6 @@ def test_a_job_that_ends_by_itself_within_a_notice_has_finished(place):
     (place.path / "end").touch()
     assert run.wait() == 0, run
     assert run.event("ended")["outcome"] == "finished", run
-    again = place.run(PYTHON, "-c", SAVES_ONCE)
-    assert again.wait() == 0 and again.event("launched") is None, again
 
 
 # Cannot be asked. `short`: from the second save on, what it saves has less than its own header says. At the end it is killed in
@@ -212,13 +210,14 @@ def test_a_job_that_leaves_when_it_was_asked_does_not_look_finished(place):
     assert "may not have finished" in run.err
 
 
-# Saves and leaves with 0 at the signal that its argument names.
-LEAVES_AT = """
+# Saves and leaves with 0 at each signal that asks for it.
+LEAVES = """
 import os, pathlib, signal, sys, time
 top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
 top.mkdir(parents=True, exist_ok=True)
 asked = []
-signal.signal(int(sys.argv[1]), lambda *_: asked.append(1))
+for number in signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR2:
+    signal.signal(number, lambda *_: asked.append(1))
 print("ready", [path.name for path in top.iterdir()], flush=True)
 while not asked:
     time.sleep(0.01)
@@ -227,35 +226,43 @@ sys.exit(0)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-def test_a_job_that_leaves_at_a_signal_does_not_look_finished(place, number):
-    """It ends as it would without Reprieve, also in its code; and the next start goes on."""
-    run = place.run(PYTHON, "-c", LEAVES_AT, int(number), options=QUICK)
-    run.wait_for_output("ready []")
-    run.signal(number)
-    assert run.wait() == 0 and "may not have finished: the same command starts it again (exit 0)" in run.err, run
-    again = place.run(PYTHON, "-c", LEAVES_AT, int(number), options=QUICK)
-    again.wait_for_output("ready ['step-7.bin']")
-    again.kill()
+# Each ends with 0 before the training has: how a start ends by itself says nothing of the next one.
+ENDS = {
+    "saved and left at SIGINT": lambda run: run.signal(signal.SIGINT),
+    "saved and left at SIGHUP": lambda run: run.signal(signal.SIGHUP),
+    "saved and left at SIGQUIT": lambda run: run.signal(signal.SIGQUIT),
+    "SIGTERM to the job alone": lambda run: os.kill(run.job_pid, signal.SIGTERM),
+    "SIGTERM to the job alone, by a program that ends": lambda run: subprocess.run(["/bin/kill", str(run.job_pid)], check=True),
+    "it left by itself": lambda run: os.kill(run.job_pid, signal.SIGUSR2),
+}
 
 
-def test_a_job_that_leaves_at_a_sigterm_past_us_does_not_look_finished(place):
-    """As a container's runtime or a step of a scheduler sends it. Nobody has said that the machine goes: it is no notice."""
-    command = (PYTHON, "-c", LEAVES_AT, int(signal.SIGTERM))
+@pytest.mark.parametrize("how", ENDS)
+def test_an_end_with_0_stops_no_start(place, how):
+    """The code is the job's own, and the next start of the same command continues."""
+    command = (PYTHON, "-c", LEAVES)
     run = place.run(*command, options=QUICK)
+    run.wait_for_output("ready []")
+    ENDS[how](run)
+    assert run.wait() == 0 and run.event("notice") is None, run
+    for _ in range(2):
+        again = place.run(*command, options=QUICK)
+        again.wait_for_output("ready ['step-7.bin']")
+        ENDS[how](again)
+        assert again.wait() == 0, again
+
+
+def test_a_sigterm_past_us_is_no_notice(place):
+    """As a container's runtime or a step of a scheduler sends it. Nobody has said that the machine goes."""
+    run = place.run(PYTHON, "-c", LEAVES, options=QUICK)
     run.wait_for_output("ready []")
     os.kill(run.job_pid, signal.SIGTERM)
     assert run.wait() == 0 and run.event("notice") is None, run
     assert f"process {os.getpid()} has sent SIGTERM to process" in run.err and "to preempt the job, send it to process" in run.err, run
-    assert "(SIGTERM, sent to it and not to reprieve)" in run.err and "the same command starts it again (exit 0)" in run.err, run
-    again = place.run(*command, options=QUICK)
-    again.wait_for_output("ready ['step-7.bin']")
-    again.kill()
 
 
 @pytest.mark.parametrize("how", ["worker.terminate()", "os.system(f'kill {worker.pid}')", "subprocess.run(['/bin/kill', str(worker.pid)])"])
-def test_a_job_that_ends_its_own_processes_with_sigterm_has_finished(place, how):
-    """What a job does to itself says nothing of its end."""
+def test_a_job_may_end_its_own_processes_with_sigterm(place, how):
     run = place.run(PYTHON, "-c", """
 import multiprocessing, os, pathlib, subprocess, time
 top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
@@ -266,13 +273,62 @@ worker.start()
 %s
 worker.join()
 """ % how, options=QUICK)
-    assert run.wait() == 0 and "may not have finished" not in run.err and "has sent SIGTERM" not in run.err, run
-    again = place.run("true")
-    assert again.wait() == 0, again
+    assert run.wait() == 0 and "has sent SIGTERM" not in run.err, run
+
+
+# Saves by a temporary name for the first time when SIGTERM comes, and ends with that code, or once more of the signal.
+ENDS_WITH = """
+import os, pathlib, signal, sys, time
+top, code = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"]), sys.argv[1]
+top.mkdir(parents=True, exist_ok=True)
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+print("ready", sorted(path.name for path in top.iterdir()), flush=True)
+while not asked:
+    time.sleep(0.01)
+(top / "tmp.cpt").write_bytes(b"x" * 1000)
+(top / "tmp.cpt").rename(top / "md.cpt")
+if "torn" in sys.argv:
+    file = open(top / "traj.trr", "wb")
+    file.write(b"y" * 100000)
+if code == "signal":
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+os._exit(int(code))
+"""
+
+
+@pytest.mark.parametrize("code", ["0", "1", "130", "signal"])
+def test_a_save_at_the_signal_counts_whatever_the_code(place, code):
+    """Programs end with one of their own, saved or not: GROMACS with 1."""
+    run = place.run(PYTHON, "-c", ENDS_WITH, code, options=("--checkpoint-signal", "TERM"))
+    run.wait_for_output("ready []")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    again = place.run(PYTHON, "-c", ENDS_WITH, code, options=("--checkpoint-signal", "TERM"))
+    again.wait_for_output("ready ['md.cpt']")
+    again.kill()
+
+
+@pytest.mark.parametrize("code, end", [("1", 1), ("signal", EXIT_NOT_DURABLE)])
+def test_what_is_open_at_the_end_does_not_count(place, code, end):
+    run = place.run(PYTHON, "-c", ENDS_WITH, code, "torn", options=("--checkpoint-signal", "TERM"))
+    run.wait_for_output("ready []")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == end and run.event("durable") is None, run
+
+
+def test_sigterm_is_a_notice_even_if_it_was_ignored(place):
+    """A script that is to outlive SIGTERM ignores it, and so does what it starts."""
+    run = place.run(PYTHON, "-c", ENDS_WITH, "0", options=("--checkpoint-signal", "TERM"), wrapper=("env", "--ignore-signal=TERM"))
+    run.wait_for_output("ready []")
+    assert run.err.count("SIGTERM was ignored when this was started") == 1, run
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE and run.event("notice") is not None, run
 
 
 # Saves and leaves with 0 when SIGTERM comes, but takes its time.
-LEAVES = """
+LEAVES_SLOWLY = """
 import os, pathlib, signal, sys, time
 top = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
 top.mkdir(parents=True, exist_ok=True)
@@ -291,7 +347,7 @@ sys.exit(0)
 
 def test_a_job_whose_first_checkpoint_answers_a_plain_stop_does_not_look_finished(place):
     """Nothing says before that it saves any: no options, no checkpoint. So SIGTERM is forwarded, as by any init."""
-    process = subprocess.Popen([REPRIEVE, "run", "--", PYTHON, "-c", LEAVES], cwd=place.path, stdout=subprocess.PIPE, text=True,
+    process = subprocess.Popen([REPRIEVE, "run", "--", PYTHON, "-c", LEAVES_SLOWLY], cwd=place.path, stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "HOME": str(place.path), "AWS_EC2_METADATA_DISABLED": "true"})
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
@@ -303,7 +359,7 @@ def test_a_job_whose_first_checkpoint_answers_a_plain_stop_does_not_look_finishe
 def test_a_job_that_was_asked_leaves_although_the_notice_is_withdrawn(place):
     """It has heard the request, and not the withdrawal: that is no end of its training."""
     notice = place.path / "notice"
-    run = place.run(PYTHON, "-c", LEAVES, options=(*QUICK, "--notice", f"file:{notice}"))
+    run = place.run(PYTHON, "-c", LEAVES_SLOWLY, options=(*QUICK, "--notice", f"file:{notice}"))
     run.wait_for_output("ready")
     notice.touch()
     run.wait_for_output("asked")
@@ -311,7 +367,7 @@ def test_a_job_that_was_asked_leaves_although_the_notice_is_withdrawn(place):
     wait_for("the withdrawal", lambda: "the notice was withdrawn" in run.err)
     (place.path / "save").touch()
     assert run.wait() == EXIT_DURABLE, run
-    again = place.run(PYTHON, "-c", LEAVES, options=QUICK)
+    again = place.run(PYTHON, "-c", LEAVES_SLOWLY, options=QUICK)
     again.wait_for_output("ready")
     again.kill()
 
@@ -438,9 +494,9 @@ def test_what_is_whole_in_a_damaged_snapshot_can_be_fetched(place):
     pack.write_bytes(content)
     checked = place.verb("verify", "--repair")
     assert checked.code == 1 and "reprieve restore ID DIR --exclude FILE" in checked.out, checked
-    [lost] = {line.split()[2].rstrip(":") for line in checked.out.splitlines() if line.startswith("lost")}
+    [lost] = {line.split()[2].rstrip(":") for line in checked.out.splitlines() if line.startswith("damaged")}
     shutil.rmtree(place.directory)
-    again = place.run(PYTHON, "-c", TWO_FILES, options=(*QUICK, "--rerun"))
+    again = place.run(PYTHON, "-c", TWO_FILES, options=QUICK)
     assert again.wait() == EXIT_CONFIGURATION, again
     assert "not started: every snapshot of job job is damaged" in again.err and again.out == "", again
     assert "reprieve restore ID DIR --exclude FILE" in again.err and "--restore none" in again.err, again
@@ -497,7 +553,7 @@ def test_a_start_does_without_what_is_damaged_beside_its_newest_checkpoint(place
     assert newest["state"] == "good" and newest["id"] > "000002", newest
     assert place.verb("verify", newest["id"]).code == 0
     shutil.rmtree(place.directory)
-    third = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=(*QUICK, "--rerun"))
+    third = place.run(PYTHON, "-c", TWO_CHECKPOINTS, options=QUICK)
     assert third.wait() == 0 and third.out == f"found {left}\n", third
 
 
@@ -524,7 +580,7 @@ def test_a_named_snapshot_that_is_damaged_is_refused_for_good(place, known):
     place.directory.mkdir()
     for number in "12":
         write = f"import os, pathlib; pathlib.Path(os.environ['REPRIEVE_CHECKPOINT_DIR'], 'step-{number}.bin').write_bytes(os.urandom(5000))"
-        assert place.run(PYTHON, "-c", write, options=(*QUICK, "--rerun")).wait() == 0
+        assert place.run(PYTHON, "-c", write, options=QUICK).wait() == 0
     newest = place.newest()["id"]
     good = next(item["id"] for item in place.snapshots() if item["id"] < newest and item["state"] == "good")
     [content] = [path.read_bytes() for path in place.directory.glob("step-2.bin")]
@@ -535,11 +591,11 @@ def test_a_named_snapshot_that_is_damaged_is_refused_for_good(place, known):
     if known:
         assert place.verb("verify").code == 1
     for _ in "twice":
-        refused = place.run("true", options=(*QUICK, "--rerun", "--restore", newest))
+        refused = place.run("true", options=(*QUICK, "--restore", newest))
         assert refused.wait() == EXIT_CONFIGURATION, refused
         [line] = [line for line in refused.err.splitlines() if "not started" in line]
         assert f"snapshot {newest} of job job is damaged" in line and f"--restore {good}, the good one before it" in line, line
-    assert place.run("true", options=(*QUICK, "--rerun", "--restore", good)).wait() == 0
+    assert place.run("true", options=(*QUICK, "--restore", good)).wait() == 0
 
 
 def test_restore_none_begins_from_scratch_where_all_is_damaged(place):

@@ -1,24 +1,14 @@
 """A store on a disk that is full: a start has room for its claim, and what is dead in packs goes."""
 import os
+import signal
 import subprocess
 
 import pytest
-from harness import EXIT_OURS, PYTHON, SAVER, wait_for
+from harness import EXIT_NOT_DURABLE, PYTHON, SAVER, wait_for
 
 QUICK = ("--quiet-time", "150ms", "--snapshot-interval", "0", "--keep-last", "1")
-
-# One layer after another stays as it is.
-LAYERS = """
-import os, random, shutil, sys, time
-for step in range(1, 13):
-    os.makedirs(f"{sys.argv[1]}/step-{step}")
-    for layer in range(1, 11):
-        with open(f"{sys.argv[1]}/step-{step}/layer-{layer}", "wb") as file:
-            file.write(random.Random(1000 * layer + min(step, layer)).randbytes(100_000))
-    shutil.rmtree(f"{sys.argv[1]}/step-{step - 1}", ignore_errors=True)
-    time.sleep(0.6)
-"""
-
+EXIT_NO_PROGRESS = 93
+ALL = (*QUICK[:4], "--keep-last", "0")
 
 # Half of the layers change with each step, any of them.
 HALF = """
@@ -74,7 +64,7 @@ def test_a_start_has_room_for_its_claim(place, small):
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=QUICK).wait() == 0
     before = place.newest()["id"]
     fill(directory)
-    run = place.run(PYTHON, SAVER, options=(*QUICK, "--rerun"))
+    run = place.run(PYTHON, SAVER, options=QUICK)
     run.wait_for_output("resumes 2")
     assert place.newest()["id"] == before
     # Nothing was durable; with room it is.
@@ -85,33 +75,73 @@ def test_a_start_has_room_for_its_claim(place, small):
     assert place.verb("verify").code == 0
 
 
-def test_a_start_without_that_room_says_what_makes_some(place, small):
-    directory = small("8m")
-    assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=QUICK).wait() == 0
-    (room,) = directory.glob("runs/jobs/*/attempts/room")
-    room.unlink()
+def without_room(directory):
+    for room in directory.glob("runs/jobs/*/attempts/room"):
+        room.unlink()
     fill(directory)
-    run = place.run(PYTHON, SAVER, options=(*QUICK, "--rerun"))
-    assert run.wait() == EXIT_OURS and "resumes" not in run.out, run
-    assert "to make room" in run.err
 
 
-def test_what_a_snapshot_keeps_of_dead_packs_goes(place):
-    """The packs were five times what the snapshot needs."""
-    assert place.run(PYTHON, "-c", LAYERS, place.directory, options=QUICK).wait() == 0
-    snapshot = place.newest()
-    assert snapshot["step"] == 12
-    assert snapshot["bytes_alone"] < 2 * snapshot["bytes"], snapshot
+def preempt(run):
+    """After a save of its own."""
+    run.wait_for_output("saved 4")
+    run.signal(signal.SIGTERM)
+    return run.wait()
+
+
+def test_a_start_without_that_room_runs_the_job(place, small):
+    """Nothing can go: it goes on from what is there, says what helps, and ends with 74 each time."""
+    directory = small("8m")
+    assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=ALL).wait() == 0
+    without_room(directory)
+    for attempt in range(2):
+        run = place.run(PYTHON, SAVER, "--pause", "0.3", options=(*ALL, "--grace", "5"), directory=place.path / f"machine-{attempt}")
+        assert preempt(run) == EXIT_NOT_DURABLE, run
+        assert "resumes 2" in run.out, run
+        assert run.err.count(f"reprieve forget --job {place.job} --keep-last N") == 1, run
+    # With room for it, each complete checkpoint claims.
+    run = place.run(PYTHON, SAVER, "--pause", "0.3", options=ALL, directory=place.path / "last")
+    run.wait_for_output("saved 4")
+    os.remove(directory / "other")
+    wait_for("a durable step behind 4", lambda: place.newest()["step"] > 4)
+    run.kill()
+    run.wait()
     assert place.verb("verify").code == 0
 
 
-def test_room_for_two_snapshots_is_enough(place, small):
-    """Old and new side by side, and a little: what changes, and where it is restarted, makes no difference."""
-    small(int(2.1 * 12 * 500_000))
+def test_what_cannot_be_recorded_ends_under_a_limit(place, small):
+    directory = small("8m")
+    assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=ALL).wait() == 0
+    fill(directory)
+    limit = (*ALL, "--grace", "5", "--max-no-progress", "100")
+    recorded = place.run(PYTHON, SAVER, "--pause", "0.3", "--size", 300000, options=limit, directory=place.path / "recorded")
+    assert preempt(recorded) == EXIT_NOT_DURABLE, recorded
+    without_room(directory)
+    refused = place.run(PYTHON, SAVER, "--pause", "0.3", options=limit, directory=place.path / "refused")
+    assert refused.wait() == EXIT_NO_PROGRESS and "resumes" not in refused.out, refused
+    assert f"reprieve forget --job {place.job} --keep-last N" in refused.err
+
+
+def test_by_default_a_full_store_makes_room_for_a_start(place, small):
+    """One that was filled by a run that kept all, to the last byte."""
+    directory = small("8m")
+    run = place.run(PYTHON, SAVER, "--steps", 14, "--size", "300000", "--pause", "0.4", options=ALL)
+    assert run.wait() == 0 and len(place.snapshots()) > 11, run
+    without_room(directory)
+    run = place.run(PYTHON, SAVER, "--pause", "0.4", "--size", "300000", options=QUICK[:4], directory=place.path / "next")
+    wait_for("a durable step behind 14", lambda: place.newest()["step"] > 14, process=run.process)
+    run.kill()
+    run.wait()
+    assert "the store is full: removed" in run.err and "--keep-last 0" in run.err
+    assert place.verb("verify").code == 0
+
+
+def test_room_for_three_snapshots_is_enough(place, small):
+    """Also where one half stays from save to save, and wherever it is restarted."""
+    small(int(3.1 * 12 * 500_000))
     for attempt in range(3):
         directory = place.path / f"machine-{attempt}"
         directory.mkdir()
-        run = place.run(PYTHON, "-c", HALF, directory, 6, options=(*QUICK, "--rerun"), directory=directory)
+        run = place.run(PYTHON, "-c", HALF, directory, 6, options=QUICK, directory=directory)
         assert run.wait() == 0, run
         assert not run.events("snapshot_failed"), run
         assert place.newest()["step"] == 6 * (attempt + 1), run

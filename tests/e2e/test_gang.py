@@ -68,7 +68,7 @@ def test_a_member_is_killed_while_it_commits(place, point):
 def test_checkpoints_without_a_step_are_refused_aloud(place):
     """While the jobs go on, nothing says that both are of one moment. What is there when both have finished is."""
     finish = place.path / "finish"
-    program = "import os, sys, time\nopen(sys.argv[1], 'wb').write(b'x' * 100000)\nwhile not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
+    program = "import os, sys, time\nos.mkdir(os.path.dirname(sys.argv[1]))\nopen(sys.argv[1], 'wb').write(b'x' * 100000)\nwhile not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
     gang = Gang(place, 2)
     for member in range(2):
         directory = gang.directories[member]
@@ -76,7 +76,7 @@ def test_checkpoints_without_a_step_are_refused_aloud(place):
             PYTHON, "-c", program, directory / "last.pt", finish, directory=directory, name=f"fixed{member}",
             options=("--gang", "2", "--member", str(member), "--snapshot-interval", "0"))
     for run in gang.runs:
-        wait_for("it is refused", lambda run=run: "this checkpoint has no step" in run.err, process=run.process, about=run)
+        wait_for("it is refused", lambda run=run: "its checkpoint has no step" in run.err, process=run.process, about=run)
     assert place.snapshots() == []
     finish.touch()
     assert [run.wait() for run in gang.runs] == [0, 0], f"{gang}"

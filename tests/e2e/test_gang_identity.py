@@ -104,7 +104,7 @@ def test_members_that_look_for_each_other_elsewhere_are_told(place):
         gang.options = ("--join-time", "9s", "--job", f"task-{node}")
         gang.start(node, **step_of(2, node))
     for node, run in enumerate(gang.runs):
-        assert run.wait() == harness.EXIT_OURS
+        assert run.wait() == harness.EXIT_DURABLE
         for said in (f"waiting for member {1 - node} (", f"member {1 - node} has not ("):
             assert said in run.err and "with --gang off each machine is a job of its own" in run.err.split(said)[1], f"{run}"
 
@@ -205,8 +205,8 @@ def test_what_is_not_certain_is_no_gang_by_default(place, what):
     assert run.wait() == 0, f"{run}"
     assert run.err.count("no gang: ") == 1 and said in run.err and instead in run.err, f"{run}"
     # Who asks for it waits for the others, or hears what is wrong.
-    asked = place.run(*command, options=("--gang", "auto", "--rerun", "--join-time", "1s"), **environment)
-    assert asked.wait() == harness.EXIT_OURS and "has not (" in asked.err, f"{asked}"
+    asked = place.run(*command, options=("--gang", "auto", "--join-time", "1s"), **environment)
+    assert asked.wait() == harness.EXIT_DURABLE and "has not (" in asked.err, f"{asked}"
 
 
 SUBMIT = """

@@ -197,7 +197,7 @@ import os, pathlib, time
 rank, directory = int(os.environ["REPRIEVE_MACHINE"]), pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
 for step in range(10, 70, 10):
     time.sleep(0.05 + (rank == {last} and step == 60) * 0.2)
-    (directory / f"step_{{step}}").mkdir(exist_ok=True)
+    (directory / f"step_{{step}}").mkdir(parents=True, exist_ok=True)
     (directory / f"step_{{step}}" / f"shard_{{rank}}.bin").write_bytes(bytes(1000))
 """
 

@@ -110,7 +110,7 @@ def test_another_number_of_machines_reads_a_distributed_checkpoint(place, number
     assert [shards(directory) for directory in first.directories] == [[], []]
     assert not (first.directories[1] / "step_10/.metadata").exists()
     directories = [place.path / f"then{i}" for i in range(number)]
-    then = Gang(place, number, 2, directories=directories, options=("--rerun",), every=10, steps=20, layout="dcp").start_all()
+    then = Gang(place, number, 2, directories=directories, options=(), every=10, steps=20, layout="dcp").start_all()
     assert then.resumed() == [10] * number, f"{then}"
     assert [run.wait() for run in then.runs] == [0] * number, f"{then}"
     assert "was taken by 2 machines" in then.runs[0].err
@@ -123,7 +123,7 @@ def test_one_machine_becomes_two(place):
     alone = Gang(place, 1, every=10, steps=10, layout="dcp").start_all()
     assert alone.runs[0].wait() == 0, f"{alone}"
     assert place.newest()["members"] == 0
-    two = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=("--rerun",), every=10, steps=20,
+    two = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=(), every=10, steps=20,
                layout="dcp").start_all()
     assert two.resumed() == [10, 10], f"{two}"
     assert [run.wait() for run in two.runs] == [0, 0], f"{two}"
@@ -132,7 +132,7 @@ def test_one_machine_becomes_two(place):
 
 def test_the_same_number_gets_the_files_of_all_where_one_has_the_marker(place):
     finish(place, 2, every=10, steps=10, layout="dcp")
-    again = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=("--rerun",), every=200, layout="dcp").start_all()
+    again = Gang(place, 2, 2, directories=[place.path / "a", place.path / "b"], options=(), every=200, layout="dcp").start_all()
     assert again.resumed() == [10, 10], f"{again}"
     # That what it saves has less in it than what it was given keeps no member from saving.
     again.wait_for_commits(2)
@@ -145,7 +145,7 @@ def test_a_file_of_each_rank_is_not_resharded(place):
     finish(place, 2, every=10, steps=10)
     for number, says in ((3, "this one has another number of them (3)"), (1, "this is one machine")):
         directories = [place.path / f"{number}.{i}" for i in range(number)]
-        then = Gang(place, number, 1 + number, directories=directories, options=("--rerun", "--join-time", "20s"), steps=20).start_all()
+        then = Gang(place, number, 1 + number, directories=directories, options=("--join-time", "20s"), steps=20).start_all()
         assert {run.wait() for run in then.runs} == {harness.EXIT_CONFIGURATION}, f"{then}"
         said = then.runs[0].err
         assert "it is of a gang of 2 members" in said and says in said and "--parts all" in said, said

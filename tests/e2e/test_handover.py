@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import EXIT_DURABLE, PYTHON, ROOT, Place, wait_for
+from harness import EXIT_DURABLE, EXIT_NOT_DURABLE, PYTHON, ROOT, Place, wait_for
 
 sys.path.insert(0, str(ROOT / "tests" / "fakes"))
 from fault_server import FaultServer  # noqa: E402
@@ -138,7 +138,7 @@ def test_what_the_other_one_has_added_counts(story):
     story.finish(second)
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, EXIT_DURABLE), (signal.SIGINT, 128 + signal.SIGINT)])
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, EXIT_NOT_DURABLE), (signal.SIGINT, 128 + signal.SIGINT)])
 def test_a_signal_ends_the_wait(any_story, number, code):
     any_story.saving().kill()
     second = any_story.waiting(grace="1")
@@ -202,7 +202,7 @@ def test_a_notice_that_is_withdrawn_ends_the_wait(story):
     first.wait_for_output("resumes 0")
     notice.write_text('{"in_seconds": 900}')
     wait_for("it says so", lambda: story.words(1), process=first.process)
-    second = story.waiting()
+    second = story.waiting("--take-over")
     notice.unlink()
     second.wait_for_output("resumes 0")
     assert story.words(1)[-1]["left_ms"] is None

@@ -329,17 +329,6 @@ def test_closed_standard_descriptors_are_not_the_servers():
         process.stderr.close()
 
 
-@pytest.mark.parametrize("cloud, variable, is_url", [
-    ("aws", "AWS_EC2_METADATA_SERVICE_ENDPOINT", True),
-    ("gcp", "GCE_METADATA_HOST", False),
-    ("azure", "REPRIEVE_AZURE_METADATA_ENDPOINT", True),
-])
-def test_says_how_to_use_it(mock, cloud, variable, is_url):
-    one = mock(cloud)
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", one.url)
-    assert one.export == f"export {variable}={one.url if is_url else one.host}"
-
-
 @pytest.mark.parametrize("arguments, word", [
     ([], "missing argument"),
     (["mars"], "mars"),
@@ -365,8 +354,3 @@ def test_port_in_use_is_one_line(mock):
                             timeout=harness.LIMIT)
     assert result.returncode == harness.EXIT_USAGE
     assert len(result.stderr.splitlines()) == 1 and port in result.stderr
-
-
-def test_help_has_examples_first():
-    result = subprocess.run([harness.REPRIEVE, "mock", "--help"], capture_output=True, text=True, timeout=harness.LIMIT)
-    assert result.returncode == 0 and result.stdout.splitlines()[1:3] == ["", "Examples:"]

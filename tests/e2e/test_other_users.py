@@ -57,7 +57,7 @@ class Machine(Place):
         return harness.Result(process, out, err)
 
     def run_job(self, *command):
-        return self.query("run", "--store", self.store, "--job", self.job, "-c", self.directory, "--rerun", "--", *command)
+        return self.query("run", "--store", self.store, "--job", self.job, "-c", self.directory, "--", *command)
 
     def as_other(self, script, user=OTHER):
         subprocess.run(["sh", "-ec", script], cwd=self.shared, preexec_fn=as_user(user), check=True)

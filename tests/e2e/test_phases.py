@@ -148,7 +148,7 @@ def test_while_its_checkpoint_is_being_restored(scene, place):
     run = scene.run()
     assert run.wait() in (74, 75), run  # it was asked in its first steps, where the restore was faster than the notice
     if not run.event("launched"):
-        assert run.process.returncode == 75
+        # 75 once the snapshot was seen in the store; the notice may come before that.
         assert not list(place.directory.glob("*"))
     run = place.run(*scene.command("--end", "1"), options=QUICK)
     scene.notice_path.unlink()

@@ -38,58 +38,36 @@ def records(place, ending):
 # --- the done marker ---
 
 
-def test_a_finished_job_is_not_run_again(place):
+def test_a_job_that_ended_with_0_is_run_again(place):
+    """It finds out by itself that nothing is left to do, as it does without Reprieve."""
     command = trainer(place, "--every", "5", "--steps", "6")
-    first = place.run(*command, options=QUICK)
-    assert first.wait() == 0
-    assert records(place, ".end.json")[1]["about"]["done"] is True
+    assert place.run(*command, options=QUICK).wait() == 0
     shutil.rmtree(place.directory)
-    second = place.run(*command, options=QUICK)
-    assert second.wait() == 0
-    assert second.out == "" and second.event("launched") is None
-    line = one_line(second.err)
-    assert f"job {place.job} finished (attempt 1, 2" in line and "nothing to do" in line
-    assert second.event("nothing_to_do")["attempt"] == 1
-    assert second.event("ended")["outcome"] == "finished"
-    assert list(records(place, ".json")) == [1]
+    again = place.run(*command, options=QUICK)
+    assert again.wait() == 0 and "resumed 5" in again.out and again.event("launched"), again
+    assert list(records(place, ".json")) == [1, 2]
 
 
-def test_a_finished_job_needs_no_program(place):
-    """The next start is on a machine, or from an image, that has it no more."""
+def test_a_command_that_is_missing_is_refused_before_a_claim(place):
     program = place.path / "train"
     program.write_text("#!/bin/sh\nmkdir -p checkpoints\n")
     program.chmod(0o755)
     assert place.run(program, options=QUICK).wait() == 0
     program.unlink()
-    again = place.run(program, options=QUICK)
-    assert again.wait() == 0 and "nothing to do" in one_line(again.err), f"{again}"
-    # It is missing where there is something to do.
-    for options in (("--rerun",), ("--job", "another")):
+    for options in ((), ("--job", "another")):
         missing = place.run(program, options=(*QUICK, *options))
-        assert missing.wait() == 127 and "nothing to do" not in missing.err and str(program) in one_line(missing.err), f"{missing}"
+        assert missing.wait() == 127 and str(program) in one_line(missing.err), f"{missing}"
     assert list(records(place, ".json")) == [1] and {path.name for path in (place.store_path / "jobs").iterdir()} == {place.job}
 
 
-def test_a_dry_run_says_that_a_finished_job_is_not_started(place):
+def test_a_dry_run_of_a_job_that_ended_with_0(place):
     command = trainer(place, "--every", "5", "--steps", "6")
     line = ("run", "--store", place.store, "--job", place.job, "--checkpoint-dir", place.directory)
     before = place.query(*line, "--dry-run", "--", *command)
     assert before.code == 0 and "restore         none: no good snapshot is there" in before.out, before
     assert place.run(*command, options=QUICK).wait() == 0
-    said = one_line(place.query(*line, "--", *command)).removeprefix("reprieve: ")
-    foreseen = place.query(*line, "--dry-run", "--", *command)
-    assert foreseen.code == 0 and "nothing to do" in said and f"none: {said}\n" in foreseen.out, foreseen
-    again = place.query(*line, "--dry-run", "--rerun", "--", *command)
-    assert again.code == 0 and "the newest good snapshot" in again.out and "nothing to do" not in again.out, again
-
-
-def test_rerun_starts_it_all_the_same(place):
-    command = trainer(place, "--every", "5", "--steps", "6")
-    assert place.run(*command, options=QUICK).wait() == 0
-    again = place.run(*command, options=(*QUICK, "--rerun"))
-    assert again.wait() == 0 and "resumed 5" in again.out
-    by_environment = place.run(*command, options=QUICK, REPRIEVE_RERUN="1")
-    assert by_environment.wait() == 0 and "resumed 5" in by_environment.out
+    again = place.query(*line, "--dry-run", "--", *command)
+    assert again.code == 0 and "the newest good snapshot" in again.out, again
 
 
 def test_more_steps_are_another_command(place):
@@ -111,20 +89,8 @@ def test_secrets_of_the_command_stay_here(place):
     assert kept == [str(word) for word in of_a_shell("***")]
     stored = [path for path in Path(place.store_path).rglob("*") if path.is_file() and b"ARGSECRET" in path.read_bytes()]
     assert not stored and "ARGSECRET" not in first.err
-    changed = place.run(*of_a_shell("ANOTHER"), options=QUICK)
-    assert changed.wait() == 0 and "nothing to do" in one_line(changed.err)
     shown = place.query("run", "--dry-run", "--store", place.store, "--job", place.job, "--", *of_a_shell("ARGSECRET"))
     assert shown.code == 0 and "***" in shown.out and "ARGSECRET" not in shown.out
-
-
-def test_the_same_command_is_one_with_the_same_arguments(place):
-    """A variable of the environment makes no other command, and the line says so; as an argument of env it does."""
-    command = trainer(place, "--every", "5", "--steps", "6")
-    assert place.run(*command, options=QUICK).wait() == 0
-    other = place.run(*command, options=QUICK, LR="0.1")
-    assert other.wait() == 0 and other.out == "" and "environment variables make no other command" in one_line(other.err), other
-    argument = place.run("env", "LR=0.1", *command, options=QUICK)
-    assert argument.wait() == 0 and "resumed 5" in argument.out, argument
 
 
 def test_without_a_name_the_same_line_runs_again(place):
@@ -132,13 +98,6 @@ def test_without_a_name_the_same_line_runs_again(place):
     assert place.query(*line).code == 0
     again = place.query(*line)
     assert again.code == 0 and "resumed 2" in again.out
-
-
-def test_a_schedulers_job_is_not_run_again(place):
-    line = ("run", "--store", place.store, "--checkpoint-dir", place.directory, *QUICK, "--", *trainer(place, "--every", "2", "--steps", "3"))
-    assert place.query(*line, SLURM_JOB_ID="77").code == 0
-    again = place.query(*line, SLURM_JOB_ID="77")
-    assert again.code == 0 and again.out == "" and "nothing to do" in one_line(again)
 
 
 def test_neither_preempted_nor_failed_is_finished(place, tmp_path):
@@ -153,7 +112,6 @@ def test_neither_preempted_nor_failed_is_finished(place, tmp_path):
     assert second.wait() == 3 and "resumed" in second.out
     third = place.run(*command, options=(*QUICK, "--checkpoint-signal", "USR1"))
     assert third.wait() == 3 and "finished 60" in third.out
-    assert [end["about"]["done"] for end in records(place, ".end.json").values()] == [False, False, False]
 
 
 def test_who_leaves_when_asked_without_a_notice_has_not_finished(place, tmp_path):
@@ -170,31 +128,6 @@ def test_who_leaves_when_asked_without_a_notice_has_not_finished(place, tmp_path
     # Nobody asks this time.
     second = place.run(*command, options=options)
     assert second.wait() == 0 and "resumed" in second.out and "finished 60" in second.out
-    assert "starts it again" not in second.err
-    assert [end["about"]["done"] for end in records(place, ".end.json").values()] == [False, True]
-    assert place.run(*command, options=options).wait() == 0 and len(records(place, ".json")) == 2
-
-
-PART = """
-import os, signal, sys
-directory = sys.argv[1]
-os.makedirs(directory, exist_ok=True)
-if os.fork() == 0:
-    with open(f"{directory}/part", "wb") as file:
-        file.write(b"half"); file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-os.wait()
-if sys.argv[2] == "remove": os.unlink(f"{directory}/part")
-"""
-
-
-@pytest.mark.parametrize("then, done", [("leave", False), ("remove", True)])
-def test_a_job_whose_last_files_are_in_no_snapshot_has_not_finished(place, then, done):
-    run = place.run(PYTHON, "-c", PART, place.directory, then, options=("--quiet-time", "30s"))
-    assert run.wait() == 0
-    assert (f"part in {place.directory} is in no snapshot" in run.err) == (not done), run
-    assert ("the same command starts it again" in run.err) == (not done), run
-    assert records(place, ".end.json")[1]["about"]["done"] is done
 
 
 # --- no progress ---
@@ -209,7 +142,7 @@ def test_no_progress_stops_with_93_before_the_start(place):
     assert stuck.wait() == 93
     assert stuck.event("launched") is None and stuck.event("no_progress")["attempts"] == 2
     line = one_line(stuck.err)
-    assert "the last 2 attempts added no durable snapshot (attempt 2 failed with exit 5)" in line and "--max-no-progress 0" in line
+    assert "the last 2 attempts saved nothing beyond what was durable before (attempt 2 failed with exit 5)" in line and "--max-no-progress 0" in line
     assert list(records(place, ".json")) == [1, 2]
     # As the line says: once without the limit. With progress the count begins anew.
     saved = place.run(*trainer(place, "--every", "9", "--steps", "20", "--step-time", "0.05", "--exit", "4"), options=(*QUICK, "--max-no-progress", "0"))
@@ -262,7 +195,7 @@ def test_one_step_back_from_what_the_job_dies_of(place):
     run = place.run(*command, options=QUICK)
     assert run.wait() == 0, run
     assert run.out == "from step_1\n"
-    assert "crashed twice right after resuming from 000001-000002" in run.err and "--restore 000001-000002" in run.err
+    assert "crashed right after resuming from 000001-000002" in run.err and "--restore 000001-000002" in run.err
     assert run.event("rolled_back")["from"] == "000001-000001"
     assert records(place, ".json")[4]["suspect"] == "000001-000002"
     assert states(place)["000001-000002"] == "suspect" and states(place)["000001-000001"] == "good"
@@ -290,3 +223,21 @@ def test_another_command_gets_the_newest(place):
         assert place.run(*picky(place, "poison"), options=QUICK).wait() == 7
     mended = place.run(*picky(place, ""), options=QUICK)
     assert mended.wait() == 0 and mended.out == "from step_2\n"
+
+
+def test_a_chosen_snapshot_counts_once(place):
+    """A scheduler starts the same command again: what it has saved since is not trained again, here and on another machine."""
+    command = picky(place, "", f"open({str(place.directory)!r} + '/step_%d' % (1 + int((names or ['step_0'])[-1][5:])), 'w').write('fine')")
+    place.directory.mkdir()
+    for step in (1, 2):
+        assert place.run(*command, options=QUICK).wait() == 0
+    chosen = (*QUICK, "--restore", "000001-000001")
+    back = place.run(*command, options=chosen)
+    assert back.wait() == 0 and back.out == "from step_1\n", back
+    again = place.run(*command, options=chosen)
+    assert again.wait() == 0 and again.out == "from step_2\n" and "counts once" in again.err, again
+    shutil.rmtree(place.directory)
+    there = place.run(*command, options=chosen)
+    assert there.wait() == 0 and there.out == "from step_3\n", there
+    other = place.run(*command, "other", options=chosen)
+    assert other.wait() == 0 and other.out == "from step_1\n", other

@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from harness import EXIT_USAGE, PYTHON, one_line, wait_for
+from harness import EXIT_DURABLE, EXIT_USAGE, PYTHON, one_line, wait_for
 
 # What a job of these tests can say: write(path, content, done) puts a file there, pause() outlasts the quiet time.
 PROLOGUE = '''
@@ -376,7 +376,7 @@ def test_what_was_restored_is_looked_into_as_well(place):
     run = start(place, 'write("model-1.pt", archive("1")); write("model-2.pt", archive("2")[:-1])', options=["--profile", "none"])
     assert run.wait() == 0 and newest_files(place) == ["model-1.pt", "model-2.pt"], run
     place.directory = place.path / "elsewhere" / "checkpoints"
-    run = start(place, "names()", options=["--rerun"])
+    run = start(place, "names()", options=[])
     assert seen(run) == ["model-1.pt"]
     assert "model-2.pt has no zip end record" in run.err
 
@@ -448,3 +448,50 @@ def test_what_ends_the_job_is_not_sent_at_an_interval(place):
         """, options=["--profile", "submitit", "--every", "0.3s"])
     assert run.wait() == 0, run
     assert "asked" not in run.out.split()
+
+
+def test_a_program_that_sigterm_only_disturbs_is_killed_after_its_save(place):
+    """As MrBayes, which asks its user whether it is to stop, and waits for the answer."""
+    (place.path / "mb").write_text(f"""#!{PYTHON}
+import os, pathlib, signal, time
+signal.signal(signal.SIGTERM, lambda *_: print("really? (y/n)", flush=True))
+there = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+there.mkdir(exist_ok=True)
+for save in range(10000):
+    (there / "run.ckp").write_text(str(save) * 1000)
+    time.sleep(2)
+""")
+    (place.path / "mb").chmod(0o755)
+    run = place.run(place.path / "mb", options=QUIET)
+    run.wait_for_event("durable")
+    run.signal(signal.SIGTERM)
+    assert run.wait() == EXIT_DURABLE, run
+    assert not run.events("asked") and run.event("child_exited")["signal"] == "SIGKILL", run
+    assert "really" not in run.out, run
+
+
+def test_a_state_that_is_never_closed_is_saved_as_it_stands(place):
+    """As john's session, which is written over in place through a descriptor that stays open."""
+    (place.path / "john").write_text(f"""#!{PYTHON}
+import os, pathlib, time
+there = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+there.mkdir(exist_ok=True)
+session = os.open(there / "run.rec", os.O_RDWR | os.O_CREAT, 0o600)
+step = int(os.read(session, 100) or 0)
+print("resumed", step, flush=True)
+for step in range(step + 1, step + 10000):
+    time.sleep(0.2)
+    os.pwrite(session, b"%06d" % step, 0)
+""")
+    (place.path / "john").chmod(0o755)
+    run = place.run(place.path / "john", options=QUIET)
+    run.wait_for_event("durable")
+    run.kill()
+    left = int((place.directory / "run.rec").read_text())
+    assert left > 0
+    again = place.run(place.path / "john", options=QUIET)
+    again.wait_for_output(f"resumed {left}\n")
+    again.kill()
+    there = place.run(place.path / "john", options=QUIET, directory=place.path / "empty")
+    there.wait_for_output("resumed ")
+    assert int(there.out.split()[1]) > 0, there

@@ -51,6 +51,59 @@ def test_a_store_that_does_not_answer_is_named_before_it_is_given_up(cloud, faul
     assert "gives no good answer so far: it is tried for up to 3.0 s" in listed.err and listed.code != 0, listed
 
 
+def silent(cloud, faults, *options, **more):
+    """A start whose store gives no answer yet."""
+    faults.load(FAILURE)
+    return cloud.run(PYTHON, SAVER, "--pause", "0.3", options=(*OFTEN, *options), REPRIEVE_STORE_PATIENCE="2s", **more)
+
+
+def saved_here(cloud, steps=2):
+    assert cloud.run(PYTHON, SAVER, "--steps", steps, "--pause", "0.3", options=OFTEN).wait() == 0
+
+
+def test_what_lies_here_is_gone_on_from_until_the_store_answers(cloud, faults):
+    saved_here(cloud)
+    run = silent(cloud, faults)
+    run.wait_for_output("saved 4")
+    assert "resumes 2" in run.out and "until the store answers" in run.err, run
+    faults.behave()
+    wait_for("what it has saved is durable", lambda: (cloud.newest() or {}).get("step", 0) > 4, process=run.process, about=run)
+    run.kill()
+
+
+def test_what_was_never_claimed_is_gone_on_from_after_a_kill(cloud, faults):
+    """The store has less than what lies here, and answers again."""
+    saved_here(cloud)
+    run = silent(cloud, faults)
+    run.wait_for_output("saved 5")
+    run.kill()
+    faults.behave()
+    again = cloud.run(PYTHON, SAVER, "--steps", 7, options=OFTEN)
+    assert again.wait() == 0 and re.search("resumes [5-9]", again.out), again
+
+
+def test_where_nothing_lies_the_newest_may_be_in_the_store(cloud, faults):
+    saved_here(cloud)
+    for options, directory in (((), cloud.path / "elsewhere"), (("--restore", "000001-000001"), None)):
+        run = silent(cloud, faults, *options, directory=directory)
+        assert run.wait() == EXIT_OURS and "resumes" not in run.out, run
+
+
+def test_what_lies_here_is_behind_what_another_machine_has_saved(cloud, faults):
+    saved_here(cloud)
+    assert cloud.run(PYTHON, SAVER, "--steps", 4, "--pause", "0.3", options=OFTEN, directory=cloud.path / "elsewhere").wait() == 0
+    newest = cloud.newest()["id"]
+    run = silent(cloud, faults)
+    run.wait_for_output("saved 3")
+    faults.behave()
+    run.wait_for_event("claim_failed")
+    assert "another attempt has saved since" in run.err, run
+    run.kill()
+    # A claim would end what that one goes on to save.
+    claims = [key for key in faults.memory.buckets["snaps"] if re.search(r"/attempts/[0-9]+[.]json$", key)]
+    assert cloud.newest()["id"] == newest and len(claims) == 2, claims
+
+
 # --- how it ends ---
 
 
@@ -332,7 +385,7 @@ def saved_once(cloud):
 
 
 def restoring(cloud, faults, *command, options=(), **more):
-    run = cloud.run(*command, options=("--rerun", *OFTEN, *options), **more)
+    run = cloud.run(*command, options=(*OFTEN, *options), **more)
     wait_for("it restores", lambda: faults.rules[0].used, process=run.process)
     return run
 
@@ -363,7 +416,7 @@ def test_an_attempt_that_is_preempted_while_it_restores_has_an_end(cloud, faults
     assert [key for key in faults.memory.buckets["snaps"] if key.endswith("000002.end.json")], run
     # And it is no attempt without progress.
     faults.behave()
-    again = cloud.run(PYTHON, SAVER, "--steps", 2, options=("--rerun", "--max-no-progress", "1", *OFTEN))
+    again = cloud.run(PYTHON, SAVER, "--steps", 2, options=("--max-no-progress", "1", *OFTEN))
     assert again.wait() == 0, again
 
 
@@ -376,16 +429,14 @@ def test_ctrl_c_ends_a_restore(cloud, faults):
     assert run.wait() == 128 + signal.SIGINT and "resumes" not in run.out, run
 
 
-def test_a_notice_that_comes_after_the_end_leaves_it_finished(cloud, faults):
-    """Its last checkpoint is still on its way then; it is not run again."""
+def test_a_notice_that_comes_after_the_end_leaves_its_code(cloud, faults):
+    """Its last checkpoint is still on its way then."""
     faults.load(SLOW_COMMIT)
     words = (PYTHON, SAVER, "--steps", 1)
     run = cloud.run(*words, options=OFTEN)
     run.wait_for_event("child_exited")
     run.signal(signal.SIGTERM)
     assert run.wait() == 0, run
-    again = cloud.run(*words, options=OFTEN)
-    assert again.wait() == 0 and "nothing to do" in again.err, again
 
 
 def test_the_job_gets_no_connection_of_ours(cloud):

@@ -1,4 +1,5 @@
 """`reprieve forget`, `pin`, --keep-* on `run`, costs, `restore --include`, `status`, on file://."""
+import hashlib
 import json
 import os
 import random
@@ -160,6 +161,58 @@ def test_run_refuses_impossible_rules(place):
     assert result.code == EXIT_USAGE and "--keep-last" in one_line(result)
 
 
+# --- what stays by default ---
+
+
+def set_day(place, snapshot, day):
+    """As if that machine's clock had said so."""
+    (path,) = place.store_path.glob(f"jobs/*/snapshots/{snapshot}.json")
+    head, body = path.read_bytes().split(b"\n", 1)
+    head, body = json.loads(head), json.loads(body[:json.loads(head)["bytes"]])
+    body["created"] = f"{day}T12:00:00.000Z"
+    body = json.dumps(body, separators=(",", ":")).encode()
+    head.update(bytes=len(body), sha256=hashlib.sha256(body).hexdigest())
+    path.write_bytes(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body)
+
+
+def test_ten_and_the_last_of_each_day_stay(place):
+    days = ["2026-03-01"] * 2 + ["2026-03-02"] * 3 + ["2026-03-04"]
+    earlier = [save(place, size=1000) for _ in days]
+    for snapshot, day in zip(earlier, days):
+        set_day(place, snapshot, day)
+    assert place.verb("pin", earlier[2]).code == 0
+    run = place.run(*trainer(place, "--every", "5", "--steps", "80", "--step-time", "0.05"),
+                    options=(*QUICK, "--snapshot-interval", "0", "--restore", earlier[-1]))
+    assert run.wait() == 0, run
+    saved = [event["id"] for event in run.events("durable")]
+    assert len(saved) > 11
+    assert set(ids(place)) == set(saved[-10:]) | {earlier[1], earlier[2], earlier[4], earlier[5]}
+    assert run.err.count("beyond the newest 10 and the last of each day (--keep-last 0 keeps all)") == 1
+    assert place.verb("verify").code == 0
+
+
+def test_keep_last_0_keeps_all(place):
+    run = place.run(*trainer(place, "--every", "5", "--steps", "80", "--step-time", "0.05"),
+                    options=(*QUICK, "--snapshot-interval", "0", "--keep-last", "0", "--keep-tag", "none"))
+    assert run.wait() == 0, run
+    saved = [event["id"] for event in run.events("durable")]
+    assert len(saved) > 11 and ids(place) == saved[::-1]
+    assert "removed" not in run.err
+
+
+def test_what_has_no_step_takes_no_checkpoint_along(place):
+    (place.directory / "step-7").mkdir(parents=True)
+    (place.directory / "step-7" / "model.pt").write_bytes(b"model")
+    run = place.run("sh", "-c", "echo again > checkpoints/step-7/model.pt", options=QUICK)
+    assert run.wait() == 0, run
+    checkpoint = next(snapshot["id"] for snapshot in place.snapshots() if snapshot["step"] == 7)
+    place.directory = place.path / "logs"
+    for _ in range(3):
+        save(place, size=1000)
+    forget(place, "--keep-last", "1")
+    assert checkpoint in ids(place)
+
+
 # --- restore --include, --exclude ---
 
 
@@ -230,7 +283,7 @@ def test_a_run_that_begins_afresh_keeps_the_earlier_line(place):
     """What `--restore none` leaves behind is counted by itself: not all of it goes with the first commit."""
     earlier = [save(place) for _ in range(3)]
     place.directory = place.path / "new"
-    run = place.run(*trainer(place, "--every", "3", "--steps", "3"), options=(*QUICK, "--rerun", "--restore", "none", "--keep-last", "2"))
+    run = place.run(*trainer(place, "--every", "3", "--steps", "3"), options=(*QUICK, "--restore", "none", "--keep-last", "2"))
     assert run.wait() == 0, run
     assert "starting from scratch (--restore none" in run.err and "no snapshot yet" not in run.err
     assert "that no --keep rule keeps" in run.err

@@ -54,6 +54,7 @@ def test_a_database_comes_back_without_what_lies_beside_it(place):
     script = """if True:
         import os, pathlib, shutil, sqlite3
         directory = pathlib.Path(os.environ["REPRIEVE_CHECKPOINT_DIR"])
+        directory.mkdir()
         elsewhere = directory.parent / "study.db"
         database = sqlite3.connect(elsewhere)
         database.execute("PRAGMA journal_mode=WAL")
@@ -79,7 +80,7 @@ def test_a_database_comes_back_without_what_lies_beside_it(place):
 def test_the_directory_of_a_checkpoint_that_was_only_begun_is_not_restored(place):
     """A script that takes the highest number would end there on every new machine. What has no number may be needed empty."""
     script = """
-        cd "$REPRIEVE_CHECKPOINT_DIR"
+        mkdir -p "$REPRIEVE_CHECKPOINT_DIR" && cd "$REPRIEVE_CHECKPOINT_DIR"
         mkdir checkpoint-1 checkpoint-2 logs
         echo state > checkpoint-1/model.pt
         while :; do sleep 0.1; done
@@ -124,7 +125,8 @@ def test_the_job_is_told_where_it_is(place):
 
 
 def test_restore_none_and_restore_id(place):
-    assert place.run(*trainer(place, "--every", "5", "--steps", "10", "--step-time", "0.1"), options=QUICK).wait() == 0
+    # More may come to the first save ever for ten quiet times, until the second one is begun.
+    assert place.run(*trainer(place, "--every", "5", "--steps", "10", "--step-time", "0.6"), options=QUICK).wait() == 0
     ids = {snapshot["step"]: snapshot["id"] for snapshot in place.snapshots()}
     assert set(ids) == {5, 10}
     shutil.rmtree(place.directory)
@@ -136,9 +138,30 @@ def test_restore_none_and_restore_id(place):
     assert states[ids[10]] == "superseded" and states[ids[5]] == "good"
 
 
+@pytest.mark.parametrize("names", ["backup_1.pt backup_2.pt", "backup.pt backup.pt", "backup/model.pt backup/model.pt"])
+def test_a_deletion_belongs_to_the_save_that_follows(place, names):
+    """The job deletes its backups, and goes on with a table: it has no other checkpoint."""
+    script = """
+        mkdir -p "$REPRIEVE_CHECKPOINT_DIR" && cd "$REPRIEVE_CHECKPOINT_DIR"
+        for name in $0; do
+            mkdir -p $(dirname $name); head -c 1000 /dev/urandom > $name; sleep 1
+        done
+        while [ ! -e ../go-on ]; do sleep 0.05; done
+        rm -r backup*; mkdir -p next; echo 1,2 > metrics.csv; sleep 0.5
+    """
+    run = place.run("sh", "-c", script, names, options=QUICK)
+    run.wait_for_event("durable", count=2)
+    (place.path / "go-on").touch()
+    assert run.wait() == 0
+    shutil.rmtree(place.directory)
+    listed = place.run("sh", "-c", 'cd "$REPRIEVE_CHECKPOINT_DIR" && find . -type f', options=QUICK)
+    assert listed.wait() == 0
+    assert sorted(listed.out.split()) == sorted({"./" + names.split()[-1], "./metrics.csv"})
+
+
 def test_a_second_snapshot_sends_only_what_is_new(place):
     script = """
-        cd "$REPRIEVE_CHECKPOINT_DIR"
+        mkdir -p "$REPRIEVE_CHECKPOINT_DIR" && cd "$REPRIEVE_CHECKPOINT_DIR"
         head -c 18000000 /dev/urandom > step_1.bin
         while [ ! -e ../go-on ]; do sleep 0.05; done
         head -c 6000000 /dev/urandom > step_2.bin
@@ -458,7 +481,7 @@ def test_killed_in_its_first_save_again_and_again(place):
 
 
 def test_a_damaged_record_makes_nobody_the_owner_of_what_is_torn(place):
-    run = place.run("sh", "-c", f"mkdir {place.directory}; echo half > {place.directory}/step_1.bin; kill -9 $$", options=QUICK)
+    run = place.run("sh", "-c", f"mkdir {place.directory}; exec 3> {place.directory}/step_1.bin; echo half >&3; kill -9 $$", options=QUICK)
     assert run.wait() == 137
     record = place.path / "checkpoints.reprieve" / "completion.json"
     record.write_text("{")
@@ -677,10 +700,10 @@ def test_a_save_in_the_last_moment_of_a_failed_job_is_spoken_of(place):
     run = place.run(PYTHON, "-c", SAVER, place.directory, "1", "0", "exit", options=options)
     assert run.wait() == 1 and place.newest() is None
     assert f"ck-000001.pkl in {place.directory} is in no snapshot" in run.err
-    # Nothing is left to resume from, and the script is told so.
+    # It was closed: the next start finds it, as it does without Reprieve, and commits it.
     again = place.run(PYTHON, "-c", SAVER, place.directory, "0", "0", "exit", options=options)
-    assert again.wait() == 1 and again.out == "resuming 0 []\n", again
-    assert "in no snapshot" not in again.err
+    assert again.wait() == 1 and again.out == "resuming 1 ['ck-000001.pkl']\n", again
+    assert "in no snapshot" not in again.err and (place.newest()["step"], place.newest()["files"]) == (1, 1), again
 
 
 EMERGENCY = """
@@ -795,7 +818,7 @@ def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
     first.signal(signal.SIGKILL)
     first.wait()
     for _ in range(2):
-        elsewhere = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+        elsewhere = place.run("true", directory=place.path / "elsewhere", options=())
         assert elsewhere.wait() == 0 and f"still runs on this machine (process {first.job_pid})" in elsewhere.err, elsewhere
     other = place.query("run", "--store", place.store, "--job", "other", "-c", place.path / "elsewhere", "--", "true")
     assert other.code == 0 and "still runs" not in other.err, other
@@ -804,7 +827,7 @@ def test_a_job_that_outlives_its_supervisor_is_spoken_of_elsewhere(place):
     assert other.code == 0 and "still runs" not in other.err, other
     os.kill(first.job_pid, signal.SIGKILL)
     wait_for("the end of the job", lambda: not is_alive(first.job_pid))
-    after = place.run("true", directory=place.path / "elsewhere", options=("--rerun",))
+    after = place.run("true", directory=place.path / "elsewhere", options=())
     assert after.wait() == 0 and "still runs" not in after.err, after
 
 
@@ -941,10 +964,21 @@ def test_strict_does_not_start_without_what_was_asked_for(place, option):
     assert place.query(*command, "--", "touch", started).code == 0 and started.exists()
 
 
+@pytest.mark.parametrize("option, code", [(("--notice", "slurm"), 78), (("--notice", "file:notice,aws"), 78), (("--notice", "file:notice"), 0), ((), 0),
+                                          (("--store", "s3://snaps/runs"), 78)], ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+def test_strict_does_not_start_without_what_was_named(place, option, code):
+    """A source that was not named may be missing."""
+    elsewhere = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+                 "REPRIEVE_STORE_PATIENCE": "1s"}
+    run = place.run("echo", "started", options=("--strict", *option), **elsewhere)
+    assert run.wait() == code and run.out == ("" if code else "started\n"), run
+    assert code == 0 or option[1] in run.err or "not started: notices from" in run.err, run
+
+
 def test_strict_says_what_failed_and_not_that_work_is_lost(place):
     """The store is away for a while, and everything is durable in the end."""
     away = place.path / "away"
-    run = place.run("sh", "-c", f"mv {place.store_path} {away}; touch {place.store_path}; echo 1 > {place.directory}/step_1;"
+    run = place.run("sh", "-c", f"mv {place.store_path} {away}; touch {place.store_path}; mkdir {place.directory}; echo 1 > {place.directory}/step_1;"
                     f" while ! grep -q snapshot_failed {place.path}/run1.events; do sleep 0.1; done; rm {place.store_path};"
                     f" mv {away} {place.store_path}", options=(*QUICK, "--strict"))
     assert run.wait() == 74, run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import EXIT_DURABLE, EXIT_USAGE, LIBC, PYTHON, REPRIEVE, ROOT, SAVER, one_line, wait_for
+from harness import EXIT_DURABLE, EXIT_OURS, EXIT_USAGE, LIBC, PYTHON, REPRIEVE, ROOT, SAVER, one_line, wait_for
 
 ASKED = ("--quiet-time", "200ms", "--checkpoint-signal", "USR1")
 TRAINER = (PYTHON, SAVER, "--on-signal")
@@ -59,7 +59,7 @@ def test_explain_exit(place):
         row["name"] for row in known}
     for row in known:
         text = place.query("explain", "exit", "--for", row["name"])
-        assert text.code == 0 and row["setup"] in text.out and f"\n  {row['preempted']:<4d} preempted" in text.out
+        assert text.code == 0 and row["setup"] in text.out and f"\n  {row['preempted']:<4d}  asked to stop, and what the job saved last is durable" in text.out
     overview = place.query("explain", "exit")
     assert all(f"\n  {row['name']} " in overview.out for row in known)
 
@@ -84,6 +84,34 @@ def test_a_container_has_one_name(place):
     files = sorted((ROOT / "examples" / "kubernetes").glob("*.yaml"))
     shown = {name for file in files for name in re.findall(r"containerName: (\w+)", file.read_text())}
     assert printed == shown == {"job"}
+
+
+# --- the elements of an array ---
+
+SLURM_ARRAY = {"SLURM_JOB_ID": "13", "SLURM_ARRAY_JOB_ID": "12"}
+
+
+@pytest.mark.parametrize("elements", [[{**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": number} for number in "12"],
+                                      [{"JOB_ID": "8", "SGE_TASK_ID": number} for number in "12"]], ids=["slurm", "sge"])
+def test_elements_of_an_array_with_one_job_name_are_jobs_of_their_own(place, elements):
+    runs = [place.run(*TRAINER, options=ASKED, directory=place.path / f"checkpoints-{number}", **element)
+            for number, element in enumerate(elements, 1)]
+    for number, run in enumerate(runs, 1):
+        run.wait_for_output("resumes 0")
+        assert f"job {place.job}_{number}, attempt 1: starting from scratch" in run.err, run
+    # A third one in the first one's directory, which says what to do.
+    variable = next(name for name in elements[1] if name.endswith("TASK_ID"))
+    refused = place.run(*TRAINER, directory=place.path / "checkpoints-1", **{**elements[1], variable: "3"})
+    assert refused.wait() == EXIT_OURS, refused
+    assert f"another element of this array: give each its own directory, as --checkpoint-dir checkpoints-${variable}" in refused.err, refused
+    assert [end(run) for run in runs] == [EXIT_DURABLE] * 2, runs
+    assert {path.name for path in (place.store_path / "jobs").iterdir()} == {f"{place.job}_1", f"{place.job}_2"}
+    again = place.run(*TRAINER, options=ASKED, directory=place.path / "checkpoints-1", **elements[0])
+    again.wait_for_output("resumes")
+    assert f"job {place.job}_1, attempt 2: " in again.err and "resumes 0" not in again.out, again
+    # Outside of the array the whole name is the job's.
+    place.job += "_2"
+    assert place.newest()["step"] > 0
 
 
 # --- why it ended ---

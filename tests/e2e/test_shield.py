@@ -43,6 +43,7 @@ TRAINER = """
     while not wanted:
         time.sleep(0.01)
     directory = os.environ["REPRIEVE_CHECKPOINT_DIR"]
+    os.makedirs(directory, exist_ok=True)
     for part in range(20):
         with open(f"{directory}/part-{part}", "wb") as file:
             file.write(b"x" * 1000)
@@ -272,6 +273,7 @@ def test_a_thread_that_sleeps_goes_on_sleeping(place):
     """What is kept does not disturb: calls that can be restarted are."""
     program = """
         import os, signal, threading, time
+        os.mkdir(os.environ["REPRIEVE_CHECKPOINT_DIR"])
         signal.signal(signal.SIGUSR1, lambda *_: open(os.environ["REPRIEVE_CHECKPOINT_DIR"] + "/saved", "w").write("x"))
         reading, writing = os.pipe()
         print("ready", flush=True)

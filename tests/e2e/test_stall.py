@@ -10,6 +10,7 @@ from harness import LIMIT, PYTHON, REPRIEVE, kill_quietly, members_of, wait_for
 
 FIRST = """
     import os, time
+    os.mkdir(os.environ["REPRIEVE_CHECKPOINT_DIR"])
     with open(os.environ["REPRIEVE_CHECKPOINT_DIR"] + "/step_1.pt", "wb") as file:
         file.write(b"x" * 1000)
     print("first", flush=True)
@@ -18,6 +19,7 @@ FIRST = """
 SAVES = """
     import os, signal, sys, time
     def save(*_):
+        os.makedirs(os.environ["REPRIEVE_CHECKPOINT_DIR"], exist_ok=True)
         with open(os.environ["REPRIEVE_CHECKPOINT_DIR"] + "/step_1.pt", "wb") as file:
             file.write(b"x" * 1000)
         sys.exit(0)

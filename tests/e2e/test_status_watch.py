@@ -75,18 +75,6 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(place, terminals):
     assert run.process.poll() is None
 
 
-def test_a_narrow_terminal(place, terminals):
-    start(place)
-    view = watch(place, terminals, columns=40)
-    view.wait_for("^  plan")
-    view.wait_for("^            ")  # the rest of a line that is too long
-    wait_for("another picture", lambda: len(view.all(r"durable   000001-\d+")) > 1, process=view.process)
-    assert view.text.count(f"{place.job}: running") == 1, view.text
-    view.resize(60)
-    view.wait_for("^.{41,}$")
-    wait_for("drawn from the top", lambda: view.text.count(f"{place.job}: running") == 1 and view.text.startswith(place.job), process=view.process)
-
-
 def test_a_line_for_each_change_in_a_pipe(place):
     run = start(place)
     view = in_pipe(place)

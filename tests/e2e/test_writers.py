@@ -236,13 +236,15 @@ class Story:
         if lives_on:
             self.wait_until_kept(run, 3)
             self.go(3)
-        code = run.wait()
-        assert (code == 0) == lives_on, run
+        assert (run.wait() == 0) == lives_on, run
         for whole, rest in self.snapshots().values():
             assert (2 not in whole or self.row.closed) and not rest, f"torn: {whole} {rest}\n{run}"
         whole, rest = self.next_attempt()
+        # Without the library nobody tells that it was open. What is as long as the save before stays, as a bare start would find it.
+        unknown = self.row.view != "shim" and self.row.kind in ("mapped", "overwritten_in_place", "sparse")
         # What it overwrites is gone, so that the save before is what the store has.
-        assert (3 if lives_on else 1) in whole and (2 not in whole or self.row.closed) and not rest, f"next attempt: {whole} {rest}\n{run}"
+        there = (3 if lives_on else 1) in whole or (unknown and self.row.kind == "overwritten_in_place")
+        assert there and (2 not in whole or self.row.closed) and len(rest) <= unknown, f"next attempt: {whole} {rest}\n{run}"
 
 
 # --- all rows ---

@@ -216,21 +216,33 @@ def test_the_claim_in_force_names_what_was_restored(flipped):
 
 
 def test_repair(flipped):
-    """`verify --repair` writes the damage down, says what can be had, and takes it back when the pack is whole again."""
+    """`verify --repair` sets aside what is damaged, and puts it back when it is whole again."""
+    pack = pack_of(flipped, flipped.newer)
+    aside = pack.parents[2] / "damaged" / pack.parent.name / pack.name
     first = flipped.verb("verify")
-    assert "`reprieve verify --repair` writes down" in first.out, first
+    assert "`reprieve verify --repair` sets aside" in first.out, first
     found = flipped.verb("verify", "--repair", "--json")
-    assert found.code == 1 and found.json["marked"] == 1, found
-    assert found.json["lost"] == [{"id": flipped.newer, "path": "step-2.bin", "other": None, "same": False}], found
+    assert found.code == 1 and found.json["set_aside"] == 1 and aside.exists() and pack.exists(), found
     assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["damaged", "good"]
     again, only_looked = flipped.verb("verify", "--repair"), flipped.verb("verify")
     assert "the damage is known already, and the next save sends anew" in again.out, again
     assert "--repair" not in only_looked.out and "the damage is known already" in only_looked.out, only_looked
-    damage.flip(pack_of(flipped, flipped.newer), 5000)
+    damage.flip(pack, 5000)
     mended = flipped.verb("verify", "--repair")
-    assert mended.code == 0 and "no longer written down as damaged" in mended.out, mended
+    assert mended.code == 0 and "is whole, and put back" in mended.out, mended
     assert "there is nothing to repair" in flipped.verb("verify", "--repair").out
     assert [snapshot["state"] for snapshot in flipped.snapshots()] == ["good", "good"]
+
+
+def test_a_save_heals_what_verify_found(flipped):
+    """What is set aside is sent anew by the next save of the same content, and a start takes that."""
+    assert flipped.verb("verify", "--repair").code == 1
+    saved = flipped.verb("save", flipped.directory, "--json")
+    assert saved.code == 0, saved
+    checked = flipped.verb("verify", saved.json["id"])
+    assert checked.code == 0, checked
+    run = flipped.run(PYTHON, "-c", SAME_BYTES, 2, directory=flipped.path / "third", options=QUICK)
+    assert run.wait() == 0 and "resumes 2\n" in run.out, run
 
 
 def test_a_damaged_claim_does_not_lose_the_work(two):

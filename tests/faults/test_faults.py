@@ -23,9 +23,9 @@ STORAGE = Path(__file__).resolve().parents[2] / "storage"
 # Every point that there is, by file; those of other backends are passed in tests/stores.
 ALL_POINTS = {(source.name, point) for source in STORAGE.rglob("*.c")
               for point in re.findall(r'fault_point\("(\w+)"\)', source.read_text())}
-# Those that only a job with many attempts or snapshots passes; tests/unit/snapshots kills at each of them. Those of a gang are passed in
+# Those that only a job with many attempts passes; tests/unit/snapshots kills at each of them. Those of a gang are passed in
 # tests/e2e/test_gang.py and test_gang_start.py.
-HOUSEKEEPING = ("attempt_compaction.c", "catalogue_cache.c", "note_archive.c", *(source.name for source in (STORAGE / "gangs").glob("*.c")))
+HOUSEKEEPING = ("attempt_forget.c", *(source.name for source in (STORAGE / "gangs").glob("*.c")))
 POINTS_HERE = sorted(point for name, point in ALL_POINTS if (not name.endswith("_store.c") or name == "file_store.c") and name not in HOUSEKEEPING)
 FAULT_POINTS = [point for point in POINTS_HERE if not point.endswith("_remove")]
 POINTS_OF_REMOVAL = [point for point in POINTS_HERE if point.endswith("_remove")]
@@ -151,28 +151,6 @@ def test_killed_while_forgetting(place, point, time_passed):
     assert (place.path / "back" / "content").read_bytes() == (tree / "content").read_bytes()
 
 
-@pytest.mark.parametrize("point", ["before_summary_put", "after_summary_put", "before_attempt_remove", "after_attempt_remove"])
-def test_killed_while_summing_up(place, point):
-    """Some start sums up old attempts, and is killed at it: every snapshot stays what it was, and the next one goes on."""
-    tree, saved = place.path / "tree", 0
-    tree.mkdir()
-    while True:
-        (tree / "content").write_bytes(os.urandom(1000))
-        code = place.verb("save", tree, REPRIEVE_FAULT=point).code
-        if code == -signal.SIGKILL:
-            break
-        saved += 1
-        assert code == 0 and saved < 12, "nothing was summed up"
-    assert [snapshot["state"] for snapshot in place.snapshots()] == ["good"] * saved
-    for _ in range(8):
-        assert place.verb("save", tree).code == 0
-    assert [snapshot["state"] for snapshot in place.snapshots()] == ["good"] * (saved + 8)
-    assert place.verb("report", "--json").json["total"]["attempts"] == saved + 9
-    assert place.verb("restore", "latest", place.path / "back").code == 0
-    assert (place.path / "back" / "content").read_bytes() == (tree / "content").read_bytes()
-    assert len(list(place.store_path.glob("jobs/*/attempts/*"))) < 3 * 8
-
-
 def mount_small(path, size):
     path.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], capture_output=True, text=True)
@@ -221,7 +199,7 @@ def test_a_full_store_heals_by_retention(place):
         assert len(place.snapshots()) == 2 and place.verb("verify").code == 0
         # The next attempt finds what this one has left. It keeps what it starts from as well.
         again = place.run(PYTHON, SAVER, "--steps", 16, "--size", 1500000, "--keep", 1, "--pause", "0.3",
-                          options=(*options, "--rerun"),
+                          options=options,
                           directory=place.path / "other")
         assert again.wait() == 0 and resumed_step(again) == 10, again
         assert not again.events("snapshot_failed") and committed_step(place) == 16, again
@@ -250,7 +228,7 @@ def test_an_old_machine_that_wakes_up_publishes_nothing_that_counts(place):
     old.wait_for_event("durable")
     old.signal(signal.SIGSTOP)
     wait_for("the supervisor is stopped", lambda: not is_running(old.pid))
-    new = place.run(*SAVING, options=OFTEN, directory=place.path / "new")
+    new = place.run(*SAVING, options=(*OFTEN, "--take-over"), directory=place.path / "new")
     fork = resumed_after_start(new)
     new.wait_for_event("durable")
     old.signal(signal.SIGCONT)
@@ -297,7 +275,7 @@ def test_a_late_commit_is_listed_and_never_chosen(place):
     states = {snapshot["id"]: snapshot["state"] for snapshot in place.snapshots()}
     assert states[late] == "late"
     assert place.newest()["id"] == chosen["id"]
-    third = place.run(PYTHON, SAVER, "--steps", 1, options=(*OFTEN, "--rerun"), directory=place.path / "third")
+    third = place.run(PYTHON, SAVER, "--steps", 1, options=OFTEN, directory=place.path / "third")
     assert third.wait() == 0, third
     assert third.event("claimed")["start"] == chosen["id"]
 

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/aws_credentials.h"
 #include "storage/aws/aws_settings.h"
 #include "storage/aws/s3_address.h"
 #include "storage/azure/azure_account.h"

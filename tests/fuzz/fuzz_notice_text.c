@@ -1,9 +1,8 @@
-/* What anybody may write: the notice file, what a notice command prints, the list of sources. */
+/* What anybody may write: the notice file, the list of sources. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cloud/command_result.h"
 #include "cloud/file_reply.h"
 #include "cloud/source_list.h"
 
@@ -31,7 +30,6 @@ static void check_verdict(const struct verdict *verdict)
 static void read_file(const uint8_t *data, size_t size, const char *path, bool settled)
 {
 	const struct file_content content = {
-		.source = "file",
 		.path = path,
 		.text = (const char *)data,
 		.size = size,
@@ -48,28 +46,6 @@ static void read_file(const uint8_t *data, size_t size, const char *path, bool s
 	CHECK(!settled || verdict.kind != VERDICT_UNKNOWN);
 }
 
-static void read_output(const uint8_t *data, size_t size)
-{
-	struct command_result end = {
-		.command = "preempted?",
-		.ended = true,
-		.text = (const char *)data,
-		.size = size,
-		.seen_ms = SEEN_MS,
-		.seen_wall_ms = SEEN_WALL_MS,
-	};
-	struct verdict verdict;
-
-	command_result_judge(&end, &verdict);
-	check_verdict(&verdict);
-	end.code = COMMAND_NONE;
-	command_result_judge(&end, &verdict);
-	CHECK(verdict.kind == VERDICT_NEGATIVE);
-	end.ended = false;
-	command_result_judge(&end, &verdict);
-	CHECK(verdict.kind == VERDICT_UNKNOWN);
-}
-
 /* Names and arguments lie in the list, one behind the other. */
 static void read_sources(char *list)
 {
@@ -78,8 +54,6 @@ static void read_sources(char *list)
 
 	while (source_list_next(&list, &choice)) {
 		CHECK(choice.name && choice.argument);
-		if (strcmp(choice.name, "command") == 0)
-			continue;
 		CHECK(choice.name >= last && choice.name <= end);
 		CHECK(!strpbrk(choice.name, ",:") && !strchr(choice.argument, ','));
 		last = choice.name;
@@ -95,7 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_file(data, size, "/run/notice", true);
 	if (text[0])
 		read_file(data, size, text, true);
-	read_output(data, size);
 	read_sources(text);
 	return 0;
 }

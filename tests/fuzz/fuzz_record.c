@@ -61,7 +61,6 @@ static void read_event(json_t *object)
 	CHECK(event.number == 7 && event.round < 7 && event.member < STORAGE_GANG_MOST);
 	CHECK(event.step >= -1);
 	CHECK(gang_event_equal(&event, &event));
-	CHECK(*gang_event_name(event.kind));
 }
 
 /* A part is of one member, and has its list in pieces, or none. */

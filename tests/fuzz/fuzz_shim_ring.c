@@ -89,7 +89,7 @@ static void put_record(const uint8_t *data, size_t size, bool right)
 	if (right) {
 		record.path_length %= SHIM_PATH_MOST + 1;
 		record.path2_length %= SHIM_PATH_MOST + 1;
-		record.event = record.event % (SHIM_READ + 1);
+		record.event = record.event % (SHIM_SAVED_ELSEWHERE + 1);
 		record.checksum = shim_checksum(&record, sequence);
 	}
 	record.published = sequence + 1;

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/aws_credentials.h"
 #include "storage/aws/s3_address.h"
 #include "storage/azure/azure_blob_reply.h"
 #include "storage/azure/azure_listing.h"

@@ -1,5 +1,5 @@
-"""tests/fakes/google_fake.py as a store server: no emulator of Google's XML API checks preconditions and tokens. What was written is
-looked at with Google's own client library, over the JSON API."""
+"""tests/fakes/google_fake.py as a store server: no emulator checks tokens. What was written is looked at with Google's own client
+library."""
 import os
 import sys
 from pathlib import Path

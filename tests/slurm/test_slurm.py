@@ -300,14 +300,14 @@ def test_a_finished_job_is_not_requeued(slurm, work):
     assert "requeue" not in work.log
 
 
-def test_a_finished_job_that_slurm_starts_again_does_nothing(slurm, work):
+def test_a_finished_job_that_slurm_starts_again_resumes_and_ends(slurm, work):
     """As an administrator's requeue, or a node that is lost while the epilogue runs."""
     job = work.submit("exec " + work.run(steps="--steps 3"))
     slurm.wait_state(job, "COMPLETED")
     slurm.call("scontrol", "requeue", job)
     slurm.wait("its second start", lambda: restarts(slurm, job) == 1)
     slurm.wait_state(job, "COMPLETED")
-    assert work.log.count("finished 3") == 1 and "nothing to do; --rerun" in work.log, work.log
+    assert work.log.count("finished 3") == 2 and "resum" in work.log, work.log
 
 
 # --- the time limit: all at once, because Slurm knows no limit below a minute, and looks for it every half minute ---
@@ -512,6 +512,7 @@ def test_the_example_of_a_gang_is_requeued_and_goes_on_from_one_snapshot(slurm, 
                    "PATH": f"{os.path.dirname(REPRIEVE)}:{slurm.environment['PATH']}"}
     command = work.path / "train.sh"
     command.write_text(f'''#!/bin/bash
+echo "torchrun is told $PET_NNODES $PET_NODE_RANK $PET_MASTER_ADDR"
 exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}/meet --rank "$REPRIEVE_MACHINE" --ranks "$REPRIEVE_MACHINES" \\
 	--every 0 --signal USR1 --step-time 0.02 --steps "$([ "$REPRIEVE_RESUMING" = 1 ] && echo $((REPRIEVE_STEP + 3)) || echo 1000000)"
 ''')
@@ -534,5 +535,7 @@ exec {sys.executable} {RANK} --dir "$REPRIEVE_CHECKPOINT_DIR" --meet {work.path}
     durable = re.findall(r"preempted; durable: \S+ \(step (\d+)", work.log)
     assert len(durable) == 2 and durable[0] == durable[1] and int(durable[0]) > 0, work.log
     assert re.findall(r"^resumed (\d+)$", work.log, re.M) == ["0", "0", *durable], work.log
+    told = re.findall(r"^torchrun is told 2 ([01]) (\S+)$", work.log, re.M)
+    assert sorted(rank for rank, _ in told) == ["0", "0", "1", "1"] and len({host for _, host in told[:2]}) == 1, work.log
     assert "TORN" not in work.log and len(re.findall(r"^finished \d+$", work.log, re.M)) == 2, work.log
     assert restarts(slurm, job) == 1 and len(re.findall("requeueing Slurm's job", work.log)) == 1, work.log

@@ -75,7 +75,7 @@ def test_killed_at_random_instants(place):
 def test_sixteen_claim_at_once(place):
     """All want the same job: each gets a number of its own, the last one's work counts, and nobody's job is harmed."""
     assert place.run(PYTHON, SAVER, "--steps", 2, "--pause", "0.4", options=OFTEN).wait() == 0
-    runs = [place.run(PYTHON, SAVER, "--pause", "1", options=OFTEN, directory=place.path / f"machine{number}")
+    runs = [place.run(PYTHON, SAVER, "--pause", "1", options=(*OFTEN, "--take-over"), directory=place.path / f"machine{number}")
             for number in range(WRITERS)]
     claims = [run.wait_for_event("claimed") for run in runs]
     numbers = [claim["attempt"] for claim in claims]

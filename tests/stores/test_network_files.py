@@ -55,7 +55,8 @@ def test_the_next_machine_goes_on(shared, machines, tmp_path):
 def test_a_name_is_for_one_of_them(shared, machines):
     """Both start the job at once, from the two mounts, again and again: no attempt is had by two, and none is lost."""
     for _ in range(5):
-        runs = [shared.run(PYTHON, "-c", "raise SystemExit(1)", store=shared.store_on(mount), directory=shared.path / f"own{number}")
+        runs = [shared.run(PYTHON, "-c", "raise SystemExit(1)", store=shared.store_on(mount), directory=shared.path / f"own{number}",
+                           options=("--take-over",))
                 for number, mount in enumerate(machines)]
         for run in runs:
             run.wait()
@@ -80,7 +81,7 @@ def test_a_run_on_another_machine_holds_the_directory(shared, machines):
     directory = machines[0] / "held"
     first = shared.run(PYTHON, SAVER, "--pause", "1", "--keep", "100", directory=directory)
     first.wait_for_event("durable", 1)
-    second = shared.run(PYTHON, SAVER, directory=machines[1] / "held", store=f"file://{shared.path}/store")
+    second = shared.run(PYTHON, SAVER, directory=machines[1] / "held", store=f"file://{shared.path}/store", options=("--take-over",))
     assert second.wait() == 70, second
     assert "in use" in second.err or "held" in second.err, second
     first.wait_for_event("durable", 2)

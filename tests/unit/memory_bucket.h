@@ -43,6 +43,9 @@ struct bucket_dialect {
 	void (*list_folded)(struct bytes *out, const char *key);
 	void (*list_end)(struct bytes *out, const char *next);
 	const char *list_begin;
+	/* Google's: a put is a POST to "/upload...", with name and condition in the query, and a
+	 * body in parts. */
+	bool is_json;
 };
 
 static struct {
@@ -67,8 +70,11 @@ static struct {
 
 static inline void memory_error(struct httpd_reply *reply, int status, const char *code)
 {
-	auto_free char *body =
-		text_format("<Error><Code>%s</Code><Message>m</Message></Error>", code);
+	auto_free char *body = text_format(
+		memory.dialect->is_json
+			? "{\"error\":{\"message\":\"m\",\"errors\":[{\"reason\":\"%s\"}]}}"
+			: "<Error><Code>%s</Code><Message>m</Message></Error>",
+		code);
 
 	httpd_reply_text(reply, status, body);
 }
@@ -85,8 +91,12 @@ static inline size_t memory_find(const char *key)
 static inline void memory_put(const struct httpd_request *request, const char *key,
 			      struct httpd_reply *reply)
 {
-	const char *condition = httpd_request_header(request, memory.dialect->condition);
-	size_t i = memory_find(key);
+	const char *condition =
+		memory.dialect->is_json ? httpd_request_query(request, memory.dialect->condition)
+					: httpd_request_header(request, memory.dialect->condition);
+	auto_free char *told = text_format("{\"name\":\"%s\"}", key);
+	const char *body = request->body;
+	size_t i = memory_find(key), size = request->body_size;
 
 	if (condition && strcmp(condition, memory.dialect->condition_value) == 0 &&
 	    i < memory.count) {
@@ -97,9 +107,20 @@ static inline void memory_put(const struct httpd_request *request, const char *k
 		assert_true(memory.count < MEMORY_OBJECTS_MOST);
 		memory.objects[memory.count++].key = text_copy(key);
 	}
+	if (memory.dialect->is_json && condition) {
+		/* Behind the second head; before "\r\n--" and the boundary, which the body begins
+		 * with, and "--\r\n". */
+		size_t boundary = (size_t)((const char *)memchr(body, '\r', size) - body) - 2;
+		const char *head = (const char *)memmem(body, size, "\r\n\r\n", 4) + 4;
+		const char *start =
+			(const char *)memmem(head, size - (size_t)(head - body), "\r\n\r\n", 4) + 4;
+
+		size -= (size_t)(start - body) + boundary + 8;
+		body = start;
+	}
 	memory.objects[i].data.size = 0;
-	bytes_append(&memory.objects[i].data, request->body, request->body_size, NULL);
-	httpd_reply_text(reply, 201, "");
+	bytes_append(&memory.objects[i].data, body, size, NULL);
+	httpd_reply_text(reply, 201, memory.dialect->is_json ? told : "");
 }
 
 static inline void memory_get(const struct httpd_request *request, const char *key,
@@ -192,10 +213,9 @@ static inline void memory_list(const struct httpd_request *request, struct httpd
 static inline void memory_note(const struct httpd_request *request, char *text, size_t capacity)
 {
 	static const char *const headers[] =
-		{"Authorization",       "Content-Type", "Metadata",
-		 "X-IDENTITY-HEADER",   "x-goog-hash",  "x-goog-if-generation-match",
-		 "x-goog-user-project", "x-ms-version", "x-ms-blob-type",
-		 "If-None-Match",       "sig"};
+		{"Authorization",       "Content-Type",  "Metadata",
+		 "X-IDENTITY-HEADER",   "x-ms-version",  "x-ms-blob-type",
+		 "x-goog-user-project", "If-None-Match", "sig"};
 	size_t used = strlen(text);
 
 	used += (size_t)snprintf(text + used, capacity - used, "%s %s", request->method,
@@ -261,11 +281,13 @@ static inline void memory_answer(void *arg, const struct httpd_request *request,
 	memory.requests++;
 	memory.last[0] = '\0';
 	memory_note(request, memory.last, sizeof(memory.last));
-	if (strcmp(request->method, "PUT") == 0)
+	if (request->method[0] == 'P')
 		memcpy(memory.last_put, memory.last, sizeof(memory.last));
 	httpd_reply_header(reply, memory.dialect->mark, "1");
 	if (memory_misbehave(request, reply))
 		;
+	else if (strcmp(request->method, "POST") == 0)
+		memory_put(request, httpd_request_query(request, "name"), reply);
 	else if (strncmp(request->path, root, length - 1) != 0)
 		memory_error(reply, 404, "NoSuchBucket");
 	else if (!request->path[length - 1] || !request->path[length])

@@ -28,7 +28,7 @@ struct slow_store {
 	int (*answer_list)(struct slow_store *slow, const char *prefix, struct err *err);
 	int (*answer_remove)(struct slow_store *slow, const char *key, struct err *err);
 	void *arg;
-	/* The packs may have so many bytes in all, and it says what is free; 0: any number. */
+	/* The packs may have so many bytes in all; 0: any number. */
 	uint64_t room;
 	atomic_uint pack_puts, gets, lists;
 	atomic_uint under_way, under_way_most;
@@ -57,9 +57,8 @@ static inline unsigned slow_store_note(struct slow_store *slow, const char *key)
 	return again;
 }
 
-static inline bool slow_store_read_free(struct store *store, uint64_t *bytes)
+static inline bool slow_store_left(struct slow_store *slow, uint64_t *bytes)
 {
-	struct slow_store *slow = slow_of(store);
 	auto_(store_listing_release) struct store_listing packs = {0};
 	uint64_t taken = 0;
 	/* Not the test's: several threads ask. */
@@ -100,7 +99,7 @@ static inline int slow_store_put(struct store *store, const char *key, const voi
 					slow_store_note(slow, key), cancel, error);
 	else
 		atomic_fetch_add(&slow->pack_puts, 1);
-	if (result == 0 && slow_store_read_free(store, &left) && left < size)
+	if (result == 0 && slow_store_left(slow, &left) && left < size)
 		result = err_set(error, ERR_NO_SPACE, "507");
 	if (result == 0)
 		result = slow->behind->ops->put(slow->behind, key, data, size, mode, cancel, error);
@@ -162,7 +161,6 @@ static const struct store_ops slow_store_ops = {
 	.get = slow_store_get,
 	.list = slow_store_list,
 	.remove = slow_store_remove,
-	.read_free = slow_store_read_free,
 };
 
 /* From now on the fixture's storage sees this one. Freed with it. */

@@ -39,8 +39,6 @@ struct synthetic_attempt {
 	struct snapshot_id start, suspect;
 	enum restore_policy policy;
 	bool unconfirmed, unended, damaged;
-	/* As a version has written it that did not know summaries. */
-	bool old;
 };
 
 static inline json_t *synthetic_id(struct snapshot_id id)
@@ -57,15 +55,12 @@ static inline void synthetic_attempt(struct fixture *fixture, const char *job,
 	auto_free char *confirmed =
 		text_format("jobs/%s/attempts/%06u.confirmed.json", job, attempt->number);
 	auto_free char *end = text_format("jobs/%s/attempts/%06u.end.json", job, attempt->number);
-	json_t *body =
-		json_pack("{s:I, s:b, s:s, s:s, s:o, s:{s:I}}", "attempt",
-			  (json_int_t)attempt->number, "confirms", 1, "created",
-			  "2026-01-01T00:00:00Z", "policy", restore_policy_name(attempt->policy),
-			  "start", synthetic_id(attempt->start), "about", "told",
-			  (json_int_t)attempt->number);
+	json_t *body = json_pack("{s:I, s:s, s:s, s:o, s:{s:I}}", "attempt",
+				 (json_int_t)attempt->number, "created", "2026-01-01T00:00:00Z",
+				 "policy", restore_policy_name(attempt->policy), "start",
+				 synthetic_id(attempt->start), "about", "told",
+				 (json_int_t)attempt->number);
 
-	if (!attempt->old)
-		json_object_set_new(body, "summaries", json_true());
 	if (!snapshot_id_is_none(attempt->suspect))
 		json_object_set_new(body, "suspect", synthetic_id(attempt->suspect));
 	if (attempt->damaged)

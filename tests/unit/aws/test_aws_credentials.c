@@ -1,7 +1,6 @@
 /* The chain of credentials against a server that plays the container's endpoint, the instance's
  * metadata and STS. */
 #include "storage/aws/aws_credentials.h"
-#include "storage/aws/aws_source.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* Answers of sources of credentials. */
-#include "storage/aws/aws_reply_credentials.h"
+#include "storage/aws/aws_credentials.h"
 
 #include "base/cleanup.h"
 

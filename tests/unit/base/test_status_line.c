@@ -82,7 +82,6 @@ static void test_it_is_drawn_over(void **state)
 
 	(void)state;
 	assert_true(status_line_is_possible());
-	assert_int_equal(status_line_columns(), COLUMNS - 1);
 	status_line_show("one");
 	status_line_show("two");
 	assert_string_equal(seen(master), "one\x1b[K\rtwo\x1b[K");
@@ -299,25 +298,6 @@ static void test_what_is_shared(void **state)
 	}
 }
 
-/* Too long for it: broken at blanks, with the rest indented; and in a pipe one line. */
-static void test_a_long_line(void **state)
-{
-	int master = open_terminal(40), ends[2];
-
-	(void)state;
-	log_note("a line that is too long for this terminal");
-	assert_non_null(strstr(seen(master), "reprieve: a line that is too long for\n"
-					     "    this terminal\n"));
-	put_back();
-	close(master);
-	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-	put_in_place(ends[1]);
-	log_note("a line that is too long for this terminal");
-	assert_string_equal(seen(ends[0]), "reprieve: a line that is too long for this terminal\n");
-	put_back();
-	close(ends[0]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,7 +310,6 @@ int main(void)
 		cmocka_unit_test(test_a_file),
 		cmocka_unit_test(test_a_signal_leaves_it_clean),
 		cmocka_unit_test(test_what_is_shared),
-		cmocka_unit_test(test_a_long_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,21 +30,10 @@ static struct attempt_costs read_one(const char *outcome, const char *end_about,
 		.end_about = end,
 	};
 	struct bytes ledger = {.data = (uint8_t *)lines, .size = strlen(lines)};
-	auto_(bytes_release) struct bytes summary = {0};
-	struct attempt_costs attempt_costs = {0}, later = {0};
-	struct err err;
+	struct attempt_costs attempt_costs = {0};
 
 	text_set(past.outcome, sizeof(past.outcome), outcome ? outcome : "");
 	attempt_costs_read(&attempt_costs, &past, "", newest, &ledger);
-	/* What stays of the ledger when the attempt is old says the same. */
-	assert_int_equal(ledger_summary(&ledger, &summary, &err), 0);
-	attempt_costs_read(&later, &past, "", newest, &summary);
-	assert_true(later.ran_ms == attempt_costs.ran_ms && later.lost_ms == attempt_costs.lost_ms);
-	assert_true(later.kept_ms == attempt_costs.kept_ms);
-	assert_true(later.began_anew == attempt_costs.began_anew);
-	assert_true(later.restore_ms == attempt_costs.restore_ms);
-	assert_string_equal(later.source, attempt_costs.source);
-	assert_true(later.notice_seconds == attempt_costs.notice_seconds);
 	return attempt_costs;
 }
 
@@ -279,76 +268,6 @@ static void test_sums_and_cost(void **state)
 	assert_int_equal(twice.announced, 2);
 }
 
-/* Attempts that each have kept 8 hours and lost one: "p" was preempted, "f" has finished, "v" has
- * vanished; a capital one began anew. */
-static void test_what_is_done_again_was_not_saved(void **state)
-{
-	static const struct {
-		const char *attempts;
-		int64_t lost, kept, saved; /* hours */
-		const char *redone_by;     /* by which attempt, each */
-	} rows[] = {
-		{"ppp", 3, 24, 8 + 16 + 24, "000"},
-		{"pPp", 11, 16, 8 + 16, "200"},
-		{"ppP", 19, 8, 8, "330"},
-		{"pPP", 19, 8, 8, "230"},
-		{"vP", 10, 8, 8, "20"},
-		/* There was nothing before it. */
-		{"P", 1, 8, 8, "0"},
-		/* What has finished counts, and what led to it. */
-		{"pfP", 2, 24, 8 + 24, "000"},
-		{"pfpP", 11, 24, 8 + 16 + 24, "0040"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct attempt_costs items[4] = {0};
-		size_t count = strlen(rows[i].attempts);
-		struct attempt_costs_sum sum;
-
-		for (size_t at = 0; at < count; at++) {
-			char kind = (char)(rows[i].attempts[at] | 32);
-
-			items[at] = (struct attempt_costs){
-				.number = (uint32_t)at + 1,
-				.ran_ms = 9 * HOUR,
-				.kept_ms = 8 * HOUR,
-				.lost_ms = kind == 'f' ? 0 : HOUR,
-				.finished = kind == 'f',
-				.interrupted = kind != 'f',
-				.at_least = kind == 'v',
-				.began_anew = rows[i].attempts[at] < 'a',
-				.machines = 1,
-			};
-		}
-		attempt_costs_settle(items, count);
-		sum = attempt_costs_sum(items, count);
-		for (size_t at = 0; at < count; at++)
-			if (items[at].redone_by != (uint32_t)(rows[i].redone_by[at] - '0'))
-				fail_msg("%s: attempt %zu is done again by %u", rows[i].attempts,
-					 at + 1, items[at].redone_by);
-		if (sum.lost_ms != rows[i].lost * HOUR || sum.kept_ms != rows[i].kept * HOUR ||
-		    sum.saved_ms != rows[i].saved * HOUR)
-			fail_msg("%s: lost %lld, kept %lld, saved %lld", rows[i].attempts,
-				 (long long)(sum.lost_ms / HOUR), (long long)(sum.kept_ms / HOUR),
-				 (long long)(sum.saved_ms / HOUR));
-	}
-}
-
-/* The ledger says it, and what stays of it when the attempt is old. */
-static void test_an_attempt_that_began_anew(void **state)
-{
-	struct attempt_costs costs =
-		read_account("preempted", NULL,
-			     "{\"event\":\"launched\",\"monotonic_ms\":1000}\n"
-			     "{\"event\":\"began_anew\",\"monotonic_ms\":2000,\"step\":10}\n"
-			     "{\"event\":\"child_exited\",\"monotonic_ms\":5000}\n");
-
-	(void)state;
-	assert_true(costs.began_anew);
-	assert_false(costs.finished);
-}
-
 /* A gang's attempt is one, which lasts as long as one machine, and costs as much as all. */
 static void test_a_gang(void **state)
 {
@@ -434,8 +353,6 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_known_is_marked_in_the_sum),
 		cmocka_unit_test(test_sums_and_cost),
 		cmocka_unit_test(test_a_gang),
-		cmocka_unit_test(test_what_is_done_again_was_not_saved),
-		cmocka_unit_test(test_an_attempt_that_began_anew),
 		cmocka_unit_test(test_a_superseded_attempt),
 	};
 

@@ -145,13 +145,6 @@ static const struct {
 		"  durable   000003-000012\n"
 		"  notices   SIGTERM alone\n",
 		"train: running, attempt 3; durable: 000003-000012; superseded by a newer attempt"},
-	{"{" HEAD ",\"began_anew\":true,\"durable\":\"000003-000012\"}",
-		"train: running, attempt 3, pid 12 (supervisor 11)\n"
-		"  warning   the job began anew, and did not load what lay there: see its log\n"
-		"  store     none\n"
-		"  durable   000003-000012\n"
-		"  notices   SIGTERM alone\n",
-		"train: running, attempt 3; durable: 000003-000012"},
 	/* Nobody's words command the terminal, nor make a line of their own. */
 	{"{\"job\":\"a\\u001b[31m\\nb\",\"state\":\"running\"}",
 		"a?[31m?b: running (supervisor 0)\n"

@@ -261,7 +261,7 @@ static void aws_hop_limit_is_told_apart(void **state)
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
 	mock_set_fault(fixture->mock,
-		       &(struct mock_fault){.method = "PUT", .count = -1, .hang = true});
+		       &(struct mock_fault){.method = "PUT", .count = -1, .kind = MOCK_HANG});
 	start_watch(fixture, "aws");
 	assert_non_null(
 		strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why, "hop limit"));
@@ -272,7 +272,8 @@ static void aws_turned_off_is_told_apart(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AWS});
-	mock_set_fault(fixture->mock, &(struct mock_fault){.count = -1, .status = 403});
+	mock_set_fault(fixture->mock,
+		       &(struct mock_fault){.count = -1, .kind = MOCK_STATUS, .number = 403});
 	start_watch(fixture, "aws");
 	assert_non_null(
 		strstr(wait_health(&fixture->told, "aws", SOURCE_UNAVAILABLE).why, "turned off"));
@@ -318,11 +319,13 @@ static void gcp_503_at_the_flip(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_GCP});
-	mock_set_fault(fixture->mock, &(struct mock_fault){
-					      .path = "/computeMetadata/v1/instance/preempted",
-					      .count = 3,
-					      .status = 503,
-				      });
+	mock_set_fault(fixture->mock,
+		       &(struct mock_fault){
+			       .path = "/computeMetadata/v1/instance/preempted",
+			       .count = 3,
+			       .kind = MOCK_STATUS,
+			       .number = 503,
+		       });
 	mock_fire(fixture->mock, MOCK_STOP, NULL);
 	start_watch(fixture, "gcp");
 	assert_int_equal(wait_notice(&fixture->told, "gcp", 0).kind, NOTICE_STOP);
@@ -379,11 +382,13 @@ static void azure_throttling_is_survived(void **state)
 	struct fixture *fixture = *state;
 
 	start_cloud(fixture, &(struct mock_options){.cloud = MOCK_AZURE});
-	mock_set_fault(fixture->mock, &(struct mock_fault){
-					      .path = "/metadata/scheduledevents",
-					      .count = 1,
-					      .status = 429,
-				      });
+	mock_set_fault(fixture->mock,
+		       &(struct mock_fault){
+			       .path = "/metadata/scheduledevents",
+			       .count = 1,
+			       .kind = MOCK_STATUS,
+			       .number = 429,
+		       });
 	mock_fire(fixture->mock, MOCK_STOP, NULL);
 	start_watch(fixture, "azure");
 	assert_int_equal(wait_notice(&fixture->told, "azure", 0).kind, NOTICE_STOP);
@@ -431,10 +436,10 @@ static void one_that_hangs_delays_nothing(void **state)
 static void what_is_not_understood_is_no_notice(void **state)
 {
 	static const struct mock_fault faults[] = {
-		{.count = -1, .html = true},
-		{.count = -1, .reset = true},
-		{.count = -1, .status = 500},
-		{.path = "/latest/meta-data", .count = -1, .truncate = true},
+		{.count = -1, .kind = MOCK_HTML},
+		{.count = -1, .kind = MOCK_RESET},
+		{.count = -1, .kind = MOCK_STATUS, .number = 500},
+		{.path = "/latest/meta-data", .count = -1, .kind = MOCK_TRUNCATE},
 	};
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {

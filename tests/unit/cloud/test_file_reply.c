@@ -79,7 +79,6 @@ static void contents(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct file_content content = {
-			.source = "file",
 			.path = "/run/notice",
 			.text = rows[i].text,
 			.size = strlen(rows[i].text),
@@ -103,37 +102,31 @@ static void contents(void **state)
 static void remarks(void **state)
 {
 	static const struct {
-		const char *source, *text, *why;
+		const char *text, *why;
 	} rows[] = {
-		{"file", "{\"kind\": \"stop\", \"reason\": \"x\", \"in_seconds\": 9}", ""},
-		{"file", "{}", ""},
-		{"file", "", ""},
-		{"file", "seconds: 90", ""},
-		{"file", "{\"seconds\": 90}",
-		 "but \"seconds\" is not known (write \"in_seconds\")"},
-		{"file", "{\"In_Seconds\": 90}",
-		 "but \"In_Seconds\" is not known (write \"in_seconds\")"},
-		{"file", "{\"in-second\": 90}",
-		 "but \"in-second\" is not known (write \"in_seconds\")"},
-		{"file", "{\"seconds_left\": 90}",
+		{"{\"kind\": \"stop\", \"reason\": \"x\", \"in_seconds\": 9}", ""},
+		{"{}", ""},
+		{"", ""},
+		{"seconds: 90", ""},
+		{"{\"seconds\": 90}", "but \"seconds\" is not known (write \"in_seconds\")"},
+		{"{\"In_Seconds\": 90}", "but \"In_Seconds\" is not known (write \"in_seconds\")"},
+		{"{\"in-second\": 90}", "but \"in-second\" is not known (write \"in_seconds\")"},
+		{"{\"seconds_left\": 90}",
 		 "but \"seconds_left\" is not known (write \"in_seconds\")"},
-		{"file", "{\"kinds\": \"advice\"}", "but \"kinds\" is not known (write \"kind\")"},
-		{"file", "{\"reasons\": \"x\", \"colour\": 1}",
+		{"{\"kinds\": \"advice\"}", "but \"kinds\" is not known (write \"kind\")"},
+		{"{\"reasons\": \"x\", \"colour\": 1}",
 		 "but \"reasons\" is not known (write \"reason\"), \"colour\" is not known"},
-		{"file", "{\"in_seconds\": \"90\"}", "but \"in_seconds\" is no number of seconds"},
-		{"file", "{\"in_seconds\": -5}", "but \"in_seconds\" is no number of seconds"},
-		{"file", "{\"deadline\": \"soon\"}",
+		{"{\"in_seconds\": \"90\"}", "but \"in_seconds\" is no number of seconds"},
+		{"{\"in_seconds\": -5}", "but \"in_seconds\" is no number of seconds"},
+		{"{\"deadline\": \"soon\"}",
 		 "but \"deadline\" is no time (write \"2026-04-11T22:05:00Z\")"},
-		{"file", "{\"deadline\": null}", ""},
-		{"file", "{\"id\": \"e7\"}", "but \"id\" is not known"},
-		{"file", "{\"a\\u001b\\nb\": 1}", "but \"a  b\" is not known"},
-		{"file", "{\"kind\": \"cancelled\", \"seconds\": 1}",
-		 "but \"seconds\" is not known (write \"in_seconds\")"},
-		{"command", "{\"id\": \"e7\", \"seconds\": 1}",
+		{"{\"deadline\": null}", ""},
+		{"{\"id\": \"e7\"}", "but \"id\" is not known"},
+		{"{\"a\\u001b\\nb\": 1}", "but \"a  b\" is not known"},
+		{"{\"kind\": \"cancelled\", \"seconds\": 1}",
 		 "but \"seconds\" is not known (write \"in_seconds\")"},
 		/* As `reprieve watch --json` prints it. */
-		{"command",
-		 "{\"time\": \"2026-04-11T22:00:00Z\", \"event\": \"notice\", \"kind\": \"stop\", "
+		{"{\"time\": \"2026-04-11T22:00:00Z\", \"event\": \"notice\", \"kind\": \"stop\", "
 		 "\"source\": \"aws\", \"identity\": \"e\", \"reason\": \"x\", \"deadline\": null, "
 		 "\"seconds_left\": 9, \"guessed\": false}",
 		 ""},
@@ -142,7 +135,6 @@ static void remarks(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct file_content content = {
-			.source = rows[i].source,
 			.path = "/run/notice",
 			.text = rows[i].text,
 			.size = strlen(rows[i].text),
@@ -162,7 +154,7 @@ static void remarks(void **state)
 static void many_remarks(void **state)
 {
 	char text[2000] = "{";
-	struct file_content content = {.source = "file", .path = "/run/notice", .text = text};
+	struct file_content content = {.path = "/run/notice", .text = text};
 	struct verdict verdict;
 
 	(void)state;
@@ -181,7 +173,6 @@ static void identity_is_the_paths_end(void **state)
 {
 	char path[200];
 	struct file_content content = {
-		.source = "file",
 		.path = path,
 		.appeared_wall_ms = 0,
 		.seen_ms = 0,
@@ -219,7 +210,6 @@ static void guessed_deadlines(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct file_content content = {
-			.source = "file",
 			.path = "/run/notice",
 			.text = rows[i].text,
 			.size = strlen(rows[i].text),

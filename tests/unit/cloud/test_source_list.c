@@ -19,7 +19,6 @@ static void lists(void **state)
 		{"aws,gcp", "aws[]gcp[]"},
 		{"aws, gcp:120s", "aws[]gcp[120s]"},
 		{"file:/run/a:b,azure", "file[/run/a:b]azure[]"},
-		{"file:/x,command:a, b,c:d", "file[/x]command[a, b,c:d]"},
 		{"deadline:2026-04-11T22:05:00Z", "deadline[2026-04-11T22:05:00Z]"},
 		{"", "[]"},
 		{"aws,", "aws[][]"},

@@ -64,7 +64,7 @@ static void what_is_chosen(void **state)
 		{"aws, auto", NULL, {LAPTOP, .endpoints[METADATA_GOOGLE] = NAMED}, "aws gcp"},
 		{"gcp,gcp:120s", NULL, {LAPTOP}, "gcp gcp:120s"},
 		{"file:/a,file:/b,file:/a", NULL, {LAPTOP}, "file:/a file:/b"},
-		{"slurm,command:a, b", NULL, {LAPTOP}, "slurm command:a, b"},
+		{"slurm,file:/a", NULL, {LAPTOP}, "slurm file:/a"},
 	};
 	// clang-format on
 
@@ -149,7 +149,7 @@ static void the_probe(void **state)
 			found = source_table_probe(mock_url(mock), &cancel);
 		assert_non_null(found);
 		assert_string_equal(found->name, mock_cloud_name(clouds[i]));
-		mock_set_fault(mock, &(struct mock_fault){.count = -1, .html = true});
+		mock_set_fault(mock, &(struct mock_fault){.count = -1, .kind = MOCK_HTML});
 		assert_null(source_table_probe(mock_url(mock), &cancel));
 		mock_stop(mock);
 	}

@@ -47,7 +47,7 @@ static const struct row rows[] = {
 		{.open = true, .witnessed = true, .next_begun = true}, WAITS(OPEN, NEVER)},
 	{"open, the job ended well", {.open = true, .job_end = JOB_END_CLEAN}, TORN(DIED)},
 	{"open, the job crashed", {.open = true, .job_end = JOB_END_CRASHED}, TORN(DIED)},
-	{"open, the job was asked", {.open = true, .job_end = JOB_END_AMBIGUOUS}, TORN(DIED)},
+	{"open, the job was asked", {.open = true, .job_end = JOB_END_ASKED}, TORN(DIED)},
 
 	/* The job's own word needs nothing else, neither a witness nor time. */
 	{"own word", {.own_word = true}, WHOLE(OWN_WORD)},
@@ -128,7 +128,7 @@ static const struct row rows[] = {
 	{"a temporary name, ended well",
 		{.temporary = true, .job_end = JOB_END_CLEAN}, WHOLE(ENDED)},
 	{"a temporary name, asked, with all names",
-		{.temporary = true, .job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_FULL},
+		{.temporary = true, .job_end = JOB_END_ASKED, .signature = SIGNATURE_FULL},
 		TORN(DIED)},
 
 	{"the usual pause does not hold up one that has all names",
@@ -139,15 +139,29 @@ static const struct row rows[] = {
 	{"ended well, with fewer files",
 		{.job_end = JOB_END_CLEAN, .signature = SIGNATURE_FEWER}, WHOLE(ENDED)},
 	{"ended well, after a quiet time", {.job_end = JOB_END_CLEAN, .still_ms = QUIET}, WHOLE(QUIET)},
-	{"asked, and ended with some code", {.job_end = JOB_END_AMBIGUOUS}, TORN(DIED)},
+	{"asked, and ended with some code", {.job_end = JOB_END_ASKED}, TORN(DIED)},
 	{"asked, with all names",
-		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_FULL}, WHOLE(ENDED)},
+		{.job_end = JOB_END_ASKED, .signature = SIGNATURE_FULL}, WHOLE(ENDED)},
 	{"asked, without a name that some have",
-		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_OTHER}, WHOLE(ENDED)},
+		{.job_end = JOB_END_ASKED, .signature = SIGNATURE_OTHER}, WHOLE(ENDED)},
 	{"asked, with all names, one smaller",
-		{.job_end = JOB_END_AMBIGUOUS, .signature = SIGNATURE_SMALLER}, TORN(DIED)},
+		{.job_end = JOB_END_ASKED, .signature = SIGNATURE_SMALLER}, TORN(DIED)},
+	{"asked, all closed since",
+		{.job_end = JOB_END_ASKED, .answers = true, .witnessed = true}, WHOLE(ENDED)},
+	{"asked, all closed since, by whom is not known",
+		{.job_end = JOB_END_ASKED, .answers = true}, TORN(DIED)},
+	{"asked, all closed since, with fewer files",
+		{.job_end = JOB_END_ASKED, .answers = true, .witnessed = true,
+			.signature = SIGNATURE_FEWER}, TORN(DIED)},
+	{"asked, all closed since, one smaller",
+		{.job_end = JOB_END_ASKED, .answers = true, .witnessed = true,
+			.signature = SIGNATURE_SMALLER}, TORN(DIED)},
+	{"asked, all closed before",
+		{.job_end = JOB_END_ASKED, .witnessed = true}, TORN(DIED)},
+	{"crashed, all closed since the request",
+		{.job_end = JOB_END_CRASHED, .answers = true, .witnessed = true}, TORN(DIED)},
 	{"asked, whole by format",
-		{.job_end = JOB_END_AMBIGUOUS, .format = FORMAT_WHOLE, .witnessed = true},
+		{.job_end = JOB_END_ASKED, .format = FORMAT_WHOLE, .witnessed = true},
 		WHOLE(FORMAT)},
 	{"crashed", {.job_end = JOB_END_CRASHED}, TORN(DIED)},
 	{"crashed, after a quiet time", {.job_end = JOB_END_CRASHED, .still_ms = QUIET}, WHOLE(QUIET)},
@@ -250,7 +264,7 @@ static bool *flag_at(struct checkpoint_facts *facts, size_t index)
 {
 	bool *flags[] = {&facts->open,     &facts->witnessed, &facts->writer_died,
 			 &facts->own_word, &facts->committed, &facts->next_begun,
-			 &facts->defect,   &facts->temporary};
+			 &facts->defect,   &facts->temporary, &facts->answers};
 
 	return index < sizeof(flags) / sizeof(flags[0]) ? flags[index] : NULL;
 }
@@ -264,7 +278,7 @@ static void for_all_facts(check_fn *check)
 	static const int64_t pauses[] = {0, 5000};
 	static const int64_t waits[] = {-1, 0, 1, 400};
 	enum {
-		FLAGS = 8,
+		FLAGS = 9,
 		FORMATS = 4,
 		MATCHES = 5,
 		STILLS = 10,
@@ -324,8 +338,9 @@ static void check_what_is_never_complete(const struct checkpoint_facts *facts)
 {
 	bool fewer = facts->signature == SIGNATURE_FEWER;
 	bool ended = facts->job_end == JOB_END_CLEAN ||
-		     (facts->job_end == JOB_END_AMBIGUOUS &&
-		      (facts->signature == SIGNATURE_FULL || facts->signature == SIGNATURE_OTHER));
+		     (facts->job_end == JOB_END_ASKED &&
+		      (facts->signature == SIGNATURE_FULL || facts->signature == SIGNATURE_OTHER ||
+		       (facts->answers && facts->witnessed && !fewer)));
 	bool has_word = facts->own_word || ended;
 
 	if (!is_complete(facts))

@@ -57,7 +57,6 @@ static void assert_found_in(const char *file, const char *expected)
 	};
 	auto_(findings_release) struct findings findings = {0};
 	char found[256] = "";
-	int64_t longest = 0;
 
 	if (file)
 		path_set_mark(&fresh, file, 1);
@@ -65,12 +64,10 @@ static void assert_found_in(const char *file, const char *expected)
 	for (size_t i = 0; i < findings.count; i++) {
 		int64_t wait_ms = findings.items[i].wait_ms > 0 ? findings.items[i].wait_ms : 0;
 
-		longest = wait_ms > longest ? wait_ms : longest;
 		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s %lld;",
 			 findings.items[i].path, (long long)wait_ms);
 	}
 	assert_string_equal(found, expected);
-	assert_int_equal(findings_wait_ms(&findings), longest);
 }
 
 static void assert_found(const char *expected)

@@ -18,7 +18,7 @@
  *   kr                                rescan
  *   kl path [ms]                      found changed by a look; when the look before began
  *
- *   end pid exited|killed|gone    job clean|failed    shared    verify held|released|gone
+ *   end pid exited|killed|gone    job clean|asked|failed   shared    verify held|released|gone
  *   saved pid: it calls its checkpoint complete       marker path: by the profile the last write
  *   size path bytes: from now on                      gone path: it is not there any more
  *   restart: of the job and the supervisor, with what was learned
@@ -157,16 +157,6 @@ static const struct row rows[] = {
 		"ckpt-1_temp/i.tmp; C 1 3 ckpt-1_temp/i.tmp; R 1 ckpt-1_temp/i.tmp ckpt-1_temp/i; R 1 "
 		"ckpt-1_temp/d ckpt-1.data; U 1 ckpt-1_temp/i; = busy; +1000; = complete; good "
 		"ckpt-1.data; = nothing"},
-	{"what comes to a number in the next save, time and again, is none of its files",
-		"O 1 3 step_1.pt; C 1 3 step_1.pt; +1000; = complete; "
-		"+20000; O 1 3 step_1.pt.data; C 1 3 step_1.pt.data; +300; "
-		"O 1 3 step_2.pt; C 1 3 step_2.pt; = complete; +1000; = busy; "
-		"+20000; O 1 3 step_2.pt.data; C 1 3 step_2.pt.data; = complete; +300; "
-		"O 1 3 step_3.pt; C 1 3 step_3.pt; = complete; "
-		"+20000; O 1 3 step_3.pt.data; in step_3.pt; out step_3.pt.data; end 1 killed; "
-		"+1000; = torn; good step_3.pt; torn step_3.pt.data; restart; "
-		"O 1 3 step_3.pt.data; C 1 3 step_3.pt.data; +300; O 1 3 step_4.pt; "
-		"C 1 3 step_4.pt; = complete; +20000; O 1 3 step_4.pt.data; in step_4.pt"},
 	{"a file whose name says where it begins and ends is the next one of its kind",
 		"O 1 3 buffer_0_10.pt; C 1 3 buffer_0_10.pt; O 1 3 ckpt_10.pt; C 1 3 ckpt_10.pt; +1000; "
 		"= complete; O 1 3 buffer_10_20.pt; C 1 3 buffer_10_20.pt; = busy; O 1 3 ckpt_20.pt; "
@@ -476,6 +466,20 @@ static const struct row rows[] = {
 	{"exit 0 with a child's file open",
 		"O 1 3 a; O 2 3 b; C 1 3 a; X 1; job clean; = torn; torn b"},
 	{"failed exit in a burst", "O 1 3 a; C 1 3 a; X 1; job failed; = torn; torn a"},
+	{"asked, closed and ended with any code",
+		"asked; O 1 3 a; C 1 3 a; Y 1; job asked; = complete; good a"},
+	{"asked, renamed and ended with any code",
+		"O 1 3 a.tmp; C 1 3 a.tmp; +10; asked; kt a a.tmp; R 1 a.tmp a; Y 1; job asked; = complete; "
+		"good a"},
+	{"asked, closed, and ended by a signal that it handles",
+		"asked; O 1 3 a; C 1 3 a; job asked; = complete; good a"},
+	{"asked, and ended in the write",
+		"asked; O 1 3 a; C 1 3 a; O 1 3 b; job asked; = torn; torn b"},
+	{"asked, and ended before it saved anything",
+		"O 1 3 a; C 1 3 a; +10; asked; Y 1; job asked; = torn; torn a"},
+	{"asked, and ended with half of its save",
+		"O 1 3 step-1/a; C 1 3 step-1/a; O 1 3 step-1/b; C 1 3 step-1/b; +1000; = complete; "
+		"asked; O 1 3 step-2/a; C 1 3 step-2/a; Y 1; job asked; = torn; torn step-2/a"},
 	{"exit 0 with nothing written", "X 1; job clean; = nothing"},
 
 	{"overwritten in place", "E 1 3 a; km a; C 1 3 a; kw a; +1000; = complete; good a"},
@@ -795,6 +799,10 @@ static const struct row rows[] = {
 		"complete; size checkpoint-2/a 60000; O 1 3 checkpoint-2/a; C 1 3 checkpoint-2/a; = "
 		"busy; +1000; = complete; size checkpoint-3/a 60000; O 1 3 checkpoint-3/a; C 1 3 "
 		"checkpoint-3/a; = complete"},
+	{"an empty file that was not empty before, of a save that failed",
+		"size checkpoint-1/a 100000; O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = "
+		"complete; size checkpoint-2/a 0; O 1 3 checkpoint-2/a; C 1 3 checkpoint-2/a; = busy; "
+		"+1000; = torn; good checkpoint-1/a; out checkpoint-2"},
 	{"smaller, and its writer is killed",
 		"size checkpoint-1/a 100000; O 1 3 checkpoint-1/a; C 1 3 checkpoint-1/a; +1000; = "
 		"complete; size checkpoint-2/a 60000; O 1 3 checkpoint-2/a; C 1 3 checkpoint-2/a; end "
@@ -1270,24 +1278,30 @@ static const struct row rows[] = {
 	{"its writer is killed",
 		"O 1 9 metrics.csv; km metrics.csv; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
 		"complete; end 1 killed; = nothing; good metrics.csv; in metrics.csv; in step-1.pt"},
-	{"running by behaviour: open while saves come and go",
+	{"open before a save is begun: running from then on, and in its snapshot",
+		"O 1 9 curve.dat; km curve.dat; +5000; = busy; km curve.dat; O 1 3 step-1.pt; running "
+		"curve.dat; C 1 3 step-1.pt; +1000; = complete; = nothing; in curve.dat; in step-1.pt"},
+	{"the same, beside fixed names",
+		"O 1 9 traj.dat; km traj.dat; O 1 8 energy.dat; km energy.dat; +3000; O 1 3 "
+		"state_7.cpt; C 1 3 state_7.cpt; kt state.cpt state_7.cpt; R 1 state_7.cpt state.cpt; "
+		"km traj.dat; +1000; = complete; = nothing; in traj.dat; in energy.dat; in state.cpt; "
+		"end 1 killed; good traj.dat; good energy.dat"},
+	{"opened in the same moment as the first save: the next one tells, or ten quiet times",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +6000; = complete; "
-		"O 1 3 step-2.pt; C 1 3 step-2.pt; = complete; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 "
-		"3 step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; out "
-		"curve.dat; O 1 3 step-6.pt; C 1 3 step-6.pt; = complete; = busy; +4100; km "
-		"curve.dat; = nothing; running curve.dat; in curve.dat"},
-	{"open for long, and few saves: no running file, but it holds nothing up",
-		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +60000; = complete; "
-		"= nothing; out curve.dat"},
-	{"as above: the pointer counts, and more saves tell that it is a running file",
+		"= busy; out curve.dat; +4100; = nothing; running curve.dat; in curve.dat"},
+	{"the same: the next one",
+		"O 1 9 notes.dat; km notes.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +2000; O 1 3 step-2.pt; "
+		"running notes.dat"},
+	{"open before, but a page is no save",
+		"O 1 9 state; km state; +5000; O 1 3 index.html; C 1 3 index.html; +1000; = busy; out "
+		"state"},
+	{"open before, with a temporary name: a slow save",
+		"O 1 9 state.tmp; km state.tmp; +5000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
+		"complete; = busy; out state.tmp"},
+	{"it is closed, and whole",
 		"O 1 9 notes.txt; km notes.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 "
-		"3 latest; +1000; = complete; out notes.txt; in latest; in step-1.pt; km notes.txt; = "
-		"nothing; O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 "
-		"step-4.pt; C 1 3 step-4.pt; O 1 3 step-5.pt; C 1 3 step-5.pt; = complete; running "
-		"notes.txt; in notes.txt; in latest"},
-	{"as above: it is closed, and whole",
-		"O 1 9 notes.txt; km notes.txt; +60000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
-		"complete; out notes.txt; C 1 9 notes.txt; +1000; = complete; in notes.txt"},
+		"3 latest; +1000; = complete; in notes.txt; in latest; in step-1.pt; C 1 9 notes.txt; "
+		"= nothing; in notes.txt"},
 	{"known to be written anew each time: a slow save, which the others wait for",
 		"O 1 9 state; C 1 9 state; +1000; = complete; O 1 9 state; km state; +60000; O 1 3 "
 		"step-1.pt; C 1 3 step-1.pt; O 1 3 latest; C 1 3 latest; +1000; = complete; = busy; out "
@@ -1305,9 +1319,9 @@ static const struct row rows[] = {
 	{"open for appending, with a checkpoint's name: a save",
 		"P 1 9 last.pt; km last.pt; +6000; O 1 3 step-1.pt; C 1 3 step-1.pt; +1000; = "
 		"complete; = busy; out last.pt; in step-1.pt"},
-	{"opened for appending first, and then not: no log",
+	{"opened with content, and not for appending: not written anew, so it is no part of the save",
 		"A 1 9 state; C 1 9 state; +1000; = complete; E 1 9 state; +6000; O 1 3 step-1.pt; C 1 "
-		"3 step-1.pt; +1000; = complete; = busy; out state"},
+		"3 step-1.pt; +1000; = complete; = nothing; in state"},
 	{"and then its writer is killed",
 		"E 1 9 curve.dat; km curve.dat; O 1 3 step-1.pt; C 1 3 step-1.pt; +6000; = complete; "
 		"O 1 3 step-2.pt; C 1 3 step-2.pt; O 1 3 step-3.pt; C 1 3 step-3.pt; O 1 3 step-4.pt; "
@@ -1423,7 +1437,7 @@ static const struct row rows[] = {
 		"O 1 9 curve.dat; C 1 9 curve.dat; E 1 9 curve.dat; km curve.dat; O 2 3 step-1.pt; "
 		"C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 step-2.pt; O 2 3 step-3.pt; C 2 3 "
 		"step-3.pt; O 2 3 step-4.pt; C 2 3 step-4.pt; O 2 3 step-5.pt; C 2 3 step-5.pt; O 2 "
-		"3 step-6.pt; C 2 3 step-6.pt; = complete; +10001; = nothing; running curve.dat; in "
+		"3 step-6.pt; C 2 3 step-6.pt; = complete; +20001; = nothing; running curve.dat; in "
 		"curve.dat"},
 	{"closed and then begun anew: it is no running file any more",
 		"O 1 9 state; km state; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
@@ -1863,8 +1877,9 @@ static void step(struct teller *teller, const char *row)
 		tell_end(teller);
 	else if (text_equal(word, "job"))
 		detector_job_ended(&teller->detector,
-				   text_equal(teller->word[1], "clean") ? JOB_END_CLEAN
-									: JOB_END_CRASHED,
+				   text_equal(teller->word[1], "clean")   ? JOB_END_CLEAN
+				   : text_equal(teller->word[1], "asked") ? JOB_END_ASKED
+									  : JOB_END_CRASHED,
 				   teller->now);
 	else if (text_equal(word, "shared"))
 		teller->detector.others_write = true;

@@ -124,26 +124,6 @@ static void test_parts_are_known_after_a_restart(void **state)
 	detector_release(&detector);
 }
 
-/* What the manifest says of a name whose number is torn, for the start. */
-static void test_names_whose_numbers_count_parts(void **state)
-{
-	static const struct {
-		const char *path;
-		bool parts;
-	} rows[] = {{"tri1/ali.1.gz", true}, {"tri1/ali.2.gz", true},      {"tri1/40.mdl", false},
-		    {"model_0.bin", true},   {"other/model_0.bin", false}, {"last.pt", false}};
-	json_t *signatures = json_pack("{s:{s:b}, s:{s:b}, s:{s:[]}}", ":tri1/ali.#.gz", "parts",
-				       true, "#", "parts", true, "tri1/#", "names");
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (tracker_signatures_count_parts(signatures, rows[i].path) != rows[i].parts)
-			fail_msg("%s", rows[i].path);
-		assert_false(tracker_signatures_count_parts(NULL, rows[i].path));
-	}
-	json_decref(signatures);
-}
-
 /* A replay buffer that the job keeps open from its start is a running file in the next attempt from
  * its first write on; not if it is begun anew. */
 static void test_running_files_are_known_after_a_restart(void **state)
@@ -180,7 +160,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_running_files_are_known_after_a_restart),
 		cmocka_unit_test(test_parts_are_known_after_a_restart),
-		cmocka_unit_test(test_names_whose_numbers_count_parts),
 		cmocka_unit_test(test_killed_after_the_first_save_of_a_restart),
 	};
 

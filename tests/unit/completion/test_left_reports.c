@@ -168,19 +168,20 @@ static void check(const struct scene *scene)
 #define TREES "w:step_1/model.pt w:step_1/opt.pt|w:step_2/model.pt w:step_2/opt.pt"
 #define WHOLE UNDER_WAY_UNLESS_WHOLE
 #define REST UNDER_WAY_REST
+#define WITH UNDER_WAY_WITH
 #define BEFORE "e:model.npz|e:opt.npz"
 
 static const struct scene scenes[] = {
 	{"nothing is new", PAIRS, "", "", ""},
-	{"half of a pair", PAIRS, "", "w:model.npz", "model.npz " REST "opt.npz "},
+	{"half of a pair", PAIRS, "", "w:model.npz", WITH "model.npz " REST "opt.npz "},
 	{"half of a pair, open", PAIRS, "", "o:model.npz", "model.npz " REST "opt.npz "},
 	{"a pair whose last close is missing", PAIRS, "w:model.npz", "o:opt.npz",
 	 WHOLE "opt.npz " WHOLE "model.npz "},
 	{"a pair that was closed", PAIRS, "o:model.npz", "c:model.npz w:opt.npz", ""},
 	{"and another one", PAIRS, "o:model.npz", "c:model.npz w:opt.npz w:model.npz",
-	 "model.npz " REST "opt.npz "},
+	 WITH "model.npz " REST "opt.npz "},
 	{"a write that failed", PAIRS, "o:model.npz", "c:model.npz o:opt.npz f:opt.npz",
-	 "opt.npz model.npz "},
+	 "opt.npz " WITH "model.npz "},
 	{"a whole pair, and the next one begins", "w:emptied.npz w:opt.npz", "",
 	 "w:emptied.npz w:opt.npz o:emptied.npz", "emptied.npz " REST "opt.npz "},
 	{"written in place", PAIRS, "", "r:model.npz", "model.npz " REST "opt.npz "},
@@ -196,7 +197,7 @@ static const struct scene scenes[] = {
 	{"renamed one by one",
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt|"
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt",
-	 "w:model.pt.tmp", "m:model.pt.tmp>model.pt", "model.pt " REST "opt.pt "},
+	 "w:model.pt.tmp", "m:model.pt.tmp>model.pt", WITH "model.pt " REST "opt.pt "},
 	{"the same, and both",
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt|"
 	 "w:model.pt.tmp m:model.pt.tmp>model.pt w:opt.pt.tmp m:opt.pt.tmp>opt.pt",
@@ -208,9 +209,16 @@ static const struct scene scenes[] = {
 	{"deleted again", PAIRS, "", "o:new.gone c:new.gone d:new.gone", ""},
 	{"what others write changes nothing", PAIRS, "o:step_7/model.pt", "w:curve.csv",
 	 "step_7/ "},
-	{"over what lay there before", BEFORE, "", "w:model.npz", "model.npz "},
+	{"over what lay there before", BEFORE, "", "w:model.npz", ""},
+	{"the same, open", BEFORE, "", "o:model.npz", "model.npz "},
 	{"all of it", BEFORE, "w:model.npz", "w:opt.npz", "./model.npz ./opt.npz "},
 	{"beside it", BEFORE, "", "w:new.npz", "./new.npz "},
+	{"an output that was open before, and is when the save is closed", "", "",
+	 "o:traj.dat o:run.out w:step_1.npz", "./step_1.npz "},
+	{"the same, and the list had it already", "", "o:traj.dat", "w:step_1.npz",
+	 "./step_1.npz "},
+	{"an open file that was begun after the save", "", "", "w:step_1.npz o:traj.dat",
+	 WHOLE "traj.dat ./step_1.npz "},
 	{"the close of what began before is no write", PAIRS, "", "c:other.pt", ""},
 };
 

@@ -53,10 +53,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void found(void *arg, pid_t pid)
+static void found(void *arg, pid_t pid, const char *path)
 {
 	struct place *place = arg;
 
+	assert_int_equal(strncmp(path, place->directory, strlen(place->directory)), 0);
 	place->found = pid;
 }
 

@@ -24,6 +24,7 @@ static const char *job_effect_name(enum job_effect_kind kind)
 		[JOB_DO_SHARE_REQUEST] = "share_request",
 		[JOB_DO_FORWARD_SIGTERM] = "forward_sigterm",
 		[JOB_DO_TERMINATE] = "terminate",
+		[JOB_DO_TERMINATE_REST] = "terminate_rest",
 		[JOB_DO_KILL] = "kill",
 		[JOB_DO_HOLD_SIGTERM] = "hold_sigterm",
 		[JOB_DO_UNHOLD_SIGTERM] = "unhold_sigterm",

@@ -54,7 +54,6 @@ static void test_answers(void **state)
 		    facts.saved != rows[i].saved || facts.went_on != rows[i].went_on)
 			fail_msg("row %zu: %lld, %d %d %d", i, (long long)facts.lived_on_ms,
 				 facts.asked, facts.saved, facts.went_on);
-		assert_false(facts.torn);
 	}
 }
 
@@ -129,9 +128,6 @@ static void test_asked_in_its_own_way(void **state)
 	assert_false(facts_of((struct job_model){ENDED}, (struct job_rules){0},
 			      (struct job_view){0}, UNSAVED_CUT)
 			     .goes_on);
-	assert_true(facts_of((struct job_model){ENDED}, (struct job_rules){0}, (struct job_view){0},
-			     UNSAVED_CUT)
-			    .torn);
 }
 
 #define NOTICED ENDED, .facts.noticed = true
@@ -157,6 +153,8 @@ static void test_all_durable(void **state)
 		{"not claimed", {.facts.managed = true, .attempt = ATTEMPT_UNCLAIMED}, REQUEST_AUTO, UNSAVED_NOTHING,
 			false, false},
 		{"without a store", {.attempt = ATTEMPT_NONE}, REQUEST_AUTO, UNSAVED_NOTHING, false, true},
+		{"at a notice, without a store, nothing was ever saved",
+			{.attempt = ATTEMPT_NONE, .facts.noticed = true}, REQUEST_AUTO, UNSAVED_NOTHING, false, false},
 		{"asked in vain", {NOTICED, DURABLE, .asking.sent_ms = 1}, REQUEST_SIGNAL, UNSAVED_NOTHING, false,
 			false},
 		{"asked, and answered", {NOTICED, DURABLE, .asking = {.sent_ms = 1, .answered = true}},
@@ -236,9 +234,6 @@ static void test_saved_elsewhere(void **state)
 		if (facts_of(rows[i].model, (struct job_rules){0}, rows[i].view, UNSAVED_NOTHING)
 			    .all_durable != rows[i].durable)
 			fail_msg("row %zu", i);
-	assert_true(facts_of((struct job_model){ENDED}, (struct job_rules){0},
-			     (struct job_view){.saves_elsewhere = true}, UNSAVED_NOTHING)
-			    .elsewhere);
 }
 
 /* Whether the job of a member answers hangs on the jobs of all: what it has saved counts. */

@@ -75,8 +75,8 @@ static void check_sentences(struct world *world, const struct job_model *before,
 	} rows[] = {
 		{event->kind == JOB_EV_COMPLETE, SAY_COMPLETE, SAY_COMPLETE},
 		{event->kind == JOB_EV_SAVE_STARTED, SAY_SAVING, SAY_SAVING_QUIETLY},
-		{done && snapshot->durable && !snapshot->lacks_newest, SAY_DURABLE,
-		 SAY_DURABLE_QUIETLY},
+		{done && snapshot->durable && (!snapshot->lacks_newest || world->rules.of_gang),
+		 SAY_DURABLE, SAY_DURABLE_QUIETLY},
 		{before->snapshots.failing && !after->snapshots.failing, SAY_STORE_WORKS,
 		 SAY_STORE_WORKS},
 		{!before->snapshots.failing && after->snapshots.failing, SAY_NOT_DURABLE,
@@ -184,6 +184,12 @@ static void check_step(struct world *world, const struct job_model *before,
 	world_expect(world,
 		     !world->snapshot.flies || !world->retention.runs || world->retention.stopped,
 		     "retention delays a snapshot");
+	if (after->state == JOB_UPLOADING && !after->snapshots.in_flight &&
+	    after->attempt != ATTEMPT_CLAIMING && after->due_ms[TIMER_RETRY] == CLOCK_NEVER)
+		world_expect(world,
+			     !world->retention.runs || world->retention.stopped ||
+				     world->retention.limited,
+			     "retention keeps the end waiting");
 	if (event->kind == JOB_EV_COMPLETE && after->asking.answers > before->asking.answers)
 		world_expect(world, count_of(world, JOB_DO_CONFIRM_FLAG) == 1,
 			     "the flag stays raised");

@@ -48,7 +48,7 @@ static void test_signals_before_the_start(void **state)
 		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL,
 						.signal = rows[i].signal,
 						.ignored = rows[i].ignored});
-		assert_int_equal(story.model.refusal, rows[i].refusal);
+		assert_int_equal(story.model.facts.refusal, rows[i].refusal);
 		assert_int_equal(story.model.state, rows[i].refusal ? JOB_OVER : JOB_RESTORING);
 		check_done(&story, JOB_DO_CANCEL_RESTORE, rows[i].refusal != 0);
 		check_done(&story, JOB_DO_KEEP_SIGNAL, rows[i].kept);
@@ -56,18 +56,15 @@ static void test_signals_before_the_start(void **state)
 	}
 }
 
-/* A job that runs gets each signal. After one that ends jobs, its exit with 0 is no end of its
- * work; nor is it one before its start, or after its end. */
-static void test_signals_that_end_a_job(void **state)
+/* A job that runs gets each signal. */
+static void test_signals_are_passed_on(void **state)
 {
 	static const struct {
 		int signal;
-		bool ignored, ended, interrupted;
+		bool ignored;
 	} rows[] = {
-		{SIGINT, false, false, true},   {SIGQUIT, false, false, true},
-		{SIGHUP, false, false, true},   {SIGHUP, true, false, false},
-		{SIGUSR2, false, false, false}, {SIGWINCH, false, false, false},
-		{SIGINT, false, true, false},   {SIGHUP, false, true, false},
+		{SIGINT, false}, {SIGQUIT, false}, {SIGHUP, false},
+		{SIGHUP, true},  {SIGUSR2, false}, {SIGWINCH, false},
 	};
 
 	(void)state;
@@ -75,45 +72,28 @@ static void test_signals_that_end_a_job(void **state)
 		struct story story;
 
 		start(&story, REQUEST_NONE);
-		if (rows[i].ended) {
-			complete(&story, 1, true);
-			story.view.child_running = false;
-			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
-		}
 		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL,
 						.signal = rows[i].signal,
 						.ignored = rows[i].ignored});
-		if (!rows[i].ended)
-			check_done(&story, JOB_DO_PASS_SIGNAL, true);
-		if (facts_of(&story).interrupted != rows[i].interrupted)
-			fail_msg("row %zu", i);
+		check_done(&story, JOB_DO_PASS_SIGNAL, true);
 		stop(&story);
 	}
 }
 
-/* Somebody has sent SIGTERM to a process of the job, and not to us: no notice, but no job that
- * leaves with 0 has finished. */
-static void test_a_signal_past_us(void **state)
+/* A script that is to outlive SIGTERM (`trap '' TERM`) starts us with it ignored. */
+static void test_sigterm_is_a_notice_even_if_it_was_ignored(void **state)
 {
 	(void)state;
-	for (int ended = 0; ended < 2; ended++) {
+	for (int ignored = 0; ignored < 2; ignored++) {
 		struct story story;
 
-		start(&story, REQUEST_NONE);
-		complete(&story, 1, true);
-		story.view.child_running = !ended;
-		if (ended)
-			post(&story, (struct job_event){.kind = JOB_EV_CHILD_EXITED});
-		post(&story, (struct job_event){.kind = JOB_EV_SIGNALLED});
-		assert_int_equal(story.effects.count, 0);
-		assert_false(story.model.stop.stands || facts_of(&story).noticed);
-		assert_int_equal(facts_of(&story).signalled, !ended);
-		/* It saves at that, in two parts; who saves once more goes on. */
-		complete(&story, 2, true);
-		complete(&story, 3, true);
-		assert_int_equal(facts_of(&story).signalled, !ended);
-		complete(&story, 4, true);
-		assert_false(facts_of(&story).signalled);
+		start(&story, REQUEST_SIGNAL);
+		story.model.facts.managed = true;
+		post(&story, (struct job_event){.kind = JOB_EV_SIGNAL,
+						.signal = SIGTERM,
+						.ignored = ignored});
+		check_done(&story, JOB_DO_TAKE_FOR_NOTICE, true);
+		check_done(&story, JOB_DO_PASS_SIGNAL, false);
 		stop(&story);
 	}
 }
@@ -733,7 +713,9 @@ static void test_how_the_end_is_judged(void **state)
 		{EXITS(75), EXITS(75), false, false, false, CHILD_END_CLEAN},
 		{EXITS(1), EXITS(1), false, false, false, CHILD_END_CRASHED},
 		{SIGKILL, SIGKILL, true, true, true, CHILD_END_CRASHED},
+		/* It had no handler for it, or was asked by another. */
 		{SIGTERM, SIGTERM, true, true, true, CHILD_END_CRASHED},
+		{SIGTERM, SIGTERM, false, true, true, CHILD_END_CRASHED},
 		/* Its way to say that it has saved. */
 		{EXITS(42), EXITS(42), true, false, false, CHILD_END_CLEAN},
 		{EXITS(42), EXITS(42), false, false, false, CHILD_END_CRASHED},
@@ -743,10 +725,13 @@ static void test_how_the_end_is_judged(void **state)
 		{EXITS(138), EXITS(138), true, false, false, CHILD_END_CLEAN},
 		{EXITS(138), EXITS(138), false, false, false, CHILD_END_CRASHED},
 		{EXITS(9), EXITS(9), true, false, true, CHILD_END_CLEAN},
-		{EXITS(1), EXITS(1), true, false, false, CHILD_END_AMBIGUOUS},
-		{EXITS(128), EXITS(128), true, false, false, CHILD_END_AMBIGUOUS},
+		{EXITS(1), EXITS(1), true, false, false, CHILD_END_ASKED},
+		{EXITS(128), EXITS(128), true, false, false, CHILD_END_ASKED},
+		{EXITS(2), EXITS(2), false, true, false, CHILD_END_ASKED},
+		{EXITS(130), EXITS(130), true, true, false, CHILD_END_ASKED},
 		/* As a shell says it of its child's. */
-		{EXITS(139), EXITS(139), true, false, false, CHILD_END_CRASHED},
+		{EXITS(139), EXITS(139), true, false, false, CHILD_END_ASKED},
+		{EXITS(139), EXITS(139), false, false, false, CHILD_END_CRASHED},
 		{EXITS(139), EXITS(0), false, false, false, CHILD_END_CLEAN},
 	};
 
@@ -765,6 +750,25 @@ static void test_how_the_end_is_judged(void **state)
 		if (job_child_end(&model, &rules, &child) != rows[i].end)
 			fail_msg("row %zu", i);
 	}
+}
+
+/* Its handler has saved, and then raised the signal once more; or something else. */
+static void test_the_end_by_a_signal_that_it_handles(void **state)
+{
+	struct job_rules rules = {.asks_by_sigterm = true};
+	struct job_model model = job_model_new(&rules);
+	struct child_exit child = {.wait_status = SIGTERM, .mapped_status = SIGTERM};
+
+	(void)state;
+	model.asking.sent_ms = 1;
+	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_ASKED);
+	child.wait_status = SIGABRT;
+	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_ASKED);
+	child.wait_status = SIGKILL;
+	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
+	model.asking.by_flag = true;
+	child.wait_status = SIGTERM;
+	assert_int_equal(job_child_end(&model, &rules, &child), CHILD_END_CRASHED);
 }
 
 /* --- what asks, and what for --- */
@@ -883,6 +887,33 @@ static void test_an_attempt_is_claimed_by_the_first_write(void **state)
 				 rows[i].claims ? ATTEMPT_CLAIMING : rows[i].attempt);
 		stop(&story);
 	}
+}
+
+/* The store had no room for it: what is durable stays known, and each complete checkpoint tries. */
+static void test_a_claim_without_room_is_tried_again(void **state)
+{
+	const struct job_event no_room = {.kind = JOB_EV_CLAIMED,
+					  .claim = {.phase = ATTEMPT_UNCLAIMED, .step = -1}};
+	struct story story;
+
+	(void)state;
+	start(&story, REQUEST_NONE);
+	story.model.attempt = ATTEMPT_UNCLAIMED;
+	story.model.snapshots.any_durable = true;
+	story.view.child_running = true;
+	post(&story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	check_done(&story, JOB_DO_CLAIM, true);
+	post(&story, no_room);
+	post(&story, (struct job_event){.kind = JOB_EV_SAVE_STARTED});
+	check_done(&story, JOB_DO_CLAIM, false);
+	for (uint64_t i = 1; i < 3; i++) {
+		complete(&story, i, true);
+		check_done(&story, JOB_DO_CLAIM, true);
+		post(&story, no_room);
+		assert_int_equal(story.model.attempt, ATTEMPT_UNCLAIMED);
+	}
+	assert_true(story.model.snapshots.any_durable);
+	stop(&story);
 }
 
 /* What was asked for first is still being saved: a second signal would begin it again. */
@@ -1140,8 +1171,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_signals_before_the_start),
-		cmocka_unit_test(test_signals_that_end_a_job),
-		cmocka_unit_test(test_a_signal_past_us),
+		cmocka_unit_test(test_signals_are_passed_on),
+		cmocka_unit_test(test_sigterm_is_a_notice_even_if_it_was_ignored),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_whoever_writes_is_managed),
 		cmocka_unit_test(test_refused_clients),
@@ -1162,10 +1193,12 @@ int main(void)
 		cmocka_unit_test(test_a_notice_ends_the_wait_for_a_snapshot),
 		cmocka_unit_test(test_what_running_files_are_saved_with),
 		cmocka_unit_test(test_how_the_end_is_judged),
+		cmocka_unit_test(test_the_end_by_a_signal_that_it_handles),
 		cmocka_unit_test(test_when_the_job_is_asking),
 		cmocka_unit_test(test_who_may_ask),
 		cmocka_unit_test(test_a_job_that_cannot_be_asked),
 		cmocka_unit_test(test_an_attempt_is_claimed_by_the_first_write),
+		cmocka_unit_test(test_a_claim_without_room_is_tried_again),
 		cmocka_unit_test(test_a_save_that_goes_on_is_used),
 		cmocka_unit_test(test_a_save_of_its_own_is_not_used),
 		cmocka_unit_test(test_what_tells_the_job_to_end),

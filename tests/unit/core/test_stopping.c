@@ -444,6 +444,59 @@ static void test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_uploa
 	}
 }
 
+/* The main process first, then the rest, SIGKILL last; a save is torn by none of them while there
+ * is time. In percent of the time from the first SIGTERM to SIGKILL. */
+static void test_the_rest_is_told_later_than_the_main_process(void **state)
+{
+	static const struct {
+		int64_t deadline_ms;
+		int saves_until;
+		int told_from, told_until;
+	} rows[] = {
+		{1120000, 0, 25, 26},   {1120000, 10, 25, 26},   {1120000, 50, 50, 54},
+		{1120000, 100, 75, 78}, {1010000, 0, 25, 40},    {1010000, 100, 75, 90},
+		{1000400, 0, 25, 100},  {1000400, 100, 75, 100}, {1000000, 0, 0, 100},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct story story;
+		int64_t told_ms, rest_ms = 0, share_ms;
+
+		start(&story, REQUEST_NONE);
+		story.view.saving = rows[i].saves_until > 0;
+		post(&story, (struct job_event){.kind = JOB_EV_STOP_ANNOUNCED,
+						.stop = {.deadline_ms = rows[i].deadline_ms,
+							 .alone = true}});
+		while (story.model.state != JOB_STOPPING) {
+			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			check_done(&story, JOB_DO_TERMINATE_REST, false);
+		}
+		check_done(&story, JOB_DO_TERMINATE, true);
+		told_ms = story.view.now_ms;
+		share_ms = story.model.budget.commit_until_ms - told_ms;
+		while (!story.model.killed) {
+			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+			story.view.saving = (story.view.now_ms - told_ms) * 100 <
+					    share_ms * rows[i].saves_until;
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+			if (!find(&story, JOB_DO_TERMINATE_REST))
+				continue;
+			assert_int_equal(rest_ms, 0);
+			rest_ms = story.view.now_ms;
+		}
+		assert_int_not_equal(rest_ms, 0);
+		if ((rest_ms - told_ms) * 100 < share_ms * rows[i].told_from ||
+		    (rest_ms - told_ms) * 100 > share_ms * rows[i].told_until)
+			fail_msg("row %zu: after %d of %d ms", i, (int)(rest_ms - told_ms),
+				 (int)share_ms);
+		stop(&story);
+	}
+}
+
 /* One SIGKILL does not end what is forked after it. */
 static void test_it_is_killed_again(void **state)
 {
@@ -586,7 +639,13 @@ static void test_how_long_it_may_take_to_exit(void **state)
 			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
 		}
 		assert_int_equal(story.model.state, JOB_STOPPING);
-		due_ms = story.model.due_ms[TIMER_BUDGET] - story.view.now_ms;
+		due_ms = -story.view.now_ms;
+		while (!story.model.killed) {
+			story.view.now_ms = story.model.due_ms[TIMER_BUDGET];
+			post(&story,
+			     (struct job_event){.kind = JOB_EV_TIMER, .timer = TIMER_BUDGET});
+		}
+		due_ms += story.view.now_ms;
 		if (rows[i].answers ? due_ms != rows[i].until_ms : due_ms <= 0)
 			fail_msg("row %zu: %lld ms", i, (long long)due_ms);
 		stop(&story);
@@ -889,6 +948,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_settles_in_the_end),
 		cmocka_unit_test(
 			test_a_job_whose_end_proves_its_save_is_killed_in_time_for_the_upload),
+		cmocka_unit_test(test_the_rest_is_told_later_than_the_main_process),
 		cmocka_unit_test(test_it_is_killed_again),
 		cmocka_unit_test(test_a_withdrawn_notice_saves_what_is_pending),
 		cmocka_unit_test(test_nobody_handles_sigterm),

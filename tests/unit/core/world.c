@@ -364,6 +364,7 @@ static void kill_child(struct world *world)
 		     world->child.told || !world->child.alive ||
 			     (world->asked.sent && world->rules.asks_by_sigterm),
 		     "SIGKILL without SIGTERM");
+	world_expect(world, world->child.rest_told, "SIGKILL, and the rest was told nothing");
 	world->child.killed = true;
 	if (world->child.alive) {
 		end_child(world, KILLED(SIGKILL));
@@ -450,6 +451,9 @@ void world_perform(struct world *world, const struct job_effect *effect,
 	case JOB_DO_TERMINATE:
 		tell_child(world);
 		break;
+	case JOB_DO_TERMINATE_REST:
+		world->child.rest_told = true;
+		break;
 	case JOB_DO_KILL:
 		kill_child(world);
 		break;
@@ -492,7 +496,7 @@ void world_perform(struct world *world, const struct job_effect *effect,
 	case JOB_DO_START_RETENTION:
 		world_expect(world, !world->retention.runs, "retention runs twice");
 		world->retention.runs = true;
-		world->retention.stopped = false;
+		world->retention.stopped = world->retention.limited = false;
 		world_happens(world, chance(world, 8) ? 600000 : 200, HAPPEN_RETENTION_ENDS);
 		break;
 	case JOB_DO_STOP_RETENTION:
@@ -500,6 +504,7 @@ void world_perform(struct world *world, const struct job_effect *effect,
 		limit_retention(world, 2);
 		break;
 	case JOB_DO_LIMIT_RETENTION:
+		world->retention.limited = true;
 		limit_retention(world, effect->at_ms);
 		break;
 	case JOB_DO_END:

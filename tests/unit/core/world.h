@@ -83,6 +83,7 @@ struct world {
 		bool polls;
 		bool overwrites; /* fixed names: a save replaces what was complete */
 		bool told;       /* it got a SIGTERM */
+		bool rest_told;  /* and so did the processes that it has started */
 		bool killed, unjudged;
 		int64_t leaves_ms; /* so long after a SIGTERM; -1: never */
 		int64_t save_ms, period_ms;
@@ -114,7 +115,7 @@ struct world {
 	uint64_t durable; /* the newest durable generation */
 	bool any_durable;
 	struct {
-		bool runs, stopped;
+		bool runs, stopped, limited;
 	} retention;
 	bool hurried;
 	int64_t commit_until_ms, told_until_ms;

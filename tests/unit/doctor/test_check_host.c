@@ -17,19 +17,6 @@ static const struct source_state REFUSED = {
 	.polls = 2,
 	.why = "connection refused",
 };
-static const struct source_state COMMAND = {
-	.name = "command",
-	.health = SOURCE_STARTING,
-	.polls = 1,
-	.why = "ended with 3",
-};
-static const struct source_state COMMAND_RUNS = {.name = "command", .health = SOURCE_STARTING};
-static const struct source_state COMMAND_SLOW = {
-	.name = "command",
-	.health = SOURCE_UNKNOWN,
-	.polls = 1,
-	.why = "did not end",
-};
 static const struct source_state UNKNOWN = {
 	.name = "aws",
 	.health = SOURCE_UNKNOWN,
@@ -121,39 +108,14 @@ static void test_table(void **state)
 	}
 }
 
-static void test_commands(void **state)
-{
-	static const struct source_state *const sources[] = {&COMMAND, &COMMAND_RUNS,
-							     &COMMAND_SLOW};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		struct host_facts facts = {WELL, .notice = "auto,command:x", .sources = sources[i],
-					   .source_count = 1};
-		struct check_list check_list;
-
-		check_host(&facts, &check_list);
-		/* Nobody but the user can have named one. */
-		assert_int_equal(check_list.rows[0].level, CHECK_FAIL);
-		assert_non_null(strstr(check_list.rows[0].fix, "fix the command"));
-		assert_non_null(strstr(check_list.rows[0].text, sources[i]->why));
-	}
-}
-
 static void test_how_long_to_wait(void **state)
 {
 	static const struct {
 		const struct source_state *source;
 		int64_t least_ms, most_ms;
 	} waits[] = {
-		{&ARMED, 0, 0},
-		{&UNKNOWN, 0, 0},
-		{&UNAVAILABLE, 0, 0},
-		{&SILENT, 8000, 15000},
-		{&REFUSED, 8000, 15000},
-		{&COMMAND, 0, 0},
-		{&COMMAND_RUNS, 31000, 40000},
-		{&COMMAND_SLOW, 0, 0},
+		{&ARMED, 0, 0},         {&UNKNOWN, 0, 0},        {&UNAVAILABLE, 0, 0},
+		{&SILENT, 8000, 15000}, {&REFUSED, 8000, 15000},
 	};
 
 	(void)state;
@@ -180,7 +142,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_how_long_to_wait),
 		cmocka_unit_test(test_every_source_has_a_row),
 	};

@@ -84,7 +84,7 @@ static void test_another_kind_is_refused(void **state)
 static void test_newer_says_what_to_do(void **state)
 {
 	static const char text[] =
-		"{\"reprieve\":\"snapshot\",\"version\":6,\"whatever\":true}\nbinary";
+		"{\"reprieve\":\"snapshot\",\"version\":4,\"whatever\":true}\nbinary";
 	json_t *body = NULL;
 	struct err err = {0};
 
@@ -94,51 +94,9 @@ static void test_newer_says_what_to_do(void **state)
 	assert_non_null(strstr(err.text, "upgrade"));
 }
 
-/* Manifests and claims have risen alone: of the older ones, all kinds are read. */
-static void test_versions_of_kinds(void **state)
-{
-	static const struct {
-		enum record_kind kind;
-		const char *name;
-		const char *body;
-		int written, newest;
-	} rows[] = {
-		{RECORD_SNAPSHOT, "snapshot", "{}", 3, 5},
-		/* Of a gang: an older reader would take it for one directory. */
-		{RECORD_SNAPSHOT, "snapshot", "{\"parts\":[]}", 4, 5},
-		{RECORD_SNAPSHOT, "snapshot", "{\"parts\":[{\"gone\":false},{}]}", 4, 5},
-		/* It would take it for one that has saved nothing. */
-		{RECORD_SNAPSHOT, "snapshot", "{\"parts\":[{},{\"gone\":true}]}", 5, 5},
-		{RECORD_ATTEMPT, "attempt", "{}", 3, 3},
-		{RECORD_FORMAT, "format", "{}", 2, 2},
-	};
-	static const char digest[] =
-		"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"; /* of {} */
-	char start[64];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		for (int version = 2; version <= rows[i].newest + 1; version++) {
-			auto_(bytes_release) struct bytes record = {0};
-			auto_json json_t *body = json_loads(rows[i].body, 0, NULL), *read = NULL;
-			auto_free char *text =
-				text_format("{\"reprieve\":\"%s\",\"version\":%d,\"bytes\":2,"
-					    "\"sha256\":\"%s\"}\n{}",
-					    rows[i].name, version, digest);
-			struct err err = {0};
-			int result = record_decode(rows[i].kind, text, strlen(text), &read, &err);
-
-			assert_int_equal(result, version <= rows[i].newest ? 0 : -1);
-			assert_int_equal(record_encode(rows[i].kind, body, &record, &err), 0);
-			snprintf(start, sizeof(start), "{\"reprieve\":\"%s\",\"version\":%d,",
-				 rows[i].name, rows[i].written);
-			assert_memory_equal(record.data, start, strlen(start));
-		}
-}
-
 static void test_older_says_what_to_do(void **state)
 {
-	static const char text[] = "{\"reprieve\":\"format\",\"version\":1,\"whatever\":true}\n{}";
+	static const char text[] = "{\"reprieve\":\"format\",\"version\":2,\"whatever\":true}\n{}";
 	json_t *body = NULL;
 	struct err err = {0};
 
@@ -157,7 +115,6 @@ int main(void)
 		cmocka_unit_test(test_any_truncation_is_seen),
 		cmocka_unit_test(test_another_kind_is_refused),
 		cmocka_unit_test(test_newer_says_what_to_do),
-		cmocka_unit_test(test_versions_of_kinds),
 		cmocka_unit_test(test_older_says_what_to_do),
 	};
 

@@ -169,6 +169,10 @@ static void test_choosing(void **state)
 		{{"train", "deepspeed-notes.txt"}, NULL, NULL, NULL, NULL, false},
 		{{"cat", "torchrun.txt"}, "print()", NULL, "notes", NULL, false},
 		{{"true"}, NULL, NULL, NULL, NULL, false},
+		{{"mpirun", "-n", "2", "/usr/bin/mb", "a.nex"}, NULL, NULL, NULL, "mrbayes", false},
+		{{"bash", "x.sh"}, NULL, "cd run\nexec mb a.nex", NULL, "mrbayes", false},
+		{{"john", "--restore=run"}, NULL, NULL, NULL, "john", true},
+		{{"train", "--unit", "mb"}, NULL, NULL, NULL, NULL, false},
 		// clang-format on
 	};
 
@@ -186,7 +190,7 @@ static void test_choosing(void **state)
 		struct profile_choice choice;
 		const char *name;
 
-		for (size_t j = 0; cases[i].command[j]; j++)
+		for (size_t j = 0; j < WORDS && cases[i].command[j]; j++)
 			command[j] = text_copy(cases[i].command[j]);
 		profile_choose(&evidence, &choice);
 		name = choice.profile ? choice.profile->name : NULL;

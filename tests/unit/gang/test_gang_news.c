@@ -1,5 +1,5 @@
 /* What the log of a gang means for the job of a member: tables. */
-#include "gang/gang_news.h"
+#include "gang/gang_stop.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ static void test_news(void **state)
 		 {GANG_NEWS_STOP, 1000, "gang-3", "member 3 on node3: spot"}},
 		{{.kind = GANG_EVENT_NOTICE, .left_ms = CLOCK_NEVER, .reason = "spot"},
 		 {GANG_NEWS_STOP, CLOCK_NEVER, "gang-3", "member 3 on node3: spot"}},
-		{{.kind = GANG_EVENT_REJOIN},
+		{{.kind = GANG_EVENT_OVER},
 		 {GANG_NEWS_STOP, 1000, "gang-3",
 		  "member 3 on node3: this machine has come anew, so the attempt is over"}},
 		{{.kind = GANG_EVENT_ENDED, .code = 9},

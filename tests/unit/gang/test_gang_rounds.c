@@ -1,6 +1,6 @@
 /* What a member does about the rounds of its gang. */
-#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
+#include "gang/gang_stop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,6 +38,10 @@
 	{                                                              \
 		.kind = GANG_EVENT_ENDED, .member = (by), .more = true \
 	}
+#define GOES_ON(by)                                        \
+	{                                                  \
+		.kind = GANG_EVENT_GOES_ON, .member = (by) \
+	}
 #define NOTICE(by)                                        \
 	{                                                 \
 		.kind = GANG_EVENT_NOTICE, .member = (by) \
@@ -68,9 +72,9 @@
 	{                                                  \
 		.kind = GANG_EVENT_REQUEST, .member = (by) \
 	}
-#define REJOIN(by)                                        \
-	{                                                 \
-		.kind = GANG_EVENT_REJOIN, .member = (by) \
+#define REJOIN(by)                                      \
+	{                                               \
+		.kind = GANG_EVENT_OVER, .member = (by) \
 	}
 
 /* What member 1 of 3 knows. */
@@ -143,7 +147,9 @@ static const struct rounds_row rows[] = {
 		{AT(20, 10), WANTS, .ended = true}, GANG_OPEN, 20, false},
 	{"but not at once", {ROUND(1, 20), LEFT_OUT(0, 1, 25)}, 2, 0,
 		{AT(20, 10), WANTS, .ended = true, .over_ms = NOW - 100}, GANG_WAIT, 0, false},
-	{"a member has left", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
+	{"a job has failed", {ENDED(2, 1)}, 1, 0, {AT(20, 10), WANTED}, GANG_SAY_GOES_ON, 0, false},
+	{"a job has failed, and this one has said that it goes on", {ENDED(2, 1), GOES_ON(1)}, 2, 0,
+	 {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
 	{"one has ended and stays", {ENDED(2, 0)}, 1, 0, {AT(20, 10), WANTED}, GANG_OPEN, 20, false},
 	{"the attempt is over", {REJOIN(2)}, 1, 0, {AT(20, 10), WANTED}, GANG_WAIT, 0, false},
 
@@ -605,34 +611,40 @@ struct end_row {
 };
 
 #define LEAVING .ended = true, .finished = true, .leaving = true
-#define STAYS                           \
+#define STAYS                       \
+	{                           \
+		.action = GANG_STAY \
+	}
+#define SAYS                             \
+	{                                \
+		.action = GANG_SAY_ENDED \
+	}
+#define GOES                            \
 	{                               \
-		GANG_STAY, false, false \
-	}
-#define SAYS                                 \
-	{                                    \
-		GANG_SAY_ENDED, false, false \
-	}
-#define GOES                                \
-	{                                   \
-		GANG_SAY_GONE, false, false \
+		.action = GANG_SAY_GONE \
 	}
 #define ENDED_AFTER(by, last)                                            \
 	{                                                                \
 		.kind = GANG_EVENT_ENDED, .member = (by), .gone = (last) \
 	}
-#define SAYS_MORE                           \
-	{                                   \
-		GANG_SAY_ENDED, true, false \
+#define SAYS_MORE                                      \
+	{                                              \
+		.action = GANG_SAY_ENDED, .more = true \
 	}
-#define LEAVES                           \
-	{                                \
-		GANG_LEAVE, false, false \
+#define LEAVES                       \
+	{                            \
+		.action = GANG_LEAVE \
 	}
-#define LOSES                           \
-	{                               \
-		GANG_LEAVE, false, true \
+#define LOSES                                      \
+	{                                          \
+		.action = GANG_LEAVE, .lost = true \
 	}
+
+#define FINDS_LOST                                      \
+	{                                               \
+		.action = GANG_LEAVE, .is_silent = true \
+	}
+#define FAILED(ago) .ended = true, .leaving = true, .code = 3, .ended_ms = NOW - (ago)
 
 // clang-format off
 static const struct end_row end_rows[] = {
@@ -674,6 +686,12 @@ static const struct end_row end_rows[] = {
 	{"one has left", {ENDED(1, 0), ENDED(2, 1)}, 2, 0, {AT(20, 10), LEAVING}, 0, SAYS},
 	{"it has, too", {ENDED(1, 0), ENDED(2, 1), ENDED(1, 0)}, 3, 0,
 		{AT(20, 10), LEAVING}, 0, LEAVES},
+	{"it has failed, and saves its last one", {{0}}, 0, 0, {AT(20, 10), FAILED(1000), .saving = true}, 0, STAYS},
+	{"which takes too long", {{0}}, 0, 0, {AT(20, 10), FAILED(6000), .saving = true}, 0, SAYS},
+	{"it has failed, and the others may say that they have", {ENDED(1, 3), ENDED(2, 0)}, 2, 0,
+		{AT(20, 10), FAILED(6000), .saving = true}, 0, STAYS},
+	{"one has not", {ENDED(1, 3), ENDED(2, 0)}, 2, 0, {AT(20, 10), FAILED(21000)}, 0, FINDS_LOST},
+	{"all have", {ENDED(1, 3), ENDED(2, 0), ENDED(0, 0)}, 3, 0, {AT(20, 10), FAILED(6000)}, 0, LEAVES},
 	{"its job has failed", {ENDED(1, 1)}, 1, 0,
 		{AT(20, 10), .ended = true, .leaving = true}, 0, LEAVES},
 	{"it can give nothing", {ENDED(1, 0), ROUND(0, 20)}, 2, 0,
@@ -901,6 +919,9 @@ static void test_the_end_of_a_member(void **state)
 		decision = gang_leave_decide(&view, &here, row->asked);
 		if (decision.action != row->decision.action ||
 		    decision.lost != row->decision.lost ||
+		    (decision.action == GANG_LEAVE &&
+		     (decision.is_silent != row->decision.is_silent ||
+		      (decision.is_silent && decision.silent != 0))) ||
 		    (decision.action == GANG_SAY_ENDED && decision.more != row->decision.more))
 			fail_msg("%s: action %d, more %d, lost %d", row->what, decision.action,
 				 decision.more, decision.lost);

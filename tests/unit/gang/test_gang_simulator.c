@@ -9,9 +9,9 @@
  *	REPRIEVE_TEST_SEED=S		from that one on, and without those that failed once
  */
 #include "effort.h"
-#include "gang/gang_leave.h"
 #include "gang/gang_rounds.h"
 #include "gang/gang_runs.h"
+#include "gang/gang_stop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ enum layout {
 
 struct part {
 	/* `is_void`: it is none, and there never will be one */
-	bool there, is_void, empty, final;
+	bool there, is_void, empty, final, older;
 	int64_t step, begun_ms;
 	unsigned run;
 	uint64_t generation;
@@ -208,6 +208,8 @@ static void end_save(struct simulated_gang *gang, struct simulated_member *m)
 	gang_runs_note_complete(&m->runs, m->next_step);
 	gang_here_note_complete(&m->here, &m->view, m->here.generation + 1, m->next_step,
 				m->begun_ms);
+	if (gang->layout == ALL_SAVE_ALL_THE_TIME)
+		m->here.steps.count = 1;
 	if (asked > m->here.saw)
 		m->here.saw = asked;
 	m->next_step++;
@@ -551,6 +553,8 @@ static void note_fate(struct simulated_gang *gang, struct simulated_member *m, u
 		m->here.learned = true;
 		return;
 	}
+	if (part->older)
+		return;
 	assert_true(m->here.durable == part->generation);
 	m->durable = part->generation;
 }
@@ -604,6 +608,9 @@ static void end_waiting(struct simulated_gang *gang, struct simulated_member *m,
 		m->here.learned = true;
 		return;
 	}
+	gang_here_note_shared(&m->here, round);
+	if (m->part.older)
+		return;
 	m->here.durable = m->part.generation;
 	m->durable = m->part.generation;
 }
@@ -618,6 +625,8 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 		if (gang->layout == ALL_SAVE_ALL_THE_TIME && !m->part.empty &&
 		    m->part.generation != m->here.generation) {
 			gang_here_note_part_ended(&m->here, m->taking, false);
+			if (m->part.older)
+				gang_here_forget_step(&m->here, m->part.step);
 			m->here.given = 0;
 			m->taking = 0;
 			m->look_ms = gang->now_ms;
@@ -643,23 +652,28 @@ static void save_part(struct simulated_gang *gang, struct simulated_member *m, u
 		try_commit(gang, m, m->taking);
 }
 
-static void start_part(struct simulated_gang *gang, struct simulated_member *m, bool empty)
+static void start_part(struct simulated_gang *gang, struct simulated_member *m,
+		       const struct gang_round_decision *decision)
 {
+	bool empty = decision->action == GANG_GIVE_BESIDE, older = decision->older;
+	uint64_t generation = older ? 0 : m->here.generation;
+	int64_t step = older ? decision->step : m->here.step;
+
 	for (uint32_t i = 0; i < gang->count; i++)
 		assert_int_equal(gang_view_does_without(&m->view, i),
 				 !is_of_round(gang, m->view.round.number, i));
 	m->taking = m->view.round.number;
-	gang_here_note_part(&m->here, m->taking, empty ? 0 : m->here.generation, m->here.step,
-			    empty);
-	m->here.given_generation = m->here.generation;
+	gang_here_note_part(&m->here, m->taking, empty ? 0 : generation, step, empty);
+	m->here.given_generation = generation;
 	m->part = (struct part){
 		.empty = empty,
 		.final = m->view.round.final,
-		.step = m->here.step,
+		.older = older,
+		.step = step,
 		.run = m->complete_run,
-		.begun_ms = m->begun_ms,
-		.generation = m->here.generation,
-		.saw = empty ? 0 : m->here.saw,
+		.begun_ms = older ? 0 : m->begun_ms,
+		.generation = generation,
+		.saw = empty || older ? 0 : m->here.saw,
 	};
 	m->given = false;
 	m->taken_ms = gang->now_ms + 20;
@@ -712,7 +726,7 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 		return;
 	case GANG_TAKE:
 	case GANG_GIVE_BESIDE:
-		start_part(gang, m, decision->action == GANG_GIVE_BESIDE);
+		start_part(gang, m, decision);
 		return;
 	case GANG_OPEN:
 		event.kind = GANG_EVENT_ROUND;
@@ -723,6 +737,7 @@ static void act_on_decision(struct simulated_gang *gang, struct simulated_member
 		assert_true(!gang->parts[decision->round][m->here.member].there ||
 			    !parts_are_one(gang, decision->round));
 		event.kind = GANG_EVENT_LEFT_OUT;
+		event.steps = m->here.steps;
 		break;
 	case GANG_LOOK_AFTER_PART:
 		look_after_part(gang, m);

@@ -56,7 +56,7 @@ static void test_as_the_log_goes_on(void **state)
 		    "\"member\":1,\"members\":3,\"over\":false,\"round\":{\"gave\":true,"
 		    "\"id\":\"000004-000002\",\"opened_by\":2,\"state\":\"open\",\"step\":30}}");
 	gang_view_committed(&view, 2);
-	fold(&view, (struct gang_event){.kind = GANG_EVENT_REJOIN, .member = 0});
+	fold(&view, (struct gang_event){.kind = GANG_EVENT_OVER, .member = 0});
 	assert_says(&view, &here, &heard,
 		    "{\"ended\":1,\"gone\":0,\"left\":0,\"list\":["
 		    "{\"host\":\"c\",\"member\":2,\"state\":\"has ended\"},"
@@ -131,7 +131,7 @@ static void test_when_each_was_heard(void **state)
 		{"opens a third", {.kind = GANG_EVENT_ROUND, .member = 0}, 90, {90, 80, 30}},
 		/* Who opens one knows that the one before is committed. */
 		{"opens a fourth", {.kind = GANG_EVENT_ROUND, .member = 1}, 100, {90, 100, 90}},
-		{"comes anew", {.kind = GANG_EVENT_REJOIN, .member = 2}, 120, {90, 100, 90}},
+		{"comes anew", {.kind = GANG_EVENT_OVER, .member = 2}, 120, {90, 100, 90}},
 	};
 	auto_(gang_view_release) struct gang_view view = gang_view_new(3);
 	auto_(gang_heard_release) struct gang_heard heard = gang_heard_new(3, 5000);

@@ -100,6 +100,12 @@ static inline bool gang_exclude(void *arg, const char *path)
 	return machine->given->empty;
 }
 
+static inline bool gang_drops_bare(void *arg, const char *path)
+{
+	(void)arg, (void)path;
+	return true;
+}
+
 static inline void *gang_save_thread(void *arg)
 {
 	struct gang_machine *machine = arg;
@@ -112,6 +118,7 @@ static inline void *gang_save_thread(void *arg)
 		.step = given->empty || given->beside ? -1 : given->step,
 		.exclude = gang_exclude,
 		.gang_beside = given->empty || given->beside,
+		.bare = given->empty || given->beside ? gang_drops_bare : NULL,
 		.gang_final = given->final,
 		.gang_gone = given->gone,
 		.gang_saw = given->saw,

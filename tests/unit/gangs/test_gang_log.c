@@ -33,7 +33,7 @@ static bool read_event(struct storage *storage, uint32_t number, struct gang_eve
 
 static const struct gang_event kinds[] = {
 	{.kind = GANG_EVENT_GO},
-	{.kind = GANG_EVENT_REJOIN, .member = 3, .host = "node-7"},
+	{.kind = GANG_EVENT_OVER, .member = 3, .host = "node-7"},
 	{.kind = GANG_EVENT_ROUND, .member = 1, .step = 500},
 	{.kind = GANG_EVENT_ROUND, .step = 0, .at_least = true},
 	{.kind = GANG_EVENT_ROUND, .step = -1},
@@ -142,18 +142,25 @@ static void what_makes_no_sense_is_refused(void **state)
 		{"{'attempt':1,'number':7,'kind':'go'}", ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'member':0}", ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':-2}", ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1}", ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':0}",
+		{"{'attempt':1,'number':7,'kind':'round','word':'passed','member':0,'step':1}",
 		 ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'gone','member':0}", ERR_NONE},
-		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':6}", ERR_NONE},
-		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':7}", ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'gone','member':0,'gone':0}", ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'round','word':'passed','member':0,'step':1,'"
+		 "round':0}",
+		 ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0}", ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':6}",
+		 ERR_NONE},
+		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':7}",
+		 ERR_CORRUPT},
+		{"{'attempt':1,'number':7,'kind':'ended','word':'gone','member':0,'gone':0}",
+		 ERR_CORRUPT},
 		{"{'attempt':1,'number':7,'kind':'round','member':0,'step':1,'gone':'x'}",
 		 ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':7}",
+		{"{'attempt':1,'number':7,'kind':'round','word':'passed','member':0,'step':1,'"
+		 "round':7}",
 		 ERR_CORRUPT},
-		{"{'attempt':1,'number':7,'kind':'passed','member':0,'step':1,'round':6}",
+		{"{'attempt':1,'number':7,'kind':'round','word':'passed','member':0,'step':1,'"
+		 "round':6}",
 		 ERR_NONE},
 		{"{'attempt':1,'number':7,'kind':'ended','member':0,'code':4294967296}",
 		 ERR_CORRUPT},
@@ -177,7 +184,7 @@ static void what_makes_no_sense_is_refused(void **state)
 		if (err.kind != rows[i].kind || (result < 0) != (rows[i].kind != ERR_NONE))
 			fail_msg("%s: %s: %s", rows[i].body, err_kind_name(err.kind), err.text);
 		if (rows[i].kind == ERR_VERSION)
-			assert_non_null(strstr(err.text, "newer version"));
+			assert_non_null(strstr(err.text, "another version"));
 		/* It is not one's own, whatever it is. */
 		event = event_of(7, GANG_EVENT_GO, 0);
 		assert_false(append(f.storage, &event));

@@ -20,7 +20,7 @@ static void urls(void **state)
 	} rows[] = {
 		// clang-format off
 		{ASKED_PUT, "a b/c+d", "",
-			"http://h/upload/storage/v1/b/snaps/o?uploadType=multipart&name=a%20b%2Fc%2Bd"},
+			"http://h/upload/storage/v1/b/snaps/o?uploadType=media&name=a%20b%2Fc%2Bd"},
 		{ASKED_PUT_IF_ABSENT, "k", "",
 			"http://h/upload/storage/v1/b/snaps/o?uploadType=multipart&name=k"
 			"&ifGenerationMatch=0"},
@@ -139,24 +139,34 @@ static void replies(void **state)
 		enum call_verdict verdict;
 		enum err_kind kind;
 		const char *words;
+		bool emulated;
 	} rows[] = {
 		// clang-format off
-		{ASKED_PUT, 200, "{\"kind\":\"storage#object\",\"name\":\"k\"}", CALL_DONE, ERR_NONE, ""},
-		{ASKED_PUT, 200, "<html>Log in</html>", CALL_RETRY, ERR_RETRY, ""},
-		{ASKED_PUT, 200, "", CALL_RETRY, ERR_RETRY, ""},
-		{ASKED_PUT_IF_ABSENT, 412, ERROR_JSON(412, "conditionNotMet"), CALL_FAILED, ERR_EXISTS, ""},
-		{ASKED_PUT_IF_ABSENT, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_INVALID, "Words."},
-		{ASKED_PUT, 404, "<html>", CALL_FAILED, ERR_INVALID, "must speak the JSON API"},
-		{ASKED_PUT, 503, ERROR_JSON(503, "backendError"), CALL_RETRY, ERR_RETRY, "backendError"},
-		{ASKED_GET, 200, "<html>", CALL_DONE, ERR_NONE, ""},
-		{ASKED_GET, 206, "{", CALL_DONE, ERR_NONE, ""},
-		{ASKED_GET, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_NOT_FOUND, ""},
-		{ASKED_GET, 404, "Not Found", CALL_FAILED, ERR_NOT_FOUND, ""},
-		{ASKED_GET_REST, 416, "", CALL_DONE, ERR_NONE, ""},
-		{ASKED_LIST, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_INVALID, "no such bucket"},
-		{ASKED_REMOVE, 204, "", CALL_DONE, ERR_NONE, ""},
-		{ASKED_REMOVE, 404, ERROR_JSON(404, "notFound"), CALL_DONE, ERR_NONE, ""},
-		{ASKED_REMOVE, 403, ERROR_JSON(403, "forbidden"), CALL_FAILED, ERR_DENIED, "forbidden"},
+		{ASKED_PUT, 200, "{\"name\":\"k\"}", CALL_DONE, ERR_NONE, "", false},
+		{ASKED_PUT, 200, "{\"name\":\"k\",\"crc32c\":\"sum\"}", CALL_DONE, ERR_NONE, "", false},
+		{ASKED_PUT, 200, "{\"name\":\"k\",\"crc32c\":\"other\"}", CALL_RETRY, ERR_RETRY, "damaged", false},
+		{ASKED_PUT, 200, "<html>Log in</html>", CALL_RETRY, ERR_RETRY, "", false},
+		{ASKED_PUT, 200, "", CALL_RETRY, ERR_RETRY, "", true},
+		{ASKED_PUT_IF_ABSENT, 412, ERROR_JSON(412, "conditionNotMet"), CALL_FAILED, ERR_EXISTS, "", false},
+		{ASKED_PUT_IF_ABSENT, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_INVALID, "Words.", false},
+		{ASKED_PUT, 404, "<html>", CALL_FAILED, ERR_INVALID, "must speak the JSON API", true},
+		{ASKED_PUT, 404, "<html>", CALL_FAILED, ERR_FAILED, "", false},
+		{ASKED_PUT, 503, ERROR_JSON(503, "backendError"), CALL_RETRY, ERR_RETRY, "backendError", false},
+		{ASKED_GET, 200, "<html>", CALL_DONE, ERR_NONE, "", true},
+		{ASKED_GET, 200, "<html>", CALL_RETRY, ERR_RETRY, "", false},
+		{ASKED_GET, 206, "{", CALL_DONE, ERR_NONE, "", true},
+		{ASKED_GET, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_NOT_FOUND, "", true},
+		{ASKED_GET, 404, "Not Found", CALL_FAILED, ERR_NOT_FOUND, "", true},
+		{ASKED_GET, 404, "Not Found", CALL_FAILED, ERR_FAILED, "", false},
+		{ASKED_GET, 404, "No such object: b/k", CALL_FAILED, ERR_NOT_FOUND, "", false},
+		{ASKED_GET, 404, "The specified bucket does not exist.", CALL_FAILED, ERR_INVALID, "no such bucket", false},
+		{ASKED_GET, 404, "", CALL_FAILED, ERR_FAILED, "", false},
+		{ASKED_GET_REST, 416, "", CALL_DONE, ERR_NONE, "", false},
+		{ASKED_LIST, 404, ERROR_JSON(404, "notFound"), CALL_FAILED, ERR_INVALID, "no such bucket", false},
+		{ASKED_REMOVE, 204, "", CALL_DONE, ERR_NONE, "", false},
+		{ASKED_REMOVE, 404, ERROR_JSON(404, "notFound"), CALL_DONE, ERR_NONE, "", true},
+		{ASKED_REMOVE, 404, ERROR_JSON(404, "No such object"), CALL_DONE, ERR_NONE, "", false},
+		{ASKED_REMOVE, 403, ERROR_JSON(403, "forbidden"), CALL_FAILED, ERR_DENIED, "forbidden", false},
 		// clang-format on
 	};
 
@@ -170,7 +180,7 @@ static void replies(void **state)
 
 		bytes_append(&text, rows[i].body, strlen(rows[i].body), NULL);
 		response.body = text;
-		gcs_json_read_reply(&reply, &response, rows[i].asked);
+		gcs_json_read_reply(&reply, &response, rows[i].asked, 0, "sum", rows[i].emulated);
 		verdict = store_reply_judge(&gcs_replies, &reply, &err);
 		if (verdict != rows[i].verdict || err.kind != rows[i].kind ||
 		    !strstr(err.text, rows[i].words))

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "storage/gcs/google_account.h"
+#include "storage/gcs/google_credentials.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +40,8 @@ static const struct {
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u',"
 		"'credential_source':{'url':'f','format':{'type':'json'}}}",
 		GOOGLE_EXTERNAL, "subject_token_field_name"},
-	{EXTERNAL("'environment_id':'aws1','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL,
-		NULL},
-	{EXTERNAL("'environment_id':'aws1','url':'x'"), GOOGLE_EXTERNAL,
-		"regional_cred_verification_url"},
-	{EXTERNAL("'environment_id':'aws2','regional_cred_verification_url':'v'"), GOOGLE_EXTERNAL,
-		"aws1"},
-	{EXTERNAL("'executable':{'command':'SECRET'}"), GOOGLE_EXTERNAL, NULL},
-	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':5000}"), GOOGLE_EXTERNAL,
-		NULL},
-	{EXTERNAL("'executable':{'command':'SECRET','timeout_millis':4999}"), GOOGLE_EXTERNAL,
-		"timeout_millis"},
-	{EXTERNAL("'executable':{}"), GOOGLE_EXTERNAL, "command"},
+	{EXTERNAL("'environment_id':'aws1'"), GOOGLE_EXTERNAL, "environment_id"},
+	{EXTERNAL("'executable':{'command':'SECRET'}"), GOOGLE_EXTERNAL, "executable"},
 	{EXTERNAL("'certificate':{'use_default_certificate_config':true}"), GOOGLE_EXTERNAL,
 		"certificate"},
 	{"{'type':'external_account','audience':'a','subject_token_type':'t','token_url':'u'}",

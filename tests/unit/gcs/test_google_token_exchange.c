@@ -1,6 +1,6 @@
 /* What is sent to Google for each kind of account, to the byte, and what is made of the answers;
  * against a server that plays the token services and the metadata server. */
-#include "storage/gcs/google_token_exchange.h"
+#include "storage/gcs/google_credentials.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

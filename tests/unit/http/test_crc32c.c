@@ -54,25 +54,6 @@ static void test_lengths(void **state)
 		}
 }
 
-/* Large ones are worked on in lanes. */
-static void test_lanes(void **state)
-{
-	static const size_t sizes[] = {12287, 12288, 12289, 24576, 24583, 40961, 65536};
-	uint8_t *data = malloc(65536 + 8);
-
-	(void)state;
-	for (size_t i = 0; i < 65536 + 8; i++)
-		data[i] = (uint8_t)(i * i * 37 + (i >> 8) + 11);
-	for (size_t from = 0; from < 8; from += 3)
-		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-			uint32_t expected = bit_by_bit(data + from, sizes[i]);
-
-			assert_int_equal(crc32c(data + from, sizes[i]), expected);
-			assert_int_equal(crc32c_by_table(data + from, sizes[i]), expected);
-		}
-	free(data);
-}
-
 static void test_text(void **state)
 {
 	char text[CRC32C_TEXT];
@@ -86,7 +67,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_lanes),
 		cmocka_unit_test(test_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

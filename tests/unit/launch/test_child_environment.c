@@ -204,15 +204,17 @@ static void test_temporary_files_lie_beside_the_checkpoints(void **state)
 	const struct {
 		const struct profile *profile;
 		const char *place, *below, *tmpdir;
-		bool set;
+		bool set, later; /* the job makes the directory */
 	} rows[] = {
-		{&local, far, "d", NULL, true},
-		{&other, far, "d", NULL, false},
-		{&local, far, "d", "/mine", false},
-		{&local, near, "d", NULL, false},
-		{&local, far, "none/d", NULL, false},
+		{&local, far, "d", NULL, true, false},
+		{&other, far, "d", NULL, false, false},
+		{&local, far, "d", "/mine", false, false},
+		{&local, near, "d", NULL, false, false},
+		{&local, far, "none/d", NULL, false, false},
+		{&local, far, "later", NULL, true, true},
+		{&local, near, "later", NULL, false, true},
 		/* Python's multiprocessing has sockets there. */
-		{&local, far, "a-directory-whose-path-is-too-long", NULL, false},
+		{&local, far, "a-directory-whose-path-is-too-long", NULL, false, false},
 	};
 	struct stat first, second;
 
@@ -232,8 +234,11 @@ static void test_temporary_files_lie_beside_the_checkpoints(void **state)
 					    .workspace = &workspace,
 					    .profile = rows[i].profile};
 
-		(void)mkdir(directory, 0700);
+		if (!rows[i].later)
+			(void)mkdir(directory, 0700);
 		workspace_init(&workspace, directory);
+		if (rows[i].later)
+			free(workspace_path_beside(&workspace, "lock", NULL));
 		if (rows[i].tmpdir)
 			setenv("TMPDIR", rows[i].tmpdir, 1);
 		else

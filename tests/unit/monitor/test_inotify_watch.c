@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -357,13 +358,12 @@ static void test_overflow_says_rescan_and_watches_what_came_unseen(void **state)
 	assert_told(place, "closed unseen/a");
 }
 
-static void test_descriptor_does_not_leak_into_the_job(void **state)
+/* The only one there is. */
+static int inotify_descriptor(void)
 {
-	struct place *place = *state;
 	char link[40], target[64] = "";
-	int found = 0;
+	int found = -1;
 
-	watch(place);
 	for (int fd = 0; fd < 256; fd++) {
 		ssize_t length;
 
@@ -372,11 +372,22 @@ static void test_descriptor_does_not_leak_into_the_job(void **state)
 		target[length > 0 ? length : 0] = '\0';
 		if (!text_equal(target, "anon_inode:inotify"))
 			continue;
-		found++;
-		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-		assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+		assert_int_equal(found, -1);
+		found = fd;
 	}
-	assert_int_equal(found, 1);
+	assert_true(found >= 0);
+	return found;
+}
+
+static void test_descriptor_does_not_leak_into_the_job(void **state)
+{
+	struct place *place = *state;
+	int fd;
+
+	watch(place);
+	fd = inotify_descriptor();
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
 }
 
 static void test_one_at_a_time_and_again_after_it(void **state)
@@ -396,17 +407,81 @@ static void test_one_at_a_time_and_again_after_it(void **state)
 	assert_told(place, "closed a");
 }
 
-static void test_directory_that_is_not_there(void **state)
+static void shell(struct place *place, const char *line)
+{
+	auto_free char *command = text_format("D='%s'; %s", place->directory, line);
+
+	assert_int_equal(system(command), 0);
+}
+
+/* All that is in it by then is told, and what comes later as ever; nothing is said to be lost. */
+static void test_directory_that_is_made_later(void **state)
+{
+	static const struct {
+		const char *before, *make, *told;
+	} rows[] = {
+		{"rmdir $D", "mkdir $D", ""},
+		{"rmdir $D", "mkdir -p $D/step-1; touch $D/a",
+		 "directory step-1\ncreated a\n|created a\ndirectory step-1\n"},
+		{"rmdir $D", "mkdir $D.tmp; touch $D.tmp/a; mv -T $D.tmp $D", "created a\n"},
+		{"rmdir $D", "mkdir $D; touch $D/a; rm -r $D; mkdir $D; touch $D/b", "created b\n"},
+		{"rmdir $D; touch $D", "rm $D; mkdir $D; touch $D/a", "created a\n"},
+		{"rmdir $D; ln -s $D.real $D", "mkdir $D.real; touch $D/a", "created a\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct place *place = *state;
+		const char *all;
+
+		shell(place, rows[i].before);
+		watch(place);
+		shell(place, "touch $D.other");
+		assert_string_equal(told(place), "");
+		shell(place, rows[i].make);
+		all = told(place);
+		if (*all ? !strstr(rows[i].told, all) : *rows[i].told)
+			fail_msg("%s: told %s", rows[i].make, all);
+		write_file(place, "late");
+		assert_string_equal(told(place), "created late\nmodified late\nclosed late\n");
+		/* What its parent gets is no more of interest. */
+		shell(place, "touch $D.more");
+		assert_string_equal(told(place), "");
+		inotify_watch_close(place->watch);
+		place->watch = NULL;
+		shell(place, "rm -rf $D $D.*; mkdir $D");
+	}
+}
+
+/* The kernel wakes the loop: it does not only look for it now and then. */
+static void test_the_kernel_tells_that_it_is_made(void **state)
 {
 	struct place *place = *state;
-	struct err err;
+	struct pollfd queue = {.events = POLLIN};
 
-	assert_int_equal(inotify_watch_open(&place->loop, "/tmp/test_dir_watch.none", changed,
-					    place, &place->watch, &err),
-			 -1);
-	assert_int_equal(err.kind, ERR_NOT_FOUND);
-	assert_null(place->watch);
+	shell(place, "rmdir $D");
 	watch(place);
+	queue.fd = inotify_descriptor();
+	assert_int_equal(poll(&queue, 1, 0), 0);
+	shell(place, "mkdir -p $D/step-1");
+	assert_int_equal(poll(&queue, 1, 0), 1);
+	for (int i = 0; i < 100 && !place->told[0]; i++)
+		run_for(place, 20);
+	assert_string_equal(place->told, "directory step-1\n");
+}
+
+/* With the directory that it is in: only a look finds it. */
+static void test_directory_whose_parent_is_made_again(void **state)
+{
+	struct place *place = *state;
+	auto_free char *parent = text_copy(place->directory);
+
+	snprintf(place->directory, sizeof(place->directory), "%s/out", parent);
+	watch(place);
+	shell(place, "rm -r ${D%/*}; mkdir -p $D; touch $D/a");
+	for (int i = 0; i < 100 && !place->told[0]; i++)
+		run_for(place, 50);
+	assert_string_equal(place->told, "created a\n");
+	text_set(place->directory, sizeof(place->directory), parent);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -427,7 +502,9 @@ int main(void)
 		TEST(test_overflow_says_rescan_and_watches_what_came_unseen),
 		TEST(test_descriptor_does_not_leak_into_the_job),
 		TEST(test_one_at_a_time_and_again_after_it),
-		TEST(test_directory_that_is_not_there),
+		TEST(test_directory_that_is_made_later),
+		TEST(test_the_kernel_tells_that_it_is_made),
+		TEST(test_directory_whose_parent_is_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

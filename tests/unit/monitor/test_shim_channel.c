@@ -136,11 +136,6 @@ static void test_header(void **state)
 	assert_int_equal(desk->header->directory_length, strlen("/data/ckpt"));
 	assert_string_equal(desk->header->alias, "/home/u/ckpt");
 	assert_int_equal(desk->header->sleeping, 1);
-	assert_int_equal(desk->header->reads_wanted, 0);
-	shim_channel_want_reads(desk->link, true);
-	assert_int_equal(desk->header->reads_wanted, 1);
-	shim_channel_want_reads(desk->link, false);
-	assert_int_equal(desk->header->reads_wanted, 0);
 	assert_int_equal(stat(shim_channel_path(desk->link), &status), 0);
 	assert_int_equal(status.st_mode & 0777, 0600);
 	/* All blocks are there: a page that cannot be backed would kill the job with SIGBUS. */
@@ -280,7 +275,7 @@ static void test_garbage(void **state)
 	record->text[1] = '\0';
 	publish(record, sequence);
 	lost++;
-	for (unsigned event = SHIM_READ + 1; event < 70000; event += 9999, lost++) {
+	for (unsigned event = SHIM_SAVED_ELSEWHERE + 1; event < 70000; event += 9999, lost++) {
 		record = claim(desk, &sequence);
 		fill(record, "a");
 		record->event = (uint16_t)event;

@@ -91,6 +91,14 @@ static void test_when_a_job_that_was_told_to_end_is_killed(void **state)
 		assert_int_equal(deadline_budget_kill_ms(&budget, &rows[i].facts), rows[i].kill_ms);
 }
 
+static void test_when_the_rest_of_it_is_told(void **state)
+{
+	(void)state;
+	assert_int_equal(deadline_budget_rest_ms(1000, 9000, false), 3000);
+	assert_int_equal(deadline_budget_rest_ms(1000, 9000, true), 7000);
+	assert_int_equal(deadline_budget_rest_ms(1000, 1000, true), 1000);
+}
+
 /* Never in the same moment, while there is time. */
 static void test_every_window_leaves_time_between_telling_and_killing(void **state)
 {
@@ -124,6 +132,7 @@ int main(void)
 		cmocka_unit_test(test_order_holds_for_every_window),
 		cmocka_unit_test(test_a_measured_upload_moves_the_plan),
 		cmocka_unit_test(test_when_a_job_that_was_told_to_end_is_killed),
+		cmocka_unit_test(test_when_the_rest_of_it_is_told),
 		cmocka_unit_test(test_every_window_leaves_time_between_telling_and_killing),
 	};
 

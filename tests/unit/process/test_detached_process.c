@@ -1,6 +1,7 @@
 /* Which of the processes that a command leaves behind are the job, and which commands are refused.
  */
 #include "process/detached_process.h"
+#include "process/kill_tree.h"
 
 #include "base/log.h"
 
@@ -149,6 +150,37 @@ static void test_refuse(void **state)
 	}
 }
 
+static void test_who_outlives_the_main_process(void **state)
+{
+	static const struct {
+		int64_t quiet_ms; /* since its end, or since their last write */
+		bool writing, may_begin, cut, waits;
+	} rows[] = {
+		{0, false, false, false, false}, /* nobody is left: at once */
+		{0, false, true, false, true},   /* a writer that was just started */
+		{OUTLIVED_QUIET_MS - 1, false, true, false, true},
+		{OUTLIVED_QUIET_MS, false, true, false, false},
+		{OUTLIVED_QUIET_MS, true, true, false, true},
+		{OUTLIVED_STALL_MS - 1, true, false, false, true},
+		{OUTLIVED_STALL_MS, true, true, false, false}, /* a daemon */
+		{0, true, true, true, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct outlived_facts facts = {
+			.now_ms = 50000,
+			.since_ms = 50000 - rows[i].quiet_ms,
+			.writing = rows[i].writing,
+			.may_begin = rows[i].may_begin,
+			.cut = rows[i].cut,
+		};
+
+		if (outlived_is_waited_for(&facts) != rows[i].waits)
+			fail_msg("row %zu", i);
+	}
+}
+
 /* Writes on when the main process has ended. */
 static pid_t start_writer(void)
 {
@@ -165,6 +197,45 @@ static void end_writer(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+static bool spares_nobody(void *arg, pid_t pid)
+{
+	*(pid_t *)arg = pid;
+	return false;
+}
+
+static bool spares_all(void *arg, pid_t pid)
+{
+	(void)arg, (void)pid;
+	return true;
+}
+
+static void test_what_is_left_may_write_and_can_be_told_to_end(void **state)
+{
+	pid_t writer, seen = 0;
+	int status;
+
+	(void)state;
+	assert_false(detached_process_may_write());
+	writer = start_writer();
+	assert_true(detached_process_may_write());
+	assert_int_equal(terminate_tree(spares_all, NULL), 0);
+	assert_int_equal(terminate_tree(spares_nobody, &seen), 1);
+	assert_int_equal(seen, writer);
+	assert_int_equal(waitpid(writer, &status, 0), writer);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	assert_int_equal(terminate_tree(spares_nobody, &seen), 0);
+	writer = fork();
+	if (writer == 0) {
+		execlp("sleep", "sleep", "60", NULL);
+		_exit(127);
+	}
+	/* Until its exec it is a copy of this program. */
+	for (int i = 0; i < 5000 && detached_process_may_write(); i++)
+		usleep(1000);
+	assert_false(detached_process_may_write());
+	end_writer(writer);
 }
 
 /* A writer that is left behind is the job, but for a command that was told to end, and after the
@@ -209,6 +280,8 @@ int main(void)
 		cmocka_unit_test(test_choose),
 		cmocka_unit_test(test_refuse),
 		cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_who_outlives_the_main_process),
+		cmocka_unit_test(test_what_is_left_may_write_and_can_be_told_to_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

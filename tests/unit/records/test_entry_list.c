@@ -177,7 +177,7 @@ static void test_starting_and_listing_do_not_read_the_list(void **state)
 	fixture_stop(&f);
 }
 
-static void test_a_damaged_list_is_written_down_and_healed(void **state)
+static void test_a_damaged_list_is_set_aside_and_healed(void **state)
 {
 	struct fixture f;
 	auto_free char *pack = start_with_two(&f);
@@ -225,7 +225,7 @@ static void note_finding(void *arg, struct snapshot_id id, const char *sentence)
 	findings->named |= id.sequence == 2 && strstr(sentence, "list of files") != NULL;
 }
 
-static void test_verify_finds_and_marks_a_damaged_list(void **state)
+static void test_verify_finds_and_sets_aside_a_damaged_list(void **state)
 {
 	struct fixture f;
 	auto_free char *pack = start_with_two(&f);
@@ -240,12 +240,13 @@ static void test_verify_finds_and_marks_a_damaged_list(void **state)
 	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
 	assert_int_equal(findings.count, 1);
 	assert_true(findings.named);
-	assert_int_equal(result.marked, 1);
+	/* Reading the list has set it aside already. */
+	assert_int_equal(result.set_aside, 0);
 	fixture_claim(&f);
 	assert_int_equal(f.attempt.start.sequence, 1);
 	fixture_flip(pack, 5000);
 	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
-	assert_int_equal(result.cleared, 1);
+	assert_int_equal(result.put_back, 1);
 	assert_works(fixture_try_restore(&f, (struct snapshot_id){1, 2}));
 	fixture_stop(&f);
 }
@@ -270,8 +271,8 @@ static void test_a_shared_list_outlives_its_first_snapshot(void **state)
 	fixture_stop(&f);
 }
 
-/* tests/vectors/store-2 was written when manifests had version 2. */
-static void test_version_2_is_read_and_continued(void **state)
+/* tests/vectors/store-3 was written long ago, in the format of today. */
+static void test_a_stored_store_is_read_and_continued(void **state)
 {
 	struct fixture f;
 	auto_free char *copy = NULL;
@@ -305,11 +306,11 @@ int main(void)
 		cmocka_unit_test(test_a_long_list_comes_back),
 		cmocka_unit_test(test_what_has_not_changed_is_not_sent_again),
 		cmocka_unit_test(test_starting_and_listing_do_not_read_the_list),
-		cmocka_unit_test(test_a_damaged_list_is_written_down_and_healed),
+		cmocka_unit_test(test_a_damaged_list_is_set_aside_and_healed),
 		cmocka_unit_test(test_a_list_that_is_gone_is_sent_again_before_the_commit),
-		cmocka_unit_test(test_verify_finds_and_marks_a_damaged_list),
+		cmocka_unit_test(test_verify_finds_and_sets_aside_a_damaged_list),
 		cmocka_unit_test(test_a_shared_list_outlives_its_first_snapshot),
-		cmocka_unit_test(test_version_2_is_read_and_continued),
+		cmocka_unit_test(test_a_stored_store_is_read_and_continued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

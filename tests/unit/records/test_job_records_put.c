@@ -93,7 +93,7 @@ static void table(void **state)
 static void long_records(void **state)
 {
 	static const enum record_kind small[] = {RECORD_FORMAT,   RECORD_ATTEMPT, RECORD_END,
-						 RECORD_PIN,      RECORD_DRAIN,   RECORD_DAMAGE,
+						 RECORD_PIN,      RECORD_DRAIN,   RECORD_SWEPT,
 						 RECORD_CONFIRMED};
 	auto_free char *text = memory_new((2 << 20) + 1);
 	auto_json json_t *body = NULL;

@@ -21,17 +21,14 @@ enum { /* what differs from a job that was launched and saved */
 	LOST = 256,
 	PENDING = 512,
 	ONE_TORN = 1024,
-	NOT_IN_SNAPSHOT = 2048,
 	FIXED_NAMES = 4096,
 	STEP_ZERO = 8192,
 	NUMBER_IS_HELD = 16384,
 	STORE_IS_FULL = 32768,
 	NO_STORE = 65536,
-	INTERRUPTED = 131072,
-	SIGNALLED = 262144,
 	OF_SIGNAL = 524288,
 	UNMANAGED = 1048576,
-	BEGUN_ANEW = 2097152,
+	GOES_BACK = 2097152,
 };
 
 static const struct {
@@ -41,7 +38,7 @@ static const struct {
 } rows[] = {
 	/* What is durable at a normal end too; of what saves nothing there is nothing to say. */
 	{OUTCOME_FINISHED, 0,
-	 "the job has finished; durable: 000003-000012 (step 40, 3.0 s before the end), in "
+	 "the job ended with 0; durable: 000003-000012 (step 40, 3.0 s before the end), in "
 	 "file:///store\n"},
 	{OUTCOME_FINISHED, NOTHING_DURABLE, ""},
 	{OUTCOME_FINISHED, UNMANAGED, ""},
@@ -58,10 +55,10 @@ static const struct {
 	{OUTCOME_PREEMPTED, NOTICED | NOTHING_DURABLE,
 	 "preempted; durable: nothing. Run the same command again: it starts from the beginning "
 	 "(exit 3)\n"},
-	/* Nobody is told to go on from what the job does not load. */
-	{OUTCOME_PREEMPTED, NOTICED | BEGUN_ANEW,
-	 "before the end). The next start gets it back, but this one began anew, and so does that "
-	 "one unless the job loads it (exit 3)\n"},
+	/* The same command is not what continues. */
+	{OUTCOME_PREEMPTED, NOTICED | GOES_BACK,
+	 "before the end). Run the command without --restore to continue from there; with it, "
+	 "another start goes back again (exit 3)\n"},
 	/* One that saves nothing and is told to end, as long as it is no user's Ctrl-C. */
 	{OUTCOME_STOPPED, NOTICED | NOTHING_DURABLE | UNMANAGED,
 	 "the job was told to end, and ended before it had saved anything: nothing was written to "
@@ -76,8 +73,6 @@ static const struct {
 	{OUTCOME_FINISHED, ONE_TORN,
 	 "last.pt in /checkpoints is in no snapshot (its writer was killed); the next start there "
 	 "may move it aside\n"},
-	{OUTCOME_FINISHED, NOT_IN_SNAPSHOT, "it does not count as finished, and the same command"},
-	{OUTCOME_FAILED, NOT_IN_SNAPSHOT, "the job has failed; durable: 0000"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
 	 ". Its newest checkpoint (step 50) lies in /checkpoints: the same command goes on"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | PENDING,
@@ -85,12 +80,6 @@ static const struct {
 	{OUTCOME_NOT_DURABLE, NOTICED | NOT_ALL_DURABLE | NOTHING_DURABLE | PENDING | NO_STORE,
 	 "the same command goes on from it there. There is no store: name one with --store to have "
 	 "it made durable\n"},
-	{OUTCOME_FINISHED, INTERRUPTED, "so it may not have finished: the same command starts it"},
-	{OUTCOME_FINISHED, INTERRUPTED, "after a signal (SIGINT, SIGQUIT or SIGHUP) that ends"},
-	{OUTCOME_FINISHED, SIGNALLED,
-	 "after a signal (SIGTERM, sent to it and not to reprieve) that ends jobs, so it may not "
-	 "have finished: the same command starts it again (exit 3)\n"},
-	{OUTCOME_FAILED, INTERRUPTED, "the job has failed; durable: 0000"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | TORN, "but last.pt in /checkpoints is NOT durable;"},
 	{OUTCOME_FINISHED, NOT_ALL_DURABLE | GIVEN_UP,
 	 "accepted nothing for 1 min 30 s (--flush-time)"},
@@ -139,15 +128,12 @@ static void start(struct told_run *run, unsigned so)
 	model->gang.lost = so & LOST;
 	model->snapshots.failing = so & STORE_IS_FULL;
 	err_set(&run->reports.store_failure, ERR_NO_SPACE, "No space left on device");
-	model->facts.torn = so & NOT_IN_SNAPSHOT;
-	model->facts.interrupted = so & INTERRUPTED;
-	model->facts.signalled = so & SIGNALLED;
 	model->facts.wait_status = so & OF_SIGNAL ? SIGKILL : 0;
 	model->launched_ms = 1000;
 	model->flush.began_ms = 61000;
 	model->durable.written_ms = 58000;
 	model->durable.step = so & NUMBER_IS_HELD ? 50 : 40;
-	run->facts.begun_anew = so & BEGUN_ANEW;
+	run->facts.goes_back = so & GOES_BACK;
 	run->rules.of_gang = so & OF_GANG;
 	run->rules.flush_ms = 90000;
 	run->facts.saves = true;
@@ -235,10 +221,6 @@ static void test_what_was_saved_elsewhere(void **state)
 		bool said, empty;
 		const char *place, *line, *not_in_it;
 	} cases[] = {
-		{OUTCOME_FINISHED, false, true, "/out/step-5.pt",
-		 "the job has saved step-5.pt in /out, and nothing in /checkpoints, which is "
-		 "watched: set --checkpoint-dir /out",
-		 "nothing of this run"},
 		{OUTCOME_FINISHED, true, true, "/out/step-5.pt",
 		 "nothing of this run is durable: the job has saved in /out, and nothing in "
 		 "/checkpoints, which is watched (--checkpoint-dir /out)\n",

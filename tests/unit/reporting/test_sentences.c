@@ -238,25 +238,6 @@ static void test_the_numbers_of_events(void **state)
 	told_stop(&run);
 }
 
-/* With its cause and its cure; `reprieve report` counts by the event. */
-static void test_a_job_that_begins_anew(void **state)
-{
-	struct told_run run;
-	const char *log;
-
-	(void)state;
-	told_start(&run);
-	log = HEARD(report_begun_anew(&run.reports, 10, 50));
-	assert_non_null(strstr(log, "warning: the job began anew: it has saved step 10, although "
-				    "step 50 lay in /checkpoints at its start"));
-	assert_non_null(strstr(log, "REPRIEVE_RESUMING"));
-	assert_string_equal(run.said, "began_anew ");
-	assert_int_equal(json_integer_value(json_object_get(run.line, "step")), 10);
-	assert_int_equal(json_integer_value(json_object_get(run.line, "found")), 50);
-	assert_true(run.reports.begun_anew && !run.reports.failed);
-	told_stop(&run);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,7 +248,6 @@ int main(void)
 		cmocka_unit_test(test_cannot_ask),
 		cmocka_unit_test(test_the_interval_once_a_save_was_measured),
 		cmocka_unit_test(test_the_numbers_of_events),
-		cmocka_unit_test(test_a_job_that_begins_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,14 +68,11 @@ static void test_a_run_under_way(void **state)
 	status = report(&run, &training);
 	assert_null(strstr(json_text_or(status, "plan", ""), "cannot be asked"));
 	assert_null(json_object_get(status, "superseded"));
-	assert_null(json_object_get(status, "began_anew"));
 	json_decref(steal(&status));
 	/* Then nothing that it saves is made durable, and no plan holds. */
 	run.model.snapshots.superseded = true;
-	run.facts.begun_anew = true;
 	status = report(&run, &training);
 	assert_true(json_is_true(json_object_get(status, "superseded")));
-	assert_true(json_is_true(json_object_get(status, "began_anew")));
 	assert_null(json_object_get(status, "plan"));
 	assert_null(json_object_get(status, "loss"));
 	told_stop(&run);

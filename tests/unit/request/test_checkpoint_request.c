@@ -82,8 +82,9 @@ static void on_failed(void *arg, const char *why)
 	fail_msg("%s", why);
 }
 
-static size_t no_writers(void *arg, pid_t *pids, size_t most)
+static size_t no_writers(void *arg, pid_t *pids, size_t most, size_t *savers)
 {
+	*savers = 0;
 	(void)arg;
 	(void)pids;
 	(void)most;

@@ -42,12 +42,13 @@ struct scene {
 	const char *name;
 	struct row rows[MOST];
 	int signal;
-	pid_t writers[4];
+	pid_t writers[4]; /* they have saved before, unless `is_new` */
 	pid_t chosen[4];
 	const char *reason; /* part of it, where nobody is chosen */
 	enum profile_target whom;
 	size_t expected; /* 0: as many as are chosen */
 	struct rank asked[3];
+	bool is_new;
 };
 
 #define P(PID, PARENT, COMMAND, CAUGHT, ...)                                                    \
@@ -150,6 +151,27 @@ static const struct scene scenes[] = {
 			P(21, 10,
 			"python -c from~multiprocessing.spawn~import~spawn_main;(9)", USR1)},
 		SIGUSR1, {20}, {20, 21}, NULL},
+	{.name = "a copier of the user's own",
+		{P(10, 1, "bash train.sh", 0),
+			P(20, 10, "python copy.py", TERM)},
+		SIGTERM, {20}, {0}, "no process", .is_new = true},
+	{.name = "the same beside the trainer",
+		{P(10, 1, "bash train.sh", 0),
+			P(20, 10, "python copy.py", TERM),
+			P(21, 10, "python train.py", TERM)},
+		SIGTERM, {20}, {21}, NULL, .is_new = true},
+	{.name = "a rank in its first save",
+		{P(10, 1, "torchrun t.py", TERM),
+			P(20, 10, "python t.py", TERM, .rank = 1)},
+		SIGTERM, {20}, {20}, NULL, .is_new = true},
+	{.name = "a tool that copies",
+		{P(10, 1, "bash train.sh", 0),
+			P(20, 10, "rsync -a a b", TERM)},
+		SIGTERM, {20}, {0}, "no process"},
+	{.name = "the same, and a trap",
+		{P(10, 1, "bash train.sh", TERM),
+			P(20, 10, "python aws s3 sync a b", TERM)},
+		SIGTERM, {0}, {10}, NULL},
 	{.name = "a writer that does not catch",
 		{P(10, 1, "python t.py", USR1),
 			P(20, 10, "python t.py", 0)},
@@ -362,6 +384,7 @@ static void play(const struct scene *scene)
 	}
 	while (criteria.writer_count < 4 && scene->writers[criteria.writer_count])
 		criteria.writer_count++;
+	criteria.saver_count = scene->is_new ? 0 : criteria.writer_count;
 	while (criteria.asked_count < 3 && scene->asked[criteria.asked_count].pid)
 		criteria.asked_count++;
 	while (expected < 4 && scene->chosen[expected])
@@ -404,6 +427,7 @@ static void never_asks_one_that_would_die(void **state)
 			.signal = SIGUSR1,
 			.whom = (enum profile_target)(run % 3),
 			.writers = writers,
+			.saver_count = 2,
 			.writer_count = 2,
 		};
 

@@ -1,14 +1,19 @@
 /* What was under way when all were killed x what its content says -> does it stay. */
 #include "restore/left_file.h"
 
+#include "base/cleanup.h"
 #include "completion/completion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#define OPEN UNDER_WAY_UNLESS_WHOLE
+#define UNSEEN UNDER_WAY_UNSEEN
 #define VALID CONTENT_VALID
 #define ONE (CONTENT_VALID | CONTENT_END_OF_ONE)
 #define ALL (CONTENT_VALID | CONTENT_END_OF_ALL)
@@ -19,21 +24,24 @@ static const struct {
 	bool stays;
 } rows[] = {
 	// clang-format off
-	{"closed, and no format says anything", {.closed = true}, true},
-	{"the same in a directory", {.closed = true, .in_directory = true}, false},
-	{"the same over what was complete", {.closed = true, .recorded = true}, false},
-	{"the same, and the machine was started anew", {.closed = true, .rebooted = true}, false},
-	{"closed and whole in a directory", {.closed = true, .in_directory = true, .content = VALID}, true},
-	{"closed and whole over what was complete", {.closed = true, .recorded = true, .content = VALID}, true},
-	{"its close was not seen, and no format says anything", {0}, false},
-	{"a format that may be whole before its end (HDF5)", {.content = VALID}, false},
-	{"a zip with its directory", {.content = ALL}, true},
-	{"the same over what was complete", {.content = ALL, .recorded = true}, true},
-	{"the same, and shorter: a model that was pruned", {.content = ALL, .size = 10, .before = 9000}, true},
-	{"a pickle, the first of its name", {.content = ONE, .size = 900}, true},
-	{"a pickle as long as the one before", {.content = ONE, .size = 9000, .before = 9000}, true},
-	{"a pickle that is a little shorter", {.content = ONE, .size = 8800, .before = 9000}, true},
-	{"the first of two pickles in a file", {.content = ONE, .size = 5000, .before = 9000}, false},
+	{"closed, and no format says anything", {.front = UNDER_WAY_CLOSED}, true},
+	{"the same, and the machine was started anew", {.front = UNDER_WAY_CLOSED, .rebooted = true}, false},
+	{"the same, and whole by its format", {.front = UNDER_WAY_CLOSED, .rebooted = true, .content = VALID}, true},
+	{"its close was not seen, and no format says anything", {.front = OPEN}, false},
+	{"a format that may be whole before its end (HDF5)", {.front = OPEN, .content = VALID}, false},
+	{"a zip with its directory", {.front = OPEN, .content = ALL}, true},
+	{"the same, and shorter: a model that was pruned", {.front = OPEN, .content = ALL, .size = 10, .before = 9000}, true},
+	{"a pickle, the first of its name", {.front = OPEN, .content = ONE, .size = 900}, true},
+	{"a pickle as long as the one before", {.front = OPEN, .content = ONE, .size = 9000, .before = 9000}, true},
+	{"a pickle that is a little shorter", {.front = OPEN, .content = ONE, .size = 8800, .before = 9000}, true},
+	{"the first of two pickles in a file", {.front = OPEN, .content = ONE, .size = 5000, .before = 9000}, false},
+	{"open, and as long as the one before, as what was mapped", {.front = OPEN, .size = 9000, .before = 9000}, false},
+	{"nobody has seen who has it open, and it is as long as the one before", {.front = UNSEEN, .size = 9000, .before = 9000}, true},
+	{"the same, and it is the first of its name", {.front = UNSEEN, .size = 10}, true},
+	{"the same, and it is shorter", {.front = UNSEEN, .size = 5000, .before = 9000}, false},
+	{"the same, and a zip with its directory", {.front = UNSEEN, .content = ALL, .size = 5000, .before = 9000}, true},
+	{"the same, and another file of its save is missing", {.front = UNSEEN, .size = 9000, .before = 9000, .lacks = true}, false},
+	{"the same, and the machine was started anew", {.front = UNSEEN, .rebooted = true, .size = 9000, .before = 9000}, false},
 	// clang-format on
 };
 
@@ -45,10 +53,61 @@ static void stays(void **state)
 			fail_msg("%s", rows[i].what);
 }
 
+static void add(struct snapshot_files *files, const char *path, uint64_t size, uint64_t inode)
+{
+	file_list_add(files, (struct snapshot_file){.path = strdup(path),
+						    .size = size,
+						    .mtime_ns = (int64_t)inode,
+						    .ctime_ns = (int64_t)inode,
+						    .inode = inode});
+	file_list_sort(files);
+}
+
+static const struct {
+	const char *what, *listed, *here[3], *before[3];
+	size_t torn;
+} saves[] = {
+	// clang-format off
+	{"as the number before", "step-2/a", {"step-2/a", "step-2/b", "step-1/a"}, {"step-1/a", "step-1/b"}, 0},
+	{"without a file of the number before", "step-2/a", {"step-2/a", "step-1/b"}, {"step-1/a", "step-1/b"}, 1},
+	{"the same, and that was measured of it", "step-2/a", {"step-2/a"}, {"step-1/a", "step-1/eval_results.json"}, 0},
+	{"no number before", "step-2/a", {"step-2/a"}, {"last"}, 0},
+	{"a set of which one is what it was", "a", {"a", "b"}, {"a", "b"}, 1},
+	{"a set of which the other was written too", "a", {"b", "a"}, {"a", "b"}, 0},
+	// clang-format on
+};
+
+static void a_save_that_nobody_saw_is_compared_with_the_one_before(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(saves) / sizeof(saves[0]); i++) {
+		auto_(snapshot_files_release) struct snapshot_files here = {0}, record = {0};
+		auto_(path_set_release) struct path_set whole = {0};
+		struct path_list list = {0};
+		char listed[40];
+
+		snprintf(listed, sizeof(listed), UNSEEN "%s", saves[i].listed);
+		path_list_add(&list, listed);
+		path_list_add(&list, UNDER_WAY_REST "b");
+		for (size_t k = 0; k < 3 && saves[i].here[k]; k++)
+			add(&here, saves[i].here[k], 100,
+			    strcmp(saves[i].here[k], saves[i].listed) == 0 ? 20 + k : k + 1);
+		for (size_t k = 0; k < 3 && saves[i].before[k]; k++)
+			add(&record, saves[i].before[k], 100, k + 1);
+		left_files_settle(&list, &(struct left_files){.here = &here,
+							      .record = &record,
+							      .whole = &whole});
+		if (list.count != saves[i].torn + 1)
+			fail_msg("%s", saves[i].what);
+		path_list_free(list.paths);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stays),
+		cmocka_unit_test(a_save_that_nobody_saw_is_compared_with_the_one_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

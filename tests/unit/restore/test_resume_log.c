@@ -62,8 +62,8 @@ static const struct {
 	 .named = true,
 	 .decided = "rolled_back ",
 	 .events = "predecessor_waited claimed restored ",
-	 .line = "crashed twice right after resuming from 000002-000005: resuming from the "
-		 "previous one, 000002-000004 (--restore 000002-000005 to override)"},
+	 .line = "crashed right after resuming from 000002-000005: resuming from the one "
+		 "before it, 000002-000004 (--restore 000002-000005 to override)"},
 	{.result = {.attempt = {.number = 4},
 		    .step = -1,
 		    .attempt_outcomes.decision = {.action = RESTART_REVERT, .snapshot = {2, 5}}},
@@ -82,11 +82,6 @@ static const struct {
 	 .decided = "",
 	 .events = "claimed ",
 	 .line = "--restore none: nothing restored; existing files in /checkpoints are kept"},
-	{.result = {.step = -1, .attempt_outcomes = {.decision.action = RESTART_DONE, .newest = 7}},
-	 .refused = true,
-	 .decided = "nothing_to_do ",
-	 .events = "",
-	 .line = "finished"},
 	{.result = {.step = -1,
 		    .attempt_outcomes = {.decision = {.action = RESTART_NO_PROGRESS,
 						      .without_progress = 5}}},

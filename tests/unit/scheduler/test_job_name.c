@@ -203,6 +203,65 @@ static void has_the_index_in_it(void **state)
 	assert_int_equal(err.kind, ERR_INVALID);
 }
 
+/* The elements of an array are jobs of their own, whoever named them. */
+static void has_the_element_of_an_array_in_it(void **state)
+{
+#define SLURM "SLURM_JOB_ID=14", "SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=3"
+	const struct {
+		const char *chosen;
+		const char *const *environment;
+		struct job_place place;
+		const char *text;
+		size_t stem;
+	} rows[] = {
+		// clang-format off
+		{"sweep", LIST(SLURM), alone, "sweep_3", 0},
+		{NULL, LIST("REPRIEVE_JOB=sweep", SLURM), alone, "sweep_3", 0},
+		{NULL, LIST(SLURM), alone, "slurm-12_3", strlen("slurm-12")},
+		{"slurm-12", LIST("SLURM_ARRAY_JOB_ID=19", "SLURM_ARRAY_TASK_ID=3"), alone, "slurm-12_3", 0},
+		{NULL, LIST("TORCHELASTIC_RUN_ID=t7", SLURM), alone, "t7_3", strlen("t7")},
+		{"sweep", LIST("SLURM_JOB_ID=14"), alone, "sweep", 0},
+		{"sweep", LIST("SLURM_ARRAY_TASK_ID=3"), alone, "sweep", 0},
+		{"sweep", LIST("SLURM_ARRAY_JOB_ID=12", "SLURM_ARRAY_TASK_ID=x"), alone, "sweep", 0},
+		{"sweep", LIST("JOB_ID=8", "SGE_TASK_ID=5"), alone, "sweep_5", 0},
+		{NULL, LIST("JOB_ID=8", "SGE_TASK_ID=5"), alone, "train-94a4fb2bfe2f_5", 0},
+		{"sweep", LIST("JOB_ID=8", "SGE_TASK_ID=undefined"), alone, "sweep", 0},
+		{"sweep", LIST("OAR_JOB_ID=9", "OAR_ARRAY_ID=8", "OAR_ARRAY_INDEX=2"), alone, "sweep_2", 0},
+		{"sweep", LIST("AWS_BATCH_JOB_ID=4876:7", "AWS_BATCH_JOB_ARRAY_INDEX=7"), alone, "sweep_7", 0},
+		/* with what else tells it from others */
+		{"sweep", LIST(SLURM), {.index = "1", .index_from = "SLURM_PROCID"}, "sweep_3-1", 0},
+		/* each element is a gang, or a member of one */
+		{"sweep", LIST(SLURM), of_gang, "sweep_3", 0},
+		{"sweep", LIST(SLURM), {.of_gang = true, .element_is_member = true}, "sweep", 0},
+		// clang-format on
+	};
+	char longest[JOB_NAME_MOST + 1];
+	struct job_name name, other;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(job_name_find(rows[i].chosen, &rows[i].place, get,
+					       (void *)rows[i].environment, "/w", command, &name,
+					       &err),
+				 0);
+		assert_string_equal(name.text, rows[i].text);
+		assert_int_equal(name.stem, rows[i].stem);
+	}
+	/* The id of AWS Batch has it in it, and once. */
+	name_in(LIST("AWS_BATCH_JOB_ID=4876:7", "AWS_BATCH_JOB_ARRAY_INDEX=7"), "/w", command,
+		&name);
+	name_in(LIST("AWS_BATCH_JOB_ID=4876:7"), "/w", command, &other);
+	assert_string_equal(name.text, other.text);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_int_equal(job_name_find(longest, &alone, get, (void *)LIST(SLURM), "/w", command,
+				       &name, &err),
+			 -1);
+	assert_non_null(strstr(err.text, "no room for \"_3\""));
+#undef SLURM
+}
+
 /* Inside the job of another run what that one has handed on is its own. */
 static void names_a_run_inside_another_one_by_itself(void **state)
 {
@@ -336,6 +395,7 @@ int main(void)
 		cmocka_unit_test(follows_the_order),
 		cmocka_unit_test(names_a_gang_without_its_members),
 		cmocka_unit_test(has_the_index_in_it),
+		cmocka_unit_test(has_the_element_of_an_array_in_it),
 		cmocka_unit_test(refuses_bad_names_of_the_user),
 		cmocka_unit_test(names_a_run_inside_another_one_by_itself),
 		cmocka_unit_test(maps_ids_of_schedulers_apart),

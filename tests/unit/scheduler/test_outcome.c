@@ -35,11 +35,18 @@ static void test_table(void **state)
 			 .managed = true,
 			 .all_durable = true},
 			"stopped", 130},
-		{{.start_failed = 127}, "refused", 127},
-		{{.start_failed = 126, .noticed = true}, "refused", 126},
-		{{.noticed = true}, "preempted", 75},
+		{{.refusal = 127}, "refused", 127},
+		{{.refusal = 126, .noticed = true}, "refused", 126},
+		{{.refusal = 78, .managed = true, .all_durable = true}, "refused", 78},
+		/* asked to stop before the launch */
+		{{.noticed = true}, "not_durable", 74},
+		{{.noticed = true, .managed = true}, "not_durable", 74},
+		{{.noticed = true, .managed = true, .all_durable = true}, "preempted", 75},
+		{{.noticed = true, .strict_failed = true}, "not_durable", 74},
 		{{.noticed = true, .by_signal_only = true}, "stopped", 143},
-		{{.noticed = true, .by_signal_only = true, .managed = true}, "preempted", 75},
+		{{.noticed = true, .by_signal_only = true, .managed = true}, "not_durable", 74},
+		{{.noticed = true, .by_signal_only = true, .managed = true, .all_durable = true},
+			"preempted", 75},
 		{{0}, "refused", 70},
 		/* docker stop of something that never saved: what tini answers */
 		{{.launched = true,
@@ -115,7 +122,12 @@ static void test_table(void **state)
 			"finished", 0},
 		{{.launched = true, .managed = true, .noticed = true, .all_durable = true,
 			 .wait_status = EXITED(1), .of_gang = true},
-			"failed", 1},
+			"preempted", 75},
+		/* A collective fails when the other member is gone. */
+		{{.launched = true, .managed = true, .noticed = true, .noticed_late = true,
+			 .wait_status = EXITED(1), .asked_to_save = true,
+			 .of_gang = true},
+			"not_durable", 74},
 		{{.launched = true, .managed = true, .noticed = true, .all_durable = true,
 			 .wait_status = EXITED(1), .resumes = true},
 			"failed", 1},
@@ -164,7 +176,7 @@ static void test_table(void **state)
 		{{LEFT, .all_durable = true, .lived_on_ms = 60000}, "finished", 0},
 #undef LEFT
 		/* Ctrl-C: it ends as it would without us. */
-		{{.launched = true, .managed = true, .all_durable = true, .interrupted = true,
+		{{.launched = true, .managed = true, .all_durable = true,
 			 .wait_status = EXITED(0)}, "finished", 0},
 		/* strict */
 		{{.launched = true,
@@ -189,79 +201,10 @@ static void test_table(void **state)
 	}
 }
 
-static void test_done(void **state)
-{
-	static const struct {
-		struct outcome_facts facts;
-		bool done;
-	} rows[] = {
-		// clang-format off
-		{{.launched = true, .all_durable = true}, true},
-		{{.launched = true}, false},
-		{{.launched = true, .all_durable = true, .wait_status = EXITED(1)}, false},
-		{{.launched = true, .all_durable = true, .noticed = true}, false},
-		/* It had ended already. */
-		{{.launched = true, .all_durable = true, .noticed = true, .noticed_late = true},
-			true},
-		{{.launched = true, .all_durable = true, .noticed = true, .goes_on = true}, true},
-		{{.launched = true,
-			 .all_durable = true,
-			 .noticed = true,
-			 .goes_on = true,
-			 .stopped = true},
-			false},
-		/* A signal that ends jobs was passed on to it, whatever its profile says of a
-		 * request. */
-		{{.launched = true, .all_durable = true, .interrupted = true}, false},
-		{{.launched = true, .all_durable = true, .signalled = true}, false},
-		{{.launched = true, .all_durable = true, .signalled = true, .goes_on = true},
-		 false},
-		{{.launched = true, .all_durable = true, .interrupted = true, .goes_on = true},
-			false},
-		{{.launched = true, .all_durable = true, .interrupted = true, .noticed = true,
-			.noticed_late = true}, false},
-		/* It left files that are in no snapshot. */
-		{{.launched = true, .all_durable = true, .torn = true}, false},
-		{{.launched = true, .all_durable = true, .elsewhere = true}, false},
-		{{.launched = true,
-			 .all_durable = true,
-			 .torn = true,
-			 .noticed = true,
-			 .goes_on = true},
-			false},
-#define ASKED .launched = true, .all_durable = true, .asked = true
-		/* Asked without a notice, it has not saved, or ended too soon after it had: that
-		 * may be why it ended. */
-		{{ASKED}, false},
-		{{ASKED, .lived_on_ms = 100}, false},
-		{{ASKED, .lived_on_ms = 59999}, false},
-		{{ASKED, .lived_on_ms = 100, .noticed = true, .noticed_late = true}, false},
-		/* It has trained on since. */
-		{{ASKED, .lived_on_ms = 60000}, true},
-		{{ASKED, .lived_on_ms = 3600000}, true},
-		{{ASKED, .lived_on_ms = 3600000, .noticed = true, .noticed_late = true}, true},
-		{{ASKED, .lived_on_ms = 3600000, .noticed = true}, false},
-		{{ASKED, .lived_on_ms = 3600000, .wait_status = EXITED(1)}, false},
-		/* Its framework trains on whenever it is asked. */
-		{{ASKED, .lived_on_ms = 100, .goes_on = true}, true},
-#undef ASKED
-		// clang-format on
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct outcome outcome = outcome_of(&rows[i].facts);
-
-		if (outcome_is_done(&rows[i].facts, &outcome) != rows[i].done)
-			fail_msg("row %zu", i);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

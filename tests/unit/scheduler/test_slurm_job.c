@@ -97,7 +97,7 @@ static void test_whose_death_is_a_notice(void **state)
 static void test_neighbours(void **state)
 {
 	static const struct {
-		const char *holder, *own, *tasks, *task, *array;
+		const char *holder, *own, *tasks, *task, *element;
 		enum slurm_neighbour neighbour;
 	} rows[] = {
 		{"slurm-7", "slurm-7", "3", NULL, NULL, SLURM_TASK},
@@ -111,17 +111,22 @@ static void test_neighbours(void **state)
 		{"slurm-7", "slurm-7", "1", NULL, NULL, SLURM_STRANGER},
 		{"slurm-7", "slurm-7", NULL, NULL, NULL, SLURM_STRANGER},
 		{"slurm-6", "slurm-7", "3", NULL, NULL, SLURM_STRANGER},
-		{"slurm-7_1", "slurm-7_2", NULL, NULL, "7", SLURM_ELEMENT},
-		{"slurm-7_1", "slurm-7_1", NULL, NULL, "7", SLURM_STRANGER},
-		{"slurm-71_1", "slurm-7_2", NULL, NULL, "7", SLURM_STRANGER},
-		{"slurm-7_1", "mine", NULL, NULL, "7", SLURM_STRANGER},
-		{"", "slurm-7_2", NULL, NULL, "7", SLURM_STRANGER},
+		{"slurm-7_1", "slurm-7_2", NULL, NULL, "2", SLURM_ELEMENT},
+		{"sweep_11", "sweep_2", NULL, NULL, "2", SLURM_ELEMENT},
+		{"slurm-7_1-0", "slurm-7_2-1", "3", "1", "2", SLURM_ELEMENT},
+		{"slurm-7_1", "slurm-7_1", NULL, NULL, "1", SLURM_STRANGER},
+		{"slurm-71_1", "slurm-7_2", NULL, NULL, "2", SLURM_STRANGER},
+		{"slurm-7_1", "slurm-7_2", NULL, NULL, NULL, SLURM_STRANGER},
+		{"slurm-7_1", "slurm-7_21", NULL, NULL, "2", SLURM_STRANGER},
+		{"sweep_old", "sweep_2", NULL, NULL, "2", SLURM_STRANGER},
+		{"slurm-7_1", "mine", NULL, NULL, "2", SLURM_STRANGER},
+		{"", "slurm-7_2", NULL, NULL, "2", SLURM_STRANGER},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (slurm_job_neighbour(rows[i].holder, rows[i].own, rows[i].tasks, rows[i].task,
-					rows[i].array) != rows[i].neighbour)
+					rows[i].element) != rows[i].neighbour)
 			fail_msg("%s and %s", rows[i].holder, rows[i].own);
 }
 

@@ -6,7 +6,6 @@
 #include "base/without_openat2.h"
 #include "own_channel.h"
 
-#include "shim/access_log.h"
 #include "shim/fd_table.h"
 #include "shim/libc_symbols.h"
 
@@ -36,7 +35,6 @@ static const char *const event_names[] = {
 	[SHIM_DUPLICATED] = "copied", [SHIM_RENAMED] = "renamed",
 	[SHIM_LINKED] = "linked",     [SHIM_UNLINKED] = "unlinked",
 	[SHIM_EXITING] = "exiting",   [SHIM_SAVED_ELSEWHERE] = "elsewhere",
-	[SHIM_READ] = "read",
 };
 
 static const char *const flag_names[] = {"cut",       "empty",     "nameless", "failed",
@@ -616,122 +614,6 @@ static void test_what_names_a_descriptor(void **state)
 	}
 }
 
-/* --- reading, in a drill --- */
-
-/* What may have been read, besides what was written: the numbers of each file are left out. */
-static void test_what_a_drill_learns(void **state)
-{
-	static const struct {
-		bool stream;
-		const char *name, *mode;
-		int flags;
-		const char *log;
-	} rows[] = {
-		{false, "file", NULL, O_RDONLY, "r"},
-		{false, "file", NULL, O_RDWR, "rw"},
-		{false, "file", NULL, O_WRONLY, "w"},
-		{false, "none", NULL, O_RDONLY, ""},
-		{false, "../beside", NULL, O_RDONLY, ""},
-		{true, "file", "r", 0, "r"},
-		{true, "file", "r+", 0, "rw"},
-		{true, "file", "a", 0, "w"},
-		{true, "none", "r", 0, ""},
-	};
-	char log[64];
-
-	(void)state;
-	make("file", "content");
-	make("../beside", "content");
-	snprintf(log, sizeof(log), "%s/log", place);
-	assert_int_equal(setenv(SHIM_ENV_ACCESS_LOG, log, 1), 0);
-	access_log_start();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		int fd = open(log, O_CREAT | O_TRUNC | O_RDWR, 0600);
-		char text[512], kinds[8] = "";
-		ssize_t got;
-
-		if (rows[i].stream) {
-			FILE *stream = fopen(rows[i].name, rows[i].mode);
-
-			assert_int_equal(stream != NULL, rows[i].log[0] != '\0');
-			if (stream)
-				fclose(stream);
-		} else {
-			(void)!close(open(rows[i].name, rows[i].flags));
-		}
-		got = read(fd, text, sizeof(text));
-		for (ssize_t at = 0; at < got; at++)
-			if (at == 0 || text[at - 1] == '\n')
-				strncat(kinds, text + at, 1);
-		if (strcmp(kinds, rows[i].log) != 0)
-			fail_msg("row %zu: %s", i, kinds);
-		assert_int_equal(close(fd), 0);
-	}
-	atomic_store(&access_log_wanted, false);
-}
-
-/* Where there is something to resume from, also what is read is told, but not without end. */
-static void test_what_is_read_where_that_is_wanted(void **state)
-{
-	static const struct {
-		bool stream;
-		const char *name, *mode;
-		int flags;
-		const char *told;
-	} rows[] = {
-		{false, "file", NULL, O_RDONLY, "read file; "},
-		{false, "file", NULL, O_RDWR, "read file; opened a file; "},
-		{false, "file", NULL, O_WRONLY, "opened a file; "},
-		{false, "empty", NULL, O_RDONLY, ""},
-		{false, "../beside", NULL, O_RDONLY, ""},
-		{false, ".", NULL, O_RDONLY | O_DIRECTORY, ""},
-		{false, "none", NULL, O_RDONLY, ""},
-		{true, "file", "r", 0, "read file; "},
-		{true, "none", "r", 0, ""},
-		{false, "file", NULL, O_RDWR | O_TRUNC, "opened a file; "},
-	};
-	const char *last;
-	unsigned times = 0;
-
-	(void)state;
-	make("file", "content");
-	make("empty", "");
-	make("../beside", "content");
-	told();
-	for (unsigned wanted = 0; wanted < 2; wanted++) {
-		header->reads_wanted = wanted;
-		assert_true(join(channel_name));
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			FILE *stream = rows[i].stream ? fopen(rows[i].name, rows[i].mode) : NULL;
-			int fd = rows[i].stream ? -1 : open(rows[i].name, rows[i].flags);
-			const char *said = told();
-
-			/* Which descriptor it has is of no interest. */
-			if (text_starts(said, "read")
-				    ? !wanted || !text_starts(rows[i].told, "read file; ")
-				    : wanted && text_starts(rows[i].told, "read"))
-				fail_msg("row %zu: %s", i, said);
-			if (stream)
-				fclose(stream);
-			if (fd >= 0)
-				close(fd);
-			told();
-		}
-		make("file", "content");
-		told();
-	}
-	do
-		close(open("file", O_RDONLY));
-	while (text_equal(last = told(), "read file; ") && ++times < 200);
-	/* That no more is told is told. */
-	assert_string_equal(last, "read ; ");
-	assert_in_range(times, 1, 64);
-	close(open("file", O_RDONLY));
-	assert_told("");
-	header->reads_wanted = 0;
-	assert_true(join(channel_name));
-}
-
 /* --- mappings --- */
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
@@ -911,8 +793,6 @@ int main(void)
 		TEST(test_a_write_that_failed_otherwise),
 		TEST(test_what_becomes_of_names),
 		TEST(test_what_names_a_descriptor),
-		TEST(test_what_a_drill_learns),
-		TEST(test_what_is_read_where_that_is_wanted),
 		TEST(test_a_mapping_is_one_more_descriptor),
 		TEST(test_a_mapping_that_is_moved_over_another),
 		TEST(test_which_mappings_write_to_a_file),
@@ -927,7 +807,6 @@ int main(void)
 		TEST_ALONE(test_a_descriptor_that_went_unseen),
 		TEST_ALONE(test_what_becomes_of_names),
 		TEST_ALONE(test_what_names_a_descriptor),
-		TEST_ALONE(test_what_a_drill_learns),
 		TEST_ALONE(test_a_mapping_is_one_more_descriptor),
 		TEST_ALONE(test_a_mapping_that_is_moved_over_another),
 		TEST_ALONE(test_which_mappings_write_to_a_file),

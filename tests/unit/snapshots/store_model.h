@@ -72,8 +72,6 @@ struct scene {
 	bool days;
 	/* The store is full with so many packs; 0: never. */
 	unsigned room;
-	/* A pack of which the newest snapshot needs a part is worn, beside others. */
-	bool wear;
 };
 
 /* --- what has happened --- */
@@ -87,6 +85,8 @@ struct commit {
 	bool told;
 	/* It names a pack that something has happened to. */
 	bool hurt;
+	/* A restore has found that, by world.time; 0: none has. */
+	unsigned found_at;
 	/* It was put, and the store has answered something else. */
 	bool answer_lost;
 	/* It was forgotten, by one who has looked last what is needed at this time; 0: it was not.
@@ -179,7 +179,7 @@ enum rule {
 	RULE_READ_BACK,
 	RULE_PUT_AGAIN_ASKS,
 	RULE_EMPTIED_STORE,
-	RULE_DAMAGE_MARKS,
+	RULE_SET_ASIDE,
 	RULE_NEWEST_IS_KEPT,
 	RULE_STARTS_ARE_KEPT,
 	RULE_NEWER_ARE_KEPT,
@@ -192,6 +192,7 @@ enum rule {
 	RULE_NEWER_PACKS,
 	RULE_NO_NEW_CLAIM,
 	RULE_ORPHANS_ARE_NEWER,
+	RULE_SWEPT,
 	RULE_OWN_CLAIM,
 	RULES
 };
@@ -221,8 +222,6 @@ struct world {
 	char hurt_pack[96];
 	/* A commit that was under way when the store was emptied has come into the new one. */
 	bool stray;
-	/* So many marks of damage were put. */
-	unsigned marks;
 	/* When a pack was lost; 0: none was. */
 	unsigned lost_at;
 	unsigned nonces; /* of the test itself */

@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "storage/records/damage_marks.h"
 #include "storage/records/job_records.h"
+#include "storage/records/listed_claims.h"
+#include "storage/records/pack_aside.h"
 #include "storage/records/pack_listing.h"
 #include "storage/scheme_table.h"
 #include "storage/snapshots/garbage_collect.h"
 #include "storage/snapshots/orphan_packs.h"
 #include "storage/snapshots/pin_place.h"
 #include "storage/snapshots/retention.h"
-#include "storage/transfer/pack_wear.h"
 #include "storage/transfer/priority_pool.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ const char *rule_name(enum rule rule)
 		[RULE_PUT_AGAIN_ASKS] =
 			"a manifest is put again only after a look for a newer claim",
 		[RULE_EMPTIED_STORE] = "a save notices that the store was emptied",
-		[RULE_DAMAGE_MARKS] = "what was found damaged is no base",
+		[RULE_SET_ASIDE] = "what was found damaged is set aside",
 		[RULE_NEWEST_IS_KEPT] = "the newest good snapshot is kept",
 		[RULE_STARTS_ARE_KEPT] = "what an attempt started from is kept",
 		[RULE_NEWER_ARE_KEPT] = "what is newer than the newest good one is kept",
@@ -59,6 +59,7 @@ const char *rule_name(enum rule rule)
 			"garbage collection leaves packs newer than the newest good snapshot",
 		[RULE_ORPHANS_ARE_NEWER] =
 			"an orphaned pack is newer than all snapshots at the claim",
+		[RULE_SWEPT] = "an orphaned pack was not swept",
 		[RULE_OWN_CLAIM] = "a claim of the same number may be another's",
 		[RULE_NO_NEW_CLAIM] = "garbage collection looks for a new claim",
 	};
@@ -118,24 +119,6 @@ WRAPS(int, store_open,
 	return 0;
 }
 
-/* The snapshots of the model are too small for the rule of the product. */
-WRAPS(uint64_t, pack_wear_decide,
-      (struct pack_wear * packs, size_t count, const struct pack_wear_bounds *bounds))
-{
-	uint64_t given_up = 0;
-	size_t named = 0;
-
-	(void)bounds;
-	for (size_t i = 0; i < count; i++)
-		named += packs[i].bytes > 0;
-	for (size_t i = 0; i < count; i++) {
-		packs[i].worn = world_now->scene->wear && named > 1 &&
-				3 * packs[i].used < 2 * packs[i].bytes;
-		given_up += packs[i].worn ? packs[i].used : 0;
-	}
-	return given_up;
-}
-
 /* --- a rule that is off --- */
 
 static struct machine *now(void)
@@ -158,7 +141,7 @@ WRAPS(int, storage_claim,
 	return __real_storage_claim(storage, claim, attempt, cancel, err);
 }
 
-static void loosen_claims(struct job_listing *listing)
+static void loosen_claims(const struct job_listing *listing)
 {
 	for (size_t i = 0; i < listing->lineage.attempt_count; i++) {
 		struct lineage_attempt *attempt = &listing->lineage.attempts[i];
@@ -178,6 +161,26 @@ WRAPS(int, job_records_list,
 
 	if (result == 0)
 		loosen_claims(listing);
+	return result;
+}
+
+WRAPS(int, listed_claims_read,
+      (struct storage * storage, const struct job_listing *listing, struct cancel *cancel,
+       struct err *err))
+{
+	int result = __real_listed_claims_read(storage, listing, cancel, err);
+
+	loosen_claims(listing);
+	return result;
+}
+
+WRAPS(int, listed_claims_read_chain,
+      (struct storage * storage, const struct job_listing *listing, uint32_t newest, uint32_t until,
+       struct cancel *cancel, struct err *err))
+{
+	int result = __real_listed_claims_read_chain(storage, listing, newest, until, cancel, err);
+
+	loosen_claims(listing);
 	return result;
 }
 
@@ -212,6 +215,8 @@ WRAPS(int, storage_save,
 	}
 	if (is_off(RULE_OWN_CLAIM))
 		storage->own_claim.put_ms = 0;
+	if (is_off(RULE_SWEPT))
+		storage->swept_at_claim = 0;
 	return __real_storage_save(storage, request, result, cancel, err);
 }
 
@@ -257,11 +262,10 @@ WRAPS(int, job_records_newest_attempt,
 
 WRAPS(int, pack_listing_get_named,
       (struct storage * storage, const struct manifest *manifest, struct store_listing *packs,
-       struct store_listing *damaged, struct cancel *cancel, struct err *err))
+       struct cancel *cancel, struct err *err))
 {
 	if (!is_off(RULE_PACKS_BEFORE_COMMIT))
-		return __real_pack_listing_get_named(storage, manifest, packs, damaged, cancel,
-						     err);
+		return __real_pack_listing_get_named(storage, manifest, packs, cancel, err);
 	for (size_t i = 0; i < manifest->pack_count; i++) {
 		auto_free char *key = text_format("jobs/job/%s", manifest->packs[i].key);
 
@@ -331,18 +335,10 @@ WRAPS(int, job_record_put_asking,
 	return result;
 }
 
-WRAPS(bool, damage_marks_has,
-      (const struct storage *storage, const struct store_listing *marks, const char *pack))
+WRAPS(void, pack_aside_note, (struct storage * storage, const char *pack, struct cancel *cancel))
 {
-	return !is_off(RULE_DAMAGE_MARKS) && __real_damage_marks_has(storage, marks, pack);
-}
-
-WRAPS(void, damage_marks_drop,
-      (const struct storage *storage, const struct store_listing *marks,
-       struct store_listing *packs))
-{
-	if (!is_off(RULE_DAMAGE_MARKS))
-		__real_damage_marks_drop(storage, marks, packs);
+	if (!is_off(RULE_SET_ASIDE))
+		__real_pack_aside_note(storage, pack, cancel);
 }
 
 WRAPS(int, orphan_packs_load,

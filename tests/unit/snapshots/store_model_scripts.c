@@ -91,10 +91,12 @@ int script_restore(struct world *world, struct storage *storage, struct snapshot
 					     world->now ? world->now->index : MACHINES_MOST);
 	struct restore_request request = {.id = id, .directory = target, .unsynced = true};
 	struct restore_result result;
-	const struct commit *commit = model_commit(world, id);
+	const struct commit *commit;
 	char text[SNAPSHOT_ID_TEXT];
 	int status = storage_restore(storage, &request, &result, NULL, err);
 
+	/* The store may have been emptied meanwhile. */
+	commit = model_commit(world, id);
 	if (status == 0 &&
 	    (!file_is(target, "frozen", 0) || !file_is(target, "weights", commit->step)))
 		model_wrong(world, "snapshot %s was restored with other content than was saved",
@@ -137,25 +139,6 @@ static bool is_alone(const struct world *world)
 	return world->faults + world->deaths == 0 && !world->damaged && !world->emptied;
 }
 
-/* How many packs of the snapshot were found damaged, as the store says. */
-static unsigned count_marks(const struct world *world, struct snapshot_id id)
-{
-	char text[SNAPSHOT_ID_TEXT];
-	auto_free char *key =
-		text_format("jobs/job/snapshots/%s.json", snapshot_id_format(id, text));
-	const struct memory_object *manifest = memory_objects_find(&world->objects, key);
-	unsigned count = 0;
-
-	for (size_t i = 0; manifest && i < world->objects.count; i++) {
-		const char *mark = strstr(world->objects.items[i].key, "/damaged/");
-
-		count += mark && memmem(manifest->content->data, manifest->content->size,
-					mark + strlen("/damaged/"),
-					strlen(mark + strlen("/damaged/"))) != NULL;
-	}
-	return count;
-}
-
 static bool claim_once(struct running *running)
 {
 	const struct role *role = running->machine->role;
@@ -169,7 +152,8 @@ static bool claim_once(struct running *running)
 	struct claiming *claiming;
 	char text[SNAPSHOT_ID_TEXT];
 	struct err err = {0};
-	unsigned marks_before = world->marks;
+	unsigned began = world->time;
+	const struct commit *start;
 
 	attempt_release(&running->attempt);
 	if (storage_claim(running->storage, &claim, &running->attempt, NULL, &err) < 0) {
@@ -186,9 +170,12 @@ static bool claim_once(struct running *running)
 	claiming->policy = role->policy;
 	claiming->start = running->attempt.start;
 	world->chosen_by_user |= role->policy != RESTORE_LATEST;
-	/* One that was put while it claimed may have come too late for it. */
-	if (role->policy == RESTORE_LATEST && !running->attempt.start_is_damaged &&
-	    world->marks == marks_before && count_marks(world, running->attempt.start) > 0)
+	/* Whoever has found it has set it aside. */
+	start = snapshot_id_is_none(running->attempt.start)
+			? NULL
+			: model_commit(world, running->attempt.start);
+	if (start && role->policy == RESTORE_LATEST && !running->attempt.start_is_damaged &&
+	    world->faults == 0 && start->found_at > 0 && start->found_at < began)
 		model_wrong(world, "%s was found damaged, and is claimed from",
 			    snapshot_id_format(running->attempt.start, text));
 	model_note(world, "has claimed %u from %s", running->attempt.number,
@@ -216,6 +203,8 @@ static bool restore_start(struct running *running, bool *stop)
 		return false;
 	}
 	model_note(world, "cannot restore %s: %s", snapshot_id_format(start, text), err.text);
+	if (err.kind == ERR_CORRUPT && model_commit(world, start)->hurt)
+		model_commit(world, start)->found_at = world->time;
 	/* There is no whole one. The job goes on from what is left of this one: that is harder on
 	 * the store than to give up. */
 	if (running->attempt.start_is_damaged) {

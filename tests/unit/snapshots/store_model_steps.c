@@ -392,7 +392,6 @@ static void note_record(struct world *world, const char *key, enum op_outcome ou
 		else
 			return;
 	} else {
-		world->marks += text_starts(key, JOB "damaged/");
 		return;
 	}
 	world->order = memory_hash(world->order, facts, sizeof(facts));
@@ -601,7 +600,7 @@ static void begin_history(struct world *world, const struct memory_objects *befo
 	world->damaged = world->emptied = world->forgot = world->pinned = false;
 	world->chosen_by_user = false;
 	world->stray = false;
-	world->lost_at = world->marks = 0;
+	world->lost_at = 0;
 	world->hurt_pack[0] = world->wrong[0] = '\0';
 	/* What was before counts as told. */
 	for (unsigned i = 1; i <= world->scene->saved; i++) {

@@ -2,7 +2,6 @@
  * clears away besides. */
 #include "slow_store.h"
 
-#include "storage/records/damage_marks.h"
 #include "storage/snapshots/garbage_collect.h"
 #include "storage/snapshots/pin_place.h"
 
@@ -283,7 +282,7 @@ static char *start_with_leftover(struct fixture *f, struct meanwhile *meanwhile)
 	return fixture_find(f, "packs/000001/000005-");
 }
 
-/* The new attempt may have used the leftover, and committed: no mark may call that damaged. */
+/* The new attempt may have used the leftover, and committed. */
 static void test_claimed_before_leftovers_go(void **state)
 {
 	struct fixture f;
@@ -296,31 +295,30 @@ static void test_claimed_before_leftovers_go(void **state)
 	assert_works(forget(&f, &result));
 	assert_int_equal(result.collected.packs_removed, 0);
 	assert_int_equal(access(pack, F_OK), 0);
-	assert_int_equal(count_files(&f, "/damaged/"), 0);
 	stop(&f, &meanwhile);
 }
 
 /* What was put is gone again. */
-static int lose_marks(struct slow_store *slow, const char *key, enum err_kind kind,
-		      struct err *error)
+static int lose_record(struct slow_store *slow, const char *key, enum err_kind kind,
+		       struct err *error)
 {
 	const struct meanwhile *meanwhile = slow->arg;
 	auto_free char *path = text_format("%s/%s", meanwhile->f->store, key);
 
-	if (!strstr(key, "/damaged/"))
+	if (!text_ends(key, ".swept.json"))
 		return 0;
 	assert_int_equal(unlink(path), 0);
-	return err_set(error, kind, "no mark is taken");
+	return err_set(error, kind, "no record is taken");
 }
 
-static int refuse_marks(struct slow_store *slow, const char *key, struct err *error)
+static int refuse_record(struct slow_store *slow, const char *key, struct err *error)
 {
-	return lose_marks(slow, key, ERR_NO_SPACE, error);
+	return lose_record(slow, key, ERR_NO_SPACE, error);
 }
 
-static int deny_marks(struct slow_store *slow, const char *key, struct err *error)
+static int deny_record(struct slow_store *slow, const char *key, struct err *error)
 {
-	return lose_marks(slow, key, ERR_DENIED, error);
+	return lose_record(slow, key, ERR_DENIED, error);
 }
 
 static int refuse_all(struct slow_store *slow, unsigned number, unsigned again,
@@ -330,7 +328,7 @@ static int refuse_all(struct slow_store *slow, unsigned number, unsigned again,
 	return err_set(error, ERR_NO_SPACE, "the store is full");
 }
 
-/* Neither the clock nor the marks find room: what needs none of them goes. */
+/* Neither the clock nor the record finds room: what needs none of them goes. */
 static void test_full_store_is_emptied_of_garbage(void **state)
 {
 	struct fixture f;
@@ -343,7 +341,7 @@ static void test_full_store_is_emptied_of_garbage(void **state)
 	(void)state;
 	pack = start_with_leftover(&f, &meanwhile);
 	slow = slow_of(f.storage->transfer.store);
-	slow->answer_record = refuse_marks;
+	slow->answer_record = refuse_record;
 	slow->put_pack = refuse_all;
 	/* All is as old as the newest pack: for all that is known, no time has passed. */
 	assert_works(forget(&f, &result));
@@ -355,17 +353,15 @@ static void test_full_store_is_emptied_of_garbage(void **state)
 	assert_works(forget(&f, &result));
 	assert_int_equal(result.collected.packs_removed, 3);
 	assert_int_equal(count_files(&f, "/packs/"), 2);
-	assert_int_equal(count_files(&f, "/damaged/"), 0);
 	/* Now there is room. */
 	slow->answer_record = NULL;
 	assert_works(forget(&f, &result));
 	assert_int_equal(result.collected.packs_removed, 1);
-	assert_int_equal(count_files(&f, "/damaged/"), 0);
 	stop(&f, &meanwhile);
 }
 
-/* A save that begins meanwhile goes by the marks: without them no pack is removed, now or later. */
-static void test_a_store_that_takes_no_marks(void **state)
+/* A save that begins meanwhile goes by the record: without it no pack is removed. */
+static void test_a_store_that_takes_no_record(void **state)
 {
 	struct fixture f;
 	struct meanwhile meanwhile = {.f = &f};
@@ -378,32 +374,38 @@ static void test_a_store_that_takes_no_marks(void **state)
 	pack = start_with_leftover(&f, &meanwhile);
 	packs = count_files(&f, "/packs/");
 	slow = slow_of(f.storage->transfer.store);
-	slow->answer_record = deny_marks;
+	slow->answer_record = deny_record;
 	assert_fails(forget(&f, &result), ERR_DENIED);
 	assert_int_equal(count_files(&f, "/packs/"), packs);
 	assert_int_equal(access(pack, F_OK), 0);
 	stop(&f, &meanwhile);
 }
 
-/* Another collection has put the mark just now, and may take it back: it is no protection. */
-static void test_leftover_with_the_mark_of_another(void **state)
+/* Whoever claims after it does without the leftover, though it is still there. */
+static void test_what_was_swept_is_no_base(void **state)
 {
 	struct fixture f;
 	struct meanwhile meanwhile = {.f = &f};
 	struct forget_result result;
-	auto_free char *pack = NULL;
+	struct save_result saved;
+	auto_free char *pack = NULL, *copy = NULL, *back = NULL;
 
 	(void)state;
 	pack = start_with_leftover(&f, &meanwhile);
-	assert_works(damage_mark_put(f.storage, strstr(pack, "packs/"), "test", NULL, &err));
+	copy = text_format("cp -p '%s' '%s/kept'", pack, f.root);
+	assert_int_equal(system(copy), 0);
 	assert_works(forget(&f, &result));
-	assert_int_equal(result.collected.packs_removed, 3);
-	assert_int_equal(access(pack, F_OK), 0);
-	assert_int_equal(count_files(&f, "/damaged/"), 1);
-	make_old(&f, "jobs/job/damaged");
-	assert_works(forget(&f, &result));
-	assert_int_equal(result.collected.packs_removed, 1);
-	assert_int_equal(count_files(&f, "/damaged/"), 0);
+	assert_int_equal(access(pack, F_OK), -1);
+	assert_int_equal(count_files(&f, ".swept.json"), 1);
+	/* Its removal is late. */
+	back = text_format("mkdir -p \"$(dirname '%s')\" && cp -p '%s/kept' '%s'", pack, f.root,
+			   pack);
+	assert_int_equal(system(back), 0);
+	storage_close(f.storage);
+	fixture_open(&f);
+	fixture_claim(&f);
+	assert_works(fixture_try_take(&f, &saved));
+	assert_int_equal(saved.chunks_kept, 0);
 	stop(&f, &meanwhile);
 }
 
@@ -501,35 +503,6 @@ static void test_old_temporaries(void **state)
 	stop(&f, &meanwhile);
 }
 
-/* A pack that was found damaged takes its mark along. */
-static void test_marks_go_with_their_packs(void **state)
-{
-	struct fixture f;
-	struct meanwhile meanwhile = {.f = &f};
-	struct verify_request repair = {.repair = true};
-	struct verify_result verified;
-	struct forget_result result;
-	size_t before;
-	auto_free char *first = NULL, *last = NULL;
-
-	(void)state;
-	start(&f, &meanwhile);
-	before = count_files(&f, "/jobs/");
-	first = fixture_find(&f, "packs/000001/000001-");
-	last = fixture_find(&f, "packs/000001/000004-");
-	fixture_flip(first, 500);
-	fixture_flip(last, 500);
-	assert_works(storage_verify(f.storage, &repair, &verified, NULL, &err));
-	assert_int_equal(verified.marked, 2);
-	assert_int_equal(count_files(&f, "/jobs/"), before + 2);
-	make_old(&f, "jobs");
-	/* The newest that is sound is the third. */
-	assert_works(forget(&f, &result));
-	assert_false(file_exists(first));
-	assert_int_equal(count_files(&f, "damage"), file_exists(last) ? 1 : 0);
-	stop(&f, &meanwhile);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,12 +514,11 @@ int main(void)
 		cmocka_unit_test(test_claimed_before_the_packs_go),
 		cmocka_unit_test(test_claimed_before_leftovers_go),
 		cmocka_unit_test(test_full_store_is_emptied_of_garbage),
-		cmocka_unit_test(test_a_store_that_takes_no_marks),
-		cmocka_unit_test(test_leftover_with_the_mark_of_another),
+		cmocka_unit_test(test_a_store_that_takes_no_record),
+		cmocka_unit_test(test_what_was_swept_is_no_base),
 		cmocka_unit_test(test_committed_meanwhile),
 		cmocka_unit_test(test_how_old_garbage_must_be),
 		cmocka_unit_test(test_old_temporaries),
-		cmocka_unit_test(test_marks_go_with_their_packs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

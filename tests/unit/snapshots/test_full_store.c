@@ -217,6 +217,41 @@ static void test_the_advice_is_what_can_help(void **state)
 	fixture_stop(&f);
 }
 
+/* With room for three snapshots, where one is kept, a job saves for as long as it likes. */
+static void test_three_times_the_size_is_enough(void **state)
+{
+	struct fixture f;
+	struct forget_result result;
+	struct save_result saved;
+	struct slow_store *slow;
+	unsigned full = 0;
+
+	(void)state;
+	fixture_start(&f);
+	slow = slow_store_install(&f, NULL);
+	fixture_write(&f, "frozen", 20000, 1);
+	for (uint64_t i = 1; i <= 12; i++) {
+		struct save_request request = {
+			.id = fixture_next(&f),
+			.parent = {i > 1, (uint32_t)i - 1},
+			.directory = f.source,
+			.reason = "request",
+		};
+
+		fixture_write(&f, "w", 20000, 100 + i);
+		while (storage_save(f.storage, &request, &saved, NULL, &err) < 0) {
+			assert_int_equal(err.kind, ERR_NO_SPACE);
+			assert_true(make_room(&f, &result));
+			full++;
+		}
+		/* Two files of noise: the store takes three snapshots, and records. */
+		slow->room = 3 * 41000;
+	}
+	assert_true(full > 0);
+	assert_int_equal(fixture_damages(&f), 0);
+	fixture_stop(&f);
+}
+
 /* --- who may need it --- */
 
 /* All that was sent is there, as a killed process would leave it at best. */
@@ -352,12 +387,12 @@ static void send_early(struct fixture *f, const char *path)
 	wait_for_uploads(f->storage);
 }
 
-static int refuse_marks(struct slow_store *slow, const char *key, struct err *error)
+static int refuse_swept(struct slow_store *slow, const char *key, struct err *error)
 {
 	auto_free char *path = NULL;
 	struct fixture *f = slow->arg;
 
-	if (!strstr(key, "/damaged/"))
+	if (!text_ends(key, ".swept.json"))
 		return 0;
 	path = text_format("%s/%s", f->store, key);
 	assert_int_equal(unlink(path), 0);
@@ -365,7 +400,7 @@ static int refuse_marks(struct slow_store *slow, const char *key, struct err *er
 }
 
 /* An attempt that was killed has left a pack after the newest snapshot, which the next one does not
- * need after all. Without room for the mark that protects from a claim, it stays. */
+ * need after all. Without room for the record that protects from a claim, it stays. */
 static void test_what_a_killed_attempt_has_left(void **state)
 {
 	struct fixture f;
@@ -382,14 +417,13 @@ static void test_what_a_killed_attempt_has_left(void **state)
 	slow->arg = &f;
 	forget(&f, 2, &result);
 	assert_int_equal(result.collected.packs_removed, 0);
-	slow->answer_record = refuse_marks;
+	slow->answer_record = refuse_swept;
 	assert_false(make_room(&f, &result));
 	assert_int_equal(count_files(&f, "/packs/000001/000002-"), 1);
 	slow->answer_record = NULL;
 	assert_true(make_room(&f, &result));
 	assert_int_equal(result.collected.packs_removed, 1);
 	assert_int_equal(count_files(&f, "/packs/"), 1);
-	assert_int_equal(count_files(&f, "/damaged/"), 0);
 	take_behind(&f, (struct snapshot_id){1, 1});
 	fixture_stop(&f);
 }
@@ -488,7 +522,7 @@ static int commit_after_first_look(struct slow_store *slow, const char *prefix, 
 	struct save_result result;
 
 	(void)error;
-	if (strstr(prefix, "/summaries/") && ++meanwhile->listings == 1)
+	if (strstr(prefix, "/attempts/") && ++meanwhile->listings == 1)
 		assert_works(storage_save(meanwhile->other, &request, &result, NULL, &err));
 	return 0;
 }
@@ -540,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_what_older_attempts_started_from_goes),
 		cmocka_unit_test(test_what_the_attempt_started_from_goes_last),
 		cmocka_unit_test(test_the_advice_is_what_can_help),
+		cmocka_unit_test(test_three_times_the_size_is_enough),
 		cmocka_unit_test(test_a_newer_attempt_keeps_it_all),
 		cmocka_unit_test(test_the_number_of_another_keeps_it_all),
 		cmocka_unit_test(test_a_member_of_a_gang_removes_nothing),

@@ -1,9 +1,10 @@
-/* What a store costs does not grow with the attempts and snapshots that ever were: the requests of
- * a start, a commit and a retention run are counted, with lists counted by pages. */
+/* What a start and a commit ask of a store does not grow with the attempts and snapshots that ever
+ * were; a list and the first retention run of a process read what is kept, and no more. The
+ * requests are counted, lists by pages. */
 #include "effort.h"
 #include "synthetic_history.h"
 
-#include "storage/snapshots/attempt_compaction.h"
+#include "storage/snapshots/attempt_forget.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ static struct counting_store *open_counting(struct fixture *f)
 
 struct costs {
 	unsigned start, commit, next_commit, retention, next_retention, list;
-	/* Of several starts together, with what they sum up and remove. */
+	/* Of several starts together, with what they remove. */
 	unsigned starts;
 };
 
@@ -132,7 +133,7 @@ static void measure_start(struct fixture *f, struct costs *costs)
 	removals = atomic_exchange(&counting->removals, 0);
 	others = requests(counting);
 	costs->starts += others + removals;
-	/* One that sums up attempts counts among the others. */
+	/* One that forgets attempts counts among the others. */
 	if (removals == 0)
 		keep_largest(&costs->start, others);
 }
@@ -162,7 +163,7 @@ static void measure_retention(struct fixture *f, struct costs *costs)
 	keep_largest(&costs->next_retention, cost_of_retention(f, counting));
 }
 
-/* The largest of each, since they depend on how long ago attempts were summed up. */
+/* The largest of each, since they depend on how long ago attempts were forgotten. */
 static struct costs measure(struct fixture *f, unsigned rounds)
 {
 	struct costs costs = {0};
@@ -202,6 +203,7 @@ static void test_requests_do_not_grow(void **state)
 	uint32_t attempts = effort_count("attempts", 3000, 300);
 	struct fixture f;
 	struct costs one, many;
+	unsigned kept;
 
 	(void)state;
 	fixture_start(&f);
@@ -212,17 +214,19 @@ static void test_requests_do_not_grow(void **state)
 
 	fixture_start(&f);
 	write_history(&f, attempts);
-	/* As many as are summed up at a time. */
-	for (uint32_t i = 0; i <= attempts / ATTEMPT_COMPACTION_AT_RETENTION; i++)
+	/* Each forgets a thousand at most. */
+	for (uint32_t i = 0; i <= attempts / 1000; i++)
 		(void)cost_of_retention(&f, open_counting(&f));
-	many = measure(&f, 2 * ATTEMPT_SINGLES_MOST);
+	many = measure(&f, 8);
 	assert_in_range(many.start, 0, one.start + MORE_AT_MOST);
 	assert_in_range(many.starts, 0, one.start + MORE_AT_MOST);
 	assert_in_range(many.commit, 0, one.commit + MORE_AT_MOST);
 	assert_in_range(many.next_commit, 0, one.next_commit + MORE_AT_MOST);
-	assert_in_range(many.retention, 0, one.retention + MORE_AT_MOST);
 	assert_in_range(many.next_retention, 0, one.next_retention + MORE_AT_MOST);
-	assert_in_range(many.list, 0, one.list + MORE_AT_MOST);
+	/* Each snapshot is one of an attempt of its own. */
+	kept = attempts / 10 + 8;
+	assert_in_range(many.retention, 0, one.retention + 2 * kept + ATTEMPTS_KEPT + MORE_AT_MOST);
+	assert_in_range(many.list, 0, one.list + 2 * kept + ATTEMPTS_KEPT + MORE_AT_MOST);
 	fixture_stop(&f);
 }
 

@@ -17,13 +17,15 @@
 
 #define MOST 12
 #define HOUR_MS 3600000LL
+/* Beside the `last` of a story: and the last of each day. */
+#define DAILY 100
 
 /*
  * A snapshot, newest first: "3-2 G 1200 10h tag" is id, state (Good, Late, Abandoned, Damaged,
- * lower-case n: of a newer version), step or -, age in hours before `now` or ? for unreadable, and
- * behind it any of: * newest, s started from, p pinned, #tag. Reasons per snapshot: letters in
- * order, "." for forgotten: N newest, > newer, S start, P pinned, U unknown, L last, W within, E
- * every, T tag.
+ * Suspect, lower-case n: of a newer version), step or -, age in hours before `now` or ? for
+ * unreadable, and behind it any of: * newest, s started from, p pinned, #tag. Reasons per snapshot:
+ * letters in order, "." for forgotten: N newest, > newer, S start, P pinned, U unknown, L last, D
+ * last of its day, W within, E every, T tag. (`now` is 8 o'clock: 0 to 8 hours ago is today.)
  */
 struct story {
 	const char *name;
@@ -46,6 +48,8 @@ static const struct story stories[] = {
 		{"3-1 G 50 1 *", "2-1 L 30 3", "1-4 D - ?", "1-3 D 25 4", "1-2 G 20 4",
 			"1-1 D 10 5"},
 		2, 0, 0, {NULL}, "NL . L L L ."},
+	{"so does a suspect one",
+		{"5-1 G 30 1 *", "1-2 S 20 4", "1-1 G 10 4 s"}, 2, 0, 0, {NULL}, "NL L SL"},
 	{"every: a damaged first one of a range is no reason to lose the next, nor is the next one",
 		{"1-5 G 2500 1 *", "1-4 D 1600 2", "1-3 G 1500 3", "1-2 D 1000 4", "1-1 G 500 5"},
 		0, 0, 1000, {NULL}, "NE . E E E"},
@@ -92,6 +96,28 @@ static const struct story stories[] = {
 		{"2-1 G 1100 1 *", "1-4 A 2200 2", "1-3 A 2000 2", "1-2 A 1500 3", "1-1 G 100 4"},
 			0, 0, 1000, {NULL},
 		"NE . E E E"},
+	{"daily: the last of each day, and the day begins at midnight",
+		{"1-7 G 70 1 *", "1-6 G 60 8", "1-5 G 50 9", "1-4 G 40 32", "1-3 G 30 33",
+			"1-2 G 20 34", "1-1 G 10 80"},
+		0 + DAILY, 0, 0, {NULL}, "ND . D . D . D"},
+	{"daily and last add up",
+		{"1-6 G 60 1 *", "1-5 G 50 2", "1-4 G 40 3", "1-3 G 30 9", "1-2 G 20 10",
+			"1-1 G 10 40"},
+		2 + DAILY, 0, 0, {NULL}, "NLD L . D . D"},
+	{"daily: a damaged one behind the last good one stays with it, and of an unknown day",
+		{"1-5 G 50 1 *", "1-4 D 40 9", "1-3 G 30 10", "1-2 D 20 11", "1-1 D - ?"},
+		0 + DAILY, 0, 0, {NULL}, "ND D D . D"},
+	{"daily: superseded ones among themselves, and no late ones",
+		{"3-1 G 50 1 *", "2-1 L 40 9", "1-3 A 30 2", "1-2 A 20 3", "1-1 A 10 9"},
+		0 + DAILY, 0, 0, {NULL}, "ND . D . D"},
+	{"daily: a wrong clock keeps more, never less",
+		{"1-4 G 40 1 *", "1-3 G 30 9000", "1-2 G 20 2", "1-1 G 10 -9000"},
+		0 + DAILY, 0, 0, {NULL}, "ND D D D"},
+	{"the last one with a step stays behind those without",
+		{"1-5 G - 1 *", "1-4 G - 2", "1-3 D 30 3", "1-2 G 20 4", "1-1 G 10 5"},
+		1, 0, 0, {NULL}, "NL . . N ."},
+	{"without any step, the newest alone is such a one",
+		{"1-3 G - 1 *", "1-2 G - 2", "1-1 L 9 3"}, 1, 0, 0, {NULL}, "NL . ."},
 	{"tags", {"1-4 G 40 1 *", "1-3 G 30 2 #best", "1-2 D 20 3 #eval", "1-1 G 10 4 #other"}, 0,
 		0, 0, {"best", "eval"}, "N T T ."},
 	{"rules add up",
@@ -129,6 +155,7 @@ static struct snapshot_info parse_item(const char *text)
 	info.state = state == 'G'   ? SNAPSHOT_GOOD
 		     : state == 'L' ? SNAPSHOT_FENCED
 		     : state == 'A' ? SNAPSHOT_SUPERSEDED_BY_RESTORE
+		     : state == 'S' ? SNAPSHOT_SUSPECT
 				    : SNAPSHOT_DAMAGED;
 	info.newer = state == 'n';
 	if (step[0] != '-')
@@ -146,11 +173,12 @@ static struct snapshot_info parse_item(const char *text)
 
 static void check(const struct story *story)
 {
-	static const char letters[KEEP_REASONS + 1] = "N>SPULWET";
+	static const char letters[KEEP_REASONS + 1] = "N>SPULDWET";
 	struct snapshot_info items[MOST] = {0};
 	unsigned reasons[MOST] = {0};
 	struct forget_policy policy = {
-		.keep_last = story->last,
+		.keep_last = story->last % DAILY,
+		.keep_daily = story->last >= DAILY,
 		.keep_within_ms = story->within_h * HOUR_MS,
 		.keep_every = story->every,
 		.keep_tags = story->tags,
@@ -263,30 +291,9 @@ static void test_pack_keys(void **state)
 			fail_msg("%s", rows[i].key);
 }
 
-static void test_how_many_a_policy_keeps(void **state)
-{
-	static const char *const tags[] = {"best"};
-
-	(void)state;
-	assert_int_equal(forget_policy_count(NULL), 0);
-	assert_int_equal(forget_policy_count(&(struct forget_policy){0}), 0);
-	assert_int_equal(forget_policy_count(&(struct forget_policy){.keep_last = 3}), 3);
-	assert_int_equal(forget_policy_count(
-				 &(struct forget_policy){.keep_last = 3, .keep_within_ms = 1}),
-			 0);
-	assert_int_equal(forget_policy_count(
-				 &(struct forget_policy){.keep_last = 3, .keep_every = 1}),
-			 0);
-	assert_int_equal(forget_policy_count(&(struct forget_policy){.keep_last = 3,
-								     .keep_tags = tags,
-								     .keep_tag_count = 1}),
-			 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_how_many_a_policy_keeps),
 		cmocka_unit_test(test_stories),
 		cmocka_unit_test(test_reasons_have_names),
 		cmocka_unit_test(test_packs),

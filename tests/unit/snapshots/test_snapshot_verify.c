@@ -188,14 +188,14 @@ static void test_every_byte_is_looked_at(void **state)
 	fixture_stop(&f);
 }
 
-static void repair(struct fixture *f, uint32_t marked, uint32_t cleared)
+static void repair(struct fixture *f, uint32_t set_aside, uint32_t put_back)
 {
 	struct verify_request request = {.repair = true};
 	struct verify_result result;
 
 	assert_works(storage_verify(f->storage, &request, &result, NULL, &err));
-	assert_int_equal(result.marked, marked);
-	assert_int_equal(result.cleared, cleared);
+	assert_int_equal(result.set_aside, set_aside);
+	assert_int_equal(result.put_back, put_back);
 }
 
 static enum snapshot_state newest_state(struct fixture *f)
@@ -206,8 +206,9 @@ static enum snapshot_state newest_state(struct fixture *f)
 	return list.items[0].state;
 }
 
-/* What is written down is no base for anything; what turns out to be whole is one again. */
-static void test_repair_writes_down_what_is_damaged(void **state)
+/* What is set aside is no base for anything; what turns out to be whole is put back. What is whole
+ * in it can be had all the time. */
+static void test_repair_sets_aside_what_is_damaged(void **state)
 {
 	struct fixture f;
 	struct save_result result;
@@ -224,13 +225,9 @@ static void test_repair_writes_down_what_is_damaged(void **state)
 	fixture_flip(pack, 500);
 	repair(&f, 0, 1);
 	assert_int_equal(newest_state(&f), SNAPSHOT_GOOD);
-	/* This process relies on the pack still: it finds the mark before it commits, and then
-	 * sends what was in it. */
+	/* The next save sends anew what was in it. */
 	fixture_flip(pack, 500);
 	repair(&f, 1, 0);
-	assert_fails(fixture_try_take(&f, &result), ERR_RETRY);
-	assert_true(result.store_lacks);
-	f.sequence--;
 	assert_works(fixture_try_take(&f, &result));
 	assert_true(result.chunks_sent >= 1);
 	fixture_check(&f, (struct snapshot_id){1, 3});
@@ -238,7 +235,7 @@ static void test_repair_writes_down_what_is_damaged(void **state)
 }
 
 /* Without anybody's doing: who restores finds it, and who saves the same content sends it anew. */
-static void test_a_restore_writes_down_what_it_finds(void **state)
+static void test_a_restore_sets_aside_what_it_finds(void **state)
 {
 	struct fixture f;
 	struct save_result result;
@@ -268,21 +265,19 @@ struct lost {
 	char text[200];
 };
 
-static void note_lost(void *arg, struct snapshot_id id, const char *path, struct snapshot_id other,
-		      bool same)
+static void note_lost(void *arg, const char *path)
 {
 	struct lost *lost = arg;
 	size_t used = strlen(lost->text);
 
-	snprintf(lost->text + used, sizeof(lost->text) - used, "%u %s %u%s; ", id.sequence, path,
-		 other.sequence, same ? " same" : "");
+	snprintf(lost->text + used, sizeof(lost->text) - used, "%s; ", path);
 }
 
-static void test_what_can_be_had_back(void **state)
+static void test_what_is_lost(void **state)
 {
 	struct fixture f;
 	struct lost lost = {""};
-	struct verify_request request = {.lost = note_lost, .arg = &lost};
+	struct verify_request request = {.id = {1, 3}, .lost = note_lost, .arg = &lost};
 	struct verify_result result;
 	auto_free char *first = NULL, *second = NULL;
 
@@ -295,7 +290,7 @@ static void test_what_can_be_had_back(void **state)
 	fixture_flip(first, 500);
 	assert_int_equal(unlink(second), 0);
 	assert_works(storage_verify(f.storage, &request, &result, NULL, &err));
-	assert_string_equal(lost.text, "2 b 1; 3 b 1; 3 c 0; ");
+	assert_string_equal(lost.text, "b; c; ");
 	fixture_stop(&f);
 }
 
@@ -375,7 +370,7 @@ static void test_what_no_snapshot_needs_is_looked_at(void **state)
 			fail_msg("%s: %zu findings, %s", rows[i].name, findings.count,
 				 findings.texts[0]);
 		assert_int_equal(findings.ids[0].sequence, 2);
-		/* Each of them is written down, and no longer once it is whole again. */
+		/* Each of them is set aside, and put back once it is whole again. */
 		repair(&f, 1, 0);
 		fixture_flip(pack, offset);
 		repair(&f, 0, 1);
@@ -394,9 +389,9 @@ int main(void)
 		cmocka_unit_test(test_shared_damage_is_told_for_each),
 		cmocka_unit_test(test_damaged_manifest),
 		cmocka_unit_test(test_every_byte_is_looked_at),
-		cmocka_unit_test(test_repair_writes_down_what_is_damaged),
-		cmocka_unit_test(test_a_restore_writes_down_what_it_finds),
-		cmocka_unit_test(test_what_can_be_had_back),
+		cmocka_unit_test(test_repair_sets_aside_what_is_damaged),
+		cmocka_unit_test(test_a_restore_sets_aside_what_it_finds),
+		cmocka_unit_test(test_what_is_lost),
 		cmocka_unit_test(test_a_sample),
 		cmocka_unit_test(test_what_no_snapshot_needs_is_looked_at),
 	};

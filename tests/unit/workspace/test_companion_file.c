@@ -17,6 +17,7 @@ static const struct {
 	{"run/config.yml", true},
 	{"pyproject.toml", true},
 	{"README.md", true},
+	{"md.rst", false}, /* Amber and LAMMPS restart from such files */
 	{"command.txt", true},
 	{"rank1.log", true},
 	{"eval/scores.tsv", true},
@@ -99,6 +100,7 @@ static void test_settings(void **state)
 	assert_true(companion_file_is_setting("web/index.html"));
 	assert_true(companion_file_is_setting("README.md"));
 	assert_true(companion_file_is_setting("train.py"));
+	assert_false(companion_file_is_setting("md.rst"));
 	assert_false(companion_file_is_setting("opt_state.json"));
 	assert_false(companion_file_is_setting("optimum.txt"));
 	assert_false(companion_file_is_setting("train_opt.pt"));

@@ -61,9 +61,9 @@ static void no_part_of_it_is_believed(void **state)
 }
 
 /* 1: if it was closed; 2: if that was not seen. */
-static bool is_marked(void *arg, const char *path, bool closed)
+static bool is_marked(void *arg, const char *path, const char *front)
 {
-	return path_set_marks(arg, path) & (closed ? 1 : 2);
+	return path_set_marks(arg, path) & (strcmp(front, UNDER_WAY_CLOSED) == 0 ? 1 : 2);
 }
 
 static void a_closed_file_stays_or_is_torn(void **state)

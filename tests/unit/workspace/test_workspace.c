@@ -37,7 +37,58 @@ static int set_up(void **state)
 	directory = text_format("%s/checkpoints", place->root);
 	workspace_init(&place->workspace, directory);
 	*state = place;
-	return workspace_prepare(&place->workspace, NULL);
+	return mkdir(directory, 0777);
+}
+
+static bool has(const char *root, const char *path)
+{
+	auto_free char *whole = text_format("%s/%s", root, path);
+
+	return file_exists(whole);
+}
+
+/* It is the job's to make; what is above it is not. */
+static void test_only_what_is_above_the_directory_is_made(void **state)
+{
+	static const struct {
+		const char *before, *directory;
+		const char *above; /* NULL: refused */
+		bool there;
+	} rows[] = {
+		{":", "out", ".", false},
+		{":", "a/b/out", "a/b", false},
+		{":", "out/", ".", false},
+		{"mkdir out", "out", "out", true},
+		{"mkdir real; ln -s real link", "link/out", "real", false},
+		{"mkdir real; ln -s real out", "out", "real", true},
+		{"touch out", "out", NULL, true},
+		{"touch a", "a/out", NULL, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct place *place = *state;
+		auto_free char *command =
+			text_format("cd '%s' && rm -rf * && { %s; }", place->root, rows[i].before);
+		auto_free char *directory = text_format("%s/%s", place->root, rows[i].directory);
+		auto_free char *left =
+			text_format("test -z \"$(find '%s' -name '.reprieve*')\"", place->root);
+		struct workspace workspace;
+		struct err err = {0};
+		int status;
+
+		assert_int_equal(system(command), 0);
+		workspace_init(&workspace, directory);
+		status = workspace_prepare(&workspace, &err);
+		if (status != (rows[i].above ? 0 : -1))
+			fail_msg("%s, %s: %d %s", rows[i].before, rows[i].directory, status,
+				 err.text);
+		if (!rows[i].above && !strstr(err.text, workspace.directory))
+			fail_msg("%s is not named: %s", workspace.directory, err.text);
+		assert_int_equal(has(place->root, rows[i].directory), rows[i].there);
+		assert_true(!rows[i].above || has(place->root, rows[i].above));
+		assert_int_equal(system(left), 0);
+		workspace_release(&workspace);
+	}
 }
 
 static int tear_down(void **state)
@@ -158,11 +209,14 @@ static void test_quarantine_keeps_what_it_moves(void **state)
 
 	put(place, NULL, "step_1/state", "good");
 	put(place, NULL, "step_2/state", "torn");
-	assert_int_equal(workspace_quarantine(&place->workspace, paths, 1, &where, NULL), 0);
+	assert_int_equal(workspace_quarantine(&place->workspace, paths, 1, true, &where, NULL), 0);
 	moved = text_format("%s/step_2/state", where);
 	assert_true(file_exists(moved));
 	assert_true(there(place, "step_1/state"));
 	assert_false(there(place, "step_2/state"));
+	assert_true(workspace_drop_torn(&place->workspace));
+	assert_false(file_exists(moved));
+	assert_false(workspace_drop_torn(&place->workspace));
 }
 
 static void make(struct place *place, const char *path)
@@ -182,7 +236,9 @@ static void test_quarantine_leaves_no_empty_directories(void **state)
 	put(place, NULL, torn, "torn");
 	put(place, NULL, ours, "x");
 	make(place, "logs");
-	assert_int_equal(workspace_quarantine(&place->workspace, paths, 2, &where, NULL), 0);
+	assert_int_equal(workspace_quarantine(&place->workspace, paths, 2, false, &where, NULL), 0);
+	assert_false(workspace_drop_torn(&place->workspace));
+	assert_true(file_exists(where));
 	assert_false(there(place, "last"));
 	assert_true(there(place, ".git/refs"));
 	assert_true(there(place, "logs"));
@@ -249,6 +305,47 @@ static void test_install_replaces_and_keeps_strangers(void **state)
 	stranger = text_format("%s/stranger", where);
 	assert_true(file_exists(stranger));
 	assert_false(file_exists(staging));
+}
+
+static void status_of(struct place *place, const char *path, struct stat *status)
+{
+	auto_free char *whole = text_format("%s/%s", place->workspace.directory, path);
+
+	assert_int_equal(stat(whole, status), 0);
+}
+
+/* "The newest" is the same by both times, whatever order the staged tree was written and is read
+ * in. */
+static void test_install_keeps_the_order_of_times(void **state)
+{
+	static const char *const oldest_first[] = {"s-3", "run/s-9", "s-1", "run/s-2", "last"};
+	struct place *place = *state;
+	auto_free char *name = workspace_new_staging(&place->workspace, NULL);
+	auto_free char *staging = workspace_path_beside(&place->workspace, name, NULL);
+	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
+	auto_free char *where = NULL;
+	struct stat before = {0}, status;
+
+	for (size_t i = 5; i-- > 0;) {
+		struct timespec times[2] = {{.tv_sec = 1000 + (time_t)i},
+					    {.tv_sec = 1000 + (time_t)i}};
+		auto_free char *file = text_format("%s/state", oldest_first[i]);
+		auto_free char *whole = text_format("%s/%s", staging, oldest_first[i]);
+
+		put(place, staging, i == 4 ? oldest_first[i] : file, "1");
+		assert_int_equal(utimensat(AT_FDCWD, whole, times, 0), 0);
+	}
+	assert_int_equal(file_list_read(staging, &snapshot, NULL), 0);
+	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, NULL, &where, NULL),
+			 0);
+	for (size_t i = 0; i < 5; i++) {
+		status_of(place, oldest_first[i], &status);
+		assert_int_equal(status.st_mtim.tv_sec, 1000 + i);
+		assert_true(status.st_ctim.tv_sec > before.st_ctim.tv_sec ||
+			    (status.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+			     status.st_ctim.tv_nsec > before.st_ctim.tv_nsec));
+		before = status;
+	}
 }
 
 static void test_install_leaves_what_is_no_checkpoint(void **state)
@@ -693,6 +790,8 @@ static void test_a_held_directory_that_is_exchanged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_only_what_is_above_the_directory_is_made,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lists_regular_files_sorted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_record_comes_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_record_that_was_cut_off_is_not_believed,
@@ -707,6 +806,8 @@ int main(void)
 			test_prune_takes_only_what_a_trainer_would_take_for_a_checkpoint, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(test_install_replaces_and_keeps_strangers, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_install_keeps_the_order_of_times, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_install_leaves_what_is_no_checkpoint, set_up,
 						tear_down),
