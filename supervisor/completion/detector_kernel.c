@@ -63,6 +63,24 @@ static struct tracked_file *move_with_directory(const struct move *move, struct 
 	return moved;
 }
 
+/* A fixed name goes. The save that begins with that writes it anew. */
+static void note_goes(struct detector *detector, const struct tracked_file *file)
+{
+	detector->deleted_name = file->name;
+	detector->deleted_newest = file->marks & FILE_NEWEST;
+	file->checkpoint->gone |= detector->deleted_newest;
+}
+
+/* A fixed name is put aside if it is at rest, or if its new name is a backup's. That writes
+ * nothing: the job has only deleted the old name. */
+static bool is_put_aside(const struct move *move, const struct tracked_file *file, const char *path)
+{
+	if (*file->checkpoint->key || checkpoint_name_parse(path).number >= 0)
+		return false;
+	return !(file->marks & FILE_FRESH) || (!move->directory && (file->marks & FILE_WITNESSED) &&
+					       checkpoint_name_is_backup(path, file->path));
+}
+
 /* A file keeps under its new name what is known of its content. */
 static void move_file(void *argument, struct tracked_file *file)
 {
@@ -77,9 +95,9 @@ static void move_file(void *argument, struct tracked_file *file)
 		checkpoint_table_remove(&move->detector->table, file);
 		return;
 	}
-	/* Of the fixed names, one that is at rest is put aside: that is no write. */
-	if (!*file->checkpoint->key && !(file->marks & FILE_FRESH) &&
-	    checkpoint_name_parse(path).number < 0) {
+	if (is_put_aside(move, file, path)) {
+		note_goes(move->detector, file);
+		file->marks &= ~(unsigned)FILE_NEWEST;
 		file->checkpoint->changed = ++move->detector->generation;
 		file->here_ms = move->now_ms;
 		checkpoint_table_move(&move->detector->table, file, path);
@@ -234,11 +252,8 @@ static void delete_file(void *argument, struct tracked_file *file)
 {
 	struct deletion *deletion = argument;
 
-	if (!*file->checkpoint->key) {
-		deletion->detector->deleted_name = file->name;
-		deletion->detector->deleted_newest = file->marks & FILE_NEWEST;
-		file->checkpoint->gone |= deletion->detector->deleted_newest;
-	}
+	if (!*file->checkpoint->key)
+		note_goes(deletion->detector, file);
 	detector_learn_before_removal(deletion->detector, file->checkpoint, deletion->now_ms);
 	note_deletion(deletion->detector, file, deletion->now_ms);
 	checkpoint_table_remove(&deletion->detector->table, file);

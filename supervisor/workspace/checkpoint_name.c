@@ -4,6 +4,7 @@
 #include "file_patterns.h"
 #include "name_fields.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -416,6 +417,25 @@ char *checkpoint_name_final(const char *path)
 		return NULL;
 	return text_format("%.*s%.*s", (int)(own - path), path, (int)(fields.end - fields.begin),
 			   own + fields.begin);
+}
+
+static bool is_of_word(char byte)
+{
+	return isalnum((unsigned char)byte) || (unsigned char)byte >= 0x80;
+}
+
+bool checkpoint_name_is_backup(const char *path, const char *of)
+{
+	size_t length = strlen(path), least = strlen(of), front = 0, end = 0;
+
+	if (length <= least || checkpoint_name_is_temporary(of))
+		return false;
+	while (front < least && path[front] == of[front])
+		front++;
+	while (end < least - front && path[length - 1 - end] == of[least - 1 - end])
+		end++;
+	return front + end == least &&
+	       (!is_of_word(path[front]) || !is_of_word(path[length - 1 - end]));
 }
 
 bool checkpoint_name_is_temporary(const char *path)

@@ -84,6 +84,10 @@ char *checkpoint_name_stream(const char *path);
  */
 bool checkpoint_name_is_temporary(const char *path);
 
+/* Is `path` the name of a backup of `of`: the same with a word added ("state.ckp~",
+ * "old/model.pt", "state_prev.cpt")? A temporary name has no backup: what it becomes is shorter. */
+bool checkpoint_name_is_backup(const char *path, const char *of);
+
 /* The name that a file with this temporary one most likely gets when it is finished:
  * "web/index.html" for "web/index.html.tmp". NULL: it is none. The caller frees. */
 char *checkpoint_name_final(const char *path);

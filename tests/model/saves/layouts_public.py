@@ -16,9 +16,10 @@ layout("LAMMPS restart N root", "lammps/lammps: a number behind the name", newes
        beside=["open dump.lammpstrj 500", "open log.lammps 900"])
 layout("LAMMPS fileper", "lammps/lammps: base, and a file for each rank", newest("poly.base.#", "poly.0.#", "poly.1.#"),
        "w poly.base.{n} 20; & w poly.0.{n} 400; & 2: w poly.1.{n} 500; join; done", beside=["open log.lammps 900"])
-layout("MrBayes", "NBISweden/MrBayes: .ckp to .ckp~, then anew",
-       with_outputs(latest_of("a.nex.ckp", "a.nex.ckp~"), "a.nex.run1.p", "a.nex.run1.t", "a.nex.run2.p", "a.nex.run2.t"),
-       "?k>1 mv a.nex.ckp a.nex.ckp~; w a.nex.ckp 50; done",
+MRBAYES = (with_outputs(fixed("a.nex.ckp"), "a.nex.run1.p", "a.nex.run1.t", "a.nex.run2.p", "a.nex.run2.t"),
+           "?k>2 mv a.nex.ckp~ a.nex.ckp~~; ?k>1 mv a.nex.ckp a.nex.ckp~; w a.nex.ckp 5; ?k>2 rm a.nex.ckp~~; done")
+layout("MrBayes", "NBISweden/MrBayes: .ckp to .ckp~, then anew", *MRBAYES, beside=["open a.nex.run1.p 500", "open a.nex.run1.t 500", "open a.nex.run2.p 500", "open a.nex.run2.t 500", "open a.nex.mcmc 2000"])
+layout("MrBayes, saves without a pause", "NBISweden/MrBayes: a small data set", *MRBAYES, train=0.4,
        beside=["open a.nex.run1.p 500", "open a.nex.run1.t 500", "open a.nex.run2.p 500", "open a.nex.run2.t 500", "open a.nex.mcmc 2000"])
 layout("CP2K wavefunction", "cp2k/cp2k: up to three backups", latest_of("p-RESTART.wfn", "p-RESTART.wfn.bak-1", "p-RESTART.wfn.bak-2"),
        """?k>2 mv p-RESTART.wfn.bak-1 p-RESTART.wfn.bak-2; ?k>1 mv p-RESTART.wfn p-RESTART.wfn.bak-1; w p-RESTART.wfn 400; done""",

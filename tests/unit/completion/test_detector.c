@@ -1398,6 +1398,13 @@ static const struct row rows[] = {
 		"last.pt; R 1 last.pt prev.pt; O 1 3 last.pt; km last.pt; end 1 killed; "
 		"+1000; = torn; torn last.pt; good prev.pt"},
 
+	{"put aside without a pause, as MrBayes does: each close decides; a backup is no save",
+		"kc ckp; O 1 3 ckp; C 1 3 ckp; +400; kt ckp~ ckp; R 1 ckp ckp~; kc ckp; O 1 3 ckp; = "
+		"busy; out ckp; C 1 3 ckp; +400; kt ckp~~ ckp~; R 1 ckp~ ckp~~; kt ckp~ ckp; R 1 ckp "
+		"ckp~; kc ckp; O 1 3 ckp; = busy; out ckp; C 1 3 ckp; = complete; in ckp; in ckp~; "
+		"+400; kt ckp~ ckp; R 1 ckp ckp~; lacking ckp; kc ckp; O 1 3 ckp; lacking ckp; out "
+		"ckp; C 1 3 ckp; = complete; in ckp"},
+
 	/* Slow saves beside frequent ones. */
 	{"with the name of a checkpoint it is a slow save: it holds nothing up, and is in no snapshot",
 		"O 1 9 big.pt; km big.pt; O 2 3 step-1.pt; C 2 3 step-1.pt; O 2 3 step-2.pt; C 2 3 "
@@ -1782,6 +1789,12 @@ static void expect(struct teller *teller, const char *row)
 
 		snapshot_plan_make(&plan, detector, "");
 		right = plan.held_step == atoi(object);
+		snapshot_plan_release(&plan);
+	} else if (text_equal(what, "lacking")) { /* a snapshot would be without the newest */
+		struct snapshot_plan plan;
+
+		snapshot_plan_make(&plan, detector, "");
+		right = plan.gone == GONE_NEWEST || plan.lacks_newest;
 		snapshot_plan_release(&plan);
 	} else if (text_equal(what, "under")) {
 		holds_path = false;

@@ -508,6 +508,27 @@ static void test_names_of_what_is_not_finished(void **state)
 			fail_msg("%s: not %d", paths[i].path, paths[i].temporary);
 }
 
+/* A backup's name is the old one with a word added. */
+static void test_backup_names(void **state)
+{
+	static const struct {
+		const char *path, *of;
+		bool backup;
+	} names[] = {
+		{"a.ckp~", "a.ckp", true},          {"state_prev.cpt", "state.cpt", true},
+		{"old/model.pt", "model.pt", true}, {"run/old_model.pt", "run/model.pt", true},
+		{"model.pt.bak", "model.pt", true}, {"model.pt", "model.pt.tmp", false},
+		{"model.pt", ".model.pt", false},   {"model.pt.tmp.old", "model.pt.tmp", false},
+		{"model.pt", "t", false},           {"models.pt", "model.pt", false},
+		{"optim.pt", "model.pt", false},    {"model.pt", "model.pt", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (checkpoint_name_is_backup(names[i].path, names[i].of) != names[i].backup)
+			fail_msg("%s of %s: not %d", names[i].path, names[i].of, names[i].backup);
+}
+
 /* What a temporary name becomes. */
 static void test_final_names(void **state)
 {
@@ -534,6 +555,7 @@ static void test_final_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_backup_names),
 		cmocka_unit_test(test_final_names),
 		cmocka_unit_test(test_names_that_no_other_file_has),
 		cmocka_unit_test(test_names_of_what_is_not_finished),
