@@ -121,8 +121,9 @@ struct detector {
 	enum job_end job_end;
 	/* other members of a gang write into the directory, too */
 	bool others_write;
-	/* generation at which the job ended */
+	/* when the job ended: the generation, and the time in ms */
 	uint64_t ended;
+	int64_t ended_ms;
 	struct fixed_write writes[DETECTOR_WRITES];
 	uint64_t write_count;
 	/* when one was written again last; 0: never */

@@ -140,6 +140,7 @@ void detector_job_ended(struct detector *detector, enum job_end end, int64_t now
 	tear_slow_ones(detector);
 	detector->job_end = end;
 	detector->ended = detector->generation;
+	detector->ended_ms = now_ms;
 	each_under_way (checkpoint, &detector->table) {
 		struct judgement judgement;
 

@@ -247,6 +247,14 @@ static enum job_end job_end_of(const struct detector *detector, const struct che
 		       : JOB_END_NOT_YET;
 }
 
+/* The job here has ended. What the other members of a gang then begin in the directory of all is a
+ * save of theirs alone, and no checkpoint of this member. */
+static bool is_of_others_alone(const struct detector *detector, const struct checkpoint *checkpoint)
+{
+	return detector->others_write && detector->job_end != JOB_END_NOT_YET &&
+	       checkpoint->number >= 0 && checkpoint->begun_ms > detector->ended_ms;
+}
+
 /* No signature is learned before a checkpoint is complete. But another number, complete or not, has
  * a file that this one has, and more of them: the others may be still to come here. */
 static bool may_be_half(const struct detector *detector, const struct checkpoint *checkpoint)
@@ -354,6 +362,8 @@ struct judgement detector_judge(const struct detector *detector,
 	struct checkpoint_facts facts = facts_of(detector, checkpoint, now_ms);
 	struct judgement judgement = verdict_of(&facts);
 
+	if (is_of_others_alone(detector, checkpoint))
+		return (struct judgement){VERDICT_UNDER_WAY, REASON_OPEN, INT64_MAX};
 	if (judgement.verdict == VERDICT_TORN && judgement.reason == REASON_DEFECT &&
 	    leaves_something(checkpoint))
 		judgement.verdict = VERDICT_COMPLETE;

@@ -197,3 +197,21 @@ def test_one_directory_for_several(place, leaver):
         return newest["step"] > step and [part.get("gone", False) for part in manifest["parts"]] == [False, True, False]
     wait_for("a snapshot without the one that has gone", later)
     gang.kill_all()
+
+
+def test_what_others_save_after_the_keeper_has_ended_is_not_its_own(place):
+    """The keeper's machine is taken away, and a member hears of it late: its rank has saved alone by then, into the directory of both."""
+    shared, own = place.path / "shared", place.path / "own"
+    gang = elastic(place, 3, keep=100000, every=40, step_time=0.05)
+    gang.directories = [shared, shared, own]
+    gang.start_all()
+    gang.wait_for_commits(1)
+    gang.runs[1].process.send_signal(signal.SIGSTOP)
+    gang.runs[0].signal(signal.SIGTERM)
+    try:
+        gang.runs[0].wait_for_event("child_exited")
+        together = gang.runs[0].event("child_exited") and max(int(path.name[5:]) for path in shared.glob("step_*"))
+        wait_for("a save of one alone", lambda: list(shared.glob(f"step_{together // 40 * 40 + 80}/*")))
+    finally:
+        gang.runs[1].process.send_signal(signal.SIGCONT)
+    assert [run.wait() for run in gang.runs] == [harness.EXIT_DURABLE] * 3, f"{gang}"
