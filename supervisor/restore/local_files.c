@@ -217,6 +217,16 @@ static bool is_fixed_name(const char *path)
 	return !*group;
 }
 
+/* Does the snapshot have this very file, under its name or one that it had before it was put aside?
+ */
+static bool is_saved(const struct snapshot_files *snapshot, const struct snapshot_file *local)
+{
+	for (size_t i = 0; local && i < snapshot->count; i++)
+		if (file_list_same_file(local, &snapshot->items[i]))
+			return true;
+	return false;
+}
+
 /* Is another fixed name here as the snapshot does not have it, and not under way? */
 static bool would_mix(const struct reconcile_facts *facts, const char *path)
 {
@@ -226,7 +236,7 @@ static bool would_mix(const struct reconcile_facts *facts, const char *path)
 		if (!text_equal(saved->path, path) && is_fixed_name(saved->path) &&
 		    local_is_of_checkpoint(facts, saved->path) && !companion_file_is(saved->path) &&
 		    !under_way_has(facts->under_way, saved->path) &&
-		    !file_list_same_file(file_list_find(facts->local, saved->path), saved))
+		    !is_saved(facts->snapshot, file_list_find(facts->local, saved->path)))
 			return true;
 	}
 	return false;
