@@ -1,19 +1,13 @@
 #include "quarantine.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/walk.h"
 #include "completion/completion.h"
-#include "workspace/workspace.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #define LOGGED_MOST 5
 #define SMALL_SIZE ((uint64_t)64 << 20)
@@ -157,8 +151,8 @@ void quarantine_log_way_back(const struct workspace *workspace, const char *wher
 
 	log_note("to go on from it, if you know that all of its save is in there: end this run, "
 		 "%s, and start it once with --restore none. It does not come to this where the "
-		 "files of a save have a number in their names, or are written beside the old "
-		 "ones and renamed at the end",
+		 "files of a save have a number in their names, or are written beside the old ones "
+		 "and renamed at the end",
 		 back);
 }
 

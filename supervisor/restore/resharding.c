@@ -1,14 +1,10 @@
 #include "resharding.h"
 
-#include "base/cleanup.h"
-#include "base/text.h"
 #include "frameworks/frameworks.h"
 #include "workspace/workspace.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
