@@ -14,6 +14,15 @@
 
 /* --- which processes go on --- */
 
+/* `names` ends in NULL. */
+static bool is_among(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (text_equal(name, *names))
+			return true;
+	return false;
+}
+
 /* Programs that jobs leave behind, and that end by themselves or never. */
 static bool is_helper_name(const char *name)
 {
@@ -25,10 +34,7 @@ static bool is_helper_name(const char *name)
 		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
 	};
 
-	for (const char *const *helper = names; *helper; helper++)
-		if (text_equal(name, *helper))
-			return true;
-	return false;
+	return is_among(name, names);
 }
 
 static bool is_helper(const struct process *process)
@@ -276,10 +282,8 @@ static bool goes_before(const char *word)
 	static const char *const names[] = {"env",  "nice", "nohup", "setsid", "exec",    "sudo",
 					    "time", "then", "do",    "stdbuf", "command", NULL};
 
-	for (const char *const *name = names; *name; name++)
-		if (text_equal(text_last_part(word), *name))
-			return true;
-	return word[0] == '-' || strchr(word, '=') || isdigit((unsigned char)word[0]);
+	return is_among(text_last_part(word), names) || word[0] == '-' || strchr(word, '=') ||
+	       isdigit((unsigned char)word[0]);
 }
 
 /* "-dmS" has both letters. */

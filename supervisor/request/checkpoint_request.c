@@ -456,29 +456,29 @@ static size_t count_ranks(const struct facts *facts)
 
 /* --- jobs without ranks in the environment --- */
 
-/* Does it write, and has it begun with the save that is under way? What copies a checkpoint does.
- */
-static bool is_new_writer(const struct rank_criteria *criteria, pid_t pid)
+static bool is_writer(const struct rank_criteria *criteria, size_t from, size_t to, pid_t pid)
 {
-	for (size_t i = criteria->saver_count; i < criteria->writer_count; i++)
+	for (size_t i = from; i < to; i++)
 		if (criteria->writers[i] == pid)
 			return true;
 	return false;
 }
 
+/* Does it write, and has it begun with the save that is under way? What copies a checkpoint does.
+ */
+static bool is_new_writer(const struct rank_criteria *criteria, pid_t pid)
+{
+	return is_writer(criteria, criteria->saver_count, criteria->writer_count, pid);
+}
+
 static void choose_savers(struct facts *facts)
 {
-	const struct process *processes = facts->tree->processes;
 	const struct rank_criteria *criteria = facts->criteria;
 
-	for (size_t i = 0; i < facts->tree->count; i++) {
-		bool saves = false;
-
-		for (size_t j = 0; j < criteria->saver_count && !saves; j++)
-			saves = criteria->writers[j] == processes[i].pid;
-		facts->rows[i].chosen =
-			saves && may_be_asked(facts, i) && !is_below_chosen(facts, i);
-	}
+	for (size_t i = 0; i < facts->tree->count; i++)
+		facts->rows[i].chosen = is_writer(criteria, 0, criteria->saver_count,
+						  facts->tree->processes[i].pid) &&
+					may_be_asked(facts, i) && !is_below_chosen(facts, i);
 }
 
 /* `xargs -P 4 python train.py`: if one of them has saved already, the others are to be asked as

@@ -94,29 +94,24 @@ static void carry_run_identity(const struct attempt_history *history, bool afres
 }
 
 static void describe_newest_attempt(const struct attempt_summary *past,
-				    struct attempt_outcomes *attempt_outcomes)
+				    struct attempt_outcomes *outcomes)
 {
-	attempt_outcomes->newest = past->number;
+	struct open_attempt *open = &outcomes->open;
+
+	outcomes->newest = past->number;
 	/* One that was made by hand has no supervisor. */
-	attempt_outcomes->open.supervisor_pid =
-		(int)json_number_or(past->about, "supervisor_pid", 0);
-	attempt_outcomes->open.is_open = !past->ended && attempt_outcomes->open.supervisor_pid > 0;
-	text_set(attempt_outcomes->open.host, sizeof(attempt_outcomes->open.host),
-		 json_text_or(past->about, "host", ""));
-	text_set(attempt_outcomes->open.created, sizeof(attempt_outcomes->open.created),
-		 past->created);
-	text_set(attempt_outcomes->open.directory, sizeof(attempt_outcomes->open.directory),
+	open->supervisor_pid = (int)json_number_or(past->about, "supervisor_pid", 0);
+	open->is_open = !past->ended && open->supervisor_pid > 0;
+	text_set(open->host, sizeof(open->host), json_text_or(past->about, "host", ""));
+	text_set(open->created, sizeof(open->created), past->created);
+	text_set(open->directory, sizeof(open->directory),
 		 json_text_or(past->about, "directory", ""));
-	if (!past->ended)
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 "left no end record");
-	else if (text_equal(past->outcome, "failed"))
-		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 "failed with exit %d",
+	if (past->ended && text_equal(past->outcome, "failed"))
+		snprintf(outcomes->outcome, sizeof(outcomes->outcome), "failed with exit %d",
 			 (int)json_number_or(past->end_about, "exit_code", 1));
 	else
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 past->outcome);
+		text_set(outcomes->outcome, sizeof(outcomes->outcome),
+			 past->ended ? past->outcome : "left no end record");
 }
 
 int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
@@ -140,17 +135,17 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
-	for (size_t i = 0; i < history.count; i++)
-		if (was_launched(&history.items[i]))
-			items[count++] = read_attempt_outcome(&history.items[i], about);
-	for (size_t i = 0; i < history.count; i++)
-		if (history.items[i].newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
-			attempt_outcomes->saved = (struct snapshot_id){history.items[i].number,
-								       history.items[i].newest};
-	for (size_t i = 0; i < history.count; i++)
-		count_interruption(&attempt_outcomes->past, &history.items[i]);
-	for (size_t i = 0; i < count; i++)
-		items[i].same_command |= rules->any_command;
+	for (size_t i = 0; i < history.count; i++) {
+		const struct attempt_summary *past = &history.items[i];
+
+		if (was_launched(past)) {
+			items[count] = read_attempt_outcome(past, about);
+			items[count++].same_command |= rules->any_command;
+		}
+		if (past->newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
+			attempt_outcomes->saved = (struct snapshot_id){past->number, past->newest};
+		count_interruption(&attempt_outcomes->past, past);
+	}
 	attempt_outcomes->decision = restart_rules_decide(items, count, rules);
 	carry_rollback(&attempt_outcomes->decision, about);
 	describe_newest_attempt(&history.items[0], attempt_outcomes);

@@ -22,7 +22,6 @@
  *files under fixed names back that were moved aside; resume_gang.c is the same for a member of a
  *gang reconcile.h		PURE: restore the snapshot, or keep the local files; does what was
  *				under way stay
- *	resharding.h		PURE: may another number of machines read it
  */
 #ifndef RESTORE_H
 #define RESTORE_H

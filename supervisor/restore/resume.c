@@ -159,20 +159,17 @@ static bool store_has_job(const struct storage_options *wanted, struct cancel *c
 	return known;
 }
 
-/* False: the job is not started and nothing is claimed. *status is -1 if the store cannot be read.
- */
-static bool may_start_after_earlier(struct start *start, struct err *err, int *status)
+/* 0: the job is not started and nothing is claimed. -1: the store cannot be read. */
+static int may_start_after_earlier(struct start *start, struct err *err)
 {
-	enum restart_action action;
+	struct attempt_outcomes *outcomes = &start->result->attempt_outcomes;
 
-	*status = 0;
 	if (start->request->claim_only)
-		return true;
-	*status = attempt_outcomes_read(start->result->storage, &start->request->rules,
-					start->request->about, &start->result->attempt_outcomes,
-					start->cancel, err);
-	action = start->result->attempt_outcomes.decision.action;
-	return *status == 0 && action != RESTART_NO_PROGRESS;
+		return 1;
+	if (attempt_outcomes_read(start->result->storage, &start->request->rules,
+				  start->request->about, outcomes, start->cancel, err) < 0)
+		return -1;
+	return outcomes->decision.action != RESTART_NO_PROGRESS;
 }
 
 /* What the last supervisor here has recorded of this job; none: nothing. */
@@ -464,13 +461,12 @@ static int wait_for_predecessor(struct start *start, struct err *err)
 
 /* Refuses a start beside a live attempt, because after a claim that one would work for nothing.
  * Sets *starts again if that attempt ends within the grace. */
-static int leave_living_alone(struct start *start, struct err *err, bool *starts)
+static int leave_living_alone(struct start *start, int *starts, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + LIVING_EXIT_MS;
 
 	for (;;) {
 		auto_free char *living = living_before(start);
-		int status;
 
 		if (!living)
 			return 0;
@@ -479,40 +475,39 @@ static int leave_living_alone(struct start *start, struct err *err, bool *starts
 			return err_set(err, ERR_EXISTS, "%s", living);
 		}
 		if (cancel_sleep(start->cancel, LIVING_POLL_MS, err) < 0 ||
-		    wait_for_predecessor(start, err) < 0)
-			return -1;
-		*starts = may_start_after_earlier(start, err, &status);
-		if (status < 0)
+		    wait_for_predecessor(start, err) < 0 ||
+		    (*starts = may_start_after_earlier(start, err)) < 0)
 			return -1;
 	}
 }
 
-/* False: it is over, with *status: without a claim, or because one failed. */
-static bool begin_alone(struct start *start, struct err *err, bool starts, int *status)
+/* 1: it is claimed. 0: it is over, without a claim. `starts`: may_start_after_earlier(). */
+static int begin_alone(struct start *start, int starts, struct err *err)
 {
+	struct resume_result *result = start->result;
 	/* In the same directory, the lock's refusal says more. In another one, a start that is
 	 * refused makes nothing, so the look comes first. */
-	bool lock_first = start->request->claim_only ||
-			  text_equal(start->result->attempt_outcomes.open.directory,
-				     start->workspace->directory);
+	bool lock_first =
+		start->request->claim_only ||
+		text_equal(result->attempt_outcomes.open.directory, start->workspace->directory);
 
-	*status = -1;
-	if (!lock_first && leave_living_alone(start, err, &starts) < 0)
-		return false;
+	if (!lock_first && leave_living_alone(start, &starts, err) < 0)
+		return -1;
 	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
 	 */
 	if (resume_lock_directory(start, NULL, err) < 0 ||
-	    (lock_first && leave_living_alone(start, err, &starts) < 0))
-		return false;
-	*status = starts ? resume_claim(start, NULL, err) : 0;
-	if (starts && *status == 0 && start->result->no_room &&
-	    restart_rules_end_unrecorded(&start->result->attempt_outcomes.decision,
-					 &start->request->rules)) {
-		log_warn("%s", start->result->full.text);
-		start->result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;
-		return false;
-	}
-	return starts && *status == 0;
+	    (lock_first && leave_living_alone(start, &starts, err) < 0))
+		return -1;
+	if (starts == 0)
+		return 0;
+	if (resume_claim(start, NULL, err) < 0)
+		return -1;
+	if (!result->no_room || !restart_rules_end_unrecorded(&result->attempt_outcomes.decision,
+							      &start->request->rules))
+		return 1;
+	log_warn("%s", result->full.text);
+	result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;
+	return 0;
 }
 
 static int refuse_behind(struct err *err)
@@ -618,8 +613,7 @@ static int resume_from_store(struct start *start, struct err *err)
 	};
 	auto_free char *living = NULL;
 	auto_close int start_lock = -1;
-	bool starts;
-	int status;
+	int starts;
 
 	options.transfer = request->transfer;
 	if (request->claim_only && (result->no_answer || (result->no_room && result->storage)))
@@ -643,8 +637,8 @@ static int resume_from_store(struct start *start, struct err *err)
 	/* If two starts begin at once, the second finds the claim of the first. */
 	if (request->gang.members == 1 && !request->claim_only)
 		start_lock = session_lock_start(request->job, start->cancel);
-	starts = may_start_after_earlier(start, err, &status);
-	if (status < 0)
+	starts = may_start_after_earlier(start, err);
+	if (starts < 0)
 		return -1;
 	if (result->attempt_outcomes.decision.had_wanted)
 		choose_newest(request);
@@ -652,8 +646,8 @@ static int resume_from_store(struct start *start, struct err *err)
 	living = starts ? NULL : living_before(start);
 	if (!starts && !living)
 		return 0;
-	if (request->gang.members == 1 && !begin_alone(start, err, starts, &status))
-		return status;
+	if (request->gang.members == 1 && (starts = begin_alone(start, starts, err)) <= 0)
+		return starts;
 	if (start_lock >= 0)
 		close(steal_fd(&start_lock));
 	log_store(start);
