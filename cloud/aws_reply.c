@@ -1,7 +1,6 @@
 #include "aws_reply.h"
 
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "base/program.h"
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 #include "deadline_time.h"
 
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "base/json.h"
 #include "base/text.h"
 

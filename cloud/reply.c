@@ -1,6 +1,6 @@
 #include "reply.h"
 
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <ctype.h>

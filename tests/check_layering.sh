@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 
 # header (extended regular expression) | the files that may include it
 readonly doors='
-curl/.*               | supervisor/base/http(_trust)?\.[ch]
+curl/.*               | supervisor/base/http\.c
 microhttpd\.h         | supervisor/base/httpd\.c
 openssl/.*            | supervisor/base/[a-z0-9_]+\.[ch]|storage/aws/sigv4\.c|storage/azure/azure_shared_key\.c|storage/gcs/jwt\.c
 archive(_entry)?\.h   | storage/snapshots/snapshot_export\.c

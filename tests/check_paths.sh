@@ -24,7 +24,7 @@ supervisor/workspace/install\.c                       | utimensat               
 storage/transfer/restore_tree\.c                      | mkdirat|symlinkat|utimensat | single names in a directory from beneath_parent_of()
 storage/snapshots/snapshot_save\.c                    | file_exists              | chooses the words of an error
 supervisor/workspace/install\.c                       | realpath                 | tells whether a link leads outside
-supervisor/workspace/own_folder\.c                    | faccessat                | "." of the folder that is held
+supervisor/workspace/workspace\.c                     | faccessat                | "." of the folder that is held
 supervisor/workspace/(workspace|directory_lock)\.c    | file_read                | the name of this boot, in /proc
 supervisor/workspace/(directory_check|network_fs)\.c  | file_exists|stat|statfs  | judges what the user wrote; nothing is opened by it
 supervisor/upload/database_backup\.c                  | stat|walk_open           | compares what SQLite has opened
@@ -94,7 +94,7 @@ check_calls() {
 readonly plants='
 supervisor/workspace/install.c       | (void)rename("a", "b");
 supervisor/workspace/workspace.c     | return open(path, 0);
-supervisor/restore/put_back.c        | if (unlink(path) < 0) return;
+supervisor/restore/start_restore.c   | if (unlink(path) < 0) return;
 supervisor/restore/quarantine.c      | file_remove_tree(path, NULL);
 supervisor/completion/file_look.c    | lstat(full, \&status);
 supervisor/upload/early_upload.c     | FILE *f = fopen(path, "re");

@@ -3,7 +3,6 @@
 #include "mock_state.h"
 
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/workers.h"

@@ -1,7 +1,7 @@
 #include "aws_credentials.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/instance_metadata.h"

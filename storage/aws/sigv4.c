@@ -1,7 +1,7 @@
 #include "sigv4.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "storage/http/http.h"
 

@@ -1,7 +1,7 @@
 #include "azure_account.h"
 
-#include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "storage/http/http.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "azure_blob_reply.h"
 #include "azure_shared_key.h"
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "storage/http/http.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "bucket_listing.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "storage/http/http.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@ struct store_object {
 	 * When the object was put, by the store's own clock, in ms since 1970; for garbage
 	 * collection (FORMAT.md). 0: unknown, which counts as young, so it is never collected.
 	 * Every backend should fill it, from LastModified or the like, with
-	 * store_listing_add_dated(); datetime.h reads the forms.
+	 * store_listing_add_dated(); clock.h reads the forms.
 	 */
 	int64_t modified_ms;
 };

@@ -1,7 +1,7 @@
 #include "manifest_entry.h"
 
-#include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "safe_path.h"
 

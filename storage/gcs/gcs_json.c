@@ -1,7 +1,7 @@
 #include "gcs_json.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/json.h"
 
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "base/file.h"
 #include "gcs_address.h"
 #include "gcs_json.h"

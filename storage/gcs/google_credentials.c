@@ -1,9 +1,8 @@
 #include "google_credentials.h"
 
-#include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/datetime.h"
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"

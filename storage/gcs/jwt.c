@@ -1,7 +1,7 @@
 #include "jwt.h"
 
-#include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 #include "crc32c.h"
 
-#include "base/base64.h"
+#include "base/digest.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -3,7 +3,6 @@
 #include "base/backoff.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/datetime.h"
 #include "retry_policy.h"
 
 #include <pthread.h>

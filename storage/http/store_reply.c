@@ -1,6 +1,6 @@
 #include "store_reply.h"
 
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "xml.h"
 

@@ -1,6 +1,6 @@
 #include "retention.h"
 
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "base/beneath.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/walk.h"
 
@@ -11,7 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Linux 5.6; the same number on every machine. */
 #ifndef SYS_openat2
@@ -166,26 +164,29 @@ int beneath_status(int directory, const char *path, struct stat *status)
 	return in < 0 ? -1 : fstatat(in, name, status, AT_SYMLINK_NOFOLLOW);
 }
 
-bool beneath_exists(int directory, const char *path)
+/* 0: nothing is there. */
+static mode_t mode_of(int directory, const char *path)
 {
 	struct stat status;
 
-	return beneath_status(directory, path, &status) == 0;
+	return beneath_status(directory, path, &status) == 0 ? status.st_mode : 0;
+}
+
+bool beneath_exists(int directory, const char *path)
+{
+	return mode_of(directory, path) != 0;
 }
 
 bool beneath_is_directory(int directory, const char *path)
 {
-	struct stat status;
-
-	return beneath_status(directory, path, &status) == 0 && S_ISDIR(status.st_mode);
+	return S_ISDIR(mode_of(directory, path));
 }
 
 bool beneath_is_other(int directory, const char *path)
 {
-	struct stat status;
+	mode_t mode = mode_of(directory, path);
 
-	return beneath_status(directory, path, &status) == 0 && !S_ISDIR(status.st_mode) &&
-	       !S_ISLNK(status.st_mode);
+	return mode && !S_ISDIR(mode) && !S_ISLNK(mode);
 }
 
 bool beneath_is_empty_directory(int directory, const char *path)
@@ -270,17 +271,6 @@ int beneath_remove_tree(int directory, const char *path, struct err *err)
 	return 0;
 }
 
-int beneath_link(int from_directory, const char *from, int to_directory, const char *to)
-{
-	auto_(beneath_parent_close) struct beneath_parent source = BENEATH_PARENT(from_directory);
-	auto_(beneath_parent_close) struct beneath_parent target = BENEATH_PARENT(to_directory);
-	const char *old_name, *new_name;
-	int old_in = beneath_parent_of(&source, from, &old_name);
-	int new_in = old_in < 0 ? -1 : beneath_parent_of(&target, to, &new_name);
-
-	return new_in < 0 ? -1 : linkat(old_in, old_name, new_in, new_name, 0);
-}
-
 /* --- whole files --- */
 
 int beneath_read(int directory, const char *path, struct bytes *out, struct err *err)
@@ -337,4 +327,103 @@ int beneath_replace(int directory, const char *path, const void *data, size_t si
 
 	return readable < 0 ? err_os(err, errno, "%s", path)
 			    : file_sync_held_directory(readable, err);
+}
+
+/* Renaming below held directories, also of what is read-only. */
+
+/* Renames, or makes another name. */
+static int name_again(int from_directory, const char *from, int to_directory, const char *to,
+		      bool link)
+{
+	auto_(beneath_parent_close) struct beneath_parent source = BENEATH_PARENT(from_directory);
+	auto_(beneath_parent_close) struct beneath_parent target = BENEATH_PARENT(to_directory);
+	const char *old_name, *new_name;
+	int old_in = beneath_parent_of(&source, from, &old_name);
+	int new_in = old_in < 0 ? -1 : beneath_parent_of(&target, to, &new_name);
+
+	if (new_in < 0)
+		return -1;
+	return link ? linkat(old_in, old_name, new_in, new_name, 0)
+		    : renameat(old_in, old_name, new_in, new_name);
+}
+
+int beneath_link(int from_directory, const char *from, int to_directory, const char *to)
+{
+	return name_again(from_directory, from, to_directory, to, true);
+}
+
+int beneath_rename(int from_directory, const char *from, int to_directory, const char *to)
+{
+	return name_again(from_directory, from, to_directory, to, false);
+}
+
+/* A directory whose mode was changed for a moment; fd -1: it was not. */
+struct opened_up {
+	int fd;
+	mode_t mode;
+};
+
+/* `path`: a directory, or "" for the held one. Also one that its owner may not even read. */
+static int open_anyway(int directory, const char *path)
+{
+	auto_(beneath_parent_close) struct beneath_parent parent = BENEATH_PARENT(directory);
+	int fd = beneath_open_directory(directory, path);
+	const char *name;
+	int in;
+
+	if (fd >= 0 || errno != EACCES || !*path)
+		return fd;
+	in = beneath_parent_of(&parent, path, &name);
+	if (in < 0 || fchmodat(in, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return beneath_open_directory(directory, path);
+}
+
+static void open_up(struct opened_up *opened, int directory, const char *path)
+{
+	struct stat status = {0};
+	bool known = *path && beneath_status(directory, path, &status) == 0;
+	auto_close int fd = known && !S_ISDIR(status.st_mode) ? -1 : open_anyway(directory, path);
+
+	*opened = (struct opened_up){.fd = -1};
+	if (fd < 0 || (!known && fstat(fd, &status) < 0) || (status.st_mode & 0700) == 0700 ||
+	    fchmod(fd, (status.st_mode & 07777) | 0700) < 0)
+		return;
+	*opened = (struct opened_up){steal_fd(&fd), status.st_mode & 07777};
+}
+
+static void close_again(struct opened_up *opened)
+{
+	if (opened->fd < 0)
+		return;
+	(void)fchmod(opened->fd, opened->mode);
+	close(opened->fd);
+}
+
+static char *above(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+}
+
+/* rename(2) into another directory writes to both, and to a directory that is moved. */
+int beneath_rename_anyway(int from_directory, const char *from, int to_directory, const char *to)
+{
+	auto_free char *source = above(from), *target = above(to);
+	struct opened_up opened[3];
+	int result = beneath_rename(from_directory, from, to_directory, to);
+	int error;
+
+	if (result == 0 || (errno != EACCES && errno != EPERM))
+		return result;
+	open_up(&opened[0], from_directory, source);
+	open_up(&opened[1], to_directory, target);
+	open_up(&opened[2], from_directory, from);
+	result = beneath_rename(from_directory, from, to_directory, to);
+	error = errno;
+	for (int i = 2; i >= 0; i--)
+		close_again(&opened[i]);
+	errno = error;
+	return result;
 }

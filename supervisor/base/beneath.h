@@ -12,11 +12,8 @@
 #ifndef BASE_BENEATH_H
 #define BASE_BENEATH_H
 
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "base/text.h"
 
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 

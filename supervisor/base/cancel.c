@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 int cancel_init(struct cancel *cancel, struct err *err)
 {

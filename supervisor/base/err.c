@@ -1,27 +1,30 @@
-#include "base/err.h"
 
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* A path may be as long as this, and the reason follows it. */
 #define WHOLE 4608
 
+/* The text of a function that takes a format; an argument that is too long is cut. */
+#define FORMAT_WHOLE(whole, format)                            \
+	do {                                                   \
+		va_list args;                                  \
+		va_start(args, format);                        \
+		vsnprintf(whole, sizeof(whole), format, args); \
+		va_end(args);                                  \
+	} while (0)
+
 int err_set(struct err *err, enum err_kind kind, const char *format, ...)
 {
 	char whole[WHOLE];
-	va_list args;
 
 	if (!err)
 		return -1;
 	err->kind = kind;
 	err->os = 0;
-	va_start(args, format);
-	vsnprintf(whole, sizeof(whole), format, args);
-	va_end(args);
+	FORMAT_WHOLE(whole, format);
 	text_elide(err->text, sizeof(err->text), whole);
 	/* The text may have a file name or a server's reply in it, and goes into JSON. */
 	text_to_utf8(err->text);
@@ -58,13 +61,10 @@ static enum err_kind kind_of_errno(int value)
 int err_os(struct err *err, int errno_value, const char *format, ...)
 {
 	char whole[WHOLE], words[128];
-	va_list args;
 
 	if (!err)
 		return -1;
-	va_start(args, format);
-	vsnprintf(whole, sizeof(whole), format, args);
-	va_end(args);
+	FORMAT_WHOLE(whole, format);
 	/* strerrordesc_np() needs glibc 2.32; GNU strerror_r() is older and also thread-safe. */
 	/* The one cause that a user can raise, and that its words do not lead to. */
 	err_set(err, kind_of_errno(errno_value), "%s%s",
@@ -78,13 +78,10 @@ int err_wrap(struct err *err, const char *format, ...)
 {
 	char whole[WHOLE], outer[sizeof(err->text)], inner[sizeof(err->text)];
 	size_t half = sizeof(err->text) / 2, taken;
-	va_list args;
 
 	if (!err)
 		return -1;
-	va_start(args, format);
-	vsnprintf(whole, sizeof(whole), format, args);
-	va_end(args);
+	FORMAT_WHOLE(whole, format);
 	/* People need the cause most: it gets up to half of the room, and keeps its end. */
 	taken = strlen(err->text) < half ? strlen(err->text) : half;
 	text_elide(outer, sizeof(outer) - taken - 2, whole);

@@ -4,17 +4,16 @@
  *
  *	err.h, log.h, exit_code.h	errors, lines for people, exit codes
  *	text.h, cleanup.h		strings and buffers on the heap; release at end of scope
- *	clock.h, datetime.h		time; times as services write them
+ *	clock.h			time; times as services write them
  *	file.h, walk.h, fault.h		whole files; directories; fault points for tests
  *	held_directory.h, beneath.h	directories held open; all work below one, past no link
  *	loop.h, workers.h, cancel.h	the control loop; threads; how blocking work is ended
- *	http.h, http_trust.h, httpd.h	HTTP client and server
+ *	http.h, httpd.h			HTTP client and server
  *	instance_metadata.h, backoff.h	the clouds' metadata services; pauses between tries
- *	json.h, base64.h, digest.h	JSON from outside; base64; SHA-256
+ *	json.h, digest.h		JSON from outside; base64; SHA-256
  *	inside.h			a run inside the job of another one
  *	program.h			programs that work for us
- *	slow_warning.h			a word about a call that takes long
- *	progress_bar.h, progress_text.h	progress on a terminal or in a log, and its words
+ *	progress.h			progress on a terminal or in a log; calls that take long
  *	status_line.h			the line of a terminal that is drawn again
  *	terminal_line.h		prints what comes from outside, safely for a terminal
  *

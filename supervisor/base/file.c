@@ -1,6 +1,5 @@
 #include "base/file.h"
 
-#include "base/cleanup.h"
 #include "base/walk.h"
 
 #include <errno.h>

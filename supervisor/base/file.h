@@ -3,10 +3,8 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
-#include "base/err.h"
 #include "base/text.h"
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 /*

@@ -1,7 +1,6 @@
 #include "base/held_directory.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -9,19 +8,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 /* As many as the kernel follows in one path. */
 #define LINKS_MOST 40
 
 /* One resolution of a path, component by component. */
 struct resolution {
-	const char *path;
-	bool make; /* missing directories, but none behind a link */
+	const char *path; /* for messages */
+	bool make;        /* missing directories, but none behind a link */
+	int flags;        /* of the file at its end */
 	mode_t mode;
 	int links;
 	struct err *err;
@@ -65,23 +62,31 @@ static const char *about_owner(uid_t owner)
 	return " (in a container, that may be root outside of it)";
 }
 
+/* What the link says that is held open. -1 and errno. */
+static int read_link(struct resolution *resolution, int link, char text[PATH_MAX])
+{
+	ssize_t size = readlinkat(link, "", text, PATH_MAX - 1);
+
+	if (size < 0)
+		return -1;
+	text[size] = '\0';
+	if (++resolution->links <= LINKS_MOST)
+		return 0;
+	errno = ELOOP;
+	return -1;
+}
+
 /* Takes over `link`, the link itself, which lies in `directory`. */
 static int follow_link(struct resolution *resolution, int directory, int link)
 {
 	auto_close int held = link;
 	auto_close int from = -1, target = -1;
 	char text[PATH_MAX];
-	ssize_t size = readlinkat(held, "", text, sizeof(text) - 1);
 	struct stat of_link, of_target;
 	bool make = resolution->make;
 
-	if (size < 0)
+	if (read_link(resolution, held, text) < 0)
 		return -1;
-	text[size] = '\0';
-	if (++resolution->links > LINKS_MOST) {
-		errno = ELOOP;
-		return -1;
-	}
 	from = fcntl(directory, F_DUPFD_CLOEXEC, 0);
 	resolution->make = false;
 	target = from < 0 ? -1 : resolve_path(resolution, steal_fd(&from), text);
@@ -250,18 +255,10 @@ char *held_directory_resolve(const char *path, struct err *err)
 
 /* --- files that are written for others --- */
 
-struct file_opening {
-	const char *path; /* for messages */
-	int flags;
-	mode_t mode;
-	int links;
-	struct err *err;
-};
-
-static int open_file_in(struct file_opening *opening, int directory, const char *name);
+static int open_file_in(struct resolution *opening, int directory, const char *name);
 
 /* `name` is a link there. -1 and errno; 0: opening->err says why. */
-static int open_linked_file(struct file_opening *opening, int directory, const char *name)
+static int open_linked_file(struct resolution *opening, int directory, const char *name)
 {
 	auto_close int link = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int target = -1;
@@ -269,7 +266,6 @@ static int open_linked_file(struct file_opening *opening, int directory, const c
 	struct err why = {0};
 	const char *rest;
 	struct stat status;
-	ssize_t size;
 
 	if (link < 0 || fstat(link, &status) < 0)
 		return -1;
@@ -283,14 +279,8 @@ static int open_linked_file(struct file_opening *opening, int directory, const c
 	/* What these links say is not where they lead. */
 	if (is_of_proc(directory))
 		return openat(directory, name, opening->flags | O_CLOEXEC, opening->mode);
-	size = readlinkat(link, "", text, sizeof(text) - 1);
-	if (size < 0)
+	if (read_link(opening, link, text) < 0)
 		return -1;
-	text[size] = '\0';
-	if (++opening->links > LINKS_MOST) {
-		errno = ELOOP;
-		return -1;
-	}
 	target = open_above(directory, text, &rest, &why);
 	if (target >= 0)
 		return open_file_in(opening, target, rest);
@@ -300,7 +290,7 @@ static int open_linked_file(struct file_opening *opening, int directory, const c
 	return -1;
 }
 
-static int open_file_in(struct file_opening *opening, int directory, const char *name)
+static int open_file_in(struct resolution *opening, int directory, const char *name)
 {
 	int fd = openat(directory, name, opening->flags | O_NOFOLLOW | O_CLOEXEC, opening->mode);
 
@@ -309,7 +299,7 @@ static int open_file_in(struct file_opening *opening, int directory, const char 
 
 int held_directory_open_file(const char *path, int flags, mode_t mode, struct err *err)
 {
-	struct file_opening opening =
+	struct resolution opening =
 		{.path = path, .flags = flags | O_NONBLOCK | O_NOCTTY, .mode = mode, .err = err};
 	const char *name;
 	struct err why = {0};

@@ -1,7 +1,6 @@
 #include "base/http.h"
 
 #include "base/clock.h"
-#include "base/http_trust.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
@@ -10,12 +9,11 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/x509_vfy.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum {
 	CONNECT_TIMEOUT_MS = 10000,
@@ -374,6 +372,61 @@ static int drive_transfer(struct http *http, struct cancel *cancel, CURLcode *re
 	}
 }
 
+/* libcurl reads no variables. These are those of curl(1), in its order (section ENVIRONMENT). */
+static void trust_certificates(CURL *easy, const struct http_request *request)
+{
+	const char *file = request->ca_file, *directory = NULL;
+
+	if (!file)
+		file = text_from_environment("CURL_CA_BUNDLE");
+	if (!file) {
+		file = text_from_environment("SSL_CERT_FILE");
+		directory = text_from_environment("SSL_CERT_DIR");
+	}
+	if (file)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+	if (directory)
+		curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
+}
+
+/* Another file of certificates helps only if the issuer is unknown, not for a wrong name or date.
+ */
+static bool is_unknown_issuer(CURL *easy)
+{
+	long verified = X509_V_OK;
+
+	curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+	switch (verified) {
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Returns -1 and ERR_DENIED, with curl's `words` and, if a file would help, the variables that name
+ * one. */
+static int set_trust_error(CURL *easy, const struct http_request *request, CURLcode result,
+			   const char *words, struct err *err)
+{
+	const char *own = request->ca_variable ? request->ca_variable : "";
+	const char *comma = request->ca_variable ? ", " : "";
+
+	if (result == CURLE_SSL_CACERT_BADFILE)
+		return err_set(err, ERR_DENIED, "%s (%s%sCURL_CA_BUNDLE or SSL_CERT_FILE names it)",
+			       words, own, comma);
+	if (is_unknown_issuer(easy))
+		return err_set(err, ERR_DENIED,
+			       "%s (if the CA is your own, name its file in %s%sCURL_CA_BUNDLE or "
+			       "SSL_CERT_FILE)",
+			       words, own, comma);
+	return err_set(err, ERR_DENIED, "%s", words);
+}
+
 static int set_transfer_error(struct http *http, const struct http_request *request,
 			      CURLcode result, const char *said, struct err *err)
 {
@@ -382,7 +435,7 @@ static int set_transfer_error(struct http *http, const struct http_request *requ
 	long os = 0;
 
 	if (result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE)
-		return http_trust_fail(http->easy, request, result, words, err);
+		return set_trust_error(http->easy, request, result, words, err);
 
 	curl_easy_getinfo(http->easy, CURLINFO_OS_ERRNO, &os);
 	if (result == CURLE_OPERATION_TIMEDOUT)
@@ -451,7 +504,7 @@ int http_perform(struct http *http, const struct http_request *request,
 	set_general_options(http, request);
 	set_limits(http->easy, request);
 	set_connection(http->easy, request);
-	http_trust_set(http->easy, request);
+	trust_certificates(http->easy, request);
 	set_method(http->easy, request);
 	set_callbacks(http->easy, &exchange);
 	if (set_headers(http->easy, request, &headers) < 0)

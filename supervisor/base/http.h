@@ -9,13 +9,7 @@
 #define BASE_HTTP_H
 
 #include "base/cancel.h"
-#include "base/cleanup.h"
-#include "base/err.h"
 #include "base/text.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A handle with its pool of connections, used by one thread at a time. */
 struct http;

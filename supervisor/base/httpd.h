@@ -6,12 +6,7 @@
 #define BASE_HTTPD_H
 
 #include "base/cancel.h"
-#include "base/err.h"
 #include "base/text.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct httpd;
 

@@ -2,7 +2,6 @@
 
 #include "text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define PREFIX "REPRIEVE_"

@@ -1,13 +1,9 @@
 #include "base/instance_metadata.h"
 
 #include "base/backoff.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -3,9 +3,7 @@
 #include "base/status_line.h"
 #include "base/text.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 static atomic_int level = LOG_LEVEL_NOTE;

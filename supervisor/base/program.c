@@ -1,6 +1,5 @@
 #include "base/program.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -8,10 +7,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 int program_start(char *const *argv, char *const *environment, const struct program_file *files,
 		  size_t count, pid_t *pid)

@@ -7,12 +7,8 @@
 #define BASE_PROGRAM_H
 
 #include "base/cancel.h"
-#include "base/err.h"
 #include "base/text.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /* Our descriptor and its number in the program. They must differ, else close-on-exec would stay. */

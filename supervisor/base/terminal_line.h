@@ -3,14 +3,13 @@
 #ifndef BASE_TERMINAL_LINE_H
 #define BASE_TERMINAL_LINE_H
 
-/* Without the newline. Control characters, a newline in a name too, and bytes that
- * are no UTF-8 become '?'. */
-void terminal_line_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#include <stdio.h>
 
-/* The same of a line that is printable already. */
-void terminal_line_put(const char *line);
-
-/* The same as a part of a line. */
+/* A part of a line. Control characters, a newline in a name too, and bytes that are no UTF-8 become
+ * '?'. */
 void terminal_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A whole line, without the newline. */
+#define terminal_line_print(...) (terminal_print(__VA_ARGS__), (void)putchar('\n'))
 
 #endif

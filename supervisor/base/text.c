@@ -5,10 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void *abort_if_null(void *memory)
 {
@@ -38,11 +35,7 @@ char *text_copy(const char *text)
 
 char *text_copy_n(const char *text, size_t length)
 {
-	size_t size = strnlen(text, length);
-	char *copy = memory_new(size + 1);
-
-	memcpy(copy, text, size);
-	return copy;
+	return abort_if_null(strndup(text, length));
 }
 
 char *text_format_list(const char *format, va_list args)
@@ -215,8 +208,8 @@ static bool is_printable(const char *text)
 
 char *text_shell_word(const char *text)
 {
-	static const char literal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789%+,-./:@_";
+	static const char literal[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:@_";
 	bool printable = is_printable(text);
 	/* Of one byte at most four are made. */
 	char *word = memory_new(4 * strlen(text) + sizeof("$''")), *end = word;
@@ -416,20 +409,16 @@ int bytes_append(struct bytes *bytes, const void *data, size_t size, struct err 
 
 int bytes_format(struct bytes *bytes, struct err *err, const char *format, ...)
 {
+	auto_free char *text = NULL;
 	va_list args;
-	int length;
 
 	va_start(args, format);
-	length = vsnprintf(NULL, 0, format, args);
+	text = text_format_list(format, args);
 	va_end(args);
-	if (length < 0)
-		return err_set(err, ERR_FAILED, "bad format");
-	if (bytes_reserve(bytes, (size_t)length + 1, err) < 0)
+	/* With the NUL, which does not count. */
+	if (bytes_append(bytes, text, strlen(text) + 1, err) < 0)
 		return -1;
-	va_start(args, format);
-	vsnprintf((char *)bytes->data + bytes->size, (size_t)length + 1, format, args);
-	va_end(args);
-	bytes->size += (size_t)length;
+	bytes->size--;
 	return 0;
 }
 

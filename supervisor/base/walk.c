@@ -1,7 +1,6 @@
 #include "base/walk.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/text.h"
 
 #include <dirent.h>

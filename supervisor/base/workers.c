@@ -4,14 +4,11 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 struct work_item {
 	void (*work)(void *arg);
@@ -145,7 +142,7 @@ int workers_new(struct loop *loop, size_t threads, struct workers **result, stru
 	return 0;
 }
 
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	sigset_t all, before;
 	int failed;
@@ -169,8 +166,8 @@ void workers_run(struct workers *workers, void (*work)(void *arg), void (*done)(
 	 * of the waiting items. */
 	if (workers->locked.idle <= workers->locked.unclaimed &&
 	    workers->locked.started < workers->limit) {
-		if (start_thread(&workers->threads[workers->locked.started], worker_main,
-				 workers) == 0)
+		if (parallel_start(&workers->threads[workers->locked.started], worker_main,
+				   workers) == 0)
 			workers->locked.started++;
 		else
 			/* No thread can be created (pids limit): run it here, which is slow but
@@ -284,7 +281,7 @@ void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *a
 
 	for (size_t i = 1; i < threads; i++) {
 		shares[i] = (struct parallel_share){.work = work, .arg = arg, .index = i};
-		shares[i].threaded = start_thread(&shares[i].thread, share_main, &shares[i]) == 0;
+		shares[i].threaded = parallel_start(&shares[i].thread, share_main, &shares[i]) == 0;
 	}
 	work(arg, 0);
 	for (size_t i = 1; i < threads; i++) {
@@ -294,11 +291,6 @@ void parallel_run(size_t threads, void (*work)(void *arg, size_t index), void *a
 			work(arg, i);
 	}
 	free(shares);
-}
-
-int parallel_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
-{
-	return start_thread(thread, run, arg);
 }
 
 size_t parallel_processors(void)

@@ -1,7 +1,7 @@
 #include "attempt_costs.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "planning/planning.h"
 

@@ -1,7 +1,7 @@
 /* reprieve export: a snapshot as a tar.lz4 that GNU tar and lz4 read. */
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
+#include "base/progress.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "scheduler/scheduler.h"

@@ -6,7 +6,7 @@
 #include "base/held_directory.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
+#include "base/progress.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
 #include "path_filter.h"

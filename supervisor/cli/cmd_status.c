@@ -88,7 +88,7 @@ static void print_answers(const struct status_run *status_run)
 	bytes_append(&text, "", 1, NULL);
 	rest = (char *)text.data;
 	while ((line = strsep(&rest, "\n")) && rest)
-		terminal_line_put(line);
+		puts(line);
 }
 
 static int refuse_absent(const struct status_run *status_run)

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "checkpoint_client.h"
 #include "control/control.h"

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/progress_text.h"
+#include "base/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>

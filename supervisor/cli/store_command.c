@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/slow_warning.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"

@@ -111,7 +111,7 @@ struct detector {
 	int64_t left_out_ms, left_out_number;
 	/* last write to an ordinary file */
 	int64_t last_ms;
-	/* a file was written that is none beside checkpoints (companion_file.h), and how often such
+	/* a file was written that is none beside checkpoints (file_patterns.h), and how often such
 	 * were */
 	bool wrote_checkpoint;
 	uint64_t work_writes;
@@ -254,7 +254,7 @@ const char *detector_why(const struct detector *detector, const char *path);
 bool detector_is_running(const struct detector *detector, const char *path);
 /* Has any process it open for writing, as far as is known? */
 bool detector_file_is_open(const struct detector *detector, const struct tracked_file *file);
-/* Has the job begun to write a checkpoint? What lies beside one (companion_file.h) is none. */
+/* Has the job begun to write a checkpoint? What lies beside one (file_patterns.h) is none. */
 bool detector_has_begun_checkpoint(const struct detector *detector);
 /* Is a numbered checkpoint behind that number torn? */
 bool detector_lacks_step_after(const struct detector *detector, int64_t number);

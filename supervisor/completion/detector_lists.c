@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* With a front of under_way.h, or none. */
+/* With a front of completion_record.h, or none. */
 static void act_behind(const char *front, const struct tracked_file *file, path_set_fn *act,
 		       void *argument)
 {
@@ -154,7 +154,7 @@ static bool is_whole_beside(const struct tracked_file *file)
 	       !(file->marks & FILE_DAMAGED) && companion_file_is(file->path);
 }
 
-/* Its files with the mark in front which says so (workspace/under_way.h). */
+/* Its files with the mark in front which says so (workspace/completion_record.h). */
 static void act_on_closed(const struct checkpoint *checkpoint, path_set_fn *act, void *argument)
 {
 	each_file (file, checkpoint)

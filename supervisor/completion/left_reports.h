@@ -18,7 +18,7 @@ struct left_facts {
 	const struct left_report *reports;
 	/* the first `listed` ones are in the list */
 	size_t count, listed;
-	/* under_way.h; ends in NULL; NULL: nothing was */
+	/* completion_record.h; ends in NULL; NULL: nothing was */
 	char *const *list;
 	const struct file_patterns *patterns; /* NULL: only the names that are known */
 	/* what is asked about one file, as of a detector */

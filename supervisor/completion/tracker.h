@@ -96,7 +96,7 @@ struct latest_checkpoint {
 	/* it answers the last request: it was begun after it; or, `late`, it was under way then,
 	 * and nothing followed it for the quiet time: its state may be older than the request */
 	bool fresh, late;
-	/* what became complete last are files beside checkpoints (companion_file.h) */
+	/* what became complete last are files beside checkpoints (file_patterns.h) */
 	bool of_companions;
 };
 

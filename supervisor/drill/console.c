@@ -36,7 +36,7 @@ __attribute__((format(printf, 4, 0))) static void print_line(
 			   (double)(clock_monotonic_ms() - console->began_ms) / 1000,
 			   instance->label, text);
 	fputs(console->colour ? colour : "", stdout);
-	terminal_line_put(line);
+	puts(line);
 	fputs(console->colour && *colour ? "\033[0m" : "", stdout);
 	fflush(stdout);
 }

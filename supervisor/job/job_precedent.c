@@ -1,5 +1,5 @@
 /* What earlier attempts mean for this one, and what this one records for later ones. The rules are
- * pure (restore/restart_rules.h); here their decisions are logged and obeyed. */
+ * pure (restore/attempt_outcomes.h); here their decisions are logged and obeyed. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"

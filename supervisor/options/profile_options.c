@@ -12,7 +12,7 @@ void profile_options_apply(struct job_config *options, const struct profile_choi
 	const struct profile *profile = choice->profile;
 
 	for (size_t i = 0; profile && profile->running[i]; i++)
-		file_patterns_add_running(&options->patterns, profile->running[i], NULL);
+		file_patterns_add(&options->patterns.running, profile->running[i], NULL);
 	if (!profile || options->ask_chosen)
 		return;
 	if (choice->like_slurm) {

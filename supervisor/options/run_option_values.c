@@ -122,17 +122,17 @@ int run_option_add_label(void *run, const char *value, struct err *err)
 
 int run_option_add_running(void *patterns, const char *value, struct err *err)
 {
-	return file_patterns_add_running(patterns, value, err);
+	return file_patterns_add(&((struct file_patterns *)patterns)->running, value, err);
 }
 
 int run_option_add_exclude(void *patterns, const char *value, struct err *err)
 {
-	return file_patterns_add_exclude(patterns, value, err);
+	return file_patterns_add(&((struct file_patterns *)patterns)->exclude, value, err);
 }
 
 int run_option_add_include(void *patterns, const char *value, struct err *err)
 {
-	return file_patterns_add_include(patterns, value, err);
+	return file_patterns_add(&((struct file_patterns *)patterns)->include, value, err);
 }
 
 int run_option_set_exit_policy(void *policy, const char *value, struct err *err)

@@ -1,21 +1,17 @@
 #include "child.h"
 
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "proc_file.h"
 #include "process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 extern char **environ;
 
@@ -130,17 +126,16 @@ static size_t count_texts(const char *const *texts)
 	return count;
 }
 
-/* The pointers are borrowed. */
-static char **child_environment(const struct child_options *options)
+char **child_variables(const char *const *set, const char *const *unset)
 {
-	size_t most = count_texts((const char *const *)environ) + count_texts(options->set) + 1;
+	size_t most = count_texts((const char *const *)environ) + count_texts(set) + 1;
 	char **variables = memory_grow(NULL, most, sizeof(*variables));
 	size_t count = 0;
 
 	for (char **variable = environ; *variable; variable++)
-		if (!is_listed(*variable, options->set, options->unset))
+		if (!is_listed(*variable, set, unset))
 			variables[count++] = *variable;
-	for (const char *const *set = options->set; set && *set; set++)
+	for (; set && *set; set++)
 		variables[count++] = (char *)*set;
 	variables[count] = NULL;
 	return variables;
@@ -277,7 +272,7 @@ static int read_report(int fd)
 
 int child_spawn(const struct child_options *options, struct child *child, struct err *err)
 {
-	auto_free char **variables = child_environment(options);
+	auto_free char **variables = child_variables(options->set, options->unset);
 	int ends[2];
 
 	*child = (struct child){

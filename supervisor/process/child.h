@@ -67,6 +67,10 @@ void child_fill_standard_descriptors(void);
  * does not. */
 int child_check_command(const char *command, struct err *err);
 
+/* Our environment with the variables of `set` ("NAME=value") and without those of `unset`; both end
+ * in NULL and may be NULL. The caller frees the array; the strings are borrowed. */
+char **child_variables(const char *const *set, const char *const *unset);
+
 /*
  * Starts the child and waits until its exec has succeeded. On -1, `exit_code` is that of a shell:
  * 127 if the command does not exist, 126 if it cannot be run; 70 if this system cannot start a

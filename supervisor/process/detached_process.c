@@ -1,6 +1,5 @@
 #include "detached_process.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -9,12 +8,20 @@
 #include <ctype.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define READS_MOST 60
 #define READ_AGAIN_MS 5
 
 /* --- which processes go on --- */
+
+/* `names` ends in NULL. */
+static bool is_among(const char *name, const char *const *names)
+{
+	for (; *names; names++)
+		if (text_equal(name, *names))
+			return true;
+	return false;
+}
 
 /* Programs that jobs leave behind, and that end by themselves or never. */
 static bool is_helper_name(const char *name)
@@ -27,10 +34,7 @@ static bool is_helper_name(const char *name)
 		"jupyter-lab", "ssh",       "sshd",        "rsync",       "logger",      NULL,
 	};
 
-	for (const char *const *helper = names; *helper; helper++)
-		if (text_equal(name, *helper))
-			return true;
-	return false;
+	return is_among(name, names);
 }
 
 static bool is_helper(const struct process *process)
@@ -68,14 +72,6 @@ static bool is_writer(const struct detachment *detachment, pid_t pid)
 	return false;
 }
 
-static const struct process *find_process(const struct process_tree *tree, pid_t pid)
-{
-	for (size_t i = 0; i < tree->count; i++)
-		if (tree->processes[i].pid == pid)
-			return &tree->processes[i];
-	return NULL;
-}
-
 /* The process above `process` that is a child of `self`, or itself. If its parent has just ended,
  * it is about to be a child of `self`. */
 static const struct process *find_root(const struct process_tree *tree,
@@ -83,7 +79,7 @@ static const struct process *find_root(const struct process_tree *tree,
 {
 	const struct process *parent;
 
-	while (process->parent != self && (parent = find_process(tree, process->parent)) &&
+	while (process->parent != self && (parent = process_find(tree, process->parent)) &&
 	       !process_is_dead(parent))
 		process = parent;
 	return process;
@@ -140,8 +136,14 @@ static bool is_same_tree(const struct process_tree *a, const struct process_tree
 	return true;
 }
 
-const struct process *detached_process_find(struct detachment *detachment,
-					    struct process_tree *tree)
+/*
+ * The same, of our own descendants, which it reads into `tree` (zeroed at first; the caller
+ * releases it). A process that forks or ends while /proc is read can hide another one, and a shell
+ * that has just forked becomes its command within milliseconds: so nobody is there only if two
+ * readings, 5 ms apart, have found the same. It blocks for at most some 0.3 s.
+ */
+static const struct process *detached_process_find(struct detachment *detachment,
+						   struct process_tree *tree)
 {
 	const struct process *next = NULL, *shell = NULL;
 
@@ -177,9 +179,8 @@ static void say_left_alone(const struct detachment *detachment, const struct pro
 	if (!left || detachment->expected ||
 	    !strstr(process_describe(left, text, sizeof(text)), "python"))
 		return;
-	log_note("the command has exited and left process %d (%s) running, which is neither "
-		 "waited for nor saved: run it without \"&\", or with --job NAME to have it "
-		 "waited for",
+	log_note("the command has exited and left process %d (%s) running, which is neither waited "
+		 "for nor saved: run it without \"&\", or with --job NAME to have it waited for",
 		 (int)left->pid, text);
 }
 
@@ -207,8 +208,8 @@ bool detached_process_follow(struct detached_job *detached, struct detachment *d
 	}
 	if (detached->left_until == 0)
 		detached->left_until = process_tree_latest_start(&tree);
-	log_note("the command has exited and left process %d (%s) running: it is waited for as "
-		 "the job",
+	log_note("the command has exited and left process %d (%s) running: it is waited for as the "
+		 "job",
 		 (int)next->pid, process_describe(next, text, DETACHED_TEXT_SIZE));
 	detached->since_ms = clock_monotonic_ms();
 	child_adopt(child, next->pid);
@@ -281,10 +282,8 @@ static bool goes_before(const char *word)
 	static const char *const names[] = {"env",  "nice", "nohup", "setsid", "exec",    "sudo",
 					    "time", "then", "do",    "stdbuf", "command", NULL};
 
-	for (const char *const *name = names; *name; name++)
-		if (text_equal(text_last_part(word), *name))
-			return true;
-	return word[0] == '-' || strchr(word, '=') || isdigit((unsigned char)word[0]);
+	return is_among(text_last_part(word), names) || word[0] == '-' || strchr(word, '=') ||
+	       isdigit((unsigned char)word[0]);
 }
 
 /* "-dmS" has both letters. */

@@ -48,15 +48,6 @@ struct detachment {
 const struct process *detached_process_choose(const struct detachment *detachment,
 					      const struct process_tree *tree, pid_t self);
 
-/*
- * The same, of our own descendants, which it reads into `tree` (zeroed at first; the caller
- * releases it). A process that forks or ends while /proc is read can hide another one, and a shell
- * that has just forked becomes its command within milliseconds: so nobody is there only if two
- * readings, 5 ms apart, have found the same. It blocks for at most some 0.3 s.
- */
-const struct process *detached_process_find(struct detachment *detachment,
-					    struct process_tree *tree);
-
 /* The chain of those that were the job, one after the other. Zeroed at first. */
 struct detached_job {
 	int64_t since_ms;    /* when the child became another process; 0: it has not */

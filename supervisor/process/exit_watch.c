@@ -1,17 +1,14 @@
 #include "exit_watch.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
-#include "proc_file.h"
+#include "process_tree.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* struct pidfd_info of linux/pidfd.h 6.15, which older headers do not have; its later members are
  * not needed. */

@@ -1,8 +1,7 @@
 #include "ld_preload.h"
 
-#include "base/cleanup.h"
 #include "base/text.h"
-#include "proc_file.h"
+#include "process_tree.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -40,4 +40,22 @@ int signal_rules_map(const struct signal_rules *signal_rules, int signal);
 /* A wait status of the job as in waitpid(2); exit codes that mean success become 0. */
 int signal_rules_map_wait_status(const struct signal_rules *signal_rules, int wait_status);
 
+/* PURE: signals by name. */
+
+/* Number of "USR1", "SIGUSR1", "usr1", "10", "RTMIN", "RTMIN+1" or "RTMAX-2"; 0: no such signal, or
+ * one of the two that the C library reserves. */
+int signal_name_parse(const char *text);
+
+#define SIGNAL_NAME_SIZE 16
+
+/* 10 -> "SIGUSR1", 35 -> "SIGRTMIN+1", 99 -> "signal 99"; returns `buffer`
+ * (SIGNAL_NAME_SIZE bytes). */
+const char *signal_name_format(int number, char *buffer);
+
+/* PURE. The exit code of an ended process. */
+
+/* The exit code as shells have it: the process's own, or 128 + n if signal n killed it.
+ * `wait_status` as waitpid(2) gives it for a process that has ended. */
+int wait_status_exit_code(int wait_status);
+
 #endif

@@ -3,7 +3,7 @@
 #define REPORTS_H
 
 #include "base/loop.h"
-#include "base/progress_text.h"
+#include "base/progress.h"
 #include "completion/completion.h"
 #include "run_facts.h"
 #include "scheduler/scheduler.h"

@@ -1,9 +1,8 @@
 #include "rank_progress.h"
 
-#include "base/text.h"
+#include "base/clock.h"
+#include "base/log.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Shortest time between two lines, so that ranks which begin to save one by one fill one line. */
@@ -77,7 +76,9 @@ static size_t count_gone(const struct rank_progress *rank_progress)
 	return count;
 }
 
-bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms)
+/* Has this rank not begun to save for longer than the patience? */
+static bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index,
+				  int64_t now_ms)
 {
 	const struct rank_progress_item *item = &rank_progress->items[index];
 	size_t saving = rank_progress_saving(rank_progress);
@@ -102,7 +103,8 @@ static size_t count_late(const struct rank_progress *rank_progress, int64_t now_
 	return count;
 }
 
-const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms)
+/* Why, as far as /proc shows: "it waits in one long call". A constant. */
+static const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms)
 {
 	if (item->state == 'T' || item->state == 't')
 		return "it is stopped";
@@ -174,42 +176,42 @@ const char *rank_progress_format(const struct rank_progress *rank_progress, int6
 	return line;
 }
 
-static bool has_news(const struct rank_progress *rank_progress, size_t late, int64_t now_ms)
+static bool has_news(const struct rank_progress *rank_progress, const struct rank_counts *now,
+		     int64_t now_ms)
 {
 	/* For a single process, "asked" and "saving" are logged elsewhere. */
-	if (rank_progress->count == 0 || (rank_progress->expected == 1 && late == 0))
+	if (now->count == 0 || (now->expected == 1 && now->late == 0))
 		return false;
-	if (!rank_progress->said.any)
-		return late > 0 || rank_progress->count == rank_progress->expected ||
+	if (!rank_progress->said_any)
+		return now->late > 0 || now->count == now->expected ||
 		       now_ms - rank_progress->begun_ms >= LINE_EVERY_MS;
-	if (now_ms - rank_progress->said.ms < LINE_EVERY_MS)
+	if (now_ms - rank_progress->said_ms < LINE_EVERY_MS)
 		return false;
-	if (rank_progress->said.count != rank_progress->count ||
-	    rank_progress->said.expected != rank_progress->expected ||
-	    rank_progress->said.saving != rank_progress_saving(rank_progress) ||
-	    rank_progress->said.gone != count_gone(rank_progress) ||
-	    rank_progress->said.late != late)
-		return true;
 	/* The same news again only after twice the time. */
-	return late > 0 && now_ms - rank_progress->begun_ms >= 2 * rank_progress->said.late_ms;
+	return memcmp(now, &rank_progress->said, sizeof(*now)) != 0 ||
+	       (now->late > 0 &&
+		now_ms - rank_progress->begun_ms >= 2 * rank_progress->said_late_ms);
 }
 
 bool rank_progress_report(struct rank_progress *rank_progress, int64_t now_ms, char *line,
 			  size_t capacity)
 {
-	size_t first, late = count_late(rank_progress, now_ms, &first);
+	size_t first;
+	const struct rank_counts now = {
+		.count = rank_progress->count,
+		.expected = rank_progress->expected,
+		.saving = rank_progress_saving(rank_progress),
+		.gone = count_gone(rank_progress),
+		.late = count_late(rank_progress, now_ms, &first),
+	};
 
-	if (!has_news(rank_progress, late, now_ms))
+	if (!has_news(rank_progress, &now, now_ms))
 		return false;
 	rank_progress_format(rank_progress, now_ms, line, capacity);
-	rank_progress->said.any = true;
-	rank_progress->said.count = rank_progress->count;
-	rank_progress->said.expected = rank_progress->expected;
-	rank_progress->said.saving = rank_progress_saving(rank_progress);
-	rank_progress->said.gone = count_gone(rank_progress);
-	rank_progress->said.late = late;
-	rank_progress->said.ms = now_ms;
-	rank_progress->said.late_ms = now_ms - rank_progress->begun_ms;
+	rank_progress->said = now;
+	rank_progress->said_any = true;
+	rank_progress->said_ms = now_ms;
+	rank_progress->said_late_ms = now_ms - rank_progress->begun_ms;
 	return true;
 }
 
@@ -245,4 +247,90 @@ json_t *rank_progress_json(const struct rank_progress *rank_progress, bool askin
 			 (json_int_t)rank_progress->expected, "saving",
 			 (json_int_t)rank_progress_saving(rank_progress), "active", asking, "ranks",
 			 ranks);
+}
+
+/* --- observing the ranks --- */
+
+#define OBSERVE_EVERY_MS 250
+
+/* Asynchronous savers write from a child process, whose writes count for the rank above it. */
+static void observe_files(const struct rank_watch *watch, const struct rank_progress_item *item,
+			  const struct recent_writers *writers, struct rank_observation *look)
+{
+	for (size_t i = 0; i < writers->count; i++) {
+		bool since = writers->items[i].ms >= item->asked_ms;
+
+		if (writers->items[i].pid != item->rank.pid &&
+		    (!since || !process_is_below(writers->items[i].pid, item->rank.pid)))
+			continue;
+		look->wrote |= since;
+		look->writes |= writers->items[i].ms < watch->progress.begun_ms;
+	}
+}
+
+static void observe_ranks(struct rank_watch *watch)
+{
+	static const struct recent_writers none;
+	const struct recent_writers *writers =
+		watch->tracker ? tracker_writers(watch->tracker) : &none;
+
+	for (size_t i = 0; i < watch->progress.count; i++) {
+		const struct rank_progress_item *item = &watch->progress.items[i];
+		struct rank_observation look = {.writes = item->writes};
+		struct process_sample sample;
+
+		look.gone = !process_read_sample(item->rank.pid, &sample) ||
+			    sample.start_time != item->rank.start_time;
+		if (!look.gone) {
+			look.cpu_ticks = sample.cpu_ticks;
+			look.switches = sample.switches;
+			look.state = sample.state;
+			look.pending = sample.pending & process_signal_bit(watch->signal);
+		}
+		observe_files(watch, item, writers, &look);
+		rank_progress_observe(&watch->progress, i, &look, clock_monotonic_ms());
+	}
+}
+
+static void publish_rank_progress(struct rank_watch *watch)
+{
+	char line[RANK_PROGRESS_LINE_SIZE];
+
+	if (!rank_progress_report(&watch->progress, clock_monotonic_ms(), line, sizeof(line)))
+		return;
+	log_note("%s", line);
+	watch->news(watch->arg, line);
+}
+
+static void on_observation_due(struct timer *timer)
+{
+	struct rank_watch *watch = container_of(timer, struct rank_watch, timer);
+
+	observe_ranks(watch);
+	publish_rank_progress(watch);
+	loop_arm(watch->loop, timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
+}
+
+void rank_watch_begin(struct rank_watch *watch, int64_t patience_ms)
+{
+	rank_progress_begin(&watch->progress, patience_ms, clock_monotonic_ms());
+}
+
+void rank_watch_add(struct rank_watch *watch, const struct rank *ranks, size_t count,
+		    size_t expected)
+{
+	if (count == 0)
+		return;
+	rank_progress_add(&watch->progress, ranks, count, expected, clock_monotonic_ms());
+	publish_rank_progress(watch);
+	watch->timer.fired = on_observation_due;
+	loop_arm(watch->loop, &watch->timer, clock_monotonic_ms() + OBSERVE_EVERY_MS);
+}
+
+void rank_watch_end(struct rank_watch *watch)
+{
+	if (!watch->timer.armed)
+		return;
+	observe_ranks(watch);
+	loop_disarm(watch->loop, &watch->timer);
 }

@@ -11,8 +11,10 @@
 #ifndef RANK_PROGRESS_H
 #define RANK_PROGRESS_H
 
+#include "base/loop.h"
+#include "checkpoint_request.h"
+#include "completion/completion.h"
 #include "process/process.h"
-#include "rank_selection.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -51,11 +53,11 @@ struct rank_progress {
 	int64_t begun_ms, asked_ms; /* start of the request; when the last rank was asked */
 	int64_t patience_ms;
 	/* what the last log line contained */
-	struct {
+	struct rank_counts {
 		size_t count, expected, saving, gone, late;
-		int64_t ms, late_ms;
-		bool any;
 	} said;
+	int64_t said_ms, said_late_ms;
+	bool said_any;
 };
 
 /* Begins a new request. `patience_ms`: a rank that writes nothing for so long counts as late. */
@@ -82,13 +84,32 @@ const char *rank_progress_format(const struct rank_progress *rank_progress, int6
 /* Number of ranks that are saving. */
 size_t rank_progress_saving(const struct rank_progress *rank_progress);
 
-/* Has this rank not begun to save for longer than the patience? */
-bool rank_progress_is_late(const struct rank_progress *rank_progress, size_t index, int64_t now_ms);
-/* Why, as far as /proc shows: "it waits in one long call". A constant. */
-const char *rank_progress_late_reason(const struct rank_progress_item *item, int64_t now_ms);
 /* What `reprieve status` says of it: `asking`, the job is being asked; `answered`, it has saved.
  * Owned by the caller; NULL: none was asked. */
 json_t *rank_progress_json(const struct rank_progress *rank_progress, bool asking, bool answered,
 			   int64_t now_ms);
+
+/* Follows a request rank by rank: observes the processes that were asked, and logs what has changed
+ * (rank_progress.h decides what is worth a line). On the loop; nothing blocks. */
+
+/* The caller fills what is above the line of a zeroed struct. */
+struct rank_watch {
+	struct loop *loop;
+	struct tracker *tracker;                   /* knows who writes; NULL: nobody does */
+	int signal;                                /* that asks */
+	void (*news)(void *arg, const char *line); /* which is logged already */
+	void *arg;
+	/* --- */
+	struct rank_progress progress; /* of the newest request */
+	struct timer timer;
+};
+
+/* A new request is sent. `patience_ms`: rank_progress_begin(). */
+void rank_watch_begin(struct rank_watch *watch, int64_t patience_ms);
+/* These ranks were asked just now, of `expected` in all. */
+void rank_watch_add(struct rank_watch *watch, const struct rank *ranks, size_t count,
+		    size_t expected);
+/* Observes once more, then stops. The progress stays readable. */
+void rank_watch_end(struct rank_watch *watch);
 
 #endif

@@ -1,15 +1,10 @@
 #include "sigterm_hold.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "process/process.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* A longer pause between two decisions counts as this much waiting time: this process was stalled,
  * and the sender perhaps with it. */

@@ -1,13 +1,12 @@
 #include "attempt_outcomes.h"
 
-#include "base/cleanup.h"
 #include "base/exit_code.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text.h"
+#include "control/control.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <errno.h>
+#include <signal.h>
 
 /* Enough attempts for a rollback and its result, and to estimate how long machines last. */
 #define ATTEMPTS_LEAST 8
@@ -95,29 +94,24 @@ static void carry_run_identity(const struct attempt_history *history, bool afres
 }
 
 static void describe_newest_attempt(const struct attempt_summary *past,
-				    struct attempt_outcomes *attempt_outcomes)
+				    struct attempt_outcomes *outcomes)
 {
-	attempt_outcomes->newest = past->number;
+	struct open_attempt *open = &outcomes->open;
+
+	outcomes->newest = past->number;
 	/* One that was made by hand has no supervisor. */
-	attempt_outcomes->open.supervisor_pid =
-		(int)json_number_or(past->about, "supervisor_pid", 0);
-	attempt_outcomes->open.is_open = !past->ended && attempt_outcomes->open.supervisor_pid > 0;
-	text_set(attempt_outcomes->open.host, sizeof(attempt_outcomes->open.host),
-		 json_text_or(past->about, "host", ""));
-	text_set(attempt_outcomes->open.created, sizeof(attempt_outcomes->open.created),
-		 past->created);
-	text_set(attempt_outcomes->open.directory, sizeof(attempt_outcomes->open.directory),
+	open->supervisor_pid = (int)json_number_or(past->about, "supervisor_pid", 0);
+	open->is_open = !past->ended && open->supervisor_pid > 0;
+	text_set(open->host, sizeof(open->host), json_text_or(past->about, "host", ""));
+	text_set(open->created, sizeof(open->created), past->created);
+	text_set(open->directory, sizeof(open->directory),
 		 json_text_or(past->about, "directory", ""));
-	if (!past->ended)
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 "left no end record");
-	else if (text_equal(past->outcome, "failed"))
-		snprintf(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 "failed with exit %d",
+	if (past->ended && text_equal(past->outcome, "failed"))
+		snprintf(outcomes->outcome, sizeof(outcomes->outcome), "failed with exit %d",
 			 (int)json_number_or(past->end_about, "exit_code", 1));
 	else
-		text_set(attempt_outcomes->outcome, sizeof(attempt_outcomes->outcome),
-			 past->outcome);
+		text_set(outcomes->outcome, sizeof(outcomes->outcome),
+			 past->ended ? past->outcome : "left no end record");
 }
 
 int attempt_outcomes_read(struct storage *storage, const struct restart_rules *rules, json_t *about,
@@ -141,17 +135,17 @@ int attempt_outcomes_read(struct storage *storage, const struct restart_rules *r
 	if (history.count == 0)
 		return 0;
 	items = memory_new(history.count * sizeof(*items));
-	for (size_t i = 0; i < history.count; i++)
-		if (was_launched(&history.items[i]))
-			items[count++] = read_attempt_outcome(&history.items[i], about);
-	for (size_t i = 0; i < history.count; i++)
-		if (history.items[i].newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
-			attempt_outcomes->saved = (struct snapshot_id){history.items[i].number,
-								       history.items[i].newest};
-	for (size_t i = 0; i < history.count; i++)
-		count_interruption(&attempt_outcomes->past, &history.items[i]);
-	for (size_t i = 0; i < count; i++)
-		items[i].same_command |= rules->any_command;
+	for (size_t i = 0; i < history.count; i++) {
+		const struct attempt_summary *past = &history.items[i];
+
+		if (was_launched(past)) {
+			items[count] = read_attempt_outcome(past, about);
+			items[count++].same_command |= rules->any_command;
+		}
+		if (past->newest > 0 && snapshot_id_is_none(attempt_outcomes->saved))
+			attempt_outcomes->saved = (struct snapshot_id){past->number, past->newest};
+		count_interruption(&attempt_outcomes->past, past);
+	}
 	attempt_outcomes->decision = restart_rules_decide(items, count, rules);
 	carry_rollback(&attempt_outcomes->decision, about);
 	describe_newest_attempt(&history.items[0], attempt_outcomes);
@@ -163,10 +157,9 @@ char *attempt_outcomes_refusal(const struct attempt_outcomes *attempt_outcomes, 
 	const struct restart_decision *decision = &attempt_outcomes->decision;
 
 	if (decision->action == RESTART_NO_PROGRESS)
-		return text_format("job %s: the last %u attempt%s saved nothing beyond what "
-				   "was durable before (attempt %u %s): not started (exit %d); "
-				   "find out why, then run "
-				   "it once with --max-no-progress 0",
+		return text_format("job %s: the last %u attempt%s saved nothing beyond what was "
+				   "durable before (attempt %u %s): not started (exit %d); find "
+				   "out why, then run it once with --max-no-progress 0",
 				   job, decision->without_progress,
 				   decision->without_progress == 1 ? "" : "s",
 				   attempt_outcomes->newest, attempt_outcomes->outcome,
@@ -185,13 +178,11 @@ char *attempt_outcomes_takeover(const struct attempt_outcomes *attempt_outcomes,
 		return NULL;
 	if (runs_here)
 		return text_format(
-			"job %s is running on %s since %s (attempt %u, process %d): this "
-			"start takes it over, and what that one saves from now on is "
-			"not used",
+			"job %s is running on %s since %s (attempt %u, process %d): this start "
+			"takes it over, and what that one saves from now on is not used",
 			job, host, created, attempt_outcomes->newest, open->supervisor_pid);
 	return text_format("job %s: attempt %u, on %s since %s, has left no end record; if it "
-			   "still "
-			   "runs, this start takes it over",
+			   "still runs, this start takes it over",
 			   job, attempt_outcomes->newest, host, created);
 }
 
@@ -200,9 +191,158 @@ char *attempt_outcomes_living(const struct attempt_outcomes *attempt_outcomes, c
 	const struct open_attempt *open = &attempt_outcomes->open;
 
 	return text_format("job %s is running on this machine already (attempt %u, process "
-			   "%d%s%s): "
-			   "end that one, give this one another --job, or take the job over with "
-			   "--take-over",
+			   "%d%s%s): end that one, give this one another --job, or take the job "
+			   "over with --take-over",
 			   job, attempt_outcomes->newest, open->supervisor_pid,
 			   open->directory[0] ? ", in " : "", open->directory);
+}
+
+/* --- does the attempt before this one live here --- */
+
+struct searched_attempt {
+	pid_t supervisor;
+	const char *job;
+	bool is_here;
+};
+
+static bool is_searched_attempt(void *arg, const struct session_info *info)
+{
+	struct searched_attempt *searched = arg;
+
+	searched->is_here |= info->pid == searched->supervisor && info->pid != getpid() &&
+			     text_equal(info->job, searched->job);
+	return !searched->is_here;
+}
+
+enum attempt_life attempt_life_of(const struct open_attempt *open, const char *job)
+{
+	struct searched_attempt searched = {open->supervisor_pid, job, false};
+	char host[65] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	if (!open->is_open || !text_equal(open->host, host))
+		return ATTEMPT_MAY_LIVE;
+	session_each(is_searched_attempt, &searched);
+	if (searched.is_here)
+		return ATTEMPT_LIVES_HERE;
+	return kill(open->supervisor_pid, 0) < 0 && errno == ESRCH
+		       ? ATTEMPT_IS_GONE
+		       : ATTEMPT_MAY_LIVE;
+}
+
+/* --- progress --- */
+
+/* How many snapshots lie in a row behind what an attempt has saved last. */
+static uint64_t reach_of(const struct attempt_outcome *items, size_t count, size_t at)
+{
+	uint64_t reach = items[at].newest;
+	struct snapshot_id from = items[at].start;
+
+	for (size_t i = at + 1; i < count; i++)
+		if (items[i].number == from.attempt) {
+			reach += from.sequence;
+			from = items[i].start;
+		}
+	return reach + from.sequence;
+}
+
+/* Does the attempt behind `at` begin where that one had come to, or where a step back has put it?
+ * Else the user has chosen what it starts from, and what was reached before counts no longer. */
+static bool goes_on(const struct attempt_outcome *items, size_t at)
+{
+	const struct attempt_outcome *before = &items[at + 1];
+	struct snapshot_id newest = before->start;
+
+	if (before->newest > 0)
+		newest = (struct snapshot_id){before->number, before->newest};
+	return snapshot_id_compare(items[at].start, newest) == 0 ||
+	       !snapshot_id_is_none(items[at].rolled_back_from);
+}
+
+/* How many of the newest attempts have saved nothing beyond the best that there was before. */
+static uint32_t count_without_progress(const struct attempt_outcome *items, size_t count)
+{
+	uint64_t best = 0;
+	uint32_t streak = 0;
+
+	for (size_t i = count; i-- > 0;) {
+		uint64_t reach = reach_of(items, count, i);
+
+		if (i + 1 < count && !goes_on(items, i))
+			best = reach - items[i].newest;
+		streak = items[i].finished || (items[i].snapshots > 0 && reach > best)
+				 ? 0
+				 : streak + 1;
+		best = reach > best ? reach : best;
+	}
+	return streak;
+}
+
+/* --- a step back --- */
+
+/* The job crashed soon after it had got its checkpoint, and saved nothing in between. */
+static bool died_of_its_start(const struct attempt_outcome *item)
+{
+	return item->crashed && item->same_command && item->snapshots == 0 &&
+	       !item->checkpoint_complete && item->ran_ms >= 0 &&
+	       item->ran_ms < RESTART_EARLY_CRASH_MS && !snapshot_id_is_none(item->start);
+}
+
+/* Two deaths begin it; from then on each further one is a step. Where there is no older snapshot,
+ * the cause is another one, and the newest is as good as any. */
+static void decide_start(const struct attempt_outcome *items, size_t count,
+			 struct restart_decision *decision)
+{
+	bool twice, back;
+
+	if (count == 0 || items[0].snapshots > 0)
+		return;
+	decision->had_no_effect = items[0].had_no_effect;
+	decision->rolled_back_from = items[0].rolled_back_from;
+	if (decision->had_no_effect || !died_of_its_start(&items[0]))
+		return;
+	back = !snapshot_id_is_none(decision->rolled_back_from);
+	twice = count >= 2 && died_of_its_start(&items[1]) &&
+		snapshot_id_compare(items[0].start, items[1].start) == 0;
+	if (back != twice) {
+		decision->action = RESTART_ROLL_BACK;
+		decision->snapshot = items[0].start;
+		if (!back)
+			decision->rolled_back_from = items[0].start;
+	} else if (twice && snapshot_id_compare(decision->rolled_back_from, items[0].start) != 0) {
+		decision->action = RESTART_REVERT;
+		decision->snapshot = decision->rolled_back_from;
+		decision->rolled_back_from = (struct snapshot_id){0};
+		decision->had_no_effect = true;
+	}
+}
+
+/* One that was refused, or killed before it had saved or ended, has trained nothing from there. */
+static bool has_had(const struct attempt_outcome *item, struct snapshot_id wanted)
+{
+	return !snapshot_id_is_none(wanted) && item->same_command &&
+	       snapshot_id_compare(item->wanted, wanted) == 0 &&
+	       (item->snapshots > 0 || item->ran_ms >= 0);
+}
+
+struct restart_decision restart_rules_decide(const struct attempt_outcome *items, size_t count,
+					     const struct restart_rules *rules)
+{
+	struct restart_decision decision = {
+		.action = RESTART_PROCEED,
+		.without_progress = count_without_progress(items, count),
+		.had_wanted = count > 0 && has_had(&items[0], rules->wanted),
+	};
+
+	if (rules->max_no_progress > 0 && decision.without_progress >= rules->max_no_progress)
+		decision.action = RESTART_NO_PROGRESS;
+	else if (rules->may_roll_back || decision.had_wanted)
+		decide_start(items, count, &decision);
+	return decision;
+}
+
+bool restart_rules_end_unrecorded(const struct restart_decision *decision,
+				  const struct restart_rules *rules)
+{
+	return rules->max_no_progress > 0 && decision->without_progress > 0;
 }

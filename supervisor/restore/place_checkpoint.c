@@ -1,203 +1,160 @@
 /* Which checkpoint the job finds: the store's, put into place, or the one that lies here. */
-#include "place_checkpoint.h"
+#include "start.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "left_file.h"
-#include "put_back.h"
 #include "quarantine.h"
-#include "reconcile.h"
-#include "resharding.h"
-#include "start_restore.h"
-#include "workspace/workspace.h"
 
-#include <stdlib.h>
+#include <ctype.h>
+#include <fnmatch.h>
 #include <string.h>
+#include <strings.h>
 
-static bool is_moved(const struct reconcile_plan *plan, const char *path)
+static bool is_moved(const struct start *start, const char *path)
 {
-	for (size_t i = 0; i < plan->torn_count; i++)
-		if (text_equal(path, plan->torn[i].path))
+	for (size_t i = 0; i < start->plan.torn_count; i++)
+		if (text_equal(path, start->plan.torn[i].path))
 			return true;
 	return false;
 }
 
-/* The highest step among the files that stay and are no logs. The number of a picture is none. */
-static int64_t newest_step(const struct file_patterns *patterns, const struct snapshot_files *files,
-			   const struct reconcile_plan *plan)
+/* The highest step among the files that stay and are no logs. The number of a picture is none.
+ * *any: such a file stays. */
+static int64_t newest_step(const struct start *start, bool *any)
 {
 	int64_t newest = -1;
 
-	for (size_t i = 0; i < files->count; i++) {
-		const char *path = files->items[i].path;
+	for (size_t i = 0; i < start->local.count; i++) {
+		const char *path = start->local.items[i].path;
 		int64_t step = step_of_path(path);
 
-		if (step > newest && file_patterns_kind(patterns, path) == FILE_KIND_ORDINARY &&
-		    !companion_file_is(path) && !is_moved(plan, path))
+		if (file_patterns_kind(start->request->patterns, path) != FILE_KIND_ORDINARY ||
+		    is_moved(start, path))
+			continue;
+		*any = true;
+		if (step > newest && !companion_file_is(path))
 			newest = step;
 	}
 	return newest;
 }
 
-static bool plan_keeps_anything(const struct file_patterns *patterns,
-				const struct snapshot_files *local,
-				const struct reconcile_plan *plan)
-{
-	for (size_t i = 0; i < local->count; i++)
-		if (file_patterns_kind(patterns, local->items[i].path) == FILE_KIND_ORDINARY &&
-		    !is_moved(plan, local->items[i].path))
-			return true;
-	return false;
-}
-
 /* Of the job that ran last in this directory: to the script, its files are as good as its own. */
-static void log_other_job(const struct resume_request *request, const struct reconcile_facts *facts,
-			  enum reconcile_action action, const char *other)
+static void log_other_job(const struct start *start)
 {
-	const char *directory = request->workspace->directory;
+	const char *directory = start->workspace->directory, *other = start->record.job;
 	char id[SNAPSHOT_ID_TEXT];
 
-	if (facts->of_other && action == RECONCILE_KEEP)
+	if (start->facts.of_other && start->plan.action == RECONCILE_KEEP)
 		log_note("%s holds newer files, of job %s; this job goes on from them and not from "
 			 "its newest snapshot (--restore %s goes back to that; --job NAME keeps "
 			 "jobs apart)",
-			 directory, other, snapshot_id_format(facts->start, id));
+			 directory, other, snapshot_id_format(start->facts.start, id));
 	else
 		log_note("%s held files of job %s: %s (a --checkpoint-dir of its own keeps jobs "
 			 "apart)",
 			 directory, other,
-			 action == RECONCILE_RESTORE
+			 start->plan.action == RECONCILE_RESTORE
 				 ? "this job goes on from its own snapshot, and what that does not "
 				   "hold was moved aside"
 				 : "they stay, this job finds them, and its snapshots hold them");
 }
 
-/* `of_earlier_start`: else what lies there was put there by hand, be it a pretrained model: a
+/* Without an earlier start what lies there was put there by hand, be it a pretrained model: a
  * number in its name counts nothing of this job. */
-static int keep_local(const struct resume_request *request, struct resume_result *result,
-		      const struct reconcile_plan *plan, const struct snapshot_files *local,
-		      bool of_earlier_start, struct err *err)
+static int keep_local(struct start *start, struct err *err)
 {
-	if (quarantine_files(request->workspace, plan->torn, plan->torn_count, err) < 0)
+	struct resume_result *result = start->result;
+	const struct reconcile_plan *plan = &start->plan;
+	bool any = false;
+	int64_t step = newest_step(start, &any);
+
+	if (quarantine_files(start->workspace, plan->torn, plan->torn_count, err) < 0)
 		return -1;
 	if (plan->broken)
 		log_warn("%s/%s was being written over when the last job here ended, and no "
 			 "snapshot has what it was: it stays as it is",
-			 request->workspace->directory, plan->broken);
+			 start->workspace->directory, plan->broken);
 	if (plan->prune)
-		workspace_prune(request->workspace);
+		workspace_prune(start->workspace);
 	/* Nothing is left: the job must not be told that it resumes (REPRIEVE_RESUMING). */
-	if (plan->torn_count > 0 && !plan_keeps_anything(request->patterns, local, plan))
+	if (plan->torn_count > 0 && !any)
 		return 0;
 	result->kind = RESUME_KEPT;
 	result->from = result->attempt.start;
 	result->newer_than_store = plan->newer_than_store ||
 				   (plan->any_checkpoint && result->attempt.start_is_damaged);
-	if (of_earlier_start)
-		result->step = newest_step(request->patterns, local, plan);
+	if (start->of_earlier_start || !snapshot_id_is_none(result->attempt.start))
+		result->step = step;
 	return 0;
 }
 
-/* The restart rules have chosen another snapshot than the newest: the local files are not used. */
-static bool starts_elsewhere(const struct resume_result *result)
-{
-	return !snapshot_id_is_none(result->attempt.suspect) ||
-	       result->attempt_outcomes.decision.action == RESTART_REVERT;
-}
-
-/* What lies here, and what the last supervisor here left. */
-struct local_facts {
-	struct snapshot_files files;
-	struct completion_record record;
-	struct path_list moved, under_way;
-	struct path_set whole; /* by their format */
-	/* An earlier start has left them, of whatever job: there is a record. */
-	bool of_earlier_start;
-};
-
-static void local_facts_release(struct local_facts *local)
-{
-	snapshot_files_release(&local->files);
-	completion_record_release(&local->record);
-	path_list_free(local->moved.paths);
-	path_list_free(local->under_way.paths);
-	path_set_release(&local->whole);
-}
-AUTO(struct local_facts, local_facts_release);
-
-static void read_local_record(const struct resume_request *request, bool left,
-			      struct local_facts *local, struct reconcile_facts *facts)
+static void read_local_record(struct start *start)
 {
 	static const struct snapshot_files nothing;
+	struct reconcile_facts *facts = &start->facts;
+	struct completion_record *record = &start->record;
 	char boot[40];
 	struct err why;
-
-	workspace_read_boot(boot);
 
 	/* A record of another job also says which files are complete, but its number cannot be
 	 * compared with this job's snapshots. Where somebody has named the job, that one's files
 	 * are none of its own. */
 	facts->complete_id = (struct snapshot_id){0, 1};
-	if (local->files.count == 0)
+	if (start->local.count == 0)
 		return;
-	local->of_earlier_start =
-		workspace_read_record(request->workspace, &local->record, &why) == 0 ||
-		why.kind != ERR_NOT_FOUND;
-	if (local->record.job) {
-		bool own = text_equal(local->record.job, request->job);
+	start->of_earlier_start = workspace_read_record(start->workspace, record, &why) == 0 ||
+				  why.kind != ERR_NOT_FOUND;
+	if (record->job) {
+		bool own = text_equal(record->job, start->request->job);
 
 		facts->of_other =
-			!own && !request->named && local->record.unnamed && facts->snapshot;
+			!own && !start->request->named && record->unnamed && facts->snapshot;
 		if (own || facts->of_other || !facts->snapshot)
-			facts->complete = &local->record.files;
+			facts->complete = &record->files;
 		if (own)
-			facts->complete_id = local->record.id;
-		facts->rebooted = boot[0] && !text_equal(local->record.boot, boot);
-		facts->abandoned = own && left;
-	} else if (local->of_earlier_start) {
+			facts->complete_id = record->id;
+		workspace_read_boot(boot);
+		facts->rebooted = boot[0] && !text_equal(record->boot, boot);
+		/* On purpose (struct attempt). */
+		facts->abandoned = own && start->result->attempt.local_left;
+	} else if (start->of_earlier_start) {
 		/* An unreadable record: an earlier attempt wrote these files, and none of them is
 		 * known to be complete. */
 		log_warn("cannot tell which files in %s are complete: %s",
-			 request->workspace->directory, why.text);
+			 start->workspace->directory, why.text);
 		facts->complete = &nothing;
 	}
 }
 
-/* `left`: on purpose (struct attempt). */
-static int read_local_facts(const struct resume_request *request, bool left,
-			    struct local_facts *local, struct reconcile_facts *facts,
-			    struct err *err)
+static int read_local_facts(struct start *start, struct err *err)
 {
-	struct left_files left_files = {.here = &local->files, .snapshot = facts->snapshot};
+	struct workspace *workspace = start->workspace;
+	struct reconcile_facts *facts = &start->facts, left;
 	bool rebooted = false;
 	struct err why;
 
-	if (request->looks &&
-	    quarantine_torn(request->workspace, request->profile, request->patterns,
-			    request->gang.member > 0, &local->moved, &local->whole, err) < 0)
+	if (start->request->looks &&
+	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
+			    start->request->gang.member > 0, &start->moved, &start->whole, err) < 0)
 		return -1;
-	if (workspace_list_files(request->workspace, &local->files, err) < 0)
+	if (workspace_list_files(workspace, &start->local, err) < 0)
 		return -1;
-	if (local->files.count > 0 &&
-	    workspace_read_under_way(request->workspace, &local->under_way, &rebooted, &why) < 0) {
+	if (start->local.count > 0 &&
+	    workspace_read_under_way(workspace, &start->under_way, &rebooted, &why) < 0)
 		log_warn("cannot tell which files in %s were being written when the last job here "
 			 "ended: %s; they stay as they are",
-			 request->workspace->directory, why.text);
-	}
-	facts->local = &local->files;
-	facts->moved = local->moved.paths;
-	facts->whole = &local->whole;
-	read_local_record(request, left, local, facts);
+			 workspace->directory, why.text);
+	facts->local = &start->local;
+	facts->moved = start->moved.paths;
+	facts->whole = &start->whole;
+	read_local_record(start);
 	/* Before the first checkpoint is complete there is no record, but there is a list. */
 	facts->rebooted |= rebooted;
-	left_files.record = &local->record.files;
-	left_files.moved = local->moved.paths;
-	left_files.whole = &local->whole;
-	left_files.rebooted = facts->rebooted;
-	left_files_settle(&local->under_way, &left_files);
-	facts->under_way = local->under_way.paths;
+	/* To tell whether a file is all there, any job's record will do. */
+	left = *facts;
+	left.complete = &start->record.files;
+	left_files_settle(&start->under_way, &left);
+	facts->under_way = start->under_way.paths;
 	return 0;
 }
 
@@ -207,163 +164,335 @@ static int read_local_facts(const struct resume_request *request, bool left,
  * earlier start has left here is moved aside; what was put here by hand stays, and no member says
  * that it resumes.
  */
-static int place_for_gang(const struct resume_request *request, struct resume_result *result,
-			  const struct local_facts *local, struct reconcile_plan *plan,
-			  struct err *err)
+static int place_for_gang(struct start *start, struct err *err)
 {
 	static const struct snapshot_files nothing;
+	struct workspace *workspace = start->workspace;
 	auto_free char *aside = NULL, *staging = NULL;
 
-	plan->newer_than_store = false;
-	if (!snapshot_id_is_none(result->attempt.start)) {
-		plan->action = RECONCILE_RESTORE;
+	start->plan.newer_than_store = false;
+	if (!snapshot_id_is_none(start->result->attempt.start)) {
+		start->plan.action = RECONCILE_RESTORE;
 		return 0;
 	}
-	plan->action = RECONCILE_FRESH;
-	plan->any_checkpoint = false;
-	if (!local->of_earlier_start)
+	start->plan.action = RECONCILE_FRESH;
+	start->plan.any_checkpoint = false;
+	if (!start->of_earlier_start)
 		return 0;
-	staging = workspace_new_staging(request->workspace, err);
-	if (!staging ||
-	    beneath_make_directories(request->workspace->folder, staging, 0700, err) < 0 ||
-	    workspace_install(request->workspace, staging, &nothing, request->patterns, &aside,
-			      err) < 0)
+	staging = workspace_new_staging(workspace, err);
+	if (!staging || beneath_make_directories(workspace->folder, staging, 0700, err) < 0 ||
+	    workspace_install(workspace, staging, &nothing, start->request->patterns, &aside, err) <
+		    0)
 		return -1;
 	if (aside)
 		log_warn("%s held files of an earlier start, from which the gang does not go on; "
 			 "they were moved to %s (to go on from them, a step with the files of all "
 			 "ranks has to be copied into a new --checkpoint-dir)",
-			 request->workspace->directory, aside);
+			 workspace->directory, aside);
 	return 0;
 }
 
-/* Now this start is of another number of machines than the snapshot, or one of one. */
-static int take_all_parts(const struct resume_request *request, struct resume_result *result,
-			  const struct err *unfit, struct cancel *cancel, struct err *err)
+/* --- the files of another number of machines --- */
+
+#define NOBODY UINT32_MAX
+
+static bool matches_any(const char *const *patterns, const char *name)
 {
-	struct snapshot_id id = result->attempt.start;
+	for (size_t i = 0; i < PROFILE_NAMES && patterns[i]; i++)
+		if (fnmatch(patterns[i], name, FNM_PERIOD) == 0)
+			return true;
+	return false;
+}
+
+static bool is_resharded_marker(const char *name)
+{
+	for (size_t i = 0; i < profile_count; i++)
+		if (matches_any(profile_rows[i].resharded, name))
+			return true;
+	return false;
+}
+
+/* A file that needs such a marker beside it. */
+static bool is_resharded_piece(const char *name)
+{
+	for (size_t i = 0; i < profile_count; i++)
+		for (size_t j = 0; j < PROFILE_RULES; j++) {
+			const struct profile_rule *rule = &profile_rows[i].rules[j];
+
+			if (rule->kind == PROFILE_RULE_NEEDS && rule->at_rank_0 && rule->member &&
+			    is_resharded_marker(rule->marker) &&
+			    fnmatch(rule->member, name, FNM_PERIOD) == 0)
+				return true;
+		}
+	return false;
+}
+
+static bool is_by_rank(const char *name)
+{
+	for (size_t i = 0; i < profile_count; i++)
+		if (matches_any(profile_rows[i].by_rank, name))
+			return true;
+	return false;
+}
+
+/* "rank1.pt", "shard_3.bin", "zero_pp_rank_1_mp_rank_00_optim_states.pt": of a rank above 0, which
+ * needs that one. */
+static bool is_of_later_rank(const char *name)
+{
+	static const char *const words[] = {"rank", "shard"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		for (const char *at = strcasestr(name, words[i]); at;
+		     at = strcasestr(at + 1, words[i])) {
+			const char *digits = at + strlen(words[i]);
+
+			digits += strspn(digits, "_-=.");
+			if (isdigit((unsigned char)*digits) && strtoul(digits, NULL, 10) > 0)
+				return true;
+		}
+	return false;
+}
+
+/* --- directories with a marker --- */
+
+static char *directory_of(const char *path)
+{
+	return text_copy_n(path, (size_t)(text_last_part(path) - path));
+}
+
+static void note_marker(struct path_set *directories, const char *path)
+{
+	auto_free char *directory = directory_of(path);
+
+	if (is_resharded_marker(text_last_part(path)))
+		path_set_mark(directories, directory, 1);
+}
+
+/* At any depth; but a marker that lies in the checkpoint directory itself says nothing of the
+ * directories in it. */
+static bool is_below_marker(const struct path_set *directories, const char *path)
+{
+	auto_free char *directory = directory_of(path);
+	size_t length = strlen(directory);
+
+	if (length == 0)
+		return path_set_marks(directories, "");
+	while (length > 0) {
+		if (path_set_marks(directories, directory))
+			return true;
+		for (length--; length > 0 && directory[length - 1] != '/';)
+			length--;
+		directory[length] = '\0';
+	}
+	return false;
+}
+
+/* --- the judgement --- */
+
+/* Who has files that only it can have written, and one of them. */
+struct owner {
+	uint32_t member;
+	const char *path;
+};
+
+/* False: it does not fit, and why. */
+static bool judge_file(const struct gang_file *file, struct owner *owner, struct resharding *found)
+{
+	/* What several have is no member's own. */
+	if (file->having > 1)
+		return true;
+	if (owner->member == NOBODY)
+		*owner = (struct owner){file->member, file->path};
+	if (owner->member == file->member)
+		return true;
+	snprintf(found->why, sizeof(found->why),
+		 "member %u alone has %.100s, and member %u alone has %.100s", owner->member,
+		 owner->path, file->member, file->path);
+	return false;
+}
+
+struct resharding resharding_judge(const struct gang_files *files)
+{
+	auto_(path_set_release) struct path_set directories = {0};
+	struct resharding found = {.fits = true};
+	struct owner owner = {.member = NOBODY};
+
+	for (size_t i = 0; i < files->count; i++)
+		note_marker(&directories, files->items[i].path);
+	for (size_t i = 0; i < files->count && found.fits; i++) {
+		const struct gang_file *file = &files->items[i];
+
+		if (file->running || is_by_rank(text_last_part(file->path)))
+			continue;
+		found.fits = !file->differs && !is_of_later_rank(text_last_part(file->path));
+		if (file->differs) {
+			snprintf(found.why, sizeof(found.why),
+				 "%.200s is not the same at all members that have it", file->path);
+		} else if (!found.fits) {
+			snprintf(found.why, sizeof(found.why), "%.200s is of one of its ranks",
+				 file->path);
+		} else if (!is_below_marker(&directories, file->path)) {
+			found.fits = judge_file(file, &owner, &found);
+		}
+	}
+	return found;
+}
+
+bool resharding_needs_all(const struct snapshot_files *own)
+{
+	for (size_t i = 0; i < own->count; i++) {
+		const char *name = text_last_part(own->items[i].path);
+
+		if (is_resharded_piece(name) || is_resharded_marker(name))
+			return true;
+	}
+	return false;
+}
+
+/* Now this start is of another number of machines than the snapshot, or one of one. */
+static int take_all_parts(struct start *start, const struct err *unfit, struct err *err)
+{
+	struct snapshot_id id = start->result->attempt.start;
 	auto_(gang_files_release) struct gang_files all = {0};
 	struct resharding resharding;
 	char text[SNAPSHOT_ID_TEXT];
 
-	if (storage_gang_list_files(result->storage, id, &all, cancel, err) < 0)
+	if (storage_gang_list_files(start->result->storage, id, &all, start->cancel, err) < 0)
 		return -1;
 	resharding = resharding_judge(&all);
 	if (!resharding.fits)
 		return err_set(err, ERR_UNFIT,
-			       "%s. To go on with %u all the same, give each the files of all "
-			       "with --parts all; that the job can read them so, nothing says: %s",
-			       unfit->text, request->gang.members, resharding.why);
+			       "%s. To go on with %u all the same, give each the files of all with "
+			       "--parts all; that the job can read them so, nothing says: %s",
+			       unfit->text, start->request->gang.members, resharding.why);
 	log_note("snapshot %s was taken by %u machine%s, and now there %s %u: %s",
 		 snapshot_id_format(id, text), all.members ? all.members : 1,
-		 all.members > 1 ? "s" : "", request->gang.members > 1 ? "are" : "is",
-		 request->gang.members,
-		 request->gang.members > 1 ? "each gets the files of all"
-					   : "it gets the files of all");
-	storage_gang_choose_parts(result->storage, GANG_PARTS_ALL);
+		 all.members > 1 ? "s" : "", start->request->gang.members > 1 ? "are" : "is",
+		 start->request->gang.members,
+		 start->request->gang.members > 1 ? "each gets the files of all"
+						  : "it gets the files of all");
+	storage_gang_choose_parts(start->result->storage, GANG_PARTS_ALL);
 	return 0;
 }
 
 /* The files of what the attempt starts from, as they are to be restored. */
-static int list_start(const struct resume_request *request, struct resume_result *result,
-		      struct snapshot_files *files, struct cancel *cancel, struct err *err)
+static int list_start(struct start *start, struct err *err)
 {
-	struct snapshot_id id = result->attempt.start;
+	struct snapshot_id id = start->result->attempt.start;
+	struct storage *storage = start->result->storage;
 	struct err unfit;
 
-	storage_gang_choose_parts(result->storage, request->parts);
-	if (storage_list_files(result->storage, id, files, cancel, err) == 0) {
-		if (request->gang.members == 1 || request->parts != GANG_PARTS_AUTO ||
-		    !resharding_needs_all(files))
+	storage_gang_choose_parts(storage, start->request->parts);
+	if (storage_list_files(storage, id, &start->snapshot, start->cancel, err) == 0) {
+		if (start->request->gang.members == 1 || start->request->parts != GANG_PARTS_AUTO ||
+		    !resharding_needs_all(&start->snapshot))
 			return 0;
-		snapshot_files_release(files);
-		storage_gang_choose_parts(result->storage, GANG_PARTS_ALL);
-		return storage_list_files(result->storage, id, files, cancel, err);
+		snapshot_files_release(&start->snapshot);
+		storage_gang_choose_parts(storage, GANG_PARTS_ALL);
+		return storage_list_files(storage, id, &start->snapshot, start->cancel, err);
 	}
-	if (err->kind != ERR_UNFIT || request->parts != GANG_PARTS_AUTO)
+	if (err->kind != ERR_UNFIT || start->request->parts != GANG_PARTS_AUTO)
 		return -1;
 	unfit = *err;
-	return take_all_parts(request, result, &unfit, cancel, err) == 0
-		       ? storage_list_files(result->storage, id, files, cancel, err)
+	return take_all_parts(start, &unfit, err) == 0
+		       ? storage_list_files(storage, id, &start->snapshot, start->cancel, err)
 		       : -1;
 }
 
-static int place_in_held_directory(const struct resume_request *request,
-				   struct resume_result *result, struct cancel *cancel,
-				   struct err *err)
+/* The restart rules have chosen another snapshot than the newest: the local files are not used. */
+static bool starts_elsewhere(const struct resume_result *result)
 {
-	auto_(local_facts_release) struct local_facts local = {0};
-	auto_(snapshot_files_release) struct snapshot_files snapshot = {0};
-	bool has_start = !snapshot_id_is_none(result->attempt.start);
-	struct reconcile_facts facts = {
+	return !snapshot_id_is_none(result->attempt.suspect) ||
+	       result->attempt_outcomes.decision.action == RESTART_REVERT;
+}
+
+static int decide_and_place(struct start *start, struct err *err)
+{
+	const struct resume_request *request = start->request;
+	struct resume_result *result = start->result;
+	enum reconcile_action *action = &start->plan.action;
+	bool has_start = !snapshot_id_is_none(result->attempt.start), of_gang;
+	int status = 0;
+
+	start->facts = (struct reconcile_facts){
 		.patterns = request->patterns,
 		.profile = request->profile,
 		.start = result->attempt.start,
 	};
-	struct reconcile_plan plan;
-	int status = 0;
-
-	if (has_start && list_start(request, result, &snapshot, cancel, err) == 0)
-		facts.snapshot = &snapshot;
+	if (has_start && list_start(start, err) == 0)
+		start->facts.snapshot = &start->snapshot;
 	else if (has_start && err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND)
 		return -1;
-	if (read_local_facts(request, result->attempt.local_left, &local, &facts, err) < 0)
+	if (read_local_facts(start, err) < 0)
 		return -1;
-	reconcile_decide(&facts, &plan);
+	reconcile_decide(&start->facts, &start->plan);
 	/* Its list cannot be read, and nothing lies here. */
-	if (result->attempt.start_is_damaged && plan.action == RECONCILE_FRESH)
-		plan.action = RECONCILE_RESTORE;
+	if (result->attempt.start_is_damaged && *action == RECONCILE_FRESH)
+		*action = RECONCILE_RESTORE;
 	/* The user has named a snapshot, or the job crashes from the local checkpoint. */
 	if (request->policy == RESTORE_SPECIFIC || (has_start && starts_elsewhere(result)))
-		plan.action = RECONCILE_RESTORE;
-	log_debug("checkpoint directory: %s", plan.reason);
-	if (request->gang.members > 1)
-		status = place_for_gang(request, result, &local, &plan, err);
-	result->any_checkpoint = plan.any_checkpoint;
+		*action = RECONCILE_RESTORE;
+	log_debug("checkpoint directory: %s", start->plan.reason);
+	of_gang = request->gang.members > 1;
+	if (of_gang)
+		status = place_for_gang(start, err);
+	result->any_checkpoint = start->plan.any_checkpoint;
 	if (status < 0)
 		log_debug("the gang's snapshot is not put into place");
-	else if (plan.action == RECONCILE_RESTORE)
-		status = start_restore(request, result, &plan.aside, cancel, err);
-	else if (plan.action == RECONCILE_KEEP)
-		status = keep_local(request, result, &plan, &local.files,
-				    local.of_earlier_start || has_start, err);
+	else if (*action == RECONCILE_RESTORE)
+		status = start_restore(start, err);
+	else if (*action == RECONCILE_KEEP)
+		status = keep_local(start, err);
 	/* A gang that begins anew has moved them aside, and has said so. */
-	if (status == 0 && local.record.job && !text_equal(local.record.job, request->job) &&
-	    (request->gang.members == 1 || plan.action == RECONCILE_RESTORE))
-		log_other_job(request, &facts, plan.action, local.record.job);
-	if (plan.action == RECONCILE_KEEP && status == 0 && has_start)
-		put_back_written_over(request->workspace, result->storage, &facts, &plan, cancel);
-	reconcile_plan_release(&plan);
+	if (status == 0 && start->record.job && !text_equal(start->record.job, request->job) &&
+	    (!of_gang || *action == RECONCILE_RESTORE))
+		log_other_job(start);
+	if (*action == RECONCILE_KEEP && status == 0 && has_start)
+		put_back_written_over(start);
 	return status;
 }
 
-int place_checkpoint(const struct resume_request *request, struct resume_result *result,
-		     struct cancel *cancel, struct err *err)
+static void release_facts(struct start *start)
 {
-	int status = workspace_hold(request->workspace, false, err);
+	snapshot_files_release(&start->local);
+	snapshot_files_release(&start->snapshot);
+	completion_record_release(&start->record);
+	path_list_free(start->moved.paths);
+	path_list_free(start->under_way.paths);
+	path_set_release(&start->whole);
+	reconcile_plan_release(&start->plan);
+	start->moved = start->under_way = (struct path_list){0};
+	start->of_earlier_start = false;
+}
+
+int place_checkpoint(struct start *start, struct err *err)
+{
+	int status = workspace_hold(start->workspace, false, err);
 
 	if (status == 0)
-		status = place_in_held_directory(request, result, cancel, err);
-	workspace_let_go(request->workspace);
+		status = decide_and_place(start, err);
+	release_facts(start);
+	workspace_let_go(start->workspace);
 	return status;
 }
 
-void place_record_existing(const struct resume_request *request, struct resume_result *result)
+void place_record_existing(struct start *start)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 	struct err err;
 
-	if (result->kind == RESUME_RESTORED)
+	if (start->result->kind == RESUME_RESTORED)
 		return;
-	record.job = text_copy(request->job);
-	record.id = result->kind == RESUME_KEPT && !result->newer_than_store &&
-				    !snapshot_id_is_none(result->from)
-			    ? result->from
-		    : result->no_answer ? result->here
-					: (struct snapshot_id){result->attempt.number, 1};
-	if (workspace_list_files(request->workspace, &record.files, &err) < 0 ||
-	    workspace_write_record(request->workspace, &record, &err) < 0)
+	record.job = text_copy(start->request->job);
+	record.id = start->result->kind == RESUME_KEPT && !start->result->newer_than_store &&
+				    !snapshot_id_is_none(start->result->from)
+			    ? start->result->from
+		    : start->result->no_answer
+			    ? start->result->here
+			    : (struct snapshot_id){start->result->attempt.number, 1};
+	if (workspace_list_files(start->workspace, &record.files, &err) < 0 ||
+	    workspace_write_record(start->workspace, &record, &err) < 0)
 		log_debug("cannot record the files of the checkpoint directory: %s", err.text);
 	for (size_t i = 0; i < record.files.count; i++)
-		path_list_add(&result->existing, record.files.items[i].path);
+		path_list_add(&start->result->existing, record.files.items[i].path);
 }

@@ -1,19 +1,13 @@
 #include "quarantine.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/walk.h"
 #include "completion/completion.h"
-#include "workspace/workspace.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #define LOGGED_MOST 5
 #define SMALL_SIZE ((uint64_t)64 << 20)
@@ -22,22 +16,19 @@
  * that are in the same directory as `path` and name it. */
 static void add_links(struct path_list *moves, int directory, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	auto_free char *parent = text_copy_n(path, slash ? (size_t)(slash + 1 - path) : 0);
-	auto_free char *place = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+	const char *name = text_last_part(path);
+	size_t above = (size_t)(name - path);
+	auto_free char *place = text_copy_n(path, above > 0 ? above - 1 : 0);
 	auto_(walk_close) struct walk walk = {0};
 
 	(void)walk_open_at(&walk, directory, place, 0);
 	while (walk_next(&walk)) {
 		char target[PATH_MAX];
-		const char *last;
 
-		if (walk_read_link(&walk, target, sizeof(target)) <= 0)
-			continue;
-		last = strrchr(target, '/');
-		if (text_equal(last ? last + 1 : target, name) && (!last || target[0] == '/')) {
-			auto_free char *link = text_format("%s%s", parent, walk.name);
+		if (walk_read_link(&walk, target, sizeof(target)) > 0 &&
+		    text_equal(text_last_part(target), name) &&
+		    (!strchr(target, '/') || target[0] == '/')) {
+			auto_free char *link = text_format("%.*s%s", (int)above, path, walk.name);
 
 			path_list_add(moves, link);
 		}
@@ -157,8 +148,8 @@ void quarantine_log_way_back(const struct workspace *workspace, const char *wher
 
 	log_note("to go on from it, if you know that all of its save is in there: end this run, "
 		 "%s, and start it once with --restore none. It does not come to this where the "
-		 "files of a save have a number in their names, or are written beside the old "
-		 "ones and renamed at the end",
+		 "files of a save have a number in their names, or are written beside the old ones "
+		 "and renamed at the end",
 		 back);
 }
 

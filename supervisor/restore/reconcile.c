@@ -1,10 +1,349 @@
 #include "reconcile.h"
 
-#include "base/text.h"
-#include "local_files.h"
+#include "completion/completion.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+/* --- what is known of each file --- */
+
+enum file_state {
+	/* a running or an excluded file: it stays, and decides nothing */
+	FILE_PASSED_OVER,
+	/* as in the record */
+	FILE_INTACT,
+	/* neither in the record nor known to be torn */
+	FILE_UNVOUCHED,
+	FILE_TORN,
+	/* the same, and what it was is nowhere: it stays */
+	FILE_BROKEN,
+};
+
+struct judged_file {
+	enum file_state state;
+	enum torn_reason reason; /* TORN, BROKEN */
+	int64_t step;            /* -1: it has none */
+};
+
+struct local_judgement {
+	const struct reconcile_facts *facts;
+	struct path_set groups;
+	struct judged_file *files; /* as facts->local */
+	/* the highest step in the record and in the snapshot; -1: none */
+	int64_t recorded_step, saved_step;
+};
+
+/* Marks of the checkpoints that have more than one file: see group_of(). */
+enum group_mark {
+	/* in the list of what was being written */
+	GROUP_LISTED = 1,
+	/* in that list, and a file of it was written */
+	GROUP_TORN = 2,
+	/* a file of it is torn by its content: it is moved aside already, or is empty */
+	GROUP_REST = 4,
+	/* a recorded file of it is gone */
+	GROUP_REDUCED = 8,
+	/* a file of it was written since the record, and is not in the list */
+	GROUP_WRITTEN = 16,
+	/* it is in that list as a directory that was renamed into place since */
+	GROUP_PLACED = 32,
+};
+
+/* Files that are written all the time, or that the user has excluded, decide nothing. */
+static bool local_is_of_checkpoint(const struct reconcile_facts *facts, const char *path)
+{
+	const struct snapshot_file *saved =
+		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+
+	return file_patterns_kind(facts->patterns, path) == FILE_KIND_ORDINARY &&
+	       !(saved && saved->running);
+}
+
+static int64_t highest_step(const struct reconcile_facts *facts, const struct snapshot_files *files)
+{
+	int64_t highest = -1;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		const char *path = files->items[i].path;
+		int64_t step = local_is_of_checkpoint(facts, path) ? step_of_path(path) : -1;
+
+		highest = step > highest ? step : highest;
+	}
+	return highest;
+}
+
+/* --- what is known of each file --- */
+
+/*
+ * Files of one group are torn together: the numbered directory, or the number in the names. "": a
+ * fixed name, which stands for itself. A directory under its temporary name is another group than
+ * the final one, which may be whole beside it. The caller frees.
+ */
+static char *group_of(const char *path)
+{
+	size_t unit = checkpoint_directory_length(path);
+
+	return unit > 0 ? text_copy_n(path, unit + 1) : checkpoint_name_key(path);
+}
+
+static void mark_group(struct local_judgement *judgement, const char *path, unsigned marks)
+{
+	auto_free char *group = group_of(path);
+
+	if (*group)
+		path_set_mark(&judgement->groups, group, marks);
+}
+
+static unsigned marks_of(const struct local_judgement *judgement, const char *path)
+{
+	auto_free char *group = group_of(path);
+
+	return *group ? path_set_marks(&judgement->groups, group) : 0;
+}
+
+static bool is_recorded(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	return facts->complete &&
+	       file_list_same_file(local, file_list_find(facts->complete, local->path));
+}
+
+/*
+ * It is empty, and what the last supervisor here knew of it had content. Its writer has opened it
+ * anew, and was killed before it wrote: so soon after that even the list does not have it yet.
+ */
+static bool is_emptied(const struct reconcile_facts *facts, const struct snapshot_file *local)
+{
+	const struct snapshot_file *known =
+		facts->complete ? file_list_find(facts->complete, local->path) : NULL;
+
+	if (!known && facts->snapshot)
+		known = file_list_find(facts->snapshot, local->path);
+	/* A list or a note may be emptied for good. */
+	return local->size == 0 && known && known->size > 0 && !companion_file_is(local->path);
+}
+
+/* Was it there before the save under way? */
+static bool is_known(const struct reconcile_facts *facts, const char *path)
+{
+	return (facts->complete && file_list_find(facts->complete, path)) ||
+	       (facts->snapshot && file_list_find(facts->snapshot, path));
+}
+
+static bool is_listed(const struct local_judgement *judgement, const char *path)
+{
+	unsigned marks = marks_of(judgement, path);
+
+	const struct reconcile_facts *facts = judgement->facts;
+
+	if (under_way_has_behind(facts->under_way, UNDER_WAY_WITH, path))
+		return is_known(facts, path);
+	return (under_way_has(facts->under_way, path) && !(marks & GROUP_PLACED)) ||
+	       (marks & GROUP_LISTED);
+}
+
+/* Does a file lie below the directory, "s-3/"? */
+static bool any_below(const struct snapshot_files *files, const char *directory)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (text_starts(files->items[i].path, directory))
+			return true;
+	return false;
+}
+
+/* Is it listed under a temporary name too, and gone from there? */
+static bool has_left_temporary_name(const struct reconcile_facts *facts, const char *directory)
+{
+	bool left = false;
+
+	for (char *const *path = facts->under_way; path && *path; path++) {
+		size_t unit = checkpoint_directory_length(*path);
+		auto_free char *key = checkpoint_name_key(*path);
+		auto_free char *temporary = text_copy_n(*path, unit > 0 ? unit + 1 : 0);
+
+		if (text_ends(*path, "/") || unit == 0 || !text_equal(key, directory))
+			continue;
+		if (text_equal(temporary, directory) || any_below(facts->local, temporary))
+			return false;
+		left = true;
+	}
+	return left;
+}
+
+/* Its writer has renamed it into place since the list was written, as the last thing that it does
+ * to it: a killed one renames nothing. */
+static bool was_placed_whole(const struct reconcile_facts *facts, const char *directory)
+{
+	return !facts->rebooted && any_below(facts->local, directory) &&
+	       has_left_temporary_name(facts, directory);
+}
+
+static void mark_groups(struct local_judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (text_ends(*path, "/") && was_placed_whole(facts, *path))
+			mark_group(judgement, *path, GROUP_PLACED);
+	/* What was listed and is gone has another name by now. */
+	for (char *const *path = facts->under_way; path && *path; path++)
+		if (!text_starts(*path, UNDER_WAY_ALONE) && !text_starts(*path, UNDER_WAY_REST) &&
+		    file_list_find(facts->local, *path))
+			mark_group(judgement, *path, GROUP_LISTED);
+	for (char *const *path = facts->moved; path && *path; path++)
+		if (!under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, *path))
+			mark_group(judgement, *path, GROUP_REST);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		const struct snapshot_file *local = &facts->local->items[i];
+
+		if (local_is_of_checkpoint(facts, local->path) && !is_recorded(facts, local) &&
+		    !under_way_has_behind(facts->under_way, UNDER_WAY_ALONE, local->path))
+			mark_group(judgement, local->path,
+				   is_emptied(facts, local)            ? GROUP_REST
+				   : is_listed(judgement, local->path) ? GROUP_TORN
+								       : GROUP_WRITTEN);
+	}
+	for (size_t i = 0; facts->complete && i < facts->complete->count; i++) {
+		const char *path = facts->complete->items[i].path;
+
+		if (local_is_of_checkpoint(facts, path) && !file_list_find(facts->local, path))
+			mark_group(judgement, path, GROUP_REDUCED);
+	}
+}
+
+static struct judged_file torn(enum torn_reason reason)
+{
+	return (struct judged_file){.state = FILE_TORN, .reason = reason};
+}
+
+static struct judged_file judge_file(const struct local_judgement *judgement,
+				     const struct snapshot_file *local)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool recorded = is_recorded(facts, local);
+	unsigned group;
+
+	if (!local_is_of_checkpoint(facts, local->path))
+		return (struct judged_file){.state = FILE_PASSED_OVER};
+	group = marks_of(judgement, local->path);
+	if ((group & GROUP_TORN) || (!recorded && is_listed(judgement, local->path)))
+		return torn(facts->whole && path_set_marks(facts->whole, local->path)
+				    ? TORN_HALF
+				    : TORN_UNDER_WAY);
+	if (is_emptied(facts, local))
+		return torn(TORN_EMPTIED);
+	if (group & GROUP_REST)
+		return torn(TORN_REST);
+	/* One that was written anew meanwhile may have fewer files, or others. */
+	if ((group & (GROUP_REDUCED | GROUP_WRITTEN)) == GROUP_REDUCED)
+		return torn(TORN_REDUCED);
+	return (struct judged_file){.state = recorded ? FILE_INTACT : FILE_UNVOUCHED};
+}
+
+static bool is_fixed_name(const char *path)
+{
+	auto_free char *group = group_of(path);
+
+	return !*group;
+}
+
+/* Does the snapshot have this very file, under its name or one that it had before it was put aside?
+ */
+static bool is_saved(const struct snapshot_files *snapshot, const struct snapshot_file *local)
+{
+	for (size_t i = 0; local && i < snapshot->count; i++)
+		if (file_list_same_file(local, &snapshot->items[i]))
+			return true;
+	return false;
+}
+
+/* Is another fixed name here as the snapshot does not have it, and not under way? */
+static bool would_mix(const struct reconcile_facts *facts, const char *path)
+{
+	for (size_t i = 0; i < facts->snapshot->count; i++) {
+		const struct snapshot_file *saved = &facts->snapshot->items[i];
+
+		if (!text_equal(saved->path, path) && is_fixed_name(saved->path) &&
+		    local_is_of_checkpoint(facts, saved->path) && !companion_file_is(saved->path) &&
+		    !under_way_has(facts->under_way, saved->path) &&
+		    !is_saved(facts->snapshot, file_list_find(facts->local, saved->path)))
+			return true;
+	}
+	return false;
+}
+
+bool reconcile_may_put_back(const struct reconcile_facts *facts, const char *path)
+{
+	const struct snapshot_file *known =
+		facts->complete ? file_list_find(facts->complete, path) : NULL;
+	const struct snapshot_file *saved =
+		facts->snapshot ? file_list_find(facts->snapshot, path) : NULL;
+
+	/* Of names that are written over all the time the record has none. */
+	if (!saved || (known ? !file_list_same_file(known, saved) : !is_fixed_name(path)))
+		return false;
+	return !is_fixed_name(path) || !would_mix(facts, path);
+}
+
+/* Torn under a fixed name, and it was there before the save under way. (A number that is written
+ * over is moved aside: the job finds the one before.) */
+static bool is_written_over(const struct local_judgement *judgement, size_t i)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	const char *path = facts->local->items[i].path;
+
+	return judgement->files[i].state == FILE_TORN && is_fixed_name(path) &&
+	       is_known(facts, path);
+}
+
+/* None comes back if one cannot: they may be of one save. And then those at rest that are of its
+ * set are no checkpoint either. */
+static void judge_written_over(struct local_judgement *judgement)
+{
+	const struct reconcile_facts *facts = judgement->facts;
+	bool broken = false;
+
+	for (size_t i = 0; i < facts->local->count; i++)
+		broken |= is_written_over(judgement, i) &&
+			  !reconcile_may_put_back(facts, facts->local->items[i].path);
+	for (char *const *path = facts->moved; path && *path; path++)
+		broken |= is_fixed_name(*path) && under_way_has(facts->under_way, *path) &&
+			  !reconcile_may_put_back(facts, *path);
+	for (size_t i = 0; broken && i < facts->local->count; i++) {
+		struct judged_file *file = &judgement->files[i];
+
+		if (is_written_over(judgement, i))
+			file->state = FILE_BROKEN;
+		else if (file->state != FILE_PASSED_OVER &&
+			 under_way_has_behind(facts->under_way, UNDER_WAY_REST,
+					      facts->local->items[i].path))
+			*file = (struct judged_file){FILE_BROKEN, TORN_SET, file->step};
+	}
+}
+
+static void local_files_judge(const struct reconcile_facts *facts,
+			      struct local_judgement *judgement)
+{
+	*judgement = (struct local_judgement){
+		.facts = facts,
+		.files = memory_new((facts->local->count + 1) * sizeof(struct judged_file)),
+		.recorded_step = highest_step(facts, facts->complete),
+		.saved_step = highest_step(facts, facts->snapshot),
+	};
+	mark_groups(judgement);
+	for (size_t i = 0; i < facts->local->count; i++) {
+		judgement->files[i] = judge_file(judgement, &facts->local->items[i]);
+		judgement->files[i].step = step_of_path(facts->local->items[i].path);
+	}
+	judge_written_over(judgement);
+}
+
+static void local_judgement_release(struct local_judgement *judgement)
+{
+	path_set_release(&judgement->groups);
+	free(judgement->files);
+}
+AUTO(struct local_judgement, local_judgement_release);
+
+/* --- the decision --- */
 
 static size_t count_checkpoint_files(const struct reconcile_facts *facts,
 				     const struct snapshot_files *files)
@@ -31,16 +370,22 @@ static bool local_equals_snapshot(const struct reconcile_facts *facts)
 	return true;
 }
 
-static bool any_intact(const struct judgement *judgement)
+static bool any(const struct local_judgement *judgement,
+		bool (*has)(const struct local_judgement *judgement, size_t i))
 {
 	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (judgement->files[i].state == FILE_INTACT)
+		if (has(judgement, i))
 			return true;
 	return false;
 }
 
+static bool is_intact(const struct local_judgement *judgement, size_t i)
+{
+	return judgement->files[i].state == FILE_INTACT;
+}
+
 /* What a framework leaves behind under a temporary name is nothing to resume from. */
-static bool may_be_used(const struct judgement *judgement, size_t i)
+static bool may_be_used(const struct local_judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 
@@ -50,7 +395,7 @@ static bool may_be_used(const struct judgement *judgement, size_t i)
 
 /* A checkpoint that became complete after the record: with a higher number than what is recorded
  * and saved; or a recorded name with new content. */
-static bool is_newer(const struct judgement *judgement, size_t i)
+static bool is_newer(const struct local_judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	const struct judged_file *file = &judgement->files[i];
@@ -63,30 +408,15 @@ static bool is_newer(const struct judgement *judgement, size_t i)
 	return file->step > judgement->recorded_step && file->step > judgement->saved_step;
 }
 
-static bool any_newer(const struct judgement *judgement)
+/* Has the store no copy of it, though it stays and the job may resume from it? */
+static bool is_unsaved(const struct local_judgement *judgement, size_t i)
 {
-	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (is_newer(judgement, i))
-			return true;
-	return false;
-}
+	const struct snapshot_files *snapshot = judgement->facts->snapshot;
 
-/* Has the store no copy of something that stays and that the job may resume from? */
-static bool any_unsaved(const struct judgement *judgement)
-{
-	const struct reconcile_facts *facts = judgement->facts;
-
-	for (size_t i = 0; i < facts->local->count; i++) {
-		const struct judged_file *file = &judgement->files[i];
-
-		if (!may_be_used(judgement, i))
-			continue;
-		if (!facts->snapshot || is_newer(judgement, i))
-			return true;
-		if (file->step < 0 && !file_list_find(facts->snapshot, facts->local->items[i].path))
-			return true;
-	}
-	return false;
+	return may_be_used(judgement, i) &&
+	       (!snapshot || is_newer(judgement, i) ||
+		(judgement->files[i].step < 0 &&
+		 !file_list_find(snapshot, judgement->facts->local->items[i].path)));
 }
 
 static bool is_moved(const struct reconcile_facts *facts, const char *path)
@@ -99,10 +429,10 @@ static bool is_moved(const struct reconcile_facts *facts, const char *path)
 
 /* Is a file of the recorded checkpoint gone, and no newer one there? The job may delete its old
  * checkpoints, but not the newest. What was moved aside comes back. */
-static bool misses_newest_checkpoint(const struct judgement *judgement)
+static bool misses_newest_checkpoint(const struct local_judgement *judgement)
 {
 	const struct reconcile_facts *facts = judgement->facts;
-	bool newer = any_newer(judgement);
+	bool newer = any(judgement, is_newer);
 
 	for (size_t i = 0; i < facts->complete->count; i++) {
 		const char *path = facts->complete->items[i].path;
@@ -117,7 +447,7 @@ static bool misses_newest_checkpoint(const struct judgement *judgement)
 }
 
 /* A file that is later than what the snapshot has: by its number, or a fixed name by its time. */
-static bool is_ahead(const struct judgement *judgement, size_t i)
+static bool is_ahead(const struct local_judgement *judgement, size_t i)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	const struct judged_file *file = &judgement->files[i];
@@ -131,15 +461,7 @@ static bool is_ahead(const struct judgement *judgement, size_t i)
 	return saved && local->mtime_ns > saved->mtime_ns;
 }
 
-static bool any_ahead(const struct judgement *judgement)
-{
-	for (size_t i = 0; i < judgement->facts->local->count; i++)
-		if (is_ahead(judgement, i))
-			return true;
-	return false;
-}
-
-static bool is_only_here(const struct judgement *judgement, size_t i)
+static bool is_only_here(const struct local_judgement *judgement, size_t i)
 {
 	const struct snapshot_files *snapshot = judgement->facts->snapshot;
 	const struct snapshot_file *local = &judgement->facts->local->items[i];
@@ -149,7 +471,7 @@ static bool is_only_here(const struct judgement *judgement, size_t i)
 }
 
 /* Named is the one that the others go with. */
-static void add_torn(struct files_aside *aside, const struct judgement *judgement, size_t i)
+static void add_torn(struct files_aside *aside, const struct local_judgement *judgement, size_t i)
 {
 	enum torn_reason reason = judgement->files[i].reason;
 
@@ -161,9 +483,9 @@ static void add_torn(struct files_aside *aside, const struct judgement *judgemen
 	aside->reason = reason;
 }
 
-static struct files_aside files_aside(const struct judgement *judgement)
+static struct files_aside files_aside(const struct local_judgement *judgement)
 {
-	struct files_aside aside = {.newer = any_ahead(judgement), .step = -1};
+	struct files_aside aside = {.newer = any(judgement, is_ahead), .step = -1};
 
 	for (size_t i = 0; i < judgement->facts->local->count; i++) {
 		const struct judged_file *file = &judgement->files[i];
@@ -181,7 +503,7 @@ static struct files_aside files_aside(const struct judgement *judgement)
 }
 
 /* Why the snapshot must replace the local files; NULL: they are as good. */
-static const char *why_restore(const struct judgement *judgement, int age)
+static const char *why_restore(const struct local_judgement *judgement, int age)
 {
 	if (age < 0)
 		return "the local files are of an older attempt";
@@ -189,17 +511,17 @@ static const char *why_restore(const struct judgement *judgement, int age)
 		return "the local checkpoint was left on purpose";
 	if (!judgement->facts->snapshot)
 		return NULL;
-	if (judgement->facts->of_other && !any_ahead(judgement))
+	if (judgement->facts->of_other && !any(judgement, is_ahead))
 		return "the local files are another job's, and not newer";
 	/* The store has this very checkpoint, and all of its files. */
 	if (age == 0 && misses_newest_checkpoint(judgement))
 		return "local files of the newest checkpoint are gone";
-	if (!any_intact(judgement) && !any_newer(judgement))
+	if (!any(judgement, is_intact) && !any(judgement, is_newer))
 		return "no complete local checkpoint is left";
 	return NULL;
 }
 
-static void keep_local_files(const struct judgement *judgement, struct reconcile_plan *plan)
+static void keep_local_files(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
 	const struct snapshot_files *local = judgement->facts->local;
 
@@ -218,18 +540,19 @@ static void keep_local_files(const struct judgement *judgement, struct reconcile
 	plan->prune = judgement->facts->complete || plan->torn_count > 0;
 }
 
-static void decide_with_record(const struct judgement *judgement, struct reconcile_plan *plan)
+static void decide_with_record(const struct local_judgement *judgement, struct reconcile_plan *plan)
 {
 	const struct reconcile_facts *facts = judgement->facts;
 	int age = facts->of_other ? 0 : snapshot_id_compare(facts->complete_id, facts->start);
-	bool unsaved = any_unsaved(judgement);
+	bool unsaved = any(judgement, is_unsaved);
 
 	plan->action = RECONCILE_RESTORE;
 	plan->reason = why_restore(judgement, age);
 	if (plan->reason)
 		return;
 	keep_local_files(judgement, plan);
-	plan->newer_than_store = unsaved || ((age > 0 || facts->of_other) && any_intact(judgement));
+	plan->newer_than_store =
+		unsaved || ((age > 0 || facts->of_other) && any(judgement, is_intact));
 	plan->reason = plan->newer_than_store ? "the local checkpoint is newer than the store's"
 					      : "the local checkpoint is the newest one";
 	/* What the store has is compared with it byte by byte: a restore takes from here what is
@@ -264,7 +587,7 @@ static bool only_running_files_go_on(const struct reconcile_facts *facts)
 
 void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan *plan)
 {
-	auto_(judgement_release) struct judgement judgement = {0};
+	auto_(local_judgement_release) struct local_judgement judgement = {0};
 
 	*plan = (struct reconcile_plan){0};
 	local_files_judge(facts, &judgement);
@@ -278,7 +601,7 @@ void reconcile_decide(const struct reconcile_facts *facts, struct reconcile_plan
 		decide_with_record(&judgement, plan);
 	} else if (!facts->snapshot) {
 		keep_local_files(&judgement, plan);
-		plan->newer_than_store = any_unsaved(&judgement);
+		plan->newer_than_store = any(&judgement, is_unsaved);
 		plan->reason = "files were here before the first attempt";
 	} else if (local_equals_snapshot(facts)) {
 		plan->action = RECONCILE_KEEP;
@@ -317,4 +640,203 @@ const char *torn_reason_text(enum torn_reason reason)
 	};
 
 	return texts[reason];
+}
+
+/* --- what stays of the save under way --- */
+
+/* Sizes vary a little from save to save; an object that is missing is more. */
+static bool is_shorter(uint64_t size, uint64_t before)
+{
+	uint64_t least = before / 2 < 256 ? before / 2 : 256;
+	uint64_t tolerance = before / 64 > least ? before / 64 : least;
+
+	return size + tolerance < before;
+}
+
+bool left_file_stays(const struct left_file *file)
+{
+	if (text_equal(file->front, UNDER_WAY_CLOSED))
+		return (file->content & CONTENT_VALID) || !file->rebooted;
+	if (file->lacks)
+		return false;
+	if (file->content & CONTENT_END_OF_ALL)
+		return true;
+	if (is_shorter(file->size, file->before))
+		return false;
+	return (file->content & CONTENT_END_OF_ONE) ||
+	       (text_equal(file->front, UNDER_WAY_UNSEEN) && !file->rebooted);
+}
+
+/* The key of the newest checkpoint of its kind before it; NULL: there is none. The caller frees. */
+static char *key_before_of(const struct snapshot_files *files, const char *path)
+{
+	auto_free char *kind = checkpoint_name_family(path);
+	int64_t step = step_of_path(path), newest = -1;
+	const char *found = NULL;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		auto_free char *other = checkpoint_name_family(files->items[i].path);
+		int64_t of_other = step_of_path(files->items[i].path);
+
+		if (of_other < step && of_other > newest && text_equal(kind, other)) {
+			newest = of_other;
+			found = files->items[i].path;
+		}
+	}
+	return found ? checkpoint_name_key(found) : NULL;
+}
+
+/* Of the file that the job wrote before this one under its name, numbers aside: the same fixed
+ * name, or the number before. 0: there is none. */
+static uint64_t size_before(const struct snapshot_files *files, const char *path)
+{
+	auto_free char *name = checkpoint_name_template(path);
+	int64_t step = step_of_path(path), newest = -1;
+	uint64_t size = 0;
+
+	for (size_t i = 0; files && i < files->count; i++) {
+		auto_free char *other = checkpoint_name_template(files->items[i].path);
+		int64_t of_other = step_of_path(files->items[i].path);
+
+		if (!text_equal(name, other) || (step >= 0 && of_other >= step) ||
+		    of_other < newest)
+			continue;
+		newest = of_other;
+		size = files->items[i].size;
+	}
+	return size;
+}
+
+/* A file of a checkpoint, with what its name and that of another one have in common. */
+struct named {
+	char *name;
+	uint64_t size;
+};
+
+/* Those of the checkpoint with this key. The caller releases them. */
+static struct named *list_named(const struct snapshot_files *files, const char *key, size_t *count)
+{
+	struct named *named = memory_new((files->count + 1) * sizeof(*named));
+
+	*count = 0;
+	for (size_t i = 0; i < files->count; i++) {
+		const char *path = files->items[i].path;
+		auto_free char *other = checkpoint_name_key(path);
+
+		if (text_equal(key, other))
+			named[(*count)++] = (struct named){checkpoint_name_template(path),
+							   files->items[i].size};
+	}
+	return named;
+}
+
+static void named_release(struct named *named, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(named[i].name);
+	free(named);
+}
+
+static bool is_all_of(const struct named *own, size_t own_count, const struct named *before)
+{
+	for (size_t i = 0; i < own_count; i++)
+		if (text_equal(own[i].name, before->name))
+			return !is_shorter(own[i].size, before->size);
+	return companion_file_is(before->name) || companion_file_is_result(before->name);
+}
+
+/* What is measured of a checkpoint may come later. */
+static bool lacks_of_number(const struct reconcile_facts *facts, const struct snapshot_files *known,
+			    const char *path)
+{
+	auto_free char *key = checkpoint_name_key(path), *key_before = key_before_of(known, path);
+	size_t own_count, count;
+	struct named *own, *before;
+	bool lacks = false;
+
+	if (!key_before)
+		return false;
+	own = list_named(facts->local, key, &own_count);
+	before = list_named(known, key_before, &count);
+	for (size_t i = 0; i < count && !lacks; i++)
+		lacks = !is_all_of(own, own_count, &before[i]);
+	named_release(own, own_count);
+	named_release(before, count);
+	return lacks;
+}
+
+/* Is another name of its set still what it was before this save, or half of that? */
+static bool lacks_of_set(const struct reconcile_facts *facts, const struct path_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const char *path = list->paths[i];
+		const struct snapshot_file *here, *known;
+
+		if (!text_starts(path, UNDER_WAY_REST))
+			continue;
+		path += strlen(UNDER_WAY_REST);
+		here = file_list_find(facts->local, path);
+		known = facts->complete ? file_list_find(facts->complete, path) : NULL;
+		if (!here || !known || file_list_same_file(here, known) ||
+		    is_shorter(here->size, known->size))
+			return true;
+	}
+	return false;
+}
+
+struct settling {
+	const struct reconcile_facts *facts;
+	const struct path_list *list;
+	/* by the key of a save */
+	struct path_set lack;
+};
+
+enum lack_mark {
+	LACK_ASKED = 1,
+	LACK_FOUND = 2,
+};
+
+/* The same for each file of a save, of which there may be many. */
+static bool lacks(struct settling *settling, const struct snapshot_files *known, const char *path)
+{
+	auto_free char *key = checkpoint_name_key(path);
+	auto_free char *save = text_format("=%s", key);
+
+	if (path_set_marks(&settling->lack, save) == 0 &&
+	    (*key ? lacks_of_number(settling->facts, known, path)
+		  : lacks_of_set(settling->facts, settling->list)))
+		path_set_mark(&settling->lack, save, LACK_FOUND);
+	path_set_mark(&settling->lack, save, LACK_ASKED);
+	return path_set_marks(&settling->lack, save) & LACK_FOUND;
+}
+
+static bool stays(void *arg, const char *path, const char *front)
+{
+	struct settling *settling = arg;
+	const struct reconcile_facts *facts = settling->facts;
+	const struct snapshot_file *here = file_list_find(facts->local, path);
+	struct left_file file = {
+		.front = front,
+		.rebooted = facts->rebooted,
+		.content = path_set_marks(facts->whole, path),
+		.size = here ? here->size : 0,
+		.before = size_before(facts->complete, path),
+	};
+	const struct snapshot_files *known = file.before > 0 ? facts->complete : facts->snapshot;
+
+	/* Torn by its content: with it goes the rest of its save. */
+	if (is_moved(facts, path))
+		return false;
+	if (file.before == 0)
+		file.before = size_before(facts->snapshot, path);
+	file.lacks = text_equal(front, UNDER_WAY_UNSEEN) && lacks(settling, known, path);
+	return left_file_stays(&file);
+}
+
+void left_files_settle(struct path_list *list, const struct reconcile_facts *facts)
+{
+	struct settling settling = {.facts = facts, .list = list};
+
+	under_way_settle(list, stays, &settling);
+	path_set_release(&settling.lack);
 }

@@ -16,12 +16,14 @@
 #ifndef RECONCILE_H
 #define RECONCILE_H
 
+#include "base/cleanup.h"
 #include "frameworks/frameworks.h"
 #include "storage/storage.h"
 #include "workspace/workspace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum reconcile_action {
 	/* nothing here and nothing in the store */
@@ -53,8 +55,8 @@ struct reconcile_facts {
 	bool rebooted;
 	/* the line of snapshots that it belongs to was left on purpose (lineage.h) */
 	bool abandoned;
-	/* what was being written or torn when the last supervisor here ended (under_way.h); ends in
-	 * NULL; NULL: nothing */
+	/* what was being written or torn when the last supervisor here ended (completion_record.h);
+	 * ends in NULL; NULL: nothing */
 	char *const *under_way;
 	/* torn by their content, and moved aside already; ends in NULL; NULL: none */
 	char *const *moved;
@@ -116,5 +118,38 @@ void reconcile_plan_release(struct reconcile_plan *plan);
 const char *torn_reason_verb(enum torn_reason reason);
 /* For people: "their writer ended while they were being written". Static. */
 const char *torn_reason_text(enum torn_reason reason);
+
+/*
+ * PURE. What stays where it is of the save under way when the last supervisor here was killed
+ * together with the job (completion_record.h).
+ *
+ * The rule: what was closed, and what nobody was seen to leave half, is whole. It stays unless its
+ * content says that it is torn, which is asked before this, or what was there before says that it
+ * is not all: it is shorter, or another file of its save is missing. What its writer is known to
+ * have had open is torn, unless its format says that all of it was written.
+ */
+
+struct left_file {
+	/* completion_record.h: what stands in front of it in the list */
+	const char *front;
+	/* the machine was started anew since: a crash may have lost content */
+	bool rebooted;
+	/* enum content_mark: what its content says */
+	unsigned content;
+	/* its size, and that of the one before it, by its name; 0: there is none */
+	uint64_t size, before;
+	/* a file that the save before had beside it is not there, or is still that one */
+	bool lacks;
+};
+
+/*
+ * Where more may have been lost than its end, a file stays only if its format says that it is
+ * whole. If another object may have been to follow in an open one, as behind a pickle, it must not
+ * be shorter than the one before it.
+ */
+bool left_file_stays(const struct left_file *file);
+
+/* under_way_settle() by this rule. `complete` may be of any job; `whole`: enum content_mark. */
+void left_files_settle(struct path_list *list, const struct reconcile_facts *facts);
 
 #endif

@@ -1,22 +1,16 @@
 /* The order of a start is in resume_from_store(), at the end of this file. */
-#include "resume.h"
 
-#include "attempt_life.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/slow_warning.h"
-#include "base/text.h"
+#include "base/progress.h"
 #include "control/control.h"
-#include "place_checkpoint.h"
-#include "resume_gang.h"
-#include "workspace/workspace.h"
+#include "scheduler/scheduler.h"
+#include "start.h"
+#include "telemetry/telemetry.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PREDECESSOR_EXIT_MS 30000
 /* The grace for an attempt here that is just ending, or has just been told to save and end. */
@@ -36,18 +30,17 @@ void resume_note_damaged(struct resume_result *result, struct snapshot_id id, co
 	log_warn("snapshot %s is damaged, skipping it: %s", snapshot_id_format(id, text), why);
 }
 
-int resume_refuse_named(const struct resume_request *request, const struct resume_result *result,
-			struct cancel *cancel, struct err *err)
+int resume_refuse_named(struct start *start, struct err *err)
 {
 	auto_(snapshot_list_release) struct snapshot_list list = {0};
 	const struct snapshot_info *named = NULL, *before = NULL;
 	char id[SNAPSHOT_ID_TEXT], other[SNAPSHOT_ID_TEXT] = "";
 
-	if (request->policy != RESTORE_SPECIFIC || err->kind != ERR_CORRUPT ||
-	    storage_list_snapshots(result->storage, &list, cancel, NULL) < 0)
+	if (start->request->policy != RESTORE_SPECIFIC || err->kind != ERR_CORRUPT ||
+	    storage_list_snapshots(start->result->storage, &list, start->cancel, NULL) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count; i++) {
-		int order = snapshot_id_compare(list.items[i].id, request->this_one);
+		int order = snapshot_id_compare(list.items[i].id, start->request->this_one);
 
 		if (order == 0 && list.items[i].state == SNAPSHOT_DAMAGED)
 			named = &list.items[i];
@@ -61,27 +54,28 @@ int resume_refuse_named(const struct resume_request *request, const struct resum
 		snapshot_id_format(before->id, other);
 	return err_set(err, ERR_INVALID,
 		       "not started: snapshot %s of job %s is damaged (%s): %s%s%s without "
-		       "--restore "
-		       "from the newest good one",
-		       snapshot_id_format(named->id, id), request->job, named->damage,
+		       "--restore from the newest good one",
+		       snapshot_id_format(named->id, id), start->request->job, named->damage,
 		       before ? "start it with --restore " : "start it", other,
 		       before ? ", the good one before it, or" : "");
 }
 
 /* Of the snapshot that the attempt starts from: the signatures, which are learned again without it;
  * and the step of local files that are the same, and whose names say none. */
-static void read_start(struct resume_result *result, struct cancel *cancel)
+static void read_start(struct start *start)
 {
 	auto_json json_t *about = NULL;
 	int64_t step;
 	struct err err;
 
-	if (snapshot_id_is_none(result->attempt.start))
+	if (snapshot_id_is_none(start->result->attempt.start))
 		return;
-	about = storage_read_about(result->storage, result->attempt.start, &step, cancel, &err);
-	if (result->kind == RESUME_KEPT && !result->newer_than_store && result->step < 0)
-		result->step = step;
-	result->signatures = json_incref(json_object_get(about, "signatures"));
+	about = storage_read_about(start->result->storage, start->result->attempt.start, &step,
+				   start->cancel, &err);
+	if (start->result->kind == RESUME_KEPT && !start->result->newer_than_store &&
+	    start->result->step < 0)
+		start->result->step = step;
+	start->result->signatures = json_incref(json_object_get(about, "signatures"));
 }
 
 /* A place that is mistyped, or whose share is not mounted, looks like a first start. Nobody has
@@ -107,28 +101,31 @@ static void log_new_store(const struct resume_request *request, const struct sto
 	}
 }
 
-bool resume_is_first(const struct resume_result *result)
+/* Of this job in this store. What follows from these two is said by the first attempt alone, since
+ * no later one can have another name or place; what a machine brings is said by each. */
+static bool resume_is_first(const struct resume_result *result)
 {
 	return result->attempt.number == 1;
 }
 
 /* Logs which credentials are used, before anything large is downloaded. For a directory there are
  * none. */
-static void log_store(const struct resume_request *request, const struct resume_result *result)
+static void log_store(struct start *start)
 {
-	struct storage *storage = result->storage;
-	const char *url = request->store;
+	struct storage *storage = start->result->storage;
+	const char *url = start->request->store;
 	bool brought = !text_starts(url, "file:");
 	char text[512];
 
-	if ((brought || resume_is_first(result)) && *storage_describe(storage, text, sizeof(text)))
+	if ((brought || resume_is_first(start->result)) &&
+	    *storage_describe(storage, text, sizeof(text)))
 		log_note("store %s: %s", url, text);
 	if (storage_looks_first(storage))
 		log_warn("store %s: with REPRIEVE_S3_CONDITIONAL=off, two machines that run this "
 			 "job at the same time can overwrite each other's work: run it on one at a "
 			 "time",
 			 url);
-	log_new_store(request, storage);
+	log_new_store(start->request, storage);
 }
 
 /* Digests are not signed: whoever is on the way can replace manifest and content together. */
@@ -162,21 +159,17 @@ static bool store_has_job(const struct storage_options *wanted, struct cancel *c
 	return known;
 }
 
-/* False: the job is not started and nothing is claimed. *status is -1 if the store cannot be read.
- */
-static bool may_start_after_earlier(const struct resume_request *request,
-				    struct resume_result *result, struct cancel *cancel,
-				    struct err *err, int *status)
+/* 0: the job is not started and nothing is claimed. -1: the store cannot be read. */
+static int may_start_after_earlier(struct start *start, struct err *err)
 {
-	enum restart_action action;
+	struct attempt_outcomes *outcomes = &start->result->attempt_outcomes;
 
-	*status = 0;
-	if (request->claim_only)
-		return true;
-	*status = attempt_outcomes_read(result->storage, &request->rules, request->about,
-					&result->attempt_outcomes, cancel, err);
-	action = result->attempt_outcomes.decision.action;
-	return *status == 0 && action != RESTART_NO_PROGRESS;
+	if (start->request->claim_only)
+		return 1;
+	if (attempt_outcomes_read(start->result->storage, &start->request->rules,
+				  start->request->about, outcomes, start->cancel, err) < 0)
+		return -1;
+	return outcomes->decision.action != RESTART_NO_PROGRESS;
 }
 
 /* What the last supervisor here has recorded of this job; none: nothing. */
@@ -190,16 +183,15 @@ static struct snapshot_id local_checkpoint(const struct resume_request *request)
 }
 
 /* Removes snapshots by the rules of retention, before anything is claimed. */
-static bool forget_by_policy(const struct resume_request *request, struct storage *storage,
-			     struct cancel *cancel)
+static bool forget_by_policy(struct start *start, struct storage *storage)
 {
 	struct forget_request forget = {0};
 	struct forget_result done;
 
-	if (!request->retention)
+	if (!start->request->retention)
 		return false;
-	forget.policy = *request->retention;
-	if (storage_forget(storage, &forget, &done, cancel, NULL) < 0 ||
+	forget.policy = *start->request->retention;
+	if (storage_forget(storage, &forget, &done, start->cancel, NULL) < 0 ||
 	    done.forgotten + done.collected.packs_removed == 0)
 		return false;
 	log_note("the store is full: removed %u snapshot%s beyond what is kept (--keep-last 0 "
@@ -216,31 +208,30 @@ static bool may_do_without_claim(const struct resume_request *request)
 	return request->gang.members == 1 && !request->claim_only && !request->strict;
 }
 
-static int claim_in_full_store(const struct resume_request *request, struct resume_result *result,
-			       const struct claim *claim, struct cancel *cancel, struct err *err)
+static int claim_in_full_store(struct start *start, const struct claim *claim, struct err *err)
 {
-	if (request->gang.members == 1 && forget_by_policy(request, result->storage, cancel) &&
-	    storage_claim(result->storage, claim, &result->attempt, cancel, err) == 0)
+	if (start->request->gang.members == 1 && forget_by_policy(start, start->result->storage) &&
+	    storage_claim(start->result->storage, claim, &start->result->attempt, start->cancel,
+			  err) == 0)
 		return 0;
 	if (err->kind != ERR_NO_SPACE)
 		return -1;
-	if (!result->no_room)
-		result->full = *err;
-	result->no_room = true;
-	return may_do_without_claim(request) ? 0 : -1;
+	if (!start->result->no_room)
+		start->result->full = *err;
+	start->result->no_room = true;
+	return may_do_without_claim(start->request) ? 0 : -1;
 }
 
-int resume_claim(const struct resume_request *request, struct resume_result *result,
-		 const uint32_t *after, struct cancel *cancel, struct err *err)
+int resume_claim(struct start *start, const uint32_t *after, struct err *err)
 {
-	const struct restart_decision *decision = &result->attempt_outcomes.decision;
+	const struct restart_decision *decision = &start->result->attempt_outcomes.decision;
 	struct claim claim = {
-		.policy = request->policy,
-		.this_one = request->this_one,
-		.local = local_checkpoint(request),
-		.passed_over = result->passed_over,
-		.passed_over_count = result->passed_over_count,
-		.about = request->about,
+		.policy = start->request->policy,
+		.this_one = start->request->this_one,
+		.local = local_checkpoint(start->request),
+		.passed_over = start->result->passed_over,
+		.passed_over_count = start->result->passed_over_count,
+		.about = start->request->about,
 		.is_next = after != NULL,
 		.after = after ? *after : 0,
 	};
@@ -252,23 +243,24 @@ int resume_claim(const struct resume_request *request, struct resume_result *res
 		struct claim again = {
 			.policy = RESTORE_SPECIFIC,
 			.this_one = decision->snapshot,
-			.about = request->about,
+			.about = start->request->about,
 			.is_next = claim.is_next,
 			.after = claim.after,
 		};
 
-		if (storage_claim(result->storage, &again, &result->attempt, cancel, &own) == 0)
+		if (storage_claim(start->result->storage, &again, &start->result->attempt,
+				  start->cancel, &own) == 0)
 			return 0;
 		if (own.kind == ERR_UNFIT)
 			return err_set(err, own.kind, "%s", own.text);
 		/* It was removed or damaged since: use the newest good one. */
-		result->attempt_outcomes.decision.action = RESTART_PROCEED;
+		start->result->attempt_outcomes.decision.action = RESTART_PROCEED;
 	}
-	if (storage_claim(result->storage, &claim, &result->attempt, cancel, err) < 0 &&
-	    (err->kind != ERR_NO_SPACE ||
-	     claim_in_full_store(request, result, &claim, cancel, err) < 0)) {
-		err_wrap(err, "store %s", request->store);
-		return resume_refuse_named(request, result, cancel, err);
+	if (storage_claim(start->result->storage, &claim, &start->result->attempt, start->cancel,
+			  err) < 0 &&
+	    (err->kind != ERR_NO_SPACE || claim_in_full_store(start, &claim, err) < 0)) {
+		err_wrap(err, "store %s", start->request->store);
+		return resume_refuse_named(start, err);
 	}
 	return 0;
 }
@@ -295,71 +287,71 @@ static int check_newest(struct storage *storage, uint32_t number, struct cancel 
 		       history.items[0].number);
 }
 
-/* The claim in force names what was really restored: else retention would protect the damaged
- * snapshot, and remove the one that is in use. */
-static int claim_behind_damage(const struct resume_request *request, struct resume_result *result,
-			       struct cancel *cancel, struct err *err)
+void resume_end_attempt(struct start *start, uint32_t number, const char *outcome)
 {
 	auto_json json_t *about = json_pack("{s:b}", "launched", false);
-	uint32_t replaced = result->attempt.number;
 	struct err why;
 
-	if (check_newest(result->storage, replaced, cancel, err) < 0)
+	if (storage_end_attempt(start->result->storage, number, outcome, about, start->cancel,
+				&why) < 0)
+		log_debug("attempt %u has no end record: %s", number, why.text);
+}
+
+/* The claim in force names what was really restored: else retention would protect the damaged
+ * snapshot, and remove the one that is in use. */
+static int claim_behind_damage(struct start *start, struct err *err)
+{
+	uint32_t replaced = start->result->attempt.number;
+
+	if (check_newest(start->result->storage, replaced, start->cancel, err) < 0)
 		return -1;
-	attempt_release(&result->attempt);
-	if (resume_claim(request, result, NULL, cancel, err) < 0)
+	attempt_release(&start->result->attempt);
+	if (resume_claim(start, NULL, err) < 0)
 		return -1;
 	/* In a store that was emptied meanwhile the numbers begin at 1 again. */
-	if (result->attempt.number > replaced &&
-	    storage_end_attempt(result->storage, replaced, "replaced", about, cancel, &why) < 0)
-		log_debug("attempt %u has no end record: %s", replaced, why.text);
-	resume_note_all_damaged(result);
+	if (start->result->attempt.number > replaced)
+		resume_end_attempt(start, replaced, "replaced");
+	resume_note_all_damaged(start->result);
 	return 0;
 }
 
 /* The attempt is over before it began. Its claim names the newest snapshot, so that nothing is left
  * behind: once it is mended, the next start goes on from there. */
-static int refuse_all_damaged(const struct resume_request *request, struct resume_result *result,
-			      struct cancel *cancel, struct err *err)
+static int refuse_all_damaged(struct start *start, struct err *err)
 {
-	auto_json json_t *about = json_pack("{s:b}", "launched", false);
 	auto_json json_t *manifest = NULL;
 	struct err why;
 
-	if (request->gang.member == 0 && result->attempt.number > 0 &&
-	    storage_end_attempt(result->storage, result->attempt.number, "refused", about, cancel,
-				&why) < 0)
-		log_debug("attempt %u has no end record: %s", result->attempt.number, why.text);
-	if (storage_read_manifest(result->storage, result->attempt.start, &manifest, cancel, &why) <
-		    0 &&
+	if (start->request->gang.member == 0 && start->result->attempt.number > 0)
+		resume_end_attempt(start, start->result->attempt.number, "refused");
+	if (storage_read_manifest(start->result->storage, start->result->attempt.start, &manifest,
+				  start->cancel, &why) < 0 &&
 	    why.kind == ERR_CORRUPT)
 		return err_wrap(err,
 				"not started: every snapshot of job %s is damaged, and the record "
-				"of "
-				"the newest one cannot be read, so that nothing in it can be "
+				"of the newest one cannot be read, so that nothing in it can be "
 				"fetched: put that file back from a copy of the store, if there is "
 				"one; --restore none begins from scratch",
-				request->job);
+				start->request->job);
 	return err_wrap(err,
 			"not started: every snapshot of job %s is damaged; reprieve verify names "
 			"the files, reprieve restore ID DIR --exclude FILE fetches the others, and "
 			"--restore none begins from scratch",
-			request->job);
+			start->request->job);
 }
 
 /* Each claim is behind one damaged snapshot more, and the last one is of the newest again. */
-static int place_newest_good(const struct resume_request *request, struct resume_result *result,
-			     struct cancel *cancel, struct err *err)
+static int place_newest_good(struct start *start, struct err *err)
 {
-	size_t known = result->passed_over_count;
+	size_t known = start->result->passed_over_count;
 
-	if (place_checkpoint(request, result, cancel, err) < 0)
+	if (place_checkpoint(start, err) < 0)
 		return -1;
-	while (result->passed_over_count > known) {
-		if (claim_behind_damage(request, result, cancel, err) < 0)
+	while (start->result->passed_over_count > known) {
+		if (claim_behind_damage(start, err) < 0)
 			return -1;
-		known = result->passed_over_count;
-		if (place_checkpoint(request, result, cancel, err) < 0)
+		known = start->result->passed_over_count;
+		if (place_checkpoint(start, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -369,156 +361,153 @@ static int place_newest_good(const struct resume_request *request, struct resume
 
 /* A previous attempt on this machine writes its end record before it exits, and holds the lock
  * until then: it gets some time. */
-int resume_lock_directory(const struct resume_request *request, struct resume_result *result,
-			  const char *nonce, struct cancel *cancel, struct err *err)
+int resume_lock_directory(struct start *start, const char *nonce, struct err *err)
 {
 	/* For others it is an error of all, which nobody starts again. */
-	bool patient = result->predecessor.attempt > 0 || request->gang.members > 1;
+	bool patient = start->result->predecessor.attempt > 0 || start->request->gang.members > 1;
 	int64_t until_ms = clock_monotonic_ms() + (patient ? PREDECESSOR_EXIT_MS : 0);
 
-	while (workspace_lock(request->workspace, request->job, cancel, err) < 0) {
-		result->in_use = err->kind == ERR_EXISTS;
-		result->directory_refused = err->kind == ERR_DENIED;
-		if (result->in_use && nonce && workspace_has_other_mark(request->workspace, nonce))
+	while (workspace_lock(start->workspace, start->request->job, start->cancel, err) < 0) {
+		start->result->in_use = err->kind == ERR_EXISTS;
+		start->result->directory_refused = err->kind == ERR_DENIED;
+		if (start->result->in_use && nonce &&
+		    workspace_has_other_mark(start->workspace, nonce))
 			break;
-		if (!result->in_use || clock_monotonic_ms() >= until_ms)
+		if (!start->result->in_use || clock_monotonic_ms() >= until_ms)
 			return -1;
 	}
-	result->in_use = false;
+	start->result->in_use = false;
 	return 0;
 }
 
 /* Opens a full store: for reading only, unless retention makes room. Leaves `storage` NULL if there
  * is no store yet. */
-static int open_full_store(const struct resume_request *request,
-			   const struct storage_options *options, struct resume_result *result,
-			   struct cancel *cancel, struct err *err)
+static int open_full_store(struct start *start, const struct storage_options *options,
+			   struct err *err)
 {
 	struct storage_options reading = *options;
 	struct err why = {0};
 
-	result->no_room = true;
-	result->full = *err;
+	start->result->no_room = true;
+	start->result->full = *err;
 	reading.create = false;
 	reading.read_only = true;
-	if (storage_open(&reading, &result->storage, cancel, &why) < 0)
+	if (storage_open(&reading, &start->result->storage, start->cancel, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : -1;
-	if (!forget_by_policy(request, result->storage, cancel))
+	if (!forget_by_policy(start, start->result->storage))
 		return 0;
-	storage_close(result->storage);
-	result->storage = NULL;
-	result->no_room = storage_open(options, &result->storage, cancel, &why) < 0;
-	return result->no_room ? storage_open(&reading, &result->storage, cancel, err) : 0;
+	storage_close(start->result->storage);
+	start->result->storage = NULL;
+	start->result->no_room =
+		storage_open(options, &start->result->storage, start->cancel, &why) < 0;
+	return start->result->no_room
+		       ? storage_open(&reading, &start->result->storage, start->cancel, err)
+		       : 0;
 }
 
 /* The first that is heard of the store: until then nobody knows whether it is there. */
-static int open_store(const struct resume_request *request, const struct storage_options *options,
-		      struct resume_result *result, struct cancel *cancel, struct err *err)
+static int open_store(struct start *start, const struct storage_options *options, struct err *err)
 {
-	auto_free char *waiting = storage_waiting_text(request->store);
+	auto_free char *waiting = storage_waiting_text(start->request->store);
 	struct slow_warning slow;
 	int status;
 
 	slow_warning_begin(&slow, STORAGE_SLOW_MS, waiting);
-	status = storage_open(options, &result->storage, cancel, err);
+	status = storage_open(options, &start->result->storage, start->cancel, err);
 	slow_warning_end(&slow);
-	if (status < 0 && err->kind == ERR_NO_SPACE && may_do_without_claim(request))
-		status = open_full_store(request, options, result, cancel, err);
+	if (status < 0 && err->kind == ERR_NO_SPACE && may_do_without_claim(start->request))
+		status = open_full_store(start, options, err);
 	return status;
 }
 
 /* Returns the refusal if the attempt before this one lives on this machine; NULL if this start may
  * go on. The members of a gang decide together, so none of them is refused here. */
-static char *living_before(const struct resume_request *request, struct resume_result *result,
-			   struct cancel *cancel)
+static char *living_before(struct start *start)
 {
-	const struct attempt_outcomes *before = &result->attempt_outcomes;
+	const struct attempt_outcomes *before = &start->result->attempt_outcomes;
 	struct attempt_outcomes late;
 
-	if (request->takes_over || request->gang.members > 1)
+	if (start->request->takes_over || start->request->gang.members > 1)
 		return NULL;
-	if (request->claim_only) {
+	if (start->request->claim_only) {
 		auto_json json_t *about = json_object();
 
 		/* Where it cannot be read, the claim says so. */
-		if (attempt_outcomes_read(result->storage, &request->rules, about, &late, cancel,
-					  NULL) < 0)
+		if (attempt_outcomes_read(start->result->storage, &start->request->rules, about,
+					  &late, start->cancel, NULL) < 0)
 			return NULL;
 		before = &late;
 	}
-	return attempt_life_of(&before->open, request->job) == ATTEMPT_LIVES_HERE
-		       ? attempt_outcomes_living(before, request->job)
+	return attempt_life_of(&before->open, start->request->job) == ATTEMPT_LIVES_HERE
+		       ? attempt_outcomes_living(before, start->request->job)
 		       : NULL;
 }
 
 /* Under any --restore policy: the claim would end the previous attempt's save, and a later start
  * may need that checkpoint. */
-static int wait_for_predecessor(const struct resume_request *request, struct resume_result *result,
-				struct cancel *cancel, struct err *err)
+static int wait_for_predecessor(struct start *start, struct err *err)
 {
-	struct predecessor before = result->predecessor;
+	struct predecessor before = start->result->predecessor;
 
-	if (request->claim_only)
+	if (start->request->claim_only)
 		return 0;
-	if (predecessor_wait(result->storage, &result->predecessor, cancel, err) < 0)
+	if (predecessor_wait(start->result->storage, &start->result->predecessor, start->cancel,
+			     err) < 0)
 		return -1;
-	if (result->predecessor.attempt == 0)
-		result->predecessor = before;
+	if (start->result->predecessor.attempt == 0)
+		start->result->predecessor = before;
 	return 0;
 }
 
 /* Refuses a start beside a live attempt, because after a claim that one would work for nothing.
  * Sets *starts again if that attempt ends within the grace. */
-static int leave_living_alone(const struct resume_request *request, struct resume_result *result,
-			      struct cancel *cancel, struct err *err, bool *starts)
+static int leave_living_alone(struct start *start, int *starts, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + LIVING_EXIT_MS;
 
 	for (;;) {
-		auto_free char *living = living_before(request, result, cancel);
-		int status;
+		auto_free char *living = living_before(start);
 
 		if (!living)
 			return 0;
 		if (clock_monotonic_ms() >= until_ms) {
-			result->runs_here = true;
+			start->result->runs_here = true;
 			return err_set(err, ERR_EXISTS, "%s", living);
 		}
-		if (cancel_sleep(cancel, LIVING_POLL_MS, err) < 0 ||
-		    wait_for_predecessor(request, result, cancel, err) < 0)
-			return -1;
-		*starts = may_start_after_earlier(request, result, cancel, err, &status);
-		if (status < 0)
+		if (cancel_sleep(start->cancel, LIVING_POLL_MS, err) < 0 ||
+		    wait_for_predecessor(start, err) < 0 ||
+		    (*starts = may_start_after_earlier(start, err)) < 0)
 			return -1;
 	}
 }
 
-/* False: it is over, with *status: without a claim, or because one failed. */
-static bool begin_alone(const struct resume_request *request, struct resume_result *result,
-			struct cancel *cancel, struct err *err, bool starts, int *status)
+/* 1: it is claimed. 0: it is over, without a claim. `starts`: may_start_after_earlier(). */
+static int begin_alone(struct start *start, int starts, struct err *err)
 {
+	struct resume_result *result = start->result;
 	/* In the same directory, the lock's refusal says more. In another one, a start that is
 	 * refused makes nothing, so the look comes first. */
 	bool lock_first =
-		request->claim_only ||
-		text_equal(result->attempt_outcomes.open.directory, request->workspace->directory);
+		start->request->claim_only ||
+		text_equal(result->attempt_outcomes.open.directory, start->workspace->directory);
 
-	*status = -1;
-	if (!lock_first && leave_living_alone(request, result, cancel, err, &starts) < 0)
-		return false;
+	if (!lock_first && leave_living_alone(start, &starts, err) < 0)
+		return -1;
 	/* Lock before the claim: if another supervisor runs here, a claim would stop its commits.
 	 */
-	if (resume_lock_directory(request, result, NULL, cancel, err) < 0 ||
-	    (lock_first && leave_living_alone(request, result, cancel, err, &starts) < 0))
-		return false;
-	*status = starts ? resume_claim(request, result, NULL, cancel, err) : 0;
-	if (starts && *status == 0 && result->no_room &&
-	    restart_rules_end_unrecorded(&result->attempt_outcomes.decision, &request->rules)) {
-		log_warn("%s", result->full.text);
-		result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;
-		return false;
-	}
-	return starts && *status == 0;
+	if (resume_lock_directory(start, NULL, err) < 0 ||
+	    (lock_first && leave_living_alone(start, &starts, err) < 0))
+		return -1;
+	if (starts == 0)
+		return 0;
+	if (resume_claim(start, NULL, err) < 0)
+		return -1;
+	if (!result->no_room || !restart_rules_end_unrecorded(&result->attempt_outcomes.decision,
+							      &start->request->rules))
+		return 1;
+	log_warn("%s", result->full.text);
+	result->attempt_outcomes.decision.action = RESTART_NO_PROGRESS;
+	return 0;
 }
 
 static int refuse_behind(struct err *err)
@@ -528,47 +517,46 @@ static int refuse_behind(struct err *err)
 }
 
 /* What earlier attempts say, which could not be asked at the start. A claim would end them. */
-static int ask_earlier(const struct resume_request *request, struct resume_result *result,
-		       struct cancel *cancel, struct err *err)
+static int ask_earlier(struct start *start, struct err *err)
 {
-	auto_free char *living = living_before(request, result, cancel);
+	auto_free char *living = living_before(start);
 
-	result->runs_here = living;
+	start->result->runs_here = living;
 	if (living)
 		return err_set(err, ERR_EXISTS, "%s", living);
-	if (attempt_outcomes_read(result->storage, &request->rules, request->about,
-				  &result->attempt_outcomes, cancel, err) < 0)
+	if (attempt_outcomes_read(start->result->storage, &start->request->rules,
+				  start->request->about, &start->result->attempt_outcomes,
+				  start->cancel, err) < 0)
 		return -1;
-	return snapshot_id_compare(result->attempt_outcomes.saved, result->here) > 0
+	return snapshot_id_compare(start->result->attempt_outcomes.saved, start->result->here) > 0
 		       ? refuse_behind(err)
 		       : 0;
 }
 
 /* Claims an attempt for a job that was started without one. */
-static int claim_for_started(const struct resume_request *request,
-			     const struct storage_options *options, struct resume_result *result,
-			     struct cancel *cancel, struct err *err)
+static int claim_for_started(struct start *start, const struct storage_options *options,
+			     struct err *err)
 {
-	struct snapshot_id start = result->attempt.start;
-	struct storage *before = result->storage;
+	struct snapshot_id from = start->result->attempt.start;
+	struct storage *before = start->result->storage;
 	int status = 0;
 
-	result->storage = NULL;
-	if (open_store(request, options, result, cancel, err) < 0) {
-		result->storage = before;
+	start->result->storage = NULL;
+	if (open_store(start, options, err) < 0) {
+		start->result->storage = before;
 		return -1;
 	}
 	storage_close(before);
-	if (result->no_answer)
-		status = ask_earlier(request, result, cancel, err);
+	if (start->result->no_answer)
+		status = ask_earlier(start, err);
 	if (status == 0)
-		status = resume_claim(request, result, NULL, cancel, err);
-	if (status == 0 && !result->no_answer &&
-	    snapshot_id_compare(start, result->attempt.start) != 0)
+		status = resume_claim(start, NULL, err);
+	if (status == 0 && !start->result->no_answer &&
+	    snapshot_id_compare(from, start->result->attempt.start) != 0)
 		return refuse_behind(err);
-	result->attempt.start = start;
-	result->no_room = status < 0 && err->kind == ERR_NO_SPACE;
-	result->no_answer &= status < 0;
+	start->result->attempt.start = from;
+	start->result->no_room = status < 0 && err->kind == ERR_NO_SPACE;
+	start->result->no_answer &= status < 0;
 	return status;
 }
 
@@ -579,28 +567,27 @@ bool resume_may_answer_later(const struct err *err)
 
 /* The store does not answer. What lies here is what the job would go on from without us: so it
  * does. Where nothing lies here, the newest checkpoint may be in the store alone: false. */
-static bool start_from_here(const struct resume_request *request, struct resume_result *result,
-			    struct cancel *cancel, const struct err *why)
+static bool start_from_here(struct start *start, const struct err *why)
 {
 	struct err err;
 
-	if (!resume_may_answer_later(why) || !may_do_without_claim(request) ||
-	    request->policy == RESTORE_SPECIFIC || request->refused[0] || result->in_use ||
-	    result->runs_here || result->attempt.number > 0)
+	if (!resume_may_answer_later(why) || !may_do_without_claim(start->request) ||
+	    start->request->policy == RESTORE_SPECIFIC || start->request->refused[0] ||
+	    start->result->in_use || start->result->runs_here || start->result->attempt.number > 0)
 		return false;
-	resume_result_release(result);
-	result->step = -1;
-	result->here = local_checkpoint(request);
-	if (resume_lock_directory(request, result, NULL, cancel, &err) < 0 ||
-	    place_checkpoint(request, result, cancel, &err) < 0 || result->kind != RESUME_KEPT)
+	resume_result_release(start->result);
+	start->result->step = -1;
+	start->result->here = local_checkpoint(start->request);
+	if (resume_lock_directory(start, NULL, &err) < 0 || place_checkpoint(start, &err) < 0 ||
+	    start->result->kind != RESUME_KEPT)
 		return false;
-	result->no_answer = true;
-	result->full = *why;
-	place_record_existing(request, result);
+	start->result->no_answer = true;
+	start->result->full = *why;
+	place_record_existing(start);
 	return true;
 }
 
-/* --restore ID counts once: restart_rules.h. */
+/* --restore ID counts once: attempt_outcomes.h. */
 static void choose_newest(struct resume_request *request)
 {
 	char id[SNAPSHOT_ID_TEXT];
@@ -613,10 +600,10 @@ static void choose_newest(struct resume_request *request)
 	request->policy = RESTORE_LATEST;
 }
 
-static int resume_from_store(struct resume_request *own, struct resume_result *result,
-			     struct cancel *cancel, struct err *err)
+static int resume_from_store(struct start *start, struct err *err)
 {
-	const struct resume_request *request = own;
+	struct resume_request *request = start->request;
+	struct resume_result *result = start->result;
 	struct storage_options options = {
 		.url = request->store,
 		.job = request->job,
@@ -626,68 +613,69 @@ static int resume_from_store(struct resume_request *own, struct resume_result *r
 	};
 	auto_free char *living = NULL;
 	auto_close int start_lock = -1;
-	bool starts;
-	int status;
+	int starts;
 
 	options.transfer = request->transfer;
 	if (request->claim_only && (result->no_answer || (result->no_room && result->storage)))
-		return claim_for_started(request, &options, result, cancel, err);
+		return claim_for_started(start, &options, err);
 	resume_result_release(result);
 	result->step = -1;
-	if (request->if_known && !store_has_job(&options, cancel))
+	if (request->if_known && !store_has_job(&options, start->cancel))
 		return 0;
-	if (check_transport(request, err) < 0 ||
-	    open_store(request, &options, result, cancel, err) < 0)
+	if (check_transport(request, err) < 0 || open_store(start, &options, err) < 0)
 		return -1;
 	if (!result->storage)
 		return 0;
 	storage_set_gang(result->storage, request->gang.members, request->gang.member);
 	storage_gang_choose_parts(result->storage, request->parts);
 	if (request->refused[0]) {
-		resume_refuse_gang(request, result, request->refused);
+		resume_refuse_gang(start, request->refused);
 		return err_set(err, ERR_INVALID, "not started: %s", request->refused);
 	}
-	if (wait_for_predecessor(request, result, cancel, err) < 0)
+	if (wait_for_predecessor(start, err) < 0)
 		return -1;
 	/* If two starts begin at once, the second finds the claim of the first. */
 	if (request->gang.members == 1 && !request->claim_only)
-		start_lock = session_lock_start(request->job, cancel);
-	starts = may_start_after_earlier(request, result, cancel, err, &status);
-	if (status < 0)
+		start_lock = session_lock_start(request->job, start->cancel);
+	starts = may_start_after_earlier(start, err);
+	if (starts < 0)
 		return -1;
 	if (result->attempt_outcomes.decision.had_wanted)
-		choose_newest(own);
+		choose_newest(request);
 	/* That the last attempts made no progress does not count while one of them runs. */
-	living = starts ? NULL : living_before(request, result, cancel);
+	living = starts ? NULL : living_before(start);
 	if (!starts && !living)
 		return 0;
-	if (request->gang.members == 1 &&
-	    !begin_alone(request, result, cancel, err, starts, &status))
-		return status;
+	if (request->gang.members == 1 && (starts = begin_alone(start, starts, err)) <= 0)
+		return starts;
 	if (start_lock >= 0)
 		close(steal_fd(&start_lock));
-	log_store(request, result);
+	log_store(start);
 	resume_note_all_damaged(result);
 	if (request->claim_only)
 		return 0;
-	if ((request->gang.members > 1 ? resume_gang
-				       : place_newest_good)(request, result, cancel, err) < 0)
-		return result->all_damaged ? refuse_all_damaged(request, result, cancel, err) : -1;
+	if ((request->gang.members > 1 ? resume_gang(start, err) : place_newest_good(start, err)) <
+	    0)
+		return result->all_damaged ? refuse_all_damaged(start, err) : -1;
 	if (!result->kept_by_other)
-		place_record_existing(request, result);
-	read_start(result, cancel);
+		place_record_existing(start);
+	read_start(start);
 	return 0;
 }
 
 int resume_run(const struct resume_request *request, struct resume_result *result,
 	       struct cancel *cancel, struct err *err)
 {
-	struct resume_request own = *request;
+	struct resume_request own = *request, again = *request;
+	struct start start = {.request = &own,
+			      .result = result,
+			      .workspace = request->workspace,
+			      .cancel = cancel};
 
-	return resume_from_store(&own, result, cancel, err) == 0 ||
-			       start_from_here(request, result, cancel, err)
-		       ? 0
-		       : -1;
+	if (resume_from_store(&start, err) == 0)
+		return 0;
+	start.request = &again;
+	return start_from_here(&start, err) ? 0 : -1;
 }
 
 void resume_result_release(struct resume_result *result)
@@ -700,4 +688,186 @@ void resume_result_release(struct resume_result *result)
 	json_decref(result->hosts);
 	free(result->sharers);
 	*result = (struct resume_result){0};
+}
+
+/* --- what is said of it --- */
+
+static void log_start(const struct resume_request *request, const struct resume_result *result)
+{
+	const char *directory = request->workspace->directory;
+	bool none = request->policy == RESTORE_NONE;
+	/* Which of the files that lie there it takes, the job alone knows: its pointer may name an
+	 * older step. */
+	const char *step_is =
+		result->kind == RESUME_KEPT && !none ? "whose newest step is" : "step";
+	char from[SNAPSHOT_ID_TEXT], size[24], time[32], step[64] = "", job[200];
+
+	if (result->no_room || result->no_answer)
+		snprintf(job, sizeof(job), "job %s, without a claim", request->job);
+	else
+		snprintf(job, sizeof(job), "job %s, attempt %u", request->job,
+			 result->attempt.number);
+	if (result->step >= 0)
+		snprintf(step, sizeof(step), ", %s %lld", step_is, (long long)result->step);
+	if (result->kind == RESUME_FRESH)
+		log_note("%s: starting from scratch (%s); checkpoints are expected in %s", job,
+			 none ? "--restore none" : "no snapshot yet", directory);
+	else if (result->kind == RESUME_KEPT && none)
+		log_warn("%s: --restore none: nothing restored; existing files in %s are kept%s "
+			 "(empty it to start from scratch)",
+			 job, directory, step);
+	else if (result->kind == RESUME_KEPT)
+		log_note("%s: resuming from the files in %s%s", job, directory, step);
+	else
+		log_note("%s: restored %s%s, %s in %s, to %s", job,
+			 snapshot_id_format(result->from, from), step,
+			 text_bytes(result->restored.bytes, size, sizeof(size)),
+			 text_duration(result->milliseconds, time, sizeof(time)), directory);
+}
+
+static const char *environment_value(void *arg, const char *name)
+{
+	(void)arg;
+	return getenv(name);
+}
+
+static enum slurm_neighbour holder_is(const struct resume_request *request, const char **advice)
+{
+	const char *element = job_name_element(environment_value, NULL, advice);
+	enum slurm_neighbour neighbour =
+		slurm_job_neighbour(request->workspace->holder, request->job,
+				    getenv("SLURM_STEP_NUM_TASKS"), getenv("SLURM_PROCID"),
+				    element);
+
+	if (neighbour != SLURM_ELEMENT)
+		*advice = slurm_neighbour_advice(neighbour);
+	return neighbour;
+}
+
+const char *resume_way_out_of_use(const struct resume_request *request)
+{
+	const char *advice;
+
+	holder_is(request, &advice);
+	return advice;
+}
+
+/* On another machine, or one after the other, no lock keeps them apart. */
+static void warn_of_shared_directory(const struct resume_request *request)
+{
+	const char *advice;
+
+	if (holder_is(request, &advice) == SLURM_ELEMENT)
+		log_warn("the last run in %s was %s, whose checkpoints may be in it%s",
+			 request->workspace->directory, request->workspace->holder, advice);
+}
+
+void resume_log(const struct resume_request *request, const struct resume_result *resume,
+		struct event_log *events)
+{
+	char from[SNAPSHOT_ID_TEXT], start[SNAPSHOT_ID_TEXT];
+	bool has_start = !snapshot_id_is_none(resume->attempt.start);
+
+	warn_of_shared_directory(request);
+	if (resume->no_answer || (resume->no_room && resume->storage))
+		log_start(request, resume);
+	if (resume->attempt.number == 0)
+		return;
+	if (resume_is_first(resume) && !request->named)
+		log_note("job %s: named after its directory and command; use --job NAME to "
+			 "continue it in another directory",
+			 request->job);
+	if (resume->predecessor.attempt > 0)
+		event_log_add(events, "predecessor_waited", "{s:i, s:s, s:b, s:f}", "attempt",
+			      (int)resume->predecessor.attempt, "host", resume->predecessor.host,
+			      "ended", resume->predecessor.ended, "seconds",
+			      (double)resume->predecessor.waited_ms / 1000);
+	event_log_add(events, "claimed", "{s:i, s:s?}", "attempt", (int)resume->attempt.number,
+		      "start", has_start ? snapshot_id_format(resume->attempt.start, start) : NULL);
+	for (size_t i = 0; i < resume->passed_over_count; i++)
+		event_log_add(events, "snapshot_skipped", "{s:s, s:s}", "id",
+			      snapshot_id_format(resume->passed_over[i].id, from), "why",
+			      resume->passed_over[i].text);
+	log_start(request, resume);
+	if (resume_is_first(resume) && request->private_store &&
+	    network_fs_is_own_disk(request->store))
+		log_note("this store is on this machine's own disk and may be lost with the "
+			 "machine: choose another with --store");
+	if (resume->kind == RESUME_RESTORED)
+		event_log_add(events, "restored", "{s:s, s:o, s:i, s:I, s:I, s:f}", "id",
+			      snapshot_id_format(resume->from, from), "step",
+			      json_integer_or_null(resume->step), "files",
+			      (int)resume->restored.files, "bytes",
+			      (json_int_t)resume->restored.bytes, "bytes_fetched",
+			      (json_int_t)resume->restored.bytes_fetched, "seconds",
+			      (double)resume->milliseconds / 1000);
+}
+
+/* --- whether it starts --- */
+
+static void log_no_progress(const struct resume_request *request,
+			    const struct attempt_outcomes *attempt_outcomes,
+			    struct event_log *events)
+{
+	auto_free char *why = attempt_outcomes_refusal(attempt_outcomes, request->job);
+
+	log_error("%s", why);
+	event_log_add(events, "no_progress", "{s:i}", "attempts",
+		      (int)attempt_outcomes->decision.without_progress);
+}
+
+static void log_start_decision(const struct resume_result *resume, struct event_log *events)
+{
+	const struct restart_decision *decision = &resume->attempt_outcomes.decision;
+	char from[SNAPSHOT_ID_TEXT], suspect[SNAPSHOT_ID_TEXT];
+
+	snapshot_id_format(resume->attempt.start, from);
+	snapshot_id_format(decision->snapshot, suspect);
+	if (decision->action == RESTART_REVERT) {
+		log_warn("crashes also occur from older checkpoints: resuming from %s again",
+			 suspect);
+		event_log_add(events, "reverted", "{s:s}", "id", suspect);
+	} else if (!snapshot_id_is_none(resume->attempt.suspect)) {
+		log_warn("crashed right after resuming from %s: resuming from the one before it, "
+			 "%s (--restore %s to override)",
+			 suspect, from, suspect);
+		event_log_add(events, "rolled_back", "{s:s, s:s}", "suspect", suspect, "from",
+			      from);
+	}
+}
+
+/* Another member may have read of the attempt that is just being begun. */
+static void log_takeover(const struct resume_request *request, const struct resume_result *resume)
+{
+	const struct attempt_outcomes *attempt_outcomes = &resume->attempt_outcomes;
+	const struct open_attempt *open = &attempt_outcomes->open;
+	auto_free char *text = NULL;
+	enum attempt_life life;
+
+	if (!open->is_open || request->gang.member > 0 ||
+	    resume->predecessor.attempt == attempt_outcomes->newest)
+		return;
+	life = attempt_life_of(open, request->job);
+	if (life == ATTEMPT_IS_GONE)
+		return;
+	text = attempt_outcomes_takeover(attempt_outcomes, request->job,
+					 life == ATTEMPT_LIVES_HERE);
+	if (life == ATTEMPT_LIVES_HERE)
+		log_warn("%s", text);
+	else
+		log_note("%s", text);
+}
+
+bool resume_log_decision(const struct resume_request *request, const struct resume_result *resume,
+			 struct event_log *events)
+{
+	enum restart_action action = resume->attempt_outcomes.decision.action;
+
+	if (action == RESTART_NO_PROGRESS) {
+		log_no_progress(request, &resume->attempt_outcomes, events);
+		return true;
+	}
+	log_takeover(request, resume);
+	log_start_decision(resume, events);
+	return false;
 }

@@ -110,9 +110,6 @@ bool resume_may_answer_later(const struct err *err);
 /* Logs what earlier attempts mean for this one. True: the job is not started. */
 bool resume_log_decision(const struct resume_request *request, const struct resume_result *result,
 			 struct event_log *events);
-/* Of this job in this store. What follows from these two is said by the first attempt alone, since
- * no later one can have another name or place; what a machine brings is said by each. */
-bool resume_is_first(const struct resume_result *result);
 /* ": ...": what to do where the directory is in use (resume_result). */
 const char *resume_way_out_of_use(const struct resume_request *request);
 /* Logs what was claimed and restored, if anything was: in one line where the job starts from. */

@@ -1,30 +1,23 @@
-#include "start_restore.h"
+#include "start.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/progress_bar.h"
-#include "place_checkpoint.h"
+#include "base/progress.h"
 #include "quarantine.h"
-#include "reconcile.h"
-#include "salvage.h"
-#include "workspace/workspace.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 /* Records all files in the directory as complete: they are exactly those of the snapshot. */
-static int write_completion_record(const struct resume_request *request,
-				   const struct resume_result *result, struct err *err)
+static int write_completion_record(struct start *start, struct err *err)
 {
 	auto_(completion_record_release) struct completion_record record = {0};
 
-	record.job = text_copy(request->job);
-	record.id = result->from;
-	if (workspace_list_files(request->workspace, &record.files, err) < 0)
+	record.job = text_copy(start->request->job);
+	record.id = start->result->from;
+	if (workspace_list_files(start->workspace, &record.files, err) < 0)
 		return -1;
-	return workspace_write_record(request->workspace, &record, err);
+	return workspace_write_record(start->workspace, &record, err);
 }
 
 /* One restore, for its callbacks. */
@@ -60,16 +53,15 @@ static void remove_left_out(const struct path_set *left_out, struct snapshot_fil
 }
 
 /* All of the snapshot but what is left out. */
-static int stage_snapshot(const struct resume_request *request, struct resume_result *result,
-			  const struct path_set *left_out, const char *staging,
-			  struct snapshot_files *files, struct cancel *cancel, struct err *err)
+static int stage_snapshot(struct start *start, const struct path_set *left_out, const char *staging,
+			  struct snapshot_files *files, struct err *err)
 {
 	struct restoring restoring = {.left_out = left_out};
 	struct restore_request restore = {
-		.id = result->attempt.start,
+		.id = start->result->attempt.start,
 		.directory = staging,
-		.within = request->workspace->folder,
-		.seed = request->workspace->held,
+		.within = start->workspace->folder,
+		.seed = start->workspace->held,
 		.link_seed = true,
 		/* After a crash the record is of another boot: then it is compared again. */
 		.unsynced = true,
@@ -81,7 +73,8 @@ static int stage_snapshot(const struct resume_request *request, struct resume_re
 	int status;
 
 	progress_bar_start(&restoring.progress, "restoring");
-	status = storage_restore(result->storage, &restore, &result->restored, cancel, err);
+	status = storage_restore(start->result->storage, &restore, &start->result->restored,
+				 start->cancel, err);
 	progress_bar_stop(&restoring.progress);
 	remove_left_out(left_out, files);
 	return status;
@@ -100,32 +93,33 @@ static void log_clashes(const struct restore_result *restored, bool shared)
 }
 
 /* Nobody is to go on from what is torn. */
-static void log_torn_aside(const struct workspace *workspace, const struct files_aside *here,
-			   const char *aside)
+static void log_torn_aside(const struct start *start, const char *aside)
 {
+	const struct files_aside *here = &start->plan.aside;
 	char more[64] = "";
 
 	if (here->torn_count > 1)
 		snprintf(more, sizeof(more), " (and %zu more like that)", here->torn_count - 1);
 	if (here->torn)
 		log_warn("%s/%s %s%s: %s; the snapshot takes its place, and it was moved to %s",
-			 workspace->directory, here->torn, torn_reason_verb(here->reason), more,
-			 torn_reason_text(here->reason), aside);
+			 start->workspace->directory, here->torn, torn_reason_verb(here->reason),
+			 more, torn_reason_text(here->reason), aside);
 	/* Where others are usable, how to go on from all of them is said behind this. */
 	if (here->torn && here->reason == TORN_HALF && here->usable == 0 && !here->of_two_saves)
-		quarantine_log_way_back(workspace, aside);
+		quarantine_log_way_back(start->workspace, aside);
 }
 
 /* Nothing that may be whole is lost in silence. (A gang goes on from what all have alone: what of
  * this all have, one member does not know.) */
-static void log_moved_aside(const struct workspace *workspace, bool of_gang,
-			    const struct files_aside *here, const char *aside)
+static void log_moved_aside(const struct start *start, const char *aside)
 {
+	const struct files_aside *here = &start->plan.aside;
+	const char *directory = start->workspace->directory;
 	const char *but = here->torn ? " without what is torn" : "";
-	auto_free char *back = quarantine_command_back(workspace, aside);
+	auto_free char *back = quarantine_command_back(start->workspace, aside);
 	char what[80] = "";
 
-	log_torn_aside(workspace, here, aside);
+	log_torn_aside(start, aside);
 	if (here->torn && here->usable == 0)
 		return;
 	if (here->step >= 0)
@@ -133,26 +127,24 @@ static void log_moved_aside(const struct workspace *workspace, bool of_gang,
 			 here->newer ? ", which is newer" : "");
 	else if (here->newer)
 		text_set(what, sizeof(what), ", and are newer");
-	if (of_gang)
+	if (start->request->gang.members > 1)
 		log_warn("%s held files that are not in the snapshot%s%s; they were moved to %s. "
-			 "To go on from them, if a step in there has the files of all ranks: "
-			 "end all members, cp -a that step's into a new directory, and start all "
-			 "once with --restore none and that --checkpoint-dir",
-			 workspace->directory, what,
+			 "To go on from them, if a step in there has the files of all ranks: end "
+			 "all members, cp -a that step's into a new directory, and start all once "
+			 "with --restore none and that --checkpoint-dir",
+			 directory, what,
 			 here->newer ? ", but which the members had not committed together" : "",
 			 aside);
 	else
 		log_warn("%s held files that are not in the snapshot%s; they were moved to %s. To "
 			 "go on from them%s, end this run, %s, and start it once with --restore "
 			 "none",
-			 workspace->directory, what, aside, but, back);
+			 directory, what, aside, but, back);
 }
 
-static int restore_snapshot(const struct resume_request *request, struct resume_result *result,
-			    const struct files_aside *here, const struct path_set *left_out,
-			    struct cancel *cancel, struct err *err)
+static int restore_snapshot(struct start *start, const struct path_set *left_out, struct err *err)
 {
-	struct workspace *workspace = request->workspace;
+	struct workspace *workspace = start->workspace;
 	auto_free char *staging = workspace_new_staging(workspace, err);
 	auto_free char *aside = NULL;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
@@ -160,29 +152,31 @@ static int restore_snapshot(const struct resume_request *request, struct resume_
 
 	if (!staging)
 		return -1;
-	result->from = result->attempt.start;
+	start->result->from = start->result->attempt.start;
 	/* The store has it nowhere as a whole. */
-	result->newer_than_store = result->attempt.start_is_damaged;
-	if (stage_snapshot(request, result, left_out, staging, &files, cancel, err) < 0) {
+	start->result->newer_than_store = start->result->attempt.start_is_damaged;
+	if (stage_snapshot(start, left_out, staging, &files, err) < 0) {
 		(void)beneath_remove_tree(workspace->folder, staging, NULL);
 		return -1;
 	}
-	if (workspace_install(workspace, staging, &files, request->patterns, &aside, err) < 0)
+	if (workspace_install(workspace, staging, &files, start->request->patterns, &aside, err) <
+	    0)
 		return -1;
 	if (aside)
-		log_moved_aside(workspace, request->gang.members > 1, here, aside);
-	log_clashes(&result->restored, result->sharers != NULL);
+		log_moved_aside(start, aside);
+	log_clashes(&start->result->restored, start->result->sharers != NULL);
 	/* The snapshot may come from a run that did not check files. */
-	if (request->looks && quarantine_torn(workspace, request->profile, request->patterns,
-					      request->gang.member > 0, NULL, NULL, err) < 0)
+	if (start->request->looks &&
+	    quarantine_torn(workspace, start->request->profile, start->request->patterns,
+			    start->request->gang.member > 0, NULL, NULL, err) < 0)
 		return -1;
 	/* A snapshot also holds empty directories, such as that of the next checkpoint, created
 	 * before its files. */
 	workspace_prune(workspace);
-	result->kind = RESUME_RESTORED;
-	result->step = result->restored.step;
-	result->milliseconds = clock_monotonic_ms() - began;
-	return write_completion_record(request, result, err);
+	start->result->kind = RESUME_RESTORED;
+	start->result->step = start->result->restored.step;
+	start->result->milliseconds = clock_monotonic_ms() - began;
+	return write_completion_record(start, err);
 }
 
 /* --- of a damaged snapshot --- */
@@ -204,10 +198,9 @@ static void log_salvage(const char *id, const struct path_set *left_out,
 
 /* There is no whole snapshot. If that does not concern the newest checkpoint of the newest one, the
  * job goes on from it; everything else is for the user to decide. */
-static int salvage_start(const struct resume_request *request, struct resume_result *result,
-			 const struct files_aside *here, struct cancel *cancel, struct err *err)
+static int salvage_start(struct start *start, struct err *err)
 {
-	struct snapshot_id id = result->attempt.start;
+	struct snapshot_id id = start->result->attempt.start;
 	auto_(snapshot_files_release) struct snapshot_files files = {0};
 	auto_(path_set_release) struct path_set left_out = {0};
 	struct path_list lost = {0};
@@ -220,41 +213,269 @@ static int salvage_start(const struct resume_request *request, struct resume_res
 
 	snapshot_id_format(id, text);
 	log_note("snapshot %s is damaged: reading all of it, to see what is whole", text);
-	if (storage_list_files(result->storage, id, &files, cancel, &damage) == 0 &&
-	    storage_verify(result->storage, &verify, &verified, cancel, &damage) == 0) {
+	if (storage_list_files(start->result->storage, id, &files, start->cancel, &damage) == 0 &&
+	    storage_verify(start->result->storage, &verify, &verified, start->cancel, &damage) ==
+		    0) {
 		if (lost.count == 0)
 			damage = *err;
-		else if (!salvage_decide(&files, &lost, request->patterns, &left_out, &why, &path))
+		else if (!salvage_decide(&files, &lost, start->request->patterns, &left_out, &why,
+					 &path))
 			err_set(&damage, ERR_CORRUPT, "%s, %s", path, why);
 		else
-			status =
-				restore_snapshot(request, result, here, &left_out, cancel, &damage);
+			status = restore_snapshot(start, &left_out, &damage);
 	}
 	if (status == 0)
 		log_salvage(text, &left_out, &lost);
 	path_list_free(lost.paths);
-	result->all_damaged =
+	start->result->all_damaged =
 		status < 0 && (damage.kind == ERR_CORRUPT || damage.kind == ERR_NOT_FOUND);
 	*err = damage;
 	return status < 0 ? err_wrap(err, "snapshot %s", text) : 0;
 }
 
-int start_restore(const struct resume_request *request, struct resume_result *result,
-		  const struct files_aside *here, struct cancel *cancel, struct err *err)
+int start_restore(struct start *start, struct err *err)
 {
 	static const struct path_set nothing;
-	struct snapshot_id id = result->attempt.start;
+	struct snapshot_id id = start->result->attempt.start;
 	char text[SNAPSHOT_ID_TEXT];
 
-	if (restore_snapshot(request, result, here, &nothing, cancel, err) == 0)
+	if (restore_snapshot(start, &nothing, err) == 0)
 		return 0;
 	if ((err->kind != ERR_CORRUPT && err->kind != ERR_NOT_FOUND) ||
-	    request->policy == RESTORE_SPECIFIC || request->gang.members > 1) {
+	    start->request->policy == RESTORE_SPECIFIC || start->request->gang.members > 1) {
 		err_wrap(err, "restoring snapshot %s", snapshot_id_format(id, text));
-		return resume_refuse_named(request, result, cancel, err);
+		return resume_refuse_named(start, err);
 	}
-	if (result->attempt.start_is_damaged)
-		return salvage_start(request, result, here, cancel, err);
-	resume_note_damaged(result, id, err->text);
+	if (start->result->attempt.start_is_damaged)
+		return salvage_start(start, err);
+	resume_note_damaged(start->result, id, err->text);
 	return 0;
+}
+
+/* --- files that were moved aside --- */
+
+struct gaps {
+	int directory; /* the checkpoint directory, held open */
+	struct path_list paths;
+};
+
+static void add_gap(struct gaps *gaps, const struct reconcile_facts *facts, const char *path)
+{
+	if (!beneath_exists(gaps->directory, path) && reconcile_may_put_back(facts, path))
+		path_list_add(&gaps->paths, path);
+}
+
+static bool is_gap(void *arg, const char *path)
+{
+	const struct gaps *gaps = arg;
+
+	for (size_t i = 0; i < gaps->paths.count; i++)
+		if (text_equal(gaps->paths.paths[i], path))
+			return true;
+	return false;
+}
+
+/* `staging`: in `folder`. */
+static int move_into_place(const struct gaps *gaps, int folder, const char *staging,
+			   struct err *err)
+{
+	for (size_t i = 0; i < gaps->paths.count; i++) {
+		const char *path = gaps->paths.paths[i];
+		const char *slash = strrchr(path, '/');
+		auto_free char *from = text_format("%s/%s", staging, path);
+		auto_free char *above = text_copy_n(path, slash ? (size_t)(slash - path) : 0);
+
+		if (slash && beneath_make_directories(gaps->directory, above, 0777, err) < 0)
+			return -1;
+		if (beneath_rename(folder, from, gaps->directory, path) < 0)
+			return err_set(err, ERR_FAILED, "cannot rename %s", from);
+	}
+	return 0;
+}
+
+static int fill_gaps(struct start *start, struct gaps *gaps, struct err *err)
+{
+	auto_free char *staging = workspace_new_staging(start->workspace, err);
+	struct restore_request request = {
+		.id = start->facts.start,
+		.directory = staging,
+		.within = start->workspace->folder,
+		.include = is_gap,
+		.arg = gaps,
+	};
+	struct restore_result result;
+	int status;
+
+	if (!staging)
+		return -1;
+	status = storage_restore(start->result->storage, &request, &result, start->cancel, err);
+	if (status == 0)
+		status = move_into_place(gaps, start->workspace->folder, staging, err);
+	(void)beneath_remove_tree(start->workspace->folder, staging, NULL);
+	return status;
+}
+
+void put_back_written_over(struct start *start)
+{
+	const struct reconcile_facts *facts = &start->facts;
+	const struct reconcile_plan *plan = &start->plan;
+	auto_close int directory = workspace_open_directory(start->workspace, NULL);
+	struct gaps gaps = {.directory = directory};
+	char id[SNAPSHOT_ID_TEXT];
+	struct err err;
+
+	if (directory < 0)
+		return;
+	/* Of a number that was being deleted, what was left would come back without the rest. */
+	for (size_t i = 0; i < plan->torn_count; i++)
+		if (plan->torn[i].reason != TORN_REDUCED)
+			add_gap(&gaps, facts, plan->torn[i].path);
+	for (char *const *path = facts->moved; path && *path; path++)
+		add_gap(&gaps, facts, *path);
+	if (gaps.paths.count == 0)
+		return;
+	snapshot_id_format(facts->start, id);
+	if (fill_gaps(start, &gaps, &err) < 0)
+		log_warn("%s was torn, and could not be put back from snapshot %s: %s",
+			 gaps.paths.paths[0], id, err.text);
+	else if (gaps.paths.count == 1)
+		log_note("%s is put back from snapshot %s", gaps.paths.paths[0], id);
+	else
+		log_note("%s and %zu more are put back from snapshot %s", gaps.paths.paths[0],
+			 gaps.paths.count - 1, id);
+	path_list_free(gaps.paths.paths);
+}
+
+/* --- what of a damaged snapshot is left out --- */
+
+#define LEFT_OUT 1
+/* Of a checkpoint's key: a file of it is lost. */
+#define DAMAGED 1
+
+static bool is_running(const struct snapshot_file *file, const struct file_patterns *patterns)
+{
+	return file->running || file_patterns_kind(patterns, file->path) != FILE_KIND_ORDINARY;
+}
+
+/* --- the files that stay --- */
+
+/* A file of a numbered checkpoint: its kind, and its number. */
+struct numbered_file {
+	char *kind;
+	int64_t number;
+};
+
+struct staying {
+	struct numbered_file *files; /* by kind, then by number */
+	size_t count;
+};
+
+static void staying_release(struct staying *staying)
+{
+	for (size_t i = 0; i < staying->count; i++)
+		free(staying->files[i].kind);
+	free(staying->files);
+}
+AUTO(struct staying, staying_release);
+
+static int compare_numbered_files(const void *a, const void *b)
+{
+	const struct numbered_file *first = a, *second = b;
+	int by_kind = strcmp(first->kind, second->kind);
+
+	return by_kind != 0 ? by_kind
+			    : (first->number > second->number) - (first->number < second->number);
+}
+
+static void collect_staying(const struct snapshot_files *files, const struct path_set *left_out,
+			    struct staying *staying)
+{
+	staying->files = memory_new((files->count + 1) * sizeof(*staying->files));
+	for (size_t i = 0; i < files->count; i++) {
+		const char *path = files->items[i].path;
+		struct checkpoint_name name = checkpoint_name_parse(path);
+
+		if (name.certain && !path_set_marks(left_out, path))
+			staying->files[staying->count++] =
+				(struct numbered_file){checkpoint_name_template(path), name.number};
+	}
+	qsort(staying->files, staying->count, sizeof(*staying->files), compare_numbered_files);
+}
+
+/* Does a file of the same kind stay, of a newer checkpoint? */
+static bool has_newer(const struct staying *staying, const char *path)
+{
+	auto_free char *kind = checkpoint_name_template(path);
+	struct numbered_file wanted = {kind, checkpoint_name_parse(path).number};
+	size_t low = 0, high = staying->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_numbered_files(&staying->files[middle], &wanted) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < staying->count && text_equal(staying->files[low].kind, kind);
+}
+
+/* --- what is left out --- */
+
+static bool mark_lost(const struct snapshot_files *files, const char *path,
+		      const struct file_patterns *patterns, struct path_set *left_out,
+		      struct path_set *checkpoints)
+{
+	const struct snapshot_file *file = file_list_find(files, path);
+	auto_free char *key = NULL;
+
+	if (!file)
+		return false;
+	if (is_running(file, patterns)) {
+		path_set_mark(left_out, path, LEFT_OUT);
+		return true;
+	}
+	if (!checkpoint_name_parse(path).certain)
+		return false;
+	key = checkpoint_name_key(path);
+	path_set_mark(checkpoints, key, DAMAGED);
+	return true;
+}
+
+static void mark_checkpoints(const struct snapshot_files *files,
+			     const struct file_patterns *patterns,
+			     const struct path_set *checkpoints, struct path_set *left_out)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct snapshot_file *file = &files->items[i];
+		auto_free char *key = checkpoint_name_key(file->path);
+
+		if (!is_running(file, patterns) && path_set_marks(checkpoints, key))
+			path_set_mark(left_out, file->path, LEFT_OUT);
+	}
+}
+
+bool salvage_decide(const struct snapshot_files *files, const struct path_list *lost,
+		    const struct file_patterns *patterns, struct path_set *left_out,
+		    const char **why, const char **path)
+{
+	auto_(path_set_release) struct path_set checkpoints = {0};
+	auto_(staying_release) struct staying staying = {0};
+
+	*why = "which is part of no checkpoint that could be left out";
+	for (size_t i = 0; i < lost->count; i++) {
+		*path = lost->paths[i];
+		if (!mark_lost(files, *path, patterns, left_out, &checkpoints))
+			return false;
+	}
+	mark_checkpoints(files, patterns, &checkpoints, left_out);
+	collect_staying(files, left_out, &staying);
+	*why = "which is part of its newest checkpoint";
+	for (size_t i = 0; i < files->count; i++) {
+		*path = files->items[i].path;
+		if (!is_running(&files->items[i], patterns) && path_set_marks(left_out, *path) &&
+		    !has_newer(&staying, *path))
+			return false;
+	}
+	return true;
 }

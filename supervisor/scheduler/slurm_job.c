@@ -1,7 +1,7 @@
 #include "slurm_job.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
 #include "base/text.h"

@@ -77,18 +77,6 @@ static bool is_chunk_directory(const struct name_fields *fields)
 	return fields->end - fields->begin == 1 && fields->name[fields->begin] == 'c';
 }
 
-static bool is_any_of(const struct name_fields *fields, const struct field *word,
-		      const char *const *names, size_t count)
-{
-	size_t length = word->kind == FIELD_WORD ? word->end - word->begin : 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (length == strlen(names[i]) &&
-		    strncasecmp(fields->name + word->begin, names[i], length) == 0)
-			return true;
-	return false;
-}
-
 /* "mylora-000480-state" (sd-scripts), where trailing numbers are those before that word. */
 static const struct field *number_before_state(const struct name_fields *fields)
 {
@@ -96,8 +84,8 @@ static const struct field *number_before_state(const struct name_fields *fields)
 	struct name_fields before = *fields;
 	const struct field *number;
 
-	if (fields->count < 2 || !is_any_of(fields, &fields->items[--before.count], names,
-					    sizeof(names) / sizeof(names[0])))
+	if (fields->count < 2 || !name_fields_is_among(fields, &fields->items[--before.count],
+						       names, sizeof(names) / sizeof(names[0])))
 		return NULL;
 	number = name_fields_trailing(&before);
 	return number ? &fields->items[number - before.items] : NULL;
@@ -115,9 +103,9 @@ static const struct field *state_number(const struct name_fields *fields)
 	if (is_array_store(fields))
 		return number;
 	word = number && number > fields->items ? number - 1 : NULL;
-	if (word && is_any_of(fields, word, names, sizeof(names) / sizeof(names[0])))
+	if (word && name_fields_is_among(fields, word, names, sizeof(names) / sizeof(names[0])))
 		return number;
-	if (!word || !is_any_of(fields, word, parts, sizeof(parts) / sizeof(parts[0])))
+	if (!word || !name_fields_is_among(fields, word, parts, sizeof(parts) / sizeof(parts[0])))
 		number = number_before_state(fields);
 	return number && number->end - number->begin >= REPEATED_DIGITS_LEAST ? number : NULL;
 }
@@ -441,8 +429,7 @@ bool checkpoint_name_is_backup(const char *path, const char *of)
 bool checkpoint_name_is_temporary(const char *path)
 {
 	struct checkpoint_name found = checkpoint_name_parse(path);
-	const char *own = strrchr(path, '/');
-	const char *name = own ? own + 1 : path;
+	const char *name = text_last_part(path);
 
 	/* From the numbered directory on; without a number, from the beginning. */
 	if (found.unit_length > 0)

@@ -1,43 +1,29 @@
 #include "directory_lock.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "process/process.h"
+#include "workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define PATIENCE_MS 1000
 #define RETRY_MS 50
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define TEXT_MOST 1024
-
-/* Changes at each boot of the machine, and is the same in all its containers. "": unknown. */
-static void boot_id(char *id, size_t capacity)
-{
-	auto_(bytes_release) struct bytes text = {.limit = 4096 + 4096};
-
-	id[0] = '\0';
-	if (file_read(BOOT_ID, &text, NULL) < 0 || bytes_append(&text, "", 1, NULL) < 0)
-		return;
-	text_set(id, capacity, (const char *)text.data);
-	id[strcspn(id, "\n")] = '\0';
-}
 
 static void write_note(int fd, const char *job)
 {
-	char id[64];
+	char id[40];
 	auto_free char *text = NULL;
 
-	boot_id(id, sizeof(id));
+	workspace_read_boot(id);
 	text = text_format("%s %d %s\n", id, (int)getpid(), job);
 	if (ftruncate(fd, 0) == 0)
 		(void)file_write_all(fd, text, strlen(text), NULL);
@@ -73,7 +59,7 @@ void directory_lock_note_job(int fd, pid_t pid)
 
 /* Content of the lock file; it describes the last holder if nobody holds the lock. */
 struct lock_note {
-	char boot[64], job[LOCK_HOLDER_SIZE];
+	char boot[40], job[LOCK_HOLDER_SIZE];
 	int supervisor; /* 0: not written yet */
 	int pid;        /* the job's; 0: unknown */
 	uint64_t start_time, namespace;
@@ -88,7 +74,7 @@ static void read_note(int fd, struct lock_note *note)
 	*note = (struct lock_note){.job = "?"};
 	text[size < 0 ? 0 : size] = '\0';
 	second = strchr(text, '\n');
-	if (sscanf(text, "%63s %d %159s", note->boot, &note->supervisor, note->job) < 2)
+	if (sscanf(text, "%39s %d %159s", note->boot, &note->supervisor, note->job) < 2)
 		note->supervisor = 0;
 	else if (second && sscanf(second, "%d %" SCNu64 " %" SCNu64, &note->pid, &note->start_time,
 				  &note->namespace) < 3)
@@ -97,9 +83,9 @@ static void read_note(int fd, struct lock_note *note)
 
 static bool is_of_this_boot(const struct lock_note *note)
 {
-	char own[64];
+	char own[40];
 
-	boot_id(own, sizeof(own));
+	workspace_read_boot(own);
 	return text_equal(note->boot, own);
 }
 
@@ -209,4 +195,94 @@ bool directory_lock_is_held(int folder, struct err *err)
 		return false;
 	(void)err_set(err, ERR_EXISTS, "%s", who);
 	return true;
+}
+
+/* --- marks of the members of a gang --- */
+
+#define MARK "member-"
+/* Nobody waits so long for the others. */
+#define STALE_SECONDS 86400
+
+int workspace_mark_member(struct workspace *workspace, const char *nonce, struct err *err)
+{
+	auto_free char *name = text_format(MARK "%s", nonce);
+	int folder = workspace_folder(workspace, err);
+
+	return folder < 0 ? -1 : beneath_replace(folder, name, "\n", 1, false, err);
+}
+
+void workspace_unmark_member(struct workspace *workspace, const char *nonce)
+{
+	auto_free char *name = text_format(MARK "%s", nonce);
+	int folder = workspace_folder(workspace, NULL);
+
+	if (folder >= 0)
+		(void)beneath_remove(folder, name, 0);
+}
+
+static const char *nonce_of(const struct walk *walk)
+{
+	return text_starts(walk->name, MARK) ? walk->name + strlen(MARK) : NULL;
+}
+
+bool workspace_has_other_mark(struct workspace *workspace, const char *own)
+{
+	int folder = workspace_folder(workspace, NULL);
+	auto_(walk_close) struct walk walk;
+	bool found = false;
+
+	if (folder < 0 || walk_open_at(&walk, folder, "", 0) < 0)
+		return false;
+	while (!found && walk_next(&walk)) {
+		const char *nonce = nonce_of(&walk);
+
+		found = nonce && !text_equal(nonce, own);
+	}
+	return found;
+}
+
+/* By the clock of the file system, which has put the own one just now. */
+static bool is_stale(const struct walk *walk, const struct stat *own)
+{
+	struct stat other;
+
+	return fstatat(walk->directory, walk->name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       own->st_mtime - other.st_mtime > STALE_SECONDS;
+}
+
+static uint32_t member_of_nonce(json_t *nonces, const char *nonce)
+{
+	for (size_t i = 0; i < json_array_size(nonces); i++) {
+		const char *member = json_string_value(json_array_get(nonces, i));
+
+		if (member && text_equal(member, nonce))
+			return (uint32_t)i;
+	}
+	return UINT32_MAX;
+}
+
+int workspace_find_members(struct workspace *workspace, json_t *nonces, const char *own, bool *here,
+			   struct err *err)
+{
+	auto_free char *name = text_format(MARK "%s", own);
+	int folder = workspace_folder(workspace, err);
+	auto_(walk_close) struct walk walk;
+	struct stat mark;
+
+	memset(here, 0, json_array_size(nonces) * sizeof(*here));
+	if (folder < 0 || workspace_mark_member(workspace, own, err) < 0)
+		return -1;
+	if (fstatat(folder, name, &mark, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    walk_open_at(&walk, folder, "", 0) < 0)
+		return err_os(err, errno, "our folder beside %s", workspace->directory);
+	while (walk_next(&walk)) {
+		const char *nonce = nonce_of(&walk);
+		uint32_t found = nonce ? member_of_nonce(nonces, nonce) : UINT32_MAX;
+
+		if (found != UINT32_MAX)
+			here[found] = true;
+		else if (nonce && is_stale(&walk, &mark))
+			(void)beneath_remove(folder, walk.name, 0);
+	}
+	return walk_check(&walk, err);
 }

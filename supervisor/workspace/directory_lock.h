@@ -11,7 +11,9 @@
 #include "base/cancel.h"
 #include "base/err.h"
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -39,5 +41,25 @@ int directory_lock_last_supervisor(int folder);
 /* The holder calls it after the start, and again if another process becomes the job: `pid` is the
  * job. */
 void directory_lock_note_job(int fd, pid_t pid);
+
+/*
+ * Marks of the members of a gang in our folder: each puts one before it joins, and takes it away
+ * once all have started. So which of them have the same checkpoint directory, on a file system that
+ * several machines see, is proven by a file and not by a name. All functions block.
+ */
+
+struct workspace;
+
+int workspace_mark_member(struct workspace *workspace, const char *nonce, struct err *err);
+void workspace_unmark_member(struct workspace *workspace, const char *nonce);
+/* Whether others than `own` are about to start here. */
+bool workspace_has_other_mark(struct workspace *workspace, const char *own);
+/*
+ * `nonces` are those of all members, in their order. Sets here[member] for each that has its mark
+ * here, which is so for `own`. Puts that anew first: a machine that has the directory from a server
+ * then reads again who else is in it. Marks of a day ago are removed.
+ */
+int workspace_find_members(struct workspace *workspace, json_t *nonces, const char *own, bool *here,
+			   struct err *err);
 
 #endif

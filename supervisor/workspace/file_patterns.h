@@ -12,7 +12,7 @@
 #define FILE_PATTERNS_H
 
 #include "base/err.h"
-#include "path_set.h"
+#include "file_list.h"
 
 #include <stdbool.h>
 
@@ -32,13 +32,11 @@ struct file_patterns {
 };
 
 /*
- * Each adds a copy. `text` is one pattern, or several with commas between; "./a" and "a/" are the
- * same as "a". ERR_INVALID: a pattern is empty, absolute, or leads out of the directory by "..";
- * the sentence says what to write.
+ * Adds a copy to one of the lists. `text` is one pattern, or several with commas between; "./a" and
+ * "a/" are the same as "a". ERR_INVALID: a pattern is empty, absolute, or leads out of the
+ * directory by ".."; the sentence says what to write.
  */
-int file_patterns_add_running(struct file_patterns *patterns, const char *text, struct err *err);
-int file_patterns_add_exclude(struct file_patterns *patterns, const char *text, struct err *err);
-int file_patterns_add_include(struct file_patterns *patterns, const char *text, struct err *err);
+int file_patterns_add(struct path_list *list, const char *text, struct err *err);
 
 void file_patterns_release(struct file_patterns *patterns);
 
@@ -60,5 +58,41 @@ const char *file_patterns_lock_name(const struct file_patterns *patterns, const 
  * borrowed from `patterns`, and the same pointer for each path that one pattern matches.
  */
 const char *file_patterns_match(const struct file_patterns *patterns, const char *path);
+
+/*
+ * PURE. What lies beside checkpoints and is none: settings, notes, results and pictures. A machine
+ * that writes nothing else saves no checkpoints.
+ *
+ * Only names are looked at. When in doubt a file is taken for one of a checkpoint, since what is
+ * taken for a companion may be saved with a checkpoint of another moment:
+ *
+ *	args.json, config.yaml, README.md, eval/scores.tsv	texts, under fixed names
+ *	model_config.json, training_args.yaml			... a word says that it is a setting
+ *	samples/step_500.png, attention.svg			pictures, under whatever name
+ *	model.json, trainer_state.json, last.txt, state.yaml	not: a word says that it is a state
+ *	step-500/args.json, metrics_500.json			not: they have a number
+ *	last_rank1.pt, rng.npy, latest, notes			not: other kinds
+ *
+ * What marks a name as temporary (args.json.tmp) changes nothing.
+ */
+
+/* `path` is relative to the checkpoint directory. */
+bool companion_file_is(const char *path);
+/* Does a word of the name say that it is a setting (args.json, config.yaml, train_opt.txt), or is
+ * it a page or a source (index.html, train.py)? It may be written before there is anything to
+ * resume from. */
+bool companion_file_is_setting(const char *path);
+/*
+ * Does a word of the path say that this is the best so far ("model_best.pth.tar", "best/model.pt")?
+ * It is written when a metric was better, so that a save without it lacks nothing, and an older one
+ * beside a newer checkpoint is right.
+ */
+bool companion_file_is_best(const char *path);
+/*
+ * Is it what an evaluation of a checkpoint has left ("step-500/eval_results.json",
+ * "checkpoint-9/samples.png", "checkpoint-9/logits.npz")? It is written when that is done, which
+ * may be long after the save.
+ */
+bool companion_file_is_result(const char *path);
 
 #endif

@@ -3,22 +3,17 @@
 #include "workspace.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/held_directory.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "workspace_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 /* --- the quarantine --- */
 
@@ -62,7 +57,7 @@ static char *new_quarantine(struct workspace *workspace, bool torn, struct err *
 	time_t now = time(NULL);
 	struct tm parts;
 
-	if (workspace_make_beside(workspace, err) < 0)
+	if (workspace_folder(workspace, err) < 0)
 		return NULL;
 	gmtime_r(&now, &parts);
 	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &parts);
@@ -171,7 +166,7 @@ char *workspace_new_staging(struct workspace *workspace, struct err *err)
 {
 	char nonce[33];
 
-	if (workspace_make_beside(workspace, err) < 0)
+	if (workspace_folder(workspace, err) < 0)
 		return NULL;
 	remove_old_staging(workspace->folder);
 	random_hex(nonce);
@@ -470,8 +465,8 @@ int workspace_install(struct workspace *workspace, const char *staging,
 
 	if (staged < 0)
 		return err_os(err, errno, "%s/%s", workspace->beside, staging);
-	if (beneath_remove(workspace->folder, RECORD, 0) < 0 && errno != ENOENT)
-		return err_os(err, errno, "%s/" RECORD, workspace->beside);
+	if (beneath_remove(workspace->folder, COMPLETION_RECORD_NAME, 0) < 0 && errno != ENOENT)
+		return err_os(err, errno, "%s/" COMPLETION_RECORD_NAME, workspace->beside);
 	if (workspace_hold(workspace, true, err) < 0)
 		return -1;
 	installation.directory = workspace->held;

@@ -1,9 +1,5 @@
 #include "name_fields.h"
 
-#include "name_temporary.h"
-#include "name_time.h"
-#include "name_words.h"
-
 #include <string.h>
 #include <strings.h>
 
@@ -67,20 +63,228 @@ static int64_t value_of(const char *digits, size_t length, size_t most)
 	return value;
 }
 
-static bool word_equals(const struct name_fields *fields, const struct field *field,
-			const char *word)
+bool name_fields_is_among(const struct name_fields *fields, const struct field *field,
+			  const char *const *words, size_t count)
 {
 	size_t length = field->end - field->begin;
 
-	return field->kind == FIELD_WORD && length == strlen(word) &&
-	       strncasecmp(fields->name + field->begin, word, length) == 0;
+	for (size_t i = 0; i < count; i++)
+		if (field->kind == FIELD_WORD && length == strlen(words[i]) &&
+		    strncasecmp(fields->name + field->begin, words[i], length) == 0)
+			return true;
+	return false;
 }
 
-bool name_fields_starts_with(const struct name_fields *fields, size_t at, const char *text)
+static bool word_equals(const struct name_fields *fields, const struct field *field,
+			const char *word)
+{
+	return name_fields_is_among(fields, field, &word, 1);
+}
+
+static bool starts_with(const struct name_fields *fields, size_t at, const char *text)
 {
 	size_t length = strlen(text);
 
 	return fields->end - at >= length && strncasecmp(fields->name + at, text, length) == 0;
+}
+
+/* --- what marks a name as temporary --- */
+
+static void strip_temporary_prefix(struct name_fields *fields)
+{
+	static const char *const words[] = {"tmp", "temp", "temporary", "incomplete"};
+	size_t at = fields->begin;
+
+	/* Not the "__" of "__0_0.distcp". */
+	if (fields->end > at + 1 && (fields->name[at] == '.' || fields->name[at] == '~'))
+		fields->begin = ++at;
+	fields->temporary = at > 0;
+	if (fields->end > at + 1 && fields->name[at] == '_' && fields->name[at + 1] != '_')
+		at++;
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
+		size_t behind = at + strlen(words[i]);
+
+		/* "tmp.12345" has the number of a process. */
+		if (starts_with(fields, at, words[i]) && behind + 1 < fields->end &&
+		    strchr("-_", fields->name[behind])) {
+			fields->begin = behind + 1;
+			fields->temporary = fields->unfinished = true;
+			return;
+		}
+	}
+}
+
+static bool is_temporary_mark(const struct name_fields *fields, size_t at)
+{
+	static const struct {
+		const char *mark;
+		char may_follow; /* 'x': anything; '-': no letter; '$': nothing */
+	} marks[] = {{".tmp", 'x'},        {"-tmp", '-'},
+		     {"_tmp", '-'},        {".temp", '-'},
+		     {".partial", '-'},    {".incomplete", '-'},
+		     {".inprogress", '-'}, {".orbax-checkpoint-tmp", 'x'},
+		     {".part", '$'},       {"~", '$'}};
+
+	for (size_t i = 0; i < COUNT_OF(marks); i++) {
+		size_t end = at + strlen(marks[i].mark);
+
+		if (starts_with(fields, at, marks[i].mark) &&
+		    (end == fields->end || marks[i].may_follow == 'x' ||
+		     (marks[i].may_follow == '-' && !is_letter(fields->name[end]))))
+			return true;
+	}
+	return false;
+}
+
+static void strip_temporary_suffix(struct name_fields *fields)
+{
+	for (size_t at = fields->begin + 1; at < fields->end; at++)
+		if (is_temporary_mark(fields, at)) {
+			fields->unfinished |= fields->name[at] != '~';
+			fields->end = at;
+			fields->temporary = true;
+		}
+}
+
+/* --- what a word says of the number beside it --- */
+
+/* Words before a number. `tail`: other letters may precede it ("globalstep"). */
+static const struct count_word {
+	const char *word;
+	enum count_rank rank;
+	bool tail;
+} count_words[] = {
+	{"step", COUNT_STEP, true},         {"iter", COUNT_STEP, true},
+	{"iteration", COUNT_STEP, true},    {"update", COUNT_STEP, true},
+	{"it", COUNT_STEP, false},          {"checkpoint", COUNT_SAVE, true},
+	{"ckpt", COUNT_SAVE, true},         {"chkpt", COUNT_SAVE, false},
+	{"ckp", COUNT_SAVE, false},         {"ck", COUNT_SAVE, false},
+	{"cp", COUNT_SAVE, false},          {"chk", COUNT_SAVE, false},
+	{"cpt", COUNT_SAVE, false},         {"snap", COUNT_SAVE, false},
+	{"snapshot", COUNT_SAVE, false},    {"save", COUNT_SAVE, false},
+	{"epoch", COUNT_EPOCH, true},       {"ep", COUNT_EPOCH, false},
+	{"episode", COUNT_EPOCH, false},    {"round", COUNT_EPOCH, false},
+	{"generation", COUNT_EPOCH, false}, {"gen", COUNT_EPOCH, false},
+	{"batch", COUNT_BATCH, false},
+};
+
+/* Words behind a number: "rl_model_2560_steps.zip", "5_net_G.pth". */
+static const struct count_word count_words_behind[] = {
+	{"step", COUNT_STEP, true},      {"steps", COUNT_STEP, true},
+	{"iter", COUNT_STEP, true},      {"iters", COUNT_STEP, true},
+	{"iteration", COUNT_STEP, true}, {"iterations", COUNT_STEP, true},
+	{"updates", COUNT_STEP, true},   {"epoch", COUNT_EPOCH, true},
+	{"epochs", COUNT_EPOCH, true},   {"episodes", COUNT_EPOCH, false},
+	{"rounds", COUNT_EPOCH, false},  {"net", COUNT_SAVE, false},
+};
+
+static const char *const part_words[] = {
+	"part",   "shard",   "rank",    "worker",  "chunk",      "process", "proc",  "fold",
+	"layer",  "tp",      "pp",      "dp",      "states",     "expert",  "node",  "host",
+	"device", "gpu",     "replica", "slice",   "split",      "stage",   "block", "group",
+	"pid",    "v",       "ver",     "version", "rev",        "run",     "job",   "consolidated",
+	"task",   "attempt", "try",     "exp",     "experiment", "seed",    "lr",    "bs",
+	"size",   "dim",     "hidden",  "heads",   "width",      "depth",   "beam",  "member",
+	"level",  "of",
+};
+
+static const char *const metric_words[] = {
+	"loss", "acc",  "accuracy", "val",  "valid", "score",  "metric",     "auc",
+	"map",  "bleu", "ppl",      "psnr", "ssim",  "reward", "wer",        "cer",
+	"mae",  "mse",  "rmse",     "miou", "iou",   "fid",    "perplexity", "f",
+};
+
+static enum count_rank rank_of(const struct name_fields *fields, const struct field *field,
+			       const struct count_word *words, size_t count)
+{
+	size_t length = field->end - field->begin;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t size = strlen(words[i].word);
+
+		if (field->kind == FIELD_WORD && length >= size &&
+		    (words[i].tail || length == size) &&
+		    strncasecmp(fields->name + field->end - size, words[i].word, size) == 0)
+			return words[i].rank;
+	}
+	return COUNT_NONE;
+}
+
+/* --- dates and times of day, which look like numbers --- */
+
+/* Two digits from `least` to `most`. */
+static bool is_pair(const struct name_fields *fields, size_t at, int least, int most)
+{
+	char tens = byte_at(fields, at), ones = byte_at(fields, at + 1);
+	int value = (tens - '0') * 10 + (ones - '0');
+
+	return is_digit(tens) && is_digit(ones) && value >= least && value <= most;
+}
+
+static bool is_year(const struct name_fields *fields, size_t at)
+{
+	return (is_pair(fields, at, 20, 20) && is_pair(fields, at + 2, 0, 99)) ||
+	       (is_pair(fields, at, 19, 19) && is_pair(fields, at + 2, 70, 99));
+}
+
+static bool is_time_separator(char byte)
+{
+	return byte && strchr("-_.:", byte);
+}
+
+/* End of "14-36-21", "143621" or, behind a date, "14-36" or "1436"; 0: no time of day. */
+static size_t time_of_day_end(const struct name_fields *fields, size_t at, bool behind_date)
+{
+	size_t apart = is_time_separator(byte_at(fields, at + 2)) ? 1 : 0;
+	size_t minutes = at + 2 + apart, seconds = minutes + 2 + apart;
+
+	if (!is_pair(fields, at, 0, 23) || !is_pair(fields, minutes, 0, 59) ||
+	    (!behind_date && !apart))
+		return 0;
+	if (is_pair(fields, seconds, 0, 59) &&
+	    (!apart || is_time_separator(byte_at(fields, seconds - 1))) &&
+	    !is_digit(byte_at(fields, seconds + 2)))
+		return seconds + 2;
+	return behind_date && !is_digit(byte_at(fields, minutes + 2)) ? minutes + 2 : 0;
+}
+
+/* End of "2026-11-22", "20261122" or "22-11-2026"; 0: no date. More digits may follow. */
+static size_t date_end(const struct name_fields *fields, size_t at)
+{
+	size_t apart = is_time_separator(byte_at(fields, at + 4)) ? 1 : 0;
+
+	if (is_year(fields, at) && is_pair(fields, at + 4 + apart, 1, 12) &&
+	    is_pair(fields, at + 6 + 2 * apart, 1, 31) &&
+	    (!apart || is_time_separator(byte_at(fields, at + 7))))
+		return at + 8 + 2 * apart;
+	if (is_pair(fields, at, 1, 31) && is_time_separator(byte_at(fields, at + 2)) &&
+	    is_pair(fields, at + 3, 1, 31) && is_time_separator(byte_at(fields, at + 5)) &&
+	    is_year(fields, at + 6))
+		return at + 10;
+	return 0;
+}
+
+/* Milliseconds or microseconds: ".123". */
+static size_t fraction_length(const struct name_fields *fields, size_t at)
+{
+	size_t digits = byte_at(fields, at) == '.' ? digits_at(fields, at + 1) : 0;
+
+	return digits == 3 || digits == 6 ? digits + 1 : 0;
+}
+
+/* End of the date, the time of day, or both, that begin there with a whole run of digits; 0:
+ * neither. "2026-11-22", "20261122", "22-11-2026", "2026-11-22_14-36-21", "20261122T143621.123",
+ * "14-36-21"; not "143621" or "14-36" alone, which may be counts. */
+static size_t moment_end(const struct name_fields *fields, size_t at)
+{
+	size_t date = date_end(fields, at), time;
+
+	if (date == 0)
+		return time_of_day_end(fields, at, false);
+	time = time_of_day_end(fields, date + !is_digit(byte_at(fields, date)), true);
+	if (time)
+		return time + fraction_length(fields, time);
+	return is_digit(byte_at(fields, date)) ? 0 : date;
 }
 
 /* --- fields --- */
@@ -98,7 +302,7 @@ static size_t n_of_m_end(const struct name_fields *fields, size_t at)
 	of += is_separator(byte_at(fields, of));
 	behind = of + 2;
 	behind += is_separator(byte_at(fields, behind));
-	return name_fields_starts_with(fields, of, "of") && digits_at(fields, behind) > 0
+	return starts_with(fields, of, "of") && digits_at(fields, behind) > 0
 		       ? behind + digits_at(fields, behind)
 		       : 0;
 }
@@ -172,9 +376,9 @@ static void set_field(const struct name_fields *fields, struct field *field, siz
 		for (end = at; end < fields->end && is_letter(fields->name[end]);)
 			end++;
 		field->end = end;
-	} else if ((end = name_time_length(fields->name + at, fields->end - at))) {
+	} else if ((end = moment_end(fields, at))) {
 		field->kind = FIELD_TIME;
-		field->end = at + end;
+		field->end = end;
 	} else if ((end = n_of_m_end(fields, at))) {
 		field->kind = FIELD_PART;
 		field->end = end;
@@ -192,8 +396,7 @@ static bool is_of_part(const struct name_fields *fields, const struct field *num
 {
 	const struct field *word = number - 1;
 
-	if (word->kind == FIELD_WORD &&
-	    name_word_is_part(fields->name + word->begin, word->end - word->begin))
+	if (name_fields_is_among(fields, word, part_words, COUNT_OF(part_words)))
 		return true;
 	return word_equals(fields, word, "state") && word > fields->items &&
 	       (word_equals(fields, word - 1, "rng") || word_equals(fields, word - 1, "random"));
@@ -204,18 +407,8 @@ static bool is_of_metric(const struct name_fields *fields, size_t at, enum count
 {
 	size_t words = rank == COUNT_NONE ? 1 : 2;
 
-	const struct field *word = at >= words ? &fields->items[at - words] : NULL;
-
-	return word && word->kind == FIELD_WORD &&
-	       name_word_is_metric(fields->name + word->begin, word->end - word->begin);
-}
-
-static enum count_rank rank_of(const struct name_fields *fields, const struct field *field,
-			       enum count_rank (*ask)(const char *word, size_t length))
-{
-	return field->kind == FIELD_WORD
-		       ? ask(fields->name + field->begin, field->end - field->begin)
-		       : COUNT_NONE;
+	return at >= words && name_fields_is_among(fields, &fields->items[at - words], metric_words,
+						   COUNT_OF(metric_words));
 }
 
 /* What the words beside a number say of it. */
@@ -229,7 +422,7 @@ static void judge_number(struct name_fields *fields, size_t at)
 	if (!whole && field->kind != FIELD_METRIC && field->kind != FIELD_TIME)
 		return;
 	if (at > 0)
-		rank = rank_of(fields, field - 1, name_word_rank_before);
+		rank = rank_of(fields, field - 1, count_words, COUNT_OF(count_words));
 	/* "step_20261122" is a step, "ckpt_20261122" has a date. */
 	if (field->kind == FIELD_TIME &&
 	    (rank != COUNT_STEP || digits_at(fields, field->begin) != field->end - field->begin))
@@ -247,7 +440,7 @@ static void judge_number(struct name_fields *fields, size_t at)
 	}
 	if (rank == COUNT_NONE && whole && behind && !is_glued_before(fields, field) &&
 	    (at + 2 >= fields->count || !is_digit(fields->name[behind[1].begin])))
-		rank = rank_of(fields, behind, name_word_rank_behind);
+		rank = rank_of(fields, behind, count_words_behind, COUNT_OF(count_words_behind));
 	if (rank != COUNT_NONE && field->value >= 0) {
 		field->kind = FIELD_COUNTED;
 		field->rank = rank;
@@ -287,7 +480,8 @@ static void strip_extensions(struct name_fields *fields)
 void name_fields_split(struct name_fields *fields, const char *name, size_t length)
 {
 	*fields = (struct name_fields){.name = name, .end = length};
-	name_temporary_strip(fields);
+	strip_temporary_prefix(fields);
+	strip_temporary_suffix(fields);
 	strip_extensions(fields);
 	for (size_t at = fields->begin; at < fields->end && fields->count < NAME_FIELDS_MOST;) {
 		if (is_digit(name[at]) || is_letter(name[at])) {
@@ -409,7 +603,7 @@ const struct field *name_fields_trailing(const struct name_fields *fields)
 	size_t at = fields->count;
 
 	/* mkstemp(3) and Python's tempfile: "tmp8x3k_21", "tmp.12345". */
-	if (name_fields_starts_with(fields, fields->begin, "tmp"))
+	if (starts_with(fields, fields->begin, "tmp"))
 		return NULL;
 	while (at > 0 && fields->items[at - 1].begin >= fields->stem_end)
 		at--;
@@ -445,3 +639,5 @@ bool name_fields_is_time(const struct name_fields *fields)
 	return fields->count == 1 && field->kind == FIELD_TIME && field->begin == fields->begin &&
 	       field->end == fields->end;
 }
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -50,8 +50,9 @@ struct name_fields {
 /* Splits a name of `length` bytes without a slash, which need not be terminated. */
 void name_fields_split(struct name_fields *fields, const char *name, size_t length);
 
-/* Has the name this text at that place, in capitals or not? */
-bool name_fields_starts_with(const struct name_fields *fields, size_t at, const char *text);
+/* Is the field one of these words, in capitals or not? */
+bool name_fields_is_among(const struct name_fields *fields, const struct field *field,
+			  const char *const *words, size_t count);
 
 /* The field that holds the number that counts checkpoints; NULL: none. */
 const struct field *name_fields_counted(const struct name_fields *fields);

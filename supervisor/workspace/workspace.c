@@ -1,26 +1,16 @@
 #include "workspace.h"
 
 #include "base/beneath.h"
-#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/held_directory.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "base/walk.h"
-#include "directory_lock.h"
-#include "file_list.h"
-#include "own_folder.h"
-#include "under_way.h"
-#include "workspace_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* --- paths --- */
 
@@ -143,7 +133,163 @@ int workspace_list_files(const struct workspace *workspace, struct snapshot_file
 	return file_list_read_at(directory, files, err);
 }
 
-/* --- our folder --- */
+/* --- our folder: where it is, and whether what lies there is ours --- */
+
+/* One that was found, or could not be had. */
+struct own_folder {
+	int fd; /* -1: it cannot be used */
+	char *path;
+	const char *foreign; /* why one that is there is not ours; NULL: it is not there */
+	bool made;
+	char *passed_over; /* DIR.reprieve, which is there and not ours; NULL: that is not so */
+	const char *passed_over_is; /* why */
+};
+
+static void own_folder_release(struct own_folder *folder)
+{
+	if (folder->fd >= 0)
+		close(folder->fd);
+	free(folder->path);
+	free(folder->passed_over);
+}
+AUTO(struct own_folder, own_folder_release);
+
+/* What a server gives to another number than this process's (root_squash) is ours all the same. A
+ * file that we make in another user's folder is not his. */
+static bool is_ours(int folder, const struct stat *status, const struct stat *like)
+{
+	return held_directory_is_private(status, like, geteuid()) ||
+	       (status->st_uid != geteuid() &&
+		held_directory_is_private(status, like, held_directory_own_number(folder)));
+}
+
+/* `like`: the checkpoint directory, or that in which it will be. */
+static void open_folder(struct own_folder *folder, int parent, const char *name, bool make,
+			const struct stat *like)
+{
+	struct stat status;
+
+	folder->made = make && beneath_make_directory(parent, name, 0700) == 0;
+	folder->fd = beneath_open_directory(parent, name);
+	if (folder->fd < 0) {
+		if (errno == ELOOP || errno == ENOTDIR)
+			folder->foreign = "a link or a file";
+		return;
+	}
+	if (fstat(folder->fd, &status) == 0 && is_ours(folder->fd, &status, like))
+		return;
+	folder->foreign = status.st_uid == geteuid() ? "open to others, who may write to it"
+						     : "another user's";
+	close(steal_fd(&folder->fd));
+}
+
+/* DIR.reprieve. `directory`: the checkpoint directory; NULL: it is not there yet. */
+static struct own_folder open_outside(const struct workspace *workspace,
+				      const struct stat *directory, bool make)
+{
+	struct own_folder folder = {.fd = -1,
+				    .path = text_format("%s.reprieve", workspace->directory)};
+	const char *name;
+	auto_close int parent = held_directory_open_above(folder.path, &name, NULL);
+	struct stat status, of_parent;
+
+	if (parent < 0 || fstat(parent, &of_parent) < 0)
+		return folder;
+	open_folder(&folder, parent, name, make, directory ? directory : &of_parent);
+	if (folder.fd < 0)
+		return folder;
+	/* If the directory does not exist yet, it will be created on the file system of our
+	 * folder. */
+	if ((make && faccessat(folder.fd, ".", W_OK, 0) < 0) || fstat(folder.fd, &status) < 0 ||
+	    (directory && status.st_dev != directory->st_dev)) {
+		close(steal_fd(&folder.fd));
+		if (folder.made)
+			beneath_remove(parent, name, AT_REMOVEDIR);
+	}
+	return folder;
+}
+
+/* DIR/.reprieve */
+static int open_inside(const struct workspace *workspace, bool make, struct own_folder *folder,
+		       struct err *err)
+{
+	auto_close int directory =
+		make && workspace->held <= 0 ? held_directory_make(workspace->directory, 0777, err)
+					     : workspace_open_directory(workspace, err);
+	struct stat status;
+
+	if (directory < 0)
+		return -1;
+	if (fstat(directory, &status) < 0)
+		return err_os(err, errno, "%s", workspace->directory);
+	folder->path = text_format("%s/.reprieve", workspace->directory);
+	open_folder(folder, directory, ".reprieve", make, &status);
+	if (folder->foreign)
+		return err_set(err, ERR_DENIED,
+			       "%s is %s, and is not used: remove it, or name another checkpoint "
+			       "directory",
+			       folder->path, folder->foreign);
+	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
+}
+
+/* Sets fd and path: DIR.reprieve, or else DIR/.reprieve. ERR_NOT_FOUND: there is none, and `make`
+ * is false. ERR_DENIED with no errno: neither is ours. The caller releases `folder`, also after an
+ * error. */
+static int own_folder_find(const struct workspace *workspace, bool make, struct own_folder *folder,
+			   struct err *err)
+{
+	auto_close int directory = workspace_open_directory(workspace, NULL);
+	struct stat status;
+	bool exists = directory >= 0 && fstat(directory, &status) == 0;
+
+	*folder = open_outside(workspace, exists ? &status : NULL, make);
+	if (folder->fd >= 0)
+		return 0;
+	if (folder->foreign) {
+		folder->passed_over = steal(&folder->path);
+		folder->passed_over_is = folder->foreign;
+	}
+	free(steal(&folder->path));
+	folder->foreign = NULL;
+	return open_inside(workspace, make, folder, err);
+}
+
+static void copy_record(const struct own_folder *from, const struct own_folder *to)
+{
+	static const char *const names[] = {COMPLETION_RECORD_NAME, UNDER_WAY_NAME};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_(bytes_release) struct bytes text = {0};
+
+		if (beneath_read(from->fd, names[i], &text, NULL) == 0 &&
+		    beneath_replace(to->fd, names[i], text.data, text.size, true, NULL) == 0)
+			beneath_remove(from->fd, names[i], 0);
+	}
+}
+
+/* Where that is another file system, what says which files are complete is copied. */
+void workspace_follow_link(const struct workspace *workspace)
+{
+	const struct workspace link = {.directory = workspace->alias};
+	auto_(own_folder_release) struct own_folder old = {.fd = -1}, own = {.fd = -1};
+	auto_free char *beside = text_format("%s.reprieve", workspace->directory);
+	auto_close int parent = -1, old_parent = -1;
+	const char *name, *old_name;
+
+	if (!*workspace->alias || own_folder_find(workspace, false, &own, NULL) == 0)
+		return;
+	old = open_outside(&link, NULL, false);
+	if (old.fd < 0)
+		return;
+	old_parent = held_directory_open_above(old.path, &old_name, NULL);
+	parent = held_directory_open_above(beside, &name, NULL);
+	if (old_parent < 0 ||
+	    (parent >= 0 && beneath_rename(old_parent, old_name, parent, name) == 0))
+		return;
+	own_folder_release(&own);
+	if (own_folder_find(workspace, true, &own, NULL) == 0)
+		copy_record(&old, &own);
+}
 
 /* Once for a workspace. */
 static void warn_of_passed_over(struct workspace *workspace, const struct own_folder *folder)
@@ -155,12 +301,12 @@ static void warn_of_passed_over(struct workspace *workspace, const struct own_fo
 		 folder->passed_over_is, folder->path);
 }
 
-int workspace_make_beside(struct workspace *workspace, struct err *err)
+int workspace_folder(struct workspace *workspace, struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 
 	if (workspace->beside)
-		return 0;
+		return workspace->folder;
 	if (own_folder_find(workspace, true, &folder, err) < 0)
 		return folder.passed_over ? err_wrap(err, "%s is %s, and is not used",
 						     folder.passed_over, folder.passed_over_is)
@@ -172,7 +318,7 @@ int workspace_make_beside(struct workspace *workspace, struct err *err)
 	else if (dup3(folder.fd, workspace->folder, O_CLOEXEC) < 0)
 		return err_os(err, errno, "%s", folder.path);
 	workspace->beside = steal(&folder.path);
-	return 0;
+	return workspace->folder;
 }
 
 /* Our folder, which need not exist and is not created. The caller releases it. */
@@ -208,7 +354,7 @@ int workspace_lock(struct workspace *workspace, const char *job, struct cancel *
 	if (workspace->lock_fd > 0)
 		return 0;
 	for (int tries = 0; tries < LOCK_TRIES; tries++) {
-		if (workspace_make_beside(workspace, &why) < 0)
+		if (workspace_folder(workspace, &why) < 0)
 			return refuse_without_folder(workspace, &why, err);
 		fd = directory_lock(workspace->folder, job, cancel, workspace->holder, &why);
 		if (fd != -1 || why.kind != ERR_RETRY)
@@ -256,7 +402,8 @@ static bool holds_only_start_files(int folder)
 	bool only = walk_open_at(&walk, folder, "", 0) == 0;
 
 	while (only && walk_next(&walk))
-		only = text_equal(walk.name, "lock") || text_equal(walk.name, RECORD) ||
+		only = text_equal(walk.name, "lock") ||
+		       text_equal(walk.name, COMPLETION_RECORD_NAME) ||
 		       text_equal(walk.name, "tmp");
 	return only;
 }
@@ -274,7 +421,7 @@ void workspace_remove_unused(struct workspace *workspace)
 		return;
 	if (beneath_remove(workspace->folder, "tmp", AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return;
-	beneath_remove(workspace->folder, RECORD, 0);
+	beneath_remove(workspace->folder, COMPLETION_RECORD_NAME, 0);
 	/* Whoever waits for the lock sees that its file is gone: directory_lock(). */
 	beneath_remove(workspace->folder, "lock", 0);
 	if (held_directory_is_at(workspace->folder, workspace->beside))
@@ -301,14 +448,15 @@ int workspace_write_record(struct workspace *workspace, struct completion_record
 
 	if (workspace->kept_by_other)
 		return 0;
-	if (workspace_make_beside(workspace, err) < 0)
+	if (workspace_folder(workspace, err) < 0)
 		return -1;
 	workspace_read_boot(record->boot);
 	record->unnamed = workspace->unnamed;
 	text = completion_record_format(record, err);
 	if (!text)
 		return -1;
-	if (beneath_replace(workspace->folder, RECORD, text, strlen(text), true, err) < 0)
+	if (beneath_replace(workspace->folder, COMPLETION_RECORD_NAME, text, strlen(text), true,
+			    err) < 0)
 		return err_wrap(err, "%s", workspace->beside);
 	return 0;
 }
@@ -321,10 +469,10 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 
 	*record = (struct completion_record){0};
 	if (find_beside(workspace, &folder, err) < 0 ||
-	    beneath_read(folder.fd, RECORD, &text, err) < 0)
+	    beneath_read(folder.fd, COMPLETION_RECORD_NAME, &text, err) < 0)
 		return -1;
 	if (completion_record_parse(text.data, text.size, record, err) < 0)
-		return err_wrap(err, "%s/" RECORD, folder.path);
+		return err_wrap(err, "%s/" COMPLETION_RECORD_NAME, folder.path);
 	return 0;
 }
 
@@ -351,54 +499,13 @@ static int find_for_any_thread(const struct workspace *workspace, bool make,
 	return folder->fd < 0 ? err_os(err, errno, "%s", folder->path) : 0;
 }
 
-/* The list with the name of this boot in front. The strings stay the caller's. */
-static char **name_boot(char *const *paths, char name[sizeof(UNDER_WAY_BOOT) + 40])
-{
-	size_t count = 0;
-	char own[40], **named;
-
-	while (paths[count])
-		count++;
-	workspace_read_boot(own);
-	snprintf(name, sizeof(UNDER_WAY_BOOT) + 40, UNDER_WAY_BOOT "%s", own);
-	named = memory_new((count + 2) * sizeof(*named));
-	named[0] = name;
-	memcpy(named + 1, paths, count * sizeof(*named));
-	return named;
-}
-
-/* Takes the name of the boot out again. False: it is another one. Without it, nobody knows. */
-static bool is_of_this_boot(struct path_list *paths)
-{
-	char own[40];
-	size_t kept = 0;
-	bool same = true;
-
-	workspace_read_boot(own);
-	for (size_t i = 0; i < paths->count; i++) {
-		char *path = paths->paths[i];
-
-		if (!text_starts(path, UNDER_WAY_BOOT)) {
-			paths->paths[kept++] = path;
-			continue;
-		}
-		same = text_equal(path + strlen(UNDER_WAY_BOOT), own);
-		free(path);
-	}
-	if (kept < paths->count)
-		paths->paths[kept] = NULL;
-	paths->count = kept;
-	return same;
-}
-
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
 			      struct err *err)
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
-	char boot[sizeof(UNDER_WAY_BOOT) + 40];
-	auto_free char **named = NULL;
 	bool any = paths && *paths;
+	char boot[40];
 	struct err why;
 
 	if (workspace->kept_by_other)
@@ -408,13 +515,13 @@ int workspace_write_under_way(const struct workspace *workspace, char *const *pa
 			       ? 0
 			       : err_set(err, why.kind, "%s", why.text);
 	if (!any)
-		return beneath_remove(folder.fd, UNDER_WAY, 0) < 0 && errno != ENOENT
-			       ? err_os(err, errno, "cannot remove " UNDER_WAY " in %s",
+		return beneath_remove(folder.fd, UNDER_WAY_NAME, 0) < 0 && errno != ENOENT
+			       ? err_os(err, errno, "cannot remove " UNDER_WAY_NAME " in %s",
 					folder.path)
 			       : 0;
-	named = name_boot(paths, boot);
-	under_way_format(named, &text);
-	return beneath_replace(folder.fd, UNDER_WAY, text.data, text.size, false, err);
+	workspace_read_boot(boot);
+	under_way_format(paths, boot, &text);
+	return beneath_replace(folder.fd, UNDER_WAY_NAME, text.data, text.size, false, err);
 }
 
 int workspace_read_under_way(const struct workspace *workspace, struct path_list *paths,
@@ -422,26 +529,24 @@ int workspace_read_under_way(const struct workspace *workspace, struct path_list
 {
 	auto_(own_folder_release) struct own_folder folder = {.fd = -1};
 	auto_(bytes_release) struct bytes text = {0};
+	char boot[40], own[40];
 	struct err why;
 
 	*rebooted = false;
 	if (find_beside(workspace, &folder, &why) < 0 ||
-	    beneath_read(folder.fd, UNDER_WAY, &text, &why) < 0)
+	    beneath_read(folder.fd, UNDER_WAY_NAME, &text, &why) < 0)
 		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, why.kind, "%s", why.text);
-	if (under_way_parse(text.data, text.size, paths, err) < 0)
-		return err_wrap(err, "%s/" UNDER_WAY, folder.path);
-	*rebooted = !is_of_this_boot(paths);
+	/* Without the name of one, nobody knows. */
+	workspace_read_boot(own);
+	text_set(boot, sizeof(boot), own);
+	if (under_way_parse(text.data, text.size, paths, boot, err) < 0)
+		return err_wrap(err, "%s/" UNDER_WAY_NAME, folder.path);
+	*rebooted = !text_equal(boot, own);
 	return 0;
-}
-
-int workspace_folder(struct workspace *workspace, struct err *err)
-{
-	return workspace_make_beside(workspace, err) < 0 ? -1 : workspace->folder;
 }
 
 char *workspace_path_beside(struct workspace *workspace, const char *name, struct err *err)
 {
-	return workspace_make_beside(workspace, err) < 0
-		       ? NULL
-		       : text_format("%s/%s", workspace->beside, name);
+	return workspace_folder(workspace, err) < 0 ? NULL
+						    : text_format("%s/%s", workspace->beside, name);
 }

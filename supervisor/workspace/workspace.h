@@ -17,27 +17,19 @@
  *
  * For other folders, all through this header:
  *
- *	directory_check.h	refuses unsafe checkpoint directories
- *	directory_lock.h	one run at a time in a directory
- *	completion_record.h	PURE: the record of complete files, as JSON
- *	under_way.h		PURE: the list of what is being written or torn
- *	file_list.h		the files of a directory
- *	member_mark.h		do two members of a gang have the same directory?
- *	network_fs.h		recognises network file systems
+ *	directory_check.h	refuses unsafe checkpoint directories; recognises network file
+ *				systems
+ *	directory_lock.h	one run at a time in a directory; which members of a gang share it
+ *	completion_record.h	PURE: the record of complete files, and the list of what is being
+ *				written or torn
  *	checkpoint_name.h	PURE: to which checkpoint a path belongs, and its number
- *	companion_file.h	PURE: what lies beside checkpoints and is none
- *	file_patterns.h		PURE: what a file is by its name and the user's patterns
- *	python_module.h		PURE: the files that "python -m" runs
- *	path_set.h		PURE: hash table of paths with marks; list of paths
+ *	file_patterns.h		PURE: what a file is by its name and the user's patterns; what lies
+ *				beside checkpoints and is none
+ *	file_list.h		the files of a directory; PURE: sets and lists of paths
  *
  * Of this folder only:
  *
  *	name_fields.h		PURE: words, numbers and dates of one name
- *	name_temporary.h	PURE: what marks a name as temporary
- *	name_time.h		PURE: dates and times of day in names
- *	name_words.h		PURE: what a word says of the number beside it
- *	own_folder.h		where our folder is, and whether it is ours
- *	workspace_parts.h	what install.c needs of workspace.c
  *
  * install.c moves files: aside into the quarantine, and a restored tree into place.
  */
@@ -45,20 +37,15 @@
 #define WORKSPACE_H
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "checkpoint_name.h"
-#include "companion_file.h"
 #include "completion_record.h"
 #include "directory_check.h"
 #include "directory_lock.h"
 #include "file_list.h"
 #include "file_patterns.h"
-#include "member_mark.h"
-#include "network_fs.h"
-#include "path_set.h"
-#include "python_module.h"
 #include "storage/storage.h"
-#include "under_way.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -142,9 +129,9 @@ int workspace_read_record(const struct workspace *workspace, struct completion_r
 			  struct err *err);
 
 /*
- * Replaces the list of what is being written or torn (under_way.h): relative paths, ending in NULL.
- * An empty one removes the file. It outlives a kill of this process and of the job, but it is not
- * synced, so that it waits for no busy disk. Any thread may call it.
+ * Replaces the list of what is being written or torn (completion_record.h): relative paths, ending
+ * in NULL. An empty one removes the file. It outlives a kill of this process and of the job, but it
+ * is not synced, so that it waits for no busy disk. Any thread may call it.
  */
 int workspace_write_under_way(const struct workspace *workspace, char *const *paths,
 			      struct err *err);

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "cloud/deadline_time.h"
 #include "cloud/gcp_reply.h"
 

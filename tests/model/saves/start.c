@@ -6,7 +6,6 @@
 #include "driver.h"
 
 #include "base/json.h"
-#include "restore/left_file.h"
 #include "restore/reconcile.h"
 
 #include <stdio.h>
@@ -131,8 +130,8 @@ SIM void start_left(struct start *start, const char *known, size_t listed)
 }
 
 /* The first line: what is done (enum reconcile_action). Then what is moved aside, each behind a +
- * if it comes back from the snapshot (put_back.c), else behind a -. `from`, `recorded`: the numbers
- * of the newest snapshot and of the record; 0: there is none. */
+ * if it comes back from the snapshot (start_restore.c), else behind a -. `from`, `recorded`: the
+ * numbers of the newest snapshot and of the record; 0: there is none. */
 SIM const char *start_decide(struct start *start, uint32_t from, uint32_t recorded)
 {
 	struct reconcile_facts facts = {
@@ -149,12 +148,7 @@ SIM const char *start_decide(struct start *start, uint32_t from, uint32_t record
 
 	for (size_t i = 0; i < LISTED_KINDS; i++)
 		file_list_sort(&start->files[i]);
-	left_files_settle(&start->under_way,
-			  &(struct left_files){.here = facts.local,
-					       .record = facts.complete,
-					       .snapshot = facts.snapshot,
-					       .moved = facts.moved,
-					       .whole = facts.whole});
+	left_files_settle(&start->under_way, &facts);
 	facts.under_way = start->under_way.paths;
 	reconcile_decide(&facts, &plan);
 	for (size_t i = 0; i < plan.torn_count; i++)

@@ -3,7 +3,7 @@
 #include "storage/aws/sigv4.h"
 
 #include "base/cleanup.h"
-#include "base/datetime.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "storage/azure/azure_shared_key.h"
 
 static const char *const container_headers[] = {"x-ms-version: 2015-02-21",

@@ -1,5 +1,5 @@
 /* Vectors of RFC 4648 section 10, and what is not base64. */
-#include "base/base64.h"
+#include "base/digest.h"
 
 #include "base/cleanup.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/datetime.h"
+#include "base/clock.h"
 
 static void times_are_parsed(void **state)
 {

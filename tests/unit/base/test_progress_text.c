@@ -1,5 +1,5 @@
 /* What a bar, a line and a countdown say: tables. */
-#include "base/progress_text.h"
+#include "base/progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

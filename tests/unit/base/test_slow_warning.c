@@ -1,5 +1,5 @@
 /* A call that takes long is said once; one that does not leaves no word. */
-#include "base/slow_warning.h"
+#include "base/progress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

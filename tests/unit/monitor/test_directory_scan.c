@@ -3,7 +3,7 @@
 #include "monitor/directory_scan.h"
 
 #include "base/text.h"
-#include "workspace/network_fs.h"
+#include "workspace/directory_check.h"
 #include "workspace/workspace.h"
 
 #include <setjmp.h>

@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "process/kill_tree.h"
 #include "process/process_tree.h"
 
 #include <setjmp.h>

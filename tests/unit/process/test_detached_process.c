@@ -1,7 +1,7 @@
 /* Which of the processes that a command leaves behind are the job, and which commands are refused.
  */
 #include "process/detached_process.h"
-#include "process/kill_tree.h"
+#include "process/process_tree.h"
 
 #include "base/log.h"
 

@@ -1,6 +1,6 @@
 /* The lines of /proc, with names in them that look like the rest of the line; and the files of this
  * process. */
-#include "process/proc_file.h"
+#include "process/process_tree.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* Whom a checkpoint signal goes to: tables of process trees as they are met. */
-#include "request/rank_selection.h"
+#include "request/checkpoint_request.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

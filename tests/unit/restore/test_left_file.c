@@ -1,5 +1,5 @@
 /* What was under way when all were killed x what its content says -> does it stay. */
-#include "restore/left_file.h"
+#include "restore/reconcile.h"
 
 #include "base/cleanup.h"
 #include "completion/completion.h"
@@ -94,9 +94,9 @@ static void a_save_that_nobody_saw_is_compared_with_the_one_before(void **state)
 			    strcmp(saves[i].here[k], saves[i].listed) == 0 ? 20 + k : k + 1);
 		for (size_t k = 0; k < 3 && saves[i].before[k]; k++)
 			add(&record, saves[i].before[k], 100, k + 1);
-		left_files_settle(&list, &(struct left_files){.here = &here,
-							      .record = &record,
-							      .whole = &whole});
+		left_files_settle(&list, &(struct reconcile_facts){.local = &here,
+								   .complete = &record,
+								   .whole = &whole});
 		if (list.count != saves[i].torn + 1)
 			fail_msg("%s", saves[i].what);
 		path_list_free(list.paths);

@@ -1,5 +1,5 @@
 /* Whether another number of machines can read a checkpoint, over the names that real ones have. */
-#include "restore/resharding.h"
+#include "restore/start.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

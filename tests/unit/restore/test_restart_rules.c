@@ -1,5 +1,5 @@
 /* What earlier attempts mean for the next one: tables. */
-#include "restore/restart_rules.h"
+#include "restore/attempt_outcomes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Which files of a damaged snapshot are lost -> what is left out, or why the rest would not do. */
-#include "restore/salvage.h"
+#include "restore/start.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"

@@ -461,7 +461,7 @@ static void test_patterns_of_the_user(void **state)
 
 	(void)state;
 	start(&bench, NULL);
-	assert_works(file_patterns_add_exclude(&bench.patterns, "cache", &err));
+	assert_works(file_patterns_add(&bench.patterns.exclude, "cache", &err));
 	fixture_write(&bench.f, "cache/a", 1000, 1);
 	fixture_write(&bench.f, "cache/b", 1000, 1);
 	fixture_write(&bench.f, "w", 1000, 2);

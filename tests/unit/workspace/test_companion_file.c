@@ -1,5 +1,5 @@
 /* What lies beside checkpoints, by its name alone. */
-#include "workspace/companion_file.h"
+#include "workspace/file_patterns.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -110,11 +110,11 @@ static void test_patterns(void **state)
 		const char *match;
 
 		if (rows[i].running)
-			file_patterns_add_running(&patterns, rows[i].running, NULL);
+			file_patterns_add(&patterns.running, rows[i].running, NULL);
 		if (rows[i].exclude)
-			file_patterns_add_exclude(&patterns, rows[i].exclude, NULL);
+			file_patterns_add(&patterns.exclude, rows[i].exclude, NULL);
 		if (rows[i].include)
-			file_patterns_add_include(&patterns, rows[i].include, NULL);
+			file_patterns_add(&patterns.include, rows[i].include, NULL);
 		match = file_patterns_match(&patterns, rows[i].path);
 		if (file_patterns_kind(&patterns, rows[i].path) != rows[i].kind)
 			fail_msg("row %zu: %s is not of that kind", i, rows[i].path);
@@ -150,7 +150,7 @@ static void test_refusals(void **state)
 		struct file_patterns patterns = {0};
 		struct err err;
 
-		assert_int_equal(file_patterns_add_exclude(&patterns, rows[i].text, &err), -1);
+		assert_int_equal(file_patterns_add(&patterns.exclude, rows[i].text, &err), -1);
 		assert_int_equal(err.kind, ERR_INVALID);
 		if (!strstr(err.text, rows[i].says))
 			fail_msg("'%s': '%s'", rows[i].text, err.text);
@@ -159,7 +159,7 @@ static void test_refusals(void **state)
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
 		struct file_patterns patterns = {0};
 
-		assert_int_equal(file_patterns_add_include(&patterns, allowed[i], NULL), 0);
+		assert_int_equal(file_patterns_add(&patterns.include, allowed[i], NULL), 0);
 		file_patterns_release(&patterns);
 	}
 }
@@ -186,12 +186,12 @@ static void test_names_of_locks(void **state)
 		const char *name;
 
 		if (rows[i].exclude)
-			assert_int_equal(file_patterns_add_exclude(&patterns, rows[i].exclude,
-								   NULL),
+			assert_int_equal(file_patterns_add(&patterns.exclude, rows[i].exclude,
+							   NULL),
 					 0);
 		if (rows[i].include)
-			assert_int_equal(file_patterns_add_include(&patterns, rows[i].include,
-								   NULL),
+			assert_int_equal(file_patterns_add(&patterns.include, rows[i].include,
+							   NULL),
 					 0);
 		name = file_patterns_lock_name(&patterns, rows[i].path);
 		if (rows[i].name)

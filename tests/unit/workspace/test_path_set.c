@@ -1,4 +1,4 @@
-#include "workspace/path_set.h"
+#include "workspace/file_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

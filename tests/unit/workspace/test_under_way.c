@@ -1,5 +1,5 @@
 /* What the next start reads of what was being written. */
-#include "workspace/under_way.h"
+#include "workspace/completion_record.h"
 
 #include "base/cleanup.h"
 
@@ -18,10 +18,12 @@ static void it_comes_back(void **state)
 	char *paths[] = {numbered, fixed, dot, NULL};
 	auto_(bytes_release) struct bytes text = {0};
 	struct path_list back = {0};
+	char boot[40] = "";
 
 	(void)state;
-	under_way_format(paths, &text);
-	assert_int_equal(under_way_parse(text.data, text.size, &back, NULL), 0);
+	under_way_format(paths, "a boot", &text);
+	assert_int_equal(under_way_parse(text.data, text.size, &back, boot, NULL), 0);
+	assert_string_equal(boot, "a boot");
 	assert_int_equal(back.count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_string_equal(back.paths[i], paths[i]);
@@ -32,10 +34,11 @@ static void an_empty_one_comes_back(void **state)
 {
 	auto_(bytes_release) struct bytes text = {0};
 	struct path_list back = {0};
+	char boot[40] = "";
 
 	(void)state;
-	under_way_format(NULL, &text);
-	assert_int_equal(under_way_parse(text.data, text.size, &back, NULL), 0);
+	under_way_format(NULL, "", &text);
+	assert_int_equal(under_way_parse(text.data, text.size, &back, boot, NULL), 0);
 	assert_int_equal(back.count, 0);
 }
 
@@ -44,19 +47,20 @@ static void no_part_of_it_is_believed(void **state)
 	char *paths[] = {numbered, fixed, NULL};
 	auto_(bytes_release) struct bytes text = {0};
 	struct path_list back = {0};
+	char boot[40] = "";
 	struct err err;
 
 	(void)state;
-	under_way_format(paths, &text);
+	under_way_format(paths, "", &text);
 	for (size_t size = 0; size < text.size; size++) {
 		auto_free char *part = memory_new(size + 1);
 
 		memcpy(part, text.data, size);
-		assert_int_equal(under_way_parse(part, size, &back, &err), -1);
+		assert_int_equal(under_way_parse(part, size, &back, boot, &err), -1);
 		assert_int_equal(err.kind, ERR_CORRUPT);
 	}
 	memset(text.data, 0, text.size);
-	assert_int_equal(under_way_parse(text.data, text.size, &back, NULL), -1);
+	assert_int_equal(under_way_parse(text.data, text.size, &back, boot, NULL), -1);
 	assert_int_equal(back.count, 0);
 }
 
@@ -115,8 +119,9 @@ static void what_is_left_of_a_set_is_not_under_way(void **state)
 	char *paths[] = {model, rest, NULL};
 
 	(void)state;
-	assert_true(under_way_has(paths, "model.pt") && !under_way_has_rest(paths, "model.pt"));
-	assert_true(!under_way_has(paths, "opt.pt") && under_way_has_rest(paths, "opt.pt"));
+	assert_true(under_way_has(paths, "model.pt") && !under_way_has(paths, "opt.pt"));
+	assert_false(under_way_has_behind(paths, UNDER_WAY_REST, "model.pt"));
+	assert_true(under_way_has_behind(paths, UNDER_WAY_REST, "opt.pt"));
 }
 
 /* What one save has written stands or falls together. */
@@ -147,19 +152,6 @@ static void files_whose_close_was_not_seen_stay_together(void **state)
 	path_list_free(list.paths);
 }
 
-/* An older version has left it. */
-static void a_list_of_version_1_is_read(void **state)
-{
-	static const char text[] = "reprieve: being written, 1\nlast.pt\0./a.pt\0.";
-	struct path_list list = {0};
-
-	(void)state;
-	assert_int_equal(under_way_parse(text, sizeof(text), &list, NULL), 0);
-	assert_int_equal(list.count, 2);
-	assert_string_equal(list.paths[1], "./a.pt");
-	path_list_free(list.paths);
-}
-
 static void a_directory_stands_for_what_is_in_it(void **state)
 {
 	char file[] = "last.pt", added[] = UNDER_WAY_ALONE "step-5/logits.npz";
@@ -167,9 +159,9 @@ static void a_directory_stands_for_what_is_in_it(void **state)
 
 	(void)state;
 	assert_true(under_way_has(paths, "step-5/logits.npz"));
-	assert_true(under_way_has_alone(paths, "step-5/logits.npz"));
+	assert_true(under_way_has_behind(paths, UNDER_WAY_ALONE, "step-5/logits.npz"));
 	assert_false(under_way_has(paths, "step-5/model.pt"));
-	assert_false(under_way_has_alone(paths, "last.pt"));
+	assert_false(under_way_has_behind(paths, UNDER_WAY_ALONE, "last.pt"));
 	assert_true(under_way_has(paths, "run/step-3/a"));
 	assert_true(under_way_has(paths, "run/step-3/rank0/b"));
 	assert_false(under_way_has(paths, "run/step-30/a"));
@@ -190,7 +182,6 @@ int main(void)
 		cmocka_unit_test(files_whose_close_was_not_seen_stay_together),
 		cmocka_unit_test(closed_files_of_one_save_stay_together),
 		cmocka_unit_test(what_is_left_of_a_set_is_not_under_way),
-		cmocka_unit_test(a_list_of_version_1_is_read),
 		cmocka_unit_test(a_directory_stands_for_what_is_in_it),
 	};
 

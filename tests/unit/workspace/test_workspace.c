@@ -368,7 +368,7 @@ static void test_install_leaves_what_is_no_checkpoint(void **state)
 	put(place, staging, "run/metrics.csv", "1");
 	put(place, staging, "run/deep/new", "6");
 	put(place, staging, "wandb/torn", "1");
-	assert_int_equal(file_patterns_add_exclude(&patterns, "wandb", NULL), 0);
+	assert_int_equal(file_patterns_add(&patterns.exclude, "wandb", NULL), 0);
 	assert_int_equal(workspace_install(&place->workspace, name, &snapshot, &patterns, &where,
 					   NULL),
 			 0);

@@ -2,9 +2,13 @@
  * PURE. How far a transfer is, in words for people: for a line of log, for one that is drawn again,
  * for the countdown of a notice. Bytes are in KiB, MiB, GiB; a rate is per second.
  */
-#ifndef PROGRESS_TEXT_H
-#define PROGRESS_TEXT_H
+#ifndef BASE_PROGRESS_H
+#define BASE_PROGRESS_H
 
+#include "base/cancel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +70,52 @@ bool countdown_is_worth_a_line(int64_t said_ms, int64_t left_ms);
 bool progress_is_worth_a_line(int64_t since_line_ms, int64_t still_ms);
 /* The first one comes after a few seconds: as if there had been one before the start. */
 #define PROGRESS_LINE_BEFORE_MS 25000
+
+/*
+ * The progress of one piece of work, for people: a line that is drawn again on a terminal;
+ * elsewhere a log line after a few seconds, and then one each half minute; and nothing for what is
+ * done quickly. A thread of its own draws it, so that it goes on while nothing moves, and no
+ * transfer waits for it.
+ */
+
+struct progress_bar {
+	const char *what;
+	pthread_t thread;
+	bool running; /* the thread does */
+	bool redraws; /* else there are lines of log */
+	_Atomic uint64_t done, total;
+	struct cancel stop;
+};
+
+/* `what`: "restoring". Without a thread, there is no progress to see. */
+void progress_bar_start(struct progress_bar *progress, const char *what);
+/* A callback for storage.h; called from any thread. `arg` is a struct progress_bar. */
+void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total);
+/* Removes the line from the terminal. */
+void progress_bar_stop(struct progress_bar *progress);
+
+/*
+ * A warning about a blocking call that takes long: it is said while the call lasts, by a thread of
+ * its own, and once. A call that ends in time leaves no word.
+ *
+ *	struct slow_warning slow;
+ *
+ *	slow_warning_begin(&slow, 2500, text);
+ *	...
+ *	slow_warning_end(&slow);
+ */
+
+struct slow_warning {
+	char *text; /* NULL: there is no thread, and nothing will be said */
+	int64_t after_ms;
+	struct cancel ended;
+	pthread_t thread;
+};
+
+/* `text` is the line, without the word "warning"; it is copied. Where no thread can be had, nothing
+ * is said. */
+void slow_warning_begin(struct slow_warning *slow, int64_t after_ms, const char *text);
+/* After it the line is not written any more. */
+void slow_warning_end(struct slow_warning *slow);
 
 #endif

@@ -1,9 +1,11 @@
-#include "progress_text.h"
+#include "base/progress.h"
 
-#include "text.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_line.h"
+#include "base/text.h"
+#include "base/workers.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SAMPLE_MS 500
@@ -180,4 +182,104 @@ const char *progress_text_countdown(const struct countdown_facts *facts, char *b
 bool countdown_is_worth_a_line(int64_t said_ms, int64_t left_ms)
 {
 	return left_ms >= COUNTDOWN_LEAST_MS && left_ms <= said_ms / 2;
+}
+
+#define DRAW_AFTER_MS 500
+#define LOOK_EVERY_MS 200
+#define TEXT_MOST 256
+
+static void print_progress(const struct progress_facts *facts, bool redraws)
+{
+	char text[TEXT_MOST];
+
+	progress_text_line(facts, text, sizeof(text));
+	if (redraws)
+		status_line_show(text);
+	else
+		log_note("%s", text);
+}
+
+static void *run_progress_bar(void *arg)
+{
+	struct progress_bar *progress = arg;
+	int64_t now_ms = clock_monotonic_ms(), began_ms = now_ms;
+	int64_t line_ms = now_ms - PROGRESS_LINE_BEFORE_MS;
+	struct transfer_meter meter = transfer_meter_new(now_ms, 0);
+	struct progress_facts facts;
+	bool due;
+
+	while (cancel_sleep(&progress->stop, LOOK_EVERY_MS, NULL) == 0) {
+		now_ms = clock_monotonic_ms();
+		transfer_meter_add(&meter, now_ms, atomic_load(&progress->done));
+		facts = transfer_meter_facts(&meter, progress->what, atomic_load(&progress->total),
+					     now_ms);
+		due = progress->redraws
+			      ? now_ms - began_ms >= DRAW_AFTER_MS
+			      : progress_is_worth_a_line(now_ms - line_ms, facts.still_ms);
+		if (!due)
+			continue;
+		print_progress(&facts, progress->redraws);
+		line_ms = now_ms;
+	}
+	status_line_clear();
+	return NULL;
+}
+
+void progress_bar_start(struct progress_bar *progress, const char *what)
+{
+	*progress = (struct progress_bar){.what = what, .redraws = status_line_is_possible()};
+	if (progress->redraws)
+		status_line_keep_clean();
+	progress->running = cancel_init(&progress->stop, NULL) == 0 && log_shows(LOG_LEVEL_NOTE) &&
+			    parallel_start(&progress->thread, run_progress_bar, progress) == 0;
+}
+
+void progress_bar_update(void *arg, uint64_t bytes_done, uint64_t bytes_total)
+{
+	struct progress_bar *progress = arg;
+	uint64_t before = atomic_load(&progress->done);
+
+	atomic_store(&progress->total, bytes_total);
+	/* Threads report out of order. */
+	while (bytes_done > before &&
+	       !atomic_compare_exchange_weak(&progress->done, &before, bytes_done)) {
+	}
+}
+
+void progress_bar_stop(struct progress_bar *progress)
+{
+	if (progress->running) {
+		cancel_raise(&progress->stop);
+		pthread_join(progress->thread, NULL);
+	}
+	cancel_release(&progress->stop);
+}
+
+static void *warn_when_due(void *arg)
+{
+	struct slow_warning *slow = arg;
+
+	if (cancel_sleep(&slow->ended, slow->after_ms, NULL) == 0)
+		log_warn("%s", slow->text);
+	return NULL;
+}
+
+void slow_warning_begin(struct slow_warning *slow, int64_t after_ms, const char *text)
+{
+	*slow = (struct slow_warning){.text = text_copy(text), .after_ms = after_ms};
+	if (cancel_init(&slow->ended, NULL) == 0 &&
+	    parallel_start(&slow->thread, warn_when_due, slow) == 0)
+		return;
+	free(slow->text);
+	slow->text = NULL;
+}
+
+void slow_warning_end(struct slow_warning *slow)
+{
+	if (slow->text) {
+		cancel_raise(&slow->ended);
+		pthread_join(slow->thread, NULL);
+	}
+	cancel_release(&slow->ended);
+	free(slow->text);
 }
