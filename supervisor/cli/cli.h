@@ -15,8 +15,7 @@
  *	attempt_costs.h      what attempts ran, lost and cost, for `report`
  *	storage_price.h      what a store costs a month
  *	path_filter.h        which paths of a snapshot are meant
- *	profile_print.h      what is known of a framework, for `explain`
- *	embedded_clients.h   reprieve.h and reprieve.py, inside the program
+ *	embedded_files.h     files inside the program: reprieve.py, the completions
  */
 #ifndef CLI_H
 #define CLI_H
