@@ -258,7 +258,7 @@ void job_begin_resume(struct job *job);
 /* Claims an attempt for a job that runs already, on a worker, then posts CLAIMED. */
 void job_claim_attempt_late(struct job *job);
 /* Tells the next run who writes to the directory, if the supervisor alone is killed. */
-void job_note_child(const struct job *job);
+void job_note_child(struct job *job);
 /* Starts the tracker and the child, then posts LAUNCHED or LAUNCH_FAILED. */
 void job_launch_child(struct job *job);
 void job_close(struct job *job);

@@ -283,7 +283,7 @@ static void on_resume_done(void *arg)
 
 /* If the supervisor alone is killed, the job goes on: its pid in the lock keeps the next run out of
  * the directory, and in the session it is found by a run elsewhere. */
-void job_note_child(const struct job *job)
+void job_note_child(struct job *job)
 {
 	if (job->workspace.lock_fd > 0 && job->child.running)
 		directory_lock_note_job(job->workspace.lock_fd, job->child.pid);

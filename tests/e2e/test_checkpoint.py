@@ -237,7 +237,7 @@ def silent(place):
     above.mkdir(mode=0o700)
     silent.directory = above / "1-00000000"
     silent.directory.mkdir()
-    (silent.directory / "job").write_text("leaving")
+    (silent.directory / "about").write_text("leaving\n0\n\n\n\n")
     silent.lock = open(silent.directory / "lock", "w")
     fcntl.flock(silent.lock, fcntl.LOCK_EX)
     silent.listener = socket.socket(socket.AF_UNIX)

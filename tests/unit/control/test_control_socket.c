@@ -1,5 +1,5 @@
 /* The control socket, with real clients on other threads. */
-#include "control/control_socket.h"
+#include "control/control.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,11 +1,10 @@
 /* The runtime directory: made, found by clients, removed, and cleaned up after a
  * killed supervisor. */
-#include "control/session_search.h"
+#include "control/control.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "control/left_session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
