@@ -1,5 +1,5 @@
 /*
- * PURE. What an attempt has done and what its end cost, from its ledger (event_log.h) and its
+ * PURE. What an attempt has done and what its end cost, from its ledger (telemetry.h) and its
  * records, and the sum over attempts. Milliseconds; -1 unknown.
  *
  * An attempt whose job has not finished loses the work that is in no snapshot, whoever has ended

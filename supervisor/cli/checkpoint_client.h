@@ -8,7 +8,7 @@
 #define CHECKPOINT_TIMEOUT_MS (10 * 60 * 1000)
 
 struct checkpoint_client {
-	const char *session; /* the runtime directory of the supervisor (session.h) */
+	const char *session; /* the runtime directory of the supervisor (control.h) */
 	int64_t timeout_ms;
 	bool json;    /* one object per line for each thing that happens */
 	bool no_wait; /* return once the job has been asked */

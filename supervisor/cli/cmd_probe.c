@@ -27,29 +27,23 @@ struct probe_run {
 
 static void print_probe_result(struct probe_run *probe_run, const char *job, json_t *status)
 {
-	struct health_probe_facts facts = {
-		.state = json_text_or(status, "state", ""),
-		.sending = json_is_object(json_object_get(status, "saving")),
-		.at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1),
-	};
+	int64_t at_risk_ms = json_seconds_or(status, "at_risk_seconds", -1);
 	struct health_probe_result answer =
-		health_probe_decide(probe_run->kind, probe_run->fresh_ms, &facts);
+		health_probe_decide(probe_run->kind, probe_run->fresh_ms, status);
 	char age[32];
 
 	probe_run->failed |= !answer.passed;
 	if (probe_run->json) {
 		json_print(json_pack("{s:s, s:b, s:s, s:o}", "job", job, "ok", answer.passed,
 				     "phase", answer.phase, "at_risk_seconds",
-				     facts.at_risk_ms < 0
-					     ? json_null()
-					     : json_real((double)facts.at_risk_ms / 1000)),
+				     at_risk_ms < 0 ? json_null()
+						    : json_real((double)at_risk_ms / 1000)),
 			   false);
 		return;
 	}
 	terminal_print("%s %s: %s", answer.passed ? "ok" : "fail", job, answer.phase);
-	if (facts.at_risk_ms >= 0)
-		printf(", %s of work not durable",
-		       text_duration(facts.at_risk_ms, age, sizeof(age)));
+	if (at_risk_ms >= 0)
+		printf(", %s of work not durable", text_duration(at_risk_ms, age, sizeof(age)));
 	printf("\n");
 }
 

@@ -58,7 +58,7 @@
  *	job_gang.c		notices from, and for, the other members of a gang
  *	job_requests.c		asking the job
  *	job_clients.c		`reprieve checkpoint`, `reprieve status`
- *	job_report.c		what is known, for reporting/ and telemetry/observers.h
+ *	job_report.c		what is known, for reporting/ and telemetry/observers.c
  *	job_snapshots.c		the snapshot queue, retention
  *	job_end.c		outcome, exit code, and who is told
  */

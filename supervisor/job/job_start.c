@@ -106,7 +106,7 @@ static json_t *attempt_record_json(const struct job *job)
 		gang_identity_blank(command);
 	return json_pack("{s:s, s:o, s:s, s:i, s:o}", "host", host, "command", command, "directory",
 			 directory, "supervisor_pid", (int)getpid(), "labels",
-			 observers_labels(&job->observers));
+			 json_incref(job->options->labels));
 }
 
 #define SOURCES_MOST_MS 30000

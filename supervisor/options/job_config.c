@@ -25,4 +25,5 @@ struct forget_policy retention_policy(const struct retention_rules *rules)
 void job_config_release(struct job_config *config)
 {
 	file_patterns_release(&config->patterns);
+	json_decref(config->labels);
 }

@@ -176,7 +176,7 @@ static const struct option_row report_rows[] = {
 		SET(run_option_set_exit_policy, exit_policy), .names = exit_policy_names},
 	{"label", 0, "NAME=VALUE", "REPRIEVE_LABELS",
 		"for reports and metrics, as team=nlp; may be given several times",
-		.set = run_option_add_label},
+		SET(run_option_add_label, labels)},
 	{"metrics", 0, "ADDRESS", "REPRIEVE_METRICS",
 		"serve Prometheus' /metrics, and /livez and /readyz, on 9090, :9090 (from "
 		"everywhere) or HOST:PORT",
@@ -319,6 +319,7 @@ enum option_result run_options_parse(int argc, char **argv, struct job_config *o
 		.parts = GANG_PARTS_AUTO,
 		.retention.keep_last = -1,
 		.restore = RESTORE_LATEST,
+		.labels = json_object(),
 	};
 	if (option_table_read_environment(&verb_run, options, err) < 0 ||
 	    check_one_way_to_ask(options, "REPRIEVE_CHECKPOINT_SIGNAL",

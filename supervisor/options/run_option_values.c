@@ -107,17 +107,9 @@ int run_option_set_verbose(void *verbosity, const char *value, struct err *err)
 	return set_verbosity(verbosity, 1, value, err);
 }
 
-int run_option_add_label(void *run, const char *value, struct err *err)
+int run_option_add_label(void *labels, const char *value, struct err *err)
 {
-	struct job_config *options = run;
-
-	if (labels_check(value, err) < 0)
-		return -1;
-	if (options->label_count == LABELS_MOST)
-		return err_set(err, ERR_INVALID, "more than %d: put several into one, a=1,b=2",
-			       LABELS_MOST);
-	options->labels[options->label_count++] = value;
-	return 0;
+	return labels_add(*(json_t **)labels, value, err);
 }
 
 int run_option_add_running(void *patterns, const char *value, struct err *err)

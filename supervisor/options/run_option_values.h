@@ -14,7 +14,7 @@ int run_option_set_command(void *run, const char *value, struct err *err);
 int run_option_set_every(void *run, const char *value, struct err *err);
 int run_option_set_quiet(void *verbosity, const char *value, struct err *err);
 int run_option_set_verbose(void *verbosity, const char *value, struct err *err);
-int run_option_add_label(void *run, const char *value, struct err *err);
+int run_option_add_label(void *labels, const char *value, struct err *err);
 int run_option_add_running(void *patterns, const char *value, struct err *err);
 int run_option_add_exclude(void *patterns, const char *value, struct err *err);
 int run_option_add_include(void *patterns, const char *value, struct err *err);

@@ -1,4 +1,4 @@
-#include "telemetry/event_buffer.h"
+#include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"
 

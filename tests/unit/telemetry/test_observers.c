@@ -1,10 +1,9 @@
 /* What is written of a run, and where: the textfile, and the notes of the attempt in the store. */
-#include "telemetry/observers.h"
+#include "telemetry/telemetry.h"
 
 #include "base/clock.h"
 #include "base/workers.h"
 #include "storage_fixture.h"
-#include "telemetry/event_log.h"
 
 static const char *const states[] = {"running", NULL};
 
@@ -40,13 +39,10 @@ static void tell_run(void *arg, struct observed_run *run)
 /* `notify`: NULL, or a URL. */
 static void start(struct run *run, const char *notify)
 {
-	static const char *const labels[] = {"team=nlp"};
 	struct observed_job job = {
 		.loop = &run->loop,
 		.events = &run->events,
 		.name = "digits",
-		.labels = labels,
-		.label_count = 1,
 		.states = states,
 		.has_store = true,
 		.metrics_file = run->textfile,
