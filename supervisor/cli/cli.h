@@ -41,7 +41,7 @@ extern const size_t command_count;
  * meant, or how an option or a program is written. Returns EXIT_USAGE. */
 int command_refuse_unknown(const char *word, char **behind);
 
-/* Warns of variables REPRIEVE_* that nobody reads (environment_names.h). 0, or the exit code to
+/* Warns of variables REPRIEVE_* that nobody reads. 0, or the exit code to
  * leave with: such a variable is refused with `strict`, and with REPRIEVE_STRICT. */
 int command_check_environment(bool strict);
 

@@ -1,5 +1,5 @@
-/* The files that the program prints, as they were when it was built: what jobs copy to be asked by a
- * flag, the completions of the shells, what is said of exit codes. */
+/* The files that the program prints, as they were when it was built: what jobs copy to be asked by
+ * a flag, the completions of the shells, what is said of exit codes. */
 #ifndef EMBEDDED_FILES_H
 #define EMBEDDED_FILES_H
 

@@ -26,7 +26,7 @@ int cmd_mock(int argc, char **argv);
 int cmd_drill(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
-/* Beside verb_run of run_option_table.h. */
+/* Beside verb_run of options.h. */
 extern const struct verb verb_list, verb_show, verb_restore, verb_verify, verb_export, verb_forget,
 	verb_pin, verb_unpin, verb_save, verb_status, verb_probe, verb_checkpoint, verb_doctor,
 	verb_report, verb_explain, verb_watch, verb_mock, verb_drill, verb_completion;

@@ -1,6 +1,6 @@
 /*
  * The configuration of one run, from the command line, the environment and the profile. The command
- * line fills it (options/run_option_table.h); the job only reads it. The strings are borrowed from
+ * line fills it (options/run_options.c); the job only reads it. The strings are borrowed from
  * argv and the environment; the patterns are owned.
  */
 #ifndef JOB_CONFIG_H
