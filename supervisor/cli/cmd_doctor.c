@@ -116,8 +116,8 @@ static enum check_level worst_of(const struct doctor_findings *findings)
 	enum check_level worst = CHECK_OK;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] && check_list_worst(all[i]) > worst)
-			worst = check_list_worst(all[i]);
+		if (all[i] && check_worst(all[i]) > worst)
+			worst = check_worst(all[i]);
 	return worst;
 }
 
@@ -162,10 +162,10 @@ static int examine_store(const struct check_options *options, struct store_probe
 		return -1;
 	check_store(probe, store_command->store, options->size, check_list);
 	if (network_fs_is_own_disk(store_command->store))
-		check_list_add(check_list, "place", CHECK_WARN,
-			       "name one that outlives the machine with --store or REPRIEVE_STORE",
-			       "this store is on this machine's own disk, and may go with the "
-			       "machine");
+		check_add(check_list, "place", CHECK_WARN,
+			  "name one that outlives the machine with --store or REPRIEVE_STORE",
+			  "this store is on this machine's own disk, and may go with the "
+			  "machine");
 	return 0;
 }
 
