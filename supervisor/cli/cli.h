@@ -10,11 +10,8 @@
  *
  *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
- *	checkpoint_client.h  `checkpoint`: asks a running job, and waits
- *	manual_snapshot.h    `save`: a snapshot by hand
  *	attempt_costs.h      what attempts ran, lost and cost, for `report`
  *	storage_price.h      what a store costs a month
- *	path_filter.h        which paths of a snapshot are meant
  *	embedded_files.h     files inside the program: reprieve.py, the completions
  */
 #ifndef CLI_H

@@ -124,18 +124,17 @@ static json_t *profile_json(const struct profile *profile)
 
 		json_array_append_new(torn, json_string(text));
 	}
-	return json_pack(
-		"{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, s:o, "
-		"s:s, s:b, s:o, s:o}",
-		"name", profile->name, "title", profile->title, "found_by", "words",
-		list_json(profile->words), "programs", list_json(profile->programs), "imports",
-		list_json(profile->imports), "with", list_json(profile->with), "texts",
-		list_json(profile->texts), "files", list_json(profile->files), "asking",
-		request_json(profile), "complete", "commits",
-		list_json(profile->completion_markers), "note", profile->completion_note, "torn",
-		torn, "temporary", list_json(profile->temporary), "resuming", profile->resume_note,
-		"local_tmpdir", profile->local_tmpdir, "exit_codes", codes, "resharded",
-		list_json(profile->resharded));
+	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o}, s:o, s:{s:o, s:s}, s:o, "
+			 "s:o, s:s, s:b, s:o, s:o}",
+			 "name", profile->name, "title", profile->title, "found_by", "words",
+			 list_json(profile->words), "programs", list_json(profile->programs),
+			 "imports", list_json(profile->imports), "with", list_json(profile->with),
+			 "texts", list_json(profile->texts), "files", list_json(profile->files),
+			 "asking", request_json(profile), "complete", "commits",
+			 list_json(profile->completion_markers), "note", profile->completion_note,
+			 "torn", torn, "temporary", list_json(profile->temporary), "resuming",
+			 profile->resume_note, "local_tmpdir", profile->local_tmpdir, "exit_codes",
+			 codes, "resharded", list_json(profile->resharded));
 }
 
 static void print_list(const char *label, json_t *list)

@@ -159,21 +159,21 @@ static void print_summary_json(const struct listing *listing, const struct forge
 		options->price >= 0 ? options->price : storage_price_of(store_command->store);
 	uint64_t after = result->bytes_before - result->collected.bytes_removed;
 
-	json_print(
-		json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, s:s?, "
-			  "s:O}",
-			  "store", store_command->store, "job", store_command->job, "dry_run",
-			  options->dry_run, "kept", (int)result->kept, "forgotten",
-			  (int)result->forgotten, "bytes_before", (json_int_t)result->bytes_before,
-			  "bytes_freed", (json_int_t)result->collected.bytes_removed,
-			  "packs_removed", (int)result->collected.packs_removed, "bytes_waiting",
-			  (json_int_t)result->collected.bytes_deferred, "price", price,
-			  "cost_before", storage_price_per_month(result->bytes_before, price),
-			  "cost_after", storage_price_per_month(after, price), "refused",
-			  (int)result->refused.count, "first_refused",
-			  result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
-			  listing->rows),
-		true);
+	json_print(json_pack("{s:s, s:s, s:b, s:i, s:i, s:I, s:I, s:i, s:I, s:f, s:f, s:f, s:i, "
+			     "s:s?, s:O}",
+			     "store", store_command->store, "job", store_command->job, "dry_run",
+			     options->dry_run, "kept", (int)result->kept, "forgotten",
+			     (int)result->forgotten, "bytes_before",
+			     (json_int_t)result->bytes_before, "bytes_freed",
+			     (json_int_t)result->collected.bytes_removed, "packs_removed",
+			     (int)result->collected.packs_removed, "bytes_waiting",
+			     (json_int_t)result->collected.bytes_deferred, "price", price,
+			     "cost_before", storage_price_per_month(result->bytes_before, price),
+			     "cost_after", storage_price_per_month(after, price), "refused",
+			     (int)result->refused.count, "first_refused",
+			     result->refused.count > 0 ? result->refused.first : NULL, "snapshots",
+			     listing->rows),
+		   true);
 }
 
 int cmd_forget(int argc, char **argv)

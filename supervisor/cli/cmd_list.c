@@ -65,22 +65,22 @@ static json_t *snapshot_json(const struct snapshot_info *info)
 {
 	char id[SNAPSHOT_ID_TEXT], parent[SNAPSHOT_ID_TEXT];
 
-	return json_pack(
-		"{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, s:b, s:o, "
-		"s:I, s:I}",
-		"id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
-		"newest", info->newest, "created", info->created, "host", info->host, "reason",
-		info->reason, "step", json_integer_or_null(info->step), "parent",
-		snapshot_id_is_none(info->parent)
-			? json_null()
-			: json_string(snapshot_id_format(info->parent, parent)),
-		"files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes, "bytes_stored",
-		(json_int_t)info->bytes_stored, "bytes_alone", (json_int_t)info->bytes_alone, "tag",
-		info->tag[0] ? json_string(info->tag) : json_null(), "pinned", info->pinned,
-		"started_from", info->started_from, "damage",
-		info->damage[0] ? json_string(info->damage) : json_null(), "members",
-		(json_int_t)info->members, "members_without_checkpoint",
-		(json_int_t)info->members_without);
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:b, "
+			 "s:b, s:o, s:I, s:I}",
+			 "id", snapshot_id_format(info->id, id), "state", snapshot_state_name(info),
+			 "newest", info->newest, "created", info->created, "host", info->host,
+			 "reason", info->reason, "step", json_integer_or_null(info->step), "parent",
+			 snapshot_id_is_none(info->parent)
+				 ? json_null()
+				 : json_string(snapshot_id_format(info->parent, parent)),
+			 "files", (json_int_t)info->files, "bytes", (json_int_t)info->bytes,
+			 "bytes_stored", (json_int_t)info->bytes_stored, "bytes_alone",
+			 (json_int_t)info->bytes_alone, "tag",
+			 info->tag[0] ? json_string(info->tag) : json_null(), "pinned",
+			 info->pinned, "started_from", info->started_from, "damage",
+			 info->damage[0] ? json_string(info->damage) : json_null(), "members",
+			 (json_int_t)info->members, "members_without_checkpoint",
+			 (json_int_t)info->members_without);
 }
 
 /* As wide as what is in them, so that a row fits a terminal. */

@@ -467,8 +467,7 @@ int cmd_report(int argc, char **argv)
 		return code;
 	if (options.log && (options.all || options.by || !store_command->storage)) {
 		(void)err_set(&err, ERR_INVALID,
-			      "--log is of one job: name it with --job, without "
-			      "--all and --by");
+			      "--log is of one job: name it with --job, without --all and --by");
 		return store_command_fail(store_command, &err);
 	}
 	if (options.log)

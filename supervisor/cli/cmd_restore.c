@@ -9,7 +9,6 @@
 #include "base/progress_bar.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
-#include "path_filter.h"
 #include "scheduler/scheduler.h"
 #include "store_command.h"
 #include "verbs.h"
@@ -23,23 +22,20 @@
 
 struct restore_options {
 	struct store_command store_command;
-	struct path_filter path_filter;
+	struct file_patterns wanted, unwanted; /* what is included; what is excluded */
 	struct progress_bar progress;
 	int member; /* -1: all */
 };
 
-static int add_include(void *path_filter, const char *value, struct err *err)
+static int add_include(void *options, const char *value, struct err *err)
 {
-	(void)err;
-	path_filter_include(path_filter, value);
-	return 0;
+	return file_patterns_add_include(&((struct restore_options *)options)->wanted, value, err);
 }
 
-static int add_exclude(void *path_filter, const char *value, struct err *err)
+static int add_exclude(void *options, const char *value, struct err *err)
 {
-	(void)err;
-	path_filter_exclude(path_filter, value);
-	return 0;
+	return file_patterns_add_exclude(&((struct restore_options *)options)->unwanted, value,
+					 err);
 }
 
 // clang-format off
@@ -63,8 +59,7 @@ const struct verb verb_restore = {
 	.arguments_most = 2,
 	.groups = (const struct option_group[]){
 		STORE_COMMAND_STORE,
-		OPTION_GROUP("Files", selection_rows,
-		offsetof(struct restore_options, path_filter)),
+		OPTION_GROUP("Files", selection_rows, 0),
 		OPTION_GROUP(NULL, one_member_rows, offsetof(struct restore_options, member)),
 		STORE_COMMAND_TRANSFER,
 		STORE_COMMAND_OTHER,
@@ -78,7 +73,11 @@ const struct verb verb_restore = {
 
 static bool is_wanted(void *arg, const char *path)
 {
-	return path_filter_accepts(&((struct restore_options *)arg)->path_filter, path);
+	const struct restore_options *options = arg;
+
+	return (options->wanted.include.count == 0 ||
+		file_patterns_match(&options->wanted, path)) &&
+	       !file_patterns_match(&options->unwanted, path);
 }
 
 static void show_progress(void *arg, uint64_t bytes_done, uint64_t bytes_total)
@@ -91,7 +90,8 @@ static int restore_to_staging(struct restore_options *options, struct restore_re
 {
 	int status;
 
-	request->include = path_filter_is_empty(&options->path_filter) ? NULL : is_wanted;
+	if (options->wanted.include.count > 0 || options->unwanted.exclude.count > 0)
+		request->include = is_wanted;
 	request->progress = show_progress;
 	request->arg = options;
 	progress_bar_start(&options->progress, "restoring");
@@ -217,6 +217,7 @@ int cmd_restore(int argc, char **argv)
 		storage_gang_look_at(store_command->storage, (uint32_t)options.member);
 	if (directory && code < 0)
 		code = restore_into(&options, id, directory);
-	path_filter_release(&options.path_filter);
+	file_patterns_release(&options.wanted);
+	file_patterns_release(&options.unwanted);
 	return code;
 }

@@ -144,8 +144,8 @@ static void print_line(struct watching *watching, const char *text)
 	/* The command is what a watch with one is for: it needs no reader. */
 	if (watching->command) {
 		if (!watching->output_failed)
-			log_warn("watch: standard output cannot be written: %s; the command is "
-				 "run all the same",
+			log_warn("watch: standard output cannot be written: %s; the command is run "
+				 "all the same",
 				 strerror(errno));
 		watching->output_failed = true;
 		return;

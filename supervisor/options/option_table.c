@@ -280,8 +280,7 @@ static int refuse_unknown(const struct verb *verb, int letter, const char *word,
 	    (letter ? has_letter(of_command, letter) : compare_with(of_command, &behind)))
 		return err_set(err, ERR_INVALID,
 			       "'%s' is an option of `%s`: write it behind `--`, as in `reprieve "
-			       "%s -- "
-			       "%s %s ... -- COMMAND`",
+			       "%s -- %s %s ... -- COMMAND`",
 			       name, of_command->name, verb->name, of_command->name, name);
 	if (!letter)
 		compare_with(verb, &nearest);

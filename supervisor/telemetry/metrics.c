@@ -52,12 +52,11 @@ int labels_add(json_t *labels, const char *text, struct err *err)
 				       "letters, digits and '_'",
 				       item);
 		if (is_reserved(item, length))
-			return err_set(
-				err, ERR_INVALID,
-				"label '%.*s' is reserved for the metrics or for Prometheus (run, "
-				"state, source, job, instance, __*): choose another name, such as "
-				"my_%.*s",
-				(int)length, item, (int)length, item);
+			return err_set(err, ERR_INVALID,
+				       "label '%.*s' is reserved for the metrics or for Prometheus "
+				       "(run, state, source, job, instance, __*): choose another "
+				       "name, such as my_%.*s",
+				       (int)length, item, (int)length, item);
 		auto_free char *name = text_copy_n(item, length);
 		auto_free char *value =
 			text_copy_n(item + length + 1, strcspn(item + length + 1, ","));
