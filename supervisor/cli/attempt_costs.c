@@ -191,47 +191,32 @@ static int64_t known_or_zero(int64_t ms)
 	return ms > 0 ? ms : 0;
 }
 
-struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count)
+void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
+		       size_t count)
 {
-	struct attempt_costs_sum sum = {.attempts = (uint32_t)count};
+	int64_t all_kept_ms = 0; /* of this job */
 
+	sum->attempts += (uint32_t)count;
 	for (size_t i = 0; i < count; i++) {
 		int64_t ran_ms = known_or_zero(items[i].ran_ms);
-		int64_t lost_ms = known_or_zero(items[i].lost_ms);
 		int64_t restore_ms = known_or_zero(items[i].restore_ms);
 		int64_t kept_ms = known_or_zero(items[i].kept_ms);
 
-		sum.ran_at_least |= items[i].at_least;
-		sum.lost_at_least |= items[i].at_least && items[i].interrupted;
-		sum.ran_ms += ran_ms;
-		sum.lost_ms += lost_ms;
-		sum.restore_ms += restore_ms;
-		sum.machines_ms += (ran_ms + restore_ms) * items[i].machines;
-		sum.machines_kept_ms += kept_ms * items[i].machines;
-		sum.kept_ms += kept_ms;
+		sum->ran_at_least |= items[i].at_least;
+		sum->lost_at_least |= items[i].at_least && items[i].interrupted;
+		sum->ran_ms += ran_ms;
+		sum->lost_ms += known_or_zero(items[i].lost_ms);
+		sum->restore_ms += restore_ms;
+		sum->machines_ms += (ran_ms + restore_ms) * items[i].machines;
+		sum->machines_kept_ms += kept_ms * items[i].machines;
+		sum->kept_ms += kept_ms;
+		all_kept_ms += kept_ms;
 		if (!items[i].interrupted)
 			continue;
-		sum.interruptions++;
-		sum.announced += items[i].source[0] != '\0';
-		sum.saved_ms += sum.kept_ms;
+		sum->interruptions++;
+		sum->announced += items[i].source[0] != '\0';
+		sum->saved_ms += all_kept_ms;
 	}
-	return sum;
-}
-
-void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs_sum *more)
-{
-	sum->attempts += more->attempts;
-	sum->interruptions += more->interruptions;
-	sum->announced += more->announced;
-	sum->ran_at_least |= more->ran_at_least;
-	sum->lost_at_least |= more->lost_at_least;
-	sum->ran_ms += more->ran_ms;
-	sum->lost_ms += more->lost_ms;
-	sum->kept_ms += more->kept_ms;
-	sum->restore_ms += more->restore_ms;
-	sum->machines_ms += more->machines_ms;
-	sum->machines_kept_ms += more->machines_kept_ms;
-	sum->saved_ms += more->saved_ms;
 }
 
 struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *sum,

@@ -65,10 +65,9 @@ struct attempt_costs_sum {
 	int64_t saved_ms;
 };
 
-/* One job's attempts, in their order, oldest first. Sums of jobs are added member by member:
- * attempt_costs_add(). */
-struct attempt_costs_sum attempt_costs_sum(const struct attempt_costs *items, size_t count);
-void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs_sum *more);
+/* Adds one job's attempts, in their order, oldest first. */
+void attempt_costs_add(struct attempt_costs_sum *sum, const struct attempt_costs *items,
+		       size_t count);
 
 /* What it cost, and what the work that was kept would have cost on demand. USD per hour. */
 struct attempt_costs_price {

@@ -17,9 +17,9 @@
 
 struct probe_run {
 	const char *job; /* NULL: all that run here */
+	bool live, ready;
+	int64_t fresh_ms; /* -1: not asked for */
 	enum health_probe_kind kind;
-	int64_t fresh_ms;
-	bool chosen; /* `kind` is the user's */
 	bool json;
 	size_t found;
 	bool failed;
@@ -68,43 +68,13 @@ static bool probe_session(void *arg, const struct session_info *info)
 	return true;
 }
 
-/* Of two questions the answer to one would be taken for that to both. */
-static int choose_probe(struct probe_run *probe_run, enum health_probe_kind kind, struct err *err)
-{
-	if (probe_run->chosen && probe_run->kind != kind)
-		return err_set(err, ERR_INVALID,
-			       "ask for one of --live, --ready and --fresh, one of them at a time");
-	probe_run->chosen = true;
-	probe_run->kind = kind;
-	return 0;
-}
-
-static int set_live(void *probe_run, const char *value, struct err *err)
-{
-	(void)value;
-	return choose_probe(probe_run, HEALTH_PROBE_LIVE, err);
-}
-
-static int set_ready(void *probe_run, const char *value, struct err *err)
-{
-	(void)value;
-	return choose_probe(probe_run, HEALTH_PROBE_READY, err);
-}
-
-static int set_fresh(void *probe_run, const char *value, struct err *err)
-{
-	static const struct option_row duration = {OPTION_DURATION(struct probe_run, fresh_ms)};
-
-	if (option_row_set(&duration, probe_run, value, err) < 0)
-		return -1;
-	return choose_probe(probe_run, HEALTH_PROBE_FRESH, err);
-}
-
 // clang-format off
 static const struct option_row own_rows[] = {
-	{"live", 0, NULL, NULL, "the supervisor answers (default)", .set = set_live},
-	{"ready", 0, NULL, NULL, "the job is running, and no end is announced", .set = set_ready},
-	{"fresh", 0, "DURATION", NULL, "at most so much work would be lost", .set = set_fresh},
+	{"live", 0, NULL, NULL, "the supervisor answers (default)", OPTION_FLAG(struct probe_run, live)},
+	{"ready", 0, NULL, NULL, "the job is running, and no end is announced", 
+		OPTION_FLAG(struct probe_run, ready)},
+	{"fresh", 0, "DURATION", NULL, "at most so much work would be lost", 
+		OPTION_DURATION(struct probe_run, fresh_ms)},
 	{0},
 };
 
@@ -136,11 +106,20 @@ const struct verb verb_probe = {
 
 int cmd_probe(int argc, char **argv)
 {
-	struct probe_run probe_run = {.kind = HEALTH_PROBE_LIVE};
+	struct probe_run probe_run = {.fresh_ms = -1};
 	int code = option_table_parse(&verb_probe, argc, argv, &probe_run, NULL);
 
 	if (code >= 0)
 		return code;
+	probe_run.kind = probe_run.ready           ? HEALTH_PROBE_READY
+			 : probe_run.fresh_ms >= 0 ? HEALTH_PROBE_FRESH
+						   : HEALTH_PROBE_LIVE;
+	/* Of two questions the answer to one would be taken for that to both. */
+	if (probe_run.live + probe_run.ready + (probe_run.fresh_ms >= 0) > 1) {
+		log_error(
+			"probe: ask for one of --live, --ready and --fresh, one of them at a time");
+		return EXIT_USAGE;
+	}
 	session_each(probe_session, &probe_run);
 	if (probe_run.found == 0) {
 		log_error("probe: no %s running under this user here",

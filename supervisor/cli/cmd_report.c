@@ -131,18 +131,10 @@ static void read_account(const struct accounts *accounts, size_t at, const struc
 static void take_ledger(void *arg, uint32_t attempt, const struct bytes *ledger)
 {
 	const struct accounts *accounts = arg;
-	size_t low = 0, high = accounts->history->count;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (accounts->items[middle].number < attempt)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < accounts->history->count && accounts->items[low].number == attempt)
-		read_account(accounts, low, ledger);
+	for (size_t i = 0; i < accounts->history->count; i++)
+		if (accounts->items[i].number == attempt)
+			read_account(accounts, i, ledger);
 }
 
 static int read_accounts(struct storage *storage, const struct attempt_history *history,
@@ -350,7 +342,7 @@ static int report_job(struct report *report, struct storage *storage, const char
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
 	auto_free struct attempt_costs *accounts = NULL;
-	struct attempt_costs_sum sum;
+	struct attempt_costs_sum sum = {0};
 	const char *group = job;
 
 	if (storage_history(storage, ATTEMPTS_MOST, &history, NULL, err) < 0)
@@ -364,12 +356,12 @@ static int report_job(struct report *report, struct storage *storage, const char
 	accounts = memory_new((history.count + 1) * sizeof(*accounts));
 	if (read_accounts(storage, &history, accounts, err) < 0)
 		return -1;
-	sum = attempt_costs_sum(accounts, history.count);
+	attempt_costs_add(&sum, accounts, history.count);
 	print_job(report, job, accounts, history.count, &sum);
 	if (report->options->by)
 		group = group_name(report->options, &history);
-	attempt_costs_add(&group_of(report, group)->sum, &sum);
-	attempt_costs_add(&report->sum, &sum);
+	attempt_costs_add(&group_of(report, group)->sum, accounts, history.count);
+	attempt_costs_add(&report->sum, accounts, history.count);
 	return 0;
 }
 

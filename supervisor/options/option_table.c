@@ -208,8 +208,8 @@ static void add_row(struct getopt_table *table, const struct option_row *row,
 	const char letter[] = {row->letter, row->value ? ':' : '\0', '\0'};
 	size_t index = table->count++;
 
-	/* One more of `longs` for --help, and one that is zero. */
-	table->longs = memory_grow(table->longs, table->count + 2, sizeof(*table->longs));
+	/* One more of `longs` that is zero. */
+	table->longs = memory_grow(table->longs, table->count + 1, sizeof(*table->longs));
 	table->rows = memory_grow(table->rows, table->count, sizeof(*table->rows));
 	table->rows[index] = (struct getopt_row){row, group};
 	table->longs[index] = (struct option){
@@ -217,24 +217,22 @@ static void add_row(struct getopt_table *table, const struct option_row *row,
 		.has_arg = row->value ? required_argument : no_argument,
 		.val = FIRST_ROW + (int)index,
 	};
-	table->longs[index + 1] = (struct option){.name = "help", .val = 'h'};
-	table->longs[index + 2] = (struct option){0};
+	table->longs[index + 1] = (struct option){0};
 	if (row->letter)
 		strcat(table->letters, letter);
 }
 
 static void fill_getopt_table(const struct verb *verb, struct getopt_table *table)
 {
-	*table = (struct getopt_table){
-		.longs = memory_new(2 * sizeof(*table->longs)),
-		.letters = memory_new(LETTERS_SIZE),
-	};
-	table->longs[0] = (struct option){.name = "help", .val = 'h'};
+	static const struct option_row help = {"help", 'h', .help = ""};
+
+	*table = (struct getopt_table){.letters = memory_new(LETTERS_SIZE)};
 	/* '+': the first word that is no option begins the command. */
-	strcpy(table->letters, verb->takes_command ? "+:h" : ":h");
+	strcpy(table->letters, verb->takes_command ? "+:" : ":");
 	for (const struct option_group *group = verb->groups; group->rows; group++)
 		for (const struct option_row *row = group->rows; row->name; row++)
 			add_row(table, row, group);
+	add_row(table, &help, NULL);
 }
 
 static const struct getopt_row *row_found(const struct getopt_table *table, int found)
@@ -353,15 +351,14 @@ enum option_result option_table_read_arguments(const struct verb *verb, int argc
 	opterr = 0;
 	optind = 0; /* glibc: start anew, whatever was parsed before */
 	while ((found = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1) {
-		const struct getopt_row *chosen;
+		const struct getopt_row *chosen = row_found(&table, found);
 
-		if (found == 'h') {
+		if (check_found(verb, found, argv, err) < 0)
+			return OPTION_FAILED;
+		if (chosen && !chosen->group) {
 			option_help_print(verb);
 			return OPTION_HELPED;
 		}
-		if (check_found(verb, found, argv, err) < 0)
-			return OPTION_FAILED;
-		chosen = row_found(&table, found);
 		if (chosen && option_row_set(chosen->row, part_of(chosen->group, options),
 					     chosen->row->value ? optarg : "1", err) < 0)
 			return err_wrap(err, "--%s", chosen->row->name);

@@ -152,6 +152,7 @@ static const struct row rows[] = {
 		"Time to restore the checkpoint at the start.", "counters", "restore_seconds"},
 	{"restored_bytes", "gauge",
 		"Size of the checkpoint that was restored.", "counters", "restored_bytes"},
+	{"upload_behind", "gauge", "1 while uploads do not keep up with checkpoints.", NULL, "behind"},
 	{"exit_code", "gauge", "Exit code, once the run is over.", NULL, "exit_code"},
 };
 // clang-format on
@@ -200,13 +201,15 @@ static void add_head(struct bytes *out, const char *name, const char *type, cons
 static void add_row(struct bytes *out, const struct row *row, json_t *status, const char *labels)
 {
 	json_t *from = row->object ? json_object_get(status, row->object) : status;
-	json_t *value = json_object_get(from, row->member);
+	json_t *member = json_object_get(from, row->member);
+	double value = json_is_boolean(member)  ? json_is_true(member)
+		       : json_is_number(member) ? json_number_value(member)
+						: -1;
 
-	if (!json_is_number(value) || json_number_value(value) < 0)
+	if (value < 0)
 		return;
 	add_head(out, row->name, row->type, row->help);
-	bytes_format(out, NULL, "reprieve_%s{%s} %.15g\n", row->name, labels,
-		     json_number_value(value));
+	bytes_format(out, NULL, "reprieve_%s{%s} %.15g\n", row->name, labels, value);
 }
 
 /* One sample per state, of which one is 1: dashboards show which, and alerts can name one. */
@@ -219,13 +222,6 @@ static void add_states(struct bytes *out, json_t *status, const char *const *sta
 	for (size_t i = 0; states[i]; i++)
 		bytes_format(out, NULL, "reprieve_state{%s,state=\"%s\"} %d\n", labels, states[i],
 			     text_equal(states[i], now));
-}
-
-static void add_flag(struct bytes *out, const char *name, const char *help, bool value,
-		     const char *labels)
-{
-	add_head(out, name, "gauge", help);
-	bytes_format(out, NULL, "reprieve_%s{%s} %d\n", name, labels, value);
 }
 
 char *metrics_format(json_t *status, const char *const *states, int64_t now_ms)
@@ -244,8 +240,6 @@ char *metrics_format(json_t *status, const char *const *states, int64_t now_ms)
 		bytes_format(&out, NULL, "reprieve_durable_timestamp_seconds{%s} %.3f\n", labels,
 			     (double)now_ms / 1000 - json_number_value(age));
 	}
-	add_flag(&out, "upload_behind", "1 while uploads do not keep up with checkpoints.",
-		 json_true_or(status, "behind", false), labels);
 	add_head(&out, "preempted", "gauge", "1 while a stop is announced, and by which source.");
 	bytes_format(&out, NULL, "reprieve_preempted{%s,source=\"%s\"} %d\n", labels, source,
 		     source[0] != '\0');
