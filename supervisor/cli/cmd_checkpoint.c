@@ -224,14 +224,9 @@ static int request_checkpoint(const struct checkpoint_client *client, struct err
 	auto_json json_t *request =
 		json_pack("{s:s, s:b}", "do", "checkpoint", "wait", !client->no_wait);
 	struct request_result request_result = {.client = client};
-	struct cancel cancel;
-	int result;
+	int result = control_socket_call(path, request, print_reply, &request_result,
+					 clock_monotonic_ms() + client->timeout_ms, err);
 
-	if (cancel_init(&cancel, err) < 0)
-		return -1;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + client->timeout_ms);
-	result = control_socket_call(path, request, print_reply, &request_result, &cancel, err);
-	cancel_release(&cancel);
 	if (result < 0 && err->kind == ERR_CANCELLED)
 		return set_timeout_error(&request_result, err);
 	if (result < 0)

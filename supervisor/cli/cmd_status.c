@@ -1,7 +1,6 @@
 /* reprieve status: what the jobs that run here under this user are doing, and what of their work is
  * durable. With --watch, each second until they have ended: a terminal shows one picture, which is
  * drawn over; a pipe gets one line for each change; as JSON, each look is a line. */
-#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -117,15 +116,10 @@ static void add_run(struct status_run *status_run, const struct session_info *in
 {
 	auto_free char *path = text_format("%s/%s", info->directory, SESSION_CONTROL);
 	auto_json json_t *request = json_pack("{s:s}", "do", "outcome");
-	auto_(cancel_release) struct cancel cancel = {0};
 	struct watched_run *run;
 	struct err err;
-	int fd;
+	int fd = control_socket_ask(path, request, clock_monotonic_ms() + STATUS_TIMEOUT_MS, &err);
 
-	if (cancel_init(&cancel, &err) < 0)
-		return;
-	cancel_set_deadline(&cancel, clock_monotonic_ms() + STATUS_TIMEOUT_MS);
-	fd = control_socket_ask(path, request, &cancel, &err);
 	if (fd < 0)
 		return;
 	run = memory_new(sizeof(*run));
@@ -364,13 +358,10 @@ static void keep_last_word(void *arg, json_t *reply)
 /* It is about to close, and has said by then what it says. */
 static void hear_end(struct watched_run *run)
 {
-	auto_(cancel_release) struct cancel cancel = {0};
 	struct err err;
 
-	if (cancel_init(&cancel, &err) == 0) {
-		cancel_set_deadline(&cancel, clock_monotonic_ms() + STATUS_TIMEOUT_MS);
-		control_socket_await(run->fd, keep_last_word, run, &cancel, &err);
-	}
+	control_socket_await(run->fd, keep_last_word, run, clock_monotonic_ms() + STATUS_TIMEOUT_MS,
+			     &err);
 	close(run->fd);
 	run->fd = -1;
 }

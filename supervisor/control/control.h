@@ -176,18 +176,19 @@ void control_socket_answer_held(struct control_socket *control, json_t *reply);
 
 /*
  * The client: sends `request` (borrowed) and calls `replied` for each reply (borrowed) until the
- * server closes. Blocks until then. ERR_NOT_FOUND: nobody listens. ERR_CANCELLED: `cancel` was
- * raised, or its deadline has passed. ERR_CORRUPT: a reply is not JSON. 0 means only that the
- * server has closed; `replied` has to know whether the last reply was a final one.
+ * server closes. Blocks until then. ERR_NOT_FOUND: nobody listens. ERR_CANCELLED: the
+ * deadline has passed (monotonic; CLOCK_NEVER: there is none). ERR_CORRUPT: a reply is not JSON. 0
+ * means only that the server has closed; `replied` has to know whether the last reply was a final
+ * one.
  */
 int control_socket_call(const char *path, json_t *request,
-			void (*replied)(void *arg, json_t *reply), void *arg, struct cancel *cancel,
+			void (*replied)(void *arg, json_t *reply), void *arg, int64_t deadline_ms,
 			struct err *err);
 /* The same in two parts. What is asked by the first one is answered, also if the supervisor is
  * about to end. The caller closes the descriptor; -1 on error. */
-int control_socket_ask(const char *path, json_t *request, struct cancel *cancel, struct err *err);
+int control_socket_ask(const char *path, json_t *request, int64_t deadline_ms, struct err *err);
 int control_socket_await(int fd, void (*replied)(void *arg, json_t *reply), void *arg,
-			 struct cancel *cancel, struct err *err);
+			 int64_t deadline_ms, struct err *err);
 
 /*
  * Sends {"do": `what`} to the supervisor of the session in `directory`. Blocks for `patience_ms` at

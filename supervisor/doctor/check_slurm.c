@@ -17,31 +17,6 @@
 #define KILL_WAIT_SHORT 30 /* seconds; Slurm's default, and the default of --grace */
 #define GRACE_SHORT 30
 
-/* Finds "KEY=VALUE" between blanks, or "KEY   = VALUE" up to the end of the line, as show config
- * prints it. False, and "": the key is missing. */
-static bool value_of(const char *text, const char *key, char value[VALUE_SIZE])
-{
-	size_t length = strlen(key);
-
-	value[0] = '\0';
-	for (const char *at = text; at && (at = strstr(at, key)); at += length) {
-		const char *after = at + length;
-		bool of_config = *after == ' ';
-		size_t size;
-
-		after += strspn(after, " ");
-		if ((at != text && !isspace((unsigned char)at[-1])) || *after != '=')
-			continue;
-		after++;
-		if (of_config)
-			after += strspn(after, " ");
-		size = strcspn(after, of_config ? "\n" : " \n");
-		snprintf(value, VALUE_SIZE, "%.*s", (int)size, after);
-		return true;
-	}
-	return false;
-}
-
 /* --- the rows --- */
 
 static void requeue_row(const struct slurm_outputs *texts, struct check_list *list)
@@ -118,8 +93,8 @@ static void grace_row(const struct slurm_outputs *texts, struct check_list *list
 	long grace = slurm_number(texts->partition, "GraceTime");
 
 	/* The setting has moved: SlurmctldParameters before 23.02, PreemptParameters since. */
-	value_of(texts->config, "PreemptParameters", parameters);
-	value_of(texts->config, "SlurmctldParameters", of_old);
+	slurm_value(texts->config, "PreemptParameters", parameters, sizeof(parameters));
+	slurm_value(texts->config, "SlurmctldParameters", of_old, sizeof(of_old));
 	if (grace == 0)
 		check_add(list, "grace", CHECK_WARN, "set GraceTime of the partition or QOS",
 			  "preemption gives no time but KillWait (GraceTime=0)");
@@ -144,14 +119,14 @@ static void preemption_rows(const struct slurm_outputs *texts, struct check_list
 {
 	char type[VALUE_SIZE], mode[VALUE_SIZE];
 
-	if (!value_of(texts->config, "PreemptType", type))
+	if (!slurm_value(texts->config, "PreemptType", type, sizeof(type)))
 		return;
 	if (strstr(type, "none")) {
 		check_add(list, "preempt", CHECK_OK, "", "no job preempts another (%s)", type);
 		return;
 	}
-	if (!value_of(texts->partition, "PreemptMode", mode))
-		value_of(texts->config, "PreemptMode", mode);
+	if (!slurm_value(texts->partition, "PreemptMode", mode, sizeof(mode)))
+		slurm_value(texts->config, "PreemptMode", mode, sizeof(mode));
 	if (strstr(mode, "REQUEUE"))
 		check_add(list, "preempt", CHECK_OK, "", "preempted jobs are requeued");
 	else if (strstr(mode, "OFF")) {
@@ -294,7 +269,8 @@ bool check_slurm_partition(const char *job, char *name, size_t capacity)
 {
 	char value[VALUE_SIZE];
 
-	if (!value_of(job, "Partition", value) || !value[0] || strlen(value) >= capacity)
+	if (!slurm_value(job, "Partition", value, sizeof(value)) || !value[0] ||
+	    strlen(value) >= capacity)
 		return false;
 	text_set(name, capacity, value);
 	return true;
