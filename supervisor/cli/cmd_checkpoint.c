@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATUS_TIMEOUT_MS 5000
-
 struct checkpoint_options {
 	const char *job;
 	pid_t pid; /* 0: any */
@@ -71,70 +69,38 @@ const struct verb verb_checkpoint = {
 };
 // clang-format on
 
-/* Which of the live sessions is meant. */
-struct session_search {
-	const struct checkpoint_options *options;
-	bool by_job;     /* `pid` is the job's own: its supervisor is asked */
-	char *directory; /* of the last one that fits */
-	struct bytes names;
-	size_t count;
-};
-
-static bool matches_pid(const struct session_search *session_search,
-			const struct session_info *info)
-{
-	auto_json json_t *answer = NULL;
-
-	if (!session_search->by_job)
-		return session_search->options->pid == info->pid;
-	return control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, NULL) ==
-		       0 &&
-	       json_number_or(answer, "pid", 0) == session_search->options->pid;
-}
-
-static bool consider_session(void *arg, const struct session_info *info)
-{
-	struct session_search *session_search = arg;
-	const struct checkpoint_options *options = session_search->options;
-
-	if (options->job && !text_equal(options->job, info->job))
-		return true;
-	if (options->pid && !matches_pid(session_search, info))
-		return true;
-	session_search->count++;
-	free(session_search->directory);
-	session_search->directory = text_copy(info->directory);
-	bytes_format(&session_search->names, NULL, "%s%s (pid %d)",
-		     session_search->count > 1 ? ", " : "", info->job, (int)info->pid);
-	return true;
-}
-
-/* The directory of the one; NULL with a sentence and an exit code in `*code`. The caller frees. */
+/* The directory of the live session that is meant; NULL with a sentence and an exit code in
+ * `*code`. The caller frees. */
 static char *find_session(const struct checkpoint_options *options, int *code, struct err *err)
 {
-	struct session_search session_search = {.options = options};
-	char *found = NULL;
+	auto_(session_list_release) struct session_list sessions = {0};
+	auto_free char *found = NULL, *names = text_copy("");
+	size_t count = 0;
 
-	session_each(consider_session, &session_search);
-	if (session_search.count == 0 && options->pid) {
-		session_search.by_job = true;
-		session_each(consider_session, &session_search);
+	session_find(&sessions, false, options->job);
+	for (size_t i = 0; i < sessions.count; i++) {
+		const struct session_info *info = &sessions.items[i];
+		char *more;
+
+		if (options->pid && options->pid != info->pid && options->pid != info->job_pid)
+			continue;
+		more = text_format("%s%s%s (pid %d)", names, count++ ? ", " : "", info->job,
+				   (int)info->pid);
+		free(names);
+		names = more;
+		free(found);
+		found = text_copy(info->directory);
 	}
-	if (session_search.count == 1) {
-		found = steal(&session_search.directory);
-	} else if (session_search.count > 1) {
-		*code = EXIT_USAGE;
+	if (count == 1)
+		return steal(&found);
+	*code = count > 1 ? EXIT_USAGE : EXIT_UNAVAILABLE;
+	if (count > 1)
 		err_set(err, ERR_INVALID,
-			"several jobs are running: %.*s; choose with --job or --pid",
-			(int)session_search.names.size, (char *)session_search.names.data);
-	} else {
-		*code = EXIT_UNAVAILABLE;
+			"several jobs are running: %s; choose with --job or --pid", names);
+	else
 		err_set(err, ERR_NOT_FOUND, "no %s running under this user here",
 			options->job || options->pid ? "such job is" : "`reprieve run` is");
-	}
-	free(session_search.directory);
-	bytes_release(&session_search.names);
-	return found;
+	return NULL;
 }
 
 /* --- the request --- */

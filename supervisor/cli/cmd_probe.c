@@ -21,7 +21,6 @@ struct probe_run {
 	int64_t fresh_ms; /* -1: not asked for */
 	enum health_probe_kind kind;
 	bool json;
-	size_t found;
 	bool failed;
 };
 
@@ -47,16 +46,12 @@ static void print_probe_result(struct probe_run *probe_run, const char *job, jso
 	printf("\n");
 }
 
-static bool probe_session(void *arg, const struct session_info *info)
+static void probe_session(struct probe_run *probe_run, const struct session_info *info)
 {
-	struct probe_run *probe_run = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
 	int result;
 
-	if (probe_run->job && !text_equal(probe_run->job, info->job))
-		return true;
-	probe_run->found++;
 	result = control_client_query(info->directory, "status", STATUS_TIMEOUT_MS, &answer, &err);
 	/* One that refuses is alive: nobody shall kill it for the clients that it has. */
 	if (result < 0 && (err.kind != ERR_RETRY || probe_run->kind != HEALTH_PROBE_LIVE)) {
@@ -65,7 +60,6 @@ static bool probe_session(void *arg, const struct session_info *info)
 	} else {
 		print_probe_result(probe_run, info->job, answer);
 	}
-	return true;
 }
 
 // clang-format off
@@ -106,6 +100,7 @@ const struct verb verb_probe = {
 
 int cmd_probe(int argc, char **argv)
 {
+	auto_(session_list_release) struct session_list sessions = {0};
 	struct probe_run probe_run = {.fresh_ms = -1};
 	int code = option_table_parse(&verb_probe, argc, argv, &probe_run, NULL);
 
@@ -120,8 +115,10 @@ int cmd_probe(int argc, char **argv)
 			"probe: ask for one of --live, --ready and --fresh, one of them at a time");
 		return EXIT_USAGE;
 	}
-	session_each(probe_session, &probe_run);
-	if (probe_run.found == 0) {
+	session_find(&sessions, false, probe_run.job);
+	for (size_t i = 0; i < sessions.count; i++)
+		probe_session(&probe_run, &sessions.items[i]);
+	if (sessions.count == 0) {
 		log_error("probe: no %s running under this user here",
 			  probe_run.job ? "such job is" : "`reprieve run` is");
 		return EXIT_UNAVAILABLE;

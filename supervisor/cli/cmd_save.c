@@ -154,21 +154,6 @@ static bool is_dead_here(const struct attempt_summary *newest)
 	       kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-struct session_search {
-	pid_t pid;
-	const char *job;
-	char *session; /* its runtime directory; NULL: it is not here */
-};
-
-static bool note_session(void *arg, const struct session_info *info)
-{
-	struct session_search *search = arg;
-
-	if (info->pid == search->pid && text_equal(info->job, search->job))
-		search->session = text_copy(info->directory);
-	return !search->session;
-}
-
 static bool is_same_directory(const char *a, const char *b)
 {
 	struct stat first, second;
@@ -197,8 +182,8 @@ static int save_through_supervisor(const struct store_command *store_command, co
 static int yield_to_running(struct store_command *store_command, const struct save_options *options)
 {
 	auto_(attempt_history_release) struct attempt_history history = {0};
-	auto_free char *session = NULL;
-	struct session_search search = {.job = store_command->job};
+	auto_(session_list_release) struct session_list sessions = {0};
+	const char *session = NULL;
 	const struct attempt_summary *newest;
 	struct err err;
 
@@ -209,9 +194,10 @@ static int yield_to_running(struct store_command *store_command, const struct sa
 	if (!newest || newest->ended || !json_object_get(newest->about, "supervisor_pid") ||
 	    is_dead_here(newest))
 		return -1;
-	search.pid = (pid_t)json_number_or(newest->about, "supervisor_pid", 0);
-	session_each(note_session, &search);
-	session = search.session;
+	session_find(&sessions, false, store_command->job);
+	for (size_t i = 0; i < sessions.count; i++)
+		if (sessions.items[i].pid == json_number_or(newest->about, "supervisor_pid", 0))
+			session = sessions.items[i].directory;
 	if (session && !options->tag &&
 	    is_same_directory(json_text_or(newest->about, "directory", ""), options->directory))
 		return save_through_supervisor(store_command, session);

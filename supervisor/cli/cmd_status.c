@@ -148,19 +148,16 @@ static void print_change(struct watched_run *run, json_t *answer)
 	run->change = steal(&change);
 }
 
-static bool ask_session(void *arg, const struct session_info *info)
+static void ask_session(struct status_run *status_run, const struct session_info *info)
 {
-	struct status_run *status_run = arg;
 	auto_json json_t *answer = NULL;
 	struct err err;
 
-	if (status_run->job && !text_equal(status_run->job, info->job))
-		return true;
 	if (status_run->watch) {
 		struct watched_run *run = find_run(status_run, info->directory);
 
 		if (run && run->over)
-			return true;
+			return;
 		if (!run)
 			add_run(status_run, info);
 	}
@@ -171,14 +168,13 @@ static bool ask_session(void *arg, const struct session_info *info)
 		if (status_run->watch && !status_run->json && !status_run->draws)
 			print_change(find_run(status_run, info->directory), answer);
 	} else if (has_just_ended(info->directory)) {
-		return true;
+		return;
 	} else {
 		if (!status_run->failed || !status_run->watch)
 			log_error("status: %s (pid %d): %s", info->job, (int)info->pid, err.text);
 		status_run->failed = true;
 	}
 	status_run->found++;
-	return true;
 }
 
 /* --- the other machines of a gang --- */
@@ -428,12 +424,15 @@ static bool may_draw(void)
 
 static void look(struct status_run *status_run)
 {
+	auto_(session_list_release) struct session_list sessions = {0};
 	json_t *answer;
 	size_t i;
 
 	json_array_clear(status_run->answers);
 	status_run->found = 0;
-	session_each(ask_session, status_run);
+	session_find(&sessions, false, status_run->job);
+	for (i = 0; i < sessions.count; i++)
+		ask_session(status_run, &sessions.items[i]);
 	json_array_foreach(status_run->answers, i, answer)
 		add_supervisors(answer, status_run->answers);
 }

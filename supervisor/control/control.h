@@ -76,18 +76,30 @@ char *session_path(const struct session *session, const char *name);
 /* Is the supervisor of this session directory alive? */
 bool session_is_alive(const char *directory);
 
-/* Calls `each` for every live session of this user, until it returns false. */
+/* What is not known is "", or 0. */
 struct session_info {
-	pid_t pid; /* of the supervisor, in its own PID namespace */
-	const char *job;
-	const char *directory;
-	const char *store; /* as it was noted; NULL: it was not */
+	char *directory;
+	pid_t pid; /* of the supervisor, in its own PID namespace; so is the job's */
+	pid_t job_pid;
+	bool job_runs; /* as far as it can be seen from this PID namespace */
+	const char *job, *store;
+	/* private */
+	char *text;
+	const char *member, *process, *boot, *place;
+	int64_t age_s;
 };
-void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg);
 
-/* The same for every job of this user whose supervisor was killed, and which runs on: `pid` is its
- * own. In this PID namespace, as far as the place of our sessions is shared. */
-void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg);
+struct session_list {
+	struct session_info *items;
+	size_t count;
+};
+
+void session_list_release(struct session_list *list);
+AUTO(struct session_list, session_list_release);
+
+/* The live sessions of this user, or those whose supervisor was killed and whose job runs on. `job`
+ * NULL: of all jobs. */
+void session_find(struct session_list *list, bool orphans, const char *job);
 
 /* Calls `each` for the session of every dead supervisor of this user that had the checkpoint
  * directory, if nothing is left running of it. Nobody removes it meanwhile. */

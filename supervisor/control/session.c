@@ -231,15 +231,6 @@ void session_note_place(struct session *session, const char *directory, const ch
 
 /* --- those of others --- */
 
-/* What is not known is "". */
-struct found_session {
-	const char *path;
-	pid_t pid; /* of its supervisor */
-	char *text;
-	const char *job, *member, *store, *boot, *directory;
-	pid_t running; /* its job, if it runs and can be seen from here; else 0 */
-};
-
 static bool is_session_name(const char *name, pid_t *pid)
 {
 	const char *dash = strchr(name, '-');
@@ -254,27 +245,28 @@ static bool is_session_name(const char *name, pid_t *pid)
 	return true;
 }
 
-static void read_about(struct found_session *found)
+/* What is not known is "". */
+static void read_about(struct session_info *info)
 {
-	auto_free char *path = text_format("%s/" ABOUT, found->path);
+	auto_free char *path = text_format("%s/" ABOUT, info->directory);
 	auto_(bytes_release) struct bytes text = {.limit = ABOUT_MOST};
+	const char **const lines[] = {&info->job, &info->member, &info->process, &info->store,
+				      &info->boot};
 	struct process_sample sample;
 	uint64_t start_time, namespace;
-	const char *process;
 	char *rest;
 	int pid;
 
 	(void)file_read(path, &text, NULL);
-	rest = found->text = text_copy_n(text.data ? (char *)text.data : "", text.size);
-	const char **const lines[] = {&found->job, &found->member, &process, &found->store,
-				      &found->boot};
+	rest = info->text = text_copy_n(text.data ? (char *)text.data : "", text.size);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		*lines[i] = rest ? strsep(&rest, "\n") : "";
-	found->directory = rest ? rest : "";
-	if (sscanf(process, "%d %" SCNu64 " %" SCNu64, &pid, &start_time, &namespace) == 3 &&
-	    pid > 0 && namespace == pid_namespace() && process_read_sample(pid, &sample) &&
-	    sample.start_time == start_time)
-		found->running = pid;
+	info->place = rest ? rest : "";
+	if (sscanf(info->process, "%d %" SCNu64 " %" SCNu64, &pid, &start_time, &namespace) < 3)
+		return;
+	info->job_pid = pid;
+	info->job_runs = pid > 0 && namespace == pid_namespace() &&
+			 process_read_sample(pid, &sample) && sample.start_time == start_time;
 }
 
 /* Tries a shared lock, so that two clients do not take each other for a supervisor. */
@@ -285,136 +277,94 @@ bool session_is_alive(const char *directory)
 	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Every session of this user, alive or not, until `each` returns false. */
-static void each_session(bool (*each)(void *arg, const struct found_session *found), void *arg)
+void session_list_release(struct session_list *list)
 {
-	bool goes_on = true;
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].directory);
+		free(list->items[i].text);
+	}
+	free(list->items);
+	*list = (struct session_list){0};
+}
 
-	for (int i = 0; i < PARENTS && goes_on; i++) {
+/* Every session of this user, alive or not. */
+static struct session_list read_all(void)
+{
+	struct session_list list = {0};
+	pid_t pid;
+
+	for (int i = 0; i < PARENTS; i++) {
 		auto_free char *above = session_parent(i);
 		auto_(walk_close) struct walk walk = {0};
 
 		if (above && check_parent(above, NULL) == 0)
 			(void)walk_open(&walk, above, 0);
-		while (goes_on && walk_next(&walk)) {
-			auto_free char *path = text_format("%s/%s", above, walk.name);
-			struct found_session found = {.path = path};
-
-			if (!is_session_name(walk.name, &found.pid))
+		while (walk_next(&walk)) {
+			if (!is_session_name(walk.name, &pid))
 				continue;
-			read_about(&found);
-			goes_on = each(arg, &found);
-			free(found.text);
+			list.items = memory_grow(list.items, list.count + 1, sizeof(list.items[0]));
+			list.items[list.count] =
+				(struct session_info){.pid = pid,
+						      .directory = text_format("%s/%s", above,
+									       walk.name)};
+			read_about(&list.items[list.count++]);
 		}
 	}
+	return list;
 }
 
-struct search {
-	bool (*each)(void *arg, const struct session_info *info);
-	void *arg;
-	bool orphans;
-};
-
-static bool report_session(void *arg, const struct found_session *found)
+void session_find(struct session_list *list, bool orphans, const char *job)
 {
-	const struct search *search = arg;
-	struct session_info info = {search->orphans ? found->running : found->pid, found->job,
-				    found->path, *found->store ? found->store : NULL};
+	struct session_list all = read_all();
 
-	if (session_is_alive(found->path) == search->orphans || !*found->job || info.pid == 0)
-		return true;
-	return search->each(search->arg, &info);
-}
+	*list = (struct session_list){.items = memory_new((all.count + 1) * sizeof(all.items[0]))};
+	for (size_t i = 0; i < all.count; i++) {
+		struct session_info *info = &all.items[i];
 
-void session_each(bool (*each)(void *arg, const struct session_info *info), void *arg)
-{
-	each_session(report_session, &(struct search){each, arg, false});
-}
-
-void session_each_orphan(bool (*each)(void *arg, const struct session_info *info), void *arg)
-{
-	each_session(report_session, &(struct search){each, arg, true});
+		if (session_is_alive(info->directory) == orphans || !*info->job ||
+		    (orphans && !info->job_runs) || (job && !text_equal(info->job, job)))
+			continue;
+		list->items[list->count++] = *info;
+		info->directory = info->text = NULL;
+	}
+	session_list_release(&all);
 }
 
 /* Dead, with nothing left of its job. Shared: others may look at the same time, and none of them
  * removes it meanwhile. Returns the descriptor; -1: it is not. */
-static int hold_dead(const struct found_session *found)
+static int hold_dead(const struct session_info *info)
 {
-	auto_close int lock = open_lock(found->path, O_RDONLY);
+	auto_close int lock = open_lock(info->directory, O_RDONLY);
 
-	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) == 0 && !found->running
+	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) == 0 && !info->job_runs
 		       ? steal_fd(&lock)
 		       : -1;
-}
-
-struct dead_search {
-	const char *directory, *boot;
-	void (*each)(void *arg, const char *directory);
-	void *arg;
-	char *above; /* of these alone */
-	struct dead_session {
-		char *path;
-		int64_t age_s; /* since a start found it; INT64_MAX: nobody will read it */
-	} * items;
-	size_t count;
-};
-
-static bool report_dead(void *arg, const struct found_session *found)
-{
-	const struct dead_search *search = arg;
-	auto_close int lock = hold_dead(found);
-
-	if (lock >= 0 && *found->directory && text_equal(found->directory, search->directory))
-		search->each(search->arg, found->path);
-	return true;
 }
 
 void session_each_dead(const char *directory, void (*each)(void *arg, const char *directory),
 		       void *arg)
 {
-	each_session(report_dead,
-		     &(struct dead_search){.directory = directory, .each = each, .arg = arg});
+	auto_(session_list_release) struct session_list all = read_all();
+
+	for (size_t i = 0; i < all.count; i++) {
+		auto_close int lock = hold_dead(&all.items[i]);
+
+		if (lock >= 0 && *directory && text_equal(all.items[i].place, directory))
+			each(arg, all.items[i].directory);
+	}
 }
 
 /* Whose it was is of no use any more: the first who finds it dead takes that out. From then on its
  * age counts, by the time of the directory, which nothing changes after that. */
-static int64_t age_of_dead(const struct found_session *found)
+static int64_t age_of_dead(const struct session_info *info)
 {
-	auto_free char *place = text_format("%s\n%s", found->boot, found->directory);
+	auto_free char *place = text_format("%s\n%s", info->boot, info->place);
 	struct stat status;
 
-	if (*found->job)
-		(void)write_about(found->path, "", 0, NULL, NULL, place, NULL);
-	return lstat(found->path, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime)
-						: INT64_MAX;
-}
-
-static bool add_dead(void *arg, const struct found_session *found)
-{
-	struct dead_search *search = arg;
-	auto_close int lock = hold_dead(found);
-	bool stays = *found->directory && !text_equal(found->directory, search->directory) &&
-		     text_equal(found->boot, search->boot);
-
-	if (strncmp(found->path, search->above, strlen(search->above)) != 0)
-		return true;
-	if (lock < 0) {
-		/* It is empty if an earlier removal was interrupted. */
-		(void)rmdir(found->path);
-		return true;
-	}
-	search->items = memory_grow(search->items, search->count + 1, sizeof(search->items[0]));
-	search->items[search->count++] =
-		(struct dead_session){text_copy(found->path),
-				      stays ? age_of_dead(found) : INT64_MAX};
-	return true;
-}
-
-static int compare_ages(const void *first, const void *second)
-{
-	const struct dead_session *one = first, *other = second;
-
-	return (one->age_s > other->age_s) - (one->age_s < other->age_s);
+	if (*info->job)
+		(void)write_about(info->directory, "", 0, NULL, NULL, place, NULL);
+	return lstat(info->directory, &status) == 0 ? (int64_t)(time(NULL) - status.st_mtime)
+						    : INT64_MAX;
 }
 
 static void remove_dead(const char *path)
@@ -425,48 +375,60 @@ static void remove_dead(const char *path)
 		file_remove_tree(path, NULL);
 }
 
-void session_remove_dead(const struct session *session, const char *directory, const char *boot)
+static int compare_ages(const void *first, const void *second)
 {
-	struct dead_search search = {.directory = directory, .boot = boot};
+	const struct session_info *one = first, *other = second;
 
-	if (!session->directory)
-		return;
-	search.above = text_copy(session->directory);
-	strrchr(search.above, '/')[1] = '\0';
-	each_session(add_dead, &search);
-	if (search.count > 1)
-		qsort(search.items, search.count, sizeof(search.items[0]), compare_ages);
-	for (size_t i = 0; i < search.count; i++) {
-		if (i >= LEFT_SESSIONS_MOST || search.items[i].age_s > LEFT_AGE_MOST_S)
-			remove_dead(search.items[i].path);
-		free(search.items[i].path);
-	}
-	free(search.items);
-	free(search.above);
+	return (one->age_s > other->age_s) - (one->age_s < other->age_s);
 }
 
-struct member_search {
-	const char *job;
-	char member[16];
-	bool dead, alive;
-};
-
-static bool look_at_member(void *arg, const struct found_session *found)
+void session_remove_dead(const struct session *session, const char *directory, const char *boot)
 {
-	struct member_search *search = arg;
+	auto_(session_list_release) struct session_list all = read_all();
+	size_t above = session->directory
+			       ? (size_t)(strrchr(session->directory, '/') - session->directory) + 1
+			       : 0;
 
-	if (!text_equal(found->job, search->job) || !text_equal(found->member, search->member))
-		return true;
-	search->alive = session_is_alive(found->path);
-	search->dead |= !search->alive;
-	return !search->alive;
+	for (size_t i = 0; i < all.count; i++) {
+		struct session_info *info = &all.items[i];
+		auto_close int lock = hold_dead(info);
+
+		info->age_s = -1; /* it stays */
+		if (above == 0 || strncmp(info->directory, session->directory, above) != 0)
+			continue;
+		if (lock < 0)
+			/* It is empty if an earlier removal was interrupted. */
+			(void)rmdir(info->directory);
+		else if (!*info->place || text_equal(info->place, directory) ||
+			 !text_equal(info->boot, boot))
+			info->age_s = INT64_MAX;
+		else
+			info->age_s = age_of_dead(info);
+	}
+	if (all.count > 1)
+		qsort(all.items, all.count, sizeof(all.items[0]), compare_ages);
+	for (size_t i = 0, stay = 0; i < all.count; i++) {
+		if (all.items[i].age_s < 0)
+			continue;
+		if (stay >= LEFT_SESSIONS_MOST || all.items[i].age_s > LEFT_AGE_MOST_S)
+			remove_dead(all.items[i].directory);
+		else
+			stay++;
+	}
 }
 
 bool session_member_is_gone(const char *job, unsigned member)
 {
-	struct member_search search = {.job = job};
+	auto_(session_list_release) struct session_list all = read_all();
+	auto_free char *digits = text_format("%u", member);
+	bool dead = false;
 
-	snprintf(search.member, sizeof(search.member), "%u", member);
-	each_session(look_at_member, &search);
-	return search.dead && !search.alive;
+	for (size_t i = 0; i < all.count; i++) {
+		if (!text_equal(all.items[i].job, job) || !text_equal(all.items[i].member, digits))
+			continue;
+		if (session_is_alive(all.items[i].directory))
+			return false;
+		dead = true;
+	}
+	return dead;
 }
