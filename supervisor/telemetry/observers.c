@@ -66,19 +66,6 @@ void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part)
 	event_buffer->dropped = 0;
 }
 
-void event_buffer_put_back(struct event_buffer *event_buffer, struct bytes *part)
-{
-	struct bytes newer = event_buffer->lines;
-
-	event_buffer->lines = *part;
-	*part = (struct bytes){0};
-	if (newer.size > 0)
-		bytes_append(&event_buffer->lines, newer.data, newer.size, NULL);
-	bytes_release(&newer);
-	if (event_buffer->lines.size > EVENT_BUFFER_MOST)
-		drop_oldest(event_buffer);
-}
-
 void event_buffer_release(struct event_buffer *event_buffer)
 {
 	bytes_release(&event_buffer->lines);
@@ -106,11 +93,13 @@ static void upload_events(void *arg)
 			 observers->part.size, &observers->err) < 0;
 }
 
-static void settle_event_upload(struct observers *observers)
+/* A part that could not be uploaded is the next one again. */
+static void on_events_uploaded(void *arg)
 {
+	struct observers *observers = arg;
+
 	observers->putting = false;
 	if (observers->put_failed) {
-		event_buffer_put_back(&observers->event_buffer, &observers->part);
 		log_debug("cannot upload the event log, retrying: %s", observers->err.text);
 		return;
 	}
@@ -118,22 +107,24 @@ static void settle_event_upload(struct observers *observers)
 	bytes_release(&observers->part);
 }
 
-static void on_events_uploaded(void *arg)
+/* False: there is none. */
+static bool begin_part(struct observers *observers)
 {
-	settle_event_upload(arg);
+	if (observers->part.size == 0)
+		event_buffer_extract(&observers->event_buffer, &observers->part);
+	return observers->part.size > 0;
 }
 
 static void on_event_upload_due(struct timer *timer)
 {
 	struct observers *observers = container_of(timer, struct observers, timer);
 
+	loop_arm(observers->job.loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
 	/* While a checkpoint has to become durable soon, it gets all of the bandwidth.
 	 * observers_record_end() uploads the rest. */
-	if (observers->hurried || observers->putting || !observers->storage) {
-		loop_arm(observers->job.loop, timer, clock_monotonic_ms() + EVENT_UPLOAD_MS);
+	if (observers->hurried || observers->putting || !observers->storage ||
+	    !begin_part(observers))
 		return;
-	}
-	event_buffer_extract(&observers->event_buffer, &observers->part);
 	observers->putting = observers->put_failed = true;
 	workers_run(observers->workers, upload_events, on_events_uploaded, observers);
 }
@@ -337,11 +328,13 @@ static void upload_end_notes(struct observers *observers, int exit_code)
 	if (!observers->storage)
 		return;
 	text = metrics_text(observers, &exit_code);
-	event_buffer_extract(&observers->event_buffer, &observers->part);
-	if (observers->part.size > 0) {
+	do {
+		observers->put_failed = false;
+		if (!begin_part(observers))
+			break;
 		upload_events(observers);
-		settle_event_upload(observers);
-	}
+		on_events_uploaded(observers);
+	} while (!observers->put_failed);
 	if (exit_code != 0)
 		upload_log_tail(observers);
 	put_note(observers, "metrics", 1, text, strlen(text), &observers->err);
@@ -369,7 +362,7 @@ void observers_record_end(struct observers *observers, int exit_code, int64_t un
 	workers_free(observers->workers); /* waits for a running upload, up to the deadline */
 	observers->workers = NULL;
 	if (observers->putting)
-		settle_event_upload(observers);
+		on_events_uploaded(observers);
 	write_textfile(observers, &exit_code);
 	upload_end_notes(observers, exit_code);
 }

@@ -184,9 +184,6 @@ void event_buffer_add(struct event_buffer *event_buffer, const char *line);
 /* Moves all lines into `part`, which is empty if there are none. The caller releases it. */
 void event_buffer_extract(struct event_buffer *event_buffer, struct bytes *part);
 
-/* Puts a part that could not be uploaded back in front. Takes ownership. */
-void event_buffer_put_back(struct event_buffer *event_buffer, struct bytes *part);
-
 void event_buffer_release(struct event_buffer *event_buffer);
 
 /*
@@ -231,7 +228,7 @@ struct observers {
 	struct workers *workers;
 	struct cancel cancel; /* its fd is -1 before observers_open() */
 	struct event_buffer event_buffer;
-	struct bytes part; /* of the event log, being uploaded */
+	struct bytes part; /* of the event log, uploaded next or just now */
 	struct err err;    /* of the last upload */
 	struct timer timer;
 	unsigned parts; /* of the event log, uploaded */
