@@ -9,6 +9,7 @@
 #include "process/process.h"
 #include "telemetry/telemetry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,32 +20,9 @@
 #define POLL_MS 20
 #define SHIM_MS 5000
 
-int64_t check_host_source_wait_ms(const struct source_state *source)
-{
-	if (source->health != SOURCE_STARTING)
-		return 0;
-	/* A metadata service may start late, so one failure says little. */
-	return METADATA_WAIT_MS;
-}
-
 static bool is_chosen(const char *notice)
 {
 	return notice && !text_equal(notice, "") && !text_starts(notice, "auto");
-}
-
-static void starting_row(const struct source_state *source, enum check_level bad, const char *fix,
-			 struct check_list *list)
-{
-	bool asked = source->polls > 0;
-
-	/* Azure's metadata service may take two minutes for its first reply. */
-	if (!asked && text_equal(source->name, "azure"))
-		check_add(list, "notice", CHECK_WARN,
-			  "try again: the first reply of Azure may take two minutes",
-			  "notices from %s: no reply yet", source->name);
-	else
-		check_add(list, "notice", bad, fix, "notices from %s: no %s%s", source->name,
-			  asked ? "usable reply: " : "reply yet", asked ? source->why : "");
 }
 
 static const char *fix_of_source(const struct source_state *source)
@@ -63,25 +41,24 @@ static void source_row(const struct source_state *source, bool chosen, struct ch
 {
 	bool named = chosen || text_equal(source->name, "file");
 	enum check_level bad = named ? CHECK_FAIL : CHECK_WARN;
+	bool starting = source->health == SOURCE_STARTING, asked = source->polls > 0;
 	char text[480];
 
 	notice_format_source(source, text, sizeof(text));
-	switch (source->health) {
-	case SOURCE_ARMED:
+	if (starting)
+		snprintf(text, sizeof(text), "notices from %s: no %s%s", source->name,
+			 asked ? "usable reply: " : "reply yet", asked ? source->why : "");
+	if (source->health == SOURCE_ARMED)
 		check_add(list, "notice", CHECK_OK, "", "%s", text);
-		return;
-	case SOURCE_STARTING:
-		starting_row(source, bad, fix_of_source(source), list);
-		return;
-	case SOURCE_UNAVAILABLE:
-	case SOURCE_UNKNOWN:
-		if (source->health == SOURCE_UNAVAILABLE && source->optional)
-			check_add(list, "notice", CHECK_OK, "",
-				  "no cloud announces anything here (none answers)");
-		else
-			check_add(list, "notice", bad, fix_of_source(source), "%s", text);
-		return;
-	}
+	else if (source->health == SOURCE_UNAVAILABLE && source->optional)
+		check_add(list, "notice", CHECK_OK, "",
+			  "no cloud announces anything here (none answers)");
+	/* Azure's metadata service may take two minutes for its first reply. */
+	else if (starting && !asked && text_equal(source->name, "azure"))
+		check_add(list, "notice", CHECK_WARN,
+			  "try again: the first reply of Azure may take two minutes", "%s", text);
+	else
+		check_add(list, "notice", bad, fix_of_source(source), "%s", text);
 }
 
 static void notice_rows(const struct host_facts *facts, struct check_list *list)
@@ -121,12 +98,9 @@ static void shim_row(const struct host_facts *facts, struct check_list *list)
 
 static bool is_shell(const char *name)
 {
-	static const char *const shells[] = {"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox"};
+	auto_free char *word = text_format(" %s ", name);
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
-		if (text_equal(name, shells[i]))
-			return true;
-	return false;
+	return strstr(" sh bash dash ash ksh zsh busybox ", word) != NULL;
 }
 
 static void init_row(const struct host_facts *facts, struct check_list *list)
@@ -200,10 +174,11 @@ static void ignore_health(void *arg, const struct source_state *state)
 	(void)arg, (void)state;
 }
 
+/* A metadata service may start late, so one failure says little. */
 static bool is_worth_waiting(const struct source_state *states, size_t count, int64_t waited_ms)
 {
 	for (size_t i = 0; i < count && i < CLOUD_SOURCES_MOST; i++)
-		if (waited_ms < check_host_source_wait_ms(&states[i]))
+		if (states[i].health == SOURCE_STARTING && waited_ms < METADATA_WAIT_MS)
 			return true;
 	return false;
 }

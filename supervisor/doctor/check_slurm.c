@@ -276,17 +276,15 @@ bool check_slurm_partition(const char *job, char *name, size_t capacity)
 	return true;
 }
 
-/* The output of scontrol; NULL: it failed. The caller frees. */
-static char *run_scontrol(const char *const *words, struct err *err)
+/* The output of scontrol; NULL: it failed. The caller frees. Takes over `line`, its words. */
+static char *run_scontrol(char *line, struct err *err)
 {
-	const char *argv[8] = {"scontrol"};
-	auto_free char *said = NULL;
+	auto_free char *words = line, *said = NULL;
+	char *argv[8] = {(char *)"scontrol"}, *rest = words;
 
-	for (size_t i = 0; i < 6 && words[i]; i++)
-		argv[i + 1] = words[i];
-	return program_output((char *const *)argv, SCONTROL_MS, &said, err) < 0
-		       ? NULL
-		       : steal(&said);
+	for (size_t i = 1; i < 7 && rest; i++)
+		argv[i] = strsep(&rest, " ");
+	return program_output(argv, SCONTROL_MS, &said, err) < 0 ? NULL : steal(&said);
 }
 
 static int stderr_appends(void)
@@ -301,7 +299,7 @@ static int stderr_appends(void)
 bool inspect_slurm(struct check_list *list)
 {
 	struct err err = {0};
-	auto_free char *config = run_scontrol((const char *const[]){"show", "config", NULL}, &err);
+	auto_free char *config = run_scontrol(text_copy("show config"), &err);
 	auto_free char *job = NULL, *partition = NULL, *script = NULL;
 	char id[48], name[64];
 	bool in_job = slurm_job_id(getenv("SLURM_JOB_ID"), getenv("SLURM_ARRAY_JOB_ID"),
@@ -320,15 +318,11 @@ bool inspect_slurm(struct check_list *list)
 		return true;
 	}
 	if (in_job) {
-		job = run_scontrol((const char *const[]){"--oneliner", "show", "job", id, NULL},
-				   NULL);
-		script = run_scontrol((const char *const[]){"write", "batch_script", id, "-", NULL},
-				      NULL);
+		job = run_scontrol(text_format("--oneliner show job %s", id), NULL);
+		script = run_scontrol(text_format("write batch_script %s -", id), NULL);
 	}
 	if (check_slurm_partition(job, name, sizeof(name)))
-		partition = run_scontrol((const char *const[]){"--oneliner", "show", "partition",
-							       name, NULL},
-					 NULL);
+		partition = run_scontrol(text_format("--oneliner show partition %s", name), NULL);
 	check_slurm(
 		&(struct slurm_outputs){
 			.config = config,

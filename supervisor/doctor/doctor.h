@@ -72,9 +72,6 @@ struct host_facts {
 	int64_t transfer_ms; /* measured time to upload a whole checkpoint; -1: unknown */
 };
 
-/* How long to wait for this source, from its start; 0: it can be judged now. */
-int64_t check_host_source_wait_ms(const struct source_state *source);
-
 /* PURE. One row for each notice source, for the shim, for process 1, for the inotify limit, and for
  * the time from SIGTERM to SIGKILL. */
 void check_host(const struct host_facts *facts, struct check_list *list);
@@ -85,8 +82,8 @@ struct doctor_options {
 	int64_t transfer_ms; /* time to upload a whole checkpoint; -1: unknown */
 };
 
-/* Collects the facts: runs each notice source until it can be judged (check_host_source_wait_ms()),
- * and starts this program with the shim preloaded. Blocks for seconds. */
+/* Collects the facts: runs each notice source until it can be judged, and starts this program with
+ * the shim preloaded. Blocks for seconds. */
 void inspect_host(const struct doctor_options *options, struct check_list *list);
 
 /* --- check_slurm.c --- */

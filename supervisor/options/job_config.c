@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A job that saves every few minutes keeps an hour, and a point to go back to for each day. */
 #define KEEP_LAST_DEFAULT 10
@@ -80,44 +81,40 @@ const char *profile_options_format(const struct job_config *options,
 				   const struct profile_choice *choice, char *text, size_t size)
 {
 	const struct profile *profile = choice->profile;
-	char name[SIGNAL_NAME_SIZE];
+	char name[SIGNAL_NAME_SIZE], *how;
+	size_t room;
 
 	text_set(text, size, "");
 	if (!profile)
 		return text;
+	snprintf(text, size, "profile %s (%s): ", profile->name, choice->why);
+	how = text + strlen(text);
+	room = size - strlen(text);
 	if (options->ask == REQUEST_COMMAND)
-		snprintf(text, size, "profile %s (%s): asked by --checkpoint-command",
-			 profile->name, choice->why);
+		snprintf(how, room, "asked by --checkpoint-command");
 	else if (options->ask_chosen && options->ask == REQUEST_SIGNAL)
-		snprintf(text, size, "profile %s (%s): asked with %s, as --checkpoint-signal says",
-			 profile->name, choice->why,
+		snprintf(how, room, "asked with %s, as --checkpoint-signal says",
 			 signal_name_format(options->checkpoint_signal, name));
 	else if (options->ask_chosen && options->ask == REQUEST_NONE)
-		snprintf(text, size, "profile %s (%s): not asked, as --checkpoint-signal says",
-			 profile->name, choice->why);
+		snprintf(how, room, "not asked, as --checkpoint-signal says");
 	else if (choice->polls)
-		snprintf(text, size,
-			 "profile %s (%s): asked by the flag that its reprieve.py polls",
-			 profile->name, choice->why);
+		snprintf(how, room, "asked by the flag that its reprieve.py polls");
 	else if (options->ask_like_slurm)
-		snprintf(text, size,
-			 "profile %s (%s): asked with SIGUSR1, as Slurm would; it saves "
-			 "hpc_ckpt_N.ckpt, goes on, and resumes from it",
-			 profile->name, choice->why);
+		snprintf(how, room,
+			 "asked with SIGUSR1, as Slurm would; it saves hpc_ckpt_N.ckpt, goes on, "
+			 "and resumes from it");
 	else if (!choice->can_be_asked)
-		snprintf(text, size,
-			 "profile %s (%s): it cannot be asked for a checkpoint, its periodic ones "
-			 "count; %s",
-			 profile->name, choice->why, profile->ask_note);
+		snprintf(how, room,
+			 "it cannot be asked for a checkpoint, its periodic ones count; %s",
+			 profile->ask_note);
 	else if (choice->handler_unseen)
-		snprintf(text, size,
-			 "profile %s (%s): no handler for %s is seen in the script: unless a "
-			 "module has one, it cannot be asked for a checkpoint, and its periodic "
-			 "ones count",
-			 profile->name, choice->why, signal_name_format(profile->signal, name));
+		snprintf(how, room,
+			 "no handler for %s is seen in the script: unless a module has one, it "
+			 "cannot be asked for a checkpoint, and its periodic ones count",
+			 signal_name_format(profile->signal, name));
 	else
-		snprintf(text, size, "profile %s (%s): asked with %s; %s%s", profile->name,
-			 choice->why, signal_name_format(profile->signal, name), profile->ask_note,
+		snprintf(how, room, "asked with %s; %s%s",
+			 signal_name_format(profile->signal, name), profile->ask_note,
 			 profile->script_handles ? ", else its periodic checkpoints count" : "");
 	return text;
 }
