@@ -10,8 +10,7 @@
  *
  *	verbs.h              declares cmd_<verb>() and each verb's table of options
  *	store_command.h      what the verbs have in common that look into a store
- *	attempt_costs.h      what attempts ran, lost and cost, for `report`
- *	storage_price.h      what a store costs a month
+ *	costs.h              what attempts ran, lost and cost; what a store costs a month
  *	embedded_files.h     files inside the program: reprieve.py, the completions
  */
 #ifndef CLI_H

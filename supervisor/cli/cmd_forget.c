@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "costs.h"
 #include "options/options.h"
 #include "scheduler/scheduler.h"
-#include "storage_price.h"
 #include "store_command.h"
 #include "verbs.h"
 

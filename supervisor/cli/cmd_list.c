@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
-#include "storage_price.h"
+#include "costs.h"
 #include "store_command.h"
 #include "verbs.h"
 

@@ -1,10 +1,10 @@
 /* reprieve report: what the attempts of a job, or of all jobs, have done, lost and cost. */
-#include "attempt_costs.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/terminal_line.h"
 #include "base/text.h"
+#include "costs.h"
 #include "store_command.h"
 #include "verbs.h"
 
@@ -38,19 +38,6 @@ struct report {
 	json_t *jobs;
 };
 
-static int set_dollars(void *price, const char *value, struct err *err)
-{
-	double dollars;
-	char *end;
-
-	dollars = strtod(value, &end);
-	if (end == value || *end || !(dollars > 0 && dollars < 1e6))
-		return err_set(err, ERR_INVALID, "invalid price '%s': write USD per hour, as 1.20",
-			       value);
-	*(double *)price = dollars;
-	return 0;
-}
-
 // clang-format off
 static const struct option_row own_rows[] = {
 	{"all", 0, NULL, NULL, "every job of the store", OPTION_FLAG(struct report_options, all)},
@@ -62,9 +49,9 @@ static const struct option_row own_rows[] = {
 		OPTION_TEXT(struct report_options, by), .least = 1},
 	{"spot-price", 0, "USD", NULL,
 		"per hour, of the machine that was used; of a gang, of each",
-		.set = set_dollars, .at = offsetof(struct report_options, spot)},
+		.set = price_set, .at = offsetof(struct report_options, spot)},
 	{"on-demand-price", 0, "USD", NULL, "per hour, of the same machine without preemptions",
-		.set = set_dollars, .at = offsetof(struct report_options, on_demand)},
+		.set = price_set, .at = offsetof(struct report_options, on_demand)},
 	{0},
 };
 

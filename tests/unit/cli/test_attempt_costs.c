@@ -1,4 +1,4 @@
-#include "cli/attempt_costs.h"
+#include "cli/costs.h"
 #include "telemetry/telemetry.h"
 
 #include "base/cleanup.h"

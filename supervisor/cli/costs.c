@@ -1,10 +1,11 @@
-#include "attempt_costs.h"
+#include "costs.h"
 
 #include "base/cleanup.h"
 #include "base/datetime.h"
 #include "base/json.h"
 #include "planning/planning.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,3 +231,50 @@ struct attempt_costs_price attempt_costs_price(const struct attempt_costs_sum *s
 	cost.saved = cost.on_demand - cost.spot;
 	return cost;
 }
+
+/* --- prices --- */
+
+double storage_price_of(const char *url)
+{
+	static const struct {
+		const char *scheme;
+		double price;
+	} rows[] = {{"s3://", 0.023}, {"gs://", 0.020}, {"az://", 0.018}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_starts(url, rows[i].scheme))
+			return rows[i].price;
+	return 0;
+}
+
+double storage_price_per_month(uint64_t bytes, double price)
+{
+	return (double)bytes / (double)(1 << 30) * price;
+}
+
+const char *storage_price_format(double dollars, char *buffer, size_t capacity)
+{
+	int digits = 2;
+
+	if (dollars > 0 && dollars < 0.01)
+		digits = dollars < 0.0001 ? 6 : 4;
+	snprintf(buffer, capacity, "$%.*f", digits, dollars);
+	return buffer;
+}
+
+int price_set(void *price, const char *value, struct err *err)
+{
+	char *end;
+	double dollars = strtod(value, &end);
+
+	if (!isdigit((unsigned char)value[0]) || *end || !(dollars >= 0 && dollars < 1e6))
+		return err_set(err, ERR_INVALID, "invalid price '%s': write USD, as 0.023", value);
+	*(double *)price = dollars;
+	return 0;
+}
+
+const struct option_row price_rows[] = {
+	{"price", 0, "USD", NULL, "per GB and month (default: the list price on s3, gs and az)",
+	 .set = price_set},
+	{0},
+};
