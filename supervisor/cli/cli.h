@@ -32,6 +32,7 @@ struct command {
 /* In the order of `reprieve --help`; the first is `run`. */
 extern const struct command commands[];
 extern const size_t command_count;
+const struct command *command_find(const char *name); /* NULL: there is none */
 
 /* `word` stands where a verb should, `behind` it what follows (NULL: nothing). Says which verb is
  * meant, or how an option or a program is written. Returns EXIT_USAGE. */

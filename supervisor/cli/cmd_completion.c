@@ -78,14 +78,6 @@ static void print_verbs(void)
 	puts("help\tsay more of a verb\n--help\tprint the help\n--version\tprint the version");
 }
 
-static const struct verb *find_verb(const char *name)
-{
-	for (size_t i = 0; i < command_count; i++)
-		if (text_equal(commands[i].verb->name, name))
-			return commands[i].verb;
-	return NULL;
-}
-
 static bool row_is_called(const struct option_row *row, const char *word)
 {
 	return word[0] == '-' &&
@@ -140,7 +132,9 @@ static void print_completions(char **words, size_t count)
 
 	for (size_t i = 0; i + 1 < count; i++) {
 		if (!verb && (i == 0 || drilled)) {
-			verb = find_verb(words[i]);
+			const struct command *command = command_find(words[i]);
+
+			verb = command ? command->verb : NULL;
 			drilled = false;
 		} else if (verb && text_equal(words[i], "--")) {
 			drilled = text_equal(verb->name, "drill");
