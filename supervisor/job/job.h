@@ -4,7 +4,7 @@
  * says what is to be done. Here is what feeds it and what performs it: the parts post what happens,
  * runner.c takes one event after the other, perform.c has a row for each effect. What is said and
  * told follows from that: reporting/ has a row for each sentence, and knows the run by values alone
- * (run_facts.h). No part is called from a callback of another.
+ * (struct run_facts). No part is called from a callback of another.
  *
  * THE WALK: HOW A NOTICE BECOMES EXIT 75. Each leg begins where runner.c takes an event.
  *

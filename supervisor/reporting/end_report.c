@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "reports.h"
+#include "reporting.h"
 #include "workspace/workspace.h"
 
 #include <stdio.h>

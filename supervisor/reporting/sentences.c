@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "reports.h"
+#include "reporting.h"
 
 #include <stdio.h>
 #include <stdlib.h>
